@@ -1,0 +1,45 @@
+// The catalogue: every case as plain data, before any struct or device comes into it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fletching/abi.h"
+
+namespace fletching::producer {
+
+using Bytes = std::vector<uint8_t>;
+
+// One array with its type: what an ArrowSchema and the ArrowArray beside it say.
+struct Node {
+  std::string format;                                         // "+s"
+  std::string name;                                           // "price"; empty: exported as NULL
+  int64_t flags = ARROW_FLAG_NULLABLE;                        // 2
+  std::vector<std::pair<std::string, std::string>> metadata;  // {{"unit", "m"}}; empty: NULL
+  int64_t length = 0;                                         // 3
+  int64_t null_count = 0;                                     // 1
+  int64_t offset = 0;                                         // 2
+  std::vector<std::optional<Bytes>> buffers;                  // {nullopt, 12 bytes}; nullopt: NULL
+  std::vector<Node> children;
+  std::shared_ptr<const Node> dictionary;  // NULL unless dictionary-encoded
+};
+
+struct Case {
+  std::string name;  // "record_batch"
+  Node node;
+  std::string text;  // what FletchingProducerDescribe returns
+};
+
+const std::vector<Case>& Catalogue();
+
+// The block that ArrowSchema.metadata points to; empty when there is no metadata.
+Bytes EncodeMetadata(const Node& node);
+
+// The node as text, in the form that producer.h fixes.
+std::string Describe(const Node& node);
+
+}  // namespace fletching::producer

@@ -1,0 +1,73 @@
+// A node of the catalogue as bytes and as text.
+#include <cstring>
+
+#include "catalogue.hpp"
+
+namespace fletching::producer {
+namespace {
+
+void AppendLength(Bytes& block, size_t length) {
+  const auto value = static_cast<int32_t>(length);
+  uint8_t raw[sizeof(value)];
+  std::memcpy(raw, &value, sizeof(value));  // the format asks for native byte order
+  block.insert(block.end(), raw, raw + sizeof(value));
+}
+
+void AppendText(Bytes& block, const std::string& text) {
+  AppendLength(block, text.size());
+  block.insert(block.end(), text.begin(), text.end());
+}
+
+std::string Hex(const Bytes& bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (const uint8_t byte : bytes) {
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
+std::string BufferText(const std::optional<Bytes>& buffer) {
+  return buffer ? std::to_string(buffer->size()) + ":" + Hex(*buffer) : "-";
+}
+
+// `path` of the root is empty here, and "/" in the text.
+void Append(std::string& text, const Node& node, const std::string& path) {
+  const std::string begin = (path.empty() ? "/" : path) + " ";
+  const Bytes metadata = EncodeMetadata(node);
+  text += begin + "format=" + node.format + " name=" + node.name;
+  text += " flags=" + std::to_string(node.flags);
+  text += " metadata=" + (metadata.empty() ? "-" : Hex(metadata));
+  text += " length=" + std::to_string(node.length);
+  text += " null_count=" + std::to_string(node.null_count);
+  text += " offset=" + std::to_string(node.offset) + "\n";
+  for (size_t i = 0; i < node.buffers.size(); ++i) {
+    text += begin + "buffer " + std::to_string(i) + " " + BufferText(node.buffers[i]) + "\n";
+  }
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    Append(text, node.children[i], path + "/" + std::to_string(i));
+  }
+  if (node.dictionary) Append(text, *node.dictionary, path + "/d");
+}
+
+}  // namespace
+
+Bytes EncodeMetadata(const Node& node) {
+  Bytes block;
+  if (node.metadata.empty()) return block;
+  AppendLength(block, node.metadata.size());
+  for (const auto& [key, value] : node.metadata) {
+    AppendText(block, key);
+    AppendText(block, value);
+  }
+  return block;
+}
+
+std::string Describe(const Node& node) {
+  std::string text;
+  Append(text, node, "");
+  return text;
+}
+
+}  // namespace fletching::producer

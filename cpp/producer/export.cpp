@@ -1,0 +1,132 @@
+#include "export.hpp"
+
+#include <cstring>
+
+#include "message.hpp"
+#include "registry.hpp"
+
+namespace fletching::producer {
+namespace {
+
+// The structs below one struct. Their memory goes with the parent; a child that was moved out has
+// release NULL here and lives on in its own state.
+template <class Struct>
+struct Family {
+  explicit Family(size_t size) : children(size), dictionary() {
+    for (Struct& child : children) pointers.push_back(&child);
+  }
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+  ~Family() {
+    for (Struct& child : children) ReleaseAlive(child);
+    ReleaseAlive(dictionary);
+  }
+
+  static void ReleaseAlive(Struct& below) {
+    if (below.release != nullptr) below.release(&below);
+  }
+
+  std::vector<Struct> children;
+  std::vector<Struct*> pointers;
+  Struct dictionary;
+};
+
+struct SchemaState {
+  explicit SchemaState(const Node& node)
+      : format(node.format),
+        name(node.name),
+        metadata(EncodeMetadata(node)),
+        family(node.children.size()) {}
+
+  std::string format;
+  std::string name;
+  Bytes metadata;
+  Family<ArrowSchema> family;
+};
+
+struct ArrayState {
+  explicit ArrayState(const Node& node) : family(node.children.size()) {}
+
+  std::vector<std::unique_ptr<Allocation>> allocations;
+  std::vector<const void*> buffers;
+  Family<ArrowArray> family;
+};
+
+// Only the number in private_data is trusted: the rest of a struct released twice may point to
+// freed memory.
+void ReleaseSchema(ArrowSchema* self) noexcept {
+  if (self == nullptr) return;
+  self->release = nullptr;
+  Unregister(Kind::kSchema, self->private_data);
+}
+
+void ReleaseArray(ArrowArray* self) noexcept {
+  if (self == nullptr) return;
+  self->release = nullptr;
+  Unregister(Kind::kArray, self->private_data);
+}
+
+void AddBuffers(Backend& backend, const Node& node, ArrayState& state) {
+  for (const std::optional<Bytes>& bytes : node.buffers) {
+    if (bytes) state.allocations.push_back(std::make_unique<Allocation>(backend, *bytes));
+    state.buffers.push_back(bytes ? state.allocations.back()->buffer() : nullptr);
+  }
+}
+
+// `out` is zeroed memory.
+void ExportTree(Backend& backend, const Node& node, ArrowArray* out) {
+  auto state = std::make_shared<ArrayState>(node);
+  AddBuffers(backend, node, *state);
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    ExportTree(backend, node.children[i], &state->family.children[i]);
+  }
+  if (node.dictionary) ExportTree(backend, *node.dictionary, &state->family.dictionary);
+
+  void* private_data = Register(Kind::kArray, state);
+  out->length = node.length;
+  out->null_count = node.null_count;
+  out->offset = node.offset;
+  out->n_buffers = static_cast<int64_t>(node.buffers.size());
+  out->n_children = static_cast<int64_t>(node.children.size());
+  out->buffers = state->buffers.empty() ? nullptr : state->buffers.data();
+  out->children = node.children.empty() ? nullptr : state->family.pointers.data();
+  out->dictionary = node.dictionary ? &state->family.dictionary : nullptr;
+  out->release = ReleaseArray;
+  out->private_data = private_data;
+}
+
+void ExportTree(const Node& node, ArrowSchema* out) {
+  auto state = std::make_shared<SchemaState>(node);
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    ExportTree(node.children[i], &state->family.children[i]);
+  }
+  if (node.dictionary) ExportTree(*node.dictionary, &state->family.dictionary);
+
+  void* private_data = Register(Kind::kSchema, state);
+  out->format = state->format.c_str();
+  out->name = state->name.empty() ? nullptr : state->name.c_str();
+  out->metadata =
+      state->metadata.empty() ? nullptr : reinterpret_cast<const char*>(state->metadata.data());
+  out->flags = node.flags;
+  out->n_children = static_cast<int64_t>(node.children.size());
+  out->children = node.children.empty() ? nullptr : state->family.pointers.data();
+  out->dictionary = node.dictionary ? &state->family.dictionary : nullptr;
+  out->release = ReleaseSchema;
+  out->private_data = private_data;
+}
+
+}  // namespace
+
+void ExportSchema(const Node& node, ArrowSchema* out) {
+  std::memset(out, 0, sizeof(*out));
+  ExportTree(node, out);
+}
+
+void ExportArray(Backend& backend, const Node& node, ArrowDeviceArray* out) {
+  std::memset(out, 0, sizeof(*out));
+  ExportTree(backend, node, &out->array);
+  out->device_id = backend.DeviceId();
+  out->device_type = backend.DeviceType();
+}
+
+}  // namespace fletching::producer

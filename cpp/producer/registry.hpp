@@ -1,0 +1,30 @@
+// What is alive: every exported struct by number, and the counters.
+//
+// The private_data of an exported struct is a number that is never used again, not an address. So a
+// struct released twice is found out and counted where an address would be freed memory.
+#pragma once
+
+#include <memory>
+
+#include "producer.h"
+
+namespace fletching::producer {
+
+enum class Kind { kSchema, kArray, kStream };
+
+// Keeps `state` until Unregister, and returns the private_data of the struct.
+void* Register(Kind kind, std::shared_ptr<void> state);
+
+// NULL when no such struct is alive.
+std::shared_ptr<void> Find(Kind kind, const void* private_data) noexcept;
+
+// Hands the state back to be destroyed by the caller, outside the lock. NULL, and a double release
+// counted, when no such struct is alive.
+std::shared_ptr<void> Unregister(Kind kind, const void* private_data) noexcept;
+
+void CountAllocation(int change) noexcept;
+
+FletchingProducerCounters ReadCounters() noexcept;
+void ResetCounters() noexcept;
+
+}  // namespace fletching::producer

@@ -1,0 +1,98 @@
+"""Writes every generated file, or compares what is there with what should be."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from .languages import LANGUAGES
+from .model import Spec
+from .render import BANNER, render
+
+# Folders that hold nothing but generated files.
+GENERATED_ONLY = ("docs/reference",)
+# Folders that hold tools, build results, or the templates with their banners.
+_PASSED_OVER = {".git", ".venv", "build", "target", "node_modules", "__pycache__", "templates"}
+
+
+def render_all(spec: Spec) -> dict[str, str]:
+    """The text of every generated file of every language, by path."""
+    texts: dict[str, str] = {}
+    for language in LANGUAGES:
+        texts.update(render(language.outputs(spec), language.FILTERS))
+    return texts
+
+
+def write(root: Path, texts: dict[str, str]) -> list[str]:
+    """Brings the tree up to date; returns the paths that changed. Strays are removed."""
+    changed = [path for path, text in texts.items() if _read(root / path) != text]
+    for path in changed:
+        _replace(root / path, texts[path])
+    strays = find_strays(root, texts)
+    for path in strays:
+        (root / path).unlink()
+    return changed + [f"{path} (removed)" for path in strays]
+
+
+def compare(root: Path, texts: dict[str, str]) -> list[str]:
+    """One text for each file that differs from what the spec says: a diff, or a sentence."""
+    found = []
+    for path, text in texts.items():
+        present = _read(root / path)
+        if present is None:
+            found.append(f"{path} is missing; run 'fletching generate'\n")
+        elif present != text:
+            lines = difflib.unified_diff(
+                present.splitlines(keepends=True),
+                text.splitlines(keepends=True),
+                f"{path} (in the tree)",
+                f"{path} (from the spec)",
+            )
+            found.append("".join(lines))
+    for path in find_strays(root, texts):
+        found.append(f"{path} is a stray: nothing in the spec makes it; run 'fletching generate'\n")
+    return found
+
+
+def find_strays(root: Path, texts: dict[str, str]) -> list[str]:
+    """Files that say they are generated, or lie where only such files lie, but are not."""
+    strays = []
+    for path in _walk(root):
+        name = path.relative_to(root).as_posix()
+        if name in texts:
+            continue
+        if name.startswith(tuple(f"{folder}/" for folder in GENERATED_ONLY)) or _has_banner(path):
+            strays.append(name)
+    return sorted(strays)
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name not in _PASSED_OVER]
+        yield from (Path(folder) / name for name in files)
+
+
+def _has_banner(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(512).decode("utf-8", errors="replace")
+    except OSError:
+        return False
+    return BANNER.search("\n".join(head.splitlines()[:3])) is not None
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes beside the file and renames, so that nobody ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_bytes(text.encode("utf-8"))
+    os.replace(temporary, path)

@@ -1,0 +1,39 @@
+"""C++: the tables of `fletching/tables.hpp`, and the list of fields that the ABI tests walk."""
+
+from __future__ import annotations
+
+from ..layout import leaves
+from ..model import Device, Spec
+from ..render import Output
+from .c import literal, type_name
+
+_POINTERS = {
+    "none": "kNone",
+    "address_of_handle": "kAddressOfHandle",
+    "object": "kObject",
+    "producer_defined": "kProducerDefined",
+}
+
+
+def outputs(spec: Spec) -> list[Output]:
+    tables = Output(
+        "cpp/include/fletching/tables.hpp", "cpp/tables.hpp", "spec/devices.yaml", {"spec": spec}
+    )
+    fields = Output(
+        "cpp/tests/abi_fields.hpp",
+        "cpp/abi_fields.hpp",
+        "spec/*.yaml",
+        {"spec": spec, "leaves": {s.name: leaves(spec, s) for s in spec.structs}},
+    )
+    return [tables, fields]
+
+
+def device_row(device: Device) -> str:
+    """One row of the device table."""
+    return (
+        f'{{{device.value}, "{device.name}", "{device.arrow or ""}", "{device.dlpack}", '
+        f'EventPointer::{_POINTERS[device.event.pointer]}, "{device.event.type or ""}"}}'
+    )
+
+
+FILTERS = {"device_row": device_row, "literal": literal, "type_name": type_name}

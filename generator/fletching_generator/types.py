@@ -1,0 +1,106 @@
+"""Parses type expressions of the spec, such as `const void**` or `callback(self: T*) -> int`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from .model import (
+    Argument,
+    Callback,
+    FixedArray,
+    Pointer,
+    Scalar,
+    StructType,
+    Type,
+    Typedef,
+)
+
+SCALAR_SIZES = {
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "uint64": 8,
+    "int": 4,
+    "char": 1,
+}
+SCALARS = (*SCALAR_SIZES, "void")
+
+_CALLBACK = re.compile(r"callback\((?P<arguments>.*)\)\s*->\s*(?P<returns>.+)")
+_ARGUMENT = re.compile(r"(?P<name>[a-z_][a-z0-9_]*)\s*:\s*(?P<type>.+)")
+_DATA = re.compile(r"(?P<const>const\s+)?(?P<name>\w+)(?P<stars>\**)(\[(?P<count>\d+)\])?")
+
+
+class TypeProblem(ValueError):
+    """The expression is no type; the message says why, `mend` what to write instead."""
+
+    def __init__(self, problem: str, mend: str) -> None:
+        super().__init__(problem)
+        self.mend = mend
+
+
+def parse_type(text: str, names: Mapping[str, Typedef | StructType]) -> Type:
+    """Turns one expression into a type; `names` are the typedefs and structs of the spec."""
+    callback = _CALLBACK.fullmatch(text.strip())
+    if callback is None:
+        return _parse_data(text, names)
+    arguments = tuple(
+        _parse_argument(part, names) for part in callback["arguments"].split(",") if part.strip()
+    )
+    return Callback(arguments, _parse_data(callback["returns"], names))
+
+
+def _parse_argument(text: str, names: Mapping[str, Typedef | StructType]) -> Argument:
+    match = _ARGUMENT.fullmatch(text.strip())
+    if match is None:
+        raise TypeProblem(f"'{text.strip()}' is no argument", "write it as 'name: type'")
+    return Argument(match["name"], _parse_data(match["type"], names))
+
+
+def _parse_data(text: str, names: Mapping[str, Typedef | StructType]) -> Type:
+    match = _DATA.fullmatch(text.strip())
+    if match is None:
+        raise TypeProblem(
+            f"'{text.strip()}' is no type",
+            "write a scalar, a struct, T*, const T*, T[n] or callback(name: T, ...) -> T",
+        )
+    base = _named(match["name"], names)
+    if match["const"] and not match["stars"]:
+        raise TypeProblem(f"'{text.strip()}' is const without a pointer", "remove 'const'")
+    parsed: Type = base
+    for level in range(len(match["stars"])):
+        parsed = Pointer(parsed, const=bool(match["const"]) and level == 0)
+    if match["count"]:
+        if int(match["count"]) == 0:
+            raise TypeProblem(f"'{text.strip()}' has no elements", "write a count above 0")
+        parsed = FixedArray(parsed, int(match["count"]))
+    return parsed
+
+
+def _named(name: str, names: Mapping[str, Typedef | StructType]) -> Type:
+    if name in SCALARS:
+        return Scalar(name)
+    if name in names:
+        return names[name]
+    raise TypeProblem(
+        f"type '{name}' is not defined",
+        "define it as a typedef or struct, or use one of " + ", ".join(SCALARS),
+    )
+
+
+def spell(type_: Type) -> str:
+    """The type as the spec writes it; the inverse of `parse_type`."""
+    match type_:
+        case Scalar(name=name) | Typedef(name=name) | StructType(name=name):
+            return name
+        case Pointer(to=to, const=const):
+            return ("const " if const else "") + spell(to) + "*"
+        case FixedArray(of=of, count=count):
+            return f"{spell(of)}[{count}]"
+        case Callback(arguments=arguments, returns=returns):
+            inner = ", ".join(f"{a.name}: {spell(a.type)}" for a in arguments)
+            return f"callback({inner}) -> {spell(returns)}"

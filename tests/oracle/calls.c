@@ -1,0 +1,361 @@
+/* Calls in both directions. One call is in flight at a time; whichever side is called reports each
+ * argument that arrived, and the first thing that went wrong is kept until the call ends. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "message.h"
+#include "oracle.h"
+#include "upstream.h"
+
+enum { kVariants = 3, kMaxArguments = 4 };
+
+typedef enum { kVOID, kOBJECT, kTEXT, kCODE, kCOUNT } Kind;
+
+typedef struct {
+  const char* name;
+  Kind kind;
+} Argument;
+
+typedef struct {
+  const char* struct_name;
+  const char* name;
+  Kind result;
+  int32_t argument_count;
+  const Argument* arguments;
+  int (*is_set)(const void* object);
+  /* Puts the oracle's own function into the field. */
+  void (*install)(void* object);
+  /* Calls the field's function through upstream's type. */
+  uint64_t (*call)(void* object, const uint64_t* arguments);
+} Callback;
+
+static void EnterOwn(const char* struct_name, const char* callback, int32_t index, uint64_t seen);
+static uint64_t OwnResult(void);
+
+/* ---- Typed functions, one set per callback ---- */
+
+#define BITS_OBJECT(value) ((uint64_t)(uintptr_t)(value))
+#define BITS_TEXT(value) ((uint64_t)(uintptr_t)(value))
+#define BITS_CODE(value) ((uint64_t)(uint32_t)(value))
+#define BITS_COUNT(value) ((uint64_t)(value))
+#define VALUE_OBJECT(bits, type) ((type)(uintptr_t)(bits))
+#define VALUE_TEXT(bits, type) ((type)(uintptr_t)(bits))
+#define VALUE_CODE(bits, type) ((type)(bits))
+#define VALUE_COUNT(bits, type) ((type)(bits))
+#define GIVE_VOID(bits) (void)(bits)
+#define GIVE_CODE(bits) return (int)(bits)
+#define GIVE_TEXT(bits) return (const char*)(uintptr_t)(bits)
+#define TAKE_VOID(call) ((call), (uint64_t)0)
+#define TAKE_CODE(call) BITS_CODE(call)
+#define TAKE_TEXT(call) BITS_TEXT(call)
+
+#define DESCRIBE(kind, index, name, type) {#name, k##kind},
+#define SEND(kind, index, name, type) , VALUE_##kind(arguments[index], type)
+/* Expands inside a function that knows its own names. */
+#define REPORT(kind, index, name, type) EnterOwn(own_struct, own_name, index, BITS_##kind(name));
+
+#define DEFINE_INTEGER(S, field, type)
+#define DEFINE_INTEGERS(S, field, type)
+#define DEFINE_POINTER(S, field, type)
+#define DEFINE_STRUCT(S, field, type)
+#define DEFINE_CALLBACK(S, field, result)                                                         \
+  static const Argument kArgumentsOf##S##_##field[] = {{"self", kOBJECT},                         \
+                                                       ARGUMENTS_##S##_##field(DESCRIBE)};        \
+  static RESULT_##result Own##S##_##field(S* self ARGUMENTS_##S##_##field(DECLARE)) {             \
+    static const char own_struct[] = #S;                                                          \
+    static const char own_name[] = #field;                                                        \
+    EnterOwn(own_struct, own_name, 0, BITS_OBJECT(self));                                         \
+    ARGUMENTS_##S##_##field(REPORT) GIVE_##result(OwnResult());                                   \
+  }                                                                                               \
+  static int IsSet##S##_##field(const void* object) { return ((const S*)object)->field != NULL; } \
+  static void Install##S##_##field(void* object) { ((S*)object)->field = Own##S##_##field; }      \
+  static uint64_t Call##S##_##field(void* object, const uint64_t* arguments) {                    \
+    (void)arguments;                                                                              \
+    return TAKE_##result(((S*)object)->field((S*)object ARGUMENTS_##S##_##field(SEND)));          \
+  }
+#define DEFINE(S, kind, field, type) DEFINE_##kind(S, field, type)
+#define DEFINE_CALLBACKS(S) FIELDS_##S(DEFINE, S)
+
+STRUCTS(DEFINE_CALLBACKS)
+
+#define ROW_INTEGER(S, field, type)
+#define ROW_INTEGERS(S, field, type)
+#define ROW_POINTER(S, field, type)
+#define ROW_STRUCT(S, field, type)
+#define ROW_CALLBACK(S, field, result)                              \
+  {#S,                                                              \
+   #field,                                                          \
+   k##result,                                                       \
+   (int32_t)(sizeof(kArgumentsOf##S##_##field) / sizeof(Argument)), \
+   kArgumentsOf##S##_##field,                                       \
+   IsSet##S##_##field,                                              \
+   Install##S##_##field,                                            \
+   Call##S##_##field},
+#define CALLBACK_ROW(S, kind, field, type) ROW_##kind(S, field, type)
+#define CALLBACK_ROWS(S) FIELDS_##S(CALLBACK_ROW, S)
+
+static const Callback kCallbacks[] = {STRUCTS(CALLBACK_ROWS)};
+static const int32_t kCallbackCount = (int32_t)(sizeof(kCallbacks) / sizeof(kCallbacks[0]));
+
+static int Same(const char* a, const char* b) {
+  return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+static const Callback* FindCallback(const char* struct_name, const char* name) {
+  for (int32_t i = 0; i < kCallbackCount; ++i) {
+    if (Same(kCallbacks[i].struct_name, struct_name) && Same(kCallbacks[i].name, name)) {
+      return &kCallbacks[i];
+    }
+  }
+  return NULL;
+}
+
+/* ---- Values of a variant ---- */
+
+/* One per argument index, so that two exchanged pointers are seen. */
+static _Alignas(16) unsigned char g_scratch[kMaxArguments][512];
+static const char* const kTexts[kMaxArguments] = {"result", "first text", "second text",
+                                                  "third text"};
+static const char* const kForeignTexts[kMaxArguments] = {"\xff result", "\xff\xfe first",
+                                                         "\xc3 second", "\x80 third"};
+
+static const int64_t kCounts[kVariants] = {INT64_MIN, (INT64_C(1) << 33) + 1, -1};
+static const int32_t kCodes[kVariants] = {-1, INT32_MIN, 5};
+static const int32_t kResults[kVariants] = {0, EINVAL, -1};
+
+/* Odd arguments are NULL in variant 1 and even ones in variant 0, so that two neighbors differ in
+ * both. */
+static int IsNullPointer(int32_t index, int32_t variant) { return variant == index % 2; }
+
+static uint64_t ArgumentBits(Kind kind, int32_t index, int32_t variant) {
+  switch (kind) {
+    case kOBJECT:
+      return IsNullPointer(index, variant) ? 0 : BITS_OBJECT(g_scratch[index]);
+    case kTEXT:
+      if (IsNullPointer(index, variant)) return 0;
+      return BITS_TEXT(variant == 2 ? kForeignTexts[index] : kTexts[index]);
+    case kCODE:
+      return BITS_CODE(kCodes[variant]);
+    case kCOUNT:
+      return BITS_COUNT(kCounts[variant]);
+    default:
+      return 0;
+  }
+}
+
+static uint64_t ResultBits(Kind kind, int32_t variant) {
+  if (kind == kCODE) return BITS_CODE(kResults[variant]);
+  if (kind != kTEXT || variant == 1) return 0;
+  return BITS_TEXT(variant == 2 ? kForeignTexts[0] : kTexts[0]);
+}
+
+/* A value as a reader of its kind would write it. */
+typedef struct {
+  char text[32];
+} Shown;
+
+static Shown Show(Kind kind, uint64_t bits) {
+  Shown shown;
+  if (kind == kCOUNT) {
+    snprintf(shown.text, sizeof(shown.text), "%" PRId64, (int64_t)bits);
+  } else if (kind == kCODE && bits <= UINT32_MAX) {
+    snprintf(shown.text, sizeof(shown.text), "%" PRId32, (int32_t)(uint32_t)bits);
+  } else if (kind != kCODE && bits == 0) {
+    snprintf(shown.text, sizeof(shown.text), "NULL");
+  } else {
+    snprintf(shown.text, sizeof(shown.text), "0x%" PRIx64, bits);
+  }
+  return shown;
+}
+
+/* ---- The call in flight ---- */
+
+typedef enum { kNobody, kC, kBinding } Caller;
+
+static struct {
+  Caller caller;
+  const Callback* callback; /* NULL after a failed BeginCall */
+  uint64_t arguments[kMaxArguments];
+  uint64_t result;
+  int32_t seen[kMaxArguments]; /* how often each argument was reported */
+  char problem[512];           /* the first one */
+} g_call;
+
+#define PROBLEM(...)                                                                          \
+  do {                                                                                        \
+    if (g_call.problem[0] == '\0') Fail(g_call.problem, sizeof(g_call.problem), __VA_ARGS__); \
+  } while (0)
+
+/* Sets `g_call` up; on a wrong name or variant only its problem. */
+static void Begin(Caller caller, const char* struct_name, const char* name, int32_t variant,
+                  const void* object) {
+  memset(&g_call, 0, sizeof(g_call));
+  memset(g_scratch, 0, sizeof(g_scratch));
+  g_call.caller = caller;
+  const Callback* callback = FindCallback(struct_name, name);
+  if (callback == NULL) {
+    PROBLEM("%s.%s: upstream has no such callback", Printable(struct_name), Printable(name));
+  } else if (variant < 0 || variant >= kVariants) {
+    PROBLEM("%s.%s: no variant %d, there are %d", struct_name, name, variant, kVariants);
+  } else if (object == NULL) {
+    PROBLEM("%s.%s: the object is NULL", struct_name, name);
+  } else {
+    g_call.callback = callback;
+    g_call.arguments[0] = BITS_OBJECT(object);
+    for (int32_t i = 1; i < callback->argument_count; ++i) {
+      g_call.arguments[i] = ArgumentBits(callback->arguments[i].kind, i, variant);
+    }
+    g_call.result = ResultBits(callback->result, variant);
+  }
+}
+
+static const char* CallerName(void) { return g_call.caller == kC ? "C" : "the binding"; }
+
+/* One argument arrived at a function that calls itself struct_name.name. */
+static void Saw(const char* struct_name, const char* name, int32_t index, uint64_t seen) {
+  const Callback* callback = g_call.callback;
+  if (callback == NULL) return;
+  const char* owner = callback->struct_name;
+  if (!Same(struct_name, owner) || !Same(name, callback->name)) {
+    PROBLEM("%s.%s: %s called it, the call arrived at %s.%s", owner, callback->name, CallerName(),
+            Printable(struct_name), Printable(name));
+    return;
+  }
+  if (index < 0 || index >= callback->argument_count) {
+    PROBLEM("%s.%s argument %d: the callback reported it, upstream has %d arguments", owner, name,
+            index, callback->argument_count);
+    return;
+  }
+  const Argument* argument = &callback->arguments[index];
+  if (++g_call.seen[index] > 1) {
+    PROBLEM("%s.%s argument %d (%s): arrived twice, the callback was entered more than once", owner,
+            name, index, argument->name);
+    return;
+  }
+  if (seen != g_call.arguments[index]) {
+    PROBLEM("%s.%s argument %d (%s): %s sent %s, the callback saw %s", owner, name, index,
+            argument->name, CallerName(), Show(argument->kind, g_call.arguments[index]).text,
+            Show(argument->kind, seen).text);
+  }
+}
+
+static void CheckAllSeen(void) {
+  const Callback* callback = g_call.callback;
+  int32_t total = 0;
+  for (int32_t i = 0; i < callback->argument_count; ++i) total += g_call.seen[i];
+  if (total == 0) {
+    PROBLEM("%s.%s: %s called it, it was never entered", callback->struct_name, callback->name,
+            CallerName());
+  }
+  for (int32_t i = 0; i < callback->argument_count; ++i) {
+    if (g_call.seen[i] == 0) {
+      PROBLEM("%s.%s argument %d (%s): the callback did not report it", callback->struct_name,
+              callback->name, i, callback->arguments[i].name);
+    }
+  }
+}
+
+/* Ends the call: everything that it left behind, as one line. */
+static int End(uint64_t result, char* message, size_t capacity) {
+  const Callback* callback = g_call.callback;
+  if (callback != NULL) {
+    CheckAllSeen();
+    if (result != g_call.result) {
+      PROBLEM("%s.%s result: the callback returned %s, %s got %s", callback->struct_name,
+              callback->name, Show(callback->result, g_call.result).text, CallerName(),
+              Show(callback->result, result).text);
+    }
+  }
+  g_call.caller = kNobody;
+  g_call.callback = NULL;
+  if (g_call.problem[0] == '\0') return 0;
+  return Fail(message, capacity, "%s", g_call.problem);
+}
+
+/* ---- The oracle's own functions come here ---- */
+
+static void EnterOwn(const char* struct_name, const char* callback, int32_t index, uint64_t seen) {
+  if (g_call.caller == kC) {
+    PROBLEM("%s.%s: C's own function was entered, not the binding's", struct_name, callback);
+    return;
+  }
+  Saw(struct_name, callback, index, seen);
+}
+
+static uint64_t OwnResult(void) { return g_call.caller == kBinding ? g_call.result : 0; }
+
+/* ---- The contract ---- */
+
+int32_t FletchingOracleVariantCount(void) { return kVariants; }
+
+int32_t FletchingOracleCallbackCount(const char* struct_name) {
+  if (FletchingOracleSize(struct_name) < 0) return -1;
+  int32_t count = 0;
+  for (int32_t i = 0; i < kCallbackCount; ++i)
+    count += Same(kCallbacks[i].struct_name, struct_name);
+  return count;
+}
+
+const char* FletchingOracleCallbackName(const char* struct_name, int32_t index) {
+  for (int32_t i = 0; i < kCallbackCount; ++i) {
+    if (Same(kCallbacks[i].struct_name, struct_name) && index-- == 0) return kCallbacks[i].name;
+  }
+  return NULL;
+}
+
+int32_t FletchingOracleArgumentCount(const char* struct_name, const char* callback) {
+  const Callback* found = FindCallback(struct_name, callback);
+  return found != NULL ? found->argument_count : -1;
+}
+
+int FletchingOracleCall(const char* struct_name, const char* callback, int32_t variant,
+                        void* object, char* message, size_t capacity) {
+  Begin(kC, struct_name, callback, variant, object);
+  const Callback* called = g_call.callback;
+  if (called != NULL && !called->is_set(object)) {
+    PROBLEM("%s.%s: the callback is NULL", struct_name, callback);
+    called = NULL;
+  }
+  return End(called != NULL ? called->call(object, g_call.arguments) : 0, message, capacity);
+}
+
+void FletchingOracleSawArgument(const char* struct_name, const char* callback, int32_t index,
+                                uint64_t seen) {
+  if (g_call.caller == kBinding) {
+    PROBLEM("%s.%s: the binding's own callback was entered, not C's", Printable(struct_name),
+            Printable(callback));
+    return;
+  }
+  Saw(struct_name, callback, index, seen);
+}
+
+uint64_t FletchingOracleExpectedResult(void) { return g_call.caller == kC ? g_call.result : 0; }
+
+int FletchingOracleInstall(const char* struct_name, void* object) {
+  if (FletchingOracleSize(struct_name) < 0) return ENOENT;
+  if (object == NULL) return EINVAL;
+  for (int32_t i = 0; i < kCallbackCount; ++i) {
+    if (Same(kCallbacks[i].struct_name, struct_name)) kCallbacks[i].install(object);
+  }
+  return 0;
+}
+
+void FletchingOracleBeginCall(const char* struct_name, const char* callback, int32_t variant,
+                              const void* object) {
+  Begin(kBinding, struct_name, callback, variant, object);
+}
+
+uint64_t FletchingOracleArgument(int32_t index) {
+  const Callback* callback = g_call.callback;
+  if (callback == NULL || index < 0 || index >= callback->argument_count) return 0;
+  return g_call.arguments[index];
+}
+
+int FletchingOracleEndCall(uint64_t result, char* message, size_t capacity) {
+  if (g_call.caller != kBinding) {
+    return Fail(message, capacity, "EndCall without BeginCall");
+  }
+  return End(result, message, capacity);
+}

@@ -1,0 +1,40 @@
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int Fail(char* message, size_t capacity, const char* format, ...) {
+  if (message == NULL || capacity == 0) return 1;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, capacity, format, arguments);
+  va_end(arguments);
+  /* Names come from the code under test: whatever they hold, the message stays one line of ASCII.
+   */
+  for (char* c = message; *c != '\0'; ++c) {
+    if (*c < ' ' || *c > '~') *c = '?';
+  }
+  return 1;
+}
+
+const char* Printable(const char* name) { return name != NULL ? name : "(NULL)"; }
+
+int NextName(const char** rest, Name* name) {
+  if (*rest == NULL || **rest == '\0') return 0;
+  name->text = *rest;
+  name->length = (int)strcspn(*rest, ",");
+  *rest += name->length;
+  if (**rest == ',') ++*rest;
+  return 1;
+}
+
+int32_t CountName(const char* names, const char* name) {
+  const int length = (int)strlen(name);
+  int32_t count = 0;
+  Name next;
+  while (NextName(&names, &next)) {
+    if (next.length == length && memcmp(next.text, name, (size_t)length) == 0) ++count;
+  }
+  return count;
+}

@@ -1,0 +1,950 @@
+/* The oracle's own test: everything that it accepts, and every guard seen to fire.
+ *
+ * The binding under test is this file: plain C, written by hand against upstream's header, without
+ * the oracle's lists. Usage: oracle_self_test PATH/arrow/c/abi.h
+ */
+#include <arrow/c/abi.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oracle.h"
+
+enum { kMessage = 400, kMaxValues = 512 };
+
+static int g_failures = 0;
+static int g_print = 0; /* --print: show every refusal, for a reader */
+
+#define CHECK(condition, ...)                         \
+  do {                                                \
+    if (!(condition)) {                               \
+      ++g_failures;                                   \
+      fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
+      fprintf(stderr, __VA_ARGS__);                   \
+      fputc('\n', stderr);                            \
+    }                                                 \
+  } while (0)
+
+/* `check` (an expression over message and kMessage) has to agree. */
+#define AGREES(check)                                       \
+  do {                                                      \
+    char message[kMessage] = "";                            \
+    CHECK((check) == 0, "%s refused: %s", #check, message); \
+  } while (0)
+
+/* `check` has to refuse, with one line that holds both words. */
+#define REFUSES(check, word1, word2)                                                \
+  do {                                                                              \
+    char message[kMessage] = "";                                                    \
+    const int refused = (check);                                                    \
+    CHECK(refused == 1, "%s gave %d, expected 1", #check, refused);                 \
+    CHECK(strstr(message, word1) != NULL && strstr(message, word2) != NULL,         \
+          "%s: \"%s\" names not \"%s\" and \"%s\"", #check, message, word1, word2); \
+    CHECK(strchr(message, '\n') == NULL, "more than one line: %s", message);        \
+    if (g_print) puts(message);                                                     \
+  } while (0)
+
+/* ---- Every value of every struct ---- */
+
+typedef struct {
+  const char* owner;
+  char path[64];
+  int32_t element;
+  int64_t offset;
+  int64_t size;
+} Value;
+
+static Value g_values[kMaxValues];
+static int32_t g_value_count = 0;
+
+static void AddValues(const char* owner, const char* path) {
+  const int64_t offset = FletchingOracleOffset(owner, path);
+  const int64_t size = FletchingOracleFieldSize(owner, path);
+  int32_t count = 0;
+  while (FletchingOracleCanary(owner, path, count) != 0) ++count;
+  CHECK(count > 0, "%s.%s has no canary", owner, path);
+  for (int32_t element = 0; element < count; ++element) {
+    Value* value = &g_values[g_value_count++];
+    value->owner = owner;
+    snprintf(value->path, sizeof(value->path), "%s", path);
+    value->element = element;
+    value->offset = offset + element * (size / count);
+    value->size = size / count;
+  }
+}
+
+static void CollectValues(void) {
+  for (int32_t s = 0; s < FletchingOracleStructCount(); ++s) {
+    const char* owner = FletchingOracleStructName(s);
+    for (int32_t f = 0; f < FletchingOracleFieldCount(owner); ++f) {
+      const char* field = FletchingOracleFieldName(owner, f);
+      if (strcmp(owner, "ArrowDeviceArray") != 0 || strcmp(field, "array") != 0) {
+        AddValues(owner, field);
+        continue;
+      }
+      CHECK(FletchingOracleCanary(owner, field, 0) == 0, "the embedded array has a canary");
+      for (int32_t i = 0; i < FletchingOracleFieldCount("ArrowArray"); ++i) {
+        char path[64];
+        snprintf(path, sizeof(path), "array.%s", FletchingOracleFieldName("ArrowArray", i));
+        AddValues(owner, path);
+      }
+    }
+  }
+}
+
+static uint64_t Canary(const Value* value) {
+  return FletchingOracleCanary(value->owner, value->path, value->element);
+}
+
+static void TestCanaries(void) {
+  for (int32_t i = 0; i < g_value_count; ++i) {
+    const Value* value = &g_values[i];
+    const uint64_t canary = Canary(value);
+    const int bits = (int)value->size * 8;
+    CHECK(canary >> (bits - 1) == 1, "%s.%s: top bit or width of 0x%" PRIx64, value->owner,
+          value->path, canary);
+    for (int a = 0; a < bits; a += 8) {
+      CHECK((canary >> a & 0xff) != 0, "%s.%s: zero byte", value->owner, value->path);
+      for (int b = 0; b < a; b += 8) {
+        CHECK((canary >> a & 0xff) != (canary >> b & 0xff), "%s.%s: equal bytes in 0x%" PRIx64,
+              value->owner, value->path, canary);
+      }
+    }
+    for (int32_t j = 0; j < i; ++j) {
+      CHECK((uint32_t)Canary(&g_values[j]) != (uint32_t)canary, "%s.%s and %s.%s: equal canaries",
+            value->owner, value->path, g_values[j].owner, g_values[j].path);
+    }
+  }
+  CHECK(FletchingOracleCanary("ArrowDeviceArray", "reserved", 2) != 0, "reserved has 3 elements");
+  CHECK(FletchingOracleCanary("ArrowDeviceArray", "reserved", 3) == 0, "reserved has 3 elements");
+  CHECK(FletchingOracleCanary("ArrowDeviceArray", "reserved", -1) == 0, "negative element");
+  CHECK(FletchingOracleCanary("ArrowDeviceArray", NULL, 0) == 0, "NULL path");
+  CHECK(FletchingOracleCanary("ArrowNone", "length", 0) == 0, "unknown struct");
+}
+
+/* ---- Layout, names and constants ---- */
+
+static void JoinFields(const char* owner, char* names, size_t capacity) {
+  names[0] = '\0';
+  for (int32_t f = 0; f < FletchingOracleFieldCount(owner); ++f) {
+    if (f > 0) strncat(names, ",", capacity - strlen(names) - 1);
+    strncat(names, FletchingOracleFieldName(owner, f), capacity - strlen(names) - 1);
+  }
+}
+
+static void TestStruct(const char* owner) {
+  const int64_t size = FletchingOracleSize(owner);
+  const int64_t align = FletchingOracleAlign(owner);
+  AGREES(FletchingOracleCheckStruct(owner, size, align, message, kMessage));
+  REFUSES(FletchingOracleCheckStruct(owner, size + 8, align, message, kMessage), owner, "size");
+  REFUSES(FletchingOracleCheckStruct(owner, size, align / 2, message, kMessage), owner,
+          "alignment");
+
+  char names[512];
+  char wrong[600];
+  JoinFields(owner, names, sizeof(names));
+  const char* first = FletchingOracleFieldName(owner, 0);
+  const char* second = FletchingOracleFieldName(owner, 1);
+  AGREES(FletchingOracleCheckFieldNames(owner, names, message, kMessage));
+  snprintf(wrong, sizeof(wrong), "%s,extra", names);
+  REFUSES(FletchingOracleCheckFieldNames(owner, wrong, message, kMessage), owner, "extra");
+  snprintf(wrong, sizeof(wrong), "%s,%s", names, second);
+  REFUSES(FletchingOracleCheckFieldNames(owner, wrong, message, kMessage), owner, second);
+  REFUSES(FletchingOracleCheckFieldNames(owner, strchr(names, ',') + 1, message, kMessage), owner,
+          first);
+  snprintf(wrong, sizeof(wrong), "%s,%s%s", second, first,
+           names + strlen(first) + 1 + strlen(second));
+  REFUSES(FletchingOracleCheckFieldNames(owner, wrong, message, kMessage), owner, first);
+  REFUSES(FletchingOracleCheckFieldNames(owner, NULL, message, kMessage), owner, first);
+}
+
+static void TestField(const char* owner, const char* path, int64_t offset, int64_t size) {
+  AGREES(FletchingOracleCheckField(owner, path, offset, size, message, kMessage));
+  REFUSES(FletchingOracleCheckField(owner, path, offset + 4, size, message, kMessage), owner, path);
+  REFUSES(FletchingOracleCheckField(owner, path, offset, size + 4, message, kMessage), owner, path);
+}
+
+static void TestLayout(void) {
+  for (int32_t s = 0; s < FletchingOracleStructCount(); ++s) {
+    TestStruct(FletchingOracleStructName(s));
+  }
+  for (int32_t i = 0; i < g_value_count; ++i) {
+    const Value* value = &g_values[i];
+    TestField(value->owner, value->path, FletchingOracleOffset(value->owner, value->path),
+              FletchingOracleFieldSize(value->owner, value->path));
+  }
+  TestField("ArrowDeviceArray", "array", 0, (int64_t)sizeof(struct ArrowArray));
+  REFUSES(FletchingOracleCheckStruct("ArrowNone", 8, 8, message, kMessage), "ArrowNone", "no such");
+  REFUSES(FletchingOracleCheckStruct(NULL, 8, 8, message, kMessage), "NULL", "no such");
+  REFUSES(FletchingOracleCheckFieldNames("ArrowNone", "a", message, kMessage), "ArrowNone", "no");
+  REFUSES(FletchingOracleCheckField("ArrowNone", "a", 0, 8, message, kMessage), "ArrowNone", "no");
+  REFUSES(FletchingOracleCheckField("ArrowAsyncProducer", "release", 24, 8, message, kMessage),
+          "ArrowAsyncProducer.release", "no such field");
+  REFUSES(FletchingOracleCheckField("ArrowArray", "length.x", 0, 8, message, kMessage),
+          "ArrowArray.length.x", "no such field");
+  REFUSES(FletchingOracleCheckField("ArrowArray", NULL, 0, 8, message, kMessage), "ArrowArray",
+          "no such field");
+}
+
+/* Sizes, alignments and offsets of the published 64-bit layout. */
+static void TestLayout64(void) {
+  if (sizeof(void*) != 8) return;
+  static const struct {
+    const char* name;
+    int64_t size;
+  } kSizes[] = {{"ArrowSchema", 72},
+                {"ArrowArray", 80},
+                {"ArrowDeviceArray", 128},
+                {"ArrowArrayStream", 40},
+                {"ArrowDeviceArrayStream", 48},
+                {"ArrowAsyncTask", 16},
+                {"ArrowAsyncProducer", 40},
+                {"ArrowAsyncDeviceStreamHandler", 48}};
+  static const struct {
+    const char* path;
+    int64_t offset;
+  } kOffsets[] = {{"array", 0},        {"array.private_data", 72}, {"device_id", 80},
+                  {"device_type", 88}, {"sync_event", 96},         {"reserved", 104}};
+  CHECK(FletchingOracleStructCount() == 8, "%d structs", FletchingOracleStructCount());
+  for (size_t i = 0; i < sizeof(kSizes) / sizeof(kSizes[0]); ++i) {
+    AGREES(FletchingOracleCheckStruct(kSizes[i].name, kSizes[i].size, 8, message, kMessage));
+  }
+  for (size_t i = 0; i < sizeof(kOffsets) / sizeof(kOffsets[0]); ++i) {
+    const int64_t offset = FletchingOracleOffset("ArrowDeviceArray", kOffsets[i].path);
+    CHECK(offset == kOffsets[i].offset, "%s at %" PRId64, kOffsets[i].path, offset);
+  }
+  CHECK(FletchingOracleOffset("ArrowAsyncProducer", "additional_metadata") == 24, "metadata");
+  CHECK(FletchingOracleFieldSize("ArrowDeviceArray", "device_type") == 4, "device_type");
+  CHECK(FletchingOracleFieldSize("ArrowDeviceArray", "reserved") == 24, "reserved");
+}
+
+static void TestUnknownNames(void) {
+  CHECK(FletchingOracleStructName(-1) == NULL, "struct -1");
+  CHECK(FletchingOracleStructName(FletchingOracleStructCount()) == NULL, "struct past the end");
+  CHECK(FletchingOracleSize("ArrowNone") == -1 && FletchingOracleSize(NULL) == -1, "size");
+  CHECK(FletchingOracleAlign("ArrowNone") == -1, "align");
+  CHECK(FletchingOracleFieldCount("ArrowNone") == -1, "field count");
+  CHECK(FletchingOracleFieldName("ArrowNone", 0) == NULL, "field name");
+  CHECK(FletchingOracleFieldName("ArrowArray", -1) == NULL, "field -1");
+  CHECK(FletchingOracleFieldName("ArrowArray", 10) == NULL, "field past the end");
+  CHECK(FletchingOracleOffset("ArrowArray", "none") == -1, "offset");
+  CHECK(FletchingOracleOffset("ArrowArray", "") == -1, "empty path");
+  CHECK(FletchingOracleOffset("ArrowDeviceArray", "array.") == -1, "half a path");
+  CHECK(FletchingOracleFieldSize("ArrowNone", "length") == -1, "field size");
+  CHECK(FletchingOracleConstantName(-1) == NULL, "constant -1");
+  CHECK(FletchingOracleConstantName(FletchingOracleConstantCount()) == NULL, "constant past end");
+  CHECK(FletchingOracleCallbackCount("ArrowNone") == -1, "callback count");
+  CHECK(FletchingOracleCallbackName("ArrowNone", 0) == NULL, "callback name");
+  CHECK(FletchingOracleCallbackName("ArrowSchema", 1) == NULL, "callback past the end");
+  CHECK(FletchingOracleCallbackName("ArrowSchema", -1) == NULL, "callback -1");
+  CHECK(FletchingOracleArgumentCount("ArrowSchema", "none") == -1, "argument count");
+  CHECK(FletchingOracleFill("ArrowNone", NULL) == ENOENT, "fill");
+  CHECK(FletchingOracleFill("ArrowArray", NULL) == EINVAL, "fill NULL");
+  CHECK(FletchingOracleInstall("ArrowNone", NULL) == ENOENT, "install");
+  CHECK(FletchingOracleInstall("ArrowArray", NULL) == EINVAL, "install NULL");
+}
+
+static void TestConstants(void) {
+  char names[1024] = "";
+  for (int32_t i = 0; i < FletchingOracleConstantCount(); ++i) {
+    const char* name = FletchingOracleConstantName(i);
+    if (i > 0) strncat(names, ",", sizeof(names) - strlen(names) - 1);
+    strncat(names, name, sizeof(names) - strlen(names) - 1);
+    REFUSES(FletchingOracleCheckConstant(name, 99, message, kMessage), name, "99 in the binding");
+  }
+  AGREES(FletchingOracleCheckConstant("ARROW_FLAG_MAP_KEYS_SORTED", 4, message, kMessage));
+  AGREES(FletchingOracleCheckConstant("ARROW_DEVICE_VULKAN", 7, message, kMessage));
+  AGREES(FletchingOracleCheckConstant("ARROW_DEVICE_HEXAGON", 16, message, kMessage));
+  REFUSES(FletchingOracleCheckConstant("ARROW_DEVICE_MAIA", 17, message, kMessage),
+          "ARROW_DEVICE_MAIA", "no such constant");
+  REFUSES(FletchingOracleCheckConstant(NULL, 1, message, kMessage), "NULL", "no such constant");
+
+  AGREES(FletchingOracleCheckConstantNames(names, message, kMessage));
+  REFUSES(FletchingOracleCheckConstantNames(strchr(names, ',') + 1, message, kMessage),
+          "ARROW_FLAG_DICTIONARY_ORDERED", "the binding has no such");
+  strncat(names, ",ARROW_DEVICE_CPU", sizeof(names) - strlen(names) - 1);
+  REFUSES(FletchingOracleCheckConstantNames(names, message, kMessage), "ARROW_DEVICE_CPU", "twice");
+  strncat(names, ",ARROW_DEVICE_MAIA", sizeof(names) - strlen(names) - 1);
+  REFUSES(FletchingOracleCheckConstantNames(names, message, kMessage), "ARROW_DEVICE_MAIA",
+          "upstream has no such");
+}
+
+/* ---- Memory in both directions ---- */
+
+/* The bits of a value at its offset, as a binding would read them. */
+static uint64_t ReadBits(const unsigned char* object, const Value* value) {
+  uint32_t four;
+  uint64_t eight;
+  if (value->size == 4) return memcpy(&four, object + value->offset, 4), four;
+  return memcpy(&eight, object + value->offset, 8), eight;
+}
+
+static int OwnsByte(const char* owner, int64_t byte) {
+  for (int32_t i = 0; i < g_value_count; ++i) {
+    const Value* value = &g_values[i];
+    if (strcmp(value->owner, owner) == 0 && byte >= value->offset &&
+        byte < value->offset + value->size) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static void TestEveryByte(const char* owner, unsigned char* object) {
+  for (int64_t byte = 0; byte < FletchingOracleSize(owner); ++byte) {
+    object[byte] ^= 0x40;
+    char number[32];
+    snprintf(number, sizeof(number), ": byte %d of", (int)byte);
+    if (OwnsByte(owner, byte)) {
+      REFUSES(FletchingOracleCheckWritten(owner, object, message, kMessage), owner, number);
+    } else {
+      AGREES(FletchingOracleCheckWritten(owner, object, message, kMessage));
+    }
+    object[byte] ^= 0x40;
+  }
+}
+
+static void TestMemory(void) {
+  for (int32_t s = 0; s < FletchingOracleStructCount(); ++s) {
+    const char* owner = FletchingOracleStructName(s);
+    unsigned char* object = calloc(1, (size_t)FletchingOracleSize(owner));
+    REFUSES(FletchingOracleCheckWritten(owner, object, message, kMessage), owner, "byte");
+    CHECK(FletchingOracleFill(owner, object) == 0, "Fill %s", owner);
+    AGREES(FletchingOracleCheckWritten(owner, object, message, kMessage));
+    TestEveryByte(owner, object);
+    for (int32_t i = 0; i < g_value_count; ++i) {
+      const Value* value = &g_values[i];
+      if (strcmp(value->owner, owner) != 0) continue;
+      const uint64_t seen = ReadBits(object, value);
+      CHECK(seen == Canary(value), "%s.%s: Fill and Canary differ", owner, value->path);
+      AGREES(FletchingOracleCheckRead(owner, value->path, value->element, seen, message, kMessage));
+      REFUSES(FletchingOracleCheckRead(owner, value->path, value->element, seen & 0x7fffffff,
+                                       message, kMessage),
+              owner, value->path);
+    }
+    free(object);
+  }
+}
+
+static void TestLookalikes(void) {
+  struct ArrowDeviceArray array;
+  CHECK(FletchingOracleFill("ArrowDeviceArray", &array) == 0, "Fill");
+  const uint64_t null_count = FletchingOracleCanary("ArrowArray", "null_count", 0);
+  REFUSES(FletchingOracleCheckRead("ArrowDeviceArray", "array.length", 0,
+                                   (uint64_t)array.array.offset, message, kMessage),
+          "ArrowDeviceArray.array.length:", "(looks like array.offset)");
+  REFUSES(
+      FletchingOracleCheckRead("ArrowDeviceArray", "device_id", 0, null_count, message, kMessage),
+      "ArrowDeviceArray.device_id:", "(looks like ArrowArray.null_count)");
+  REFUSES(FletchingOracleCheckRead("ArrowDeviceArray", "reserved", 1, (uint64_t)array.reserved[2],
+                                   message, kMessage),
+          "ArrowDeviceArray.reserved[1]:", "(looks like reserved[2])");
+  REFUSES(FletchingOracleCheckRead("ArrowDeviceArray", "reserved", 3, 0, message, kMessage),
+          "ArrowDeviceArray.reserved", "3");
+  REFUSES(FletchingOracleCheckRead("ArrowDeviceArray", "array", 0, 0, message, kMessage),
+          "ArrowDeviceArray.array", "no such value");
+  REFUSES(FletchingOracleCheckRead("ArrowNone", "a", 0, 0, message, kMessage), "ArrowNone", "no");
+  REFUSES(FletchingOracleCheckWritten("ArrowNone", &array, message, kMessage), "ArrowNone", "no");
+  REFUSES(FletchingOracleCheckWritten("ArrowArray", NULL, message, kMessage), "ArrowArray", "NULL");
+
+  const int64_t device_id = array.device_id;
+  array.device_id = array.reserved[0];
+  array.reserved[0] = device_id;
+  REFUSES(FletchingOracleCheckWritten("ArrowDeviceArray", &array, message, kMessage),
+          "ArrowDeviceArray.device_id:", "(looks like reserved[0])");
+  array.device_id = device_id;
+  REFUSES(FletchingOracleCheckWritten("ArrowDeviceArray", &array, message, kMessage),
+          "ArrowDeviceArray.reserved[0]:", "(looks like device_id)");
+}
+
+static void TestMessages(void) {
+  char small[8] = "xxxxxxx";
+  CHECK(FletchingOracleCheckStruct("ArrowArray", 1, 8, small, sizeof(small)) == 1, "refused");
+  CHECK(strcmp(small, "ArrowAr") == 0, "cut message: %s", small);
+  CHECK(FletchingOracleCheckStruct("ArrowArray", 1, 8, NULL, 100) == 1, "NULL message");
+  small[0] = 'x';
+  CHECK(FletchingOracleCheckStruct("ArrowArray", 1, 8, small, 0) == 1, "no capacity");
+  CHECK(small[0] == 'x', "wrote without capacity");
+  REFUSES(FletchingOracleCheckStruct("two\nlines\xff", 1, 8, message, kMessage), "two?lines?",
+          "no such");
+}
+
+/* ---- C calls the binding: the binding's callbacks, good and faulty ---- */
+
+typedef enum {
+  kGood,
+  kWrongArgument,
+  kSilent,
+  kSkipsLast,
+  kExtra,
+  kTwice,
+  kOtherFunction,
+  kWrongResult,
+  kFaultCount
+} Fault;
+
+static Fault g_fault = kGood;
+
+static void ReportAll(const char* owner, const char* name, int count, const uint64_t* bits) {
+  for (int i = 0; i < count; ++i) {
+    if (g_fault == kSkipsLast && i == count - 1) break;
+    const uint64_t wrong = g_fault == kWrongArgument && i == count - 1;
+    FletchingOracleSawArgument(owner, name, i, bits[i] ^ wrong);
+  }
+}
+
+static uint64_t Report(const char* owner, const char* name, int count, const uint64_t* bits) {
+  if (g_fault == kOtherFunction) {
+    ReportAll(owner, "other", count, bits);
+  } else if (g_fault != kSilent) {
+    ReportAll(owner, name, count, bits);
+  }
+  if (g_fault == kTwice) ReportAll(owner, name, count, bits);
+  if (g_fault == kExtra) FletchingOracleSawArgument(owner, name, count, 0);
+  return FletchingOracleExpectedResult() ^ (g_fault == kWrongResult ? 1 : 0);
+}
+
+#define POINTER_BITS(pointer) ((uint64_t)(uintptr_t)(pointer))
+#define REPORT(owner, name, ...)                                                   \
+  Report(owner, name, (int)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)), \
+         (uint64_t[]){__VA_ARGS__})
+
+static void SchemaRelease(struct ArrowSchema* self) {
+  (void)REPORT("ArrowSchema", "release", POINTER_BITS(self));
+}
+static void ArrayRelease(struct ArrowArray* self) {
+  (void)REPORT("ArrowArray", "release", POINTER_BITS(self));
+}
+static int StreamGetSchema(struct ArrowArrayStream* self, struct ArrowSchema* out) {
+  return (int)REPORT("ArrowArrayStream", "get_schema", POINTER_BITS(self), POINTER_BITS(out));
+}
+static int StreamGetNext(struct ArrowArrayStream* self, struct ArrowArray* out) {
+  return (int)REPORT("ArrowArrayStream", "get_next", POINTER_BITS(self), POINTER_BITS(out));
+}
+static const char* StreamGetLastError(struct ArrowArrayStream* self) {
+  return (const char*)(uintptr_t)REPORT("ArrowArrayStream", "get_last_error", POINTER_BITS(self));
+}
+static void StreamRelease(struct ArrowArrayStream* self) {
+  (void)REPORT("ArrowArrayStream", "release", POINTER_BITS(self));
+}
+static int DeviceStreamGetSchema(struct ArrowDeviceArrayStream* self, struct ArrowSchema* out) {
+  return (int)REPORT("ArrowDeviceArrayStream", "get_schema", POINTER_BITS(self), POINTER_BITS(out));
+}
+static int DeviceStreamGetNext(struct ArrowDeviceArrayStream* self, struct ArrowDeviceArray* out) {
+  return (int)REPORT("ArrowDeviceArrayStream", "get_next", POINTER_BITS(self), POINTER_BITS(out));
+}
+static const char* DeviceStreamGetLastError(struct ArrowDeviceArrayStream* self) {
+  return (const char*)(uintptr_t)REPORT("ArrowDeviceArrayStream", "get_last_error",
+                                        POINTER_BITS(self));
+}
+static void DeviceStreamRelease(struct ArrowDeviceArrayStream* self) {
+  (void)REPORT("ArrowDeviceArrayStream", "release", POINTER_BITS(self));
+}
+static int TaskExtractData(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out) {
+  return (int)REPORT("ArrowAsyncTask", "extract_data", POINTER_BITS(self), POINTER_BITS(out));
+}
+static void ProducerRequest(struct ArrowAsyncProducer* self, int64_t n) {
+  (void)REPORT("ArrowAsyncProducer", "request", POINTER_BITS(self), (uint64_t)n);
+}
+static void ProducerCancel(struct ArrowAsyncProducer* self) {
+  (void)REPORT("ArrowAsyncProducer", "cancel", POINTER_BITS(self));
+}
+static int HandlerOnSchema(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSchema* schema) {
+  return (int)REPORT("ArrowAsyncDeviceStreamHandler", "on_schema", POINTER_BITS(self),
+                     POINTER_BITS(schema));
+}
+static int HandlerOnNextTask(struct ArrowAsyncDeviceStreamHandler* self,
+                             struct ArrowAsyncTask* task, const char* metadata) {
+  return (int)REPORT("ArrowAsyncDeviceStreamHandler", "on_next_task", POINTER_BITS(self),
+                     POINTER_BITS(task), POINTER_BITS(metadata));
+}
+static void HandlerOnError(struct ArrowAsyncDeviceStreamHandler* self, int code,
+                           const char* message, const char* metadata) {
+  (void)REPORT("ArrowAsyncDeviceStreamHandler", "on_error", POINTER_BITS(self), (uint32_t)code,
+               POINTER_BITS(message), POINTER_BITS(metadata));
+}
+static void HandlerRelease(struct ArrowAsyncDeviceStreamHandler* self) {
+  (void)REPORT("ArrowAsyncDeviceStreamHandler", "release", POINTER_BITS(self));
+}
+
+/* One object of each struct that has callbacks. */
+static struct ArrowSchema g_schema;
+static struct ArrowArray g_array;
+static struct ArrowArrayStream g_stream;
+static struct ArrowDeviceArrayStream g_device_stream;
+static struct ArrowAsyncTask g_task;
+static struct ArrowAsyncProducer g_producer;
+static struct ArrowAsyncDeviceStreamHandler g_handler;
+
+static const struct {
+  const char* name;
+  void* object;
+} kObjects[] = {
+    {"ArrowSchema", &g_schema},
+    {"ArrowArray", &g_array},
+    {"ArrowArrayStream", &g_stream},
+    {"ArrowDeviceArrayStream", &g_device_stream},
+    {"ArrowAsyncTask", &g_task},
+    {"ArrowAsyncProducer", &g_producer},
+    {"ArrowAsyncDeviceStreamHandler", &g_handler},
+};
+enum { kObjectCount = sizeof(kObjects) / sizeof(kObjects[0]) };
+
+static void SetBindingCallbacks(void) {
+  g_schema = (struct ArrowSchema){.release = SchemaRelease};
+  g_array = (struct ArrowArray){.release = ArrayRelease};
+  g_stream = (struct ArrowArrayStream){.get_schema = StreamGetSchema,
+                                       .get_next = StreamGetNext,
+                                       .get_last_error = StreamGetLastError,
+                                       .release = StreamRelease};
+  g_device_stream = (struct ArrowDeviceArrayStream){.get_schema = DeviceStreamGetSchema,
+                                                    .get_next = DeviceStreamGetNext,
+                                                    .get_last_error = DeviceStreamGetLastError,
+                                                    .release = DeviceStreamRelease};
+  g_task = (struct ArrowAsyncTask){.extract_data = TaskExtractData};
+  g_producer = (struct ArrowAsyncProducer){.request = ProducerRequest, .cancel = ProducerCancel};
+  g_handler = (struct ArrowAsyncDeviceStreamHandler){.on_schema = HandlerOnSchema,
+                                                     .on_next_task = HandlerOnNextTask,
+                                                     .on_error = HandlerOnError,
+                                                     .release = HandlerRelease};
+}
+
+static int IsVoid(const char* name) {
+  return strcmp(name, "release") == 0 || strcmp(name, "request") == 0 ||
+         strcmp(name, "cancel") == 0 || strcmp(name, "on_error") == 0;
+}
+
+static void TestBindingCallback(const char* owner, const char* name, void* object) {
+  char full[96];
+  snprintf(full, sizeof(full), "%s.%s", owner, name);
+  for (int32_t variant = 0; variant < FletchingOracleVariantCount(); ++variant) {
+    static const char* const kWords[kFaultCount] = {[kWrongArgument] = "the callback saw",
+                                                    [kSilent] = "never entered",
+                                                    [kSkipsLast] = "",
+                                                    [kExtra] = "upstream has",
+                                                    [kTwice] = "twice",
+                                                    [kOtherFunction] = "other",
+                                                    [kWrongResult] = "result"};
+    AGREES(FletchingOracleCall(owner, name, variant, object, message, kMessage));
+    for (g_fault = kGood + 1; g_fault < kFaultCount; ++g_fault) {
+      if (g_fault == kWrongResult && IsVoid(name)) continue;
+      REFUSES(FletchingOracleCall(owner, name, variant, object, message, kMessage), full,
+              kWords[g_fault]);
+    }
+    g_fault = kGood;
+  }
+}
+
+static void TestCToBinding(void) {
+  SetBindingCallbacks();
+  for (int i = 0; i < kObjectCount; ++i) {
+    const char* owner = kObjects[i].name;
+    CHECK(FletchingOracleCallbackCount(owner) > 0, "%s has no callbacks", owner);
+    for (int32_t c = 0; c < FletchingOracleCallbackCount(owner); ++c) {
+      TestBindingCallback(owner, FletchingOracleCallbackName(owner, c), kObjects[i].object);
+    }
+  }
+  CHECK(FletchingOracleCallbackCount("ArrowDeviceArray") == 0, "ArrowDeviceArray has callbacks");
+  CHECK(FletchingOracleArgumentCount("ArrowAsyncDeviceStreamHandler", "on_error") == 4, "on_error");
+  CHECK(FletchingOracleExpectedResult() == 0, "a result without a call");
+  REFUSES(FletchingOracleCall("ArrowNone", "release", 0, &g_array, message, kMessage),
+          "ArrowNone.release", "no such callback");
+  REFUSES(FletchingOracleCall("ArrowArray", NULL, 0, &g_array, message, kMessage),
+          "ArrowArray.(NULL)", "no such callback");
+  REFUSES(FletchingOracleCall("ArrowArray", "release", 99, &g_array, message, kMessage),
+          "ArrowArray.release", "no variant 99");
+  REFUSES(FletchingOracleCall("ArrowArray", "release", -1, &g_array, message, kMessage),
+          "ArrowArray.release", "no variant -1");
+  REFUSES(FletchingOracleCall("ArrowArray", "release", 0, NULL, message, kMessage),
+          "ArrowArray.release", "object is NULL");
+  g_stream.get_schema = NULL;
+  REFUSES(FletchingOracleCall("ArrowArrayStream", "get_schema", 0, &g_stream, message, kMessage),
+          "ArrowArrayStream.get_schema", "callback is NULL");
+  g_stream.release = NULL;
+  CHECK(FletchingOracleInstall("ArrowArrayStream", &g_stream) == 0, "Install");
+  REFUSES(FletchingOracleCall("ArrowArrayStream", "get_schema", 0, &g_stream, message, kMessage),
+          "ArrowArrayStream.get_schema", "C's own function");
+}
+
+/* What the lines say, in full, where a reader needs every word. */
+static void NarrowRequest(struct ArrowAsyncProducer* self, int64_t n) {
+  FletchingOracleSawArgument("ArrowAsyncProducer", "request", 0, POINTER_BITS(self));
+  FletchingOracleSawArgument("ArrowAsyncProducer", "request", 1, (uint32_t)n);
+}
+
+static void TestCallLines(void) {
+  char message[kMessage];
+  g_producer.request = NarrowRequest;
+  CHECK(FletchingOracleCall("ArrowAsyncProducer", "request", 1, &g_producer, message, kMessage),
+        "a narrowed n");
+  CHECK(
+      strcmp(message,
+             "ArrowAsyncProducer.request argument 1 (n): C sent 8589934593, the callback saw 1") ==
+          0,
+      "%s", message);
+  SetBindingCallbacks();
+  g_fault = kWrongResult;
+  CHECK(FletchingOracleCall("ArrowArrayStream", "get_schema", 1, &g_stream, message, kMessage),
+        "a wrong result");
+  g_fault = kGood;
+  CHECK(strcmp(message, "ArrowArrayStream.get_schema result: the callback returned 22, C got 23") ==
+            0,
+        "%s", message);
+}
+
+/* ---- The binding calls C ---- */
+
+/* Calls the callback that the oracle installed, by hand, with these argument bits. */
+static uint64_t CallByHand(const char* owner, const char* name, const uint64_t* a) {
+#define POINTER(i, type) ((type)(uintptr_t)a[i])
+#define IS(struct_name, callback) (strcmp(owner, struct_name) == 0 && strcmp(name, callback) == 0)
+  if (IS("ArrowSchema", "release")) return g_schema.release(POINTER(0, struct ArrowSchema*)), 0;
+  if (IS("ArrowArray", "release")) return g_array.release(POINTER(0, struct ArrowArray*)), 0;
+  if (strcmp(owner, "ArrowArrayStream") == 0) {
+    struct ArrowArrayStream* self = POINTER(0, struct ArrowArrayStream*);
+    if (IS(owner, "get_schema")) {
+      return (uint32_t)g_stream.get_schema(self, POINTER(1, struct ArrowSchema*));
+    }
+    if (IS(owner, "get_next")) {
+      return (uint32_t)g_stream.get_next(self, POINTER(1, struct ArrowArray*));
+    }
+    if (IS(owner, "get_last_error")) return POINTER_BITS(g_stream.get_last_error(self));
+    if (IS(owner, "release")) return g_stream.release(self), 0;
+  }
+  if (strcmp(owner, "ArrowDeviceArrayStream") == 0) {
+    struct ArrowDeviceArrayStream* self = POINTER(0, struct ArrowDeviceArrayStream*);
+    if (IS(owner, "get_schema")) {
+      return (uint32_t)g_device_stream.get_schema(self, POINTER(1, struct ArrowSchema*));
+    }
+    if (IS(owner, "get_next")) {
+      return (uint32_t)g_device_stream.get_next(self, POINTER(1, struct ArrowDeviceArray*));
+    }
+    if (IS(owner, "get_last_error")) return POINTER_BITS(g_device_stream.get_last_error(self));
+    if (IS(owner, "release")) return g_device_stream.release(self), 0;
+  }
+  if (IS("ArrowAsyncTask", "extract_data")) {
+    return (uint32_t)g_task.extract_data(POINTER(0, struct ArrowAsyncTask*),
+                                         POINTER(1, struct ArrowDeviceArray*));
+  }
+  if (strcmp(owner, "ArrowAsyncProducer") == 0) {
+    struct ArrowAsyncProducer* self = POINTER(0, struct ArrowAsyncProducer*);
+    if (IS(owner, "request")) return g_producer.request(self, (int64_t)a[1]), 0;
+    if (IS(owner, "cancel")) return g_producer.cancel(self), 0;
+  }
+  if (strcmp(owner, "ArrowAsyncDeviceStreamHandler") == 0) {
+    struct ArrowAsyncDeviceStreamHandler* self = POINTER(0, struct ArrowAsyncDeviceStreamHandler*);
+    if (IS(owner, "on_schema")) {
+      return (uint32_t)g_handler.on_schema(self, POINTER(1, struct ArrowSchema*));
+    }
+    if (IS(owner, "on_next_task")) {
+      return (uint32_t)g_handler.on_next_task(self, POINTER(1, struct ArrowAsyncTask*),
+                                              POINTER(2, const char*));
+    }
+    if (IS(owner, "on_error")) {
+      return g_handler.on_error(self, (int)(uint32_t)a[1], POINTER(2, const char*),
+                                POINTER(3, const char*)),
+             0;
+    }
+    if (IS(owner, "release")) return g_handler.release(self), 0;
+  }
+#undef POINTER
+#undef IS
+  CHECK(0, "no call by hand for %s.%s", owner, name);
+  return 0;
+}
+
+static void BeginCall(const char* owner, const char* name, int32_t variant, void* object,
+                      uint64_t arguments[4]) {
+  FletchingOracleBeginCall(owner, name, variant, object);
+  for (int i = 0; i < 4; ++i) arguments[i] = FletchingOracleArgument(i);
+}
+
+static void TestOwnCallback(const char* owner, const char* name, int32_t variant, void* object) {
+  char full[96];
+  char argument[32];
+  uint64_t a[4];
+  snprintf(full, sizeof(full), "%s.%s", owner, name);
+
+  BeginCall(owner, name, variant, object, a);
+  AGREES(FletchingOracleEndCall(CallByHand(owner, name, a), message, kMessage));
+
+  for (int i = 0; i < FletchingOracleArgumentCount(owner, name); ++i) {
+    BeginCall(owner, name, variant, object, a);
+    a[i] ^= 1;
+    snprintf(argument, sizeof(argument), "argument %d", i);
+    REFUSES(FletchingOracleEndCall(CallByHand(owner, name, a), message, kMessage), full, argument);
+  }
+
+  BeginCall(owner, name, variant, object, a);
+  REFUSES(FletchingOracleEndCall(CallByHand(owner, name, a) ^ 1, message, kMessage), full,
+          "result");
+
+  BeginCall(owner, name, variant, object, a);
+  (void)CallByHand(owner, name, a);
+  REFUSES(FletchingOracleEndCall(CallByHand(owner, name, a), message, kMessage), full, "twice");
+
+  BeginCall(owner, name, variant, object, a);
+  REFUSES(FletchingOracleEndCall(0, message, kMessage), full, "never entered");
+
+  /* Any other function: its own name and the intended one are in the line. */
+  const char* other = strcmp(owner, "ArrowSchema") == 0 ? "ArrowArray" : "ArrowSchema";
+  BeginCall(owner, name, variant, object, a);
+  (void)CallByHand(other, "release", a);
+  REFUSES(FletchingOracleEndCall(0, message, kMessage), full, other);
+
+  BeginCall(owner, name, variant, object, a);
+  FletchingOracleSawArgument(owner, name, 0, a[0]);
+  REFUSES(FletchingOracleEndCall(0, message, kMessage), full, "binding's own");
+}
+
+static void TestBindingToC(void) {
+  SetBindingCallbacks();
+  for (int i = 0; i < kObjectCount; ++i) {
+    CHECK(FletchingOracleInstall(kObjects[i].name, kObjects[i].object) == 0, "Install");
+  }
+  for (int i = 0; i < kObjectCount; ++i) {
+    const char* owner = kObjects[i].name;
+    for (int32_t c = 0; c < FletchingOracleCallbackCount(owner); ++c) {
+      for (int32_t variant = 0; variant < FletchingOracleVariantCount(); ++variant) {
+        TestOwnCallback(owner, FletchingOracleCallbackName(owner, c), variant, kObjects[i].object);
+      }
+    }
+  }
+  /* Without a call in flight the oracle's functions are quiet, and so are reports. */
+  g_stream.release(&g_stream);
+  CHECK(g_stream.get_schema(&g_stream, NULL) == 0, "get_schema without a call");
+  FletchingOracleSawArgument("ArrowSchema", "release", 0, 1);
+  FletchingOracleSawArgument(NULL, NULL, 0, 1);
+  REFUSES(FletchingOracleEndCall(0, message, kMessage), "EndCall", "BeginCall");
+  FletchingOracleBeginCall("ArrowNone", "release", 0, &g_array);
+  CHECK(FletchingOracleArgument(0) == 0, "an argument of nothing");
+  REFUSES(FletchingOracleEndCall(0, message, kMessage), "ArrowNone.release", "no such callback");
+  FletchingOracleBeginCall("ArrowArray", "release", 3, &g_array);
+  REFUSES(FletchingOracleEndCall(0, message, kMessage), "ArrowArray.release", "no variant 3");
+
+  g_array.length = 12;
+  CHECK(FletchingOracleInstall("ArrowArray", &g_array) == 0, "Install");
+  CHECK(g_array.length == 12 && g_array.private_data == NULL, "Install touched other fields");
+}
+
+/* ---- The values of the variants ---- */
+
+static int IsText(const char* name, int index) {
+  return (strcmp(name, "on_next_task") == 0 && index == 2) ||
+         (strcmp(name, "on_error") == 0 && index >= 2);
+}
+
+/* Every byte of it is readable, whatever it points at; returns whether it holds a byte above 127.
+ */
+static int CheckPointee(const char* full, int index, uint64_t bits, int text) {
+  const unsigned char* bytes = (const unsigned char*)(uintptr_t)bits;
+  if (text) {
+    CHECK(strlen((const char*)bytes) > 0, "%s argument %d: empty text", full, index);
+    while (*bytes != 0 && *bytes < 128) ++bytes;
+    return *bytes != 0;
+  }
+  CHECK(bits % 16 == 0, "%s argument %d: not aligned", full, index);
+  for (int i = 0; i < 256; ++i) CHECK(bytes[i] == 0, "%s argument %d: not zero", full, index);
+  return 0;
+}
+
+static void TestPointerArgument(const char* owner, const char* name, int index, void* object) {
+  char full[96];
+  snprintf(full, sizeof(full), "%s.%s", owner, name);
+  int null = 0;
+  int not_null = 0;
+  int foreign = 0;
+  for (int32_t variant = 0; variant < FletchingOracleVariantCount(); ++variant) {
+    FletchingOracleBeginCall(owner, name, variant, object);
+    const uint64_t bits = FletchingOracleArgument(index);
+    null += bits == 0;
+    not_null += bits != 0;
+    if (bits != 0) foreign += CheckPointee(full, index, bits, IsText(name, index));
+    for (int i = 0; i < index; ++i) {
+      CHECK(bits != FletchingOracleArgument(i), "%s arguments %d and %d are equal", full, i, index);
+    }
+  }
+  CHECK(null > 0 && not_null > 0, "%s argument %d: %d times NULL, %d not", full, index, null,
+        not_null);
+  CHECK(!IsText(name, index) || foreign > 0, "%s argument %d: always ASCII", full, index);
+}
+
+static void TestIntegers(const char* owner, const char* name, void* object, const int64_t* expected,
+                         int is_code) {
+  for (int32_t variant = 0; variant < FletchingOracleVariantCount(); ++variant) {
+    FletchingOracleBeginCall(owner, name, variant, object);
+    const uint64_t bits = (uint64_t)expected[variant];
+    CHECK(FletchingOracleArgument(1) == (is_code ? (uint32_t)bits : bits), "%s.%s variant %d",
+          owner, name, variant);
+  }
+}
+
+static void TestResults(void) {
+  static const int32_t kCodes[] = {0, EINVAL, -1};
+  int null = 0;
+  int foreign = 0;
+  for (int32_t variant = 0; variant < FletchingOracleVariantCount(); ++variant) {
+    FletchingOracleBeginCall("ArrowArrayStream", "get_next", variant, &g_stream);
+    struct ArrowArray* out = (struct ArrowArray*)(uintptr_t)FletchingOracleArgument(1);
+    const int code = g_stream.get_next(&g_stream, out);
+    CHECK(code == kCodes[variant], "result %d in variant %d", code, variant);
+    FletchingOracleBeginCall("ArrowArrayStream", "get_last_error", variant, &g_stream);
+    const char* text = g_stream.get_last_error(&g_stream);
+    null += text == NULL;
+    if (text != NULL) foreign += CheckPointee("get_last_error", 0, POINTER_BITS(text), 1);
+  }
+  CHECK(null == 1 && foreign == 1, "texts: %d NULL, %d foreign", null, foreign);
+}
+
+static void TestVariants(void) {
+  static const int64_t kCounts[] = {INT64_MIN, INT64_C(8589934593), -1};
+  static const int64_t kCodes[] = {-1, INT32_MIN, 5};
+  CHECK(FletchingOracleVariantCount() == 3, "%d variants", FletchingOracleVariantCount());
+  for (int i = 0; i < kObjectCount; ++i) {
+    const char* owner = kObjects[i].name;
+    for (int32_t c = 0; c < FletchingOracleCallbackCount(owner); ++c) {
+      const char* name = FletchingOracleCallbackName(owner, c);
+      const int first = strcmp(name, "on_error") == 0 ? 2 : 1;
+      if (strcmp(name, "request") == 0) continue;
+      for (int a = first; a < FletchingOracleArgumentCount(owner, name); ++a) {
+        TestPointerArgument(owner, name, a, kObjects[i].object);
+      }
+    }
+  }
+  TestIntegers("ArrowAsyncProducer", "request", &g_producer, kCounts, 0);
+  TestIntegers("ArrowAsyncDeviceStreamHandler", "on_error", &g_handler, kCodes, 1);
+  TestResults();
+}
+
+/* ---- Upstream growing: whatever its text declares, the tables have ---- */
+
+/* Blanks comments out, in place. */
+static void StripComments(char* text) {
+  for (char* c = text; *c != '\0'; ++c) {
+    const char* end = NULL;
+    if (c[0] == '/' && c[1] == '/') end = strchr(c, '\n');
+    if (c[0] == '/' && c[1] == '*') end = strstr(c + 2, "*/");
+    if (end == NULL) continue;
+    while (c < end) *c++ = ' ';
+    if (c[0] == '*') c[0] = c[1] = ' ';
+  }
+}
+
+/* Copies the identifier at `from`; returns what follows it and blanks. */
+static const char* Identifier(const char* from, char name[128]) {
+  size_t length = 0;
+  while (isspace((unsigned char)*from)) ++from;
+  while ((isalnum((unsigned char)*from) || *from == '_') && length < 127) name[length++] = *from++;
+  name[length] = '\0';
+  while (isspace((unsigned char)*from)) ++from;
+  return from;
+}
+
+static int HasConstant(const char* name) {
+  for (int32_t i = 0; i < FletchingOracleConstantCount(); ++i) {
+    if (strcmp(FletchingOracleConstantName(i), name) == 0) return 1;
+  }
+  return 0;
+}
+
+typedef struct {
+  int structs;
+  int constants;
+  int missing;
+} Scan;
+
+static void Missing(Scan* scan, const char* what, const char* name, int quiet) {
+  ++scan->missing;
+  if (!quiet) fprintf(stderr, "upstream has %s %s, tests/oracle/upstream.h has not\n", what, name);
+}
+
+static void ScanConstants(const char* text, Scan* scan, int quiet) {
+  char name[128];
+  for (const char* at = text; (at = strstr(at, "define")) != NULL; ++at) {
+    Identifier(at + strlen("define"), name);
+    if (strncmp(name, "ARROW_FLAG_", 11) != 0 && strncmp(name, "ARROW_DEVICE_", 13) != 0) continue;
+    ++scan->constants;
+    if (!HasConstant(name)) Missing(scan, "the constant", name, quiet);
+  }
+}
+
+/* A struct's body has one semicolon per field. */
+static void ScanStructs(const char* text, Scan* scan, int quiet) {
+  char name[128];
+  for (const char* at = text; (at = strstr(at, "struct ")) != NULL; ++at) {
+    const char* body = Identifier(at + strlen("struct "), name);
+    if (*body != '{') continue;
+    ++scan->structs;
+    int fields = 0;
+    for (; *body != '}' && *body != '\0'; ++body) fields += *body == ';';
+    if (FletchingOracleSize(name) < 0) {
+      Missing(scan, "the struct", name, quiet);
+    } else if (FletchingOracleFieldCount(name) != fields) {
+      Missing(scan, "another number of fields in", name, quiet);
+    }
+  }
+}
+
+static Scan ScanUpstream(const char* text, int quiet) {
+  Scan scan = {0, 0, 0};
+  ScanConstants(text, &scan, quiet);
+  ScanStructs(text, &scan, quiet);
+  return scan;
+}
+
+static void TestUpstreamText(const char* path) {
+  static char text[1 << 20];
+  FILE* file = fopen(path, "rb");
+  CHECK(file != NULL, "cannot open %s", path);
+  if (file == NULL) return;
+  const size_t length = fread(text, 1, sizeof(text) - 1, file);
+  fclose(file);
+  CHECK(length < sizeof(text) - 1, "%s is larger than this test expects", path);
+  text[length] = '\0';
+  StripComments(text);
+
+  const Scan scan = ScanUpstream(text, 0);
+  CHECK(scan.missing == 0, "%d declarations of upstream are not in the oracle", scan.missing);
+  CHECK(scan.structs == FletchingOracleStructCount(), "found %d structs in %s", scan.structs, path);
+  CHECK(scan.constants == FletchingOracleConstantCount(), "found %d constants in %s",
+        scan.constants, path);
+
+  char grown[] =
+      "#  define ARROW_DEVICE_NEW 99 // struct ArrowComment { int a; };\n"
+      "struct ArrowNew { int a; };\n/* struct ArrowOld { int a; }; */"
+      "struct ArrowAsyncTask {\n int a; int b; int c; };";
+  StripComments(grown);
+  CHECK(ScanUpstream(grown, 1).missing == 3, "a grown header passes");
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fprintf(stderr, "usage: oracle_self_test PATH/arrow/c/abi.h [--print]\n");
+    return 2;
+  }
+  g_print = argc > 2 && strcmp(argv[2], "--print") == 0;
+  CollectValues();
+  TestCanaries();
+  TestLayout();
+  TestLayout64();
+  TestUnknownNames();
+  TestConstants();
+  TestMemory();
+  TestLookalikes();
+  TestMessages();
+  TestCToBinding();
+  TestCallLines();
+  TestBindingToC();
+  TestVariants();
+  TestUpstreamText(argv[1]);
+  if (g_failures > 0) {
+    fprintf(stderr, "oracle_self_test: %d failures\n", g_failures);
+    return 1;
+  }
+  printf("oracle_self_test: %d structs, %d values, %d constants agree\n",
+         FletchingOracleStructCount(), g_value_count, FletchingOracleConstantCount());
+  return 0;
+}

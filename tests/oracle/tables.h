@@ -1,0 +1,61 @@
+/* What the compiler makes of the lists in upstream.h, as plain data. Internal to the oracle. */
+#ifndef FLETCHING_TESTS_ORACLE_TABLES_H
+#define FLETCHING_TESTS_ORACLE_TABLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+  const char* name;
+  const char* embeds; /* name of the embedded struct, or NULL */
+  size_t offset;
+  size_t size;
+  size_t element_size; /* smaller than size in an array field */
+} Field;
+
+typedef struct {
+  const char* name;
+  size_t size;
+  size_t align;
+  const Field* fields;
+  int32_t field_count;
+  /* Writes canaries through upstream's struct. `serial` counts leaves: the first one's going in,
+   * the next struct's coming out. */
+  void (*fill)(void* object, int32_t* serial);
+} Struct;
+
+/* One value in memory: a field that embeds nothing, or one element of an array field. Its place in
+ * the table of all leaves is its serial, from which its canary follows. */
+typedef struct {
+  const Struct* owner;
+  char path[64]; /* "array.length" */
+  int32_t element;
+  int32_t element_count;
+  size_t offset;
+  size_t size;
+} Leaf;
+
+typedef struct {
+  const char* name;
+  int64_t value;
+} Constant;
+
+extern const Struct kStructs[];
+extern const int32_t kStructCount;
+extern const Constant kConstants[];
+extern const int32_t kConstantCount;
+
+/* NULL when there is none; a NULL name is a name that nobody has. */
+const Struct* FindStruct(const char* name);
+const Field* FindField(const Struct* owner, const char* name, size_t length);
+const Constant* FindConstant(const char* name);
+
+/* Looks a path up, through embedded structs. Returns 0 when upstream has no such path. */
+int FindPath(const Struct* owner, const char* path, size_t* offset, size_t* size);
+
+/* All leaves of all structs, in declaration order. */
+const Leaf* Leaves(int32_t* count);
+
+uint64_t CanaryOf(int32_t serial, size_t size);
+
+#endif /* FLETCHING_TESTS_ORACLE_TABLES_H */
