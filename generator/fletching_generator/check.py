@@ -1,12 +1,23 @@
-"""The meaning check: what no schema can see. Names are defined, numbers unique, contracts complete."""
+"""The meaning check, what no schema can see: names defined, numbers unique, contracts complete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from .documents import Document, KeyPath
-from .errors import SpecError, SpecErrors
-from .model import Callback, Event, Field, Interface, Pointer, Scalar, Spec, Struct, StructType, Type
+from .errors import Mistake, SpecError
+from .model import (
+    Callback,
+    Event,
+    Field,
+    Interface,
+    Pointer,
+    Scalar,
+    Spec,
+    Struct,
+    StructType,
+    Type,
+)
 
 Report = Callable[[KeyPath, str, str], None]
 
@@ -18,11 +29,11 @@ def check_meaning(
     devices: Document,
     errata: Document,
 ) -> None:
-    """Raises SpecErrors with every mistake found, file by file in the order of the lines."""
-    errors: list[SpecError] = []
+    """Raises SpecError with every mistake found, file by file in the order of the lines."""
+    mistakes: list[Mistake] = []
 
     def reporter(document: Document) -> Report:
-        return lambda keys, problem, mend: errors.append(document.error(keys, problem, mend))
+        return lambda keys, problem, mend: mistakes.append(document.mistake(keys, problem, mend))
 
     _check_guards(spec, reporter(project))
     seen: set[str] = set()
@@ -32,13 +43,14 @@ def check_meaning(
         seen.add(interface.id)
     _check_devices(devices.content, macros, reporter(devices))
     _check_errata(spec, reporter(errata))
-    if errors:
+    if mistakes:
         order = {name: number for number, name in enumerate(_files(spec))}
-        raise SpecErrors(sorted(errors, key=lambda e: (order.get(e.file, 0), e.line)))
+        raise SpecError(*sorted(mistakes, key=lambda m: (order[m.file], m.line)))
 
 
 def _files(spec: Spec) -> list[str]:
-    return [f"spec/{name}.yaml" for name in ("project", *spec.project.interfaces, "devices", "errata")]
+    names = ("project", *spec.project.interfaces, "devices", "errata")
+    return [f"spec/{name}.yaml" for name in names]
 
 
 def _check_guards(spec: Spec, report: Report) -> None:
@@ -155,10 +167,13 @@ def _check_devices(content: dict, macros: dict[str, str], report: Report) -> Non
     for index, device in enumerate(content["devices"]):
         keys: list[str | int] = ["devices", index]
         value, owner = device["value"], values.get(device["value"])
-        if owner == "a hole":
-            report([*keys, "value"], f"{value} is a hole and is never given out", "use another number")
-        elif owner is not None:
-            report([*keys, "value"], f"{value} is already the value of {owner}", "use another number")
+        if owner is not None:
+            problem = (
+                f"{value} is a hole and is never given out"
+                if owner == "a hole"
+                else f"{value} is already the value of {owner}"
+            )
+            report([*keys, "value"], problem, "use another number")
         values[value] = f"'{device['name']}'"
         for key in ("name", "arrow", "dlpack"):
             name = device.get(key)
@@ -178,7 +193,8 @@ def _check_device(device: dict, notes: dict, keys: list[str | int], report: Repo
         )
     if ("arrow" in device) != ("arrow" in device["since"]):
         report([*keys, "since"], "'arrow' and 'since.arrow' go together", "write both or neither")
-    event = Event(device["event"]["pointer"], device["event"].get("type"), device["event"].get("note"))
+    content = device["event"]
+    event = Event(content["pointer"], content.get("type"), content.get("note"))
     if (event.pointer in ("address_of_handle", "object")) != (event.type is not None):
         report(
             [*keys, "event"],

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from . import generate
-from .errors import SpecError, SpecErrors
+from .errors import Mistake, SpecError, UsageError
 from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, layout_class, struct_layout
 from .load import load_spec
 
@@ -20,8 +20,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         root = options.root or find_root(Path.cwd())
         return int(options.run(root, options))
-    except (SpecError, SpecErrors) as error:
+    except SpecError as error:
         print(error, file=sys.stderr)
+    except UsageError as error:
+        print(f"fletching: {error}", file=sys.stderr)
     except OSError as error:
         print(f"fletching: {error.filename}: {error.strerror}", file=sys.stderr)
     return CANNOT_RUN
@@ -32,7 +34,8 @@ def find_root(start: Path) -> Path:
     for folder in (start, *start.parents, *Path(__file__).resolve().parents):
         if (folder / "spec" / "project.yaml").is_file():
             return folder
-    raise SpecError("spec/project.yaml", 1, "(whole file)", "not found", "give --root FOLDER")
+    name = "spec/project.yaml"
+    raise SpecError(Mistake(name, 1, "(whole file)", "not found", "give --root FOLDER"))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,7 +96,7 @@ def _layout(root: Path, options: argparse.Namespace) -> int:
     known = [struct.name for struct in spec.structs]
     for name in options.struct:
         if name not in known:
-            raise SpecError("spec/", 1, name, "no such struct", f"use one of {', '.join(known)}")
+            raise UsageError(f"no struct '{name}'; use one of {', '.join(known)}")
     structs = [s for s in spec.structs if not options.struct or s.name in options.struct]
     layouts = {t: [struct_layout(spec, struct, t) for struct in structs] for t in targets}
     if options.json:
@@ -108,8 +111,8 @@ def _targets(name: str | None) -> tuple[LayoutClass, ...]:
         return LAYOUT_CLASSES
     target = layout_class(name)
     if target is None:
-        known = ", ".join(t.name for t in LAYOUT_CLASSES)
-        raise SpecError("--target", 1, name, "no such layout class", f"use one of {known}")
+        known = ", ".join(target.name for target in LAYOUT_CLASSES)
+        raise UsageError(f"no layout class '{name}'; use one of {known}")
     return (target,)
 
 

@@ -15,7 +15,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.scalarstring import ScalarString
 
-from .errors import SpecError, SpecErrors
+from .errors import Mistake, SpecError
 
 KeyPath = Sequence[str | int]
 
@@ -40,50 +40,16 @@ class Document:
             node = node[key]
         return line
 
-    def error(self, keys: KeyPath, problem: str, mend: str) -> SpecError:
-        return SpecError(self.name, self.line(keys), spell_keys(keys), problem, mend)
+    def mistake(self, keys: KeyPath, problem: str, mend: str) -> Mistake:
+        return Mistake(self.name, self.line(keys), spell_keys(keys), problem, mend)
 
     def validate(self, schema_file: Path) -> None:
-        """Raises SpecErrors with everything in which the file differs from its schema."""
+        """Raises SpecError with everything in which the file differs from its schema."""
         schema = json.loads(schema_file.read_text(encoding="utf-8"))
         found = Draft202012Validator(schema).iter_errors(self.content)
-        errors = [self._explain(error) for error in found]
-        if errors:
-            raise SpecErrors(sorted(errors, key=lambda error: error.line))
-
-    def _explain(self, error: ValidationError) -> SpecError:
-        keys: list[str | int] = list(error.absolute_path)
-        match error.validator:
-            case "additionalProperties" if isinstance(error.instance, dict):
-                allowed = list(error.schema.get("properties", {}))  # type: ignore[union-attr]
-                unknown = next(key for key in error.instance if key not in allowed)
-                close = difflib.get_close_matches(str(unknown), allowed, n=1)
-                mend = f"did you mean '{close[0]}'?" if close else f"use one of {', '.join(allowed)}"
-                return self.error([*keys, unknown], f"unknown key '{unknown}'", mend)
-            case "required" if isinstance(error.instance, dict):
-                missing = next(k for k in error.validator_value if k not in error.instance)
-                return self.error(keys, f"'{missing}' is missing", f"add '{missing}: ...'")
-            case "type":
-                wanted = error.validator_value
-                wanted = wanted if isinstance(wanted, str) else " or ".join(wanted)
-                return self.error(keys, f"{_show(error.instance)} is no {wanted}", f"write a {wanted}")
-            case "enum":
-                choices = ", ".join(str(choice) for choice in error.validator_value)
-                return self.error(keys, f"{_show(error.instance)} is unknown", f"use one of {choices}")
-            case "pattern":
-                return self.error(
-                    keys,
-                    f"{_show(error.instance)} is not spelled as expected",
-                    f"it has to match {error.validator_value}",
-                )
-            case "minimum" | "maximum":
-                return self.error(
-                    keys,
-                    f"{error.instance} is out of range",
-                    f"the {error.validator} is {error.validator_value}",
-                )
-            case _:
-                return self.error(keys, error.message, "see spec/schema/")
+        mistakes = [self.mistake(*_explain(error)) for error in found]
+        if mistakes:
+            raise SpecError(*sorted(mistakes, key=lambda mistake: mistake.line))
 
 
 def spell_keys(keys: KeyPath) -> str:
@@ -111,30 +77,63 @@ def plain(node: Any) -> Any:
             return node
 
 
+def _explain(error: ValidationError) -> tuple[KeyPath, str, str]:
+    """Where a schema error stands, what is wrong and how to mend it, in words."""
+    keys: list[str | int] = list(error.absolute_path)
+    wanted: Any = error.validator_value
+    instance: Any = error.instance
+    shown = _show(instance)
+    match error.validator:
+        case "additionalProperties":
+            schema: Any = error.schema
+            unknown = next(key for key in instance if key not in schema["properties"])
+            return [*keys, unknown], f"unknown key '{unknown}'", _suggest(unknown, schema)
+        case "required":
+            missing = next(key for key in wanted if key not in instance)
+            return keys, f"'{missing}' is missing", f"add '{missing}: ...'"
+        case "type":
+            kind = wanted if isinstance(wanted, str) else " or ".join(wanted)
+            problem, mend = f"{shown} is no {kind}", f"write a {kind}"
+        case "enum":
+            problem, mend = f"{shown} is unknown", f"use one of {', '.join(map(str, wanted))}"
+        case "pattern":
+            problem, mend = f"{shown} is not spelled as expected", f"it has to match {wanted}"
+        case "minimum" | "maximum":
+            problem, mend = f"{shown} is out of range", f"the {error.validator} is {wanted}"
+        case _:
+            problem, mend = error.message, "see spec/schema/"
+    return keys, problem, mend
+
+
+def _suggest(unknown: Any, schema: Any) -> str:
+    allowed = list(schema["properties"])
+    close = difflib.get_close_matches(str(unknown), allowed, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"use one of {', '.join(allowed)}"
+
+
 def _parse(path: Path, name: str) -> Any:
+    """The content of the file. Raises SpecError when it cannot be read or is not YAML."""
+    whole = "(whole file)"
     try:
         return YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SpecError(name, 1, "(whole file)", "the file is missing", "add it") from None
+        mistake = Mistake(name, 1, whole, "the file is missing", "add it")
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
-        raise SpecError(name, 1, "(whole file)", problem, "make it a readable file") from None
+        mistake = Mistake(name, 1, whole, problem, "make it a readable file")
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8"
-        raise SpecError(name, 1, "(whole file)", problem, "save the file as UTF-8") from None
+        mistake = Mistake(name, 1, whole, problem, "save the file as UTF-8")
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context).split())
-        raise SpecError(
-            name,
-            mark.line + 1 if mark else 1,
-            "(syntax)",
-            f"not YAML: {problem}",
-            "mend the syntax; a value with ': ' or '#' in it needs quotes",
-        ) from None
+        line = mark.line + 1 if mark else 1
+        problem = "not YAML: " + " ".join(str(error.problem or error.context).split())
+        mend = "mend the syntax; a value with ': ' or '#' in it needs quotes"
+        mistake = Mistake(name, line, "(syntax)", problem, mend)
     except YAMLError as error:
-        first = str(error).splitlines()[0]
-        raise SpecError(name, 1, "(syntax)", f"not YAML: {first}", "mend the syntax") from None
+        problem = f"not YAML: {str(error).splitlines()[0]}"
+        mistake = Mistake(name, 1, "(syntax)", problem, "mend the syntax")
+    raise SpecError(mistake)
 
 
 def _show(value: Any) -> str:

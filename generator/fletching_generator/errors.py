@@ -1,23 +1,31 @@
-"""The one exception of the generator: something a person has to mend, said in one line."""
+"""What is wrong with the input, said in one line each."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that a person has to mend."""
+
+    file: str  # "spec/devices.yaml"
+    line: int  # 12
+    key: str  # "devices[3].value"
+    problem: str  # "3 is already the value of 'cuda_host'"
+    mend: str  # "use another number"
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.key}: {self.problem}; {self.mend}"
+
 
 class SpecError(Exception):
-    """A mistake in the input: file, line, key, what is wrong and how to mend it."""
+    """The mistakes found in one reading, in the order of their lines; at least one."""
 
-    def __init__(self, file: str, line: int, key: str, problem: str, mend: str) -> None:
-        self.file = file
-        self.line = line
-        self.key = key
-        self.problem = problem
-        self.mend = mend
-        super().__init__(f"{file}:{line}: {key}: {problem}; {mend}")
+    def __init__(self, *mistakes: Mistake) -> None:
+        self.mistakes = mistakes
+        super().__init__("\n".join(str(mistake) for mistake in mistakes))
 
 
-class SpecErrors(Exception):
-    """Several mistakes found in one reading, in the order of their lines."""
-
-    def __init__(self, errors: list[SpecError]) -> None:
-        self.errors = errors
-        super().__init__("\n".join(str(error) for error in errors))
+class UsageError(Exception):
+    """The command line asks for something that does not exist; the text says what does."""

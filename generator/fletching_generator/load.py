@@ -8,8 +8,8 @@ from typing import Any
 from . import model
 from .check import check_meaning
 from .documents import Document, KeyPath, plain
-from .errors import SpecError, SpecErrors
-from .types import TypeProblem, parse_type
+from .errors import Mistake, SpecError
+from .types import TypeExpressionError, parse_type
 
 Names = dict[str, model.Typedef | model.StructType]
 
@@ -37,17 +37,13 @@ class SpecFiles:
         known = {"project", "devices", "errata", *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
-                raise SpecError(
-                    f"spec/{path.name}",
-                    1,
-                    "(whole file)",
-                    "no part of the spec",
-                    "list it under 'interfaces' in spec/project.yaml or remove it",
-                )
+                mend = "list it under 'interfaces' in spec/project.yaml or remove it"
+                name = f"spec/{path.name}"
+                raise SpecError(Mistake(name, 1, "(whole file)", "no part of the spec", mend))
 
 
 def load_spec(root: Path) -> model.Spec:
-    """The spec under `root`, checked. Raises SpecError or SpecErrors."""
+    """The spec under `root`, checked. Raises SpecError."""
     files = SpecFiles(root)
     names = _collect_names(files)
     interfaces = tuple(_interface(name, doc, names) for name, doc in files.interfaces.items())
@@ -71,7 +67,7 @@ def _project(content: dict[str, Any]) -> model.Project:
 def _collect_names(files: SpecFiles) -> Names:
     """Every typedef and struct by name; a name that stands twice is an error."""
     names: Names = {}
-    errors: list[SpecError] = []
+    mistakes: list[Mistake] = []
     for document in files.interfaces.values():
         content = plain(document.content)
         for kind in ("typedefs", "structs"):
@@ -79,15 +75,14 @@ def _collect_names(files: SpecFiles) -> Names:
                 keys: KeyPath = [kind, index, "name"]
                 name = entry["name"]
                 if name in names:
-                    errors.append(
-                        document.error(keys, f"'{name}' is defined twice", "rename or remove one")
-                    )
+                    problem = f"'{name}' is defined twice"
+                    mistakes.append(document.mistake(keys, problem, "rename or remove one"))
                 elif kind == "structs":
                     names[name] = model.StructType(name)
                 else:
                     names[name] = _typedef(document, index, entry)
-    if errors:
-        raise SpecErrors(errors)
+    if mistakes:
+        raise SpecError(*mistakes)
     return names
 
 
@@ -95,15 +90,16 @@ def _typedef(document: Document, index: int, entry: dict[str, Any]) -> model.Typ
     keys: KeyPath = ["typedefs", index, "type"]
     scalar = _type(document, keys, entry["type"], {})
     if not isinstance(scalar, model.Scalar) or scalar.name == "void":
-        raise document.error(keys, f"'{entry['type']}' is no integer", "name an integer type")
+        problem = f"'{entry['type']}' is no integer"
+        raise SpecError(document.mistake(keys, problem, "name an integer type"))
     return model.Typedef(entry["name"], scalar)
 
 
 def _type(document: Document, keys: KeyPath, text: str, names: Names) -> model.Type:
     try:
         return parse_type(text, names)
-    except TypeProblem as problem:
-        raise document.error(keys, str(problem), problem.mend) from None
+    except TypeExpressionError as error:
+        raise SpecError(document.mistake(keys, str(error), error.mend)) from None
 
 
 def _interface(name: str, document: Document, names: Names) -> model.Interface:

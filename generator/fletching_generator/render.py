@@ -70,9 +70,7 @@ def render(outputs: list[Output], filters: Mapping[str, Callable[..., Any]]) -> 
 
 def wrap(text: str, width: int, prefix: str = "") -> str:
     """`text` broken into lines of at most `width` columns, each beginning with `prefix`."""
-    lines = textwrap.wrap(
-        text, width - len(prefix), break_long_words=False, break_on_hyphens=False
-    )
+    lines = textwrap.wrap(text, width - len(prefix), break_long_words=False, break_on_hyphens=False)
     return "\n".join(f"{prefix}{line}" for line in lines)
 
 

@@ -35,7 +35,7 @@ _ARGUMENT = re.compile(r"(?P<name>[a-z_][a-z0-9_]*)\s*:\s*(?P<type>.+)")
 _DATA = re.compile(r"(?P<const>const\s+)?(?P<name>\w+)(?P<stars>\**)(\[(?P<count>\d+)\])?")
 
 
-class TypeProblem(ValueError):
+class TypeExpressionError(ValueError):
     """The expression is no type; the message says why, `mend` what to write instead."""
 
     def __init__(self, problem: str, mend: str) -> None:
@@ -57,26 +57,26 @@ def parse_type(text: str, names: Mapping[str, Typedef | StructType]) -> Type:
 def _parse_argument(text: str, names: Mapping[str, Typedef | StructType]) -> Argument:
     match = _ARGUMENT.fullmatch(text.strip())
     if match is None:
-        raise TypeProblem(f"'{text.strip()}' is no argument", "write it as 'name: type'")
+        raise TypeExpressionError(f"'{text.strip()}' is no argument", "write it as 'name: type'")
     return Argument(match["name"], _parse_data(match["type"], names))
 
 
 def _parse_data(text: str, names: Mapping[str, Typedef | StructType]) -> Type:
     match = _DATA.fullmatch(text.strip())
     if match is None:
-        raise TypeProblem(
+        raise TypeExpressionError(
             f"'{text.strip()}' is no type",
             "write a scalar, a struct, T*, const T*, T[n] or callback(name: T, ...) -> T",
         )
     base = _named(match["name"], names)
     if match["const"] and not match["stars"]:
-        raise TypeProblem(f"'{text.strip()}' is const without a pointer", "remove 'const'")
+        raise TypeExpressionError(f"'{text.strip()}' is const without a pointer", "remove 'const'")
     parsed: Type = base
     for level in range(len(match["stars"])):
         parsed = Pointer(parsed, const=bool(match["const"]) and level == 0)
     if match["count"]:
         if int(match["count"]) == 0:
-            raise TypeProblem(f"'{text.strip()}' has no elements", "write a count above 0")
+            raise TypeExpressionError(f"'{text.strip()}' has no elements", "write a count above 0")
         parsed = FixedArray(parsed, int(match["count"]))
     return parsed
 
@@ -86,7 +86,7 @@ def _named(name: str, names: Mapping[str, Typedef | StructType]) -> Type:
         return Scalar(name)
     if name in names:
         return names[name]
-    raise TypeProblem(
+    raise TypeExpressionError(
         f"type '{name}' is not defined",
         "define it as a typedef or struct, or use one of " + ", ".join(SCALARS),
     )

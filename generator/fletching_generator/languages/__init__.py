@@ -14,7 +14,8 @@ from . import c, cpp
 
 
 class Language(Protocol):
-    FILTERS: Mapping[str, Callable[..., Any]]
+    @property
+    def FILTERS(self) -> Mapping[str, Callable[..., Any]]: ...  # noqa: N802
 
     def outputs(self, spec: Spec) -> list[Output]: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..layout import leaves
 from ..model import Device, Spec
 from ..render import Output
-from .c import literal, type_name
+from .c import literal, type_name, wrap_arguments
 
 _POINTERS = {
     "none": "kNone",
@@ -30,10 +30,15 @@ def outputs(spec: Spec) -> list[Output]:
 
 def device_row(device: Device) -> str:
     """One row of the device table."""
-    return (
-        f'{{{device.value}, "{device.name}", "{device.arrow or ""}", "{device.dlpack}", '
-        f'EventPointer::{_POINTERS[device.event.pointer]}, "{device.event.type or ""}"}}'
-    )
+    cells = [
+        str(device.value),
+        literal(device.name),
+        literal(device.arrow or ""),
+        literal(device.dlpack),
+        f"EventPointer::{_POINTERS[device.event.pointer]}",
+        literal(device.event.type or ""),
+    ]
+    return wrap_arguments("{", cells, "},", indent=4, width=100)
 
 
 FILTERS = {"device_row": device_row, "literal": literal, "type_name": type_name}

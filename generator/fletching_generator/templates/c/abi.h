@@ -56,16 +56,17 @@ struct /*{ struct.name }*/ {
 /*% endfor %*/
 /*% endfor %*/
 
-// Assertions: whichever copy was declared first, this is what it has to be. The three numbers are for
-// targets with 64-bit pointers, with 32-bit pointers and int64_t members aligned to 8, and with 32-bit
-// pointers and int64_t members aligned to 4.
+// Assertions: whichever copy was declared first, this is what it has to be. The three numbers are
+// for targets with 64-bit pointers, with 32-bit pointers and int64_t members aligned to 8, and with
+// 32-bit pointers and int64_t members aligned to 4.
 
 #if defined(__cplusplus)
 #define FLETCHING_ASSERT(name, condition, text) static_assert(condition, text)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define FLETCHING_ASSERT(name, condition, text) _Static_assert(condition, text)
 #else
-#define FLETCHING_ASSERT(name, condition, text) typedef char fletching_assert_##name[(condition) ? 1 : -1]
+#define FLETCHING_ASSERT(name, condition, text) \
+  typedef char fletching_assert_##name[(condition) ? 1 : -1]
 #endif
 
 struct FletchingInt64Probe {
@@ -73,21 +74,21 @@ struct FletchingInt64Probe {
   int64_t value;
 };
 
-#define FLETCHING_BY_TARGET(pointer64, align8, align4) \
-  (sizeof(void*) == 8                                  ? (pointer64) \
-   : offsetof(struct FletchingInt64Probe, value) == 8 ? (align8) \
-                                                       : (align4))
-#define FLETCHING_ASSERT_STRUCT(type, pointer64, align8, align4)                          \
+#define FLETCHING_BY_TARGET(pointer64, align8, align4)              \
+  (sizeof(void*) == 8                                 ? (pointer64) \
+   : offsetof(struct FletchingInt64Probe, value) == 8 ? (align8)    \
+                                                      : (align4))
+#define FLETCHING_ASSERT_STRUCT(type, pointer64, align8, align4)                                \
   FLETCHING_ASSERT(type, sizeof(struct type) == FLETCHING_BY_TARGET(pointer64, align8, align4), \
                    #type " has another size than the Arrow specification says")
 #define FLETCHING_ASSERT_FIELD(type, field, field_size, pointer64, align8, align4)        \
-  FLETCHING_ASSERT(type##_##field,                                                         \
-                   sizeof(((struct type*)0)->field) == (field_size) &&                     \
-                       offsetof(struct type, field) ==                                     \
-                           FLETCHING_BY_TARGET(pointer64, align8, align4),                 \
-                   #type "." #field " is not where the Arrow specification says, or has another size")
-#define FLETCHING_ASSERT_VALUE(macro, expected)      \
-  FLETCHING_ASSERT(macro, (macro) == (expected),     \
+  FLETCHING_ASSERT(                                                                       \
+      type##_##field,                                                                     \
+      sizeof(((struct type*)0)->field) == (field_size) &&                                 \
+          offsetof(struct type, field) == FLETCHING_BY_TARGET(pointer64, align8, align4), \
+      #type "." #field " is not where the Arrow specification says, or has another size")
+#define FLETCHING_ASSERT_VALUE(macro, expected)          \
+  FLETCHING_ASSERT(value_##macro, (macro) == (expected), \
                    #macro " has another value than the Arrow specification says")
 
 /*% for struct in spec.structs %*/

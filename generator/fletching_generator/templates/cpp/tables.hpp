@@ -35,7 +35,7 @@ struct DeviceInfo {
 /// Every known device type, by value.
 inline constexpr std::array<DeviceInfo, /*{ spec.devices | length }*/> kDevices{{
 /*% for device in spec.devices %*/
-    /*{ device | device_row }*/,
+    /*{ device | device_row }*/
 /*% endfor %*/
 }};
 
