@@ -37,7 +37,7 @@ struct Case {
 const std::vector<Case>& Catalogue();
 
 // The block that ArrowSchema.metadata points to; empty when there is no metadata.
-Bytes EncodeMetadata(const Node& node);
+std::string EncodeMetadata(const Node& node);
 
 // The node as text, in the form that producer.h fixes.
 std::string Describe(const Node& node);

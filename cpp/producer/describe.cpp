@@ -6,22 +6,24 @@
 namespace fletching::producer {
 namespace {
 
-void AppendLength(Bytes& block, size_t length) {
+void AppendLength(std::string& block, size_t length) {
   const auto value = static_cast<int32_t>(length);
-  uint8_t raw[sizeof(value)];
+  char raw[sizeof(value)];
   std::memcpy(raw, &value, sizeof(value));  // the format asks for native byte order
-  block.insert(block.end(), raw, raw + sizeof(value));
+  block.append(raw, sizeof(raw));
 }
 
-void AppendText(Bytes& block, const std::string& text) {
+void AppendText(std::string& block, const std::string& text) {
   AppendLength(block, text.size());
-  block.insert(block.end(), text.begin(), text.end());
+  block += text;
 }
 
-std::string Hex(const Bytes& bytes) {
+template <class Range>
+std::string Hex(const Range& bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string hex;
-  for (const uint8_t byte : bytes) {
+  for (const auto element : bytes) {
+    const auto byte = static_cast<uint8_t>(element);
     hex += kDigits[byte >> 4];
     hex += kDigits[byte & 15];
   }
@@ -35,7 +37,7 @@ std::string BufferText(const std::optional<Bytes>& buffer) {
 // `path` of the root is empty here, and "/" in the text.
 void Append(std::string& text, const Node& node, const std::string& path) {
   const std::string begin = (path.empty() ? "/" : path) + " ";
-  const Bytes metadata = EncodeMetadata(node);
+  const std::string metadata = EncodeMetadata(node);
   text += begin + "format=" + node.format + " name=" + node.name;
   text += " flags=" + std::to_string(node.flags);
   text += " metadata=" + (metadata.empty() ? "-" : Hex(metadata));
@@ -53,8 +55,8 @@ void Append(std::string& text, const Node& node, const std::string& path) {
 
 }  // namespace
 
-Bytes EncodeMetadata(const Node& node) {
-  Bytes block;
+std::string EncodeMetadata(const Node& node) {
+  std::string block;
   if (node.metadata.empty()) return block;
   AppendLength(block, node.metadata.size());
   for (const auto& [key, value] : node.metadata) {

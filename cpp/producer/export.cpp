@@ -40,7 +40,7 @@ struct SchemaState {
 
   std::string format;
   std::string name;
-  Bytes metadata;
+  std::string metadata;
   Family<ArrowSchema> family;
 };
 
@@ -105,8 +105,7 @@ void ExportTree(const Node& node, ArrowSchema* out) {
   void* private_data = Register(Kind::kSchema, state);
   out->format = state->format.c_str();
   out->name = state->name.empty() ? nullptr : state->name.c_str();
-  out->metadata =
-      state->metadata.empty() ? nullptr : reinterpret_cast<const char*>(state->metadata.data());
+  out->metadata = state->metadata.empty() ? nullptr : state->metadata.data();
   out->flags = node.flags;
   out->n_children = static_cast<int64_t>(node.children.size());
   out->children = node.children.empty() ? nullptr : state->family.pointers.data();

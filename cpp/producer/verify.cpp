@@ -23,7 +23,7 @@ struct Place {
 }
 
 [[noreturn]] void Differ(const std::string& subject, const std::string& what) {
-  Fail(EBADMSG, subject + ": " + what);
+  Fail(EBADMSG, subject + " " + what);
 }
 
 void CheckNumber(const Place& place, const std::string& field, int64_t seen, int64_t expected) {

@@ -44,6 +44,9 @@ _DELIMITERS: dict[str, dict[str, str]] = {
 _FAMILY = {".py": "hash", ".pyi": "hash", ".toml": "hash", ".md": "markup", ".svg": "markup"}
 
 
+Filters = Mapping[str, Callable[..., Any]]  # what a language's templates may call
+
+
 @dataclass(frozen=True)
 class Output:
     """One generated file."""
@@ -54,7 +57,7 @@ class Output:
     context: Mapping[str, Any] = field(default_factory=dict)  # what the template sees
 
 
-def render(outputs: list[Output], filters: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
+def render(outputs: list[Output], filters: Filters) -> dict[str, str]:
     """The text of every output, by path."""
     environments = {family: _environment(family, filters) for family in _DELIMITERS}
     texts: dict[str, str] = {}
@@ -74,7 +77,7 @@ def wrap(text: str, width: int, prefix: str = "") -> str:
     return "\n".join(f"{prefix}{line}" for line in lines)
 
 
-def _environment(family: str, filters: Mapping[str, Callable[..., Any]]) -> jinja2.Environment:
+def _environment(family: str, filters: Filters) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,16 @@ static void JoinFields(const char* owner, char* names, size_t capacity) {
   }
 }
 
+/* The lists name the fields in the order in which they lie in memory. */
+static void TestOrder(const char* owner) {
+  for (int32_t f = 1; f < FletchingOracleFieldCount(owner); ++f) {
+    const char* before = FletchingOracleFieldName(owner, f - 1);
+    const char* field = FletchingOracleFieldName(owner, f);
+    CHECK(FletchingOracleOffset(owner, before) < FletchingOracleOffset(owner, field),
+          "%s.%s is listed before %s", owner, before, field);
+  }
+}
+
 static void TestStruct(const char* owner) {
   const int64_t size = FletchingOracleSize(owner);
   const int64_t align = FletchingOracleAlign(owner);
@@ -150,7 +161,8 @@ static void TestStruct(const char* owner) {
   const char* second = FletchingOracleFieldName(owner, 1);
   AGREES(FletchingOracleCheckFieldNames(owner, names, message, kMessage));
   snprintf(wrong, sizeof(wrong), "%s,extra", names);
-  REFUSES(FletchingOracleCheckFieldNames(owner, wrong, message, kMessage), owner, "extra");
+  REFUSES(FletchingOracleCheckFieldNames(owner, wrong, message, kMessage), owner,
+          "extra: upstream has no such field");
   snprintf(wrong, sizeof(wrong), "%s,%s", names, second);
   REFUSES(FletchingOracleCheckFieldNames(owner, wrong, message, kMessage), owner, second);
   REFUSES(FletchingOracleCheckFieldNames(owner, strchr(names, ',') + 1, message, kMessage), owner,
@@ -170,6 +182,7 @@ static void TestField(const char* owner, const char* path, int64_t offset, int64
 static void TestLayout(void) {
   for (int32_t s = 0; s < FletchingOracleStructCount(); ++s) {
     TestStruct(FletchingOracleStructName(s));
+    TestOrder(FletchingOracleStructName(s));
   }
   for (int32_t i = 0; i < g_value_count; ++i) {
     const Value* value = &g_values[i];
@@ -189,34 +202,44 @@ static void TestLayout(void) {
           "no such field");
 }
 
-/* Sizes, alignments and offsets of the published 64-bit layout. */
-static void TestLayout64(void) {
-  if (sizeof(void*) != 8) return;
+/* The published layouts: 64-bit; 32-bit with int64_t aligned to 8; 32-bit with int64_t aligned to 4
+ * (i386). */
+static void TestPublishedLayout(void) {
   static const struct {
     const char* name;
-    int64_t size;
-  } kSizes[] = {{"ArrowSchema", 72},
-                {"ArrowArray", 80},
-                {"ArrowDeviceArray", 128},
-                {"ArrowArrayStream", 40},
-                {"ArrowDeviceArrayStream", 48},
-                {"ArrowAsyncTask", 16},
-                {"ArrowAsyncProducer", 40},
-                {"ArrowAsyncDeviceStreamHandler", 48}};
+    int64_t sizes[3];
+    int64_t aligns[3];
+  } kSizes[] = {{"ArrowSchema", {72, 48, 44}, {8, 8, 4}},
+                {"ArrowArray", {80, 64, 60}, {8, 8, 4}},
+                {"ArrowDeviceArray", {128, 104, 100}, {8, 8, 4}},
+                {"ArrowArrayStream", {40, 20, 20}, {8, 4, 4}},
+                {"ArrowDeviceArrayStream", {48, 24, 24}, {8, 4, 4}},
+                {"ArrowAsyncTask", {16, 8, 8}, {8, 4, 4}},
+                {"ArrowAsyncProducer", {40, 20, 20}, {8, 4, 4}},
+                {"ArrowAsyncDeviceStreamHandler", {48, 24, 24}, {8, 4, 4}}};
   static const struct {
     const char* path;
-    int64_t offset;
-  } kOffsets[] = {{"array", 0},        {"array.private_data", 72}, {"device_id", 80},
-                  {"device_type", 88}, {"sync_event", 96},         {"reserved", 104}};
+    int64_t offsets[3];
+  } kOffsets[] = {{"array", {0, 0, 0}},         {"array.private_data", {72, 56, 56}},
+                  {"device_id", {80, 64, 60}},  {"device_type", {88, 72, 68}},
+                  {"sync_event", {96, 76, 72}}, {"reserved", {104, 80, 76}}};
+  struct Probe {
+    char before;
+    int64_t value;
+  };
+  const int column = sizeof(void*) == 8 ? 0 : offsetof(struct Probe, value) == 8 ? 1 : 2;
   CHECK(FletchingOracleStructCount() == 8, "%d structs", FletchingOracleStructCount());
   for (size_t i = 0; i < sizeof(kSizes) / sizeof(kSizes[0]); ++i) {
-    AGREES(FletchingOracleCheckStruct(kSizes[i].name, kSizes[i].size, 8, message, kMessage));
+    AGREES(FletchingOracleCheckStruct(kSizes[i].name, kSizes[i].sizes[column],
+                                      kSizes[i].aligns[column], message, kMessage));
   }
   for (size_t i = 0; i < sizeof(kOffsets) / sizeof(kOffsets[0]); ++i) {
     const int64_t offset = FletchingOracleOffset("ArrowDeviceArray", kOffsets[i].path);
-    CHECK(offset == kOffsets[i].offset, "%s at %" PRId64, kOffsets[i].path, offset);
+    CHECK(offset == kOffsets[i].offsets[column], "%s at %" PRId64, kOffsets[i].path, offset);
   }
-  CHECK(FletchingOracleOffset("ArrowAsyncProducer", "additional_metadata") == 24, "metadata");
+  const int64_t pointer = (int64_t)sizeof(void*);
+  CHECK(FletchingOracleOffset("ArrowAsyncProducer", "additional_metadata") == 3 * pointer,
+        "additional_metadata");
   CHECK(FletchingOracleFieldSize("ArrowDeviceArray", "device_type") == 4, "device_type");
   CHECK(FletchingOracleFieldSize("ArrowDeviceArray", "reserved") == 24, "reserved");
 }
@@ -570,29 +593,47 @@ static void TestCToBinding(void) {
 }
 
 /* What the lines say, in full, where a reader needs every word. */
+
 static void NarrowRequest(struct ArrowAsyncProducer* self, int64_t n) {
   FletchingOracleSawArgument("ArrowAsyncProducer", "request", 0, POINTER_BITS(self));
   FletchingOracleSawArgument("ArrowAsyncProducer", "request", 1, (uint32_t)n);
 }
 
+static void WideOnError(struct ArrowAsyncDeviceStreamHandler* self, int code, const char* message,
+                        const char* metadata) {
+  (void)REPORT("ArrowAsyncDeviceStreamHandler", "on_error", POINTER_BITS(self),
+               (uint64_t)(int64_t)code, POINTER_BITS(message), POINTER_BITS(metadata));
+}
+
+static void CheckLine(const char* owner, const char* name, int32_t variant, void* object,
+                      const char* expected) {
+  char message[kMessage] = "";
+  CHECK(FletchingOracleCall(owner, name, variant, object, message, kMessage) == 1, "%s.%s agrees",
+        owner, name);
+  CHECK(strcmp(message, expected) == 0, "\"%s\", expected \"%s\"", message, expected);
+}
+
 static void TestCallLines(void) {
-  char message[kMessage];
-  g_producer.request = NarrowRequest;
-  CHECK(FletchingOracleCall("ArrowAsyncProducer", "request", 1, &g_producer, message, kMessage),
-        "a narrowed n");
-  CHECK(
-      strcmp(message,
-             "ArrowAsyncProducer.request argument 1 (n): C sent 8589934593, the callback saw 1") ==
-          0,
-      "%s", message);
   SetBindingCallbacks();
+  g_producer.request = NarrowRequest;
+  CheckLine("ArrowAsyncProducer", "request", 1, &g_producer,
+            "ArrowAsyncProducer.request argument 1 (n): C sent 8589934593, the callback saw 1");
+  g_handler.on_error = WideOnError;
+  CheckLine("ArrowAsyncDeviceStreamHandler", "on_error", 0, &g_handler,
+            "ArrowAsyncDeviceStreamHandler.on_error argument 1 (code): C sent -1, "
+            "the callback saw 0xffffffffffffffff");
+  g_fault = kWrongArgument;
+  CheckLine("ArrowArrayStream", "get_next", 1, &g_stream,
+            "ArrowArrayStream.get_next argument 1 (out): C sent NULL, the callback saw 0x1");
   g_fault = kWrongResult;
-  CHECK(FletchingOracleCall("ArrowArrayStream", "get_schema", 1, &g_stream, message, kMessage),
-        "a wrong result");
+  CheckLine("ArrowArrayStream", "get_schema", 0, &g_stream,
+            "ArrowArrayStream.get_schema result: the callback returned 0, C got 1");
+  CheckLine("ArrowArrayStream", "get_schema", 2, &g_stream,
+            "ArrowArrayStream.get_schema result: the callback returned -1, C got -2");
+  g_fault = kOtherFunction;
+  CheckLine("ArrowSchema", "release", 0, &g_schema,
+            "ArrowSchema.release: C called it, the call arrived at ArrowSchema.other");
   g_fault = kGood;
-  CHECK(strcmp(message, "ArrowArrayStream.get_schema result: the callback returned 22, C got 23") ==
-            0,
-        "%s", message);
 }
 
 /* ---- The binding calls C ---- */
@@ -669,6 +710,10 @@ static void TestOwnCallback(const char* owner, const char* name, int32_t variant
   snprintf(full, sizeof(full), "%s.%s", owner, name);
 
   BeginCall(owner, name, variant, object, a);
+  CHECK(a[0] == POINTER_BITS(object), "%s: argument 0 is not self", full);
+  CHECK(FletchingOracleArgument(-1) == 0, "%s argument -1", full);
+  CHECK(FletchingOracleArgument(FletchingOracleArgumentCount(owner, name)) == 0,
+        "%s: an argument past the end", full);
   AGREES(FletchingOracleEndCall(CallByHand(owner, name, a), message, kMessage));
 
   for (int i = 0; i < FletchingOracleArgumentCount(owner, name); ++i) {
@@ -929,7 +974,7 @@ int main(int argc, char** argv) {
   CollectValues();
   TestCanaries();
   TestLayout();
-  TestLayout64();
+  TestPublishedLayout();
   TestUnknownNames();
   TestConstants();
   TestMemory();

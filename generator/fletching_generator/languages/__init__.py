@@ -5,17 +5,16 @@ Each module offers `outputs(spec)`, the list of its files, and `FILTERS`, what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..model import Spec
-from ..render import Output
+from ..render import Filters, Output
 from . import c, cpp
 
 
 class Language(Protocol):
     @property
-    def FILTERS(self) -> Mapping[str, Callable[..., Any]]: ...  # noqa: N802
+    def FILTERS(self) -> Filters: ...  # noqa: N802
 
     def outputs(self, spec: Spec) -> list[Output]: ...
 

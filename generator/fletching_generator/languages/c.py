@@ -17,7 +17,7 @@ from ..model import (
     Type,
     Typedef,
 )
-from ..render import Output
+from ..render import Filters, Output
 
 _SCALARS = {
     "int": "int",
@@ -116,7 +116,7 @@ def literal(value: int | str) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-FILTERS = {
+FILTERS: Filters = {
     "assert_field": assert_field,
     "declare": declare,
     "literal": literal,

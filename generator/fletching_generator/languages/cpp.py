@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..layout import leaves
 from ..model import Device, Spec
-from ..render import Output
+from ..render import Filters, Output
 from .c import literal, type_name, wrap_arguments
 
 _POINTERS = {
@@ -41,4 +41,4 @@ def device_row(device: Device) -> str:
     return wrap_arguments("{", cells, "},", indent=4, width=100)
 
 
-FILTERS = {"device_row": device_row, "literal": literal, "type_name": type_name}
+FILTERS: Filters = {"device_row": device_row, "literal": literal, "type_name": type_name}
