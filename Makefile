@@ -1,0 +1,39 @@
+# The whole of Fletching from one place. `make help` lists the targets.
+
+.DEFAULT_GOAL := build
+SHELL := /bin/bash
+PYTHON := .venv/bin/python
+
+LANGUAGES := spec cpp rust go java python
+
+.PHONY: help setup generate build roundtrip test test-all format clean $(addprefix test-,$(LANGUAGES))
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
+
+setup: ## install what the machine lacks: packages, .venv
+	@tools/setup
+
+generate: setup ## write every generated file from spec/
+	@.venv/bin/fletching generate
+
+build: setup ## build the native libraries: oracle, producer, C++ round trip
+	@tools/build
+
+roundtrip: build ## data through every language and back; prints the matrix, writes build/roundtrip.json
+	@$(PYTHON) tests/roundtrip/roundtrip.py
+
+test: build ## every test of every language, keeps going, one verdict line per language
+	@$(PYTHON) tools/suite.py
+
+test-all: build ## `test` and everything that takes longer
+	@$(PYTHON) tools/suite.py --all
+
+$(addprefix test-,$(LANGUAGES)): test-%: build ## one language's tests
+	@$(PYTHON) tools/suite.py $*
+
+format: setup ## run every language's formatter
+	@tools/format
+
+clean: ## remove what was built, but not what was installed
+	@rm -rf build

@@ -1,0 +1,267 @@
+"""Every way to spoil the spec gives a line with file, line, key and mend, and writes nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import Scratch
+
+from fletching_generator.cli import main
+
+DEVICE = "spec/c-device-data.yaml"
+
+# file, what stands there, what it becomes, what the error has to say
+SPOILED = {
+    "unknown key": (
+        "devices.yaml",
+        "    doc: Memory of an OpenCL device.",
+        "    doc: Memory of an OpenCL device.\n    colour: red",
+        r"spec/devices\.yaml:\d+: devices\[3\]\.colour: unknown key 'colour'; use one of name,",
+    ),
+    "misspelled key": (
+        "c-device-data.yaml",
+        "allocated_by: consumer",
+        "alocated_by: consumer",
+        r"structs\[0\]\.alocated_by: unknown key 'alocated_by'; did you mean 'allocated_by'\?",
+    ),
+    "missing key": (
+        "devices.yaml",
+        "    dlpack: kDLOpenCL\n",
+        "",
+        r"devices\[3\]: 'dlpack' is missing; add 'dlpack: \.\.\.'",
+    ),
+    "wrong kind of value": (
+        "devices.yaml",
+        "value: 13",
+        "value: thirteen",
+        r'devices\[\d+\]\.value: "thirteen" is no integer; write a integer',
+    ),
+    "value outside int32": (
+        "devices.yaml",
+        "value: 13",
+        "value: 2147483648",
+        r"devices\[\d+\]\.value: 2147483648 is out of range; the maximum is 2147483647",
+    ),
+    "unknown choice": (
+        "devices.yaml",
+        'event: {pointer: object, type: "MTLEvent*"}',
+        'event: {pointer: guess, type: "MTLEvent*"}',
+        r'event\.pointer: "guess" is unknown; use one of none, address_of_handle, object',
+    ),
+    "misspelled macro": (
+        "devices.yaml",
+        "arrow: ARROW_DEVICE_OPENCL",
+        "arrow: ARROW_OPENCL",
+        r"devices\[3\]\.arrow: \"ARROW_OPENCL\" is not spelled as expected; it has to match",
+    ),
+    "duplicate value": (
+        "devices.yaml",
+        "value: 4\n",
+        "value: 3\n",
+        r"devices\[3\]\.value: 3 is already the value of 'cuda_host'; use another number",
+    ),
+    "duplicate name": (
+        "devices.yaml",
+        "name: opencl",
+        "name: cuda",
+        r"devices\[3\]\.name: 'cuda' is already the name of 'cuda'; rename one",
+    ),
+    "hole used": (
+        "devices.yaml",
+        "value: 7\n",
+        "value: 6\n",
+        r"devices\[4\]\.value: 6 is a hole and is never given out; use another number",
+    ),
+    "macro and reason": (
+        "devices.yaml",
+        "    arrow: ARROW_DEVICE_OPENCL\n",
+        "    arrow: ARROW_DEVICE_OPENCL\n    dlpack_only: not yet\n",
+        r"devices\[3\]: needs either an Arrow macro or a reason why there is none",
+    ),
+    "event without a type": (
+        "devices.yaml",
+        'event: {pointer: object, type: "MTLEvent*"}',
+        "event: {pointer: object}",
+        r"event: pointer 'object' does not go with type none",
+    ),
+    "undefined note": (
+        "devices.yaml",
+        "note: producer_defined}",
+        "note: producer_defind}",
+        r"event\.note: note 'producer_defind' is not defined; use one of currently_unknown",
+    ),
+    "undefined type": (
+        "c-device-data.yaml",
+        "type: ArrowDeviceType\n",
+        "type: ArrowDevicType\n",
+        r"structs\[0\]\.fields\[2\]\.type: type 'ArrowDevicType' is not defined; define it",
+    ),
+    "no type at all": (
+        "c-device-data.yaml",
+        "type: int64[3]",
+        "type: int64[3",
+        r"fields\[4\]\.type: 'int64\[3' is no type; write a scalar",
+    ),
+    "void field": (
+        "c-device-data.yaml",
+        "type: int64[3]",
+        "type: void",
+        r"fields\[4\]\.type: a field cannot be void; use void\* or a scalar",
+    ),
+    "argument without a name": (
+        "c-stream.yaml",
+        "callback(self: ArrowArrayStream*, out: ArrowSchema*) -> int",
+        "callback(self: ArrowArrayStream*, ArrowSchema*) -> int",
+        r"fields\[0\]\.type: 'ArrowSchema\*' is no argument; write it as 'name: type'",
+    ),
+    "callback without self": (
+        "c-stream.yaml",
+        "callback(self: ArrowArrayStream*, out: ArrowSchema*) -> int",
+        "callback(out: ArrowSchema*) -> int",
+        r"the first argument of 'get_schema' is not the struct; write 'self: ArrowArrayStream",
+    ),
+    "duplicate field": (
+        "c-device-data.yaml",
+        "- name: device_id",
+        "- name: array",
+        r"fields\[1\]\.name: field 'array' stands twice; rename or remove one",
+    ),
+    "nullable that does not exist": (
+        "c-async-stream.yaml",
+        "nullable: [out]",
+        "nullable: [outt]",
+        r"nullable\[0\]: no argument is called 'outt'; use one of self, out",
+    ),
+    "embedded before declared": (
+        "c-device-data.yaml",
+        "requires: [c-data]",
+        "requires: []",
+        r"fields\[0\]\.type: 'ArrowArray' is embedded before it is declared",
+    ),
+    "unknown requirement": (
+        "c-stream.yaml",
+        "requires: [c-data]",
+        "requires: [c-date]",
+        r"requires\[0\]: 'c-date' is not declared before this interface",
+    ),
+    "duplicate guard": (
+        "c-stream.yaml",
+        "guard: ARROW_C_STREAM_INTERFACE",
+        "guard: ARROW_C_DATA_INTERFACE",
+        r"interfaces\[2\]: guard ARROW_C_DATA_INTERFACE is already that of 'c-data'",
+    ),
+    "duplicate struct": (
+        "c-stream.yaml",
+        "- name: ArrowArrayStream",
+        "- name: ArrowArray",
+        r"structs\[0\]\.name: 'ArrowArray' is defined twice; rename or remove one",
+    ),
+    "no home for the macros": (
+        "c-device-data.yaml",
+        "device_macros: true",
+        "device_macros: false",
+        r"interfaces: the device macros have no home; set device_macros in one file",
+    ),
+    "erratum about nothing": (
+        "errata.yaml",
+        "about: ArrowAsyncTask.extract_data",
+        "about: ArrowAsyncTask.extract",
+        r"errata\[1\]\.about: 'ArrowAsyncTask\.extract' is not defined",
+    ),
+    "duplicate erratum": (
+        "errata.yaml",
+        "id: async-task-self-type",
+        "id: async-producer-release",
+        r"errata\[1\]\.id: 'async-producer-release' stands twice; rename one",
+    ),
+    "not YAML": (
+        "devices.yaml",
+        "doc: Memory of an OpenCL device.",
+        "doc: Memory: of an OpenCL device.",
+        r"\(syntax\): not YAML: mapping values are not allowed here; mend the syntax",
+    ),
+    "duplicate key": (
+        "devices.yaml",
+        "    dlpack: kDLOpenCL\n",
+        "    dlpack: kDLOpenCL\n    dlpack: kDLOpenCL\n",
+        r"\(syntax\): not YAML: found duplicate key",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+    file, old, new, expected = SPOILED[name]
+    scratch.replace(file, old, new)
+    text = "\n".join(scratch.mistakes())
+    assert re.search(expected, text), text
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("devices.yaml", "value: 4\n", "value: 3\n"),
+        ("c-stream.yaml", "  - name: ArrowArrayStream", "  - name: ArrowArray"),
+        ("errata.yaml", "about: ArrowAsyncTask.extract_data", "about: ArrowAsyncTask.extract"),
+    ],
+)
+def test_the_line_is_the_line_of_the_mistake(
+    file: str, old: str, new: str, scratch: Scratch
+) -> None:
+    line = scratch.replace(file, old, new)
+    assert scratch.mistakes()[0].startswith(f"spec/{file}:{line}: ")
+
+
+def test_missing_contract(scratch: Scratch) -> None:
+    path = scratch.root / "spec" / "c-stream.yaml"
+    text = path.read_text(encoding="utf-8")
+    start = text.index("        contract:")
+    end = text.index("      - name: get_next")
+    path.write_text(text[:start] + text[end:], encoding="utf-8")
+    assert "callback 'get_schema' has no contract; add 'contract:'" in scratch.mistakes()[0]
+
+
+def test_contract_on_data(scratch: Scratch) -> None:
+    path = scratch.root / "spec" / "c-stream.yaml"
+    text = path.read_text(encoding="utf-8")
+    text = text.replace(
+        'type: "callback(self: ArrowArrayStream*, out: ArrowSchema*) -> int"', "type: void*"
+    )
+    path.write_text(text, encoding="utf-8")
+    assert "only a callback has a contract; remove it" in scratch.mistakes()[0]
+
+
+def test_every_mistake_of_a_file_is_reported(scratch: Scratch) -> None:
+    scratch.replace("devices.yaml", "value: 4\n", "value: 3\n")
+    scratch.replace("devices.yaml", "value: 7\n", "value: 6\n")
+    assert len(scratch.mistakes()) == 2
+
+
+def test_missing_file(scratch: Scratch) -> None:
+    (scratch.root / "spec" / "errata.yaml").unlink()
+    assert scratch.mistakes() == ["spec/errata.yaml:1: (whole file): the file is missing; add it"]
+
+
+def test_stray_file(scratch: Scratch) -> None:
+    (scratch.root / "spec" / "c-data-old.yaml").write_text("guard: X\n", encoding="utf-8")
+    assert "spec/c-data-old.yaml:1: (whole file): no part of the spec" in scratch.mistakes()[0]
+
+
+def test_binary_file(scratch: Scratch) -> None:
+    (scratch.root / "spec" / "errata.yaml").write_bytes(b"errata: \xff\xfe\n")
+    assert "byte 8 is not UTF-8; save the file as UTF-8" in scratch.mistakes()[0]
+
+
+def test_empty_file(scratch: Scratch) -> None:
+    (scratch.root / "spec" / "errata.yaml").write_text("", encoding="utf-8")
+    assert "(whole file): null is no object" in scratch.mistakes()[0]
+
+
+def test_generate_writes_nothing_from_a_spoiled_spec(
+    scratch: Scratch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scratch.replace("devices.yaml", "value: 4\n", "value: 3\n")
+    assert main(["--root", str(scratch.root), "generate"]) == 2
+    assert "spec/devices.yaml:" in capsys.readouterr().err
+    assert [path.name for path in scratch.root.iterdir()] == ["spec"]

@@ -1,0 +1,43 @@
+"""Type expressions: what they parse to, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from fletching_generator.model import FixedArray, Pointer, Scalar, Spec, StructType, Typedef
+from fletching_generator.types import TypeExpressionError, parse_type, spell
+
+NAMES = {"T": StructType("T"), "E": Typedef("E", Scalar("int32"))}
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("int64", Scalar("int64")),
+        ("E", Typedef("E", Scalar("int32"))),
+        ("T", StructType("T")),
+        ("T*", Pointer(StructType("T"), const=False)),
+        ("T**", Pointer(Pointer(StructType("T"), const=False), const=False)),
+        ("const char*", Pointer(Scalar("char"), const=True)),
+        ("const void**", Pointer(Pointer(Scalar("void"), const=True), const=False)),
+        ("int64[3]", FixedArray(Scalar("int64"), 3)),
+    ],
+)
+def test_parse(text: str, parsed: object) -> None:
+    assert parse_type(text, NAMES) == parsed
+
+
+@pytest.mark.parametrize(
+    "text", ["", "int65", "const int64", "int64[0]", "int64[", "T *x", "callback(T*) -> int", "**"]
+)
+def test_refused(text: str) -> None:
+    with pytest.raises(TypeExpressionError):
+        parse_type(text, NAMES)
+
+
+def test_spell_is_the_inverse_of_parse(spec: Spec) -> None:
+    names = {s.name: StructType(s.name) for s in spec.structs}
+    known = {**names, **{t.type.name: t.type for t in spec.typedefs}}
+    for struct in spec.structs:
+        for field in struct.fields:
+            assert parse_type(spell(field.type), known) == field.type

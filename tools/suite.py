@@ -1,0 +1,140 @@
+"""Runs the test legs: every step of every leg, on after a failure, one verdict line per leg.
+
+`make test` and `make test-all` call this. Each step's output goes to build/logs; of a step that fails the end is shown.
+Exit codes: 0 all passed, 1 something failed, 2 could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from legs import LEGS, Step
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "logs"
+SHOWN_LINES = 60
+
+
+@dataclass(frozen=True)
+class Verdict:
+    leg: str
+    failed: list[str]  # the steps that failed, by title
+    steps: int
+    minutes: float
+
+
+def main() -> int:
+    options = _parse()
+    unknown = [name for name in options.leg if name not in LEGS]
+    if unknown:
+        print(
+            f"suite: no leg '{unknown[0]}'; use some of {', '.join(LEGS)}",
+            file=sys.stderr,
+        )
+        return 2
+    LOGS.mkdir(parents=True, exist_ok=True)
+    legs = {
+        name: steps
+        for name, steps in LEGS.items()
+        if not options.leg or name in options.leg
+    }
+    verdicts = [
+        _run_leg(name, _in_tier(steps, options.all), options)
+        for name, steps in legs.items()
+    ]
+    return _report(verdicts, "test-all" if options.all else "test")
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "leg", nargs="*", help=f"some of {', '.join(LEGS)} (default: all)"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="also the steps of `make test-all`"
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="show all output as it comes"
+    )
+    return parser.parse_args()
+
+
+def _in_tier(steps: tuple[Step, ...], everything: bool) -> list[Step]:
+    return [step for step in steps if everything or not step.only_all]
+
+
+def _run_leg(name: str, steps: list[Step], options: argparse.Namespace) -> Verdict:
+    start = time.monotonic()
+    failed = []
+    for number, step in enumerate(steps):
+        log = LOGS / f"{name}-{number}.log"
+        print(
+            f"{name:10} {step.title} ...",
+            end="\n" if options.verbose else " ",
+            flush=True,
+        )
+        began = time.monotonic()
+        passed = _run_step(step, log, options.verbose)
+        print(
+            f"{'ok' if passed else 'FAILED'} ({time.monotonic() - began:.0f} s)",
+            flush=True,
+        )
+        if not passed:
+            failed.append(step.title)
+            _show_end(log)
+            if step.needed:
+                break
+    return Verdict(name, failed, len(steps), (time.monotonic() - start) / 60)
+
+
+def _run_step(step: Step, log: Path, verbose: bool) -> bool:
+    environment = {**os.environ, **step.environment}
+    with log.open("wb") as file:
+        file.write(f"$ {step.command}\n".encode())
+        file.flush()
+        process = subprocess.Popen(
+            ["bash", "-c", step.command],
+            cwd=ROOT / step.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if verbose else file,
+            stderr=subprocess.STDOUT,
+        )
+        if process.stdout is not None:
+            for line in process.stdout:
+                file.write(line)
+                sys.stdout.buffer.write(line)
+                sys.stdout.flush()
+        return process.wait() == 0
+
+
+def _show_end(log: Path) -> None:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    for line in lines[-SHOWN_LINES:]:
+        print(f"    {line}")
+    print(f"    (the whole log: {log.relative_to(ROOT)})", flush=True)
+
+
+def _report(verdicts: list[Verdict], tier: str) -> int:
+    print()
+    for verdict in verdicts:
+        word = (
+            "passed" if not verdict.failed else f"FAILED: {', '.join(verdict.failed)}"
+        )
+        print(
+            f"{verdict.leg:10} {verdict.minutes:5.1f} min  {verdict.steps} steps  {word}"
+        )
+    failed = sum(1 for verdict in verdicts if verdict.failed)
+    print(f"all        {sum(v.minutes for v in verdicts):5.1f} min  ({'make ' + tier})")
+    print(f"{len(verdicts) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
