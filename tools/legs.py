@@ -1,4 +1,4 @@
-"""What is tested, leg by leg: plain data for suite.py. Commands run in bash, from the repository's root."""
+"""What is tested, leg by leg: plain data for suite.py. Commands run in bash."""
 
 from __future__ import annotations
 

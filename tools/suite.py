@@ -1,6 +1,7 @@
 """Runs the test legs: every step of every leg, on after a failure, one verdict line per leg.
 
-`make test` and `make test-all` call this. Each step's output goes to build/logs; of a step that fails the end is shown.
+`make test` and `make test-all` call this. Each step's output goes to build/logs; of a step that
+fails the end is shown.
 Exit codes: 0 all passed, 1 something failed, 2 could not run.
 """
 
@@ -39,29 +40,18 @@ def main() -> int:
         )
         return 2
     LOGS.mkdir(parents=True, exist_ok=True)
-    legs = {
-        name: steps
-        for name, steps in LEGS.items()
-        if not options.leg or name in options.leg
-    }
+    legs = {name: steps for name, steps in LEGS.items() if not options.leg or name in options.leg}
     verdicts = [
-        _run_leg(name, _in_tier(steps, options.all), options)
-        for name, steps in legs.items()
+        _run_leg(name, _in_tier(steps, options.all), options) for name, steps in legs.items()
     ]
     return _report(verdicts, "test-all" if options.all else "test")
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "leg", nargs="*", help=f"some of {', '.join(LEGS)} (default: all)"
-    )
-    parser.add_argument(
-        "--all", action="store_true", help="also the steps of `make test-all`"
-    )
-    parser.add_argument(
-        "--verbose", action="store_true", help="show all output as it comes"
-    )
+    parser.add_argument("leg", nargs="*", help=f"some of {', '.join(LEGS)} (default: all)")
+    parser.add_argument("--all", action="store_true", help="also the steps of `make test-all`")
+    parser.add_argument("--verbose", action="store_true", help="show all output as it comes")
     return parser.parse_args()
 
 
@@ -124,12 +114,8 @@ def _show_end(log: Path) -> None:
 def _report(verdicts: list[Verdict], tier: str) -> int:
     print()
     for verdict in verdicts:
-        word = (
-            "passed" if not verdict.failed else f"FAILED: {', '.join(verdict.failed)}"
-        )
-        print(
-            f"{verdict.leg:10} {verdict.minutes:5.1f} min  {verdict.steps} steps  {word}"
-        )
+        word = "passed" if not verdict.failed else f"FAILED: {', '.join(verdict.failed)}"
+        print(f"{verdict.leg:10} {verdict.minutes:5.1f} min  {verdict.steps} steps  {word}")
     failed = sum(1 for verdict in verdicts if verdict.failed)
     print(f"all        {sum(v.minutes for v in verdicts):5.1f} min  ({'make ' + tier})")
     print(f"{len(verdicts) - failed} passed, {failed} failed")
