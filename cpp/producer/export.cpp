@@ -1,8 +1,5 @@
 #include "export.hpp"
 
-#include <cstring>
-
-#include "message.hpp"
 #include "registry.hpp"
 
 namespace fletching::producer {
@@ -73,7 +70,6 @@ void AddBuffers(Backend& backend, const Node& node, ArrayState& state) {
   }
 }
 
-// `out` is zeroed memory.
 void ExportTree(Backend& backend, const Node& node, ArrowArray* out) {
   auto state = std::make_shared<ArrayState>(node);
   AddBuffers(backend, node, *state);
@@ -116,13 +112,9 @@ void ExportTree(const Node& node, ArrowSchema* out) {
 
 }  // namespace
 
-void ExportSchema(const Node& node, ArrowSchema* out) {
-  std::memset(out, 0, sizeof(*out));
-  ExportTree(node, out);
-}
+void ExportSchema(const Node& node, ArrowSchema* out) { ExportTree(node, out); }
 
 void ExportArray(Backend& backend, const Node& node, ArrowDeviceArray* out) {
-  std::memset(out, 0, sizeof(*out));
   ExportTree(backend, node, &out->array);
   out->device_id = backend.DeviceId();
   out->device_type = backend.DeviceType();

@@ -2,13 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "backend.hpp"
 #include "catalogue.hpp"
 
 namespace fletching::producer {
 
-// Each fills *out, all of it; on an exception *out is zeroed and nothing is left behind.
+// What nobody has filled is zeroed, padding and `reserved` too. NULL is let pass.
+template <class Struct>
+void Zero(Struct* out) {
+  if (out != nullptr) std::memset(out, 0, sizeof(*out));
+}
+
+// Each fills *out, which is zeroed before; on an exception it stays so, and nothing is left behind.
 void ExportSchema(const Node& node, ArrowSchema* out);
 void ExportArray(Backend& backend, const Node& node, ArrowDeviceArray* out);
 void ExportStream(Backend& backend, const Case& what, int64_t batches, int64_t fail_at,

@@ -44,11 +44,6 @@ void CheckBatches(int64_t batches, int64_t fail_at) {
                    std::to_string(batches) + ")");
 }
 
-template <class Struct>
-void Zero(Struct* out) {
-  if (out != nullptr) std::memset(out, 0, sizeof(*out));
-}
-
 // `fallback` where even that fails for want of memory.
 template <class Work, class Result>
 Result OrElse(Result fallback, Work work) noexcept {

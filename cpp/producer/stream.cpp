@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "export.hpp"
 #include "message.hpp"
 #include "registry.hpp"
@@ -26,6 +24,7 @@ int GetSchema(ArrowDeviceArrayStream* self, ArrowSchema* out) noexcept {
   if (state == nullptr) return EINVAL;
   return Guarded(&state->last_error, [&] {
     if (out == nullptr) Fail(EINVAL, "get_schema: out is NULL");
+    Zero(out);
     ExportSchema(state->what.node, out);
   });
 }
@@ -35,7 +34,7 @@ int GetNext(ArrowDeviceArrayStream* self, ArrowDeviceArray* out) noexcept {
   if (state == nullptr) return EINVAL;
   return Guarded(&state->last_error, [&] {
     if (out == nullptr) Fail(EINVAL, "get_next: out is NULL");
-    std::memset(out, 0, sizeof(*out));
+    Zero(out);
     if (state->next == state->fail_at) Fail(EIO, FailureText(state->what, state->next));
     if (state->next == state->batches) return;
     ExportArray(state->backend, state->what.node, out);
@@ -64,7 +63,6 @@ std::string FailureText(const Case& what, int64_t batch) {
 
 void ExportStream(Backend& backend, const Case& what, int64_t batches, int64_t fail_at,
                   ArrowDeviceArrayStream* out) {
-  std::memset(out, 0, sizeof(*out));
   void* private_data = Register(
       Kind::kStream, std::make_shared<StreamState>(StreamState{backend, what, batches, fail_at}));
   out->device_type = backend.DeviceType();

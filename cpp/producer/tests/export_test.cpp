@@ -1,0 +1,164 @@
+// Ownership: moves, children moved out, double releases, bad arguments, threads.
+#include <thread>
+
+#include "support.hpp"
+
+namespace {
+
+using Export = ProducerTest;
+
+TEST_F(Export, CountsEveryStruct) {
+  {
+    Exported exported("struct");  // a root, three children, two below the last
+    const FletchingProducerCounters counters = Counters();
+    EXPECT_EQ(counters.live_schemas, 6);
+    EXPECT_EQ(counters.live_arrays, 6);
+    EXPECT_EQ(counters.exported, 12);
+    EXPECT_EQ(counters.released, 0);
+    EXPECT_GT(counters.live_allocations, 0);
+  }
+  EXPECT_EQ(Counters().released, 12);
+}
+
+TEST_F(Export, CountsADictionary) {
+  Exported exported("dictionary");
+  EXPECT_EQ(Counters().live_schemas, 2);
+  EXPECT_EQ(Counters().live_arrays, 2);
+}
+
+TEST_F(Export, ResetKeepsWhatIsAlive) {
+  Exported exported("struct");
+  FletchingProducerResetCounters();
+  EXPECT_EQ(Counters().exported, 12);
+  EXPECT_EQ(Counters().live_arrays, 6);
+}
+
+TEST_F(Export, AChildMovedOutOutlivesItsParent) {
+  Exported exported("record_batch");
+  ArrowArray child = Move(*exported.array.array.children[0]);
+  ArrowSchema field = Move(*exported.schema.children[1]);
+  Release(exported.array.array);
+  Release(exported.schema);
+  EXPECT_EQ(Counters().live_arrays, 1);
+  EXPECT_EQ(Counters().live_schemas, 1);
+  EXPECT_EQ(Counters().live_allocations, 1);
+  EXPECT_EQ(child.length, 5);
+  EXPECT_EQ(static_cast<const int32_t*>(child.buffers[1])[4], 14);
+  EXPECT_STREQ(field.name, "na\u00efve");
+  EXPECT_NE(field.metadata, nullptr);
+  Release(child);
+  Release(field);
+}
+
+TEST_F(Export, AChildReleasedFirstIsNotReleasedByItsParent) {
+  Exported exported("struct");
+  Release(*exported.array.array.children[2]);
+  Release(*exported.schema.children[2]);
+  EXPECT_EQ(Counters().live_arrays, 3);
+  EXPECT_EQ(Counters().live_schemas, 3);
+}
+
+TEST_F(Export, ADictionaryMovedOutOutlivesItsParent) {
+  Exported exported("dictionary");
+  ArrowArray dictionary = Move(*exported.array.array.dictionary);
+  ArrowSchema type = Move(*exported.schema.dictionary);
+  Release(exported.array.array);
+  Release(exported.schema);
+  EXPECT_EQ(std::string(static_cast<const char*>(dictionary.buffers[2]), 12), "redgreenblue");
+  EXPECT_STREQ(type.format, "u");
+  Release(dictionary);
+  Release(type);
+}
+
+TEST_F(Export, AMovedParentKeepsItsChildren) {
+  Exported exported("struct");
+  ArrowArray parent = Move(exported.array.array);
+  EXPECT_EQ(static_cast<const int32_t*>(parent.children[0]->buffers[1])[2], 3);
+  Release(parent);
+}
+
+TEST_F(Export, ADoubleReleaseIsCounted) {
+  Exported exported("struct");
+  ArrowArray array = exported.array.array;  // copied, not moved
+  ArrowSchema schema = exported.schema;
+  Release(array);
+  Release(schema);
+  EXPECT_EQ(Counters().double_released, 0);
+  Release(exported.array.array);
+  Release(exported.schema);
+  expected_double_released_ = 2;
+}
+
+TEST_F(Export, ADoubleReleaseOfAChildIsCounted) {
+  Exported exported("struct");
+  ArrowArray child = *exported.array.array.children[2];  // two below it
+  Release(child);
+  expected_double_released_ = 1;
+}
+
+TEST_F(Export, AReleaseThroughAKeptPointerIsCounted) {
+  Exported exported("int32");
+  auto* const release = exported.array.array.release;
+  release(&exported.array.array);
+  release(&exported.array.array);
+  release(nullptr);
+  expected_double_released_ = 1;
+}
+
+TEST_F(Export, AChangedPrivateDataIsNoCrash) {
+  Exported exported("int32");
+  ArrowArray broken = exported.array.array;
+  broken.private_data = &broken;
+  Release(broken);
+  ArrowArray confused = exported.array.array;
+  confused.private_data = exported.schema.private_data;  // alive, but no array
+  Release(confused);
+  expected_double_released_ = 2;
+}
+
+TEST_F(Export, RefusesBadArguments) {
+  ArrowSchema schema{};
+  ArrowDeviceArray array{};
+  FletchingMessage message{};
+  const auto code = [&](const char* backend, const char* name, ArrowSchema* out_schema,
+                        ArrowDeviceArray* out_array) {
+    return FletchingProducerExportArray(backend, name, out_schema, out_array, &message);
+  };
+  EXPECT_EQ(code(nullptr, "int32", &schema, &array), EINVAL);
+  EXPECT_STREQ(message.text, "backend is NULL");
+  EXPECT_EQ(code("tpu\n\xff", "int32", &schema, &array), EINVAL);
+  EXPECT_STREQ(message.text, "unknown backend 'tpu \uFFFD'; known: cpu");
+  EXPECT_EQ(code("cpu", nullptr, &schema, &array), EINVAL);
+  EXPECT_STREQ(message.text, "case is NULL");
+  EXPECT_EQ(code("cpu", "", &schema, &array), EINVAL);
+  EXPECT_EQ(std::string(message.text).find("unknown case ''; known: int32, int64"), 0u)
+      << message.text;
+  EXPECT_EQ(code("cpu", "int32", nullptr, &array), EINVAL);
+  EXPECT_STREQ(message.text, "schema is NULL");
+  EXPECT_EQ(code("cpu", "int32", &schema, nullptr), EINVAL);
+  EXPECT_STREQ(message.text, "array is NULL");
+  EXPECT_EQ(FletchingProducerExportArray("cpu", "?", &schema, &array, nullptr), EINVAL);
+  EXPECT_EQ(schema.release, nullptr);
+  EXPECT_EQ(array.array.release, nullptr);
+  FletchingProducerReadCounters(nullptr);
+}
+
+TEST_F(Export, WorksFromManyThreads) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      for (const std::string& name : CaseNames()) {
+        Exported exported(name);
+        EXPECT_EQ(exported.Verify(), 0) << exported.message.text;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(Export, IsReleasedFromAnotherThread) {
+  Exported exported("record_batch");
+  std::thread([&] { Release(exported.array.array); }).join();
+}
+
+}  // namespace

@@ -1,0 +1,86 @@
+// What every test of the producer needs: exported structs that are released, and counters at rest.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "producer.h"
+
+inline std::vector<std::string> CaseNames() {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < FletchingProducerCaseCount(); ++i)
+    names.emplace_back(FletchingProducerCaseName(i));
+  return names;
+}
+
+inline FletchingProducerCounters Counters() {
+  FletchingProducerCounters counters;
+  FletchingProducerReadCounters(&counters);
+  return counters;
+}
+
+// `double_released` is the test's own affair.
+inline void ExpectAtRest() {
+  const FletchingProducerCounters counters = Counters();
+  EXPECT_EQ(counters.live_allocations, 0);
+  EXPECT_EQ(counters.live_schemas, 0);
+  EXPECT_EQ(counters.live_arrays, 0);
+  EXPECT_EQ(counters.live_streams, 0);
+  EXPECT_EQ(counters.released, counters.exported);
+}
+
+// Starts and ends at rest.
+class ProducerTest : public testing::Test {
+ protected:
+  void SetUp() override { FletchingProducerResetCounters(); }
+  void TearDown() override {
+    ExpectAtRest();
+    EXPECT_EQ(Counters().double_released, expected_double_released_);
+  }
+
+  int64_t expected_double_released_ = 0;
+};
+
+// A struct is moved by copying it and marking the source.
+template <class Struct>
+Struct Move(Struct& source) {
+  const Struct target = source;
+  source.release = nullptr;
+  return target;
+}
+
+template <class Struct>
+void Release(Struct& released) {
+  if (released.release != nullptr) released.release(&released);
+  EXPECT_EQ(released.release, nullptr);
+}
+
+// One case, exported for the time of the scope.
+struct Exported {
+  explicit Exported(std::string name) : case_name(std::move(name)) {
+    // Not zeroed by the caller: the export has to.
+    std::memset(&schema, 0xA5, sizeof(schema));
+    std::memset(&array, 0xA5, sizeof(array));
+    EXPECT_EQ(FletchingProducerExportArray("cpu", case_name.c_str(), &schema, &array, &message), 0)
+        << message.text;
+  }
+  Exported(const Exported&) = delete;
+  Exported& operator=(const Exported&) = delete;
+  ~Exported() {
+    Release(schema);
+    Release(array.array);
+  }
+
+  int Verify() {
+    return FletchingProducerVerifyArray("cpu", case_name.c_str(), &schema, &array, &message);
+  }
+
+  std::string case_name;
+  ArrowSchema schema;
+  ArrowDeviceArray array;
+  FletchingMessage message{};
+};
