@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Runs bindgen over upstream's header and writes down, as a table, what it found: the declarations
+//! themselves, and a list of their fields in the form in which the tests have Fletching's own.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use bindgen::callbacks::{FieldInfo, IntKind, ParseCallbacks};
+use bindgen::{Builder, FieldVisibilityKind};
+
+/// What bindgen tells while it works.
+#[derive(Debug, Default)]
+struct Found {
+    fields: Vec<(String, String)>,
+    integers: BTreeMap<String, i64>,
+    texts: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Recorder(Arc<Mutex<Found>>);
+
+impl ParseCallbacks for Recorder {
+    fn field_visibility(&self, field: FieldInfo<'_>) -> Option<FieldVisibilityKind> {
+        // The field of a named integer is called "0".
+        if field.field_name != "0" {
+            let name = (field.type_name.to_owned(), field.field_name.to_owned());
+            self.0.lock().unwrap().fields.push(name);
+        }
+        None
+    }
+
+    fn int_macro(&self, name: &str, value: i64) -> Option<IntKind> {
+        self.0
+            .lock()
+            .unwrap()
+            .integers
+            .insert(name.to_owned(), value);
+        None
+    }
+
+    fn str_macro(&self, name: &str, value: &[u8]) {
+        let value = String::from_utf8_lossy(value).into_owned();
+        self.0.lock().unwrap().texts.insert(name.to_owned(), value);
+    }
+}
+
+fn main() {
+    let header = upstream_include().join("arrow/c/abi.h");
+    println!("cargo:rerun-if-changed={}", header.display());
+    let recorder = Recorder::default();
+    let bindings = Builder::default()
+        .header(header.to_string_lossy())
+        .allowlist_type("Arrow.*")
+        .new_type_alias("ArrowDeviceType")
+        .parse_callbacks(Box::new(recorder.clone()))
+        .generate()
+        .unwrap_or_else(|error| panic!("bindgen on {}: {error}", header.display()));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    bindings
+        .write_to_file(out.join("upstream.rs"))
+        .expect("OUT_DIR can be written");
+    let found = recorder.0.lock().unwrap();
+    fs::write(out.join("tables.rs"), tables(&found)).expect("OUT_DIR can be written");
+}
+
+/// The include folder of the pinned pyarrow wheel: `FLETCHING_UPSTREAM_INCLUDE`, or that of the
+/// repository's virtual environment.
+fn upstream_include() -> PathBuf {
+    println!("cargo:rerun-if-env-changed=FLETCHING_UPSTREAM_INCLUDE");
+    if let Some(include) = env::var_os("FLETCHING_UPSTREAM_INCLUDE") {
+        return include.into();
+    }
+    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../.venv/lib");
+    let pythons = fs::read_dir(&lib).into_iter().flatten().flatten();
+    pythons
+        .map(|python| python.path().join("site-packages/pyarrow/include"))
+        .find(|include| include.is_dir())
+        .unwrap_or_else(|| {
+            panic!(
+                "no pyarrow below {}; run `make`, or set FLETCHING_UPSTREAM_INCLUDE to the include \
+                 folder of the pinned pyarrow wheel",
+                lib.display()
+            )
+        })
+}
+
+/// `STRUCTS`, `INTEGERS` and `TEXTS` as Rust source.
+fn tables(found: &Found) -> String {
+    let mut structs = String::new();
+    for fields in found.fields.chunk_by(|a, b| a.0 == b.0) {
+        let names: Vec<_> = fields.iter().map(|(_, field)| field.as_str()).collect();
+        structs += &format!("    {} {{ {}, }}\n", fields[0].0, names.join(", "));
+    }
+    let integers = rows(&found.integers);
+    let texts = rows(&found.texts);
+    format!(
+        "upstream_structs! {{\n{structs}}}\n\
+         /// Every macro with an integer value.\n\
+         pub const INTEGERS: &[(&str, i64)] = &[\n{integers}];\n\
+         /// Every macro with a text value.\n\
+         pub const TEXTS: &[(&str, &str)] = &[\n{texts}];\n"
+    )
+}
+
+fn rows<T: std::fmt::Debug>(macros: &BTreeMap<String, T>) -> String {
+    macros
+        .iter()
+        .filter(|(name, _)| name.starts_with("ARROW_"))
+        .map(|(name, value)| format!("    ({name:?}, {value:?}),\n"))
+        .collect()
+}

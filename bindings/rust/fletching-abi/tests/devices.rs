@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The device types as a user sees them.
+
+use std::collections::HashSet;
+
+use fletching_abi::{ArrowDeviceType, EventPointer, DEVICES};
+
+#[test]
+fn a_known_device_prints_its_name() {
+    assert_eq!(ArrowDeviceType(3).to_string(), "cuda_host");
+    for device in DEVICES {
+        assert_eq!(device.device_type.to_string(), device.name);
+        assert_eq!(device.device_type.info(), Some(device));
+    }
+}
+
+#[test]
+fn an_unknown_device_prints_its_number() {
+    for number in [21, 0, -1, i32::MAX, i32::MIN] {
+        let device = ArrowDeviceType(number);
+        assert_eq!(device.to_string(), format!("unknown({number})"));
+        assert_eq!(device.info(), None);
+    }
+}
+
+#[test]
+fn no_two_devices_share_a_name_or_a_number() {
+    let names: HashSet<_> = DEVICES.iter().map(|device| device.name).collect();
+    let dlpack: HashSet<_> = DEVICES.iter().map(|device| device.dlpack_name).collect();
+    assert_eq!(names.len(), DEVICES.len());
+    assert_eq!(dlpack.len(), DEVICES.len());
+    assert!(DEVICES
+        .windows(2)
+        .all(|pair| pair[0].device_type.0 < pair[1].device_type.0));
+}
+
+#[test]
+fn an_event_has_a_type_where_its_pointer_leads_to_one() {
+    for device in DEVICES {
+        let leads = matches!(
+            device.event_pointer,
+            EventPointer::AddressOfHandle | EventPointer::Object
+        );
+        assert_eq!(device.event_type.is_some(), leads, "{}", device.name);
+    }
+}

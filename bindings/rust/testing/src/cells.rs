@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Results as cells, see `tests/roundtrip/README.md`.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// What a cell is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a> {
+    /// A struct, or "constants".
+    Struct(&'a str),
+    /// A case of the producer, and the backend it ran on.
+    Case(&'a str, &'a str),
+}
+
+/// What one direction of one subject came to: comparisons made, releases counted, and a line for
+/// each comparison that failed.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// How many comparisons were made.
+    pub asserted: u64,
+    /// How many release callbacks of Rust ran.
+    pub releases: u64,
+    /// One line per failure.
+    pub problems: Vec<String>,
+}
+
+impl Tally {
+    /// Counts one comparison.
+    pub fn check(&mut self, result: Result<(), String>) {
+        self.asserted += 1;
+        self.problems.extend(result.err());
+    }
+
+    /// Counts one comparison of two values.
+    pub fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, seen: T, expected: T) {
+        self.check(if seen == expected {
+            Ok(())
+        } else {
+            Err(format!("{what} is {seen:?}, expected {expected:?}"))
+        });
+    }
+
+    /// A tally is good when something was compared and nothing failed.
+    pub fn is_good(&self) -> bool {
+        self.asserted > 0 && self.problems.is_empty()
+    }
+
+    /// Appends the cell to the file that `FLETCHING_CELLS` names, if it names one.
+    ///
+    /// # Panics
+    ///
+    /// When the file cannot be written: results that nobody sees must not look like success.
+    pub fn report(&self, subject: Subject<'_>, direction: &str) {
+        let Some(path) = cells_file() else {
+            return;
+        };
+        let line = self.to_json(subject, direction) + "\n";
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(line.as_bytes()))
+            .unwrap_or_else(|error| {
+                panic!(
+                    "cannot append to FLETCHING_CELLS={}: {error}",
+                    path.display()
+                )
+            });
+    }
+
+    fn to_json(&self, subject: Subject<'_>, direction: &str) -> String {
+        let (key, name, backend) = match subject {
+            Subject::Struct(name) => ("struct", name, "none"),
+            Subject::Case(name, backend) => ("case", name, backend),
+        };
+        format!(
+            r#"{{"language": "rust", "backend": {}, "{key}": {}, "direction": {}, "status": "real", "reason": {}, "asserted": {}, "releases": {}, "ok": {}}}"#,
+            quote(backend),
+            quote(name),
+            quote(direction),
+            quote(&self.problems.join("; ")),
+            self.asserted,
+            self.releases,
+            self.is_good()
+        )
+    }
+}
+
+fn cells_file() -> Option<PathBuf> {
+    let path = std::env::var_os("FLETCHING_CELLS").filter(|path| !path.is_empty())?;
+    Some(path.into())
+}
+
+/// A JSON string.
+fn quote(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\0'..='\x1f' => quoted.push_str(&format!("\\u{:04x}", character as u32)),
+            _ => quoted.push(character),
+        }
+    }
+    quoted + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_one_line_of_json() {
+        let mut tally = Tally::default();
+        tally.check(Err("a \"b\"\n\\".into()));
+        assert_eq!(
+            tally.to_json(Subject::Struct("ArrowArray"), "layout"),
+            r#"{"language": "rust", "backend": "none", "struct": "ArrowArray", "direction": "layout", "status": "real", "reason": "a \"b\"\u000a\\", "asserted": 1, "releases": 0, "ok": false}"#
+        );
+    }
+
+    #[test]
+    fn a_tally_without_a_comparison_is_not_good() {
+        assert!(!Tally::default().is_good());
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the tests know of each struct, as data. The macros at the end build it for [`crate::fields`],
+//! which imports all of this module.
+
+pub(crate) use crate::bits::{from_bits, load, store, to_bits};
+use crate::oracle::{c_name, functions};
+
+/// A struct.
+pub struct StructEntry {
+    /// "ArrowDeviceArray"
+    pub name: &'static str,
+    /// In bytes.
+    pub size: usize,
+    /// In bytes.
+    pub align: usize,
+    /// Every field, and every field of an embedded struct.
+    pub fields: &'static [FieldEntry],
+    /// Every value: array elements one by one, no embedded struct as a whole.
+    pub leaves: &'static [LeafEntry],
+    /// Every callback of its own.
+    pub callbacks: &'static [CallbackEntry],
+}
+
+impl StructEntry {
+    /// The fields that are its own, not those of an embedded struct.
+    pub fn direct_fields(&self) -> impl Iterator<Item = &'static FieldEntry> {
+        self.fields.iter().filter(|field| !field.path.contains('.'))
+    }
+}
+
+/// A field.
+pub struct FieldEntry {
+    /// "device_id", "array.length"
+    pub path: &'static str,
+    /// In bytes, from the start of the struct.
+    pub offset: usize,
+    /// In bytes.
+    pub size: usize,
+    /// The type as the compiler names it.
+    pub type_name: fn() -> &'static str,
+}
+
+/// A value in a struct. Both functions take memory that holds the struct.
+pub struct LeafEntry {
+    /// "reserved", "array.length"
+    pub path: &'static str,
+    /// Which element of an array; else 0.
+    pub element: i32,
+    /// Reads the bits through the declaration.
+    pub read: unsafe fn(*const u8) -> u64,
+    /// Writes the bits through the declaration.
+    pub write: unsafe fn(*mut u8, u64),
+}
+
+/// A callback. Both functions take memory that holds the struct.
+pub struct CallbackEntry {
+    /// "get_next"
+    pub name: &'static str,
+    /// Sets the field to a function of exactly the declared type, which tells the oracle what it was
+    /// called with and returns what the oracle expects.
+    pub install: unsafe fn(*mut u8),
+    /// Calls the field's function with the arguments of the oracle's call in flight and gives the
+    /// bits of its result; 0 when the field is `None`.
+    pub call: unsafe fn(*mut u8) -> u64,
+}
+
+/// The name of the type of a value.
+pub fn type_name_of<T>(_: &T) -> &'static str {
+    std::any::type_name::<T>()
+}
+
+/// What an installed callback does: reports its arguments, returns what is expected.
+///
+/// # Safety
+///
+/// Any bits are a valid T.
+pub unsafe fn answer<T>(owner: &str, callback: &str, arguments: &[u64]) -> T {
+    let (owner, callback) = (c_name(owner), c_name(callback));
+    for (index, &bits) in (0..).zip(arguments) {
+        // SAFETY: both names are NUL-terminated.
+        unsafe { (functions().saw_argument)(owner.as_ptr(), callback.as_ptr(), index, bits) };
+    }
+    // SAFETY: the caller vouches for T.
+    unsafe { from_bits((functions().expected_result)()) }
+}
+
+/// The arguments of the oracle's call in flight, from the first after the struct itself.
+pub struct Arguments(pub i32);
+
+impl Arguments {
+    /// The next one.
+    ///
+    /// # Safety
+    ///
+    /// Any bits are a valid T.
+    pub unsafe fn next<T>(&mut self) -> T {
+        self.0 += 1;
+        // SAFETY: the caller vouches for T.
+        unsafe { from_bits((functions().argument)(self.0)) }
+    }
+}
+
+macro_rules! integer_entries {
+    ($($name:ident = $value:expr;)*) => {
+        /// Every macro with an integer value.
+        pub const INTEGERS: &[(&str, i64)] = &[$((stringify!($name), $value as i64)),*];
+    };
+}
+
+macro_rules! text_entries {
+    ($($name:ident;)*) => {
+        /// Every macro with a text value.
+        pub const TEXTS: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+macro_rules! dotted {
+    ($first:ident $(.$rest:ident)*) => {
+        concat!(stringify!($first) $(, ".", stringify!($rest))*)
+    };
+}
+
+macro_rules! struct_entries {
+    ($($owner:ident {
+        fields { $($($field:ident).+,)* }
+        leaves { $($($leaf:ident).+ $([$element:literal])?,)* }
+        callbacks { $($callback:ident $arguments:tt -> $result:ty;)* }
+    })*) => {
+        /// Every struct.
+        pub const STRUCTS: &[StructEntry] = &[$(StructEntry {
+            name: stringify!($owner),
+            size: size_of::<$owner>(),
+            align: align_of::<$owner>(),
+            fields: &[$(FieldEntry {
+                path: dotted!($($field).+),
+                offset: core::mem::offset_of!($owner, $($field).+),
+                size: size_of_val(&$owner::zeroed().$($field).+),
+                type_name: || type_name_of(&$owner::zeroed().$($field).+),
+            }),*],
+            leaves: &[$(LeafEntry {
+                path: dotted!($($leaf).+),
+                element: 0 $(+ $element)?,
+                read: |object| {
+                    let object = object.cast::<$owner>();
+                    // SAFETY: the memory holds the struct.
+                    unsafe { load(&raw const (*object).$($leaf).+ $([$element])?) }
+                },
+                write: |object, bits| {
+                    let object = object.cast::<$owner>();
+                    // SAFETY: the memory holds the struct.
+                    unsafe { store(&raw mut (*object).$($leaf).+ $([$element])?, bits) }
+                },
+            }),*],
+            callbacks: &[$(callback_entry!($owner, $callback $arguments -> $result)),*],
+        }),*];
+    };
+}
+
+macro_rules! callback_entry {
+    ($owner:ident, $callback:ident(
+        $this:ident: $this_type:ty $(, $argument:ident: $type:ty)* $(,)?
+    ) -> $result:ty) => {
+        CallbackEntry {
+            name: stringify!($callback),
+            install: |object| {
+                unsafe extern "C" fn answering(
+                    $this: $this_type $(, $argument: $type)*
+                ) -> $result {
+                    let arguments = [to_bits($this) $(, to_bits($argument))*];
+                    // SAFETY: the result is an integer, a pointer or nothing.
+                    unsafe { answer(stringify!($owner), stringify!($callback), &arguments) }
+                }
+                // SAFETY: the memory holds the struct.
+                unsafe { (*object.cast::<$owner>()).$callback = Some(answering) }
+            },
+            call: |object| {
+                let object = object.cast::<$owner>();
+                #[allow(unused, reason = "not every callback has more arguments than the struct")]
+                let mut arguments = Arguments(0);
+                // SAFETY: the memory holds the struct, and what stands in the field is a function
+                // of the oracle, which follows no pointer.
+                unsafe {
+                    (*object).$callback.map_or(0, |function| {
+                        to_bits(function(object $(, arguments.next::<$type>())*))
+                    })
+                }
+            },
+        }
+    };
+}
+
+pub(crate) use {callback_entry, dotted, integer_entries, struct_entries, text_entries};

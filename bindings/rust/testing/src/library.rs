@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Loads the test libraries that `make` builds.
+
+use std::path::{Path, PathBuf};
+
+use libloading::Library;
+
+/// The folder of the test libraries: `FLETCHING_LIB_DIR`, or `build/lib` of the repository.
+pub fn folder() -> PathBuf {
+    match std::env::var_os("FLETCHING_LIB_DIR") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../build/lib"),
+    }
+}
+
+/// Loads `name` from [`folder`], for the rest of the process: structs that it fills hold pointers to
+/// its code.
+pub fn open(name: &str) -> Result<&'static Library, String> {
+    let path = folder().join(libloading::library_filename(name));
+    // SAFETY: our own libraries run no code when they are loaded.
+    let library = unsafe { Library::new(&path) }
+        .map_err(|error| format!("cannot load {}: {error}; run `make`", path.display()))?;
+    Ok(Box::leak(Box::new(library)))
+}
+
+/// The function `symbol` of a library from [`open`].
+///
+/// # Safety
+///
+/// `F` is the type of a pointer to that function.
+pub unsafe fn function<F: Copy>(library: &'static Library, symbol: &str) -> Result<F, String> {
+    // SAFETY: the caller vouches for the type; the library is never unloaded.
+    match unsafe { library.get::<F>(symbol.as_bytes()) } {
+        Ok(function) => Ok(*function),
+        Err(error) => Err(format!(
+            "{}: no {symbol}: {error}; run `make`",
+            folder().display()
+        )),
+    }
+}
+
+/// Declares a struct of function pointers with a `load` that fills it from a library.
+#[macro_export]
+macro_rules! library {
+    ($(#[$doc:meta])* pub struct $name:ident from $library:literal {
+        $($function:ident = $symbol:ident($($argument:ty),*) $(-> $result:ty)?;)+
+    }) => {
+        $(#[$doc])*
+        #[allow(missing_docs, reason = "the C header documents the functions")]
+        pub struct $name {
+            $(pub $function: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        }
+
+        impl $name {
+            /// Loads the library; the error names the path and what to do.
+            pub fn load() -> Result<Self, String> {
+                let library = $crate::library::open($library)?;
+                // SAFETY: the types are those of the library's header.
+                unsafe {
+                    Ok(Self {
+                        $($function: $crate::library::function(library, stringify!($symbol))?,)+
+                    })
+                }
+            }
+        }
+    };
+}
