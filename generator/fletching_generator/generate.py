@@ -26,11 +26,14 @@ def render_all(spec: Spec) -> dict[str, str]:
 
 
 def write(root: Path, texts: dict[str, str]) -> list[str]:
-    """Brings the tree up to date; returns the paths that changed. Strays are removed."""
+    """Brings the tree up to date; returns the paths that changed.
+
+    Strays with our banner are removed; others, which somebody else wrote, are left to --check.
+    """
     changed = [path for path, text in texts.items() if _read(root / path) != text]
     for path in changed:
         _replace(root / path, texts[path])
-    strays = find_strays(root, texts)
+    strays = [path for path in find_strays(root, texts) if _has_banner(root / path)]
     for path in strays:
         (root / path).unlink()
     return changed + [f"{path} (removed)" for path in strays]
@@ -52,7 +55,7 @@ def compare(root: Path, texts: dict[str, str]) -> list[str]:
             )
             found.append("".join(lines))
     for path in find_strays(root, texts):
-        found.append(f"{path} is a stray: nothing in the spec makes it; run 'fletching generate'\n")
+        found.append(f"{path} is a stray: nothing in the spec makes it; remove it\n")
     return found
 
 

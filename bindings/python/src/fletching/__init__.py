@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fletching for Python: the device-data binding kit for Apache Arrow.
+
+`fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
+"""

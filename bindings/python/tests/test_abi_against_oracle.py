@@ -1,0 +1,198 @@
+"""Holds fletching.abi against upstream's header: layout, memory both ways, calls both ways.
+
+Every test prints the oracle's own line about what is wrong, and reports one cell of the round trip.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import oracle
+import reflection
+from cells import CONSTANTS, Checks, reporting, struct_key
+from reflection import Ctype
+
+STRUCTS = reflection.structs()
+# Those that only one side has fail too.
+NAMES = list(dict.fromkeys([*STRUCTS, *oracle.struct_names()]))
+SLACK = 64
+LANGUAGE = "python"
+
+each_struct = pytest.mark.parametrize("name", NAMES)
+
+
+@contextmanager
+def cell(struct: str, direction: str) -> Iterator[Checks]:
+    """Reports the cell of these checks, then fails the test when one of them failed."""
+    with reporting(struct_key(LANGUAGE, struct, direction)) as checks:
+        yield checks
+    assert not checks.problems, "\n".join(checks.problems)
+
+
+def hear(checks: Checks, line: str | None) -> None:
+    """Counts one answer of the oracle."""
+    checks.expect(line is None, line or "")
+
+
+def declared(name: str) -> type[ctypes.Structure]:
+    if name not in STRUCTS:
+        raise LookupError(f"{name}: the binding has no such struct")
+    return STRUCTS[name]
+
+
+class Object:
+    """A zeroed struct with room for the larger of both declarations, and more."""
+
+    def __init__(self, name: str) -> None:
+        struct = declared(name)
+        size = max(ctypes.sizeof(struct), oracle.size(name.encode()), 0) + SLACK
+        self._memory = (ctypes.c_int64 * (size // 8 + 1))()
+        self.address = ctypes.addressof(self._memory)
+        self.struct = struct.from_buffer(self._memory)
+
+
+def layout_problems(name: str) -> list[str | None]:
+    """The oracle's answers about size, names and places of a struct; None for each right one."""
+    struct, c_name = declared(name), name.encode()
+    names = ",".join(field for field, _ in reflection.fields(struct))
+    answers = [
+        oracle.check_field_names(c_name, names.encode()),
+        oracle.check_struct(c_name, ctypes.sizeof(struct), ctypes.alignment(struct)),
+    ]
+    for path, offset, size in reflection.paths(struct):
+        answers.append(oracle.check_field(c_name, path.encode(), offset, size))
+    return answers
+
+
+def layout_agrees(name: str, checks: Checks) -> bool:
+    """Calls through a wrong layout would crash, so nothing is called then."""
+    lines = [line for line in layout_problems(name) if line]
+    text = "nothing was called, because the layout differs: " + "; ".join(lines)
+    return checks.expect(not lines, text)
+
+
+def all_callbacks(name: str) -> dict[str, Ctype | None]:
+    """Callback types by name; None for a callback that only upstream has."""
+    return {n: None for n in oracle.callback_names(name)} | reflection.callbacks(declared(name))
+
+
+# --- Layout --------------------------------------------------------------------------------------
+
+
+@each_struct
+def test_layout(name: str) -> None:
+    with cell(name, "layout") as checks:
+        for line in layout_problems(name):
+            hear(checks, line)
+
+
+def test_constants() -> None:
+    macros = reflection.integer_macros()
+    with cell(CONSTANTS, "layout") as checks:
+        hear(checks, oracle.check_constant_names(",".join(macros).encode()))
+        for macro, value in macros.items():
+            hear(checks, oracle.check_constant(macro.encode(), value))
+
+
+# --- Memory --------------------------------------------------------------------------------------
+
+
+@each_struct
+def test_c_writes(name: str) -> None:
+    with cell(name, "c_writes") as checks:
+        target = Object(name)
+        checks.equal(oracle.fill(name.encode(), target.address), 0, f"{name}: the oracle's fill")
+        for leaf in reflection.leaves(declared(name)):
+            seen = leaf.read(target.struct)
+            hear(checks, oracle.check_read(name.encode(), leaf.path.encode(), leaf.element, seen))
+
+
+@each_struct
+def test_c_verifies(name: str) -> None:
+    with cell(name, "c_verifies") as checks:
+        target = Object(name)
+        for leaf in reflection.leaves(declared(name)):
+            canary = oracle.canary(name.encode(), leaf.path.encode(), leaf.element)
+            checks.expect(canary != 0, f"{name}.{leaf.path}: upstream has no such field")
+            leaf.write(target.struct, canary)
+        hear(checks, oracle.check_written(name.encode(), target.address))
+
+
+# --- Calls ---------------------------------------------------------------------------------------
+
+
+class Callee:
+    """A callback of the exact declared type, which tells the oracle what arrives."""
+
+    def __init__(self, struct: str, name: str, ctype: Ctype, checks: Checks) -> None:
+        self._names = (struct.encode(), name.encode())
+        self._ctype = ctype
+        self._checks = checks
+        self.pointer = ctype(self._enter)
+
+    def _enter(self, *arguments: object) -> object:
+        try:
+            for index, (kind, value) in enumerate(
+                zip(self._ctype._argtypes_, arguments, strict=True)
+            ):
+                oracle.saw_argument(*self._names, index, reflection.bits_of(kind, value))
+            self._checks.releases += self._names[1] == b"release"
+            result = self._ctype._restype_
+            return result and reflection.from_bits(result, oracle.expected_result()).value
+        except Exception as error:  # must not leave the callback
+            self._checks.problems.append(f"{type(error).__name__} inside the callback: {error}")
+            return None
+
+
+@each_struct
+def test_c_calls(name: str) -> None:
+    with cell(name, "c_calls") as checks:
+        if layout_agrees(name, checks):
+            for callback, ctype in all_callbacks(name).items():
+                let_c_call(name, callback, ctype, checks)
+
+
+def let_c_call(name: str, callback: str, ctype: Ctype | None, checks: Checks) -> None:
+    target = Object(name)
+    callee = Callee(name, callback, ctype, checks) if ctype else None
+    if callee:
+        setattr(target.struct, callback, callee.pointer)
+    for variant in range(oracle.variant_count()):
+        hear(checks, oracle.call(name.encode(), callback.encode(), variant, target.address))
+
+
+@each_struct
+def test_c_is_called(name: str) -> None:
+    with cell(name, "c_is_called") as checks:
+        if layout_agrees(name, checks):
+            target = Object(name)
+            checks.equal(oracle.install(name.encode(), target.address), 0, f"{name}: the install")
+            for callback, ctype in all_callbacks(name).items():
+                call_c(name, callback, ctype, target, checks)
+
+
+def call_c(name: str, callback: str, ctype: Ctype | None, target: Object, checks: Checks) -> None:
+    path = (name.encode(), callback.encode())
+    upstream = oracle.argument_count(*path)  # -1: no such callback
+    own = len(ctype._argtypes_) if ctype else -1
+    text = f"{name}.{callback}: {upstream} arguments upstream, {own} in the binding"
+    if not checks.expect(own == upstream, text):
+        return
+    for variant in range(oracle.variant_count()):
+        oracle.begin_call(*path, variant, target.address)
+        result = call_with_oracle_s_arguments(getattr(target.struct, callback), ctype)
+        hear(checks, oracle.end_call(result))
+
+
+def call_with_oracle_s_arguments(function: Callable[..., object], ctype: Ctype) -> int:
+    """Makes the call that began; the bits of its result."""
+    arguments = [
+        reflection.from_bits(kind, oracle.argument(index))
+        for index, kind in enumerate(ctype._argtypes_)
+    ]
+    result = function(*arguments)
+    return reflection.bits_of(ctype._restype_, result) if ctype._restype_ else 0

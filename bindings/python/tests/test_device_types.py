@@ -1,0 +1,61 @@
+"""The device types: open numbers with names, and the table."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from fletching import abi
+from fletching.abi import DEVICES, DeviceType, EventPointer, find_device
+
+
+def test_known_types_print_their_name() -> None:
+    assert str(DeviceType.CUDA_HOST) == "cuda_host"
+    assert repr(DeviceType.MAIA) == "maia"
+    assert f"{DeviceType.TRN} {DeviceType.TRN:d}" == "trn 18"
+
+
+def test_unknown_types_print_their_number() -> None:
+    assert str(DeviceType(21)) == "unknown(21)"
+    assert repr(DeviceType(-1)) == "unknown(-1)"
+    assert str(DeviceType(6)) == "unknown(6)"
+
+
+@pytest.mark.parametrize("value", [21, 0, -1, 5, 2**31 - 1, -(2**31)])
+def test_unknown_types_survive_a_field(value: int) -> None:
+    array, stream = abi.ArrowDeviceArray(), abi.ArrowDeviceArrayStream()
+    array.device_type = DeviceType(value)
+    stream.device_type = array.device_type
+    assert DeviceType(stream.device_type) == DeviceType(value) == value
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**64 + 1])
+def test_what_the_field_would_cut_is_refused(value: int) -> None:
+    with pytest.raises(ValueError, match=f"device type {value} does not fit into an int32"):
+        DeviceType(value)
+
+
+def test_types_are_numbers() -> None:
+    assert DeviceType.CUDA == abi.ARROW_DEVICE_CUDA == 2
+    assert hash(DeviceType.CUDA) == hash(2)
+    assert type(pickle.loads(pickle.dumps(DeviceType.CUDA))) is DeviceType
+
+
+def test_every_device_is_found_by_its_number() -> None:
+    assert [device.type for device in DEVICES] == sorted({device.type for device in DEVICES})
+    for device in DEVICES:
+        assert find_device(int(device.type)) is device
+        assert getattr(DeviceType, device.name.upper()) == device.type
+        if device.arrow_macro:
+            assert getattr(abi, device.arrow_macro) == device.type
+    assert find_device(21) is None
+
+
+def test_events() -> None:
+    cuda = find_device(DeviceType.CUDA)
+    assert cuda is not None
+    assert (cuda.event_pointer, cuda.event_type) == (EventPointer.ADDRESS_OF_HANDLE, "cudaEvent_t*")
+    cpu = find_device(DeviceType.CPU)
+    assert cpu is not None
+    assert (cpu.event_pointer, cpu.event_type) == (EventPointer.NONE, None)

@@ -1,0 +1,42 @@
+"""The cells that have to arrive, asked from the oracle, the producer, and the list of the peers."""
+
+from __future__ import annotations
+
+from ctypes import c_char_p, c_int32
+
+from cells import (
+    CASE_DIRECTIONS,
+    CONSTANTS,
+    STRUCT_DIRECTIONS,
+    Key,
+    case_key,
+    peer_key,
+    struct_key,
+)
+from libraries import declare, load
+from pyarrow_cases import CASES
+
+
+def expected_cells(language: str) -> list[Key]:
+    """In the order of the matrix. Raises OSError when a library is not there."""
+    return [
+        *(struct_key(language, s, d) for s in _struct_names() for d in STRUCT_DIRECTIONS),
+        struct_key(language, CONSTANTS, "layout"),
+        *(case_key(language, c, d) for c in _case_names() for d in CASE_DIRECTIONS),
+        *(peer_key(language, "pyarrow", case) for case in CASES),
+    ]
+
+
+def _struct_names() -> list[str]:
+    return _names("libfletching_oracle.so", "FletchingOracleStruct")
+
+
+def _case_names() -> list[str]:
+    return _names("libfletching_producer.so", "FletchingProducerCase")
+
+
+def _names(library: str, prefix: str) -> list[str]:
+    loaded = load(library)
+    count = declare(loaded, f"{prefix}Count", c_int32)
+    name = declare(loaded, f"{prefix}Name", c_char_p, c_int32)
+    return [name(i).decode() for i in range(count())]

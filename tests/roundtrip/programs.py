@@ -1,0 +1,83 @@
+"""What the round trip runs, language by language: plain data for roundtrip.py.
+
+Commands run in bash, from the folder named, with FLETCHING_LIB_DIR and FLETCHING_CELLS set. The
+native libraries are there already (`make build`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Command:
+    line: str  # "cargo test --offline"
+    folder: str = "."  # "bindings/rust", relative to the repository
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Language:
+    needs: str  # a command that succeeds when the toolchain is there; it prints nothing then
+    mend: str  # what to say when it does not succeed
+    abi: Command  # the ABI tests against the oracle
+    cases: Command  # the round trip with the reference producer
+    pyarrow: Command  # the round trip with pyarrow
+
+
+_PYTHON = {"PYTHONPATH": "bindings/python/src"}
+_RUST = {"CARGO_TARGET_DIR": "../../build/rust"}
+
+
+def _pyarrow(language: str) -> Command:
+    return Command(f".venv/bin/python tests/roundtrip/peers.py {language}", environment=_PYTHON)
+
+
+def _java(flavor: str, jdk: str, options: str = "") -> Language:
+    """`flavor`: "jna" or "ffm"; `jdk`: the least version."""
+    java = (
+        f'"$(tools/find-jdk {jdk})/bin/java" {options} -cp "$(cat build/java/{flavor}.classpath)"'
+    )
+    program = f"io.github.fletching.roundtrip.{flavor.capitalize()}Transit"
+    return Language(
+        needs=f"tools/find-jdk {jdk} >/dev/null && command -v mvn >/dev/null",
+        mend=f"a JDK {jdk} or later and Maven are needed",
+        abi=Command(f"./mvn --offline test -pl fletching-{flavor} -am", "bindings/java"),
+        cases=Command(f"{java} {program}"),
+        pyarrow=_pyarrow(f"java-{flavor}"),
+    )
+
+
+LANGUAGES: dict[str, Language] = {
+    "cpp": Language(
+        needs="test -x build/cmake/bin/fletching_roundtrip_cpp",
+        mend="the C++ programs are not built: run `make build`",
+        abi=Command("build/cmake/bin/fletching_abi_test"),
+        cases=Command("build/cmake/bin/fletching_roundtrip_cpp"),
+        pyarrow=_pyarrow("cpp"),
+    ),
+    "rust": Language(
+        needs="command -v cargo >/dev/null",
+        mend="cargo is missing: install Rust 1.85 or later",
+        abi=Command("cargo test -q -p fletching-testing", "bindings/rust", _RUST),
+        cases=Command("cargo run -q -p fletching-roundtrip", "bindings/rust", _RUST),
+        pyarrow=_pyarrow("rust"),
+    ),
+    "go": Language(
+        needs="command -v go >/dev/null",
+        mend="go is missing: install Go 1.26 or later",
+        abi=Command("go test -count=1 ./internal/oracle", "bindings/go", {"CGO_ENABLED": "1"}),
+        cases=Command("go run .", "tests/roundtrip/go", {"CGO_ENABLED": "1"}),
+        pyarrow=_pyarrow("go"),
+    ),
+    "java-jna": _java("jna", "17"),
+    "java-ffm": _java("ffm", "22", "--enable-native-access=ALL-UNNAMED"),
+    "python": Language(
+        needs="test -x .venv/bin/pytest",
+        mend="the virtual environment .venv is not there: run `make setup`",
+        abi=Command("../../.venv/bin/pytest -q", "bindings/python"),
+        cases=Command(".venv/bin/python tests/roundtrip/python/main.py", environment=_PYTHON),
+        pyarrow=_pyarrow("python"),
+    ),
+}

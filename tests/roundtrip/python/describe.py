@@ -1,0 +1,94 @@
+"""Writes down an array as text, in the form that FletchingProducerDescribe defines."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator
+
+from fletching.abi import ArrowArray, ArrowSchema
+from foreign import ForeignError, Node, read_tree, text_at
+
+# Bytes per value, by format.
+_WIDTHS = {"c": 1, "C": 1, "s": 2, "S": 2, "i": 4, "I": 4, "l": 8, "L": 8, "e": 2, "f": 4, "g": 8}
+# Bytes per offset, by format: text and binary, then lists.
+_TEXT_OFFSETS = {"u": 4, "z": 4, "U": 8, "Z": 8}
+_LIST_OFFSETS = {"+l": 4, "+L": 8}
+
+
+def describe(schema: ArrowSchema, array: ArrowArray) -> str:
+    """One line per node and buffer; raises ForeignError for what cannot be described."""
+    return "".join(f"{line}\n" for line in _lines(read_tree(schema, array)))
+
+
+def _lines(node: Node) -> Iterator[str]:
+    schema, array = node.schema, node.array
+    metadata = "-" if schema.metadata is None else _metadata(schema.metadata).hex()
+    yield (
+        f"{node.path} format={text_at(schema.format)} name={text_at(schema.name) or ''} "
+        f"flags={schema.flags} metadata={metadata} length={array.length} "
+        f"null_count={array.null_count} offset={array.offset}"
+    )
+    for i, buffer in enumerate(_buffers(node)):
+        shown = "-" if buffer is None else f"{len(buffer)}:{buffer.hex()}"
+        yield f"{node.path} buffer {i} {shown}"
+    for child in node.children:
+        yield from _lines(child)
+    if node.dictionary:
+        yield from _lines(node.dictionary)
+
+
+def _metadata(address: int) -> bytes:
+    """The encoded block: a count, then for each key and each value its length and its bytes."""
+    end = address + 4
+    for _ in range(2 * _int32_at(address)):
+        end += 4 + _int32_at(end)
+    return ctypes.string_at(address, end - address)
+
+
+def _int32_at(address: int) -> int:
+    value = int.from_bytes(ctypes.string_at(address, 4), sys.byteorder, signed=True)
+    if value < 0:
+        raise ForeignError(f"metadata holds the negative length {value}")
+    return value
+
+
+def _buffers(node: Node) -> list[bytes | None]:
+    """The bytes of each buffer, None for NULL."""
+    sizes = _sizes(node)
+    if len(sizes) != node.array.n_buffers:
+        raise ForeignError(
+            f"{node.path}: format {text_at(node.schema.format)} has {len(sizes)} buffers, and "
+            f"n_buffers is {node.array.n_buffers}"
+        )
+    addresses = [node.array.buffers[i] for i in range(len(sizes))]
+    return [
+        None if address is None else ctypes.string_at(address, size)
+        for address, size in zip(addresses, sizes, strict=True)
+    ]
+
+
+def _sizes(node: Node) -> list[int]:
+    """How many bytes each buffer of the format has."""
+    form, array = text_at(node.schema.format) or "", node.array
+    end = array.offset + array.length
+    bitmap = (end + 7) // 8
+    if form == "+s":
+        return [bitmap]
+    if form == "b":
+        return [bitmap, bitmap]
+    if form in _WIDTHS:
+        return [bitmap, _WIDTHS[form] * end]
+    if form in _LIST_OFFSETS:
+        return [bitmap, _LIST_OFFSETS[form] * (end + 1)]
+    if form in _TEXT_OFFSETS:
+        width = _TEXT_OFFSETS[form]
+        return [bitmap, width * (end + 1), _last_offset(array, width, end)]
+    raise ForeignError(f"{node.path}: format {form} is none of the catalogue's")
+
+
+def _last_offset(array: ArrowArray, width: int, end: int) -> int:
+    offsets = array.buffers[1] if array.n_buffers > 1 else None
+    if offsets is None:
+        return 0
+    return int.from_bytes(ctypes.string_at(offsets + width * end, width), sys.byteorder)

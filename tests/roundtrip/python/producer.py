@@ -1,0 +1,103 @@
+"""The reference producer, libfletching_producer (cpp/producer/producer.h)."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64
+
+from fletching.abi import ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
+from libraries import declare, load
+
+BACKEND = "cpu"
+
+
+class Message(ctypes.Structure):
+    _fields_ = (("text", ctypes.c_char * 1024),)
+    text: bytes
+
+
+class Counters(ctypes.Structure):
+    """What is alive, and what happened since the last reset."""
+
+    _fields_ = tuple(
+        (name, c_int64)
+        for name in (
+            "live_allocations",
+            "live_schemas",
+            "live_arrays",
+            "live_streams",
+            "exported",
+            "released",
+            "double_released",
+        )
+    )
+
+
+class ProducerError(Exception):
+    """A function of the producer failed; the text is its message."""
+
+
+class Producer:
+    """Typed calls; each that can fail raises ProducerError."""
+
+    def __init__(self) -> None:
+        library = load("libfletching_producer.so")
+        schema, array = POINTER(ArrowSchema), POINTER(ArrowDeviceArray)
+        stream, message = POINTER(ArrowDeviceArrayStream), POINTER(Message)
+        names = (c_char_p, c_char_p)  # backend and case
+        run = (c_int64, c_int64)  # batches and fail_at
+
+        def function(name: str, result: type | None, *arguments: type) -> ctypes._NamedFuncPointer:
+            return declare(library, f"FletchingProducer{name}", result, *arguments)
+
+        self._case_count = function("CaseCount", c_int32)
+        self._case_name = function("CaseName", c_char_p, c_int32)
+        self._describe = function("Describe", c_char_p, c_char_p)
+        self._export_array = function("ExportArray", c_int, *names, schema, array, message)
+        self._verify_array = function("VerifyArray", c_int, *names, schema, array, message)
+        self._export_stream = function("ExportStream", c_int, *names, *run, stream, message)
+        self._verify_stream = function("VerifyStream", c_int, *names, *run, stream, message)
+        self._read_counters = function("ReadCounters", None, POINTER(Counters))
+        self._reset_counters = function("ResetCounters", None)
+
+    def cases(self) -> list[str]:
+        return [self._case_name(i).decode() for i in range(self._case_count())]
+
+    def describe(self, case: str) -> str:
+        text: bytes | None = self._describe(case.encode())
+        if text is None:
+            raise ProducerError(f"no case is called '{case}'")
+        return text.decode()
+
+    def export_array(self, case: str, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
+        self._run(self._export_array, case, schema, array)
+
+    def verify_array(self, case: str, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
+        self._run(self._verify_array, case, schema, array)
+
+    def export_stream(
+        self, case: str, batches: int, fail_at: int, stream: ArrowDeviceArrayStream
+    ) -> None:
+        self._run(self._export_stream, case, batches, fail_at, stream)
+
+    def verify_stream(
+        self, case: str, batches: int, fail_at: int, stream: ArrowDeviceArrayStream
+    ) -> None:
+        """Moves the stream in, whatever comes of it."""
+        self._run(self._verify_stream, case, batches, fail_at, stream)
+
+    def counters(self) -> dict[str, int]:
+        counters = Counters()
+        self._read_counters(counters)
+        return {name: getattr(counters, name) for name, *_ in Counters._fields_}
+
+    def reset_counters(self) -> None:
+        self._reset_counters()
+
+    @staticmethod
+    def _run(function: ctypes._NamedFuncPointer, case: str, *arguments: object) -> None:
+        message = Message()
+        code = function(BACKEND.encode(), case.encode(), *arguments, message)
+        if code != 0:
+            text = message.text.decode("utf-8", "backslashreplace")
+            raise ProducerError(f"{function.__name__} gave {code}: {text}")

@@ -1,0 +1,78 @@
+"""Holds the cells that arrived against those that had to arrive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from cells import Cell, Key
+
+# One letter per verdict, and what it says.
+LEGEND = {
+    ".": "right",
+    "s": "right, on a stand-in",
+    "F": "failed",
+    "A": "absent",
+    "M": "missing",
+    "D": "reported twice",
+    "0": "compared nothing",
+    "R": "released nothing",
+    "U": "unexpected",
+}
+PASSED = ".s"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    cell: Cell  # as it goes into the report: ok only when the verdict says so
+    letter: str  # a key of LEGEND
+
+    @property
+    def passed(self) -> bool:
+        return self.letter in PASSED
+
+
+def judge(
+    arrived: Iterable[Cell], expected: Iterable[Key], why_missing: Callable[[Key], str]
+) -> list[Verdict]:
+    """One verdict per cell, the expected ones first and in their order."""
+    found: dict[Key, Cell] = {}
+    times: Counter[Key] = Counter()
+    for cell in arrived:
+        found.setdefault(cell.key, cell)
+        times[cell.key] += 1
+    keys = list(expected)
+    verdicts = [
+        _judge_one(found[key], times[key]) if key in found else _missing(key, why_missing(key))
+        for key in keys
+    ]
+    unexpected = [cell for key, cell in found.items() if key not in set(keys)]
+    return verdicts + [_wrong("U", cell, "nobody expected this cell") for cell in unexpected]
+
+
+def absent(key: Key, reason: str) -> Verdict:
+    return Verdict(Cell(key, "absent", reason, 0, 0, ok=False), "A")
+
+
+def _missing(key: Key, reason: str) -> Verdict:
+    return Verdict(Cell(key, "absent", f"did not arrive: {reason}", 0, 0, ok=False), "M")
+
+
+def _judge_one(cell: Cell, times: int) -> Verdict:
+    if times > 1:
+        return _wrong("D", cell, f"reported {times} times")
+    if cell.status == "absent":
+        return _wrong("A", cell, "absent without a reason" if not cell.reason else "")
+    if not cell.ok:
+        return _wrong("F", cell, "failed without a reason" if not cell.reason else "")
+    if cell.asserted == 0:
+        return _wrong("0", cell, "asserted nothing")
+    if cell.key.case and cell.releases == 0:
+        return _wrong("R", cell, "no release callback of the language ran")
+    return Verdict(cell, "s" if cell.status == "stand-in" else ".")
+
+
+def _wrong(letter: str, cell: Cell, reason: str) -> Verdict:
+    text = "; ".join(part for part in (reason, cell.reason) if part)
+    return Verdict(replace(cell, ok=False, reason=text), letter)
