@@ -60,8 +60,10 @@ LANGUAGES: dict[str, Language] = {
     "rust": Language(
         needs="command -v cargo >/dev/null",
         mend="cargo is missing: install Rust 1.85 or later",
-        abi=Command("cargo test -q -p fletching-testing", "bindings/rust", _RUST),
-        cases=Command("cargo run -q -p fletching-roundtrip", "bindings/rust", _RUST),
+        abi=Command(
+            "cargo test -q --locked -p fletching-testing --test oracle", "bindings/rust", _RUST
+        ),
+        cases=Command("cargo run -q --locked -p fletching-roundtrip", "bindings/rust", _RUST),
         pyarrow=_pyarrow("rust"),
     ),
     "go": Language(

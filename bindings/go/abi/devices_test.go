@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abi_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/fields"
+)
+
+func TestDeviceTypesPrintTheirNames(t *testing.T) {
+	for device := range abi.Devices() {
+		if printed := device.Type.String(); printed != device.Name {
+			t.Errorf("device type %d prints as %s, its name is %s", int64(device.Type), printed, device.Name)
+		}
+	}
+	for number, expected := range map[abi.DeviceType]string{
+		abi.DeviceCPU: "cpu", abi.DeviceCUDAHost: "cuda_host", abi.DeviceTrn: "trn",
+		0: "unknown(0)", 1000: "unknown(1000)", -1: "unknown(-1)",
+	} {
+		if printed := number.String(); printed != expected {
+			t.Errorf("device type %d prints as %s, not as %s", int64(number), printed, expected)
+		}
+	}
+}
+
+func TestDeviceTable(t *testing.T) {
+	for _, expected := range []abi.DeviceInfo{
+		{abi.DeviceCPU, "cpu", "ARROW_DEVICE_CPU", "kDLCPU", abi.EventNone, ""},
+		{abi.DeviceCUDAHost, "cuda_host", "ARROW_DEVICE_CUDA_HOST", "kDLCUDAHost", abi.EventAddressOfHandle, "cudaEvent_t*"},
+		{abi.DeviceMetal, "metal", "ARROW_DEVICE_METAL", "kDLMetal", abi.EventObject, "MTLEvent*"},
+		{abi.DeviceExtDev, "ext_dev", "ARROW_DEVICE_EXT_DEV", "kDLExtDev", abi.EventProducerDefined, ""},
+		{abi.DeviceMAIA, "maia", "", "kDLMAIA", abi.EventNone, ""},
+	} {
+		if found, known := expected.Type.Info(); !known || found != expected {
+			t.Errorf("%v is %+v, expected %+v", expected.Type, found, expected)
+		}
+	}
+	if _, known := abi.DeviceType(1000).Info(); known {
+		t.Error("device type 1000 is known")
+	}
+}
+
+// The oracle holds the macros against upstream; here the table is held against the macros.
+func TestDeviceTableHasTheMacros(t *testing.T) {
+	macros := map[string]int64{}
+	for _, constant := range fields.Integers {
+		macros[constant.Name] = constant.Value
+	}
+	named := 0
+	for device := range abi.Devices() {
+		if device.ArrowMacro == "" {
+			continue
+		}
+		named++
+		if value, found := macros[device.ArrowMacro]; !found || value != int64(device.Type) {
+			t.Errorf("%s is %d in the table, %d as a constant", device.ArrowMacro, int64(device.Type), value)
+		}
+	}
+	if named == 0 {
+		t.Error("no device has a macro")
+	}
+}
+
+func TestDevicesStopsWhenItIsToldTo(t *testing.T) {
+	for device := range abi.Devices() {
+		if device.Type == abi.DeviceCUDA {
+			return
+		}
+		if device.Type > abi.DeviceCUDA {
+			t.Fatalf("%v came before cuda", device.Type)
+		}
+	}
+	t.Fatal("cuda is not in the table")
+}
+
+func TestDevicesAreInOrder(t *testing.T) {
+	var numbers []abi.DeviceType
+	for device := range abi.Devices() {
+		numbers = append(numbers, device.Type)
+	}
+	if !slices.IsSorted(numbers) {
+		t.Errorf("not by number: %d", numbers)
+	}
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abi_test
+
+import (
+	"fmt"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// What README.md shows; TestReadme compares the two.
+func Example() {
+	var array abi.ArrowDeviceArray // in a real program C fills it in
+	array.DeviceType = abi.DeviceCUDAHost
+	array.DeviceID = 0
+
+	if device, known := array.DeviceType.Info(); known {
+		fmt.Println(array.DeviceType, "has events of type", device.EventType)
+	}
+	if array.Array.Release == 0 {
+		fmt.Println("the array is released")
+	}
+	fmt.Println(abi.DeviceType(1000)) // a number of tomorrow
+	// Output:
+	// cuda_host has events of type cudaEvent_t*
+	// the array is released
+	// unknown(1000)
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+// Package oracle lets the tests ask libfletching_oracle what a C compiler makes of the structs, and
+// exchanges callbacks with it. The library is opened at run time. It keeps one call in flight in
+// global state: use it from one goroutine at a time.
+package oracle
+
+// #cgo CFLAGS: -I${SRCDIR}/../../../../tests/oracle
+// #cgo linux LDFLAGS: -ldl
+// #include <stdlib.h>
+//
+// #include "library.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"unsafe"
+)
+
+// Callback is a callback of a struct, with what the tests need to exchange it.
+type Callback struct {
+	Struct, Name string  // in C
+	GoName       string  // the field in Go
+	Function     uintptr // a C function that enters Go, with the signature of the spec
+	call         uintptr // a C function that calls another one with that signature
+}
+
+// No callback has more arguments; the generated calls read no further.
+const maxArguments = 8
+
+// Arguments are the bits of each argument in its own width, zero-extended; the first is the struct.
+type Arguments [maxArguments]uint64
+
+// Call calls a C function of the callback's signature and returns the bits of the result.
+func (c Callback) Call(function uintptr, arguments Arguments) uint64 {
+	return invoke(c.call, function, &arguments)
+}
+
+// Open loads the library; call it before anything else.
+func Open(path string) error {
+	if problem := C.fletching_go_oracle_open(text(path)); problem != nil {
+		return fmt.Errorf("cannot use the oracle %s: %s; run `make`", path, C.GoString(problem))
+	}
+	return nil
+}
+
+// Structs lists the structs upstream.
+func Structs() []string {
+	var names []string
+	for i := range C.fletching_go_oracle_StructCount() {
+		names = append(names, C.GoString(C.fletching_go_oracle_StructName(i)))
+	}
+	return names
+}
+
+// Size is the size of a struct upstream, -1 for one that is not there.
+func Size(owner string) int {
+	return int(C.fletching_go_oracle_Size(text(owner)))
+}
+
+// Variants is how many variants of each call there are.
+func Variants() int {
+	return int(C.fletching_go_oracle_VariantCount())
+}
+
+// CheckStruct compares the size and the alignment of a struct.
+func CheckStruct(owner string, size uintptr, align int) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckStruct(text(owner), C.int64_t(size), C.int64_t(align), line, room)
+	})
+}
+
+// CheckFieldNames compares the names of the fields, joined by commas, and their order.
+func CheckFieldNames(owner, names string) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckFieldNames(text(owner), text(names), line, room)
+	})
+}
+
+// CheckField compares the offset and the size of a field.
+func CheckField(owner, path string, offset, size uintptr) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckField(text(owner), text(path), C.int64_t(offset), C.int64_t(size), line, room)
+	})
+}
+
+// CheckConstant compares the value of a macro.
+func CheckConstant(name string, value int64) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckConstant(text(name), C.int64_t(value), line, room)
+	})
+}
+
+// CheckConstantNames compares the names of the integer macros, joined by commas, in any order.
+func CheckConstantNames(names string) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckConstantNames(text(names), line, room)
+	})
+}
+
+// Canary is the value that a field has in a filled object.
+func Canary(owner, path string, element int) uint64 {
+	return uint64(C.fletching_go_oracle_Canary(text(owner), text(path), C.int32_t(element)))
+}
+
+// Fill writes every canary of the struct to the object.
+func Fill(owner string, object unsafe.Pointer) error {
+	return failure("Fill", owner, C.fletching_go_oracle_Fill(text(owner), object))
+}
+
+// CheckRead compares what was read from a filled object.
+func CheckRead(owner, path string, element int, seen uint64) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckRead(text(owner), text(path), C.int32_t(element), C.uint64_t(seen), line, room)
+	})
+}
+
+// CheckWritten compares an object with every canary of the struct.
+func CheckWritten(owner string, object unsafe.Pointer) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckWritten(text(owner), object, line, room)
+	})
+}
+
+// CheckCallbackCount compares how many callbacks a struct has.
+func CheckCallbackCount(owner string, count int) error {
+	upstream := int(C.fletching_go_oracle_CallbackCount(text(owner)))
+	if upstream != count {
+		return fmt.Errorf("%s: %d callbacks upstream, %d in the binding", owner, upstream, count)
+	}
+	return nil
+}
+
+// CallFromC lets C call a callback that stands in the object.
+func CallFromC(owner, callback string, variant int, object unsafe.Pointer) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_Call(text(owner), text(callback), C.int32_t(variant), object, line, room)
+	})
+}
+
+// Install puts functions of the oracle into every callback of the object.
+func Install(owner string, object unsafe.Pointer) error {
+	return failure("Install", owner, C.fletching_go_oracle_Install(text(owner), object))
+}
+
+// BeginCall announces a call from Go and returns the arguments that it has to have.
+func BeginCall(owner, callback string, variant int, object unsafe.Pointer) Arguments {
+	C.fletching_go_oracle_BeginCall(text(owner), text(callback), C.int32_t(variant), object)
+	var arguments Arguments
+	for i := range arguments {
+		arguments[i] = uint64(C.fletching_go_oracle_Argument(C.int32_t(i)))
+	}
+	return arguments
+}
+
+// EndCall compares the call that was announced with what arrived.
+func EndCall(result uint64) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_EndCall(C.uint64_t(result), line, room)
+	})
+}
+
+// enter is what every callback in Go does: report its arguments, return what it is told to.
+func enter(owner, callback string, arguments ...uint64) uint64 {
+	for i, argument := range arguments {
+		C.fletching_go_oracle_SawArgument(text(owner), text(callback), C.int32_t(i), C.uint64_t(argument))
+	}
+	return uint64(C.fletching_go_oracle_ExpectedResult())
+}
+
+// check returns the line that a check of the oracle left, as an error.
+func check(run func(line *C.char, room C.size_t) C.int) error {
+	var line [1024]C.char
+	if run(&line[0], C.size_t(len(line))) == 0 {
+		return nil
+	}
+	return errors.New(C.GoString(&line[0]))
+}
+
+func failure(verb, owner string, code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", verb, owner, syscall.Errno(code))
+}
+
+// text is a NUL-terminated copy in Go memory, for the length of a call.
+func text(s string) *C.char {
+	return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00")))
+}
+
+// Allocate gives zeroed memory of C that is never freed: objects of the tests hold what is no
+// address, and calls of C may keep theirs.
+func Allocate(size int) unsafe.Pointer {
+	return C.calloc(1, C.size_t(size))
+}

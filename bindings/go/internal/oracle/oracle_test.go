@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/internal/fields"
+)
+
+func TestMain(m *testing.M) {
+	if err := Open(libraryPath()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// libraryPath is below FLETCHING_LIB_DIR, else below build/lib of the repository.
+func libraryPath() string {
+	name := "libfletching_oracle.so"
+	if runtime.GOOS == "darwin" {
+		name = "libfletching_oracle.dylib"
+	}
+	folder := os.Getenv("FLETCHING_LIB_DIR")
+	if folder == "" {
+		// Tests run in the folder of their package.
+		folder = filepath.Join("..", "..", "..", "..", "build", "lib")
+	}
+	path, err := filepath.Abs(filepath.Join(folder, name))
+	if err != nil {
+		return name
+	}
+	return path
+}
+
+// checker collects what the oracle says.
+type checker struct {
+	asserted int
+	problems []error
+}
+
+func (c *checker) check(err error) {
+	c.asserted++
+	if err != nil {
+		c.problems = append(c.problems, err)
+	}
+}
+
+// run makes the checks of one cell, reports it, and returns whether all of them passed.
+func run(t *testing.T, owner, direction string, checks func(*checker)) bool {
+	return t.Run(owner+"/"+direction, func(t *testing.T) {
+		var c checker
+		checks(&c)
+		if c.asserted == 0 {
+			c.problems = append(c.problems, errors.New("nothing was compared"))
+		}
+		result := cell{
+			Language: "go", Backend: "none", Struct: owner, Direction: direction, Status: "real",
+			Asserted: c.asserted, OK: len(c.problems) == 0,
+		}
+		for _, problem := range c.problems {
+			t.Error(problem)
+		}
+		if !result.OK {
+			result.Reason = c.problems[0].Error()
+		}
+		report(t, result)
+	})
+}
+
+func TestStructs(t *testing.T) {
+	for _, s := range fields.Structs {
+		sound := run(t, s.Name, "layout", func(c *checker) { checkLayout(c, s) })
+		run(t, s.Name, "c_writes", func(c *checker) { checkCWrites(c, s) })
+		run(t, s.Name, "c_verifies", func(c *checker) { checkCVerifies(c, s) })
+		if !sound {
+			// A call through a callback that stands elsewhere would jump anywhere.
+			skipped := func(c *checker) { c.check(errors.New(s.Name + ": not called, its layout is wrong")) }
+			run(t, s.Name, "c_calls", skipped)
+			run(t, s.Name, "c_is_called", skipped)
+			continue
+		}
+		run(t, s.Name, "c_calls", func(c *checker) { checkCCalls(c, s) })
+		run(t, s.Name, "c_is_called", func(c *checker) { checkCIsCalled(c, s) })
+	}
+}
+
+func TestEveryStruct(t *testing.T) {
+	for _, name := range Structs() {
+		declared := func(s fields.Struct) bool { return s.Name == name }
+		if !slices.ContainsFunc(fields.Structs, declared) {
+			t.Errorf("%s: the binding has no such struct", name)
+		}
+	}
+}
+
+func TestConstants(t *testing.T) {
+	run(t, "constants", "layout", func(c *checker) {
+		var names []string
+		for _, constant := range fields.Integers {
+			names = append(names, constant.Name)
+			c.check(CheckConstant(constant.Name, constant.Value))
+		}
+		c.check(CheckConstantNames(strings.Join(names, ",")))
+	})
+}
+
+func checkLayout(c *checker, s fields.Struct) {
+	c.check(CheckStruct(s.Name, s.Type.Size(), s.Type.Align()))
+	var names []string
+	for _, field := range s.Fields {
+		names = append(names, field.Name)
+	}
+	c.check(CheckFieldNames(s.Name, strings.Join(names, ",")))
+	for _, path := range s.Paths() {
+		c.check(CheckField(s.Name, path.Name, path.Offset, path.Type.Size()))
+	}
+}
+
+func checkCWrites(c *checker, s fields.Struct) {
+	object := newObject(s)
+	if err := Fill(s.Name, object); err != nil {
+		c.check(err)
+		return
+	}
+	for _, leaf := range s.Leaves() {
+		c.check(CheckRead(s.Name, leaf.Path, leaf.Element, read(value(leaf, object))))
+	}
+}
+
+func checkCVerifies(c *checker, s fields.Struct) {
+	object := newObject(s)
+	for _, leaf := range s.Leaves() {
+		write(value(leaf, object), Canary(s.Name, leaf.Path, leaf.Element))
+	}
+	c.check(CheckWritten(s.Name, object))
+}
+
+func checkCCalls(c *checker, s fields.Struct) {
+	object := newObject(s)
+	callbacks := callbacksOf(s)
+	c.check(CheckCallbackCount(s.Name, len(callbacks)))
+	for _, callback := range callbacks {
+		callbackField(s, callback, object).SetUint(uint64(callback.Function))
+	}
+	for _, callback := range callbacks {
+		for variant := range Variants() {
+			c.check(CallFromC(s.Name, callback.Name, variant, object))
+		}
+	}
+}
+
+func checkCIsCalled(c *checker, s fields.Struct) {
+	object := newObject(s)
+	if err := Install(s.Name, object); err != nil {
+		c.check(err)
+		return
+	}
+	callbacks := callbacksOf(s)
+	c.check(CheckCallbackCount(s.Name, len(callbacks)))
+	for _, callback := range callbacks {
+		function := uintptr(callbackField(s, callback, object).Uint())
+		if function == 0 {
+			c.check(fmt.Errorf("%s.%s: upstream has no such callback", s.Name, callback.Name))
+			continue
+		}
+		for variant := range Variants() {
+			arguments := BeginCall(s.Name, callback.Name, variant, object)
+			c.check(EndCall(callback.Call(function, arguments)))
+		}
+	}
+}
+
+func callbacksOf(s fields.Struct) []Callback {
+	var found []Callback
+	for _, callback := range Callbacks {
+		if callback.Struct == s.Name {
+			found = append(found, callback)
+		}
+	}
+	return found
+}
+
+func callbackField(s fields.Struct, callback Callback, object unsafe.Pointer) reflect.Value {
+	return reflect.NewAt(s.Type, object).Elem().FieldByName(callback.GoName)
+}
+
+// newObject has room for the struct as either side sees it, and some more.
+func newObject(s fields.Struct) unsafe.Pointer {
+	return Allocate(max(int(s.Type.Size()), Size(s.Name)) + 64)
+}
+
+// value is one value of an object, as the compiler of Go finds it.
+func value(leaf fields.Leaf, object unsafe.Pointer) reflect.Value {
+	return reflect.NewAt(leaf.Type, unsafe.Add(object, leaf.Offset)).Elem()
+}
+
+// read returns the bits of a value, zero-extended.
+func read(v reflect.Value) uint64 {
+	if !v.CanInt() {
+		return v.Uint()
+	}
+	unused := 64 - v.Type().Bits()
+	return uint64(v.Int()) << unused >> unused
+}
+
+// write sets the value to these bits.
+func write(v reflect.Value, bits uint64) {
+	if v.CanInt() {
+		v.SetInt(int64(bits))
+	} else {
+		v.SetUint(bits)
+	}
+}
+
+// TestGuardsFire exchanges two neighboring fields of each struct and expects the oracle to refuse
+// it in a line that names the struct and one of the two.
+func TestGuardsFire(t *testing.T) {
+	guards := map[string]func(*checker, fields.Struct){
+		"layout": checkLayout, "c_writes": checkCWrites, "c_verifies": checkCVerifies,
+	}
+	for _, s := range fields.Structs {
+		for i := range len(s.Fields) - 1 {
+			wrong := exchange(s, i)
+			for name, guard := range guards {
+				var c checker
+				guard(&c, wrong)
+				if !named(c.problems, s.Name, s.Fields[i].Name, s.Fields[i+1].Name) {
+					t.Errorf("%s with fields %d and %d exchanged passes %s: %v", s.Name, i, i+1, name, c.problems)
+				}
+			}
+		}
+	}
+}
+
+// exchange declares the struct anew, with field i behind field i+1.
+func exchange(s fields.Struct, i int) fields.Struct {
+	var members []reflect.StructField
+	for _, field := range s.Fields {
+		member, _ := s.Type.FieldByName(field.GoName)
+		members = append(members, reflect.StructField{Name: member.Name, Type: member.Type})
+	}
+	wrong := fields.Struct{Name: s.Name, Fields: slices.Clone(s.Fields)}
+	members[i], members[i+1] = members[i+1], members[i]
+	wrong.Fields[i], wrong.Fields[i+1] = wrong.Fields[i+1], wrong.Fields[i]
+	wrong.Type = reflect.StructOf(members)
+	return wrong
+}
+
+func named(problems []error, owner string, names ...string) bool {
+	for _, problem := range problems {
+		for _, name := range names {
+			if strings.Contains(problem.Error(), owner+"."+name) {
+				return true
+			}
+		}
+	}
+	return false
+}

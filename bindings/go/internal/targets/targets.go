@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package targets lays structs out as the compiler of Go does for any target, without compiling.
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+)
+
+// Layout is where a struct or a field lies; the offset of a struct is 0.
+type Layout struct {
+	Offset, Size int64
+}
+
+func (l Layout) String() string {
+	return fmt.Sprintf("offset %d, size %d", l.Offset, l.Size)
+}
+
+// standard reads the packages of the standard library once; their types are the same everywhere.
+var standard = importer.ForCompiler(token.NewFileSet(), "source", nil)
+
+// Sources reads the files that a package without cgo has on a target, by name.
+func Sources(folder, goos, goarch string) (map[string]string, error) {
+	target := build.Default
+	target.GOOS, target.GOARCH, target.CgoEnabled = goos, goarch, false
+	found, err := target.ImportDir(folder, 0)
+	if err != nil {
+		return nil, err
+	}
+	sources := map[string]string{}
+	for _, name := range found.GoFiles {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			return nil, err
+		}
+		sources[name] = string(text)
+	}
+	return sources, nil
+}
+
+// Check checks the types of a package for a target, sizes and assertions included; the error joins
+// everything that the compiler would refuse. Layouts are by "Struct" and "Struct.Field".
+func Check(sources map[string]string, goarch string) (map[string]Layout, error) {
+	set := token.NewFileSet()
+	var files []*ast.File
+	for name, text := range sources {
+		file, err := parser.ParseFile(set, name, text, 0)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	var problems []error
+	config := types.Config{
+		Importer: standard,
+		Sizes:    types.SizesFor("gc", goarch),
+		Error:    func(err error) { problems = append(problems, err) },
+	}
+	// Check returns the first of the problems.
+	checked, _ := config.Check("target", set, files, nil)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return layouts(checked.Scope(), config.Sizes), nil
+}
+
+func layouts(scope *types.Scope, sizes types.Sizes) map[string]Layout {
+	found := map[string]Layout{}
+	for _, name := range scope.Names() {
+		declared := scope.Lookup(name).Type()
+		members, isStruct := declared.Underlying().(*types.Struct)
+		if !isStruct {
+			continue
+		}
+		found[name] = Layout{0, sizes.Sizeof(declared)}
+		var fields []*types.Var
+		for i := range members.NumFields() {
+			fields = append(fields, members.Field(i))
+		}
+		for i, offset := range sizes.Offsetsof(fields) {
+			found[name+"."+fields[i].Name()] = Layout{offset, sizes.Sizeof(fields[i].Type())}
+		}
+	}
+	return found
+}

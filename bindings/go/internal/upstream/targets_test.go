@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build fletching_upstream
+
+package upstream
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/internal/fields"
+	"github.com/fletching/fletching/bindings/go/internal/targets"
+)
+
+// What Clang calls the targets of Go: each GOARCH, and each GOOS on which C lays 386 out in its own
+// way.
+var triples = []struct{ goos, goarch, triple string }{
+	{"linux", "amd64", "x86_64-linux-gnu"},
+	{"windows", "amd64", "x86_64-w64-mingw32"},
+	{"linux", "arm64", "aarch64-linux-gnu"},
+	{"linux", "loong64", "loongarch64-linux-gnu"},
+	{"linux", "mips64", "mips64-linux-gnuabi64"},
+	{"linux", "mips64le", "mips64el-linux-gnuabi64"},
+	{"linux", "ppc64", "powerpc64-linux-gnu"},
+	{"linux", "ppc64le", "powerpc64le-linux-gnu"},
+	{"linux", "riscv64", "riscv64-linux-gnu"},
+	{"linux", "s390x", "s390x-linux-gnu"},
+	{"linux", "arm", "armv7-linux-gnueabihf"},
+	{"freebsd", "arm", "armv7-unknown-freebsd"},
+	{"linux", "mips", "mips-linux-gnu"},
+	{"linux", "mipsle", "mipsel-linux-gnu"},
+	{"windows", "386", "i686-windows-msvc"},
+	{"windows", "386", "i686-w64-mingw32"},
+	{"linux", "386", "i686-linux-gnu"},
+	{"android", "386", "i686-linux-android"},
+	{"freebsd", "386", "i386-unknown-freebsd"},
+	{"netbsd", "386", "i386-unknown-netbsd"},
+	{"openbsd", "386", "i386-unknown-openbsd"},
+}
+
+// TestTargets compares package abi, as Go lays it out on each target, with upstream's structs as
+// Clang lays them out there.
+func TestTargets(t *testing.T) {
+	for _, target := range triples {
+		sources, err := targets.Sources("../../abi", target.goos, target.goarch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared, err := targets.Check(sources, target.goarch)
+		if err != nil {
+			t.Errorf("%s: %v", target.triple, err)
+			continue
+		}
+		definitions := map[string]string{"clang.go": clang(t, target.goos, target.goarch, target.triple)}
+		expected, err := targets.Check(definitions, target.goarch)
+		if err != nil {
+			t.Fatalf("%s: %v", target.triple, err)
+		}
+		compareLayouts(t, target.triple, declared, expected)
+	}
+}
+
+func compareLayouts(t *testing.T, triple string, declared, expected map[string]targets.Layout) {
+	t.Helper()
+	compared := 0
+	equal := func(name, goName, clangName string) {
+		compared++
+		if declared[goName] != expected[clangName] {
+			t.Errorf("%s: %s: %v to Clang, %v to Go", triple, name, expected[clangName], declared[goName])
+		}
+	}
+	for _, s := range fields.Structs {
+		equal(s.Name, s.Name, s.Name)
+		for _, field := range s.Fields {
+			// The definitions have the names of C, the first letter in upper case.
+			exported := strings.ToUpper(field.Name[:1]) + field.Name[1:]
+			equal(s.Name+"."+field.Name, s.Name+"."+field.GoName, s.Name+"."+exported)
+		}
+	}
+	if compared == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// clang gives upstream's structs as definitions in Go, by cgo, which asks Clang for the layouts.
+func clang(t *testing.T, goos, goarch, triple string) string {
+	t.Helper()
+	source := "package clang\n\n// #include \"arrow/c/abi.h\"\nimport \"C\"\n\n"
+	for name := range Structs {
+		source += fmt.Sprintf("type %s C.struct_%s\n", name, name)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "clang.go"), []byte(source), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	options := append(strings.Fields(os.Getenv("CGO_CFLAGS")), "--target="+triple, "-ffreestanding", "-nostdlibinc")
+	command := exec.Command("go", append([]string{"tool", "cgo", "-godefs", "--"}, append(options, "clang.go")...)...)
+	command.Dir = folder
+	command.Env = append(os.Environ(), "CC=clang-19", "CGO_ENABLED=1", "GOOS="+goos, "GOARCH="+goarch)
+	var problems strings.Builder
+	command.Stderr = &problems
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: cgo with clang-19 (package clang-19 of Debian): %v\n%s", triple, err, &problems)
+	}
+	return string(output)
+}
