@@ -16,21 +16,112 @@ class Step:
     only_all: bool = False  # too long for `make test`
 
 
-PYTHON = ".venv/bin/python"
+def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
+    """Tests, linter, formatter and types of one folder of Python."""
+    up = "../" * (folder.count("/") + 1)
+    bin_ = f"{up}.venv/bin"
+    return (
+        Step(f"pytest in {folder}", f"{bin_}/pytest -q {tests}", folder),
+        Step(f"ruff in {folder}", f"{bin_}/ruff check . && {bin_}/ruff format --check .", folder),
+        Step(f"mypy in {folder}", f"{bin_}/mypy", folder),
+    )
+
+
+_RUST = {"CARGO_TARGET_DIR": "../../build/rust", "LIBCLANG_PATH": "/usr/lib/llvm-19/lib"}
+_CARGO = "--locked --workspace --all-targets"
+
+_GO = {"GOFLAGS": "-p=2", "CGO_ENABLED": "1"}
+# The tests that compare with upstream's header need to know where the pinned wheel has it.
+_GO_INCLUDE = 'CGO_CFLAGS="-I$(echo $PWD/../../.venv/lib/python3*/site-packages/pyarrow/include)"'
+_GO_UPSTREAM = "-tags fletching_upstream ./..."
+_GO_FOLDERS = ("bindings/go", "tests/roundtrip/go")
+_GO_TARGETS = "386 arm mips mipsle arm64 s390x riscv64"
+
+_SOURCES = "git ls-files '*.c' '*.h' '*.cpp' '*.hpp'"
+_FORMATTED = f"{_SOURCES} | grep -v templates/"
 
 LEGS: dict[str, tuple[Step, ...]] = {
     "spec": (
         Step("spec is sound", ".venv/bin/fletching check-spec"),
         Step("generated files agree", ".venv/bin/fletching generate --check"),
-        Step("generator's tests", ".venv/bin/pytest -q generator/tests"),
+        *_python("generator", "tests"),
         Step(
-            "ruff",
-            ".venv/bin/ruff check generator tools && .venv/bin/ruff format --check generator tools",
-        ),
-        Step(
-            "mypy",
-            "../.venv/bin/mypy fletching_generator ../tools/suite.py",
-            folder="generator",
+            "tools",
+            "../.venv/bin/ruff check . && ../.venv/bin/mypy --strict suite.py legs.py",
+            "tools",
         ),
     ),
+    "cpp": (
+        Step("build", "tools/build cpp", needed=True),
+        Step("tests", "ctest --preset default"),
+        Step("clang-format", f"{_FORMATTED} | xargs .venv/bin/clang-format --dry-run --Werror"),
+        Step(
+            "address and undefined-behavior sanitizers",
+            "cmake --preset asan && cmake --build --preset asan -j2 && ctest --preset asan",
+        ),
+        Step(
+            "clang-tidy",
+            "git ls-files '*.cpp' '*.c' | grep -vE 'templates/|^tests/roundtrip/(rust|go|java)' "
+            "| xargs -P2 -n4 clang-tidy-19 -quiet -p build/cmake",
+            only_all=True,
+        ),
+        Step(
+            "thread sanitizer",
+            "cmake --preset tsan && cmake --build --preset tsan -j2 && ctest --preset tsan",
+            only_all=True,
+        ),
+    ),
+    "rust": (
+        Step("build", "tools/build rust"),
+        Step(
+            "tests against the oracle",
+            "cargo test --locked -p fletching-testing",
+            "bindings/rust",
+            _RUST,
+        ),
+        Step("all tests", "cargo test --locked --workspace --no-fail-fast", "bindings/rust", _RUST),
+        Step("rustfmt", "cargo fmt --check", "bindings/rust"),
+        Step("clippy", f"cargo clippy {_CARGO} -- -D warnings", "bindings/rust", _RUST),
+        Step(
+            "Miri",
+            "cargo +nightly miri test --locked -p fletching-abi -p fletching-roundtrip --tests",
+            "bindings/rust",
+            {"CARGO_TARGET_DIR": "../../build/miri"},
+            only_all=True,
+        ),
+    ),
+    "go": (
+        Step("build", "tools/build go"),
+        Step("tests against the oracle", "go test -count=1 ./internal/oracle", "bindings/go", _GO),
+        Step("all tests", f"{_GO_INCLUDE} go test -count=1 {_GO_UPSTREAM}", "bindings/go", _GO),
+        Step("tests of the round trip", "go test -count=1 ./...", "tests/roundtrip/go", _GO),
+        Step("gofmt", 'test -z "$(gofmt -l bindings/go tests/roundtrip/go | tee /dev/stderr)"'),
+        Step("vet", f"{_GO_INCLUDE} go vet {_GO_UPSTREAM}", "bindings/go", _GO),
+        Step("vet of the round trip", "go vet ./...", "tests/roundtrip/go", _GO),
+        Step(
+            "staticcheck",
+            "GOBIN=$PWD/../../build/go/bin go -C tools install tool && "
+            f"{_GO_INCLUDE} ../../build/go/bin/staticcheck {_GO_UPSTREAM} && "
+            "cd ../../tests/roundtrip/go && ../../../build/go/bin/staticcheck ./...",
+            "bindings/go",
+            _GO,
+        ),
+        *(
+            Step(f"{title} in {folder}", command, folder, {**_GO, **extra}, only_all=True)
+            for folder in _GO_FOLDERS
+            for title, command, extra in (
+                ("race detector", "go test -count=1 -race ./...", {}),
+                ("cgo checks", "go test -count=1 ./...", {"GOEXPERIMENT": "cgocheck2"}),
+            )
+        ),
+        Step(
+            "other targets",
+            f"for target in {_GO_TARGETS}; do "
+            "GOOS=linux GOARCH=$target CGO_ENABLED=0 go vet ./... || exit 1; done",
+            "bindings/go",
+            only_all=True,
+        ),
+    ),
+    "python": (*_python("bindings/python"), *_python("tests/roundtrip")),
+    "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
 }
