@@ -6,9 +6,9 @@
 #ifndef FLETCHING_TESTS_ABI_FIELDS_HPP
 #define FLETCHING_TESTS_ABI_FIELDS_HPP
 
-#include <array>
+#include <gtest/gtest.h>
+
 #include <cstdint>
-#include <string_view>
 
 #include "fletching/abi.h"
 
@@ -16,7 +16,7 @@ namespace fletching::testing {
 
 /// One macro with an integer value.
 struct ConstantEntry {
-  std::string_view name;
+  const char* name;
   std::int64_t value;
 };
 
@@ -40,17 +40,22 @@ inline constexpr ConstantEntry kConstants[] = {
     {"ARROW_DEVICE_HEXAGON", ARROW_DEVICE_HEXAGON},
 };
 
-/// What the tests need to know of a struct; specialised for each below.
+/// Every struct, in the order of declaration.
+using Structs = ::testing::Types<ArrowSchema, ArrowArray, ArrowDeviceArray, ArrowArrayStream,
+                                 ArrowDeviceArrayStream, ArrowAsyncTask, ArrowAsyncProducer,
+                                 ArrowAsyncDeviceStreamHandler>;
+
+/// What the tests need to know of a struct; specialized for each below.
 template <typename Struct>
 struct Fields;
 
 template <>
 struct Fields<ArrowSchema> {
-  static constexpr std::string_view kName = "ArrowSchema";
+  static constexpr const char* kName = "ArrowSchema";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(ArrowSchema& object, Visitor&& visit) {
+  static void each_field(ArrowSchema& object, const Visitor& visit) {
     visit("format", object.format);
     visit("name", object.name);
     visit("metadata", object.metadata);
@@ -62,34 +67,34 @@ struct Fields<ArrowSchema> {
     visit("private_data", object.private_data);
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(ArrowSchema& object, Visitor&& visit) {
-    visit("format", 0, object.format);
-    visit("name", 0, object.name);
-    visit("metadata", 0, object.metadata);
-    visit("flags", 0, object.flags);
-    visit("n_children", 0, object.n_children);
-    visit("children", 0, object.children);
-    visit("dictionary", 0, object.dictionary);
-    visit("release", 0, object.release);
-    visit("private_data", 0, object.private_data);
+  static void each_leaf(ArrowSchema& object, const Visitor& visit) {
+    visit("format", object.format);
+    visit("name", object.name);
+    visit("metadata", object.metadata);
+    visit("flags", object.flags);
+    visit("n_children", object.n_children);
+    visit("children", object.children);
+    visit("dictionary", object.dictionary);
+    visit("release", object.release);
+    visit("private_data", object.private_data);
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
+  static void each_callback(const Visitor& visit) {
     visit.template operator()<&ArrowSchema::release>("release");
   }
 };
 
 template <>
 struct Fields<ArrowArray> {
-  static constexpr std::string_view kName = "ArrowArray";
+  static constexpr const char* kName = "ArrowArray";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(ArrowArray& object, Visitor&& visit) {
+  static void each_field(ArrowArray& object, const Visitor& visit) {
     visit("length", object.length);
     visit("null_count", object.null_count);
     visit("offset", object.offset);
@@ -102,35 +107,35 @@ struct Fields<ArrowArray> {
     visit("private_data", object.private_data);
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(ArrowArray& object, Visitor&& visit) {
-    visit("length", 0, object.length);
-    visit("null_count", 0, object.null_count);
-    visit("offset", 0, object.offset);
-    visit("n_buffers", 0, object.n_buffers);
-    visit("n_children", 0, object.n_children);
-    visit("buffers", 0, object.buffers);
-    visit("children", 0, object.children);
-    visit("dictionary", 0, object.dictionary);
-    visit("release", 0, object.release);
-    visit("private_data", 0, object.private_data);
+  static void each_leaf(ArrowArray& object, const Visitor& visit) {
+    visit("length", object.length);
+    visit("null_count", object.null_count);
+    visit("offset", object.offset);
+    visit("n_buffers", object.n_buffers);
+    visit("n_children", object.n_children);
+    visit("buffers", object.buffers);
+    visit("children", object.children);
+    visit("dictionary", object.dictionary);
+    visit("release", object.release);
+    visit("private_data", object.private_data);
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
+  static void each_callback(const Visitor& visit) {
     visit.template operator()<&ArrowArray::release>("release");
   }
 };
 
 template <>
 struct Fields<ArrowDeviceArray> {
-  static constexpr std::string_view kName = "ArrowDeviceArray";
+  static constexpr const char* kName = "ArrowDeviceArray";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(ArrowDeviceArray& object, Visitor&& visit) {
+  static void each_field(ArrowDeviceArray& object, const Visitor& visit) {
     visit("array", object.array);
     visit("device_id", object.device_id);
     visit("device_type", object.device_type);
@@ -138,38 +143,37 @@ struct Fields<ArrowDeviceArray> {
     visit("reserved", object.reserved);
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(ArrowDeviceArray& object, Visitor&& visit) {
-    visit("array.length", 0, object.array.length);
-    visit("array.null_count", 0, object.array.null_count);
-    visit("array.offset", 0, object.array.offset);
-    visit("array.n_buffers", 0, object.array.n_buffers);
-    visit("array.n_children", 0, object.array.n_children);
-    visit("array.buffers", 0, object.array.buffers);
-    visit("array.children", 0, object.array.children);
-    visit("array.dictionary", 0, object.array.dictionary);
-    visit("array.release", 0, object.array.release);
-    visit("array.private_data", 0, object.array.private_data);
-    visit("device_id", 0, object.device_id);
-    visit("device_type", 0, object.device_type);
-    visit("sync_event", 0, object.sync_event);
-    for (int i = 0; i < 3; ++i) visit("reserved", i, object.reserved[i]);
+  static void each_leaf(ArrowDeviceArray& object, const Visitor& visit) {
+    visit("array.length", object.array.length);
+    visit("array.null_count", object.array.null_count);
+    visit("array.offset", object.array.offset);
+    visit("array.n_buffers", object.array.n_buffers);
+    visit("array.n_children", object.array.n_children);
+    visit("array.buffers", object.array.buffers);
+    visit("array.children", object.array.children);
+    visit("array.dictionary", object.array.dictionary);
+    visit("array.release", object.array.release);
+    visit("array.private_data", object.array.private_data);
+    visit("device_id", object.device_id);
+    visit("device_type", object.device_type);
+    visit("sync_event", object.sync_event);
+    visit("reserved", object.reserved);
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
-  }
+  static void each_callback(const Visitor&) {}
 };
 
 template <>
 struct Fields<ArrowArrayStream> {
-  static constexpr std::string_view kName = "ArrowArrayStream";
+  static constexpr const char* kName = "ArrowArrayStream";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(ArrowArrayStream& object, Visitor&& visit) {
+  static void each_field(ArrowArrayStream& object, const Visitor& visit) {
     visit("get_schema", object.get_schema);
     visit("get_next", object.get_next);
     visit("get_last_error", object.get_last_error);
@@ -177,19 +181,19 @@ struct Fields<ArrowArrayStream> {
     visit("private_data", object.private_data);
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(ArrowArrayStream& object, Visitor&& visit) {
-    visit("get_schema", 0, object.get_schema);
-    visit("get_next", 0, object.get_next);
-    visit("get_last_error", 0, object.get_last_error);
-    visit("release", 0, object.release);
-    visit("private_data", 0, object.private_data);
+  static void each_leaf(ArrowArrayStream& object, const Visitor& visit) {
+    visit("get_schema", object.get_schema);
+    visit("get_next", object.get_next);
+    visit("get_last_error", object.get_last_error);
+    visit("release", object.release);
+    visit("private_data", object.private_data);
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
+  static void each_callback(const Visitor& visit) {
     visit.template operator()<&ArrowArrayStream::get_schema>("get_schema");
     visit.template operator()<&ArrowArrayStream::get_next>("get_next");
     visit.template operator()<&ArrowArrayStream::get_last_error>("get_last_error");
@@ -199,11 +203,11 @@ struct Fields<ArrowArrayStream> {
 
 template <>
 struct Fields<ArrowDeviceArrayStream> {
-  static constexpr std::string_view kName = "ArrowDeviceArrayStream";
+  static constexpr const char* kName = "ArrowDeviceArrayStream";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(ArrowDeviceArrayStream& object, Visitor&& visit) {
+  static void each_field(ArrowDeviceArrayStream& object, const Visitor& visit) {
     visit("device_type", object.device_type);
     visit("get_schema", object.get_schema);
     visit("get_next", object.get_next);
@@ -212,20 +216,20 @@ struct Fields<ArrowDeviceArrayStream> {
     visit("private_data", object.private_data);
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(ArrowDeviceArrayStream& object, Visitor&& visit) {
-    visit("device_type", 0, object.device_type);
-    visit("get_schema", 0, object.get_schema);
-    visit("get_next", 0, object.get_next);
-    visit("get_last_error", 0, object.get_last_error);
-    visit("release", 0, object.release);
-    visit("private_data", 0, object.private_data);
+  static void each_leaf(ArrowDeviceArrayStream& object, const Visitor& visit) {
+    visit("device_type", object.device_type);
+    visit("get_schema", object.get_schema);
+    visit("get_next", object.get_next);
+    visit("get_last_error", object.get_last_error);
+    visit("release", object.release);
+    visit("private_data", object.private_data);
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
+  static void each_callback(const Visitor& visit) {
     visit.template operator()<&ArrowDeviceArrayStream::get_schema>("get_schema");
     visit.template operator()<&ArrowDeviceArrayStream::get_next>("get_next");
     visit.template operator()<&ArrowDeviceArrayStream::get_last_error>("get_last_error");
@@ -235,36 +239,36 @@ struct Fields<ArrowDeviceArrayStream> {
 
 template <>
 struct Fields<ArrowAsyncTask> {
-  static constexpr std::string_view kName = "ArrowAsyncTask";
+  static constexpr const char* kName = "ArrowAsyncTask";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(ArrowAsyncTask& object, Visitor&& visit) {
+  static void each_field(ArrowAsyncTask& object, const Visitor& visit) {
     visit("extract_data", object.extract_data);
     visit("private_data", object.private_data);
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(ArrowAsyncTask& object, Visitor&& visit) {
-    visit("extract_data", 0, object.extract_data);
-    visit("private_data", 0, object.private_data);
+  static void each_leaf(ArrowAsyncTask& object, const Visitor& visit) {
+    visit("extract_data", object.extract_data);
+    visit("private_data", object.private_data);
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
+  static void each_callback(const Visitor& visit) {
     visit.template operator()<&ArrowAsyncTask::extract_data>("extract_data");
   }
 };
 
 template <>
 struct Fields<ArrowAsyncProducer> {
-  static constexpr std::string_view kName = "ArrowAsyncProducer";
+  static constexpr const char* kName = "ArrowAsyncProducer";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(ArrowAsyncProducer& object, Visitor&& visit) {
+  static void each_field(ArrowAsyncProducer& object, const Visitor& visit) {
     visit("device_type", object.device_type);
     visit("request", object.request);
     visit("cancel", object.cancel);
@@ -272,19 +276,19 @@ struct Fields<ArrowAsyncProducer> {
     visit("private_data", object.private_data);
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(ArrowAsyncProducer& object, Visitor&& visit) {
-    visit("device_type", 0, object.device_type);
-    visit("request", 0, object.request);
-    visit("cancel", 0, object.cancel);
-    visit("additional_metadata", 0, object.additional_metadata);
-    visit("private_data", 0, object.private_data);
+  static void each_leaf(ArrowAsyncProducer& object, const Visitor& visit) {
+    visit("device_type", object.device_type);
+    visit("request", object.request);
+    visit("cancel", object.cancel);
+    visit("additional_metadata", object.additional_metadata);
+    visit("private_data", object.private_data);
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
+  static void each_callback(const Visitor& visit) {
     visit.template operator()<&ArrowAsyncProducer::request>("request");
     visit.template operator()<&ArrowAsyncProducer::cancel>("cancel");
   }
@@ -292,11 +296,11 @@ struct Fields<ArrowAsyncProducer> {
 
 template <>
 struct Fields<ArrowAsyncDeviceStreamHandler> {
-  static constexpr std::string_view kName = "ArrowAsyncDeviceStreamHandler";
+  static constexpr const char* kName = "ArrowAsyncDeviceStreamHandler";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(ArrowAsyncDeviceStreamHandler& object, Visitor&& visit) {
+  static void each_field(ArrowAsyncDeviceStreamHandler& object, const Visitor& visit) {
     visit("on_schema", object.on_schema);
     visit("on_next_task", object.on_next_task);
     visit("on_error", object.on_error);
@@ -305,20 +309,20 @@ struct Fields<ArrowAsyncDeviceStreamHandler> {
     visit("private_data", object.private_data);
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(ArrowAsyncDeviceStreamHandler& object, Visitor&& visit) {
-    visit("on_schema", 0, object.on_schema);
-    visit("on_next_task", 0, object.on_next_task);
-    visit("on_error", 0, object.on_error);
-    visit("release", 0, object.release);
-    visit("producer", 0, object.producer);
-    visit("private_data", 0, object.private_data);
+  static void each_leaf(ArrowAsyncDeviceStreamHandler& object, const Visitor& visit) {
+    visit("on_schema", object.on_schema);
+    visit("on_next_task", object.on_next_task);
+    visit("on_error", object.on_error);
+    visit("release", object.release);
+    visit("producer", object.producer);
+    visit("private_data", object.private_data);
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
+  static void each_callback(const Visitor& visit) {
     visit.template operator()<&ArrowAsyncDeviceStreamHandler::on_schema>("on_schema");
     visit.template operator()<&ArrowAsyncDeviceStreamHandler::on_next_task>("on_next_task");
     visit.template operator()<&ArrowAsyncDeviceStreamHandler::on_error>("on_error");

@@ -421,7 +421,7 @@ FLETCHING_ASSERT_FIELD(ArrowArray, private_data, sizeof(void*), 72, 56, 56);
 FLETCHING_ASSERT_STRUCT(ArrowDeviceArray, 128, 104, 100);
 FLETCHING_ASSERT_FIELD(ArrowDeviceArray, array, sizeof(struct ArrowArray), 0, 0, 0);
 FLETCHING_ASSERT_FIELD(ArrowDeviceArray, device_id, sizeof(int64_t), 80, 64, 60);
-FLETCHING_ASSERT_FIELD(ArrowDeviceArray, device_type, sizeof(ArrowDeviceType), 88, 72, 68);
+FLETCHING_ASSERT_FIELD(ArrowDeviceArray, device_type, sizeof(int32_t), 88, 72, 68);
 FLETCHING_ASSERT_FIELD(ArrowDeviceArray, sync_event, sizeof(void*), 96, 76, 72);
 FLETCHING_ASSERT_FIELD(ArrowDeviceArray, reserved, 3 * sizeof(int64_t), 104, 80, 76);
 
@@ -433,7 +433,7 @@ FLETCHING_ASSERT_FIELD(ArrowArrayStream, release, sizeof(void (*)(void)), 24, 12
 FLETCHING_ASSERT_FIELD(ArrowArrayStream, private_data, sizeof(void*), 32, 16, 16);
 
 FLETCHING_ASSERT_STRUCT(ArrowDeviceArrayStream, 48, 24, 24);
-FLETCHING_ASSERT_FIELD(ArrowDeviceArrayStream, device_type, sizeof(ArrowDeviceType), 0, 0, 0);
+FLETCHING_ASSERT_FIELD(ArrowDeviceArrayStream, device_type, sizeof(int32_t), 0, 0, 0);
 FLETCHING_ASSERT_FIELD(ArrowDeviceArrayStream, get_schema, sizeof(void (*)(void)), 8, 4, 4);
 FLETCHING_ASSERT_FIELD(ArrowDeviceArrayStream, get_next, sizeof(void (*)(void)), 16, 8, 8);
 FLETCHING_ASSERT_FIELD(ArrowDeviceArrayStream, get_last_error, sizeof(void (*)(void)), 24, 12, 12);
@@ -445,7 +445,7 @@ FLETCHING_ASSERT_FIELD(ArrowAsyncTask, extract_data, sizeof(void (*)(void)), 0, 
 FLETCHING_ASSERT_FIELD(ArrowAsyncTask, private_data, sizeof(void*), 8, 4, 4);
 
 FLETCHING_ASSERT_STRUCT(ArrowAsyncProducer, 40, 20, 20);
-FLETCHING_ASSERT_FIELD(ArrowAsyncProducer, device_type, sizeof(ArrowDeviceType), 0, 0, 0);
+FLETCHING_ASSERT_FIELD(ArrowAsyncProducer, device_type, sizeof(int32_t), 0, 0, 0);
 FLETCHING_ASSERT_FIELD(ArrowAsyncProducer, request, sizeof(void (*)(void)), 8, 4, 4);
 FLETCHING_ASSERT_FIELD(ArrowAsyncProducer, cancel, sizeof(void (*)(void)), 16, 8, 8);
 FLETCHING_ASSERT_FIELD(ArrowAsyncProducer, additional_metadata, sizeof(void*), 24, 12, 12);

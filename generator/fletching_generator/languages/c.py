@@ -100,8 +100,10 @@ def assert_field(field: Field, struct: Struct, layouts: list[StructLayout]) -> s
 
 
 def size_of(type_: Type) -> str:
-    """What `sizeof` takes for a field of this type, in C and in C++."""
+    """The size of a field of this type in C and C++, without asking a copy that may be wrong."""
     match type_:
+        case Typedef(scalar=scalar):
+            return size_of(scalar)
         case FixedArray(of=of, count=count):
             return f"{count} * {size_of(of)}"
         case Callback():

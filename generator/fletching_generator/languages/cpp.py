@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..layout import leaves
-from ..model import Device, Spec
+from ..model import Device, Spec, Struct
 from ..render import Filters, Output
-from .c import literal, type_name, wrap_arguments
+from .c import literal, wrap_arguments
 
 _POINTERS = {
     "none": "kNone",
@@ -41,4 +41,10 @@ def device_row(device: Device) -> str:
     return wrap_arguments("{", cells, "},", indent=4, width=100)
 
 
-FILTERS: Filters = {"device_row": device_row, "literal": literal, "type_name": type_name}
+def struct_list(structs: tuple[Struct, ...]) -> str:
+    """The structs as a list of types for typed tests."""
+    names = [struct.name for struct in structs]
+    return wrap_arguments("using Structs = ::testing::Types<", names, ">;", indent=0, width=100)
+
+
+FILTERS: Filters = {"device_row": device_row, "literal": literal, "struct_list": struct_list}

@@ -6,9 +6,9 @@
 #ifndef FLETCHING_TESTS_ABI_FIELDS_HPP
 #define FLETCHING_TESTS_ABI_FIELDS_HPP
 
-#include <array>
+#include <gtest/gtest.h>
+
 #include <cstdint>
-#include <string_view>
 
 #include "fletching/abi.h"
 
@@ -16,7 +16,7 @@ namespace fletching::testing {
 
 /// One macro with an integer value.
 struct ConstantEntry {
-  std::string_view name;
+  const char* name;
   std::int64_t value;
 };
 
@@ -29,42 +29,45 @@ inline constexpr ConstantEntry kConstants[] = {
 /*% endfor %*/
 };
 
-/// What the tests need to know of a struct; specialised for each below.
+/// Every struct, in the order of declaration.
+/*{ spec.structs | struct_list }*/
+
+/// What the tests need to know of a struct; specialized for each below.
 template <typename Struct>
 struct Fields;
 
 /*% for struct in spec.structs %*/
 template <>
 struct Fields</*{ struct.name }*/> {
-  static constexpr std::string_view kName = "/*{ struct.name }*/";
+  static constexpr const char* kName = "/*{ struct.name }*/";
 
   /// Calls visit(name, field) for each direct field.
   template <typename Visitor>
-  static void each_field(/*{ struct.name }*/& object, Visitor&& visit) {
+  static void each_field(/*{ struct.name }*/& object, const Visitor& visit) {
 /*% for field in struct.fields %*/
     visit("/*{ field.name }*/", object./*{ field.name }*/);
 /*% endfor %*/
   }
 
-  /// Calls visit(path, element, leaf) for each field and array element, embedded structs opened up.
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
   template <typename Visitor>
-  static void each_leaf(/*{ struct.name }*/& object, Visitor&& visit) {
+  static void each_leaf(/*{ struct.name }*/& object, const Visitor& visit) {
 /*% for leaf in leaves[struct.name] %*/
-/*% if leaf.count == 1 %*/
-    visit("/*{ leaf.path }*/", 0, object./*{ leaf.path }*/);
-/*% else %*/
-    for (int i = 0; i < /*{ leaf.count }*/; ++i) visit("/*{ leaf.path }*/", i, object./*{ leaf.path }*/[i]);
-/*% endif %*/
+    visit("/*{ leaf.path }*/", object./*{ leaf.path }*/);
 /*% endfor %*/
   }
 
   /// Calls visit<&Struct::callback>(name) for each callback.
   template <typename Visitor>
-  static void each_callback(Visitor&& visit) {
+/*% if struct.callbacks %*/
+  static void each_callback(const Visitor& visit) {
 /*% for field in struct.callbacks %*/
     visit.template operator()<&/*{ struct.name }*/::/*{ field.name }*/>("/*{ field.name }*/");
 /*% endfor %*/
   }
+/*% else %*/
+  static void each_callback(const Visitor&) {}
+/*% endif %*/
 };
 
 /*% endfor %*/

@@ -1,0 +1,75 @@
+// The device table against the oracle's constants, and its look-ups.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "fletching/tables.hpp"
+#include "oracle.h"
+#include "verdict.hpp"
+
+namespace fletching::testing {
+namespace {
+
+constexpr std::string_view kDevicePrefix = "ARROW_DEVICE_";
+constexpr ArrowDeviceType kUnknown = 21;
+
+TEST(DeviceTable, HasTheNumbersOfUpstream) {
+  Verdict verdict;
+  for (const DeviceInfo& device : kDevices) {
+    if (device.arrow_macro.empty()) continue;
+    verdict.ask(FletchingOracleCheckConstant, std::string(device.arrow_macro).c_str(),
+                std::int64_t{device.value});
+  }
+  for (const std::string& line : verdict.lines()) ADD_FAILURE() << line;
+}
+
+TEST(DeviceTable, HasEveryDeviceOfUpstream) {
+  std::set<std::string_view> macros;
+  for (const DeviceInfo& device : kDevices) macros.insert(device.arrow_macro);
+  int devices = 0;
+  for (std::int32_t i = 0; i < FletchingOracleConstantCount(); ++i) {
+    const std::string_view name = FletchingOracleConstantName(i);
+    if (!name.starts_with(kDevicePrefix)) continue;
+    ++devices;
+    EXPECT_TRUE(macros.contains(name)) << name << ": the table has no such device";
+  }
+  EXPECT_GT(devices, 0);
+}
+
+TEST(DeviceTable, PrintsArrowsNamesInLowerCase) {
+  for (const DeviceInfo& device : kDevices) {
+    if (device.arrow_macro.empty()) continue;
+    std::string name(device.arrow_macro.substr(kDevicePrefix.size()));
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    EXPECT_EQ(device.name, name);
+  }
+}
+
+TEST(DeviceTable, FindsEachDeviceByItsNumber) {
+  std::set<std::string_view> names;
+  for (const DeviceInfo& device : kDevices) {
+    EXPECT_EQ(find_device(device.value), &device) << device.name;
+    EXPECT_EQ(device_name(device.value), device.name);
+    EXPECT_TRUE(names.insert(device.name).second) << device.name << " stands twice";
+  }
+}
+
+TEST(DeviceTable, LeavesUnknownNumbersOpen) {
+  EXPECT_EQ(find_device(kUnknown), nullptr);
+  EXPECT_EQ(device_name(kUnknown), "unknown(21)");
+  EXPECT_EQ(device_name(-1), "unknown(-1)");
+}
+
+TEST(DeviceTable, NamesAnEventTypeWhereThereIsAnEvent) {
+  for (const DeviceInfo& device : kDevices) {
+    const bool has_type = device.event_pointer == EventPointer::kAddressOfHandle ||
+                          device.event_pointer == EventPointer::kObject;
+    EXPECT_EQ(!device.event_type.empty(), has_type) << device.name;
+  }
+}
+
+}  // namespace
+}  // namespace fletching::testing

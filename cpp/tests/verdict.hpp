@@ -1,0 +1,60 @@
+// What one cell found: how often the oracle was asked, and each line in which it disagreed.
+#ifndef FLETCHING_TESTS_VERDICT_HPP
+#define FLETCHING_TESTS_VERDICT_HPP
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cells.hpp"
+
+namespace fletching::testing {
+
+class Verdict {
+ public:
+  /// Calls one of the oracle's checks, which take a message and its capacity last.
+  template <typename Check, typename... Arguments>
+  void ask(const Check& check, const Arguments&... arguments) {
+    std::array<char, 512> message{};
+    ++asserted_;
+    if (check(arguments..., message.data(), message.size()) != 0) disagree(message.data());
+  }
+
+  /// A comparison made here, not by the oracle.
+  void require(bool condition, const std::string& line) {
+    ++asserted_;
+    if (!condition) disagree(line);
+  }
+
+  void disagree(std::string line) { lines_.push_back(std::move(line)); }
+
+  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+
+  /// Fails the running test with every line, and writes the cell of a struct.
+  void finish(const std::string& struct_name, const std::string& direction) {
+    require(asserted_ > 0, "nothing was compared");
+    roundtrip::Cell cell;
+    cell.backend = "none";
+    cell.subject_kind = "struct";
+    cell.subject = struct_name;
+    cell.direction = direction;
+    cell.reason = lines_.empty() ? "" : lines_.front();
+    cell.asserted = asserted_;
+    cell.ok = lines_.empty();
+    const std::string trouble = roundtrip::append_cell(cell);
+    if (!trouble.empty()) disagree(trouble);
+    for (const std::string& line : lines_) ADD_FAILURE() << line;
+  }
+
+ private:
+  std::int64_t asserted_ = 0;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_VERDICT_HPP

@@ -1,0 +1,230 @@
+"""Compiles fletching/abi.h under every standard and in every company, and prints the matrix.
+
+A case is a few include lines. The good ones compile, with all warnings as errors, and declare what
+upstream declares; with a wrong copy of an interface before it, the header refuses, in words of its
+own. Exit codes: 0 all as expected, 1 not, 2 could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+OURS = "#include <fletching/abi.h>\n"
+UPSTREAM = "#include <arrow/c/abi.h>\n"
+FOREIGN = '#include "foreign.h"\n'
+
+# Newer names first: a compiler that does not know one is asked for the next.
+STANDARDS = {
+    "c": (("c99",), ("c11",), ("c17",), ("c23", "c2x")),
+    "c++": (("c++11",), ("c++14",), ("c++17",), ("c++20",), ("c++23", "c++2b")),
+}
+# Where the assertions choose other numbers than on the host, or the compiler has other habits.
+TARGETS = (
+    "i686-linux-gnu",
+    "i686-pc-windows-msvc",
+    "x86_64-pc-windows-msvc",
+    "armv7-linux-gnueabihf",
+    "aarch64-linux-gnu",
+    "riscv32-unknown-elf",
+    "s390x-linux-gnu",
+    "wasm32-unknown-unknown",
+)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    label: str  # "clang-19 c++11", "clang-19 s390x-linux-gnu c11"
+    language: str  # "c" or "c++"
+    command: tuple[str, ...]  # ("clang-19", "-x", "c++", "-std=c++11", ...)
+
+    @property
+    def refuses_in_words(self) -> bool:
+        """Before C11 there is no assertion with a text, only a typedef with a name."""
+        return "-std=c99" not in self.command
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    source: str
+    defect: str = ""  # macro that switches a defect of foreign.h on
+    # What the refusal is about: "ArrowDeviceArray.device_id"; empty where the case has to compile.
+    about: str = ""
+
+
+GOOD = (
+    Case("alone, twice", OURS + OURS),
+    Case("before upstream's", OURS + UPSTREAM),
+    Case("after upstream's", UPSTREAM + OURS),
+    Case("after a partial copy", FOREIGN + OURS),
+    Case(
+        "before a copy that guards",
+        OURS + "#ifndef ARROW_C_DATA_INTERFACE\n" + FOREIGN + "#endif\n",
+    ),
+)
+WRONG = (
+    Case("swapped fields", FOREIGN + OURS, "FOREIGN_SWAPPED", "ArrowDeviceArray.device_id"),
+    Case("a field elsewhere", FOREIGN + OURS, "FOREIGN_DROPPED", "ArrowArray.null_count"),
+    Case("a longer array", FOREIGN + OURS, "FOREIGN_LONGER", "ArrowDeviceArray.reserved"),
+    Case(
+        "narrow field in padding",
+        FOREIGN + OURS,
+        "FOREIGN_NARROW_FIELD",
+        "ArrowDeviceArray.device_type",
+    ),
+    Case(
+        "narrow typedef in padding",
+        FOREIGN + OURS,
+        "FOREIGN_NARROW_TYPEDEF",
+        "ArrowDeviceArray.device_type",
+    ),
+    Case(
+        "one callback more",
+        FOREIGN + OURS,
+        "FOREIGN_EXTRA_CALLBACK",
+        "ArrowAsyncProducer.additional_metadata",
+    ),
+    Case("a wrong device number", FOREIGN + OURS, "FOREIGN_WRONG_DEVICE", "ARROW_DEVICE_CPU"),
+    Case("a wrong flag", FOREIGN + OURS, "FOREIGN_WRONG_FLAG", "ARROW_FLAG_NULLABLE"),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--include", required=True, help="folder with fletching/abi.h")
+    parser.add_argument("--upstream", required=True, help="folder with upstream's arrow/c/abi.h")
+    options = parser.parse_args()
+    missing = [name for name in ("gcc", "clang-19") if shutil.which(name) is None]
+    if missing:
+        print(
+            f"{' and '.join(missing)}: not found; run 'make setup', which installs it",
+            file=sys.stderr,
+        )
+        return 2
+
+    includes = ["-I", options.include, "-I", options.upstream, "-I", str(HERE)]
+    hosts = [c for name in ("gcc", "clang-19") for c in _compilers(name, includes)]
+    targets = [c for target in TARGETS for c in _cross_compilers(target, includes)]
+    failures = _report_matrix(hosts, (*GOOD, *WRONG))
+    failures += _report_matrix(targets, (GOOD[0], *WRONG[:1]))
+    failures += [
+        f for c in hosts if c.label.endswith((" c11", " c++17")) for f in _macro_failures(c)
+    ]
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(f"abi.h: {len(failures)} failures")
+    return 1 if failures else 0
+
+
+def _compilers(name: str, includes: list[str]) -> list[Compiler]:
+    found = []
+    for language, standards in STANDARDS.items():
+        for names in standards:
+            standard = next((s for s in names if _knows(name, language, s)), None)
+            if standard is None:
+                raise SystemExit(f"{name} knows none of {', '.join(names)}; run 'make setup'")
+            command = (name, "-x", language, f"-std={standard}", *FLAGS, *includes)
+            found.append(Compiler(f"{name} {standard}", language, command))
+    return found
+
+
+def _cross_compilers(target: str, includes: list[str]) -> list[Compiler]:
+    """Clang for a machine whose own headers are not here: the compiler's are enough."""
+    flags = (f"--target={target}", "-ffreestanding", "-nostdlibinc")
+    return [
+        Compiler(
+            f"{target} {standard}",
+            language,
+            ("clang-19", "-x", language, f"-std={standard}", *flags, *FLAGS, *includes),
+        )
+        for language, standard in (("c", "c99"), ("c", "c11"), ("c++", "c++17"))
+    ]
+
+
+def _knows(name: str, language: str, standard: str) -> bool:
+    compiler = Compiler(name, language, (name, "-x", language, f"-std={standard}"))
+    return _compile(compiler, "").returncode == 0
+
+
+def _run(compiler: Compiler, source: str, *extra: str) -> subprocess.CompletedProcess[str]:
+    command = [*compiler.command, *extra, "-"]
+    return subprocess.run(command, check=False, input=source, capture_output=True, text=True)
+
+
+def _compile(compiler: Compiler, source: str, *extra: str) -> subprocess.CompletedProcess[str]:
+    return _run(compiler, source, "-fsyntax-only", *extra)
+
+
+# --- The matrix
+
+
+def _report_matrix(compilers: list[Compiler], cases: tuple[Case, ...]) -> list[str]:
+    """One row per compiler, one column per case; returns what went wrong."""
+    jobs = [(compiler, case) for compiler in compilers for case in cases]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        found = list(pool.map(lambda job: _problem(*job), jobs))
+    problems = dict(zip(jobs, found, strict=True))
+    for number, case in enumerate(cases, 1):
+        print(f"{number:3} {case.name}: {'has to be refused' if case.about else 'has to compile'}")
+    print(" " * 28 + "".join(f"{number:>5}" for number in range(1, len(cases) + 1)))
+    for compiler in compilers:
+        marks = [f"{'FAIL' if problems[compiler, case] else 'ok':>5}" for case in cases]
+        print(f"{compiler.label:28}" + "".join(marks))
+    return [f"{c.label}, {case.name}: {text}" for (c, case), text in problems.items() if text]
+
+
+def _problem(compiler: Compiler, case: Case) -> str:
+    defect = [f"-D{case.defect}"] if case.defect else []
+    result = _compile(compiler, case.source, *defect)
+    if not case.about:
+        return "" if result.returncode == 0 else f"does not compile:\n{result.stderr}"
+    if result.returncode == 0:
+        return f"compiles, and should be refused for {case.about}"
+    if not _names(result.stderr, case.about, compiler.refuses_in_words):
+        return f"is refused, but not for {case.about}:\n{result.stderr}"
+    # The copy has to be fine by itself, or it was not our header that refused it.
+    alone = _compile(compiler, case.source.replace(OURS, ""), *defect)
+    return "" if alone.returncode == 0 else f"the copy itself does not compile:\n{alone.stderr}"
+
+
+def _names(errors: str, about: str, in_words: bool) -> bool:
+    if in_words:
+        return re.search(rf"{re.escape(about)} (is not where|has another)", errors) is not None
+    return re.search(rf"fletching_assert_(\w+_)?{about.replace('.', '_')}\b", errors) is not None
+
+
+# --- Macros
+
+
+def _macro_failures(compiler: Compiler) -> list[str]:
+    """Alone and after a partial copy, our header has upstream's macros with upstream's values."""
+    expected = _macros(compiler, UPSTREAM)
+    failures = [] if expected else [f"{compiler.label}: no macros in upstream's header"]
+    for case in (GOOD[0], GOOD[3]):
+        seen = _macros(compiler, case.source)
+        failures += [
+            f"{compiler.label}, {case.name}: {name} is {seen.get(name, 'missing')}, not {value}"
+            for name, value in expected.items()
+            if seen.get(name) != value
+        ]
+    print(f"{compiler.label}: {len(expected)} macros of upstream's compared")
+    return failures
+
+
+def _macros(compiler: Compiler, source: str) -> dict[str, str]:
+    """The macros that begin with ARROW_, and what they expand to."""
+    result = _run(compiler, source, "-E", "-dM")
+    return dict(re.findall(r"^#define (ARROW_\w+) ?(.*)$", result.stdout, re.MULTILINE))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+// fletching_roundtrip_cpp: every case of the reference producer through C++ and back
+// (../README.md).
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "cells.hpp"
+#include "describe.hpp"
+#include "owned.hpp"
+#include "producer.h"
+#include "reexport.hpp"
+#include "text.hpp"
+
+namespace fletching::roundtrip {
+namespace {
+
+constexpr const char* kBackend = "cpu";
+constexpr std::int64_t kBatches = 3;
+constexpr std::int64_t kFailAt = 2;
+constexpr std::int64_t kNever = -1;
+
+/// Counts the comparisons of one cell, and throws at the first that fails.
+class Asserter {
+ public:
+  void require(bool condition, const std::string& what) {
+    ++count_;
+    if (!condition) fail(EBADMSG, what);
+  }
+  void require_success(const std::string& what, int code, const FletchingMessage& message) {
+    require(code == 0,
+            what + " gave errno " + std::to_string(code) + ": " + printable(message.text));
+  }
+  void require_equal(const std::string& what, std::int64_t seen, std::int64_t expected) {
+    require(seen == expected,
+            what + " is " + std::to_string(seen) + ", expected " + std::to_string(expected));
+  }
+  void require_case(const char* name, const ArrowSchema& schema, const ArrowDeviceArray& array) {
+    ++count_;
+    require_same_text(describe(schema, array), FletchingProducerDescribe(name));
+  }
+  [[nodiscard]] std::int64_t count() const { return count_; }
+
+ private:
+  std::int64_t count_ = 0;
+};
+
+void run_array(const char* name, Asserter& asserter) {
+  FletchingMessage message{};
+  Owned<ArrowSchema> schema;
+  Owned<ArrowDeviceArray> array;
+  int code = FletchingProducerExportArray(kBackend, name, &schema.value, &array.value, &message);
+  asserter.require_success("export", code, message);
+  asserter.require_case(name, schema.value, array.value);
+
+  Owned<ArrowSchema> our_schema;
+  Owned<ArrowDeviceArray> our_array;
+  reexport(schema.value, array.value, our_schema.value, our_array.value);
+  asserter.require(is_released(schema.value), "the source of the schema was not moved");
+  asserter.require(is_released(array.value), "the source of the array was not moved");
+
+  code =
+      FletchingProducerVerifyArray(kBackend, name, &our_schema.value, &our_array.value, &message);
+  asserter.require_success("verification", code, message);
+}
+
+void run_stream(const char* name, std::int64_t fail_at, Asserter& asserter) {
+  FletchingMessage message{};
+  Owned<ArrowDeviceArrayStream> stream;
+  int code =
+      FletchingProducerExportStream(kBackend, name, kBatches, fail_at, &stream.value, &message);
+  asserter.require_success("export", code, message);
+
+  std::int64_t batches = 0;
+  const auto observe = [&](const ArrowSchema& schema, const ArrowDeviceArray& batch) {
+    ++batches;
+    asserter.require_case(name, schema, batch);
+  };
+  Owned<ArrowDeviceArrayStream> our_stream;
+  reexport(stream.value, observe, our_stream.value);
+  asserter.require(is_released(stream.value), "the source of the stream was not moved");
+
+  code =
+      FletchingProducerVerifyStream(kBackend, name, kBatches, fail_at, &our_stream.value, &message);
+  asserter.require_success("verification", code, message);
+  asserter.require_equal("the number of batches", batches, fail_at == kNever ? kBatches : fail_at);
+}
+
+/// Everything has been released, ours and the producer's, once.
+void require_at_rest(Asserter& asserter, std::int64_t exported, std::int64_t released) {
+  FletchingProducerCounters counters{};
+  FletchingProducerReadCounters(&counters);
+  asserter.require(exported > 0, "C++ exported nothing");
+  asserter.require_equal("the number of releases in C++", released, exported);
+  asserter.require_equal("live_allocations", counters.live_allocations, 0);
+  asserter.require_equal("live_schemas", counters.live_schemas, 0);
+  asserter.require_equal("live_arrays", counters.live_arrays, 0);
+  asserter.require_equal("live_streams", counters.live_streams, 0);
+  asserter.require_equal("the producer's released", counters.released, counters.exported);
+  asserter.require_equal("double_released", counters.double_released, 0);
+}
+
+template <typename Run>
+bool run_cell(const char* name, const char* direction, const Run& run) {
+  const std::int64_t exported = exported_count();
+  const std::int64_t released = released_count();
+  FletchingProducerResetCounters();
+  Asserter asserter;
+  Cell cell;
+  const int code = guarded(cell.reason, [&] {
+    run(asserter);
+    require_at_rest(asserter, exported_count() - exported, released_count() - released);
+  });
+  cell.backend = kBackend;
+  cell.subject_kind = "case";
+  cell.subject = name;
+  cell.direction = direction;
+  cell.asserted = asserter.count();
+  cell.releases = released_count() - released;
+  cell.ok = code == 0;
+  const std::string trouble = append_cell(cell);
+  if (!cell.ok) std::fprintf(stderr, "%s %s: %s\n", name, direction, cell.reason.c_str());
+  if (!trouble.empty()) std::fprintf(stderr, "%s %s: %s\n", name, direction, trouble.c_str());
+  return cell.ok && trouble.empty();
+}
+
+bool run_case(const char* name) {
+  std::printf("%s\n", name);
+  bool ok = run_cell(name, "array", [&](Asserter& asserter) { run_array(name, asserter); });
+  ok &= run_cell(name, "stream", [&](Asserter& asserter) { run_stream(name, kNever, asserter); });
+  ok &= run_cell(name, "stream_failure",
+                 [&](Asserter& asserter) { run_stream(name, kFailAt, asserter); });
+  return ok;
+}
+
+int run_all() {
+  const int cases = FletchingProducerCaseCount();
+  int failed = cases == 0 ? 1 : 0;
+  for (int i = 0; i < cases; ++i) failed += run_case(FletchingProducerCaseName(i)) ? 0 : 1;
+  std::printf("%d of %d cases went through C++ and back\n", cases - failed, cases);
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace fletching::roundtrip
+
+int main() {
+  try {
+    return fletching::roundtrip::run_all();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
