@@ -112,7 +112,9 @@ void CheckBelow(Backend& backend, const Place& place, const std::string& kind, c
   if (count > 0) CheckPresent(place, kind + ".children", above.children, true);
   for (size_t i = 0; i < count; ++i) {
     const std::string index = std::to_string(i);
-    CheckPresent(place, kind + ".children[" + index + "]", above.children[i], true);
+    std::string child = kind;
+    child.append(".children[").append(index).append("]");
+    CheckPresent(place, child, above.children[i], true);
     CheckNode(backend, place.Below(index), node.children[i], *above.children[i]);
   }
   CheckPresent(place, kind + ".dictionary", above.dictionary, node.dictionary != nullptr);

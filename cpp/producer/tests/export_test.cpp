@@ -145,6 +145,7 @@ TEST_F(Export, RefusesBadArguments) {
 
 TEST_F(Export, WorksFromManyThreads) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {
       for (const std::string& name : CaseNames()) {

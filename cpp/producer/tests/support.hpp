@@ -11,9 +11,10 @@
 #include "producer.h"
 
 inline std::vector<std::string> CaseNames() {
-  std::vector<std::string> names;
-  for (int32_t i = 0; i < FletchingProducerCaseCount(); ++i)
-    names.emplace_back(FletchingProducerCaseName(i));
+  std::vector<std::string> names(static_cast<size_t>(FletchingProducerCaseCount()));
+  for (size_t i = 0; i < names.size(); ++i) {
+    names[i] = FletchingProducerCaseName(static_cast<int32_t>(i));
+  }
   return names;
 }
 

@@ -1,5 +1,6 @@
 // Every defence of VerifyArray: one field is made wrong, and the message names it.
 #include <functional>
+#include <ranges>
 #include <type_traits>
 
 #include "support.hpp"
@@ -13,7 +14,7 @@ class Changes {
   Changes(const Changes&) = delete;
   Changes& operator=(const Changes&) = delete;
   ~Changes() {
-    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
+    for (const auto& undo : undo_ | std::views::reverse) undo();
   }
 
   template <class Field>
@@ -248,7 +249,8 @@ TEST_F(Verify, Buffers) {
 // The last byte of the last buffer, deep in the tree: nothing before it ends the comparison.
 TEST_F(Verify, TheLastByte) {
   ExpectRefused("record_batch", "/4 buffer 1: byte 0 is 0x99, expected 0x19", [](auto& e, auto& c) {
-    auto& bits = static_cast<uint8_t*>(const_cast<void*>(e.array.array.children[4]->buffers[1]))[0];
+    void* buffer = const_cast<void*>(e.array.array.children[4]->buffers[1]);
+    auto& bits = *static_cast<uint8_t*>(buffer);
     c.Set(bits, static_cast<uint8_t>(bits | 0x80));
   });
 }
