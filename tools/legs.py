@@ -122,6 +122,10 @@ LEGS: dict[str, tuple[Step, ...]] = {
             only_all=True,
         ),
     ),
+    "java": (
+        Step("build", "tools/build java"),
+        Step("tests, formatter, lints", "./mvn -B -ntp verify", "bindings/java"),
+    ),
     "python": (*_python("bindings/python"), *_python("tests/roundtrip")),
     "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
 }

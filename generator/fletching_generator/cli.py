@@ -8,15 +8,20 @@ import sys
 from pathlib import Path
 
 from . import generate
+from .check_header import compare
 from .errors import Mistake, SpecError, UsageError
+from .facts import TARGETS, read_header
 from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, layout_class, struct_layout
 from .load import load_spec
+from .report import as_json, as_text
+from .sync import sync
 
 FINE, FOUND, CANNOT_RUN = 0, 1, 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    words, flags = _split_flags(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(words, argparse.Namespace(flags=flags))
     try:
         root = options.root or find_root(Path.cwd())
         return int(options.run(root, options))
@@ -36,6 +41,14 @@ def find_root(start: Path) -> Path:
             return folder
     name = "spec/project.yaml"
     raise SpecError(Mistake(name, 1, "(whole file)", "not found", "give --root FOLDER"))
+
+
+def _split_flags(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before and behind `--`."""
+    if "--" not in arguments:
+        return arguments, []
+    split = arguments.index("--")
+    return arguments[:split], arguments[split + 1 :]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,6 +71,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--target", metavar="CLASS", help=f"one of {names} (default: all)")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_layout)
+
+    command = commands.add_parser("check-header", help="compare any C or C++ header with the spec")
+    command.add_argument("header", type=Path, help="the file; clang's flags may follow after --")
+    command.add_argument("--as", dest="languages", metavar="c,c++", help="read it as one or both")
+    command.add_argument("--targets", default="all", metavar="all|T,...", help="target triples")
+    command.add_argument("--interface", action="append", default=[], help="only this interface")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_check_header)
+
+    command = commands.add_parser("sync", help="add the devices that a dlpack.h has to the spec")
+    command.add_argument("header", type=Path, help="the file; clang's flags may follow after --")
+    command.add_argument("--dry-run", action="store_true", help="write nothing; say what is new")
+    command.set_defaults(run=_sync)
     return parser
 
 
@@ -133,6 +159,39 @@ def _as_text(target: LayoutClass, layouts: list[StructLayout]) -> str:
         lines.append(f"  {layout.struct}: size {layout.size}, align {layout.align}")
         lines.extend(f"    {f.offset:4} {f.size:4}  {f.name}" for f in layout.fields)
     return "\n".join(lines) + "\n"
+
+
+def _check_header(root: Path, options: argparse.Namespace) -> int:
+    spec = load_spec(root)
+    known = [interface.id for interface in spec.interfaces]
+    for name in options.interface:
+        if name not in known:
+            raise UsageError(f"no interface '{name}'; use one of {', '.join(known)}")
+    targets = TARGETS if options.targets == "all" else tuple(options.targets.split(","))
+    runs = read_header(options.header, options.languages, targets, options.flags)
+    report = compare(spec, runs, options.interface)
+    if options.json:
+        print(json.dumps(as_json(options.header, report, runs), indent=2))
+    else:
+        print(as_text(options.header, report, runs), end="")
+    return FOUND if report.wrong else FINE
+
+
+def _sync(root: Path, options: argparse.Namespace) -> int:
+    result = sync(root, options.header, options.flags, options.dry_run)
+    if not result.added:
+        print(f"spec/devices.yaml has every device of {options.header}")
+        return FINE
+    done = "would be added to" if options.dry_run else "added to"
+    for device in result.added:
+        print(f"{device.dlpack} = {device.value} {done} spec/devices.yaml as '{device.name}'")
+    print(
+        "\nTo be decided by a person, in spec/devices.yaml: is the name right; what is it in a "
+        "sentence;\nsince which DLPack; does Arrow have a macro for it (then 'arrow:' instead of "
+        "'dlpack_only:');\nwhat is 'device_id'; which event and which runtime does it have."
+    )
+    print("Then: make generate && make test")
+    return FINE
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Scratch
+from conftest import REPOSITORY, Scratch
 
 from fletching_generator import generate
 from fletching_generator.cli import main
@@ -136,3 +137,13 @@ def test_a_new_device_reaches_every_language(scratch: Scratch) -> None:
     assert folders == {name.split("/")[1] for name in after if name.startswith("bindings/")}
     assert "cpp/include/fletching/tables.hpp" in changed
     assert "docs/reference/devices.md" in changed
+
+
+def test_git_attributes_mark_every_output(scratch: Scratch) -> None:
+    paths = sorted(generate.render_all(scratch.load()))
+    command = ["git", "check-attr", "--stdin", "linguist-generated"]
+    result = subprocess.run(
+        command, cwd=REPOSITORY, input="\n".join(paths), capture_output=True, text=True, check=True
+    )
+    unmarked = [line for line in result.stdout.splitlines() if not line.endswith(": set")]
+    assert unmarked == [], "add them to .gitattributes"

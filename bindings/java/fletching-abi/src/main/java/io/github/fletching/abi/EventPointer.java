@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi;
+
+/** How {@code ArrowDeviceArray.sync_event} leads to the event of a device type. */
+public enum EventPointer {
+  /** {@code sync_event} is always NULL. */
+  NONE,
+  /** {@code sync_event} is the address of a handle. */
+  ADDRESS_OF_HANDLE,
+  /** {@code sync_event} is the address of the event object itself. */
+  OBJECT,
+  /** The producer documents it. */
+  PRODUCER_DEFINED
+}

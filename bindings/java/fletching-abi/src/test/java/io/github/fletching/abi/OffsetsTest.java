@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** The oracle only speaks for the platform that runs it; these numbers are of all three. */
+class OffsetsTest {
+  private static final LayoutClass[] TARGETS = {
+    LayoutClass.of(8, 8), LayoutClass.of(4, 8), LayoutClass.of(4, 4)
+  };
+
+  private static void assertNumbers(StructOffsets struct, int[] sizes, int[] aligns) {
+    for (int i = 0; i < TARGETS.length; i++) {
+      assertEquals(sizes[i], struct.size(TARGETS[i]), struct.name() + " " + TARGETS[i]);
+      assertEquals(aligns[i], struct.align(TARGETS[i]), struct.name() + " " + TARGETS[i]);
+    }
+  }
+
+  @Test
+  void sizesAreThoseOfRealCompilers() {
+    assertNumbers(Offsets.ARROW_SCHEMA, new int[] {72, 48, 44}, new int[] {8, 8, 4});
+    assertNumbers(Offsets.ARROW_ARRAY, new int[] {80, 64, 60}, new int[] {8, 8, 4});
+    assertNumbers(Offsets.ARROW_DEVICE_ARRAY, new int[] {128, 104, 100}, new int[] {8, 8, 4});
+    assertNumbers(Offsets.ARROW_ARRAY_STREAM, new int[] {40, 20, 20}, new int[] {8, 4, 4});
+    assertNumbers(Offsets.ARROW_ASYNC_PRODUCER, new int[] {40, 20, 20}, new int[] {8, 4, 4});
+  }
+
+  @Test
+  void fieldsBehindAnEmbeddedStructFollowItsSize() {
+    int[] events = {96, 76, 72};
+    for (int i = 0; i < TARGETS.length; i++) {
+      assertEquals(events[i], Offsets.ARROW_DEVICE_ARRAY.offset(TARGETS[i], "sync_event"));
+    }
+  }
+
+  @Test
+  void whatIsNotKnownIsAnError() {
+    Exception field =
+        assertThrows(
+            IllegalArgumentException.class,
+            () -> Offsets.ARROW_ARRAY.offset(TARGETS[0], "nothing"));
+    assertTrue(field.getMessage().contains("ArrowArray has no field nothing"));
+    Exception target =
+        assertThrows(UnsupportedOperationException.class, () -> LayoutClass.of(16, 8));
+    assertTrue(target.getMessage().contains("pointers of 16 bytes"));
+  }
+}

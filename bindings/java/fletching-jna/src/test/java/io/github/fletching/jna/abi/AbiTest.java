@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.jna.abi;
+
+import static org.junit.jupiter.api.DynamicTest.dynamicTest;
+
+import io.github.fletching.testing.AbiSuite;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+
+/** Every struct against the oracle. */
+class AbiTest {
+  @TestFactory
+  Stream<DynamicTest> everyStruct() {
+    return new AbiSuite("java-jna", AbiStructs.all())
+        .checks().stream().map(check -> dynamicTest(check.name(), check::run));
+  }
+}

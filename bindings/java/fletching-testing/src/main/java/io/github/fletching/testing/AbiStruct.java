@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing;
+
+import com.sun.jna.Pointer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * One struct as a flavor of the binding declares it. Values are the bits of a field in its own
+ * width, zero-extended; paths and elements are those of the oracle.
+ */
+public abstract class AbiStruct {
+  final String name;
+  final long size;
+  final long align;
+  final List<String> fields = new ArrayList<>();
+  final Map<String, Place> places = new LinkedHashMap<>();
+  final List<Leaf> leaves = new ArrayList<>();
+  final List<CallbackField> callbacks = new ArrayList<>();
+
+  /** A struct without fields. */
+  protected AbiStruct(String name, long size, long align) {
+    this.name = name;
+    this.size = size;
+    this.align = align;
+  }
+
+  /** Where a field, or a field of an embedded struct, lies. */
+  public static final class Place {
+    final long offset;
+    final long size;
+
+    /** In bytes. */
+    public Place(long offset, long size) {
+      this.offset = offset;
+      this.size = size;
+    }
+  }
+
+  /** A way in which the flavor reads and writes a value. */
+  public interface Way {
+    /** Reads the value of the struct at {@code object}. */
+    long read(Pointer object);
+
+    /** Writes the value into the struct at {@code object}. */
+    void write(Pointer object, long bits);
+  }
+
+  /** One value of the struct, with the ways to it by name. */
+  public static final class Leaf {
+    final String path;
+    final int element;
+    final Map<String, Way> ways;
+
+    /** The names of the ways are the same for all leaves of a struct. */
+    public Leaf(String path, int element, Map<String, Way> ways) {
+      this.path = path;
+      this.element = element;
+      this.ways = ways;
+    }
+  }
+
+  /** One callback of the struct. */
+  public abstract static class CallbackField {
+    final String name;
+
+    /** {@code name} is the field's name in C. */
+    protected CallbackField(String name) {
+      this.name = name;
+    }
+
+    /**
+     * Puts a callback of the flavor into the struct at {@code object}, which hands what it sees to
+     * {@code call}. Returns what has to stay reachable until C has called it.
+     */
+    protected abstract Object install(Pointer object, Recorder call);
+
+    /** Calls the function that is in the struct at {@code object}. Returns 0 for void. */
+    protected abstract long invoke(Pointer object, long[] arguments);
+  }
+
+  /** Adds a direct field. */
+  protected final void addField(String field, Place place) {
+    fields.add(field);
+    places.put(field, place);
+  }
+
+  /** Adds a value. */
+  protected final void addLeaf(Leaf leaf, Place place) {
+    leaves.add(leaf);
+    places.put(leaf.path, place);
+  }
+
+  /** Adds a callback. */
+  protected final void addCallback(CallbackField callback) {
+    callbacks.add(callback);
+  }
+
+  /** What a callback of the flavor does when C calls it. */
+  public static final class Recorder {
+    private final Oracle oracle;
+    private final String struct;
+    private final String callback;
+    private Throwable thrown;
+
+    Recorder(Oracle oracle, String struct, String callback) {
+      this.oracle = oracle;
+      this.struct = struct;
+      this.callback = callback;
+    }
+
+    /** Reports the arguments, and returns what the callback has to return. */
+    public long record(long... seen) {
+      try {
+        for (int i = 0; i < seen.length; i++) {
+          oracle.sawArgument(struct, callback, i, seen[i]);
+        }
+        return oracle.expectedResult();
+      } catch (Throwable e) {
+        thrown = e;
+        return 0;
+      }
+    }
+
+    String problem() {
+      return thrown == null ? null : struct + "." + callback + ": " + thrown;
+    }
+  }
+}

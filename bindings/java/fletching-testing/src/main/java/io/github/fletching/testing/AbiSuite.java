@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import io.github.fletching.abi.ArrowConstants;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.AbiStruct.CallbackField;
+import io.github.fletching.testing.AbiStruct.Leaf;
+import io.github.fletching.testing.AbiStruct.Place;
+import io.github.fletching.testing.AbiStruct.Recorder;
+import java.lang.ref.Reference;
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+
+/** The structs of one flavor held against the oracle. */
+public final class AbiSuite {
+  // More than any callback has, in case the flavor's has more than upstream's.
+  private static final int MAX_ARGUMENTS = 16;
+  // Room for what one side writes behind the end of the other's struct.
+  private static final int SLACK = 256;
+
+  private final Oracle oracle = new Oracle();
+  private final String language;
+  private final List<AbiStruct> structs;
+  // A flavor may know an object by its address alone.
+  private final List<Pointer> kept = new ArrayList<>();
+
+  /** {@code language} is the one of the cells. */
+  public AbiSuite(String language, List<AbiStruct> structs) {
+    this.language = language;
+    this.structs = structs;
+  }
+
+  /** Every test, to be run one after the other. */
+  public List<Check> checks() {
+    List<Check> checks = new ArrayList<>();
+    checks.add(check("constants", "layout", this::constants));
+    Map<String, BiConsumer<Check, AbiStruct>> directions = new LinkedHashMap<>();
+    directions.put("layout", this::layout);
+    directions.put("c_writes", this::cWrites);
+    directions.put("c_verifies", this::cVerifies);
+    directions.put("c_calls", this::cCalls);
+    directions.put("c_is_called", this::cIsCalled);
+    for (AbiStruct struct : structs) {
+      directions.forEach(
+          (direction, body) ->
+              checks.add(check(struct.name, direction, check -> body.accept(check, struct))));
+    }
+    return checks;
+  }
+
+  private Check check(String struct, String direction, Consumer<Check> body) {
+    Cell cell = new Cell(language, "none", "struct", struct, direction);
+    return new Check(struct + " " + direction, cell, body);
+  }
+
+  private void constants(Check check) {
+    List<String> names = new ArrayList<>();
+    for (Field field : ArrowConstants.class.getFields()) {
+      if (field.getType() != String.class) {
+        names.add(field.getName());
+        check.expect(oracle.checkConstant(field.getName(), valueOf(field)));
+      }
+    }
+    check.expect(oracle.checkConstantNames(String.join(",", names)));
+    for (DeviceType type : DeviceType.known()) {
+      type.arrowMacro().ifPresent(macro -> check.expect(oracle.checkConstant(macro, type.value())));
+    }
+    List<String> own = structs.stream().map(s -> s.name).collect(Collectors.toList());
+    for (String name : oracle.structNames()) {
+      check.expect(own.contains(name) ? null : name + ": the binding does not declare it");
+    }
+  }
+
+  private static long valueOf(Field constant) {
+    try {
+      return ((Number) constant.get(null)).longValue();
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private void layout(Check check, AbiStruct struct) {
+    check.expect(oracle.checkStruct(struct.name, struct.size, struct.align));
+    check.expect(oracle.checkFieldNames(struct.name, String.join(",", struct.fields)));
+    for (Map.Entry<String, Place> entry : struct.places.entrySet()) {
+      Place place = entry.getValue();
+      check.expect(oracle.checkField(struct.name, entry.getKey(), place.offset, place.size));
+    }
+  }
+
+  private void cWrites(Check check, AbiStruct struct) {
+    Pointer object = allocate(struct);
+    check.expect(oracle.fill(struct.name, object));
+    for (Leaf leaf : struct.leaves) {
+      leaf.ways.forEach(
+          (name, way) ->
+              check.expect(
+                  oracle.checkRead(struct.name, leaf.path, leaf.element, way.read(object))));
+    }
+  }
+
+  private void cVerifies(Check check, AbiStruct struct) {
+    for (String way : struct.leaves.get(0).ways.keySet()) {
+      Pointer object = allocate(struct);
+      for (Leaf leaf : struct.leaves) {
+        long canary = oracle.canary(struct.name, leaf.path, leaf.element);
+        leaf.ways.get(way).write(object, canary);
+      }
+      check.expect(oracle.checkWritten(struct.name, object));
+    }
+  }
+
+  private void cCalls(Check check, AbiStruct struct) {
+    if (mayCall(check, struct)) {
+      for (CallbackField callback : struct.callbacks) {
+        for (int variant = 0; variant < oracle.variantCount(); variant++) {
+          Pointer object = allocate(struct);
+          Recorder call = new Recorder(oracle, struct.name, callback.name);
+          Object installed = callback.install(object, call);
+          String problem = oracle.call(struct.name, callback.name, variant, object);
+          check.expect(call.problem() == null ? problem : call.problem());
+          Reference.reachabilityFence(installed);
+        }
+      }
+    }
+  }
+
+  private void cIsCalled(Check check, AbiStruct struct) {
+    if (mayCall(check, struct)) {
+      Pointer object = allocate(struct);
+      check.expect(oracle.install(struct.name, object));
+      for (CallbackField callback : struct.callbacks) {
+        for (int variant = 0; variant < oracle.variantCount(); variant++) {
+          oracle.beginCall(struct.name, callback.name, variant, object);
+          long[] arguments = new long[MAX_ARGUMENTS];
+          Arrays.setAll(arguments, oracle::argument);
+          check.expect(oracle.endCall(callback.invoke(object, arguments)));
+        }
+      }
+    }
+  }
+
+  /** Calls on a struct of another layout could go anywhere. */
+  private boolean mayCall(Check check, AbiStruct struct) {
+    Check layout = check(struct.name, "layout", c -> {});
+    layout(layout, struct);
+    String problem = layout.firstProblem();
+    check.expect(problem == null ? null : problem + " (so nothing is called)");
+    int expected = oracle.callbackCount(struct.name);
+    int own = struct.callbacks.size();
+    String text = "%s: upstream has %d callbacks, the binding %d";
+    check.expect(own == expected ? null : String.format(text, struct.name, expected, own));
+    return problem == null;
+  }
+
+  /** Zeroed memory that is large enough for both sides. */
+  private Pointer allocate(AbiStruct struct) {
+    Memory memory = new Memory(Math.max(struct.size, oracle.size(struct.name)) + SLACK);
+    memory.clear();
+    kept.add(memory);
+    return memory;
+  }
+}

@@ -1,0 +1,40 @@
+// The macros and guards of a run: what the preprocessor reached, laid over what the files say.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clang/AST/ASTContext.h"
+#include "clang/Lex/PPCallbacks.h"
+#include "clang/Lex/Preprocessor.h"
+#include "llvm/Support/JSON.h"
+
+namespace fletching::extract {
+
+/// A place that is the same when a file is included twice: file and offset.
+using Place = std::pair<const clang::FileEntry*, unsigned>;
+
+/// What the preprocessor did in user files.
+struct Preprocessing {
+  struct Definition {
+    Place place;
+    std::string name;
+    bool undefined = false;  // by a later `#undef`
+  };
+  std::vector<Definition>
+      definitions;               // in order; the same place again when a file is included again
+  std::set<Place> conditionals;  // `#if` and `#ifndef` that were evaluated; the keyword's place
+};
+
+/// Fills `result`, which outlives the preprocessor.
+std::unique_ptr<clang::PPCallbacks> RecordPreprocessing(const clang::SourceManager& sources,
+                                                        Preprocessing& result);
+
+/// Adds "guards", "macros" and "skipped_macros" once the file has been parsed.
+void AddMacros(llvm::json::Object& run, const Preprocessing& done,
+               clang::Preprocessor& preprocessor, const clang::ASTContext& context);
+
+}  // namespace fletching::extract

@@ -1,0 +1,160 @@
+// fletching-extract: reads a C or C++ header as each target's compiler does, and prints what it
+// declares as JSON.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "clang/Basic/FileManager.h"
+#include "json.hpp"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+#include "run.hpp"
+#include "stand_ins.hpp"
+#include "targets.hpp"
+
+namespace fletching::extract {
+namespace {
+
+namespace fs = llvm::sys::fs;
+
+constexpr char kUsage[] =
+    "usage: fletching-extract [--as c] [--as c++] [--target TRIPLE]... FILE [-- CLANG_FLAG...]\n"
+    "Prints what FILE declares as JSON, once for each language and target.\n";
+constexpr size_t kBinaryCheckSize = 65536;
+
+struct Options {
+  bool help = false;
+  std::vector<std::string> languages;
+  std::vector<std::string> targets;
+  Input input;
+};
+
+llvm::Error TakeArgument(const std::vector<std::string>& arguments, size_t& i, Options& options) {
+  const std::string& argument = arguments[i];
+  if (argument == "--as" || argument == "--target") {
+    if (i + 1 == arguments.size()) return llvm::createStringError(argument + " needs a value");
+    const std::string& value = arguments[++i];
+    if (argument == "--target") {
+      options.targets.push_back(value);
+      return CheckTriple(value);
+    }
+    if (value != "c" && value != "c++") {
+      return llvm::createStringError("--as takes c or c++, not '" + value + "'");
+    }
+    options.languages.push_back(value);
+  } else if (llvm::StringRef(argument).starts_with("-")) {
+    return llvm::createStringError("unknown option '" + argument +
+                                   "'; flags for clang go after --");
+  } else if (!options.input.file.empty()) {
+    return llvm::createStringError("one FILE at a time: '" + options.input.file + "' or '" +
+                                   argument + "'?");
+  } else {
+    options.input.file = argument;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<Options> ParseOptions(const std::vector<std::string>& arguments) {
+  Options options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--help") {
+      options.help = true;
+      return options;
+    }
+    if (arguments[i] == "--") {
+      options.input.flags.assign(arguments.begin() + static_cast<ptrdiff_t>(i) + 1,
+                                 arguments.end());
+      break;
+    }
+    if (llvm::Error error = TakeArgument(arguments, i, options)) return error;
+  }
+  if (options.input.file.empty()) return llvm::createStringError("FILE is missing; see --help");
+  if (options.languages.empty()) options.languages = {"c", "c++"};
+  if (options.targets.empty()) options.targets = {"x86_64-linux-gnu"};
+  return options;
+}
+
+llvm::Error CheckFile(const std::string& path) {
+  const auto bad = [&path](const llvm::Twine& what) {
+    return llvm::createStringError("cannot read " + path + ": " + what);
+  };
+  fs::file_status status;
+  if (const std::error_code code = fs::status(path, status)) return bad(code.message());
+  if (fs::is_directory(status)) return bad("it is a directory; name a header in it");
+  if (!fs::is_regular_file(status)) return bad("it is no regular file");
+  llvm::Expected<fs::file_t> file = fs::openNativeFileForRead(path);
+  if (!file) return bad(llvm::toString(file.takeError()));
+  std::vector<char> start(kBinaryCheckSize);
+  llvm::Expected<size_t> size = fs::readNativeFile(*file, start);
+  const std::error_code closed = fs::closeFile(*file);
+  if (!size) return bad(llvm::toString(size.takeError()));
+  if (closed) return bad(closed.message());
+  if (llvm::StringRef(start.data(), *size).contains('\0')) {
+    return bad("it has NUL bytes: this is a binary file or UTF-16, not a header");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> FindResourceDir() {
+  const char* set = std::getenv("FLETCHING_CLANG_RESOURCE_DIR");
+  std::string folder = set != nullptr ? set : FLETCHING_CLANG_RESOURCE_DIR;
+  if (fs::exists(folder + "/include/stdint.h")) return folder;
+  return llvm::createStringError(
+      "there is no include/stdint.h in clang's resource folder '" + folder +
+      "': install clang 19's headers, or set FLETCHING_CLANG_RESOURCE_DIR to what "
+      "`clang -print-resource-dir` prints");
+}
+
+llvm::Expected<llvm::json::Array> ExtractAll(const Options& options) {
+  // One for all runs, so that every file is looked up once.
+  const auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(clang::FileSystemOptions(),
+                                                                   FileSystemWithStandIns());
+  llvm::json::Array runs;
+  for (const std::string& language : options.languages) {
+    for (const std::string& target : options.targets) {
+      llvm::Expected<llvm::json::Object> facts = Extract(options.input, {language, target}, *files);
+      if (!facts) return facts.takeError();
+      runs.push_back(std::move(*facts));
+    }
+  }
+  return runs;
+}
+
+llvm::Error Main(const std::vector<std::string>& arguments) {
+  llvm::Expected<Options> options = ParseOptions(arguments);
+  if (!options) return options.takeError();
+  if (options->help) {
+    llvm::outs() << kUsage;
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = CheckFile(options->input.file)) return error;
+  llvm::Expected<std::string> resource_dir = FindResourceDir();
+  if (!resource_dir) return resource_dir.takeError();
+  options->input.resource_dir = std::move(*resource_dir);
+  llvm::Expected<llvm::json::Array> runs = ExtractAll(*options);
+  if (!runs) return runs.takeError();
+  llvm::outs() << llvm::json::Value(llvm::json::Object{{"file", Text(options->input.file)},
+                                                       {"runs", std::move(*runs)}})
+               << "\n";
+  return llvm::Error::success();
+}
+
+// Some input brings clang down, such as 100,000 open brackets.
+void ReportCrash(void*) {
+  llvm::errs() << "fletching-extract: clang crashed on this header; is it nested too deeply?\n";
+  std::_Exit(2);
+}
+
+}  // namespace
+}  // namespace fletching::extract
+
+int main(int argc, char** argv) {
+  llvm::sys::AddSignalHandler(fletching::extract::ReportCrash, nullptr);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (llvm::Error error = fletching::extract::Main(arguments)) {
+    llvm::errs() << "fletching-extract: " << llvm::toString(std::move(error)) << "\n";
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,180 @@
+#include "run.hpp"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "clang/AST/ASTConsumer.h"
+#include "clang/Basic/Diagnostic.h"
+#include "clang/Basic/TargetInfo.h"
+#include "clang/Frontend/CompilerInstance.h"
+#include "clang/Frontend/FrontendAction.h"
+#include "clang/Tooling/Tooling.h"
+#include "declarations.hpp"
+#include "json.hpp"
+#include "macros.hpp"
+#include "stand_ins.hpp"
+
+namespace fletching::extract {
+namespace {
+
+namespace json = llvm::json;
+
+// Enough to say what is wrong; the rest mostly follows from the first.
+constexpr unsigned kMostOfAKind = 3;
+
+llvm::StringRef Word(clang::DiagnosticsEngine::Level level) {
+  if (level == clang::DiagnosticsEngine::Fatal) return "fatal";
+  return level == clang::DiagnosticsEngine::Error ? "error" : "warning";
+}
+
+class Diagnostics : public clang::DiagnosticConsumer {
+ public:
+  void BeginSourceFile(const clang::LangOptions&, const clang::Preprocessor*) override {
+    begun_ = true;
+  }
+
+  void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
+                        const clang::Diagnostic& diagnostic) override {
+    if (closed_ || level < clang::DiagnosticsEngine::Warning) return;
+    const bool is_error = level >= clang::DiagnosticsEngine::Error;
+    unsigned& count = is_error ? errors_ : warnings_;
+    if (++count > kMostOfAKind) return;
+    llvm::SmallString<128> text;
+    diagnostic.FormatDiagnostic(text);
+    if (is_error && !begun_ && refusal_.empty()) refusal_ = text.str().str();
+    json::Object described{
+        {"severity", Word(level)}, {"text", Text(text)}, {"file", nullptr},
+        {"line", nullptr},         {"column", nullptr},
+    };
+    if (diagnostic.hasSourceManager() && diagnostic.getLocation().isValid()) {
+      const clang::SourceManager& sources = diagnostic.getSourceManager();
+      AddPlace(described, diagnostic.getLocation(), sources);
+      described["column"] = sources.getExpansionColumnNumber(diagnostic.getLocation());
+    }
+    list_.push_back(std::move(described));
+  }
+
+  /// What comes after the end of the file is about our own questions, not about the header.
+  void Close() { closed_ = true; }
+
+  void MoveInto(json::Object& run) {
+    run["diagnostics"] = std::move(list_);
+    run["error_count"] = errors_;
+    run["warning_count"] = warnings_;
+  }
+
+  /// What is wrong with the flags; empty when nothing is.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+ private:
+  bool begun_ = false;
+  bool closed_ = false;
+  unsigned errors_ = 0;
+  unsigned warnings_ = 0;
+  std::string refusal_;
+  json::Array list_;
+};
+
+json::Object DescribeDataModel(const clang::ASTContext& context) {
+  const clang::TargetInfo& target = context.getTargetInfo();
+  const clang::QualType int64 = context.getIntTypeForBitwidth(64, /*Signed=*/true);
+  return json::Object{
+      {"pointer_size", Bytes(context.getTypeSizeInChars(context.VoidPtrTy))},
+      {"int64_align", Bytes(context.getTypeAlignInChars(int64))},
+      {"big_endian", target.isBigEndian()},
+  };
+}
+
+class Consumer : public clang::ASTConsumer {
+ public:
+  Consumer(clang::Preprocessor& preprocessor, Diagnostics& diagnostics,
+           std::optional<json::Object>& facts)
+      : preprocessor_(preprocessor), diagnostics_(diagnostics), facts_(facts) {
+    preprocessor.addPPCallbacks(
+        RecordPreprocessing(preprocessor.getSourceManager(), preprocessing_));
+  }
+
+  void HandleTranslationUnit(clang::ASTContext& context) override {
+    diagnostics_.Close();
+    facts_.emplace();
+    (*facts_)["data_model"] = DescribeDataModel(context);
+    AddDeclarations(*facts_, context);
+    AddMacros(*facts_, preprocessing_, preprocessor_, context);
+  }
+
+ private:
+  clang::Preprocessor& preprocessor_;
+  Diagnostics& diagnostics_;
+  std::optional<json::Object>& facts_;
+  Preprocessing preprocessing_;
+};
+
+class Action : public clang::ASTFrontendAction {
+ public:
+  Action(Diagnostics& diagnostics, std::optional<json::Object>& facts)
+      : diagnostics_(diagnostics), facts_(facts) {}
+
+ protected:
+  // The facts are in the declarations.
+  bool BeginInvocation(clang::CompilerInstance& compiler) override {
+    compiler.getFrontendOpts().SkipFunctionBodies = true;
+    return true;
+  }
+
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
+                                                        llvm::StringRef) override {
+    return std::make_unique<Consumer>(compiler.getPreprocessor(), diagnostics_, facts_);
+  }
+
+ private:
+  Diagnostics& diagnostics_;
+  std::optional<json::Object>& facts_;
+};
+
+std::vector<std::string> CommandLine(const Input& input, const Run& run) {
+  const bool is_c = run.language == "c";
+  std::vector<std::string> line = {
+      "fletching-extract",
+      "-x",
+      is_c ? "c-header" : "c++-header",
+      input.file,
+      is_c ? "-std=gnu17" : "-std=gnu++20",
+      "--target=" + run.target,
+      // No system headers of this machine: they belong to another target.
+      "-ffreestanding",
+      "-nostdlibinc",
+      "-resource-dir",
+      input.resource_dir,
+      "-idirafter",
+      kStandInFolder,
+      "-ferror-limit=0",
+      "-Qunused-arguments",
+      "-fsyntax-only",
+  };
+  line.insert(line.end(), input.flags.begin(), input.flags.end());
+  return line;
+}
+
+}  // namespace
+
+llvm::Expected<json::Object> Extract(const Input& input, const Run& run,
+                                     clang::FileManager& files) {
+  Diagnostics diagnostics;
+  std::optional<json::Object> facts;
+  clang::tooling::ToolInvocation invocation(CommandLine(input, run),
+                                            std::make_unique<Action>(diagnostics, facts), &files);
+  invocation.setDiagnosticConsumer(&diagnostics);
+  // False as soon as there was an error in the header, which is one of the facts.
+  invocation.run();
+  if (!facts || !diagnostics.refusal().empty()) {
+    return llvm::createStringError("clang would not compile " + input.file + " as " + run.language +
+                                   " for " + run.target + ": " + diagnostics.refusal());
+  }
+  (*facts)["language"] = run.language;
+  (*facts)["target"] = run.target;
+  diagnostics.MoveInto(*facts);
+  return std::move(*facts);
+}
+
+}  // namespace fletching::extract

@@ -1,0 +1,4 @@
+struct Hooks {
+  void(__attribute__((stdcall)) * special)(int);
+  void (*ordinary)(int);
+};

@@ -1,0 +1,6 @@
+#include <stdint.h>
+
+struct Member {
+  char c;
+  int64_t v;
+};

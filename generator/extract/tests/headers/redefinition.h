@@ -1,0 +1,7 @@
+struct Twice {
+  int a;
+};
+
+struct Twice {
+  char b;
+};

@@ -1,0 +1,4 @@
+#define SYSTEM_VALUE 1
+struct SystemPart {
+  int a;
+};

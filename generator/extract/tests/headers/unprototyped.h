@@ -1,0 +1,3 @@
+struct Old {
+  void (*release)();
+};

@@ -1,0 +1,1 @@
+#define ENOMEM 99

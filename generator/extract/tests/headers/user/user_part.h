@@ -1,0 +1,4 @@
+#define USER_VALUE 2
+struct UserPart {
+  int a;
+};

@@ -1,0 +1,222 @@
+"""Compares a header with the spec, in words that its maintainer can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .facts import HeaderField, HeaderMacro, HeaderRecord, Run
+from .languages.c import interface_constants
+from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
+from .model import Callback, Field, Interface, Scalar, Spec, Struct
+from .types import spell
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+LAGS = "is missing: the header lags behind the specification"
+_DEVICE_PREFIX = "ARROW_DEVICE_"
+
+
+@dataclass(frozen=True)
+class Finding:
+    severity: str  # "error": another ABI or a broken promise; "warning"; "note": worth knowing
+    interface: str  # "c-device-data"
+    subject: str  # "ArrowDeviceArray.sync_event"
+    text: str  # "at offset 88, the specification has it at 96"
+    line: int | None  # of the header; None for what is not there
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found, each finding with the runs (language and target) that show it."""
+
+    runs: int
+    declared: tuple[str, ...]  # the interfaces that the header declares
+    absent: tuple[str, ...]  # those that it does not; not a mistake
+    findings: tuple[tuple[Finding, tuple[Run, ...]], ...]
+
+    @property
+    def wrong(self) -> bool:
+        return any(finding.severity == ERROR for finding, _ in self.findings)
+
+
+def compare(spec: Spec, runs: Sequence[Run], interfaces: Sequence[str]) -> Report:
+    """Holds every run against the interfaces of the spec, all of them when none is named."""
+    wanted = [i for i in spec.interfaces if not interfaces or i.id in interfaces]
+    seen: dict[Finding, list[Run]] = {}
+    declared = [i for i in wanted if any(_declares(spec, i, run) for run in runs)]
+    for run in runs:
+        for interface in declared:
+            for finding in _compare_interface(spec, interface, run):
+                seen.setdefault(finding, []).append(run)
+    return Report(
+        runs=len(runs),
+        declared=tuple(i.id for i in declared),
+        absent=tuple(i.id for i in wanted if i not in declared),
+        findings=tuple((finding, tuple(found)) for finding, found in seen.items()),
+    )
+
+
+def _declares(spec: Spec, interface: Interface, run: Run) -> bool:
+    """Whether the header has anything of the interface: a struct, a macro, a typedef, its guard."""
+    names = {s.name for s in interface.structs} | {t.type.name for t in interface.typedefs}
+    names |= {c.name for c in interface_constants(spec, interface)} | {interface.guard}
+    there = {*run.records, *run.macros, *run.skipped_macros, *run.typedefs}
+    return bool(names & there)
+
+
+def _compare_interface(spec: Spec, interface: Interface, run: Run) -> Iterator[Finding]:
+    yield from _compare_guard(interface, run)
+    for struct in interface.structs:
+        yield from _compare_struct(spec, interface, struct, run)
+    for typedef in interface.typedefs:
+        yield from _compare_typedef(interface, typedef.type.name, typedef.type.scalar, run)
+    yield from _compare_constants(spec, interface, run)
+    if interface.device_macros:
+        yield from _compare_other_devices(spec, interface, run)
+
+
+def _compare_guard(interface: Interface, run: Run) -> Iterator[Finding]:
+    first = next((run.records[s.name] for s in interface.structs if s.name in run.records), None)
+    if first is None:
+        return
+    enclosing = [g for g in run.guards if g.line < first.line <= g.end_line]
+    if not any(guard.macro == interface.guard for guard in enclosing):
+        inner = [g.macro for g in enclosing if g.macro.startswith("ARROW_")]
+        instead = f"; it stands under {inner[-1]}" if inner else ""
+        text = f"'{first.name}' is not inside this canonical guard{instead}"
+        mend = "; two headers with their own copies cannot be included together"
+        yield Finding(ERROR, interface.id, interface.guard, text + mend, first.line)
+
+
+def _compare_struct(
+    spec: Spec, interface: Interface, struct: Struct, run: Run
+) -> Iterator[Finding]:
+    record = run.records.get(struct.name)
+    if record is None:
+        text = "is not declared, though other parts of the interface are"
+        yield Finding(ERROR, interface.id, struct.name, text, None)
+        return
+    expected = {field.name: field for field in struct.fields}
+    found = {field.name: field for field in record.fields}
+    if not expected.keys() & found.keys():
+        text = "is something else: it has none of the fields of the specification"
+        yield Finding(ERROR, interface.id, struct.name, text, record.line)
+        return
+    layout = struct_layout(spec, struct, _layout_class(run))
+    for name in expected.keys() - found.keys():
+        yield Finding(ERROR, interface.id, f"{struct.name}.{name}", "is missing", record.line)
+    for field in record.fields:
+        subject = f"{struct.name}.{field.name}"
+        if field.name not in expected:
+            text = "is no field of the specification"
+            yield Finding(ERROR, interface.id, subject, text, field.line)
+        else:
+            yield from _compare_field(interface, subject, expected[field.name], field, layout)
+    yield from _compare_size(interface, struct.name, record, layout)
+
+
+def _compare_field(
+    interface: Interface, subject: str, expected: Field, found: HeaderField, layout: StructLayout
+) -> Iterator[Finding]:
+    offset = layout.offset(expected.name)
+    if found.offset != offset:
+        text = f"is at offset {found.offset}, the specification has it at {offset}"
+        yield Finding(ERROR, interface.id, subject, text, found.line)
+    wanted = {header_spelling(expected), header_spelling(expected, open_typedefs=True)}
+    if found.type not in wanted:
+        what = "signature" if expected.is_callback else "type"
+        text = f"has {what} '{found.type}', the specification says '{header_spelling(expected)}'"
+        yield Finding(ERROR, interface.id, subject, text, found.line)
+
+
+def _compare_size(
+    interface: Interface, name: str, record: HeaderRecord, layout: StructLayout
+) -> Iterator[Finding]:
+    if record.packed:
+        yield Finding(ERROR, interface.id, name, "is packed", record.line)
+    if record.size != layout.size:
+        text = f"has {record.size} bytes, the specification says {layout.size}"
+        yield Finding(ERROR, interface.id, name, text, record.line)
+
+
+def _compare_typedef(
+    interface: Interface, name: str, scalar: Scalar, run: Run
+) -> Iterator[Finding]:
+    typedef = run.typedefs.get(name)
+    enum = next((e for e in run.enums if e.name == name), None)
+    if enum is not None or (typedef is not None and typedef.is_enum):
+        line = enum.line if enum is not None else typedef.line if typedef is not None else None
+        text = f"is a closed enum; it has to be {scalar.name}, so that unknown values pass"
+        yield Finding(ERROR, interface.id, name, text, line)
+    elif typedef is None:
+        text = f"is not declared; it has to be {scalar.name}"
+        yield Finding(WARNING, interface.id, name, text, None)
+    elif typedef.type != scalar.name:
+        text = f"is {typedef.type}, the specification says {scalar.name}"
+        yield Finding(ERROR, interface.id, name, text, typedef.line)
+
+
+def _compare_constants(spec: Spec, interface: Interface, run: Run) -> Iterator[Finding]:
+    for constant in interface_constants(spec, interface):
+        macro = run.macros.get(constant.name)
+        if macro is None:
+            yield _missing_constant(interface, constant.name, run)
+        elif isinstance(constant.value, int) and macro.value != constant.value:
+            shown = macro.text if macro.value is None else macro.value
+            text = f"is {shown}, the specification says {constant.value}"
+            yield Finding(ERROR, interface.id, constant.name, text, macro.line)
+        elif isinstance(constant.value, str) and macro.text != f'"{constant.value}"':
+            text = f'is {macro.text}, the specification says "{constant.value}"'
+            yield Finding(ERROR, interface.id, constant.name, text, macro.line)
+
+
+def _missing_constant(interface: Interface, name: str, run: Run) -> Finding:
+    hidden = run.skipped_macros.get(name)
+    if hidden is not None:
+        text = f"is hidden: {_why_hidden(hidden, interface)}"
+        return Finding(ERROR, interface.id, name, text, hidden.line)
+    return Finding(NOTE, interface.id, name, LAGS, None)
+
+
+def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
+    if any(interface.guard in condition for condition in macro.conditions):
+        return f"another copy, included before, has taken the guard {interface.guard}"
+    return f"it stands under '{' and '.join(macro.conditions)}', which does not hold"
+
+
+def _compare_other_devices(spec: Spec, interface: Interface, run: Run) -> Iterator[Finding]:
+    known = {device.arrow for device in spec.arrow_devices}
+    by_value = {device.value: device for device in spec.devices}
+    holes = {hole.value for hole in spec.holes}
+    for macro in run.macros.values():
+        if not macro.name.startswith(_DEVICE_PREFIX) or macro.name in known or macro.value is None:
+            continue
+        if macro.value in holes:
+            severity, text = ERROR, f"is {macro.value}, a number that is never given out"
+        elif macro.value in by_value:
+            owner = by_value[macro.value]
+            severity, text = ERROR, f"is {macro.value}, the number of '{owner.name}'"
+            if owner.arrow is None:
+                severity, text = NOTE, f"is {macro.value}; the specification has it in DLPack only"
+        else:
+            severity = NOTE
+            text = f"is {macro.value}; the specification does not know this device"
+        yield Finding(severity, interface.id, macro.name, text, macro.line)
+
+
+def header_spelling(field: Field, open_typedefs: bool = False) -> str:
+    """A field's type as facts spell it: no argument names, typedefs by name or opened up."""
+    if isinstance(field.type, Callback):
+        arguments = ", ".join(spell(a.type) for a in field.type.arguments)
+        return f"callback({arguments}) -> {spell(field.type.returns)}"
+    scalar = getattr(field.type, "scalar", None)
+    return spell(scalar) if open_typedefs and scalar is not None else spell(field.type)
+
+
+def _layout_class(run: Run) -> LayoutClass:
+    return next(
+        c
+        for c in LAYOUT_CLASSES
+        if c.pointer_size == run.pointer_size
+        and (c.pointer_size == 8 or c.int64_align == run.int64_align)
+    )

@@ -1,0 +1,207 @@
+"""What fletching-extract finds in a header, as typed data: one `Run` per language and target."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import UsageError
+
+# At least one triple for every layout class, byte order, and C library family that Arrow runs on.
+TARGETS = (
+    "x86_64-linux-gnu",
+    "aarch64-linux-gnu",
+    "riscv64-linux-gnu",
+    "powerpc64le-linux-gnu",
+    "powerpc64-linux-gnu",
+    "s390x-linux-gnu",
+    "arm64-apple-macosx",
+    "x86_64-pc-windows-msvc",
+    "armv7-linux-gnueabihf",
+    "wasm32-unknown-unknown",
+    "mips-linux-gnu",
+    "powerpc-linux-gnu",
+    "riscv32-unknown-elf",
+    "x86_64-linux-gnux32",
+    "i686-pc-windows-msvc",
+    "i686-linux-gnu",
+    "i386-unknown-freebsd",
+)
+
+
+@dataclass(frozen=True)
+class HeaderField:
+    name: str  # "sync_event"
+    offset: int  # 96
+    size: int  # 8
+    type: str  # "callback(ArrowArray*) -> void": the spec's spelling, without argument names
+    line: int
+
+
+@dataclass(frozen=True)
+class HeaderRecord:
+    name: str  # "ArrowDeviceArray"
+    size: int  # 128
+    packed: bool
+    line: int
+    fields: tuple[HeaderField, ...]
+
+
+@dataclass(frozen=True)
+class HeaderMacro:
+    name: str  # "ARROW_DEVICE_CPU"
+    value: int | None  # 1; None when it is no integer
+    text: str  # "1"
+    line: int
+    conditions: tuple[str, ...]  # ("!defined(ARROW_C_DEVICE_DATA_INTERFACE)",)
+
+
+@dataclass(frozen=True)
+class HeaderTypedef:
+    name: str  # "ArrowDeviceType"
+    type: str  # "int32", or the name of an enum
+    is_enum: bool
+    line: int
+
+
+@dataclass(frozen=True)
+class HeaderEnumerator:
+    name: str  # "kDLCUDA"
+    value: int  # 2
+    line: int
+
+
+@dataclass(frozen=True)
+class HeaderEnum:
+    name: str  # "DLDeviceType"
+    line: int
+    enumerators: tuple[HeaderEnumerator, ...]
+
+
+@dataclass(frozen=True)
+class HeaderGuard:
+    macro: str  # "ARROW_C_DEVICE_DATA_INTERFACE"
+    line: int
+    end_line: int
+    taken: bool  # False: another header had defined it
+
+
+@dataclass(frozen=True)
+class Run:
+    """The header as one language on one target sees it."""
+
+    language: str  # "c++"
+    target: str  # "i686-linux-gnu"
+    pointer_size: int  # 4
+    int64_align: int  # 4: as a struct member
+    diagnostics: tuple[str, ...]  # "abi.h:12:3: error: unknown type name 'foo'": the first three
+    error_count: int
+    guards: tuple[HeaderGuard, ...]
+    macros: dict[str, HeaderMacro]
+    skipped_macros: dict[str, HeaderMacro]  # in branches that were not taken
+    typedefs: dict[str, HeaderTypedef]
+    enums: tuple[HeaderEnum, ...]
+    records: dict[str, HeaderRecord]
+
+
+def read_header(
+    header: Path, languages: str | None, targets: Sequence[str], flags: Sequence[str]
+) -> list[Run]:
+    """The runs of a header that has no errors in them.
+
+    Without a choice of languages, a header that is valid in one of C and C++ only is read as that.
+    Raises UsageError with the first diagnostics when none is left or one asked for fails.
+    """
+    chosen = languages.split(",") if languages else ["c", "c++"]
+    runs = extract(header, chosen, targets, flags)
+    clean = [language for language in chosen if not _errors(runs, language)]
+    if not clean or (languages and len(clean) < len(chosen)):
+        first = next(run for run in runs if run.error_count)
+        shown = "".join(f"\n  {line}" for line in first.diagnostics)
+        place = f"as {first.language} on {first.target}"
+        raise UsageError(f"{header} has {first.error_count} errors {place}:{shown}")
+    return [run for run in runs if run.language in clean]
+
+
+def _errors(runs: Sequence[Run], language: str) -> int:
+    return sum(run.error_count for run in runs if run.language == language)
+
+
+def extract(
+    header: Path, languages: Sequence[str], targets: Sequence[str], flags: Sequence[str] = ()
+) -> list[Run]:
+    """Reads a header. Raises UsageError when it, or the tool that reads it, is not to be had."""
+    command = [_tool()]
+    command += [word for language in languages for word in ("--as", language)]
+    command += [word for target in targets for word in ("--target", target)]
+    command += [str(header), *(["--", *flags] if flags else [])]
+    result = subprocess.run(command, capture_output=True, check=False)
+    if result.returncode != 0:
+        text = result.stderr.decode("utf-8", errors="replace").strip()
+        raise UsageError(text.removeprefix("fletching-extract: ") or f"{header}: cannot be read")
+    return [_run(run) for run in json.loads(result.stdout)["runs"]]
+
+
+def _tool() -> str:
+    named = os.environ.get("FLETCHING_EXTRACT")
+    built = Path(__file__).resolve().parents[2] / "build" / "bin" / "fletching-extract"
+    tool = named or (str(built) if built.is_file() else shutil.which("fletching-extract"))
+    if tool is None:
+        raise UsageError("fletching-extract is not built; run 'make build' in the repository")
+    return tool
+
+
+def _run(entry: dict[str, Any]) -> Run:
+    model = entry["data_model"]
+    return Run(
+        language=entry["language"],
+        target=entry["target"],
+        pointer_size=model["pointer_size"],
+        int64_align=model["int64_align"],
+        diagnostics=tuple(
+            f"{d['file']}:{d['line']}:{d['column']}: {d['severity']}: {d['text']}"
+            for d in entry["diagnostics"]
+            if d["severity"] != "warning"
+        )[:3],
+        error_count=entry["error_count"],
+        guards=tuple(
+            HeaderGuard(g["macro"], g["line"], g["end_line"], g["taken"]) for g in entry["guards"]
+        ),
+        macros={m["name"]: _macro(m) for m in entry["macros"] if not m["undefined"]},
+        skipped_macros={m["name"]: _macro(m) for m in entry["skipped_macros"]},
+        typedefs={
+            t["name"]: HeaderTypedef(t["name"], t["type"], t["is_enum"], t["line"])
+            for t in entry["typedefs"]
+        },
+        enums=tuple(_enum(e) for e in entry["enums"]),
+        records={r["name"]: _record(r) for r in entry["records"] if r["complete"] and r["valid"]},
+    )
+
+
+def _macro(entry: dict[str, Any]) -> HeaderMacro:
+    return HeaderMacro(
+        entry["name"],
+        entry.get("value"),
+        entry["text"],
+        entry["line"],
+        tuple(entry["conditions"]),
+    )
+
+
+def _enum(entry: dict[str, Any]) -> HeaderEnum:
+    enumerators = (HeaderEnumerator(e["name"], e["value"], e["line"]) for e in entry["enumerators"])
+    return HeaderEnum(entry["name"], entry["line"], tuple(enumerators))
+
+
+def _record(entry: dict[str, Any]) -> HeaderRecord:
+    fields = (
+        HeaderField(f["name"], f["offset"], f["size"], f["canonical"], f["line"])
+        for f in entry["fields"]
+    )
+    return HeaderRecord(entry["name"], entry["size"], entry["packed"], entry["line"], tuple(fields))

@@ -1,0 +1,105 @@
+"""The lists of fields and callbacks that the ABI tests of Java walk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...layout import Leaf, leaves
+from ...model import Callback, Field, FixedArray, Spec, Struct, StructType, Type
+from .names import camel, is_address, is_void, java_type, pascal
+from .text import Broken, Call, Node
+
+
+@dataclass(frozen=True)
+class ListedLeaf:
+    """One value of a struct, and how the accessors reach it."""
+
+    path: str  # "array.length"
+    element: int  # 0; 0 to 2 for an array of three
+    in_array: bool
+    read: str  # "ArrowArray.getLength(ArrowDeviceArray.getArray(p))"
+    write: str  # "ArrowArray.setLength(ArrowDeviceArray.getArray(p), {})"
+    type: Type
+
+
+def listed_leaves(spec: Spec, struct: Struct) -> list[ListedLeaf]:
+    return [
+        _listed(spec, struct, leaf, element)
+        for leaf in leaves(spec, struct)
+        for element in range(leaf.count)
+    ]
+
+
+def _listed(spec: Spec, struct: Struct, leaf: Leaf, element: int) -> ListedLeaf:
+    owner, place = struct, "p"
+    *outer, last = leaf.path.split(".")
+    for name in outer:
+        place = f"{owner.name}.get{pascal(name)}({place})"
+        inner = _field(owner, name).type
+        assert isinstance(inner, StructType)
+        owner = spec.struct(inner.name)
+    in_array = isinstance(_field(owner, last).type, FixedArray)
+    where = f"{place}, {element}" if in_array else place
+    read = f"{owner.name}.get{pascal(last)}({where})"
+    write = f"{owner.name}.set{pascal(last)}({where}, {{}})"
+    return ListedLeaf(leaf.path, element, in_array, read, write, leaf.type)
+
+
+def _field(struct: Struct, name: str) -> Field:
+    return next(field for field in struct.fields if field.name == name)
+
+
+def list_field(field: Field, flavor: str) -> str:
+    java = f', "{camel(field.name)}"' if flavor == "jna" else ""
+    return f'struct.field("{field.name}"{java})'
+
+
+def list_leaf(leaf: ListedLeaf, flavor: str) -> Call:
+    write = leaf.write.format(_from_bits(leaf.type, flavor, "v"))
+    ways: list[Node] = [Broken("p ->", f"bits({leaf.read})"), Broken("(p, v) ->", write)]
+    if flavor == "ffm":
+        return Call("struct.leaf", [f'"{leaf.path}"', str(leaf.element), *ways])
+    java_path = ".".join(camel(name) for name in leaf.path.split("."))
+    field = f"s.{java_path}" + (f"[{leaf.element}]" if leaf.in_array else "")
+    assignment = f"{field} = {_from_bits(leaf.type, flavor, 'v')}"
+    ways += [Broken("s ->", f"bits({field})"), Broken("(s, v) ->", assignment)]
+    return Call("struct.leaf", [f'"{leaf.path}"', f'"{java_path}"', str(leaf.element), *ways])
+
+
+def list_callback(field: Field, struct: Struct, flavor: str) -> Call:
+    callback = field.type
+    assert isinstance(callback, Callback)
+    function = f"{struct.name}.{pascal(field.name)}"
+    own = Broken("call ->", _recorder(callback, flavor))
+    if flavor == "ffm":
+        own = Broken("call ->", Call(f"{function}.stub", [_recorder(callback, flavor), "ARENA"]))
+    sent: list[Node] = [f"{struct.name}.get{pascal(field.name)}(p)"]
+    sent += [_from_bits(a.type, flavor, f"a[{i}]") for i, a in enumerate(callback.arguments)]
+    call: Node = Call(f"{function}.invoke", sent)
+    if not is_void(callback.returns):
+        call = Call("bits", [call])
+    setter = f"{struct.name}::set{pascal(field.name)}"
+    arguments: list[Node] = [f'"{field.name}"', own, setter, Broken("(p, a) ->", call)]
+    if flavor == "jna":
+        arguments.insert(1, f"{function}.class")
+    method = "struct.voidCallback" if is_void(callback.returns) else "struct.callback"
+    return Call(method, arguments)
+
+
+def _recorder(callback: Callback, flavor: str) -> Broken:
+    """A callback that reports its arguments and returns what the oracle expects."""
+    names = [camel(a.name) for a in callback.arguments]
+    record: Node = Call("call.record", [f"bits({name})" for name in names])
+    java = java_type(callback.returns, flavor)
+    if is_address(callback.returns):
+        record = Call("pointer", [record])
+    elif java not in ("long", "void"):
+        record = Broken(f"({java})", record)
+    return Broken(f"({', '.join(names)}) ->", record)
+
+
+def _from_bits(type_: Type, flavor: str, bits: str) -> str:
+    if is_address(type_):
+        return f"pointer({bits})"
+    java = java_type(type_, flavor)
+    return bits if java == "long" else f"({java}) {bits}"

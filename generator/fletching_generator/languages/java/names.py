@@ -1,0 +1,85 @@
+"""Names and types of the spec in Java. A flavor is "jna" or "ffm"."""
+
+from __future__ import annotations
+
+from ...model import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
+from ...types import SCALAR_SIZES
+
+# By size: the type, the suffix of JNA's accessors, the layout of java.lang.foreign.
+_INTEGERS = {
+    1: ("byte", "Byte", "JAVA_BYTE"),
+    2: ("short", "Short", "JAVA_SHORT"),
+    4: ("int", "Int", "JAVA_INT"),
+    8: ("long", "Long", "JAVA_LONG"),
+}
+_POINTERS = {"jna": "Pointer", "ffm": "MemorySegment"}
+_RESERVED = {"case", "class", "default", "for", "import", "native", "new", "package", "this"}
+
+
+def pascal(name: str) -> str:
+    """`null_count` as `NullCount`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def camel(name: str) -> str:
+    """`null_count` as `nullCount`."""
+    text = pascal(name)
+    text = text[:1].lower() + text[1:]
+    return text + "_" if text in _RESERVED else text
+
+
+def constant(name: str) -> str:
+    """`ArrowArray` as `ARROW_ARRAY`, `null_count` as `NULL_COUNT`."""
+    return "".join(f"_{c}" if c.isupper() and i else c for i, c in enumerate(name)).upper()
+
+
+def is_void(type_: Type) -> bool:
+    return type_ == Scalar("void")
+
+
+def is_address(type_: Type) -> bool:
+    return isinstance(type_, Pointer | Callback)
+
+
+def java_type(type_: Type, flavor: str) -> str:
+    match type_:
+        case Scalar(name="void"):
+            return "void"
+        case Pointer() | Callback():
+            return _POINTERS[flavor]
+        case FixedArray(of=of):
+            return f"{java_type(of, flavor)}[]"
+        case StructType(name=name):
+            return name
+        case _:
+            return _integer(type_)[0]
+
+
+def jna_suffix(type_: Type) -> str:
+    """What follows `get` and `set` in the accessors of JNA's Pointer."""
+    return "Pointer" if is_address(type_) else _integer(type_)[1]
+
+
+def jna_size(type_: Type) -> str:
+    """The size of an element of an array, as an expression."""
+    if is_address(type_):
+        return "Native.POINTER_SIZE"
+    return f"{pascal(_integer(type_)[0]).replace('Int', 'Integer')}.BYTES"
+
+
+def ffm_layout(type_: Type) -> str:
+    match type_:
+        case StructType(name=name):
+            return f"{name}.LAYOUT"
+        case FixedArray(of=of, count=count):
+            return f"MemoryLayout.sequenceLayout({count}, {ffm_layout(of)})"
+        case _:
+            return "ADDRESS" if is_address(type_) else _integer(type_)[2]
+
+
+def _integer(type_: Type) -> tuple[str, str, str]:
+    if isinstance(type_, Typedef):
+        return _integer(type_.scalar)
+    if isinstance(type_, Scalar) and type_.name in SCALAR_SIZES:
+        return _INTEGERS[SCALAR_SIZES[type_.name]]
+    raise ValueError(f"{type_} has no counterpart in Java here; use an integer or a pointer")

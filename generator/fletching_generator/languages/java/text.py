@@ -1,0 +1,75 @@
+"""Java text broken into lines exactly as google-java-format does it."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from dataclasses import dataclass
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call, or anything else with a list in brackets behind it."""
+
+    head: str  # "ArrowArray.setLength"
+    arguments: list[Node]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Two parts; when they do not fit on a line together, the second goes on the next."""
+
+    head: str  # "(p, v) ->", "int x ="
+    body: Node
+
+
+Node = str | Call | Broken
+
+
+def fit(node: Node, indent: int, tail: str = "") -> str:
+    """The node on one line, or broken at the outermost place, and again where need be."""
+    flat = _flat(node) + tail
+    if indent + len(flat) <= _WIDTH or isinstance(node, str):
+        return flat
+    inner = "\n" + " " * (indent + 4)
+    if isinstance(node, Broken):
+        return node.head + inner + fit(node.body, indent + 4, tail)
+    joined = ", ".join(_flat(a) for a in node.arguments) + ")" + tail
+    if indent + 4 + len(joined) <= _WIDTH:
+        return f"{node.head}({inner}{joined}"
+    last = len(node.arguments) - 1
+    ends = ["," if i < last else ")" + tail for i in range(last + 1)]
+    lines = [fit(a, indent + 4, end) for a, end in zip(node.arguments, ends, strict=True)]
+    return f"{node.head}({inner}{inner.join(lines)}"
+
+
+def _flat(node: Node) -> str:
+    match node:
+        case Call(head=head, arguments=arguments):
+            return f"{head}({', '.join(_flat(a) for a in arguments)})"
+        case Broken(head=head, body=body):
+            return f"{head} {_flat(body)}"
+        case _:
+            return node
+
+
+def javadoc(paragraphs: str | list[str], indent: int) -> str:
+    """A documentation comment; plain text in, HTML out."""
+    texts = [paragraphs] if isinstance(paragraphs, str) else paragraphs
+    texts = [html.escape(text, quote=False).replace("*/", "*&#47;") for text in texts]
+    single = f"/** {texts[0]} */"
+    if len(texts) == 1 and indent + len(single) <= _WIDTH:
+        return single
+    margin = "\n" + " " * indent + " *"
+    blocks = []
+    for i, text in enumerate(texts):
+        lines = textwrap.wrap(
+            f"<p>{text}" if i else text,
+            _WIDTH - indent - len(" * "),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        blocks.append("".join(f"{margin} {line}" for line in lines))
+    return "/**" + margin.join(blocks) + f"{margin}/"

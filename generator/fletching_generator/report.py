@@ -1,0 +1,75 @@
+"""How a comparison of a header with the spec reads: as text for a person, as JSON for a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .check_header import ERROR, LAGS, NOTE, Finding, Report
+from .facts import Run
+
+
+def as_text(header: Path, report: Report, runs: Sequence[Run]) -> str:
+    languages = " and ".join(dict.fromkeys(run.language for run in runs))
+    targets = len({run.target for run in runs})
+    lines = [f"{header}: read as {languages} on {targets} targets"]
+    for interface in report.declared:
+        found = [entry for entry in report.findings if entry[0].interface == interface]
+        lines.append(f"  {interface}: {_verdict([finding for finding, _ in found])}")
+        lines.extend(f"    {line}" for line in _findings(header, found, runs))
+    lines.extend(f"  {interface}: not declared" for interface in report.absent)
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(findings: list[Finding]) -> str:
+    errors = sum(finding.severity == ERROR for finding in findings)
+    if errors:
+        return f"{errors} error{'s' if errors > 1 else ''}"
+    return "agrees" if not findings else "agrees, with remarks"
+
+
+def _findings(
+    header: Path, found: list[tuple[Finding, tuple[Run, ...]]], runs: Sequence[Run]
+) -> Iterator[str]:
+    for finding, where in found:
+        if finding.text != LAGS:
+            place = f"{header.name}:{finding.line}: " if finding.line else ""
+            on = _where(where, runs)
+            yield f"{finding.severity}: {place}{finding.subject} {finding.text}{on}"
+    lagging = [finding.subject for finding, _ in found if finding.text == LAGS]
+    if lagging:
+        yield f"{NOTE}: lags behind the specification by {', '.join(lagging)}"
+
+
+def _where(where: tuple[Run, ...], runs: Sequence[Run]) -> str:
+    """On which runs a finding shows, as short as it can be said; nothing when on all."""
+    if len(where) == len(runs):
+        return ""
+    for attribute, word in (("language", "in"), ("pointer_size", "on")):
+        values = {getattr(run, attribute) for run in where}
+        if where == tuple(run for run in runs if getattr(run, attribute) in values):
+            names = sorted(f"{v * 8}-bit targets" if isinstance(v, int) else v for v in values)
+            return f" ({word} {' and '.join(names)})"
+    names = list(dict.fromkeys(run.target for run in where))
+    return f" (on {', '.join(names)})"
+
+
+def as_json(header: Path, report: Report, runs: Sequence[Run]) -> dict[str, object]:
+    return {
+        "file": str(header),
+        "runs": [{"language": run.language, "target": run.target} for run in runs],
+        "declared": list(report.declared),
+        "absent": list(report.absent),
+        "findings": [
+            {
+                "severity": finding.severity,
+                "interface": finding.interface,
+                "subject": finding.subject,
+                "text": finding.text,
+                "line": finding.line,
+                "runs": [{"language": run.language, "target": run.target} for run in where],
+            }
+            for finding, where in report.findings
+        ],
+        "ok": not report.wrong,
+    }

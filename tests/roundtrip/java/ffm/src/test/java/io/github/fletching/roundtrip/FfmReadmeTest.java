@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.roundtrip;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.ffm.abi.ArrowArray;
+import io.github.fletching.ffm.abi.ArrowDeviceArray;
+import java.lang.foreign.MemorySegment;
+
+class FfmReadmeTest extends ReadmeTest {
+  FfmReadmeTest() {
+    super(FfmTransit.STRUCTS, "src/test/java/io/github/fletching/roundtrip/FfmReadmeTest.java");
+  }
+
+  // The example begins
+  static String consume(MemorySegment pointer) {
+    MemorySegment deviceArray = ArrowDeviceArray.at(pointer);
+    DeviceType device = DeviceType.of(ArrowDeviceArray.getDeviceType(deviceArray));
+    MemorySegment array = ArrowDeviceArray.getArray(deviceArray);
+    String text = ArrowArray.getLength(array) + " values on " + device;
+    ArrowArray.Release.invoke(ArrowArray.getRelease(array), array);
+    return text;
+  }
+
+  // The example ends
+
+  @Override
+  protected String run(long deviceArray) {
+    return consume(MemorySegment.ofAddress(deviceArray));
+  }
+}

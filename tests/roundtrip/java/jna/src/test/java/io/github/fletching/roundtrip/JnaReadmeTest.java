@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.roundtrip;
+
+import com.sun.jna.Pointer;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.jna.abi.ArrowArray;
+import io.github.fletching.jna.abi.ArrowDeviceArray;
+
+class JnaReadmeTest extends ReadmeTest {
+  JnaReadmeTest() {
+    super(JnaTransit.STRUCTS, "src/test/java/io/github/fletching/roundtrip/JnaReadmeTest.java");
+  }
+
+  // The example begins
+  static String consume(Pointer deviceArray) {
+    DeviceType device = DeviceType.of(ArrowDeviceArray.getDeviceType(deviceArray));
+    Pointer array = ArrowDeviceArray.getArray(deviceArray);
+    String text = ArrowArray.getLength(array) + " values on " + device;
+    ArrowArray.Release.invoke(ArrowArray.getRelease(array), array);
+    return text;
+  }
+
+  // The example ends
+
+  @Override
+  protected String run(long deviceArray) {
+    return consume(new Pointer(deviceArray));
+  }
+}
