@@ -42,6 +42,7 @@ _FORMATTED = f"{_SOURCES} | grep -v templates/"
 
 LEGS: dict[str, tuple[Step, ...]] = {
     "spec": (
+        Step("build", "tools/build extract"),
         Step("spec is sound", ".venv/bin/fletching check-spec"),
         Step("generated files agree", ".venv/bin/fletching generate --check"),
         *_python("generator", "tests"),
@@ -53,7 +54,8 @@ LEGS: dict[str, tuple[Step, ...]] = {
     ),
     "cpp": (
         Step("build", "tools/build cpp", needed=True),
-        Step("tests", "ctest --preset default"),
+        Step("tests against the oracle", "build/cmake/bin/fletching_abi_test --gtest_brief=1"),
+        Step("all tests", "ctest --preset default"),
         Step("clang-format", f"{_FORMATTED} | xargs .venv/bin/clang-format --dry-run --Werror"),
         Step(
             "address and undefined-behavior sanitizers",
@@ -124,8 +126,21 @@ LEGS: dict[str, tuple[Step, ...]] = {
     ),
     "java": (
         Step("build", "tools/build java"),
-        Step("tests, formatter, lints", "./mvn -B -ntp verify", "bindings/java"),
+        Step(
+            "tests against the oracle",
+            "./mvn -B -ntp test -Dtest=AbiTest -pl fletching-jna,fletching-ffm -am --fail-at-end",
+            "bindings/java",
+        ),
+        Step("all tests, formatter, lints", "./mvn -B -ntp verify", "bindings/java"),
     ),
-    "python": (*_python("bindings/python"), *_python("tests/roundtrip")),
+    "python": (
+        Step(
+            "tests against the oracle",
+            "../../.venv/bin/pytest -q tests/test_abi_against_oracle.py",
+            "bindings/python",
+        ),
+        *_python("bindings/python"),
+        *_python("tests/roundtrip"),
+    ),
     "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
 }

@@ -43,7 +43,9 @@ def _java(flavor: str, jdk: str, options: str = "") -> Language:
     return Language(
         needs=f"tools/find-jdk {jdk} >/dev/null && command -v mvn >/dev/null",
         mend=f"a JDK {jdk} or later and Maven are needed",
-        abi=Command(f"./mvn -B -ntp test -pl fletching-{flavor} -am", "bindings/java"),
+        abi=Command(
+            f"./mvn -B -ntp test -Dtest=AbiTest -pl fletching-{flavor} -am", "bindings/java"
+        ),
         cases=Command(f"{java} {program}"),
         pyarrow=_pyarrow(f"java-{flavor}"),
     )

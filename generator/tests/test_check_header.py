@@ -1,0 +1,256 @@
+"""`fletching check-header`: what is wrong with a copy of the structs, in words, per target."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pytest
+from conftest import REPOSITORY
+
+from fletching_generator.cli import main
+from fletching_generator.facts import TARGETS
+from fletching_generator.layout import LAYOUT_CLASSES
+
+OURS = REPOSITORY / "cpp" / "include" / "fletching" / "abi.h"
+UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "abi.h"
+
+Check = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str]) -> Check:
+    """Runs the command; returns the exit code and everything that it printed."""
+
+    def run(header: Path, *arguments: str) -> tuple[int, str]:
+        code = main(["--root", str(REPOSITORY), "check-header", str(header), *arguments])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return run
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Callable[..., Path]:
+    """A copy of our header without its assertions, with some places changed."""
+
+    def make(*changes: tuple[str, str]) -> Path:
+        text = OURS.read_text(encoding="utf-8")
+        start, end = text.index("// Assertions:"), text.rindex("#ifdef __cplusplus")
+        text = text[:start] + text[end:]
+        for old, new in changes:
+            assert old in text, old
+            text = text.replace(old, new)
+        path = tmp_path / "copy.h"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return make
+
+
+def test_targets_cover_every_layout_class_windows_and_big_endian() -> None:
+    assert len(TARGETS) >= 12
+    assert any("windows" in target for target in TARGETS)
+    assert any(target.startswith(("s390x", "mips-", "powerpc-")) for target in TARGETS)
+
+
+@pytest.mark.parametrize("header", [OURS, UPSTREAM], ids=["ours", "upstream"])
+def test_good_headers_agree_on_all_targets(header: Path, check: Check) -> None:
+    code, text = check(header)
+    assert code == 0, text
+    assert f"read as c and c++ on {len(TARGETS)} targets" in text
+    assert text.count(": agrees\n") == 5
+    assert "note" not in text
+
+
+CPU = "#define ARROW_DEVICE_CPU 1\n//"
+CANCEL = "  void (*cancel)"
+
+CHANGES = {
+    "swapped fields": (
+        [
+            ("int64_t device_id;", "PLACE;"),
+            ("void* sync_event;", "int64_t device_id;"),
+            ("PLACE;", "void* sync_event;"),
+        ],
+        "error: copy.h:{line}: ArrowDeviceArray.sync_event is at offset 80, the specification has "
+        "it at 96 (on 64-bit targets)",
+    ),
+    "missing field": (
+        [("  int64_t null_count;\n", "")],
+        "ArrowArray.null_count is missing",
+    ),
+    "extra field": (
+        [(CANCEL, f"  void (*stop)(struct ArrowAsyncProducer* self);\n{CANCEL}")],
+        "ArrowAsyncProducer.stop is no field of the specification",
+    ),
+    "narrow field in padding": (
+        [("ArrowDeviceType device_type;\n  // NULL", "int16_t device_type;\n  // NULL")],
+        "ArrowDeviceArray.device_type has type 'int16', the specification says 'ArrowDeviceType'",
+    ),
+    "changed signature": (
+        [("self, int64_t n)", "self, int n)")],
+        "ArrowAsyncProducer.request has signature 'callback(ArrowAsyncProducer*, int) -> void'",
+    ),
+    "wrong macro": (
+        [("ARROW_DEVICE_METAL 8", "ARROW_DEVICE_METAL 9")],
+        "ARROW_DEVICE_METAL is 9, the specification says 8",
+    ),
+    "macro in a hole": (
+        [(CPU, f"#define ARROW_DEVICE_X 5\n{CPU}")],
+        "ARROW_DEVICE_X is 5, a number that is never given out",
+    ),
+    "macro with the number of another": (
+        [(CPU, f"#define ARROW_DEVICE_X 8\n{CPU}")],
+        "ARROW_DEVICE_X is 8, the number of 'metal'",
+    ),
+    "missing guard": (
+        [
+            ("#ifndef ARROW_C_STREAM_INTERFACE", "#if 1"),
+            ("#define ARROW_C_STREAM_INTERFACE", ""),
+        ],
+        "ARROW_C_STREAM_INTERFACE 'ArrowArrayStream' is not inside this canonical guard",
+    ),
+    "changed guard": (
+        [("ARROW_C_STREAM_INTERFACE", "ARROW_C_STREAMS")],
+        "is not inside this canonical guard; it stands under ARROW_C_STREAMS",
+    ),
+    "closed enum": (
+        [("typedef int32_t ArrowDeviceType;", "typedef enum { kFirst = 1 } ArrowDeviceType;")],
+        "ArrowDeviceType is a closed enum; it has to be int32",
+    ),
+    "something else of the same name": (
+        [
+            ("  int (*extract_data)", "  int (*run)"),
+            (
+                "  // For the producer alone; freed by extract_data.\n  void* private_data;\n",
+                "",
+            ),
+        ],
+        "ArrowAsyncTask is something else: it has none of the fields of the specification",
+    ),
+    "packed": (
+        [("struct ArrowDeviceArray {", "struct __attribute__((packed)) ArrowDeviceArray {")],
+        "ArrowDeviceArray is packed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_wrong_is_said(name: str, check: Check, copy: Callable[..., Path]) -> None:
+    changes, expected = CHANGES[name]
+    header = copy(*changes)
+    code, text = check(header)
+    assert code == 1, text
+    lines = header.read_text(encoding="utf-8").splitlines()
+    line = next((i for i, s in enumerate(lines, 1) if "void* sync_event;" in s), 0)
+    assert expected.format(line=line) in text, text
+
+
+def test_an_error_on_one_layout_class_names_its_targets(
+    check: Check, copy: Callable[..., Path]
+) -> None:
+    header = copy(("  int64_t device_id;", "  int64_t device_id __attribute__((aligned(8)));"))
+    code, text = check(header)
+    assert code == 1
+    assert "(on i686-linux-gnu, i386-unknown-freebsd)" in text
+    assert "64-bit" not in text
+
+
+def test_macros_hidden_by_another_copy(check: Check, tmp_path: Path) -> None:
+    first = tmp_path / "first.h"
+    first.write_text(
+        "#include <stdint.h>\n#ifndef ARROW_C_DEVICE_DATA_INTERFACE\n"
+        "#define ARROW_C_DEVICE_DATA_INTERFACE\ntypedef int32_t ArrowDeviceType;\n"
+        "#define ARROW_DEVICE_CPU 1\n#endif\n",
+        encoding="utf-8",
+    )
+    header = tmp_path / "second.h"
+    header.write_text(f'#include "first.h"\n#include "{UPSTREAM}"\n', encoding="utf-8")
+    code, text = check(header, "--interface", "c-device-data")
+    assert code == 1
+    assert (
+        "ARROW_DEVICE_METAL is hidden: another copy, included before, has taken the guard "
+        "ARROW_C_DEVICE_DATA_INTERFACE" in text
+    )
+
+
+def test_absent_interfaces_are_no_mistake(check: Check, tmp_path: Path) -> None:
+    header = tmp_path / "nothing.h"
+    header.write_text("struct Other { int a; };\n", encoding="utf-8")
+    code, text = check(header)
+    assert code == 0
+    assert text.count("not declared") == 5
+
+
+def test_lag_and_lead_are_notes(check: Check, copy: Callable[..., Path]) -> None:
+    define, ifndef = "#define ARROW_DEVICE_HEXAGON 16\n", "#ifndef ARROW_DEVICE_HEXAGON\n"
+    header = copy((define, ""), (ifndef + "#endif\n", "#define ARROW_DEVICE_NEXT 99\n"))
+    code, text = check(header)
+    assert code == 0
+    assert "note: lags behind the specification by ARROW_DEVICE_HEXAGON" in text
+    assert "ARROW_DEVICE_NEXT is 99; the specification does not know this device" in text
+
+
+def test_json(check: Check, copy: Callable[..., Path]) -> None:
+    header = copy(("ARROW_DEVICE_METAL 8", "ARROW_DEVICE_METAL 9"))
+    code, text = check(header, "--json", "--as", "c", "--targets", "s390x-linux-gnu")
+    assert code == 1
+    found = json.loads(text)
+    assert found["ok"] is False
+    assert found["runs"] == [{"language": "c", "target": "s390x-linux-gnu"}]
+    assert found["findings"][0]["subject"] == "ARROW_DEVICE_METAL"
+
+
+def test_a_cpp_header_is_read_as_cpp(check: Check, tmp_path: Path) -> None:
+    header = tmp_path / "only.hpp"
+    header.write_text(f'namespace a {{ class B; }}\n#include "{UPSTREAM}"\n', encoding="utf-8")
+    code, text = check(header)
+    assert code == 0
+    assert f"read as c++ on {len(TARGETS)} targets" in text
+
+
+BAD_INPUT = {
+    "missing": (None, "nowhere.h: No such file or directory"),
+    "binary": (b"\x7fELF\0\0\0\0", "binary"),
+    "syntax": (b"struct A {\nint 3;\n};\nfoo;\n", ":2:5: error: "),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input(name: str, check: Check, tmp_path: Path) -> None:
+    content, expected = BAD_INPUT[name]
+    header = tmp_path / "nowhere.h"
+    if content is not None:
+        header.write_bytes(content)
+    code, text = check(header)
+    assert code == 2
+    assert expected in text
+
+
+def test_a_folder_is_no_header(check: Check, tmp_path: Path) -> None:
+    code, text = check(tmp_path)
+    assert code == 2
+    assert str(tmp_path) in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--targets", "pdp11-dec-unix"], "pdp11-dec-unix"),
+        (["--interface", "c-nothing"], "no interface 'c-nothing'; use one of c-data"),
+    ],
+)
+def test_unknown_names(arguments: list[str], expected: str, check: Check) -> None:
+    code, text = check(OURS, *arguments)
+    assert code == 2
+    assert expected in text
+
+
+def test_every_layout_class_is_read(check: Check) -> None:
+    _, text = check(OURS, "--json")
+    targets = {run["target"] for run in json.loads(text)["runs"]}
+    assert targets == set(TARGETS)
+    assert len(LAYOUT_CLASSES) == 3

@@ -1,0 +1,200 @@
+"""`fletching sync`: new devices of a dlpack.h reach the spec in place, the rest is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pytest
+from conftest import Scratch
+
+from fletching_generator import generate
+from fletching_generator.cli import main
+
+UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
+
+Sync = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def sync(scratch: Scratch, capsys: pytest.CaptureFixture[str]) -> Sync:
+    """Runs the command on the scratch root; returns the exit code and what it printed."""
+
+    def run(header: Path, *arguments: str) -> tuple[int, str]:
+        code = main(["--root", str(scratch.root), "sync", str(header), *arguments])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return run
+
+
+@pytest.fixture
+def header(scratch: Scratch, tmp_path: Path) -> Callable[..., Path]:
+    """A dlpack.h with the devices of the spec, and more or other ones."""
+
+    def make(*extra: str, replace: dict[str, str] | None = None) -> Path:
+        lines = [f"{device.dlpack} = {device.value}," for device in scratch.load().devices]
+        for old, new in (replace or {}).items():
+            assert old in lines, old
+            lines[lines.index(old)] = new
+        path = tmp_path / "dlpack.h"
+        body = "\n  ".join([*lines, *extra])
+        path.write_text(
+            "#include <stdint.h>\n#define DLPACK_MAJOR_VERSION 2\n#define DLPACK_MINOR_VERSION 5\n"
+            "#ifdef __cplusplus\ntypedef enum : int32_t {\n#else\ntypedef enum {\n#endif\n"
+            f"  {body}\n}} DLDeviceType;\n",
+            encoding="utf-8",
+        )
+        return path
+
+    return make
+
+
+def devices(scratch: Scratch) -> str:
+    return (scratch.root / "spec" / "devices.yaml").read_text(encoding="utf-8")
+
+
+def test_upstream_brings_nothing_new(sync: Sync, scratch: Scratch) -> None:
+    before = devices(scratch)
+    code, text = sync(UPSTREAM)
+    assert (code, devices(scratch)) == (0, before)
+    assert "has every device" in text
+
+
+def test_a_new_device_is_added_and_idempotent(
+    sync: Sync, scratch: Scratch, header: Callable[..., Path]
+) -> None:
+    before = devices(scratch)
+    new = header("kDLNextThing = 42,", "kDLImplicit,", "kDLComputed = (1 << 6) + kDLCPU,")
+    code, text = sync(new)
+    assert code == 0, text
+    assert "kDLNextThing = 42 added to spec/devices.yaml as 'nextthing'" in text
+    assert "kDLImplicit = 43" in text and "kDLComputed = 65" in text
+    assert "To be decided by a person" in text
+    after = devices(scratch)
+    assert after.startswith(before.rstrip("\n")), "what was there stays as it was"
+    assert '    since: {dlpack: "2.5"}\n' in after
+    assert sync(new)[0] == 0
+    assert devices(scratch) == after
+    for path, content in generate.render_all(scratch.load()).items():
+        if re.search(r"(devices\.(go|rs|md)|DeviceType\.java|tables\.hpp|abi\.py)$", path):
+            assert "42" in content and "nextthing" in content.lower(), path
+
+
+def test_dry_run_writes_nothing(sync: Sync, scratch: Scratch, header: Callable[..., Path]) -> None:
+    before = devices(scratch)
+    code, text = sync(header("kDLNextThing = 42,"), "--dry-run")
+    assert code == 0
+    assert "would be added" in text
+    assert devices(scratch) == before
+
+
+def test_history_is_replayed(sync: Sync, scratch: Scratch) -> None:
+    """Cut back to DLPack 0.6, synced with today's header: only what a person decides differs."""
+    whole = devices(scratch)
+    path = scratch.root / "spec" / "devices.yaml"
+    first_new = whole.index("  - name: oneapi\n")
+    path.write_text(whole[:first_new].rstrip("\n") + "\n", encoding="utf-8")
+    code, text = sync(UPSTREAM)
+    assert code == 0, text
+    replayed = devices(scratch)
+    assert replayed[:first_new] == whole[:first_new]
+
+    def decided(text: str) -> list[str]:
+        keys = ("doc", "arrow", "dlpack_only", "since", "device_id", "runtime", "event")
+        return [
+            s for s in text.splitlines() if not s.strip().startswith(tuple(f"{k}:" for k in keys))
+        ]
+
+    assert decided(replayed) == decided(whole)
+
+
+def test_a_device_between_others_keeps_the_order(
+    sync: Sync, scratch: Scratch, header: Callable[..., Path]
+) -> None:
+    whole = devices(scratch)
+    start, end = whole.index("  - name: metal\n"), whole.index("  - name: vpi\n")
+    (scratch.root / "spec" / "devices.yaml").write_text(
+        whole[:start] + whole[end:], encoding="utf-8"
+    )
+    code, text = sync(header("kDLMetal = 8,"))
+    assert code == 0, text
+    names = re.findall(r"  - name: (\w+)", devices(scratch))
+    assert names == re.findall(r"  - name: (\w+)", whole)
+
+
+REFUSED = {
+    "renumbered": (
+        [],
+        {"kDLMetal = 8,": "kDLMetal = 77,"},
+        "kDLMetal: is 77, but the spec has it as 8",
+    ),
+    "removed": ([], {"kDLMetal = 8,": ""}, "kDLMetal: is not in the header, but the spec has it"),
+    "two names for one number": (
+        ["kDLA = 42,", "kDLB = 42,"],
+        {},
+        "kDLA: has the number 42 of kDLB; one number, one name",
+    ),
+    "the number of a known device": (
+        [],
+        {"kDLMetal = 8,": "kDLIron = 8,"},
+        "kDLIron: has the number 8 of 'metal' in the spec",
+    ),
+    "a hole": (["kDLA = 5,"], {}, "kDLA: has the number 5, which is never given out"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_with_nothing_written(
+    name: str, sync: Sync, scratch: Scratch, header: Callable[..., Path]
+) -> None:
+    extra, replace, expected = REFUSED[name]
+    path = header(*extra, replace=replace)
+    before = devices(scratch)
+    code, text = sync(path)
+    assert code == 2
+    assert expected in text
+    assert devices(scratch) == before
+
+
+def test_a_value_outside_int32_is_refused(
+    sync: Sync, scratch: Scratch, header: Callable[..., Path]
+) -> None:
+    path = header("kDLA = 4294967296,")
+    path.write_text(path.read_text(encoding="utf-8").replace(": int32_t", ": int64_t"))
+    before = devices(scratch)
+    code, text = sync(path)
+    assert code == 2
+    assert "4294967296 does not fit into an int32" in text
+    assert devices(scratch) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("int a;\n", "is no dlpack.h: it declares no enum DLDeviceType"),
+        ("typedef enum { kDLCPU = 1, } DLDeviceTyp\n", ": error: "),
+    ],
+)
+def test_no_dlpack_header(
+    content: str, expected: str, sync: Sync, scratch: Scratch, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.h"
+    path.write_text(content, encoding="utf-8")
+    before = devices(scratch)
+    code, text = sync(path)
+    assert code == 2
+    assert expected in text
+    assert devices(scratch) == before
+
+
+def test_a_name_that_is_taken_is_refused(
+    sync: Sync, scratch: Scratch, header: Callable[..., Path]
+) -> None:
+    before = devices(scratch)
+    code, text = sync(header("kDLCuda = 42,"))
+    assert code == 2
+    assert "'cuda' is already the name of 'cuda'" in text
+    assert devices(scratch) == before
