@@ -165,9 +165,7 @@ def _run(entry: dict[str, Any]) -> Run:
         pointer_size=model["pointer_size"],
         int64_align=model["int64_align"],
         diagnostics=tuple(
-            f"{d['file']}:{d['line']}:{d['column']}: {d['severity']}: {d['text']}"
-            for d in entry["diagnostics"]
-            if d["severity"] != "warning"
+            _diagnostic(d) for d in entry["diagnostics"] if d["severity"] != "warning"
         )[:3],
         error_count=entry["error_count"],
         guards=tuple(
@@ -182,6 +180,11 @@ def _run(entry: dict[str, Any]) -> Run:
         enums=tuple(_enum(e) for e in entry["enums"]),
         records={r["name"]: _record(r) for r in entry["records"] if r["complete"] and r["valid"]},
     )
+
+
+def _diagnostic(entry: dict[str, Any]) -> str:
+    where = f"{entry['file']}:{entry['line']}:{entry['column']}: " if entry["file"] else ""
+    return f"{where}{entry['severity']}: {entry['text']}"
 
 
 def _macro(entry: dict[str, Any]) -> HeaderMacro:
