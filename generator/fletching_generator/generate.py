@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from .files import replace_file
 from .languages import LANGUAGES
 from .model import Spec
 from .render import BANNER, render
@@ -32,7 +33,7 @@ def write(root: Path, texts: dict[str, str]) -> list[str]:
     """
     changed = [path for path, text in texts.items() if _read(root / path) != text]
     for path in changed:
-        _replace(root / path, texts[path])
+        replace_file(root / path, texts[path])
     strays = [path for path in find_strays(root, texts) if _has_banner(root / path)]
     for path in strays:
         (root / path).unlink()
@@ -91,11 +92,3 @@ def _read(path: Path) -> str | None:
         return path.read_bytes().decode("utf-8", errors="replace")
     except FileNotFoundError:
         return None
-
-
-def _replace(path: Path, text: str) -> None:
-    """Writes beside the file and renames, so that nobody ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_bytes(text.encode("utf-8"))
-    os.replace(temporary, path)

@@ -6,7 +6,6 @@ meaning of a number that is in use is refused, and then nothing is written.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from .errors import Mistake, SpecError, UsageError
 from .facts import HeaderEnum, HeaderEnumerator, Run, read_header
+from .files import replace_file
 from .load import load_spec
 from .model import Device, Event, Spec
 
@@ -47,7 +47,7 @@ def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Resul
         text = _insert((root / _FILE).read_text(encoding="utf-8"), added, spec)
         _check(root, text)
         if not dry_run:
-            _replace(root / _FILE, text)
+            replace_file(root / _FILE, text)
     return Result(version, added)
 
 
@@ -159,9 +159,3 @@ def _check(root: Path, text: str) -> None:
         shutil.copytree(root / "spec", Path(scratch) / "spec")
         (Path(scratch) / _FILE).write_text(text, encoding="utf-8")
         load_spec(Path(scratch))
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

@@ -1,0 +1,14 @@
+"""Writing a file so that nobody ever sees half of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Writes beside the file and renames."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_bytes(text.encode("utf-8"))
+    os.replace(temporary, path)
