@@ -64,8 +64,8 @@ LEGS: dict[str, tuple[Step, ...]] = {
         ),
         Step(
             "clang-tidy",
-            "git ls-files '*.cpp' '*.c' | grep -vE 'templates/|^tests/roundtrip/(rust|go|java)' "
-            "| xargs -P2 -n4 clang-tidy-19 -quiet -p build/cmake",
+            "tools/build extract && for build in build/cmake build/extract; do "
+            "run-clang-tidy-19 -quiet -j2 -p $build || exit 1; done",
             only_all=True,
         ),
         Step(
