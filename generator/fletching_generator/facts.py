@@ -48,6 +48,7 @@ class HeaderField:
 class HeaderRecord:
     name: str  # "ArrowDeviceArray"
     size: int  # 128
+    align: int  # 8
     packed: bool
     line: int
     fields: tuple[HeaderField, ...]
@@ -207,4 +208,11 @@ def _record(entry: dict[str, Any]) -> HeaderRecord:
         HeaderField(f["name"], f["offset"], f["size"], f["canonical"], f["line"])
         for f in entry["fields"]
     )
-    return HeaderRecord(entry["name"], entry["size"], entry["packed"], entry["line"], tuple(fields))
+    return HeaderRecord(
+        entry["name"],
+        entry["size"],
+        entry["align"],
+        entry["packed"],
+        entry["line"],
+        tuple(fields),
+    )

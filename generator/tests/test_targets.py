@@ -1,0 +1,103 @@
+"""The computed layouts against Clang's, for every struct, target and language, as data."""
+
+from __future__ import annotations
+
+import json
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from conftest import REPOSITORY
+
+from fletching_generator.cli import main
+from fletching_generator.facts import TARGETS, HeaderRecord, Run, extract
+from fletching_generator.layout import LAYOUT_CLASSES
+
+HEADERS = {
+    "upstream": Path(pyarrow.get_include()) / "arrow" / "c" / "abi.h",
+    "ours": REPOSITORY / "cpp" / "include" / "fletching" / "abi.h",
+}
+# Written by hand: which class a target has is what the generated declarations have to decide.
+CLASSES = {
+    "64bit": {
+        "x86_64-linux-gnu",
+        "aarch64-linux-gnu",
+        "riscv64-linux-gnu",
+        "powerpc64le-linux-gnu",
+        "powerpc64-linux-gnu",
+        "s390x-linux-gnu",
+        "arm64-apple-macosx",
+        "x86_64-pc-windows-msvc",
+    },
+    "32bit-align8": {
+        "armv7-linux-gnueabihf",
+        "wasm32-unknown-unknown",
+        "mips-linux-gnu",
+        "powerpc-linux-gnu",
+        "riscv32-unknown-elf",
+        "x86_64-linux-gnux32",
+        "i686-pc-windows-msvc",
+    },
+    "32bit-align4": {"i686-linux-gnu", "i386-unknown-freebsd"},
+}
+
+Layouts = dict[str, Any]  # {"ArrowArray": {"size": 80, "align": 8, "fields": {...}}, ...}
+
+
+@pytest.fixture(scope="module")
+def computed() -> dict[str, Layouts]:
+    """What `fletching layout --json` says, by class."""
+    text = StringIO()
+    with redirect_stdout(text):
+        assert main(["--root", str(REPOSITORY), "layout", "--json"]) == 0
+    layouts: dict[str, Layouts] = json.loads(text.getvalue())
+    return layouts
+
+
+@pytest.fixture(scope="module")
+def clang() -> dict[tuple[str, str, str], Run]:
+    """What Clang says, by header, language and target."""
+    return {
+        (name, run.language, run.target): run
+        for name, header in HEADERS.items()
+        for run in extract(header, ["c", "c++"], TARGETS)
+    }
+
+
+def test_every_target_has_one_class() -> None:
+    assert list(CLASSES) == [c.name for c in LAYOUT_CLASSES]
+    assert sorted(t for targets in CLASSES.values() for t in targets) == sorted(TARGETS)
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_layout_is_clangs(
+    target: str,
+    language: str,
+    header: str,
+    computed: dict[str, Layouts],
+    clang: dict[tuple[str, str, str], Run],
+) -> None:
+    expected = computed[next(name for name, targets in CLASSES.items() if target in targets)]
+    run = clang[header, language, target]
+    assert run.error_count == 0, run.diagnostics
+    assert len(expected) == 8
+    assert {struct: _layout(run.records[struct]) for struct in expected} == expected
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_class_has_the_sizes_of_the_target(
+    target: str, clang: dict[tuple[str, str, str], Run]
+) -> None:
+    run = clang["upstream", "c", target]
+    class_ = next(c for c in LAYOUT_CLASSES if target in CLASSES[c.name])
+    assert (run.pointer_size, run.int64_align) == (class_.pointer_size, class_.int64_align)
+
+
+def _layout(record: HeaderRecord) -> dict[str, Any]:
+    fields = {f.name: {"offset": f.offset, "size": f.size} for f in record.fields}
+    return {"size": record.size, "align": record.align, "fields": fields}
