@@ -10,6 +10,7 @@
   X(int32_t, StructCount, (void), ())                                                             \
   X(const char*, StructName, (int32_t index), (index))                                            \
   X(int64_t, Size, (const char* owner), (owner))                                                  \
+  X(int64_t, Align, (const char* owner), (owner))                                                 \
   X(int, CheckStruct, (const char* owner, int64_t size, int64_t align, char* text, size_t room),  \
     (owner, size, align, text, room))                                                             \
   X(int, CheckFieldNames, (const char* owner, const char* names, char* text, size_t room),        \

@@ -62,6 +62,11 @@ func Size(owner string) int {
 	return int(C.fletching_go_oracle_Size(text(owner)))
 }
 
+// Align is the alignment of a struct upstream, -1 for one that is not there.
+func Align(owner string) int {
+	return int(C.fletching_go_oracle_Align(text(owner)))
+}
+
 // Variants is how many variants of each call there are.
 func Variants() int {
 	return int(C.fletching_go_oracle_VariantCount())

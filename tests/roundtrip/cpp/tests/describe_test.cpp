@@ -1,6 +1,7 @@
 // What may be walked and described, and how everything else is refused.
 #include "describe.hpp"
 
+#include <bit>
 #include <cerrno>
 #include <limits>
 #include <string>
@@ -16,6 +17,13 @@ void expect_refused(const std::string& words, const Change& change, int code = E
   Fake fake;
   change(fake);
   expect_error(code, words, [&] { describe(fake.schema, fake.array); });
+}
+
+/// The bytes of an int32 as they lie in memory, in hex.
+std::string bytes_of(char digit) {
+  const std::string little = std::string("0") + digit + "000000";
+  const std::string big = std::string("0000000") + digit;
+  return std::endian::native == std::endian::little ? little : big;
 }
 
 TEST(Describe, WritesTheTextOfTheProducer) {
@@ -34,8 +42,9 @@ TEST(Describe, WritesTheTextOfTheProducer) {
   fake.array.array.length = 2;
   fake.array.array.offset = 1;
   EXPECT_EQ(describe(fake.schema, fake.array),
-            "/ format=i name=n flags=2 metadata=01000000010000006b00000000 length=2 null_count=1 "
-            "offset=1\n/ buffer 0 1:05\n/ buffer 1 12:010000000200000003000000\n");
+            "/ format=i name=n flags=2 metadata=" + bytes_of('1') + bytes_of('1') +
+                "6b00000000 length=2 null_count=1 offset=1\n/ buffer 0 1:05\n/ buffer 1 12:" +
+                bytes_of('1') + bytes_of('2') + bytes_of('3') + "\n");
 }
 
 TEST(Describe, WritesChildrenDictionariesAndText) {
