@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := spec cpp rust go java python
 
-.PHONY: help setup generate build roundtrip test test-all format clean $(addprefix test-,$(LANGUAGES))
+.PHONY: help setup generate build roundtrip test test-all targets format clean $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -30,6 +30,11 @@ test: setup ## every test of every language, keeps going, one verdict line per l
 
 test-all: setup ## `test` and everything that takes longer
 	@$(PYTHON) tools/suite.py --all
+
+# What cannot be installed is absent in the table, and the rest is run.
+targets: setup ## layouts and tests on other machines, cross compiled and emulated; prints a table
+	@tools/setup-targets || true
+	@$(PYTHON) tests/targets/targets.py
 
 $(addprefix test-,$(LANGUAGES)): test-%: setup ## one language's tests
 	@tools/build cpp

@@ -27,6 +27,8 @@ def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
     )
 
 
+_BIN = "../../.venv/bin"
+
 _RUST = {"CARGO_TARGET_DIR": "../../build/rust", "LIBCLANG_PATH": "/usr/lib/llvm-19/lib"}
 _CARGO = "--locked --workspace --all-targets"
 
@@ -51,6 +53,11 @@ LEGS: dict[str, tuple[Step, ...]] = {
             "tools",
             "../.venv/bin/ruff check . && ../.venv/bin/mypy --strict suite.py legs.py",
             "tools",
+        ),
+        Step(
+            "tools of the targets",
+            f"{_BIN}/ruff check . && {_BIN}/ruff format --check . && {_BIN}/mypy --strict targets.py",
+            "tests/targets",
         ),
     ),
     "cpp": (
@@ -144,4 +151,5 @@ LEGS: dict[str, tuple[Step, ...]] = {
         *_python("tests/roundtrip"),
     ),
     "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
+    "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
 }

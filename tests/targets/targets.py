@@ -1,0 +1,517 @@
+"""Runs the layouts and the tests on other machines, and prints a table: a row per target.
+
+`make targets` installs what this needs and calls it. A cell is a list of commands; its output goes
+to build/logs, and of a cell that fails the end is shown. The others go on after a failure.
+Exit codes: 0 every cell is ok, 1 not, 2 could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests" / "targets"
+BUILD = ROOT / "build" / "targets"
+LOGS = ROOT / "build" / "logs"
+RESULTS = ROOT / "build" / "targets.json"
+DOCS = ROOT / "docs" / "measured" / "targets.md"
+GTEST = Path("/usr/src/googletest/CMakeLists.txt")
+SHOWN_LINES = 25
+
+
+@dataclass(frozen=True)
+class Target:
+    name: str  # "armhf"
+    triple: str  # "arm-linux-gnueabihf": of Debian's cross compiler, and of its folder in /usr
+    processor: str  # "arm": for CMake
+    layout: str  # "32bit-align8": the class that the generator has to choose
+    big_endian: bool
+    emulator: str  # "qemu-arm"; empty where the host's processor runs the programs
+    loader: str  # "ld-linux.so.2": where there is no emulator that finds it
+    rust: str  # "armv7-unknown-linux-gnueabihf"
+    go: Mapping[str, str]  # {"GOARCH": "arm"}
+
+    @property
+    def root(self) -> Path:
+        return Path("/usr") / self.triple
+
+    @property
+    def runner(self) -> list[str]:
+        """What stands before a program that is linked to the target's C library."""
+        if self.emulator:
+            return [self.emulator, "-L", str(self.root)]
+        return [str(self.root / "lib" / self.loader), "--library-path", str(self.root / "lib")]
+
+
+TARGETS = (
+    Target(
+        "i686",
+        "i686-linux-gnu",
+        "i686",
+        layout="32bit-align4",
+        big_endian=False,
+        emulator="",
+        loader="ld-linux.so.2",
+        rust="i686-unknown-linux-gnu",
+        go={"GOARCH": "386"},
+    ),
+    Target(
+        "aarch64",
+        "aarch64-linux-gnu",
+        "aarch64",
+        layout="64bit",
+        big_endian=False,
+        emulator="qemu-aarch64",
+        loader="",
+        rust="aarch64-unknown-linux-gnu",
+        go={"GOARCH": "arm64"},
+    ),
+    Target(
+        "armhf",
+        "arm-linux-gnueabihf",
+        "arm",
+        layout="32bit-align8",
+        big_endian=False,
+        emulator="qemu-arm",
+        loader="",
+        rust="armv7-unknown-linux-gnueabihf",
+        go={"GOARCH": "arm", "GOARM": "7"},
+    ),
+    Target(
+        "s390x",
+        "s390x-linux-gnu",
+        "s390x",
+        layout="64bit",
+        big_endian=True,
+        emulator="qemu-s390x",
+        loader="",
+        rust="s390x-unknown-linux-gnu",
+        go={"GOARCH": "s390x"},
+    ),
+)
+
+
+class CannotRunError(Exception):
+    """A cell could not be started; the text says why."""
+
+
+@dataclass(frozen=True)
+class Command:
+    words: Sequence[str | Path]
+    folder: Path = ROOT
+    environment: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""  # standard input
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str  # "oracle"
+    about: str  # a sentence for the reader of the table
+    commands: Callable[[Target], list[Command]]
+    needs: Callable[[Target], list[str | Path]]  # commands and files
+
+
+@dataclass(frozen=True)
+class Cell:
+    target: str
+    column: str
+    status: str  # "ok", "FAILED" or "absent"
+    reason: str  # empty when ok
+    seconds: float
+
+
+# --- The columns
+
+
+def _layout(target: Target) -> list[Command]:
+    """The generator's numbers as assertions, against upstream's header and against ours."""
+    command = [".venv/bin/fletching", "layout", "--target", target.layout, "--json"]
+    computed = json.loads(_output(command))[target.layout]
+    order = "BIG" if target.big_endian else "LITTLE"
+    lines = [
+        "#include <stddef.h>",
+        "#include HEADER",
+        f'_Static_assert(__BYTE_ORDER__ == __ORDER_{order}_ENDIAN__, "byte order");',
+    ]
+    for struct, layout in computed.items():
+        of = f"struct {struct}"
+        lines += [
+            _assertion(f"sizeof({of})", layout["size"]),
+            _assertion(f"_Alignof({of})", layout["align"]),
+        ]
+        for name, found in layout["fields"].items():
+            lines += [
+                _assertion(f"offsetof({of}, {name})", found["offset"]),
+                _assertion(f"sizeof((({of}*)0)->{name})", found["size"]),
+            ]
+    text = "\n".join(lines) + "\n"
+    return [
+        Command([*_compile_c(target, "c11"), f"-DHEADER=<{header}>", "-"], text=text)
+        for header in ("arrow/c/abi.h", "fletching/abi.h")
+    ]
+
+
+def _assertion(expression: str, value: int) -> str:
+    return f'_Static_assert({expression} == {value}, "{expression} is not {value}");'
+
+
+def _c(target: Target) -> list[Command]:
+    """Our header with its assertions, alone and behind upstream's."""
+    ours, upstream = "#include <fletching/abi.h>\n", "#include <arrow/c/abi.h>\n"
+    return [
+        Command([*_compile_c(target, standard), "-"], text=text)
+        for standard in ("c99", "c11")
+        for text in (ours, upstream + ours)
+    ]
+
+
+def _compile_c(target: Target, standard: str) -> list[str | Path]:
+    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+    includes: list[str | Path] = ["-I", ROOT / "cpp" / "include", "-isystem", _upstream()]
+    return [f"{target.triple}-gcc", *flags, *includes, "-x", "c"]
+
+
+def _oracle(target: Target) -> list[Command]:
+    return _cmake(target, ["oracle_self_test"], ["oracle_self_test"])
+
+
+def _cpp(target: Target) -> list[Command]:
+    return _cmake(target, ["fletching_abi_test"], ["abi_cpp"])
+
+
+def _round_trip(target: Target) -> list[Command]:
+    """All else that the root build has, but for what looks at the host's compilers only."""
+    tests = [
+        "readme_cpp",
+        "producer_test",
+        "producer_symbols",
+        "roundtrip_cpp",
+        "roundtrip_cpp_units",
+    ]
+    return _cmake(target, ["all"], tests)
+
+
+def _cmake(target: Target, programs: list[str], tests: list[str]) -> list[Command]:
+    folder = BUILD / target.name
+    settings = {
+        "CMAKE_BUILD_TYPE": "Debug",
+        "CMAKE_TOOLCHAIN_FILE": HERE / "toolchain.cmake",
+        "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": HERE / "gtest.cmake",
+        "FLETCHING_UPSTREAM_INCLUDE": _upstream(),
+        "FLETCHING_TRIPLE": target.triple,
+        "FLETCHING_PROCESSOR": target.processor,
+        "FLETCHING_RUNNER": ";".join(target.runner),
+    }
+    definitions = [f"-D{name}={value}" for name, value in settings.items()]
+    configure: list[str | Path] = ["cmake", "-S", ROOT, "-B", folder, *definitions]
+    build: list[str | Path] = ["cmake", "--build", folder, "-j2", "--target", *programs]
+    chosen = f"^({'|'.join(tests)})$"
+    # With a test less than asked for, CTest would still be content: they are counted.
+    count = (
+        f'test "$(ctest --test-dir {folder} -N -R "{chosen}" | grep -c "Test *#")" = {len(tests)}'
+    )
+    run = ["ctest", "--test-dir", folder, "--output-on-failure", "-R", chosen]
+    return [Command(configure), Command(build), Command(["bash", "-c", count]), Command(run)]
+
+
+def _rust(target: Target) -> list[Command]:
+    variable = f"CARGO_TARGET_{target.rust.upper().replace('-', '_')}"
+    environment = {
+        f"{variable}_LINKER": f"{target.triple}-gcc",
+        f"{variable}_RUNNER": " ".join(target.runner),
+        "CARGO_TARGET_DIR": str(BUILD / "rust"),
+        "FLETCHING_LIB_DIR": str(BUILD / target.name / "lib"),
+    }
+    packages = ["-p", "fletching-abi", "-p", "fletching-testing"]
+    test = ["cargo", "test", "--locked", "--target", target.rust, *packages]
+    return [_oracle_library(target), Command(test, ROOT / "bindings" / "rust", environment)]
+
+
+def _go(target: Target) -> list[Command]:
+    """Package abi as pure Go, then the tests against the oracle, which need cgo."""
+    environment = {**target.go, "GOOS": "linux", "GOFLAGS": "-p=2"}
+    pure = {**environment, "CGO_ENABLED": "0"}
+    cgo = {
+        **environment,
+        "CGO_ENABLED": "1",
+        "CC": f"{target.triple}-gcc",
+        "FLETCHING_LIB_DIR": str(BUILD / target.name / "lib"),
+    }
+    folder = ROOT / "bindings" / "go"
+    test = ["go", "test", "-count=1"]
+    # A program of pure Go has no loader: only an emulator may stand before it.
+    emulated = ["-exec", target.emulator] if target.emulator else []
+    return [
+        _oracle_library(target),
+        Command([*test, *emulated, "./abi"], folder, pure),
+        Command([*test, "-exec", " ".join(target.runner), "./internal/oracle"], folder, cgo),
+    ]
+
+
+def _oracle_library(target: Target) -> Command:
+    return Command(["cmake", "--build", BUILD / target.name, "--target", "fletching_oracle"])
+
+
+def _upstream() -> Path:
+    found = list(ROOT.glob(".venv/lib/python3*/site-packages/pyarrow/include"))
+    if not found:
+        raise CannotRunError("no pyarrow in .venv; run `make setup`")
+    return found[0]
+
+
+def _c_needs(target: Target) -> list[str | Path]:
+    return [f"{target.triple}-gcc", target.root / "include" / "stdio.h"]
+
+
+def _cmake_needs(target: Target) -> list[str | Path]:
+    return [*_c_needs(target), "cmake", f"{target.triple}-g++", GTEST, target.runner[0]]
+
+
+def _rust_needs(target: Target) -> list[str | Path]:
+    library = f"lib/rustlib/{target.rust}/lib"
+    folder = ROOT / "bindings" / "rust"
+    sysroot = _output(["rustc", "--print", "sysroot"], folder) if shutil.which("cargo") else ""
+    return [*_cmake_needs(target), "cargo", Path(sysroot.strip() or "/") / library]
+
+
+def _go_needs(target: Target) -> list[str | Path]:
+    return [*_cmake_needs(target), "go"]
+
+
+COLUMNS = (
+    Column(
+        "layout",
+        "every number of `fletching layout --json` is GCC's, for upstream's header and for ours",
+        _layout,
+        _c_needs,
+    ),
+    Column(
+        "C",
+        "`fletching/abi.h` compiles in C99 and C11 with its assertions, also behind upstream's",
+        _c,
+        _c_needs,
+    ),
+    Column(
+        "oracle", "the oracle's self test runs on the target, byte by byte", _oracle, _cmake_needs
+    ),
+    Column(
+        "C++",
+        "`fletching_abi_test` runs there: declarations and tables against the oracle",
+        _cpp,
+        _cmake_needs,
+    ),
+    Column(
+        "round trip",
+        "the producer's tests and the C++ round trip run there",
+        _round_trip,
+        _cmake_needs,
+    ),
+    Column(
+        "Rust",
+        "the tests of `fletching-abi` and of the oracle run there",
+        _rust,
+        _rust_needs,
+    ),
+    Column(
+        "Go",
+        "the tests of `abi`, without cgo, and of the oracle, with cgo, run there",
+        _go,
+        _go_needs,
+    ),
+)
+
+
+# --- Running
+
+
+def main() -> int:
+    options = _parse()
+    unknown = set(options.target) - {t.name for t in TARGETS}
+    if unknown:
+        known = ", ".join(t.name for t in TARGETS)
+        print(f"targets: no target '{min(unknown)}'; use some of {known}", file=sys.stderr)
+        return 2
+    if options.write_docs and options.target:
+        print("targets: --write-docs writes the whole table; name no target", file=sys.stderr)
+        return 2
+    LOGS.mkdir(parents=True, exist_ok=True)
+    cells = [_check_generator()]
+    for target in TARGETS:
+        if not options.target or target.name in options.target:
+            cells += [_run_cell(target, column) for column in COLUMNS]
+    table = _table(cells)
+    print("\n" + "\n".join(table))
+    versions = _versions()
+    RESULTS.write_text(
+        json.dumps({"versions": versions, "cells": [asdict(cell) for cell in cells]}, indent=2)
+        + "\n",
+        encoding="utf-8",
+    )
+    bad = [cell for cell in cells if cell.status != "ok"]
+    for cell in bad:
+        print(f"{cell.target}, {cell.column}: {cell.status}: {cell.reason}")
+    print(f"{len(cells) - len(bad)} of {len(cells)} ok; written to {RESULTS.relative_to(ROOT)}")
+    if options.write_docs:
+        DOCS.parent.mkdir(parents=True, exist_ok=True)
+        DOCS.write_text(_document(cells, table, versions), encoding="utf-8")
+    return 1 if bad else 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", nargs="*", help="some of them (default: all)")
+    where = DOCS.relative_to(ROOT)
+    parser.add_argument("--write-docs", action="store_true", help=f"also write {where}")
+    return parser.parse_args()
+
+
+def _check_generator() -> Cell:
+    """The layouts against Clang's for every triple, without running anything there."""
+    commands = [
+        Command(["tools/build", "extract"]),
+        Command(["../.venv/bin/pytest", "-q", "tests/test_targets.py"], ROOT / "generator"),
+    ]
+    return _run("all triples", "Clang", commands)
+
+
+def _run_cell(target: Target, column: Column) -> Cell:
+    try:
+        missing = [str(need) for need in column.needs(target) if not _there(need)]
+        if not missing:
+            return _run(target.name, column.name, column.commands(target))
+        status = "absent"
+        reason = f"{', '.join(missing)}: not there; tools/setup-targets installs it"
+    except CannotRunError as error:
+        status, reason = "FAILED", str(error)
+    print(f"{target.name:12} {column.name:11} {status}: {reason}", flush=True)
+    return Cell(target.name, column.name, status, reason, 0)
+
+
+def _there(need: str | Path) -> bool:
+    return need.exists() if isinstance(need, Path) else shutil.which(need) is not None
+
+
+def _run(target: str, column: str, commands: list[Command]) -> Cell:
+    slug = f"targets-{target}-{column}".lower().replace(" ", "-").replace("+", "p")
+    log = LOGS / f"{slug}.log"
+    print(f"{target:12} {column:11} ", end="", flush=True)
+    start = time.monotonic()
+    with log.open("wb") as file:
+        passed = all(_succeeds(command, file) for command in commands)
+    seconds = time.monotonic() - start
+    print(f"{'ok' if passed else 'FAILED'} ({seconds:.0f} s)", flush=True)
+    if passed:
+        return Cell(target, column, "ok", "", round(seconds, 1))
+    _show_end(log)
+    return Cell(target, column, "FAILED", f"see {log.relative_to(ROOT)}", round(seconds, 1))
+
+
+def _succeeds(command: Command, log: BinaryIO) -> bool:
+    words = [str(word) for word in command.words]
+    log.write(f"$ {shlex.join(words)}\n".encode())
+    log.flush()
+    result = subprocess.run(
+        words,
+        cwd=command.folder,
+        env={**os.environ, **command.environment},
+        input=command.text.encode(),
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    return result.returncode == 0
+
+
+def _show_end(log: Path) -> None:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    for line in lines[-SHOWN_LINES:]:
+        print(f"    {line}")
+    print(f"    (the whole log: {log.relative_to(ROOT)})", flush=True)
+
+
+def _output(words: Sequence[str], folder: Path = ROOT) -> str:
+    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise CannotRunError(f"{shlex.join(words)} failed: {result.stderr.strip()}")
+    return result.stdout
+
+
+# --- Reporting
+
+
+def _table(cells: list[Cell]) -> list[str]:
+    """Markdown, aligned, so that it reads well in a terminal too."""
+    found = {(cell.target, cell.column): cell.status for cell in cells}
+    rows = [["target", "layout class", *(column.name for column in COLUMNS)]]
+    for target in TARGETS:
+        if any(cell.target == target.name for cell in cells):
+            order = ", big-endian" if target.big_endian else ""
+            statuses = [found[target.name, column.name] for column in COLUMNS]
+            rows.append([target.name, target.layout + order, *statuses])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    rows.insert(1, ["-" * width for width in widths])
+    return [
+        f"| {' | '.join(t.ljust(w) for t, w in zip(row, widths, strict=True))} |" for row in rows
+    ]
+
+
+def _versions() -> dict[str, str]:
+    """First lines of what each tool says of itself; a tool that is not there is left out."""
+    asked = {
+        "GCC": [f"{TARGETS[0].triple}-gcc", "--version"],
+        "Clang": ["clang-19", "--version"],
+        "qemu": ["qemu-s390x", "--version"],
+        "Rust": ["rustc", "--version"],
+        "Go": ["go", "version"],
+    }
+    found = {k: _output(v).splitlines()[0] for k, v in asked.items() if shutil.which(v[0])}
+    pyarrow = [".venv/bin/python", "-c", "import pyarrow; print(pyarrow.__version__)"]
+    return {**found, "upstream's headers": f"pyarrow {_output(pyarrow).strip()}"}
+
+
+def _document(cells: list[Cell], table: list[str], versions: dict[str, str]) -> str:
+    seconds = sum(cell.seconds for cell in cells)
+    lines = [
+        "# Targets",
+        "",
+        "Layouts three ways: computed by the generator, said by each target's compilers, asserted",
+        "in the compiled bindings; and the tests, run on the target. `make targets` measures it",
+        "again; `.venv/bin/python tests/targets/targets.py --write-docs` wrote this file.",
+        "",
+        *table,
+        "",
+        *(f"- **{column.name}**: {column.about}." for column in COLUMNS),
+        "",
+        "i686 runs on the processor of the host, the others in qemu's user mode. Beside the table,",
+        "the generator's layouts are held against Clang's for every triple of `check-header`, for",
+        f"upstream's header and for ours, in C and C++: {cells[0].status}.",
+        "",
+        f"Measured on {datetime.date.today().isoformat()}, {seconds:.0f} s in all:",
+        "",
+        *(f"- {name}: {version}" for name, version in versions.items()),
+    ]
+    bad = [cell for cell in cells if cell.status != "ok"]
+    lines += (
+        ["", *(f"- {c.target}, {c.column}: {c.status}: {c.reason}" for c in bad)] if bad else []
+    )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except CannotRunError as error:
+        print(f"targets: {error}", file=sys.stderr)
+        sys.exit(2)
