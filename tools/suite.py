@@ -40,10 +40,16 @@ def main() -> int:
         )
         return 2
     LOGS.mkdir(parents=True, exist_ok=True)
-    legs = {name: steps for name, steps in LEGS.items() if not options.leg or name in options.leg}
-    verdicts = [
-        _run_leg(name, _in_tier(steps, options.all), options) for name, steps in legs.items()
-    ]
+    chosen = {
+        name: _in_tier(steps, options.all)
+        for name, steps in LEGS.items()
+        if not options.leg or name in options.leg
+    }
+    legs = {name: steps for name, steps in chosen.items() if steps}
+    if not legs:
+        print(f"suite: {', '.join(chosen)}: add --all", file=sys.stderr)
+        return 2
+    verdicts = [_run_leg(name, steps, options) for name, steps in legs.items()]
     return _report(verdicts, "test-all" if options.all else "test")
 
 

@@ -222,7 +222,7 @@ def _cmake(target: Target, programs: list[str], tests: list[str]) -> list[Comman
     count = (
         f'test "$(ctest --test-dir {folder} -N -R "{chosen}" | grep -c "Test *#")" = {len(tests)}'
     )
-    run = ["ctest", "--test-dir", folder, "--output-on-failure", "-R", chosen]
+    run: list[str | Path] = ["ctest", "--test-dir", folder, "--output-on-failure", "-R", chosen]
     return [Command(configure), Command(build), Command(["bash", "-c", count]), Command(run)]
 
 
