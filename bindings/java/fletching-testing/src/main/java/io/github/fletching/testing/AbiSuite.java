@@ -58,6 +58,20 @@ public final class AbiSuite {
     return checks;
   }
 
+  /** Runs every test outside of a test framework, prints what failed, and exits with 0 or 1. */
+  public void main() {
+    boolean passed = true;
+    for (Check check : checks()) {
+      try {
+        check.run();
+      } catch (AssertionError e) {
+        System.out.println(e.getMessage());
+        passed = false;
+      }
+    }
+    System.exit(passed ? 0 : 1);
+  }
+
   private Check check(String struct, String direction, Consumer<Check> body) {
     Cell cell = new Cell(language, "none", "struct", struct, direction);
     return new Check(struct + " " + direction, cell, body);

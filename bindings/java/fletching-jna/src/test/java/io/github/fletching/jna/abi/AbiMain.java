@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.jna.abi;
+
+import io.github.fletching.testing.AbiSuite;
+
+/** What AbiTest runs, as a program: tests/mutants runs it once per wrong spec. */
+final class AbiMain {
+  private AbiMain() {}
+
+  public static void main(String[] args) {
+    new AbiSuite("java-jna", AbiStructs.all()).main();
+  }
+}

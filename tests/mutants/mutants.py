@@ -1,0 +1,186 @@
+"""Proves that the ABI tests can fail: derives wrong specs, builds every language from each, and runs
+its test against the good oracle, which has to name what is wrong.
+
+Exit codes: 0 every mutant was killed or is a known equivalent, 1 not so, 2 could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# This repository's generator, whatever is installed.
+sys.path.insert(0, str(ROOT / "generator"))
+
+import mutations  # noqa: E402
+import report  # noqa: E402
+import verdicts  # noqa: E402
+from languages import BUILDS, LANGUAGES, Build  # noqa: E402
+from mutations import Documents, Mutant  # noqa: E402
+from scratch import LIBRARIES, Tree, generated  # noqa: E402
+from verdicts import Verdict  # noqa: E402
+
+RESULTS = ROOT / "build" / "mutants.json"
+# The fixed sample of `make test`: one of each way to be wrong.
+SAMPLE = (
+    "swap:ArrowDeviceArray.device_id+device_type",
+    "drop:ArrowDeviceArray.sync_event",
+    "width:ArrowDeviceArray.reserved-int64[2]",
+    "page:ArrowAsyncProducer.release",
+    "value:ARROW_DEVICE_ROCM",
+    "drop:ARROW_DEVICE_CUDA_HOST",
+    "signature:ArrowAsyncProducer.request.n-int32",
+    "pointer:ArrowArrayStream.get_last_error-void*",
+    "width:ArrowArray.null_count-int32",
+    "add:ArrowSchema.extra-last",
+    "swap:ArrowAsyncTask.extract_data+private_data",
+    "mail:ArrowDeviceArray-whole",
+)
+
+
+class CannotRunError(Exception):
+    """The message says what is missing and what to do."""
+
+
+class Run:
+    """The mutants of one run, and what became of them."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.good = mutations.read(ROOT / "spec")
+        self.mutants = _chosen(mutations.derive(self.good), options)
+        self.languages = options.language or list(LANGUAGES)
+        self.equivalents = verdicts.Equivalents(Path(__file__).with_name("equivalents.yaml"))
+        self.verdicts: list[Verdict] = []
+        self.control: dict[str, int] = {}  # the exit code of the good spec, by language
+        self._texts: dict[str, dict[str, str]] = {}
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            wanted = [b for b in BUILDS if any(name in self.languages for name in b.runs)]
+            for future in [pool.submit(self._run_build, build) for build in wanted]:
+                future.result()
+
+    def _run_build(self, build: Build) -> None:
+        languages = [name for name in build.runs if name in self.languages]
+        tree = Tree(next(iter(build.runs)), build)
+        start = time.monotonic()
+        prepared = tree.prepare()
+        if prepared.code != 0:
+            raise CannotRunError(f"{languages[0]}: cannot prepare:\n{prepared.output}")
+        self._check_control(tree, languages)
+        for number, mutant in enumerate(self.mutants, 1):
+            self._try(tree, build, languages, mutant)
+            if number % 10 == 0 or number == len(self.mutants):
+                minutes = (time.monotonic() - start) / 60
+                done = f"{number} of {len(self.mutants)} mutants, {minutes:.1f} min"
+                print(f"{', '.join(languages)}: {done}", flush=True)
+        self._build(tree, "good", self.good)  # leaves a good tree behind
+
+    def _check_control(self, tree: Tree, languages: list[str]) -> None:
+        """The good spec has to pass, or no failure of a mutant means anything."""
+        outcome = self._build(tree, "good", self.good)
+        for language in languages:
+            run = tree.run(language) if outcome.code == 0 else outcome
+            self.control[language] = run.code
+            if run.code != 0:
+                raise CannotRunError(f"{language}: the good spec fails:\n{run.output[-4000:]}")
+
+    def _try(self, tree: Tree, build: Build, languages: list[str], mutant: Mutant) -> None:
+        outcome = self._build(tree, mutant.id, mutant.documents)
+        for language in languages:
+            if outcome.code != 0:
+                verdict = verdicts.of_build_error(mutant, language, outcome)
+            else:
+                run = tree.run(language)
+                verdict = verdicts.of_run(mutant, language, run, build.failed, self.equivalents)
+            with self._lock:
+                self.verdicts.append(verdict)
+            if verdict.result not in verdicts.GOOD:
+                last = verdict.line.splitlines()[-1:] or [""]
+                print(f"{language}: {mutant.id}: {verdict.result}: {last[0]}", flush=True)
+
+    def _build(self, tree: Tree, key: str, documents: Documents) -> verdicts.Outcome:
+        with self._lock:
+            if key not in self._texts:
+                self._texts[key] = generated(documents)
+        return tree.build(documents, self._texts[key])
+
+
+def main() -> int:
+    options = _parse()
+    if not (LIBRARIES / "libfletching_oracle.so").is_file():
+        print("mutants: build/lib has no oracle; run `make build`", file=sys.stderr)
+        return 2
+    try:
+        run = Run(options)
+        kept = _kept(run) if options.keep else []
+        start = time.monotonic()
+        run.run()
+    except CannotRunError as error:
+        print(f"mutants: {error}", file=sys.stderr)
+        return 2
+    results = report.in_order([*kept, *run.verdicts])
+    RESULTS.write_text(json.dumps([asdict(v) for v in results], indent=1) + "\n", "utf-8")
+    minutes = (time.monotonic() - start) / 60
+    print(report.as_text(results))
+    print(f"{len(run.mutants)} mutants, {minutes:.1f} min; {RESULTS.relative_to(ROOT)}")
+    if options.write_docs:
+        report.write_docs(ROOT, results, len(mutations.derive(run.good)), minutes)
+    whole = not (options.sample or options.mutant or options.language)
+    unused = list(run.equivalents.unused()) if whole else []
+    for entry in unused:
+        print(f"mutants: the entry '{entry}' of equivalents.yaml is not used; remove it")
+    return 1 if unused or any(v.result not in verdicts.GOOD for v in results) else 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--language", action="append", choices=LANGUAGES, help="may be repeated")
+    parser.add_argument("--mutant", action="append", help="an id; may be repeated")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help=f"the first N of the fixed {len(SAMPLE)}"
+    )
+    parser.add_argument("--list", action="store_true", help="print the ids and stop")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the results that this run does not make anew"
+    )
+    parser.add_argument(
+        "--write-docs", action="store_true", help="write docs/measured/mutants.md as well"
+    )
+    options = parser.parse_args()
+    if options.sample is not None and not 1 <= options.sample <= len(SAMPLE):
+        parser.error(f"--sample goes from 1 to {len(SAMPLE)}")
+    if options.list:
+        print(*(m.id for m in mutations.derive(mutations.read(ROOT / "spec"))), sep="\n")
+        parser.exit()
+    return options
+
+
+def _chosen(mutants: list[Mutant], options: argparse.Namespace) -> list[Mutant]:
+    by_id = {mutant.id: mutant for mutant in mutants}
+    wanted = [*(SAMPLE[: options.sample] if options.sample else ()), *(options.mutant or ())]
+    for name in wanted:
+        if name not in by_id:
+            raise CannotRunError(f"no mutant '{name}'; --list names them all")
+    return [by_id[name] for name in wanted] if wanted else mutants
+
+
+def _kept(run: Run) -> list[Verdict]:
+    """What an earlier run found and this one does not repeat."""
+    if not RESULTS.is_file():
+        return []
+    found = [Verdict(**entry) for entry in json.loads(RESULTS.read_text("utf-8"))]
+    anew = {(mutant.id, language) for mutant in run.mutants for language in run.languages}
+    return [v for v in found if (v.mutant, v.language) not in anew]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,376 @@
+"""Wrong specs, derived from the good one by editing its data. No mutant is written by hand.
+
+Every mutant passes the generator's checks: where it drops or renames a thing, what names that thing
+(errata, lists of nullable arguments) is mended along.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ruamel.yaml import YAML
+
+# Every file of spec/ by its name without ending, as plain data.
+Documents: TypeAlias = dict[str, Any]
+Entry: TypeAlias = dict[str, Any]
+
+_CALLBACK = re.compile(r"callback\((?P<arguments>.*)\) -> (?P<result>.+)")
+# What a wrong width is for each integer type.
+_OTHER_WIDTH = {"int": "int64", "int32": "int64", "int64": "int32"}
+_CONTRACT = {
+    "called_by": "consumer",
+    "thread": "any",
+    "times": "any number",
+    "inside": "anything",
+    "nullable": [],
+    "returns": "nothing",
+}
+# Numbers from here on are no device's, and no hole.
+_UNUSED_NUMBER = 100
+
+
+@dataclass(frozen=True)
+class Mutant:
+    id: str  # "swap:ArrowDeviceArray.device_id+device_type"
+    # ("ArrowDeviceArray.device_id", ...): the oracle's line has to be about one of them.
+    about: tuple[str, ...]
+    documents: Documents
+
+
+def read(spec: Path) -> Documents:
+    """The good spec."""
+    yaml = YAML(typ="safe")
+    return {path.stem: yaml.load(path) for path in sorted(spec.glob("*.yaml"))}
+
+
+def write(documents: Documents, spec: Path) -> None:
+    """Writes the files of a spec; JSON is YAML too."""
+    for name, content in documents.items():
+        text = json.dumps(content, indent=1, ensure_ascii=False)
+        (spec / f"{name}.yaml").write_text(text + "\n", encoding="utf-8")
+
+
+def derive(good: Documents) -> list[Mutant]:
+    """Every mutant, always in the same order."""
+    makers: tuple[Callable[[Documents], Iterator[Mutant]], ...] = (
+        _swapped_fields,
+        _dropped_fields,
+        _added_fields,
+        _other_widths,
+        _other_signs,
+        _other_kinds,
+        _other_results,
+        _other_arguments,
+        _wrong_numbers,
+        _dropped_macros,
+        _older_texts,
+    )
+    return [mutant for maker in makers for mutant in maker(good)]
+
+
+# --- Fields --------------------------------------------------------------------------------------
+
+
+def _swapped_fields(good: Documents) -> Iterator[Mutant]:
+    for name, fields in _structs(good):
+        for i in range(len(fields) - 1):
+            a, b = fields[i]["name"], fields[i + 1]["name"]
+
+            def swap(own: list[Entry], i: int = i) -> None:
+                own[i], own[i + 1] = own[i + 1], own[i]
+
+            yield _with_fields(good, f"swap:{name}.{a}+{b}", name, (a, b), swap)
+
+
+def _dropped_fields(good: Documents) -> Iterator[Mutant]:
+    for name, fields in _structs(good):
+        for i, field in enumerate(fields):
+
+            def drop(own: list[Entry], i: int = i) -> None:
+                del own[i]
+
+            yield _with_fields(
+                good, f"drop:{name}.{field['name']}", name, (field["name"],), drop
+            )
+
+
+def _added_fields(good: Documents) -> Iterator[Mutant]:
+    for name, fields in _structs(good):
+        for place, i in (("first", 0), ("last", len(fields))):
+
+            def add(own: list[Entry], i: int = i) -> None:
+                own.insert(i, _new_field("extra", "int64"))
+
+            yield _with_fields(good, f"add:{name}.extra-{place}", name, ("extra",), add)
+
+
+def _other_widths(good: Documents) -> Iterator[Mutant]:
+    for name, fields in _structs(good):
+        for field in fields:
+            for wrong in _wrong_widths(field["type"]):
+                yield _with_type(good, "width", name, field["name"], wrong)
+    for file, typedef in _typedefs(good):
+        wrong = _OTHER_WIDTH[typedef["type"]]
+        yield _with_typedef(good, f"width:{typedef['name']}-{wrong}", file, typedef["name"], wrong)
+
+
+def _wrong_widths(type_: str) -> list[str]:
+    array = re.fullmatch(r"(\w+)\[(\d+)\]", type_)
+    if array:
+        scalar, count = array[1], int(array[2])
+        counts = [f"{scalar}[{count - 1}]", f"{scalar}[{count + 1}]"]
+        return [*counts, f"{_OTHER_WIDTH[scalar]}[{count}]"]
+    return [_OTHER_WIDTH[type_]] if type_ in _OTHER_WIDTH else []
+
+
+def _other_signs(good: Documents) -> Iterator[Mutant]:
+    """The first integer of each struct that has one."""
+    for name, fields in _structs(good):
+        integer = next((f for f in fields if f["type"] in _OTHER_WIDTH), None)
+        if integer:
+            yield _with_type(good, "sign", name, integer["name"], "u" + integer["type"])
+    for file, typedef in _typedefs(good):
+        wrong = "u" + typedef["type"]
+        yield _with_typedef(good, f"sign:{typedef['name']}-{wrong}", file, typedef["name"], wrong)
+
+
+def _other_kinds(good: Documents) -> Iterator[Mutant]:
+    """A callback as a data pointer, and the last data pointer of each struct as a callback."""
+    for name, fields in _structs(good):
+        for field in fields:
+            if _is_callback(field):
+                yield _with_type(good, "pointer", name, field["name"], "void*")
+        pointers = [f["name"] for f in fields if not _is_callback(f) and f["type"].endswith("*")]
+        for pointer in pointers[-1:]:
+            wrong = f"callback(self: {name}*) -> void"
+            yield _with_type(good, "callback", name, pointer, wrong)
+
+
+# --- Signatures ----------------------------------------------------------------------------------
+
+
+def _other_results(good: Documents) -> Iterator[Mutant]:
+    wrong_results = {"int": ("int64", "void"), "void": ("int",), "const char*": ("int", "void")}
+    for name, field, arguments, result in _callbacks(good):
+        for wrong in wrong_results[result]:
+            yield _with_signature(good, f"result-{wrong}", name, field, arguments, wrong)
+
+
+def _other_arguments(good: Documents) -> Iterator[Mutant]:
+    for name, field, arguments, result in _callbacks(good):
+        for i in range(1, len(arguments)):
+            argument, type_ = (part.strip() for part in arguments[i].split(":"))
+            rest = arguments[:i], arguments[i + 1 :]
+            wrong = _OTHER_WIDTH.get(type_, "int")
+            dropped = [*rest[0], *rest[1]]
+            changed = [*rest[0], f"{argument}: {wrong}", *rest[1]]
+            yield _with_signature(good, f"drop-{argument}", name, field, dropped, result)
+            yield _with_signature(good, f"{argument}-{wrong}", name, field, changed, result)
+            if type_ in _OTHER_WIDTH and type_ != "int":
+                unsigned = [*rest[0], f"{argument}: u{type_}", *rest[1]]
+                yield _with_signature(good, f"{argument}-u{type_}", name, field, unsigned, result)
+            if i + 1 < len(arguments):
+                swapped = [*rest[0], arguments[i + 1], arguments[i], *arguments[i + 2 :]]
+                other = arguments[i + 1].split(":")[0].strip()
+                yield _with_signature(
+                    good, f"swap-{argument}+{other}", name, field, swapped, result
+                )
+        yield _with_signature(
+            good, "add-extra", name, field, [*arguments, "extra: void*"], result
+        )
+
+
+# --- Constants -----------------------------------------------------------------------------------
+
+
+def _wrong_numbers(good: Documents) -> Iterator[Mutant]:
+    for file, index, macro in _integer_constants(good):
+        documents = copy.deepcopy(good)
+        documents[file]["constants"][index]["value"] += _UNUSED_NUMBER
+        yield Mutant(f"value:{macro}", (macro,), documents)
+    for index, macro in _arrow_devices(good):
+        documents = copy.deepcopy(good)
+        documents["devices"]["devices"][index]["value"] += _UNUSED_NUMBER
+        yield Mutant(f"value:{macro}", (macro,), documents)
+
+
+def _dropped_macros(good: Documents) -> Iterator[Mutant]:
+    for file, index, macro in _integer_constants(good):
+        documents = copy.deepcopy(good)
+        del documents[file]["constants"][index]
+        yield Mutant(f"drop:{macro}", (macro,), documents)
+    for index, macro in _arrow_devices(good):
+        documents = copy.deepcopy(good)
+        del documents["devices"]["devices"][index]
+        yield Mutant(f"drop:{macro}", (macro,), documents)
+
+
+# --- What older or other texts say ---------------------------------------------------------------
+
+
+def _older_texts(good: Documents) -> Iterator[Mutant]:
+    """The published page has one callback too many (errata.yaml, async-producer-release); the mail
+    that proposed the interface had the array behind a pointer, two reserved words, and the
+    consumer's stream as an argument of get_next."""
+
+    def page_release(own: list[Entry]) -> None:
+        cancel = next(i for i, field in enumerate(own) if field["name"] == "cancel")
+        type_ = "callback(self: ArrowAsyncProducer*) -> void"
+        own.insert(cancel + 1, _new_field("release", type_))
+
+    yield _with_fields(
+        good, "page:ArrowAsyncProducer.release", "ArrowAsyncProducer", ("release",), page_release
+    )
+    yield _with_type(good, "mail", "ArrowDeviceArray", "array", "ArrowArray*")
+
+    def mail_layout(own: list[Entry]) -> None:
+        by_name = {field["name"]: field for field in own}
+        by_name["array"]["type"] = "ArrowArray*"
+        by_name["reserved"]["type"] = "int64[2]"
+
+    changed = ("array", "reserved")
+    yield _with_fields(
+        good, "mail:ArrowDeviceArray-whole", "ArrowDeviceArray", changed, mail_layout
+    )
+    stream = ["self: ArrowDeviceArrayStream*", "stream: void*", "out: ArrowDeviceArray*"]
+    yield _with_signature(
+        good, "mail-stream", "ArrowDeviceArrayStream", "get_next", stream, "int"
+    )
+
+
+# --- Looking at a spec ---------------------------------------------------------------------------
+
+
+def _interfaces(documents: Documents) -> list[str]:
+    return list(documents["project"]["interfaces"])
+
+
+def _structs(documents: Documents) -> Iterator[tuple[str, list[Entry]]]:
+    for file in _interfaces(documents):
+        for struct in documents[file]["structs"]:
+            yield struct["name"], struct["fields"]
+
+
+def _fields_of(documents: Documents, name: str) -> list[Entry]:
+    return next(fields for struct, fields in _structs(documents) if struct == name)
+
+
+def _typedefs(documents: Documents) -> Iterator[tuple[str, Entry]]:
+    for file in _interfaces(documents):
+        for typedef in documents[file]["typedefs"]:
+            yield file, typedef
+
+
+def _integer_constants(documents: Documents) -> Iterator[tuple[str, int, str]]:
+    for file in _interfaces(documents):
+        for index, constant in enumerate(documents[file]["constants"]):
+            if isinstance(constant["value"], int):
+                yield file, index, constant["name"]
+
+
+def _arrow_devices(documents: Documents) -> Iterator[tuple[int, str]]:
+    for index, device in enumerate(documents["devices"]["devices"]):
+        if "arrow" in device:
+            yield index, device["arrow"]
+
+
+def _is_callback(field: Entry) -> bool:
+    return _CALLBACK.fullmatch(field["type"]) is not None
+
+
+def _callbacks(documents: Documents) -> Iterator[tuple[str, str, list[str], str]]:
+    """Struct, field, arguments as "name: type", result."""
+    for name, fields in _structs(documents):
+        for field in fields:
+            match = _CALLBACK.fullmatch(field["type"])
+            if match:
+                yield name, field["name"], match["arguments"].split(", "), match["result"]
+
+
+# --- Making a mutant -----------------------------------------------------------------------------
+
+
+def _new_field(name: str, type_: str) -> Entry:
+    field = {
+        "name": name,
+        "type": type_,
+        "presence": "optional",
+        "set_by": "producer",
+        "owned_by": "none",
+        "valid": "anything",
+        "doc": "No such field.",
+    }
+    return field | ({"contract": dict(_CONTRACT)} if _is_callback(field) else {})
+
+
+def _with_fields(
+    good: Documents,
+    id_: str,
+    struct: str,
+    about: tuple[str, ...],
+    change: Callable[[list[Entry]], None],
+) -> Mutant:
+    documents = copy.deepcopy(good)
+    change(_fields_of(documents, struct))
+    _mend(documents)
+    return Mutant(id_, tuple(f"{struct}.{field}" for field in about), documents)
+
+
+def _with_type(good: Documents, verb: str, struct: str, name: str, type_: str) -> Mutant:
+    def change(own: list[Entry]) -> None:
+        field = next(field for field in own if field["name"] == name)
+        field["type"] = type_
+        field.pop("contract", None)
+        if _is_callback(field):
+            field["contract"] = dict(_CONTRACT)
+
+    spelled = type_.split("(", maxsplit=1)[0].replace(" ", "")
+    return _with_fields(good, f"{verb}:{struct}.{name}-{spelled}", struct, (name,), change)
+
+
+def _with_typedef(good: Documents, id_: str, file: str, name: str, type_: str) -> Mutant:
+    documents = copy.deepcopy(good)
+    for typedef in documents[file]["typedefs"]:
+        if typedef["name"] == name:
+            typedef["type"] = type_
+    about = tuple(
+        f"{struct}.{field['name']}"
+        for struct, fields in _structs(documents)
+        for field in fields
+        if field["type"] == name
+    )
+    return Mutant(id_, about, documents)
+
+
+def _with_signature(
+    good: Documents, verb: str, struct: str, name: str, arguments: list[str], result: str
+) -> Mutant:
+    def change(own: list[Entry]) -> None:
+        field = next(field for field in own if field["name"] == name)
+        field["type"] = f"callback({', '.join(arguments)}) -> {result}"
+
+    spelled = verb.replace(" ", "")
+    return _with_fields(good, f"signature:{struct}.{name}.{spelled}", struct, (name,), change)
+
+
+def _mend(documents: Documents) -> None:
+    """Takes out what names something that is gone."""
+    for _, fields in _structs(documents):
+        for field in fields:
+            match = _CALLBACK.fullmatch(field["type"])
+            if match:
+                pairs = (part.split(": ") for part in match["arguments"].split(", "))
+                pointers = [name for name, type_ in pairs if type_.endswith("*")]
+                contract = field["contract"]
+                contract["nullable"] = [n for n in contract["nullable"] if n in pointers]
+    fields_of = {name: [field["name"] for field in fields] for name, fields in _structs(documents)}
+    for erratum in documents["errata"]["errata"]:
+        struct, _, field = erratum["about"].partition(".")
+        if field and field not in fields_of[struct]:
+            erratum["about"] = struct

@@ -1,0 +1,118 @@
+"""A copy of the repository for each build, in which specs may be wrong. Kept between runs, so that
+only what a mutant changes is built anew."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import mutations
+from fletching_generator import generate, load
+from languages import Build
+from mutations import Documents
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRATCH = ROOT / "build" / "mutants"
+LIBRARIES = ROOT / "build" / "lib"
+# Not needed to build a test, and large.
+_LEFT_OUT = ("docs/",)
+# A call through a wrong signature may never come back.
+_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int  # as bash gives it; 124 when it did not end
+    output: str
+
+
+class Tree:
+    """The scratch tree of one build."""
+
+    def __init__(self, name: str, build: Build) -> None:
+        self.folder = SCRATCH / name
+        self._build = build
+
+    def prepare(self) -> Outcome:
+        """Brings the tree to the state of the repository."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+        output = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout
+        names = [
+            name
+            for name in output.decode().split("\0")
+            if name and not name.startswith(_LEFT_OUT) and (ROOT / name).is_file()
+        ]
+        for name in names:
+            _copy(ROOT / name, self.folder / name)
+        _remove_all_but(self.folder, set(names))
+        link = self.folder / ".venv"
+        if not link.exists():
+            link.symlink_to((ROOT / ".venv").resolve())
+        return self._run(self._build.prepare)
+
+    def build(self, documents: Documents, texts: dict[str, str]) -> Outcome:
+        """Writes a spec and what is generated from it, and builds the test."""
+        mutations.write(documents, self.folder / "spec")
+        generate.write(self.folder, texts)
+        return self._run(self._build.build)
+
+    def run(self, language: str) -> Outcome:
+        return self._run(self._build.runs[language])
+
+    def _run(self, command: str) -> Outcome:
+        environment = {
+            **os.environ,
+            "ROOT": str(ROOT),
+            "FLETCHING_LIB_DIR": str(LIBRARIES),
+            "LD_LIBRARY_PATH": str(LIBRARIES),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        environment.pop("FLETCHING_CELLS", None)
+        process = subprocess.Popen(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            return Outcome(124, output.decode("utf-8", "backslashreplace"))
+        return Outcome(process.returncode, output.decode("utf-8", "backslashreplace"))
+
+
+def generated(documents: Documents) -> dict[str, str]:
+    """Every generated file of a spec, by path. Raises SpecError when the spec is refused."""
+    folder = SCRATCH / "spec"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "spec", folder / "spec")
+    mutations.write(documents, folder / "spec")
+    return generate.render_all(load.load_spec(folder))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Leaves a file that is the same alone, so that nothing is built for it."""
+    if target.is_file() and target.read_bytes() == source.read_bytes():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+
+
+def _remove_all_but(folder: Path, names: set[str]) -> None:
+    for path, folders, files in os.walk(folder):
+        inner = Path(path)
+        if inner == folder:
+            folders[:] = [name for name in folders if name not in ("build", ".venv")]
+        for name in files:
+            if (inner / name).relative_to(folder).as_posix() not in names:
+                (inner / name).unlink()
