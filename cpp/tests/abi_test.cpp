@@ -39,6 +39,13 @@ void check_layout(Verdict& verdict) {
   verdict.ask(FletchingOracleCheckFieldNames, name, field_names.c_str());
   Fields<Struct>::each_field(object, check_field);
   Fields<Struct>::each_leaf(object, check_field);
+  std::string callback_names;
+  Fields<Struct>::each_callback([&]<auto Member>(const char* callback) {
+    append_name(callback_names, callback);
+    verdict.ask(FletchingOracleCheckSignature, name, callback,
+                Callback<Member>::signature().c_str());
+  });
+  verdict.ask(FletchingOracleCheckCallbackNames, name, callback_names.c_str());
   verdict.ask(FletchingOracleCheckStruct, name, std::int64_t{sizeof(Struct)},
               std::int64_t{alignof(Struct)});
 }

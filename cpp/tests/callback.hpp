@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -24,6 +25,16 @@ constexpr std::size_t self_place() {
   return found == kIsSelf.end() ? 0 : static_cast<std::size_t>(found - kIsSelf.begin());
 }
 
+/// The width of an argument or a result as the oracle spells it.
+template <typename Value>
+std::string width() {
+  if constexpr (std::is_void_v<Value>) {
+    return "v";
+  } else {
+    return std::is_pointer_v<Value> ? "p" : std::to_string(sizeof(Value));
+  }
+}
+
 template <auto Member>
 struct Callback;
 
@@ -32,6 +43,13 @@ template <typename Struct, typename Result, typename... Arguments,
 struct Callback<Member> {
   /// Set before the oracle calls.
   static inline const char* name = nullptr;
+
+  /// The widths of the arguments and of the result as the oracle spells them.
+  static std::string signature() {
+    std::string text;
+    ((text += (text.empty() ? "" : ",") + width<Arguments>()), ...);
+    return text + "->" + width<Result>();
+  }
 
   /// The binding's own function for the field.
   static Result enter(Arguments... arguments) noexcept {

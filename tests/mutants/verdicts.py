@@ -27,7 +27,7 @@ _ORACLE_LINE = re.compile(
     r"(?:(?:offset|size|alignment|field|signature) \S+ upstream"
     r"|-?\d+ upstream, -?\d+ in the binding"
     r"|upstream has no such (?:field|struct|constant|callback|value)"
-    r"|the binding has no such (?:field|constant)"
+    r"|the binding has no such (?:field|constant|callback)"
     r"|twice in the binding|C wrote 0x|byte \d+ of the struct"
     r"|(?:C|the binding) (?:called it|sent)"
     r"|the callback (?:reported|did not report|returned|is NULL)|arrived twice).*"

@@ -310,6 +310,64 @@ int32_t FletchingOracleArgumentCount(const char* struct_name, const char* callba
   return found != NULL ? found->argument_count : -1;
 }
 
+int FletchingOracleCheckCallbackNames(const char* struct_name, const char* names, char* message,
+                                      size_t capacity) {
+  if (FletchingOracleSize(struct_name) < 0) {
+    return Fail(message, capacity, "%s: upstream has no such struct", Printable(struct_name));
+  }
+  Name name;
+  for (const char* rest = names; NextName(&rest, &name);) {
+    int known = 0;
+    for (int32_t i = 0; i < kCallbackCount; ++i) {
+      known |= Same(kCallbacks[i].struct_name, struct_name) &&
+               strlen(kCallbacks[i].name) == (size_t)name.length &&
+               memcmp(kCallbacks[i].name, name.text, (size_t)name.length) == 0;
+    }
+    if (!known) {
+      return Fail(message, capacity, "%s.%.*s: upstream has no such callback", struct_name,
+                  name.length, name.text);
+    }
+  }
+  for (int32_t i = 0; i < kCallbackCount; ++i) {
+    if (!Same(kCallbacks[i].struct_name, struct_name)) continue;
+    const int32_t count = CountName(names, kCallbacks[i].name);
+    if (count != 1) {
+      return Fail(message, capacity, "%s.%s: %s", struct_name, kCallbacks[i].name,
+                  count == 0 ? "the binding has no such callback" : "twice in the binding");
+    }
+  }
+  return 0;
+}
+
+static Shown ShowWidth(Kind kind) {
+  Shown shown = {"p"};
+  if (kind == kVOID) return (Shown){"v"};
+  if (kind == kCODE) snprintf(shown.text, sizeof(shown.text), "%zu", sizeof(int));
+  if (kind == kCOUNT) snprintf(shown.text, sizeof(shown.text), "%zu", sizeof(int64_t));
+  return shown;
+}
+
+int FletchingOracleCheckSignature(const char* struct_name, const char* callback,
+                                  const char* signature, char* message, size_t capacity) {
+  const Callback* found = FindCallback(struct_name, callback);
+  if (found == NULL) {
+    return Fail(message, capacity, "%s.%s: upstream has no such callback", Printable(struct_name),
+                Printable(callback));
+  }
+  char expected[64] = "";
+  size_t length = 0;
+  for (int32_t i = 0; i < found->argument_count; ++i) {
+    length += (size_t)snprintf(expected + length, sizeof(expected) - length, "%s%s",
+                               i == 0 ? "" : ",", ShowWidth(found->arguments[i].kind).text);
+  }
+  snprintf(expected + length, sizeof(expected) - length, "->%s", ShowWidth(found->result).text);
+  if (!Same(signature, expected)) {
+    return Fail(message, capacity, "%s.%s: signature %s upstream, %s in the binding",
+                found->struct_name, found->name, expected, Printable(signature));
+  }
+  return 0;
+}
+
 int FletchingOracleCall(const char* struct_name, const char* callback, int32_t variant,
                         void* object, char* message, size_t capacity) {
   Begin(kC, struct_name, callback, variant, object);

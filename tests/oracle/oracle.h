@@ -98,6 +98,17 @@ FLETCHING_ORACLE_EXPORT const char* FletchingOracleCallbackName(const char* stru
 FLETCHING_ORACLE_EXPORT int32_t FletchingOracleArgumentCount(const char* struct_name,
                                                              const char* callback);
 
+/* `names`: the callback fields of the struct, in any order, joined by commas. */
+FLETCHING_ORACLE_EXPORT int FletchingOracleCheckCallbackNames(const char* struct_name,
+                                                              const char* names, char* message,
+                                                              size_t capacity);
+/* `signature`: the width of each argument, joined by commas, "->", and the width of the result: the
+ * number of bytes of an integer, "p" for a pointer, "v" for void. "p,4,p,p->v". */
+FLETCHING_ORACLE_EXPORT int FletchingOracleCheckSignature(const char* struct_name,
+                                                          const char* callback,
+                                                          const char* signature, char* message,
+                                                          size_t capacity);
+
 /* C calls L: calls `object`'s callback, through upstream's declaration, with the variant's
  * arguments. Inside, the binding's callback reports each argument with SawArgument and returns
  * ExpectedResult. Returns 0 when the callback was entered once, every argument arrived, and the

@@ -97,6 +97,19 @@ def callbacks(struct: type[ctypes.Structure]) -> dict[str, Ctype]:
     return {name: ctype for name, ctype in fields(struct) if hasattr(ctype, "_argtypes_")}
 
 
+def signature(callback: Ctype) -> str:
+    """The widths of the arguments and of the result, as the oracle spells them."""
+    arguments = ",".join(_width(ctype) for ctype in callback._argtypes_)
+    return f"{arguments}->{_width(callback._restype_)}"
+
+
+def _width(ctype: Ctype) -> str:
+    if ctype is None:
+        return "v"
+    pointers = (ctypes._Pointer, ctypes._CFuncPtr, ctypes.c_void_p, ctypes.c_char_p)
+    return "p" if issubclass(ctype, pointers) else str(ctypes.sizeof(ctype))
+
+
 def bits_of(ctype: Ctype, value: object) -> int:
     """The bits of a value as ctypes gave it; the first 8 bytes of a struct."""
     memory = bytes((ctype * 1)(value))[:8]

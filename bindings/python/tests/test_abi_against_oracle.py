@@ -56,7 +56,8 @@ class Object:
 
 
 def layout_problems(name: str) -> list[str | None]:
-    """The oracle's answers about size, names and places of a struct; None for each right one."""
+    """The oracle's answers about size, names, places and signatures of a struct; None for each
+    right one."""
     struct, c_name = declared(name), name.encode()
     names = ",".join(field for field, _ in reflection.fields(struct))
     answers = [
@@ -65,6 +66,11 @@ def layout_problems(name: str) -> list[str | None]:
     ]
     for path, offset, size in reflection.paths(struct):
         answers.append(oracle.check_field(c_name, path.encode(), offset, size))
+    callbacks = reflection.callbacks(struct)
+    answers.append(oracle.check_callback_names(c_name, ",".join(callbacks).encode()))
+    for callback, ctype in callbacks.items():
+        signature = reflection.signature(ctype)
+        answers.append(oracle.check_signature(c_name, callback.encode(), signature.encode()))
     return answers
 
 

@@ -31,7 +31,11 @@
   X(int, CheckWritten, (const char* owner, const void* object, char* text, size_t room),          \
     (owner, object, text, room))                                                                  \
   X(int32_t, VariantCount, (void), ())                                                            \
-  X(int32_t, CallbackCount, (const char* owner), (owner))                                         \
+  X(int, CheckCallbackNames, (const char* owner, const char* names, char* text, size_t room),     \
+    (owner, names, text, room))                                                                   \
+  X(int, CheckSignature,                                                                          \
+    (const char* owner, const char* callback, const char* signature, char* text, size_t room),    \
+    (owner, callback, signature, text, room))                                                     \
   X(int, Call,                                                                                    \
     (const char* owner, const char* callback, int32_t variant, void* object, char* text,          \
      size_t room),                                                                                \

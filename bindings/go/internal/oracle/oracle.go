@@ -131,13 +131,18 @@ func CheckWritten(owner string, object unsafe.Pointer) error {
 	})
 }
 
-// CheckCallbackCount compares how many callbacks a struct has.
-func CheckCallbackCount(owner string, count int) error {
-	upstream := int(C.fletching_go_oracle_CallbackCount(text(owner)))
-	if upstream != count {
-		return fmt.Errorf("%s: %d callbacks upstream, %d in the binding", owner, upstream, count)
-	}
-	return nil
+// CheckCallbackNames compares the names of the callbacks, joined by commas, in any order.
+func CheckCallbackNames(owner, names string) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckCallbackNames(text(owner), text(names), line, room)
+	})
+}
+
+// CheckSignature compares the widths of a callback's arguments and result, as oracle.h spells them.
+func CheckSignature(owner, callback, signature string) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckSignature(text(owner), text(callback), text(signature), line, room)
+	})
 }
 
 // CallFromC lets C call a callback that stands in the object.

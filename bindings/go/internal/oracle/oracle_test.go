@@ -82,7 +82,10 @@ func run(t *testing.T, owner, direction string, checks func(*checker)) bool {
 
 func TestStructs(t *testing.T) {
 	for _, s := range fields.Structs {
-		sound := run(t, s.Name, "layout", func(c *checker) { checkLayout(c, s) })
+		sound := run(t, s.Name, "layout", func(c *checker) {
+			checkLayout(c, s)
+			checkSignatures(c, s)
+		})
 		run(t, s.Name, "c_writes", func(c *checker) { checkCWrites(c, s) })
 		run(t, s.Name, "c_verifies", func(c *checker) { checkCVerifies(c, s) })
 		if !sound {
@@ -139,6 +142,39 @@ func alignment(s fields.Struct) int {
 	return s.Type.Align()
 }
 
+// checkSignatures asks about the signatures that package fields lists, which are those of the
+// generated calls; a field itself is a uintptr.
+func checkSignatures(c *checker, s fields.Struct) {
+	var names []string
+	for _, field := range s.Fields {
+		if field.Signature != "" {
+			names = append(names, field.Name)
+			c.check(CheckSignature(s.Name, field.Name, widths(field.Signature)))
+		}
+	}
+	c.check(CheckCallbackNames(s.Name, strings.Join(names, ",")))
+}
+
+// widths spells "int (struct ArrowAsyncTask*, int64_t)" as the oracle does: "p,8->4".
+func widths(signature string) string {
+	result, rest, _ := strings.Cut(signature, " (")
+	var arguments []string
+	for argument := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ", ") {
+		arguments = append(arguments, width(argument))
+	}
+	return strings.Join(arguments, ",") + "->" + width(result)
+}
+
+func width(ctype string) string {
+	sizes := map[string]string{
+		"void": "v", "int": "4", "int32_t": "4", "uint32_t": "4", "int64_t": "8", "uint64_t": "8",
+	}
+	if strings.HasSuffix(ctype, "*") {
+		return "p"
+	}
+	return sizes[ctype]
+}
+
 func checkCWrites(c *checker, s fields.Struct) {
 	object := newObject(s)
 	if err := Fill(s.Name, object); err != nil {
@@ -161,7 +197,7 @@ func checkCVerifies(c *checker, s fields.Struct) {
 func checkCCalls(c *checker, s fields.Struct) {
 	object := newObject(s)
 	callbacks := callbacksOf(s)
-	c.check(CheckCallbackCount(s.Name, len(callbacks)))
+	c.check(CheckCallbackNames(s.Name, namesOf(callbacks)))
 	for _, callback := range callbacks {
 		callbackField(s, callback, object).SetUint(uint64(callback.Function))
 	}
@@ -179,7 +215,7 @@ func checkCIsCalled(c *checker, s fields.Struct) {
 		return
 	}
 	callbacks := callbacksOf(s)
-	c.check(CheckCallbackCount(s.Name, len(callbacks)))
+	c.check(CheckCallbackNames(s.Name, namesOf(callbacks)))
 	for _, callback := range callbacks {
 		function := uintptr(callbackField(s, callback, object).Uint())
 		if function == 0 {
@@ -201,6 +237,14 @@ func callbacksOf(s fields.Struct) []Callback {
 		}
 	}
 	return found
+}
+
+func namesOf(callbacks []Callback) string {
+	var names []string
+	for _, callback := range callbacks {
+		names = append(names, callback.Name)
+	}
+	return strings.Join(names, ",")
 }
 
 func callbackField(s fields.Struct, callback Callback, object unsafe.Pointer) reflect.Value {

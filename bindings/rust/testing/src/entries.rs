@@ -57,6 +57,9 @@ pub struct LeafEntry {
 pub struct CallbackEntry {
     /// "get_next"
     pub name: &'static str,
+    /// The widths of the arguments and of the result, as the oracle spells them. That these are the
+    /// declared types is what `install` needs to compile.
+    pub signature: fn() -> String,
     /// Sets the field to a function of exactly the declared type, which tells the oracle what it was
     /// called with and returns what the oracle expects.
     pub install: unsafe fn(*mut u8),
@@ -68,6 +71,15 @@ pub struct CallbackEntry {
 /// The name of the type of a value.
 pub fn type_name_of<T>(_: &T) -> &'static str {
     std::any::type_name::<T>()
+}
+
+/// The width of an argument or a result as the oracle spells it.
+pub fn width<T>() -> String {
+    match std::any::type_name::<T>() {
+        "()" => "v".into(),
+        pointer if pointer.starts_with('*') => "p".into(),
+        _ => size_of::<T>().to_string(),
+    }
 }
 
 /// What an installed callback does: reports its arguments, returns what is expected.
@@ -163,6 +175,10 @@ macro_rules! callback_entry {
     ) -> $result:ty) => {
         CallbackEntry {
             name: stringify!($callback),
+            signature: || {
+                let arguments = [width::<$this_type>() $(, width::<$type>())*];
+                format!("{}->{}", arguments.join(","), width::<$result>())
+            },
             install: |object| {
                 unsafe extern "C" fn answering(
                     $this: $this_type $(, $argument: $type)*

@@ -23,6 +23,8 @@ crate::library! {
         variant_count = FletchingOracleVariantCount() -> i32;
         callback_count = FletchingOracleCallbackCount(*const c_char) -> i32;
         callback_name = FletchingOracleCallbackName(*const c_char, i32) -> *const c_char;
+        check_callback_names = FletchingOracleCheckCallbackNames(*const c_char, *const c_char, *mut c_char, usize) -> c_int;
+        check_signature = FletchingOracleCheckSignature(*const c_char, *const c_char, *const c_char, *mut c_char, usize) -> c_int;
         call = FletchingOracleCall(*const c_char, *const c_char, i32, *mut c_void, *mut c_char, usize) -> c_int;
         saw_argument = FletchingOracleSawArgument(*const c_char, *const c_char, i32, u64);
         expected_result = FletchingOracleExpectedResult() -> u64;

@@ -228,6 +228,8 @@ fn check_layout(entry: &StructEntry, tally: &mut Tally) {
     let (size, align) = (entry.size as i64, entry.align as i64);
     let fields: Vec<_> = entry.direct_fields().map(|field| field.path).collect();
     let fields = c_name(&fields.join(","));
+    let callbacks: Vec<_> = entry.callbacks.iter().map(|callback| callback.name).collect();
+    let callbacks = c_name(&callbacks.join(","));
     // SAFETY: names are NUL-terminated.
     unsafe {
         tally.check(checked(|text, room| {
@@ -235,6 +237,24 @@ fn check_layout(entry: &StructEntry, tally: &mut Tally) {
         }));
         tally.check(checked(|text, room| {
             (functions().check_field_names)(name.as_ptr(), fields.as_ptr(), text, room)
+        }));
+    }
+    // SAFETY: as above.
+    tally.check(checked(|text, room| unsafe {
+        (functions().check_callback_names)(name.as_ptr(), callbacks.as_ptr(), text, room)
+    }));
+    for callback in entry.callbacks {
+        let (callback, signature) = (c_name(callback.name), c_name(&(callback.signature)()));
+        // SAFETY: as above.
+        tally.check(checked(|text, room| unsafe {
+            let check_signature = functions().check_signature;
+            check_signature(
+                name.as_ptr(),
+                callback.as_ptr(),
+                signature.as_ptr(),
+                text,
+                room,
+            )
         }));
     }
     for field in entry.fields {

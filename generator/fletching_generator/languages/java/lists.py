@@ -80,8 +80,8 @@ def list_callback(field: Field, struct: Struct, flavor: str) -> Call:
         call = Call("bits", [call])
     setter = f"{struct.name}::set{pascal(field.name)}"
     arguments: list[Node] = [f'"{field.name}"', own, setter, Broken("(p, a) ->", call)]
-    if flavor == "jna":
-        arguments.insert(1, f"{function}.class")
+    declared = "class" if flavor == "jna" else "DESCRIPTOR"
+    arguments.insert(1, f"{function}.{declared}")
     method = "struct.voidCallback" if is_void(callback.returns) else "struct.callback"
     return Call(method, arguments)
 

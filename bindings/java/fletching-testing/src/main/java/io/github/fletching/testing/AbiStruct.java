@@ -3,6 +3,7 @@
 package io.github.fletching.testing;
 
 import com.sun.jna.Pointer;
+import java.lang.invoke.MethodType;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -71,6 +72,9 @@ public abstract class AbiStruct {
     protected CallbackField(String name) {
       this.name = name;
     }
+
+    /** Its signature as the flavor declares it; pointers are objects. */
+    protected abstract MethodType type();
 
     /**
      * Puts a callback of the flavor into the struct at {@code object}, which hands what it sees to

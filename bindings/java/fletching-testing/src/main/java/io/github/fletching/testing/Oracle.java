@@ -65,7 +65,10 @@ public final class Oracle {
 
     int FletchingOracleVariantCount();
 
-    int FletchingOracleCallbackCount(String struct);
+    int FletchingOracleCheckCallbackNames(String struct, String names, Pointer m, Size c);
+
+    int FletchingOracleCheckSignature(
+        String struct, String callback, String signature, Pointer m, Size c);
 
     int FletchingOracleCall(
         String struct, String callback, int variant, Pointer object, Pointer m, Size c);
@@ -142,8 +145,13 @@ public final class Oracle {
   }
 
   /** -1 for a struct that upstream does not have. */
-  int callbackCount(String struct) {
-    return functions.FletchingOracleCallbackCount(struct);
+  String checkCallbackNames(String struct, String names) {
+    return line(functions.FletchingOracleCheckCallbackNames(struct, names, message, capacity));
+  }
+
+  String checkSignature(String struct, String callback, String signature) {
+    return line(
+        functions.FletchingOracleCheckSignature(struct, callback, signature, message, capacity));
   }
 
   String call(String struct, String callback, int variant, Pointer object) {

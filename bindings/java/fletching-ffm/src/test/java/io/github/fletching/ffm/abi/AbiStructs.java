@@ -79,6 +79,7 @@ final class AbiStructs {
         (p, v) -> ArrowSchema.setPrivateData(p, pointer(v)));
     struct.voidCallback(
         "release",
+        ArrowSchema.Release.DESCRIPTOR,
         call -> ArrowSchema.Release.stub((self) -> call.record(bits(self)), ARENA),
         ArrowSchema::setRelease,
         (p, a) -> ArrowSchema.Release.invoke(ArrowSchema.getRelease(p), pointer(a[0])));
@@ -143,6 +144,7 @@ final class AbiStructs {
         (p, v) -> ArrowArray.setPrivateData(p, pointer(v)));
     struct.voidCallback(
         "release",
+        ArrowArray.Release.DESCRIPTOR,
         call -> ArrowArray.Release.stub((self) -> call.record(bits(self)), ARENA),
         ArrowArray::setRelease,
         (p, a) -> ArrowArray.Release.invoke(ArrowArray.getRelease(p), pointer(a[0])));
@@ -273,6 +275,7 @@ final class AbiStructs {
         (p, v) -> ArrowArrayStream.setPrivateData(p, pointer(v)));
     struct.callback(
         "get_schema",
+        ArrowArrayStream.GetSchema.DESCRIPTOR,
         call ->
             ArrowArrayStream.GetSchema.stub(
                 (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
@@ -283,6 +286,7 @@ final class AbiStructs {
                     ArrowArrayStream.getGetSchema(p), pointer(a[0]), pointer(a[1]))));
     struct.callback(
         "get_next",
+        ArrowArrayStream.GetNext.DESCRIPTOR,
         call ->
             ArrowArrayStream.GetNext.stub(
                 (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
@@ -293,6 +297,7 @@ final class AbiStructs {
                     ArrowArrayStream.getGetNext(p), pointer(a[0]), pointer(a[1]))));
     struct.callback(
         "get_last_error",
+        ArrowArrayStream.GetLastError.DESCRIPTOR,
         call ->
             ArrowArrayStream.GetLastError.stub((self) -> pointer(call.record(bits(self))), ARENA),
         ArrowArrayStream::setGetLastError,
@@ -302,6 +307,7 @@ final class AbiStructs {
                     ArrowArrayStream.getGetLastError(p), pointer(a[0]))));
     struct.voidCallback(
         "release",
+        ArrowArrayStream.Release.DESCRIPTOR,
         call -> ArrowArrayStream.Release.stub((self) -> call.record(bits(self)), ARENA),
         ArrowArrayStream::setRelease,
         (p, a) -> ArrowArrayStream.Release.invoke(ArrowArrayStream.getRelease(p), pointer(a[0])));
@@ -348,6 +354,7 @@ final class AbiStructs {
         (p, v) -> ArrowDeviceArrayStream.setPrivateData(p, pointer(v)));
     struct.callback(
         "get_schema",
+        ArrowDeviceArrayStream.GetSchema.DESCRIPTOR,
         call ->
             ArrowDeviceArrayStream.GetSchema.stub(
                 (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
@@ -358,6 +365,7 @@ final class AbiStructs {
                     ArrowDeviceArrayStream.getGetSchema(p), pointer(a[0]), pointer(a[1]))));
     struct.callback(
         "get_next",
+        ArrowDeviceArrayStream.GetNext.DESCRIPTOR,
         call ->
             ArrowDeviceArrayStream.GetNext.stub(
                 (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
@@ -368,6 +376,7 @@ final class AbiStructs {
                     ArrowDeviceArrayStream.getGetNext(p), pointer(a[0]), pointer(a[1]))));
     struct.callback(
         "get_last_error",
+        ArrowDeviceArrayStream.GetLastError.DESCRIPTOR,
         call ->
             ArrowDeviceArrayStream.GetLastError.stub(
                 (self) -> pointer(call.record(bits(self))), ARENA),
@@ -378,6 +387,7 @@ final class AbiStructs {
                     ArrowDeviceArrayStream.getGetLastError(p), pointer(a[0]))));
     struct.voidCallback(
         "release",
+        ArrowDeviceArrayStream.Release.DESCRIPTOR,
         call -> ArrowDeviceArrayStream.Release.stub((self) -> call.record(bits(self)), ARENA),
         ArrowDeviceArrayStream::setRelease,
         (p, a) ->
@@ -402,6 +412,7 @@ final class AbiStructs {
         (p, v) -> ArrowAsyncTask.setPrivateData(p, pointer(v)));
     struct.callback(
         "extract_data",
+        ArrowAsyncTask.ExtractData.DESCRIPTOR,
         call ->
             ArrowAsyncTask.ExtractData.stub(
                 (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
@@ -447,6 +458,7 @@ final class AbiStructs {
         (p, v) -> ArrowAsyncProducer.setPrivateData(p, pointer(v)));
     struct.voidCallback(
         "request",
+        ArrowAsyncProducer.Request.DESCRIPTOR,
         call ->
             ArrowAsyncProducer.Request.stub((self, n) -> call.record(bits(self), bits(n)), ARENA),
         ArrowAsyncProducer::setRequest,
@@ -455,6 +467,7 @@ final class AbiStructs {
                 ArrowAsyncProducer.getRequest(p), pointer(a[0]), a[1]));
     struct.voidCallback(
         "cancel",
+        ArrowAsyncProducer.Cancel.DESCRIPTOR,
         call -> ArrowAsyncProducer.Cancel.stub((self) -> call.record(bits(self)), ARENA),
         ArrowAsyncProducer::setCancel,
         (p, a) -> ArrowAsyncProducer.Cancel.invoke(ArrowAsyncProducer.getCancel(p), pointer(a[0])));
@@ -502,6 +515,7 @@ final class AbiStructs {
         (p, v) -> ArrowAsyncDeviceStreamHandler.setPrivateData(p, pointer(v)));
     struct.callback(
         "on_schema",
+        ArrowAsyncDeviceStreamHandler.OnSchema.DESCRIPTOR,
         call ->
             ArrowAsyncDeviceStreamHandler.OnSchema.stub(
                 (self, streamSchema) -> (int) call.record(bits(self), bits(streamSchema)), ARENA),
@@ -512,6 +526,7 @@ final class AbiStructs {
                     ArrowAsyncDeviceStreamHandler.getOnSchema(p), pointer(a[0]), pointer(a[1]))));
     struct.callback(
         "on_next_task",
+        ArrowAsyncDeviceStreamHandler.OnNextTask.DESCRIPTOR,
         call ->
             ArrowAsyncDeviceStreamHandler.OnNextTask.stub(
                 (self, task, metadata) -> (int) call.record(bits(self), bits(task), bits(metadata)),
@@ -526,6 +541,7 @@ final class AbiStructs {
                     pointer(a[2]))));
     struct.voidCallback(
         "on_error",
+        ArrowAsyncDeviceStreamHandler.OnError.DESCRIPTOR,
         call ->
             ArrowAsyncDeviceStreamHandler.OnError.stub(
                 (self, code, message, metadata) ->
@@ -541,6 +557,7 @@ final class AbiStructs {
                 pointer(a[3])));
     struct.voidCallback(
         "release",
+        ArrowAsyncDeviceStreamHandler.Release.DESCRIPTOR,
         call ->
             ArrowAsyncDeviceStreamHandler.Release.stub((self) -> call.record(bits(self)), ARENA),
         ArrowAsyncDeviceStreamHandler::setRelease,

@@ -5,10 +5,12 @@ package io.github.fletching.ffm.abi;
 import com.sun.jna.Pointer;
 import io.github.fletching.testing.AbiStruct;
 import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
+import java.lang.invoke.MethodType;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.function.BiConsumer;
@@ -68,11 +70,17 @@ final class FfmStruct extends AbiStruct {
 
   void callback(
       String name,
+      FunctionDescriptor descriptor,
       Function<Recorder, MemorySegment> maker,
       BiConsumer<MemorySegment, MemorySegment> setter,
       Caller caller) {
     addCallback(
         new AbiStruct.CallbackField(name) {
+          @Override
+          protected MethodType type() {
+            return descriptor.toMethodType();
+          }
+
           @Override
           protected Object install(Pointer object, Recorder call) {
             setter.accept(at(object), maker.apply(call));
@@ -88,11 +96,13 @@ final class FfmStruct extends AbiStruct {
 
   void voidCallback(
       String name,
+      FunctionDescriptor descriptor,
       Function<Recorder, MemorySegment> maker,
       BiConsumer<MemorySegment, MemorySegment> setter,
       VoidCaller caller) {
     callback(
         name,
+        descriptor,
         maker,
         setter,
         (object, arguments) -> {

@@ -7,7 +7,10 @@ import com.sun.jna.CallbackReference;
 import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import io.github.fletching.testing.AbiStruct;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
@@ -100,6 +103,16 @@ final class JnaStruct<S extends AbiStructure> extends AbiStruct {
       Caller caller) {
     addCallback(
         new AbiStruct.CallbackField(name) {
+          @Override
+          protected MethodType type() {
+            Method method =
+                Arrays.stream(type.getDeclaredMethods())
+                    .filter(m -> m.getName().equals(Callback.METHOD_NAME))
+                    .findFirst()
+                    .orElseThrow();
+            return MethodType.methodType(method.getReturnType(), method.getParameterTypes());
+          }
+
           @Override
           protected Object install(Pointer object, Recorder call) {
             C callback = maker.apply(call);
