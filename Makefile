@@ -6,7 +6,8 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := spec cpp rust go java python
 
-.PHONY: help setup generate build roundtrip test test-all targets format clean $(addprefix test-,$(LANGUAGES))
+.PHONY: help setup generate build roundtrip mutants targets test test-all format clean
+.PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -27,6 +28,10 @@ roundtrip: setup ## data through every language and back; prints the matrix, wri
 
 test: setup ## every test of every language, keeps going, one verdict line per language
 	@$(PYTHON) tools/suite.py
+
+mutants: setup ## wrong specs in every language; the tests of each have to notice
+	@tools/build cpp java
+	@$(PYTHON) tests/mutants/mutants.py
 
 test-all: setup ## `test` and everything that takes longer
 	@$(PYTHON) tools/suite.py --all

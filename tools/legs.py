@@ -152,4 +152,9 @@ LEGS: dict[str, tuple[Step, ...]] = {
     ),
     "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
     "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
+    "mutants": (
+        Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 12"),
+        *_python("tests/mutants"),
+        Step("every mutant", ".venv/bin/python tests/mutants/mutants.py", only_all=True),
+    ),
 }

@@ -20,13 +20,13 @@ class Build:
 
 _JAVA = "build/java"
 _JAVAC = (
-    'rm -rf build/java/classes && find bindings/java/fletching-{abi,testing,jna,ffm}/src/main '
+    "rm -rf build/java/classes && find bindings/java/fletching-{abi,testing,jna,ffm}/src/main "
     'bindings/java/fletching-{jna,ffm}/src/test -name "*.java" '
     r"| grep -v 'Test\.java$' > build/java/sources && "
     '"$JDK/bin/javac" -proc:none --release 22 -cp "$JNA" -d build/java/classes @build/java/sources'
 )
 _JNA = "tr ':' '\\n' < \"$ROOT/build/java/jna.classpath\" | grep '/jna-[0-9.]*jar$'"
-_SETUP = f'JDK=$(tools/find-jdk 22) && JNA=$({_JNA})'
+_SETUP = f"JDK=$(tools/find-jdk 22) && JNA=$({_JNA})"
 
 
 def _java(flavor: str) -> str:
@@ -37,18 +37,8 @@ def _java(flavor: str) -> str:
     )
 
 
+# The quick ones first: two at a time, a run that is stopped has the most to show.
 BUILDS: tuple[Build, ...] = (
-    Build(
-        prepare='cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0" '
-        "&& cmake --build build/cmake --target fletching_oracle fletching_cells",
-        build="cmake --build build/cmake --target fletching_abi_test",
-        runs={"cpp": "exec build/cmake/bin/fletching_abi_test --gtest_brief=1"},
-    ),
-    Build(
-        prepare=f"mkdir -p {_JAVA}",
-        build=f"{_SETUP} && {_JAVAC}",
-        runs={"java-jna": _java("jna"), "java-ffm": _java("ffm")},
-    ),
     Build(
         prepare="mkdir -p build",
         build="cd bindings/go && CGO_ENABLED=1 go test -c -vet=off -o ../../build/oracle.test "
@@ -71,6 +61,17 @@ BUILDS: tuple[Build, ...] = (
             "python": 'cd bindings/python && exec "$ROOT/.venv/bin/pytest" -q -p no:cacheprovider '
             "tests/test_abi_against_oracle.py"
         },
+    ),
+    Build(
+        prepare=f"mkdir -p {_JAVA}",
+        build=f"{_SETUP} && {_JAVAC}",
+        runs={"java-jna": _java("jna"), "java-ffm": _java("ffm")},
+    ),
+    Build(
+        prepare='cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0" '
+        "&& cmake --build build/cmake --target fletching_oracle fletching_cells",
+        build="cmake --build build/cmake --target fletching_abi_test",
+        runs={"cpp": "exec build/cmake/bin/fletching_abi_test --gtest_brief=1"},
     ),
 )
 

@@ -1,5 +1,5 @@
-"""Proves that the ABI tests can fail: derives wrong specs, builds every language from each, and runs
-its test against the good oracle, which has to name what is wrong.
+"""Proves that the ABI tests can fail: derives wrong specs, builds every language from each, and
+runs its test against the good oracle, which has to name what is wrong.
 
 Exit codes: 0 every mutant was killed or is a known equivalent, 1 not so, 2 could not run.
 """
@@ -24,7 +24,7 @@ import report  # noqa: E402
 import verdicts  # noqa: E402
 from languages import BUILDS, LANGUAGES, Build  # noqa: E402
 from mutations import Documents, Mutant  # noqa: E402
-from scratch import LIBRARIES, Tree, generated  # noqa: E402
+from scratch import LIBRARIES, Outcome, Tree, generated  # noqa: E402
 from verdicts import Verdict  # noqa: E402
 
 RESULTS = ROOT / "build" / "mutants.json"
@@ -54,9 +54,12 @@ class Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.good = mutations.read(ROOT / "spec")
-        self.mutants = _chosen(mutations.derive(self.good), options)
+        derived = mutations.derive(self.good)
+        self.order = [mutant.id for mutant in derived]
+        self.mutants = _chosen(derived, options)
         self.languages = options.language or list(LANGUAGES)
         self.equivalents = verdicts.Equivalents(Path(__file__).with_name("equivalents.yaml"))
+        self.kept = self._kept() if options.keep else []
         self.verdicts: list[Verdict] = []
         self.control: dict[str, int] = {}  # the exit code of the good spec, by language
         self._texts: dict[str, dict[str, str]] = {}
@@ -103,11 +106,28 @@ class Run:
                 verdict = verdicts.of_run(mutant, language, run, build.failed, self.equivalents)
             with self._lock:
                 self.verdicts.append(verdict)
+                self._save()
             if verdict.result not in verdicts.GOOD:
                 last = verdict.line.splitlines()[-1:] or [""]
                 print(f"{language}: {mutant.id}: {verdict.result}: {last[0]}", flush=True)
 
-    def _build(self, tree: Tree, key: str, documents: Documents) -> verdicts.Outcome:
+    def results(self) -> list[Verdict]:
+        return report.in_order([*self.kept, *self.verdicts], self.order)
+
+    def _save(self) -> None:
+        """After every verdict, so that a run that is stopped leaves what it found."""
+        text = json.dumps([asdict(verdict) for verdict in self.results()], indent=1)
+        RESULTS.write_text(text + "\n", encoding="utf-8")
+
+    def _kept(self) -> list[Verdict]:
+        """What an earlier run found and this one does not repeat."""
+        if not RESULTS.is_file():
+            return []
+        found = [Verdict(**entry) for entry in json.loads(RESULTS.read_text("utf-8"))]
+        anew = {(mutant.id, language) for mutant in self.mutants for language in self.languages}
+        return [v for v in found if v.mutant in self.order and (v.mutant, v.language) not in anew]
+
+    def _build(self, tree: Tree, key: str, documents: Documents) -> Outcome:
         with self._lock:
             if key not in self._texts:
                 self._texts[key] = generated(documents)
@@ -121,19 +141,17 @@ def main() -> int:
         return 2
     try:
         run = Run(options)
-        kept = _kept(run) if options.keep else []
         start = time.monotonic()
         run.run()
     except CannotRunError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
-    results = report.in_order([*kept, *run.verdicts])
-    RESULTS.write_text(json.dumps([asdict(v) for v in results], indent=1) + "\n", "utf-8")
+    results = run.results()
     minutes = (time.monotonic() - start) / 60
     print(report.as_text(results))
     print(f"{len(run.mutants)} mutants, {minutes:.1f} min; {RESULTS.relative_to(ROOT)}")
     if options.write_docs:
-        report.write_docs(ROOT, results, len(mutations.derive(run.good)), minutes)
+        report.write_docs(ROOT, results, len(run.order), minutes)
     whole = not (options.sample or options.mutant or options.language)
     unused = list(run.equivalents.unused()) if whole else []
     for entry in unused:
@@ -171,15 +189,6 @@ def _chosen(mutants: list[Mutant], options: argparse.Namespace) -> list[Mutant]:
         if name not in by_id:
             raise CannotRunError(f"no mutant '{name}'; --list names them all")
     return [by_id[name] for name in wanted] if wanted else mutants
-
-
-def _kept(run: Run) -> list[Verdict]:
-    """What an earlier run found and this one does not repeat."""
-    if not RESULTS.is_file():
-        return []
-    found = [Verdict(**entry) for entry in json.loads(RESULTS.read_text("utf-8"))]
-    anew = {(mutant.id, language) for mutant in run.mutants for language in run.languages}
-    return [v for v in found if (v.mutant, v.language) not in anew]
 
 
 if __name__ == "__main__":

@@ -95,9 +95,7 @@ def _dropped_fields(good: Documents) -> Iterator[Mutant]:
             def drop(own: list[Entry], i: int = i) -> None:
                 del own[i]
 
-            yield _with_fields(
-                good, f"drop:{name}.{field['name']}", name, (field["name"],), drop
-            )
+            yield _with_fields(good, f"drop:{name}.{field['name']}", name, (field["name"],), drop)
 
 
 def _added_fields(good: Documents) -> Iterator[Mutant]:
@@ -181,9 +179,7 @@ def _other_arguments(good: Documents) -> Iterator[Mutant]:
                 yield _with_signature(
                     good, f"swap-{argument}+{other}", name, field, swapped, result
                 )
-        yield _with_signature(
-            good, "add-extra", name, field, [*arguments, "extra: void*"], result
-        )
+        yield _with_signature(good, "add-extra", name, field, [*arguments, "extra: void*"], result)
 
 
 # --- Constants -----------------------------------------------------------------------------------
@@ -239,9 +235,7 @@ def _older_texts(good: Documents) -> Iterator[Mutant]:
         good, "mail:ArrowDeviceArray-whole", "ArrowDeviceArray", changed, mail_layout
     )
     stream = ["self: ArrowDeviceArrayStream*", "stream: void*", "out: ArrowDeviceArray*"]
-    yield _with_signature(
-        good, "mail-stream", "ArrowDeviceArrayStream", "get_next", stream, "int"
-    )
+    yield _with_signature(good, "mail-stream", "ArrowDeviceArrayStream", "get_next", stream, "int")
 
 
 # --- Looking at a spec ---------------------------------------------------------------------------

@@ -31,9 +31,9 @@ _VERSIONS = (
 )
 
 
-def in_order(results: Sequence[Verdict]) -> list[Verdict]:
-    """By mutant, in the order in which they came, then by language."""
-    place = {name: number for number, name in enumerate(dict.fromkeys(v.mutant for v in results))}
+def in_order(results: Sequence[Verdict], mutants: Sequence[str]) -> list[Verdict]:
+    """In the order of these mutants, then by language."""
+    place = {name: number for number, name in enumerate(mutants)}
     return sorted(results, key=lambda v: (place[v.mutant], LANGUAGES.index(v.language)))
 
 
@@ -77,7 +77,7 @@ def write_docs(root: Path, results: Sequence[Verdict], derived: int, minutes: fl
     lines = [
         "# Mutants: the ABI tests can fail",
         "",
-        "Printed by `make mutants`; [tests/mutants](../../tests/mutants/README.md) says how it works. "
+        "Printed by `make mutants`; [tests/mutants](../../tests/mutants/README.md) says how. "
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {platform.machine()}, "
         f"{derived} mutants derived from the spec, {tried} tried, {minutes:.0f} minutes. {extent}",
         "",
@@ -87,8 +87,8 @@ def write_docs(root: Path, results: Sequence[Verdict], derived: int, minutes: fl
         "",
         *(f"- {' '.join(row)}" for row in _summary(results)),
         "",
-        "*killed*: the test failed with a line of the oracle that names the struct and the field, or "
-        "the macro. *same ABI*: no test of the ABI can tell; "
+        "*killed*: the test failed with a line of the oracle that names the struct and the field, "
+        "or the macro. *same ABI*: no test of the ABI can tell; "
         "[equivalents.yaml](../../tests/mutants/equivalents.yaml) says why.",
         "",
     ]

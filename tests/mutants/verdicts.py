@@ -23,7 +23,8 @@ ALL = (KILLED, EQUIVALENT, SURVIVED, NO_LINE, CRASH, COMPILE_ERROR)
 
 # What the oracle says (tests/oracle), and none of the lines that the tests of a language make.
 _ORACLE_LINE = re.compile(
-    r"(?P<subject>ARROW_\w+|Arrow\w+(?:\.\w+)*)(?:\[\d+\])?(?: argument \d+(?: \(\w+\))?| result)?: "
+    r"(?P<subject>ARROW_\w+|Arrow\w+(?:\.\w+)*)(?:\[\d+\])?"
+    r"(?: argument \d+(?: \(\w+\))?| result)?: "
     r"(?:(?:offset|size|alignment|field|signature) \S+ upstream"
     r"|-?\d+ upstream, -?\d+ in the binding"
     r"|upstream has no such (?:field|struct|constant|callback|value)"
@@ -58,7 +59,7 @@ class Equivalents:
         return None
 
     def unused(self) -> Iterator[str]:
-        """Entries that no survivor asked for: they hide nothing today and may hide a defect later."""
+        """Entries that no survivor asked for: they may hide a defect later."""
         for index, entry in enumerate(self._entries):
             if index not in self._used:
                 yield str(entry["mutants"])

@@ -310,20 +310,26 @@ int32_t FletchingOracleArgumentCount(const char* struct_name, const char* callba
   return found != NULL ? found->argument_count : -1;
 }
 
+static int IsCallback(const char* struct_name, Name name) {
+  for (int32_t i = 0; i < kCallbackCount; ++i) {
+    if (Same(kCallbacks[i].struct_name, struct_name) &&
+        strlen(kCallbacks[i].name) == (size_t)name.length &&
+        memcmp(kCallbacks[i].name, name.text, (size_t)name.length) == 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
 int FletchingOracleCheckCallbackNames(const char* struct_name, const char* names, char* message,
                                       size_t capacity) {
   if (FletchingOracleSize(struct_name) < 0) {
     return Fail(message, capacity, "%s: upstream has no such struct", Printable(struct_name));
   }
+  const char* rest = names;
   Name name;
-  for (const char* rest = names; NextName(&rest, &name);) {
-    int known = 0;
-    for (int32_t i = 0; i < kCallbackCount; ++i) {
-      known |= Same(kCallbacks[i].struct_name, struct_name) &&
-               strlen(kCallbacks[i].name) == (size_t)name.length &&
-               memcmp(kCallbacks[i].name, name.text, (size_t)name.length) == 0;
-    }
-    if (!known) {
+  while (NextName(&rest, &name)) {
+    if (!IsCallback(struct_name, name)) {
       return Fail(message, capacity, "%s.%.*s: upstream has no such callback", struct_name,
                   name.length, name.text);
     }

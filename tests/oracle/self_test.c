@@ -295,6 +295,39 @@ static void TestConstants(void) {
           "upstream has no such");
 }
 
+static void TestSignature(const char* owner, const char* callback, const char* right,
+                          const char* wrong) {
+  AGREES(FletchingOracleCheckSignature(owner, callback, right, message, kMessage));
+  REFUSES(FletchingOracleCheckSignature(owner, callback, wrong, message, kMessage), right, wrong);
+}
+
+static void TestSignatures(void) {
+  const char* handler = "ArrowAsyncDeviceStreamHandler";
+  TestSignature("ArrowArray", "release", "p->v", "p->4");
+  TestSignature("ArrowArrayStream", "get_last_error", "p->p", "p->4");
+  TestSignature("ArrowDeviceArrayStream", "get_next", "p,p->4", "p,p->8");
+  TestSignature("ArrowAsyncProducer", "request", "p,8->v", "p,4->v");
+  TestSignature(handler, "on_error", "p,4,p,p->v", "p,8,p,p->v");
+  REFUSES(FletchingOracleCheckSignature("ArrowArray", "release", NULL, message, kMessage),
+          "ArrowArray.release", "(NULL) in the binding");
+  REFUSES(FletchingOracleCheckSignature(handler, "none", "p->v", message, kMessage), "none",
+          "no such callback");
+
+  const char* names = "get_next,get_schema,release,get_last_error";
+  const char* owner = "ArrowArrayStream";
+  AGREES(FletchingOracleCheckCallbackNames(owner, names, message, kMessage));
+  AGREES(FletchingOracleCheckCallbackNames("ArrowDeviceArray", "", message, kMessage));
+  REFUSES(
+      FletchingOracleCheckCallbackNames(owner, "get_next,get_schema,release", message, kMessage),
+      "ArrowArrayStream.get_last_error", "the binding has no such callback");
+  REFUSES(FletchingOracleCheckCallbackNames("ArrowArray", "release,rel", message, kMessage),
+          "ArrowArray.rel:", "upstream has no such callback");
+  REFUSES(FletchingOracleCheckCallbackNames("ArrowArray", "release,release", message, kMessage),
+          "ArrowArray.release", "twice");
+  REFUSES(FletchingOracleCheckCallbackNames("ArrowNone", "release", message, kMessage), "ArrowNone",
+          "no such struct");
+}
+
 /* ---- Memory in both directions ---- */
 
 /* The bits of a value at its offset, as a binding would read them. */
@@ -977,6 +1010,7 @@ int main(int argc, char** argv) {
   TestPublishedLayout();
   TestUnknownNames();
   TestConstants();
+  TestSignatures();
   TestMemory();
   TestLookalikes();
   TestMessages();

@@ -106,7 +106,7 @@ def signature(callback: Ctype) -> str:
 def _width(ctype: Ctype) -> str:
     if ctype is None:
         return "v"
-    pointers = (ctypes._Pointer, ctypes._CFuncPtr, ctypes.c_void_p, ctypes.c_char_p)
+    pointers = (ctypes._Pointer, ctypes.c_void_p, ctypes.c_char_p)
     return "p" if issubclass(ctype, pointers) else str(ctypes.sizeof(ctype))
 
 

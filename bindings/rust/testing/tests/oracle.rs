@@ -228,7 +228,11 @@ fn check_layout(entry: &StructEntry, tally: &mut Tally) {
     let (size, align) = (entry.size as i64, entry.align as i64);
     let fields: Vec<_> = entry.direct_fields().map(|field| field.path).collect();
     let fields = c_name(&fields.join(","));
-    let callbacks: Vec<_> = entry.callbacks.iter().map(|callback| callback.name).collect();
+    let callbacks: Vec<_> = entry
+        .callbacks
+        .iter()
+        .map(|callback| callback.name)
+        .collect();
     let callbacks = c_name(&callbacks.join(","));
     // SAFETY: names are NUL-terminated.
     unsafe {

@@ -1,0 +1,120 @@
+"""The derived specs, and what counts as killed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import mutants
+import mutations
+import verdicts
+from fletching_generator.errors import SpecError
+from fletching_generator.load import load_spec
+from mutations import Mutant
+from scratch import Outcome
+from verdicts import Equivalents
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = mutations.read(ROOT / "spec")
+MUTANTS = mutations.derive(GOOD)
+BY_ID = {mutant.id: mutant for mutant in MUTANTS}
+SWAPPED = BY_ID["swap:ArrowDeviceArray.device_id+device_type"]
+LINE = "ArrowDeviceArray.device_id: offset 80 upstream, 88 in the binding"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "spec", tmp_path / "spec")
+    return tmp_path
+
+
+def test_there_are_enough_and_each_has_its_own_id() -> None:
+    assert len(MUTANTS) >= 100
+    assert len(BY_ID) == len(MUTANTS)
+
+
+def test_the_good_spec_stays_as_it_was() -> None:
+    assert mutations.read(ROOT / "spec") == GOOD
+
+
+def test_a_spec_that_was_written_is_the_one_that_was_read(root: Path) -> None:
+    mutations.write(GOOD, root / "spec")
+    assert load_spec(root) == load_spec(ROOT)
+
+
+def test_the_generator_accepts_every_mutant_and_sees_a_difference(root: Path) -> None:
+    good = load_spec(ROOT)
+    refused = []
+    for mutant in MUTANTS:
+        mutations.write(mutant.documents, root / "spec")
+        try:
+            if load_spec(root) == good:
+                refused.append(f"{mutant.id}: the same as the good spec")
+        except SpecError as error:
+            refused.append(f"{mutant.id}: {error}")
+    assert not refused, "\n".join(refused)
+
+
+def test_the_sample_is_part_of_the_whole() -> None:
+    assert len(mutants.SAMPLE) >= 8
+    assert set(mutants.SAMPLE) <= set(BY_ID)
+
+
+# --- Verdicts ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def equivalents(tmp_path: Path) -> Equivalents:
+    path = tmp_path / "equivalents.yaml"
+    path.write_text('equivalents: [{mutants: "sign:.*", languages: [go], reason: The same.}]')
+    return Equivalents(path)
+
+
+def judge(equivalents: Equivalents, code: int, output: str, mutant: Mutant = SWAPPED) -> str:
+    return verdicts.of_run(mutant, "go", Outcome(code, output), 1, equivalents).result
+
+
+def test_a_kill_needs_the_oracle_s_line_about_the_right_field(equivalents: Equivalents) -> None:
+    assert judge(equivalents, 1, f"    oracle_test.go:74: {LINE}\nFAIL") == verdicts.KILLED
+    elsewhere = LINE.replace("device_id", "sync_event")
+    assert judge(equivalents, 1, elsewhere) == verdicts.NO_LINE
+    of_the_binding = "ArrowDeviceArray.device_id: is wrong"
+    assert judge(equivalents, 1, of_the_binding) == verdicts.NO_LINE
+
+
+def test_a_crash_is_no_kill_even_with_a_line(equivalents: Equivalents) -> None:
+    assert judge(equivalents, -11, LINE) == verdicts.CRASH
+    assert judge(equivalents, 2, LINE) == verdicts.CRASH
+
+
+def test_a_compile_error_is_no_kill() -> None:
+    verdict = verdicts.of_build_error(SWAPPED, "go", Outcome(1, LINE))
+    assert verdict.result == verdicts.COMPILE_ERROR
+
+
+def test_a_survivor_has_to_be_listed(equivalents: Equivalents) -> None:
+    assert judge(equivalents, 0, "") == verdicts.SURVIVED
+    assert list(equivalents.unused()) == ["sign:.*"]
+    signed = BY_ID["sign:ArrowSchema.flags-uint64"]
+    assert judge(equivalents, 0, "", signed) == verdicts.EQUIVALENT
+    assert not list(equivalents.unused())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ArrowDeviceArray.reserved[0]: byte 104 of the struct is 0x1e, expected 0x21; the field",
+        "ArrowAsyncProducer.request argument 1 (n): C sent 8589934593, the callback saw 1",
+        "ArrowSchema.release: C called it, the call arrived at ArrowArray.release",
+        "ArrowSchema.release: signature p->v upstream, p->4 in the binding",
+        "ArrowSchema.release: the binding has no such callback",
+        "ARROW_DEVICE_ROCM: 10 upstream, 110 in the binding",
+        "ARROW_DEVICE_ROCM: the binding has no such constant",
+    ],
+)
+def test_what_the_oracle_says_is_recognized(line: str) -> None:
+    subject = line.split(":", maxsplit=1)[0].split(" ", maxsplit=1)[0].removesuffix("[0]")
+    assert verdicts.oracle_line(f"  E  {line}\nmore", [subject]) == line
+    assert verdicts.oracle_line(line, ["ArrowArray.length"]) is None
