@@ -151,7 +151,7 @@ def main() -> int:
     print(report.as_text(results))
     print(f"{len(run.mutants)} mutants, {minutes:.1f} min; {RESULTS.relative_to(ROOT)}")
     if options.write_docs:
-        report.write_docs(ROOT, results, len(run.order), minutes)
+        report.write_docs(ROOT, results, len(run.order), None if options.keep else minutes)
     whole = not (options.sample or options.mutant or options.language)
     unused = list(run.equivalents.unused()) if whole else []
     for entry in unused:

@@ -64,7 +64,7 @@ def _summary(results: Sequence[Verdict]) -> list[list[str]]:
     return rows
 
 
-def write_docs(root: Path, results: Sequence[Verdict], derived: int, minutes: float) -> None:
+def write_docs(root: Path, results: Sequence[Verdict], derived: int, minutes: float | None) -> None:
     """What a run printed, with date and versions."""
     tried = len({v.mutant for v in results})
     cells = len(results)
@@ -74,12 +74,13 @@ def write_docs(root: Path, results: Sequence[Verdict], derived: int, minutes: fl
         if whole
         else f"Not a full run: {cells} of {derived * len(LANGUAGES)} cells; - was not run."
     )
+    lasted = "" if minutes is None else f" in {minutes:.0f} minutes"
     lines = [
         "# Mutants: the ABI tests can fail",
         "",
         "Printed by `make mutants`; [tests/mutants](../../tests/mutants/README.md) says how. "
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {platform.machine()}, "
-        f"{derived} mutants derived from the spec, {tried} tried, {minutes:.0f} minutes. {extent}",
+        f"{derived} mutants derived from the spec, {tried} tried{lasted}. {extent}",
         "",
         *(f"- {name}: {_version(root, command)}" for name, command in _VERSIONS),
         "",
