@@ -18,12 +18,9 @@ class Build:
     failed: int = 1  # the exit code of a test that ran and failed
 
 
-# Nothing in it comes from the spec, so the compiler reads it once. The flags are those of the test.
-_PRECOMPILE = (
-    "mkdir -p build && printf '#include <%s>\\n' "
-    "algorithm array fstream set string vector gtest/gtest.h > build/tests.hpp && "
-    "g++ -std=c++20 -O0 -DGTEST_HAS_PTHREAD=1 -x c++-header build/tests.hpp "
-    "-o build/tests.hpp.gch"
+_CXX = (
+    "g++ -std=c++20 -O0 -Wall -Wextra -Wpedantic -Werror "
+    "-Icpp/include -Itests/oracle -Itests/roundtrip/cpp"
 )
 _JAVA = "build/java"
 _JAVAC = (
@@ -76,11 +73,11 @@ BUILDS: tuple[Build, ...] = (
         runs={"java-jna": _java("jna"), "java-ffm": _java("ffm")},
     ),
     Build(
-        prepare=f"{_PRECOMPILE} && cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Debug "
-        '-DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CXX_FLAGS="-include $PWD/build/tests.hpp" '
-        "&& cmake --build build/cmake --target fletching_oracle fletching_cells",
-        build="cmake --build build/cmake --target fletching_abi_test",
-        runs={"cpp": "exec build/cmake/bin/fletching_abi_test --gtest_brief=1"},
+        prepare=f"mkdir -p build && cd build && {_CXX.replace('-I', '-I../')} "
+        "-c ../tests/roundtrip/cpp/{cells,text}.cpp",
+        build=f"{_CXX} cpp/tests/abi_test.cpp build/{{cells,text}}.o "
+        '-o build/abi_test -L"$FLETCHING_LIB_DIR" -lfletching_oracle -lgtest_main -lgtest -pthread',
+        runs={"cpp": "exec build/abi_test --gtest_brief=1"},
     ),
 )
 

@@ -11,7 +11,7 @@ import json
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
 
@@ -64,14 +64,20 @@ class Run:
         self.control: dict[str, int] = {}  # the exit code of the good spec, by language
         self._texts: dict[str, dict[str, str]] = {}
         self._lock = threading.Lock()
+        self._stop = threading.Event()
 
     def run(self) -> None:
         with ThreadPoolExecutor(max_workers=2) as pool:
             wanted = [b for b in BUILDS if any(name in self.languages for name in b.runs)]
-            for future in [pool.submit(self._run_build, build) for build in wanted]:
-                future.result()
+            futures = [pool.submit(self._run_build, build) for build in wanted]
+            wait(futures, return_when=FIRST_EXCEPTION)
+            self._stop.set()  # a language that cannot run ends the others
+        for future in futures:
+            future.result()
 
     def _run_build(self, build: Build) -> None:
+        if self._stop.is_set():
+            return
         languages = [name for name in build.runs if name in self.languages]
         tree = Tree(next(iter(build.runs)), build)
         start = time.monotonic()
@@ -80,6 +86,8 @@ class Run:
             raise CannotRunError(f"{languages[0]}: cannot prepare:\n{prepared.output}")
         self._check_control(tree, languages)
         for number, mutant in enumerate(self.mutants, 1):
+            if self._stop.is_set():
+                return
             self._try(tree, build, languages, mutant)
             if number % 10 == 0 or number == len(self.mutants):
                 minutes = (time.monotonic() - start) / 60

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,11 +94,11 @@ class Tree:
 
 def generated(documents: Documents) -> dict[str, str]:
     """Every generated file of a spec, by path. Raises SpecError when the spec is refused."""
-    folder = SCRATCH / "spec"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT / "spec", folder / "spec")
-    mutations.write(documents, folder / "spec")
-    return generate.render_all(load.load_spec(folder))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(ROOT / "spec", folder / "spec")
+        mutations.write(documents, folder / "spec")
+        return generate.render_all(load.load_spec(folder))
 
 
 def _copy(source: Path, target: Path) -> None:
