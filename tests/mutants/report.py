@@ -74,7 +74,7 @@ def write_docs(root: Path, results: Sequence[Verdict], derived: int, minutes: fl
         if whole
         else f"Not a full run: {cells} of {derived * len(LANGUAGES)} cells; - was not run."
     )
-    lasted = "" if minutes is None else f" in {minutes:.0f} minutes"
+    lasted = ", in several runs" if minutes is None else f" in {minutes:.0f} minutes"
     lines = [
         "# Mutants: the ABI tests can fail",
         "",
