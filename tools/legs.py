@@ -33,8 +33,8 @@ _RUST = {"CARGO_TARGET_DIR": "../../build/rust", "LIBCLANG_PATH": "/usr/lib/llvm
 _CARGO = "--locked --workspace --all-targets"
 
 _GO = {"GOFLAGS": "-p=2", "CGO_ENABLED": "1"}
-# The tests that compare with upstream's header need to know where the pinned wheel has it.
-_GO_INCLUDE = 'CGO_CFLAGS="-I$(echo $PWD/../../.venv/lib/python3*/site-packages/pyarrow/include)"'
+# The tests that compare with upstream's headers need to know where the pinned ones are.
+_GO_INCLUDE = 'CGO_CFLAGS="-I$PWD/../../.venv/upstream"'
 _GO_UPSTREAM = "-tags fletching_upstream ./..."
 _GO_FOLDERS = ("bindings/go", "tests/roundtrip/go")
 _GO_TARGETS = "386 arm mips mipsle arm64 s390x riscv64"

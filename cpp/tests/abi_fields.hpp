@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "fletching/abi.h"
+#include "fletching/dlpack.h"
 
 namespace fletching::testing {
 
@@ -24,6 +25,11 @@ inline constexpr ConstantEntry kConstants[] = {
     {"ARROW_FLAG_DICTIONARY_ORDERED", ARROW_FLAG_DICTIONARY_ORDERED},
     {"ARROW_FLAG_NULLABLE", ARROW_FLAG_NULLABLE},
     {"ARROW_FLAG_MAP_KEYS_SORTED", ARROW_FLAG_MAP_KEYS_SORTED},
+    {"DLPACK_MAJOR_VERSION", DLPACK_MAJOR_VERSION},
+    {"DLPACK_MINOR_VERSION", DLPACK_MINOR_VERSION},
+    {"DLPACK_FLAG_BITMASK_READ_ONLY", DLPACK_FLAG_BITMASK_READ_ONLY},
+    {"DLPACK_FLAG_BITMASK_IS_COPIED", DLPACK_FLAG_BITMASK_IS_COPIED},
+    {"DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED", DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED},
     {"ARROW_DEVICE_CPU", ARROW_DEVICE_CPU},
     {"ARROW_DEVICE_CUDA", ARROW_DEVICE_CUDA},
     {"ARROW_DEVICE_CUDA_HOST", ARROW_DEVICE_CUDA_HOST},
@@ -40,10 +46,56 @@ inline constexpr ConstantEntry kConstants[] = {
     {"ARROW_DEVICE_HEXAGON", ARROW_DEVICE_HEXAGON},
 };
 
+/// One enumerator of an enum.
+struct EnumeratorEntry {
+  const char* owner;
+  const char* name;
+  std::int64_t value;
+};
+
+inline constexpr EnumeratorEntry kEnumerators[] = {
+    {"DLDeviceType", "kDLCPU", kDLCPU},
+    {"DLDeviceType", "kDLCUDA", kDLCUDA},
+    {"DLDeviceType", "kDLCUDAHost", kDLCUDAHost},
+    {"DLDeviceType", "kDLOpenCL", kDLOpenCL},
+    {"DLDeviceType", "kDLVulkan", kDLVulkan},
+    {"DLDeviceType", "kDLMetal", kDLMetal},
+    {"DLDeviceType", "kDLVPI", kDLVPI},
+    {"DLDeviceType", "kDLROCM", kDLROCM},
+    {"DLDeviceType", "kDLROCMHost", kDLROCMHost},
+    {"DLDeviceType", "kDLExtDev", kDLExtDev},
+    {"DLDeviceType", "kDLCUDAManaged", kDLCUDAManaged},
+    {"DLDeviceType", "kDLOneAPI", kDLOneAPI},
+    {"DLDeviceType", "kDLWebGPU", kDLWebGPU},
+    {"DLDeviceType", "kDLHexagon", kDLHexagon},
+    {"DLDeviceType", "kDLMAIA", kDLMAIA},
+    {"DLDeviceType", "kDLTrn", kDLTrn},
+    {"DLDataTypeCode", "kDLInt", kDLInt},
+    {"DLDataTypeCode", "kDLUInt", kDLUInt},
+    {"DLDataTypeCode", "kDLFloat", kDLFloat},
+    {"DLDataTypeCode", "kDLOpaqueHandle", kDLOpaqueHandle},
+    {"DLDataTypeCode", "kDLBfloat", kDLBfloat},
+    {"DLDataTypeCode", "kDLComplex", kDLComplex},
+    {"DLDataTypeCode", "kDLBool", kDLBool},
+    {"DLDataTypeCode", "kDLFloat8_e3m4", kDLFloat8_e3m4},
+    {"DLDataTypeCode", "kDLFloat8_e4m3", kDLFloat8_e4m3},
+    {"DLDataTypeCode", "kDLFloat8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz},
+    {"DLDataTypeCode", "kDLFloat8_e4m3fn", kDLFloat8_e4m3fn},
+    {"DLDataTypeCode", "kDLFloat8_e4m3fnuz", kDLFloat8_e4m3fnuz},
+    {"DLDataTypeCode", "kDLFloat8_e5m2", kDLFloat8_e5m2},
+    {"DLDataTypeCode", "kDLFloat8_e5m2fnuz", kDLFloat8_e5m2fnuz},
+    {"DLDataTypeCode", "kDLFloat8_e8m0fnu", kDLFloat8_e8m0fnu},
+    {"DLDataTypeCode", "kDLFloat6_e2m3fn", kDLFloat6_e2m3fn},
+    {"DLDataTypeCode", "kDLFloat6_e3m2fn", kDLFloat6_e3m2fn},
+    {"DLDataTypeCode", "kDLFloat4_e2m1fn", kDLFloat4_e2m1fn},
+};
+
 /// Every struct, in the order of declaration.
 using Structs = ::testing::Types<ArrowSchema, ArrowArray, ArrowDeviceArray, ArrowArrayStream,
                                  ArrowDeviceArrayStream, ArrowAsyncTask, ArrowAsyncProducer,
-                                 ArrowAsyncDeviceStreamHandler>;
+                                 ArrowAsyncDeviceStreamHandler, DLPackVersion, DLDevice, DLDataType,
+                                 DLTensor, DLManagedTensor, DLManagedTensorVersioned,
+                                 DLPackExchangeAPIHeader, DLPackExchangeAPI>;
 
 /// What the tests need to know of a struct; specialized for each below.
 template <typename Struct>
@@ -327,6 +379,257 @@ struct Fields<ArrowAsyncDeviceStreamHandler> {
     visit.template operator()<&ArrowAsyncDeviceStreamHandler::on_next_task>("on_next_task");
     visit.template operator()<&ArrowAsyncDeviceStreamHandler::on_error>("on_error");
     visit.template operator()<&ArrowAsyncDeviceStreamHandler::release>("release");
+  }
+};
+
+template <>
+struct Fields<DLPackVersion> {
+  static constexpr const char* kName = "DLPackVersion";
+
+  /// Calls visit(name, field) for each direct field.
+  template <typename Visitor>
+  static void each_field(DLPackVersion& object, const Visitor& visit) {
+    visit("major", object.major);
+    visit("minor", object.minor);
+  }
+
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
+  template <typename Visitor>
+  static void each_leaf(DLPackVersion& object, const Visitor& visit) {
+    visit("major", object.major);
+    visit("minor", object.minor);
+  }
+
+  /// Calls visit<&Struct::callback>(name) for each callback.
+  template <typename Visitor>
+  static void each_callback(const Visitor&) {}
+};
+
+template <>
+struct Fields<DLDevice> {
+  static constexpr const char* kName = "DLDevice";
+
+  /// Calls visit(name, field) for each direct field.
+  template <typename Visitor>
+  static void each_field(DLDevice& object, const Visitor& visit) {
+    visit("device_type", object.device_type);
+    visit("device_id", object.device_id);
+  }
+
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
+  template <typename Visitor>
+  static void each_leaf(DLDevice& object, const Visitor& visit) {
+    visit("device_type", object.device_type);
+    visit("device_id", object.device_id);
+  }
+
+  /// Calls visit<&Struct::callback>(name) for each callback.
+  template <typename Visitor>
+  static void each_callback(const Visitor&) {}
+};
+
+template <>
+struct Fields<DLDataType> {
+  static constexpr const char* kName = "DLDataType";
+
+  /// Calls visit(name, field) for each direct field.
+  template <typename Visitor>
+  static void each_field(DLDataType& object, const Visitor& visit) {
+    visit("code", object.code);
+    visit("bits", object.bits);
+    visit("lanes", object.lanes);
+  }
+
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
+  template <typename Visitor>
+  static void each_leaf(DLDataType& object, const Visitor& visit) {
+    visit("code", object.code);
+    visit("bits", object.bits);
+    visit("lanes", object.lanes);
+  }
+
+  /// Calls visit<&Struct::callback>(name) for each callback.
+  template <typename Visitor>
+  static void each_callback(const Visitor&) {}
+};
+
+template <>
+struct Fields<DLTensor> {
+  static constexpr const char* kName = "DLTensor";
+
+  /// Calls visit(name, field) for each direct field.
+  template <typename Visitor>
+  static void each_field(DLTensor& object, const Visitor& visit) {
+    visit("data", object.data);
+    visit("device", object.device);
+    visit("ndim", object.ndim);
+    visit("dtype", object.dtype);
+    visit("shape", object.shape);
+    visit("strides", object.strides);
+    visit("byte_offset", object.byte_offset);
+  }
+
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
+  template <typename Visitor>
+  static void each_leaf(DLTensor& object, const Visitor& visit) {
+    visit("data", object.data);
+    visit("device.device_type", object.device.device_type);
+    visit("device.device_id", object.device.device_id);
+    visit("ndim", object.ndim);
+    visit("dtype.code", object.dtype.code);
+    visit("dtype.bits", object.dtype.bits);
+    visit("dtype.lanes", object.dtype.lanes);
+    visit("shape", object.shape);
+    visit("strides", object.strides);
+    visit("byte_offset", object.byte_offset);
+  }
+
+  /// Calls visit<&Struct::callback>(name) for each callback.
+  template <typename Visitor>
+  static void each_callback(const Visitor&) {}
+};
+
+template <>
+struct Fields<DLManagedTensor> {
+  static constexpr const char* kName = "DLManagedTensor";
+
+  /// Calls visit(name, field) for each direct field.
+  template <typename Visitor>
+  static void each_field(DLManagedTensor& object, const Visitor& visit) {
+    visit("dl_tensor", object.dl_tensor);
+    visit("manager_ctx", object.manager_ctx);
+    visit("deleter", object.deleter);
+  }
+
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
+  template <typename Visitor>
+  static void each_leaf(DLManagedTensor& object, const Visitor& visit) {
+    visit("dl_tensor.data", object.dl_tensor.data);
+    visit("dl_tensor.device.device_type", object.dl_tensor.device.device_type);
+    visit("dl_tensor.device.device_id", object.dl_tensor.device.device_id);
+    visit("dl_tensor.ndim", object.dl_tensor.ndim);
+    visit("dl_tensor.dtype.code", object.dl_tensor.dtype.code);
+    visit("dl_tensor.dtype.bits", object.dl_tensor.dtype.bits);
+    visit("dl_tensor.dtype.lanes", object.dl_tensor.dtype.lanes);
+    visit("dl_tensor.shape", object.dl_tensor.shape);
+    visit("dl_tensor.strides", object.dl_tensor.strides);
+    visit("dl_tensor.byte_offset", object.dl_tensor.byte_offset);
+    visit("manager_ctx", object.manager_ctx);
+    visit("deleter", object.deleter);
+  }
+
+  /// Calls visit<&Struct::callback>(name) for each callback.
+  template <typename Visitor>
+  static void each_callback(const Visitor& visit) {
+    visit.template operator()<&DLManagedTensor::deleter>("deleter");
+  }
+};
+
+template <>
+struct Fields<DLManagedTensorVersioned> {
+  static constexpr const char* kName = "DLManagedTensorVersioned";
+
+  /// Calls visit(name, field) for each direct field.
+  template <typename Visitor>
+  static void each_field(DLManagedTensorVersioned& object, const Visitor& visit) {
+    visit("version", object.version);
+    visit("manager_ctx", object.manager_ctx);
+    visit("deleter", object.deleter);
+    visit("flags", object.flags);
+    visit("dl_tensor", object.dl_tensor);
+  }
+
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
+  template <typename Visitor>
+  static void each_leaf(DLManagedTensorVersioned& object, const Visitor& visit) {
+    visit("version.major", object.version.major);
+    visit("version.minor", object.version.minor);
+    visit("manager_ctx", object.manager_ctx);
+    visit("deleter", object.deleter);
+    visit("flags", object.flags);
+    visit("dl_tensor.data", object.dl_tensor.data);
+    visit("dl_tensor.device.device_type", object.dl_tensor.device.device_type);
+    visit("dl_tensor.device.device_id", object.dl_tensor.device.device_id);
+    visit("dl_tensor.ndim", object.dl_tensor.ndim);
+    visit("dl_tensor.dtype.code", object.dl_tensor.dtype.code);
+    visit("dl_tensor.dtype.bits", object.dl_tensor.dtype.bits);
+    visit("dl_tensor.dtype.lanes", object.dl_tensor.dtype.lanes);
+    visit("dl_tensor.shape", object.dl_tensor.shape);
+    visit("dl_tensor.strides", object.dl_tensor.strides);
+    visit("dl_tensor.byte_offset", object.dl_tensor.byte_offset);
+  }
+
+  /// Calls visit<&Struct::callback>(name) for each callback.
+  template <typename Visitor>
+  static void each_callback(const Visitor& visit) {
+    visit.template operator()<&DLManagedTensorVersioned::deleter>("deleter");
+  }
+};
+
+template <>
+struct Fields<DLPackExchangeAPIHeader> {
+  static constexpr const char* kName = "DLPackExchangeAPIHeader";
+
+  /// Calls visit(name, field) for each direct field.
+  template <typename Visitor>
+  static void each_field(DLPackExchangeAPIHeader& object, const Visitor& visit) {
+    visit("version", object.version);
+    visit("prev_api", object.prev_api);
+  }
+
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
+  template <typename Visitor>
+  static void each_leaf(DLPackExchangeAPIHeader& object, const Visitor& visit) {
+    visit("version.major", object.version.major);
+    visit("version.minor", object.version.minor);
+    visit("prev_api", object.prev_api);
+  }
+
+  /// Calls visit<&Struct::callback>(name) for each callback.
+  template <typename Visitor>
+  static void each_callback(const Visitor&) {}
+};
+
+template <>
+struct Fields<DLPackExchangeAPI> {
+  static constexpr const char* kName = "DLPackExchangeAPI";
+
+  /// Calls visit(name, field) for each direct field.
+  template <typename Visitor>
+  static void each_field(DLPackExchangeAPI& object, const Visitor& visit) {
+    visit("header", object.header);
+    visit("managed_tensor_allocator", object.managed_tensor_allocator);
+    visit("managed_tensor_from_py_object_no_sync", object.managed_tensor_from_py_object_no_sync);
+    visit("managed_tensor_to_py_object_no_sync", object.managed_tensor_to_py_object_no_sync);
+    visit("dltensor_from_py_object_no_sync", object.dltensor_from_py_object_no_sync);
+    visit("current_work_stream", object.current_work_stream);
+  }
+
+  /// Calls visit(path, leaf) for each field, those of embedded structs in place of the struct.
+  template <typename Visitor>
+  static void each_leaf(DLPackExchangeAPI& object, const Visitor& visit) {
+    visit("header.version.major", object.header.version.major);
+    visit("header.version.minor", object.header.version.minor);
+    visit("header.prev_api", object.header.prev_api);
+    visit("managed_tensor_allocator", object.managed_tensor_allocator);
+    visit("managed_tensor_from_py_object_no_sync", object.managed_tensor_from_py_object_no_sync);
+    visit("managed_tensor_to_py_object_no_sync", object.managed_tensor_to_py_object_no_sync);
+    visit("dltensor_from_py_object_no_sync", object.dltensor_from_py_object_no_sync);
+    visit("current_work_stream", object.current_work_stream);
+  }
+
+  /// Calls visit<&Struct::callback>(name) for each callback.
+  template <typename Visitor>
+  static void each_callback(const Visitor& visit) {
+    visit.template operator()<&DLPackExchangeAPI::managed_tensor_allocator>(
+        "managed_tensor_allocator");
+    visit.template operator()<&DLPackExchangeAPI::managed_tensor_from_py_object_no_sync>(
+        "managed_tensor_from_py_object_no_sync");
+    visit.template operator()<&DLPackExchangeAPI::managed_tensor_to_py_object_no_sync>(
+        "managed_tensor_to_py_object_no_sync");
+    visit.template operator()<&DLPackExchangeAPI::dltensor_from_py_object_no_sync>(
+        "dltensor_from_py_object_no_sync");
+    visit.template operator()<&DLPackExchangeAPI::current_work_stream>("current_work_stream");
   }
 };
 

@@ -3,6 +3,7 @@
 // oracle's line; no field is named by hand.
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -211,6 +212,19 @@ TEST(AbiList, ConstantsAreThoseOfUpstream) {
   }
   verdict.ask(FletchingOracleCheckConstantNames, names.c_str());
   verdict.finish("constants", "layout");
+}
+
+TEST(AbiList, EnumeratorsAreThoseOfUpstream) {
+  std::map<std::string, std::string> lists;
+  for (const EnumeratorEntry& entry : kEnumerators) {
+    append_name(lists[entry.owner],
+                (std::string(entry.name) + "=" + std::to_string(entry.value)).c_str());
+  }
+  Verdict verdict;
+  for (const char* owner : {"DLDeviceType", "DLDataTypeCode"}) {
+    verdict.ask(FletchingOracleCheckEnumerators, owner, lists[owner].c_str());
+  }
+  verdict.finish("enumerators", "layout");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The device table against the oracle's constants, and its look-ups.
+// The tables against the oracle's constants and enumerators, and their look-ups.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -69,6 +69,42 @@ TEST(DeviceTable, NamesAnEventTypeWhereThereIsAnEvent) {
                           device.event_pointer == EventPointer::kObject;
     EXPECT_EQ(!device.event_type.empty(), has_type) << device.name;
   }
+}
+
+TEST(DeviceTable, HasTheNumbersOfDlpack) {
+  std::string list;
+  for (const DeviceInfo& device : kDevices) {
+    list += (list.empty() ? "" : ",") + std::string(device.dlpack_name) + "=" +
+            std::to_string(device.value);
+  }
+  Verdict verdict;
+  verdict.ask(FletchingOracleCheckEnumerators, "DLDeviceType", list.c_str());
+  for (const std::string& line : verdict.lines()) ADD_FAILURE() << line;
+}
+
+TEST(DataTypeCodeTable, HasTheNumbersOfDlpack) {
+  std::string list;
+  for (const DataTypeCodeInfo& code : kDataTypeCodes) {
+    list += (list.empty() ? "" : ",") + std::string(code.dlpack_name) + "=" +
+            std::to_string(code.value);
+  }
+  Verdict verdict;
+  verdict.ask(FletchingOracleCheckEnumerators, "DLDataTypeCode", list.c_str());
+  for (const std::string& line : verdict.lines()) ADD_FAILURE() << line;
+}
+
+TEST(DataTypeCodeTable, FindsEachCodeByItsNumber) {
+  std::set<std::string_view> names;
+  for (const DataTypeCodeInfo& code : kDataTypeCodes) {
+    EXPECT_EQ(find_data_type_code(code.value), &code) << code.name;
+    EXPECT_EQ(data_type_code_name(code.value), code.name);
+    EXPECT_TRUE(names.insert(code.name).second) << code.name << " stands twice";
+  }
+}
+
+TEST(DataTypeCodeTable, LeavesUnknownNumbersOpen) {
+  EXPECT_EQ(find_data_type_code(99), nullptr);
+  EXPECT_EQ(data_type_code_name(99), "unknown(99)");
 }
 
 }  // namespace

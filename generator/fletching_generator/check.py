@@ -17,6 +17,7 @@ from .model import (
     Struct,
     StructType,
     Type,
+    TypedefDeclaration,
 )
 
 Report = Callable[[KeyPath, str, str], None]
@@ -82,6 +83,8 @@ def _check_interface(
         if constant.name in macros:
             report(["constants", index, "name"], f"'{constant.name}' stands twice", "remove one")
         macros[constant.name] = interface.id
+    for index, typedef in enumerate(interface.typedefs):
+        _check_enumerators(typedef, ["typedefs", index, "enumerators"], report)
     for index, struct in enumerate(interface.structs):
         _check_struct(spec, interface, struct, ["structs", index], report)
 
@@ -97,6 +100,18 @@ def _check_struct(
             report([*here, "name"], f"field '{field.name}' stands twice", "rename or remove one")
         names.add(field.name)
         _check_field(struct, field, visible, here, report)
+
+
+def _check_enumerators(typedef: TypedefDeclaration, keys: list[str | int], report: Report) -> None:
+    if typedef.from_devices:
+        return  # the devices have a check of their own
+    for key in ("name", "label", "value"):
+        seen: set[str | int] = set()
+        for index, enumerator in enumerate(typedef.enumerators):
+            if getattr(enumerator, key) in seen:
+                problem = f"'{getattr(enumerator, key)}' stands twice"
+                report([*keys, index, key], problem, "every enumerator has its own")
+            seen.add(getattr(enumerator, key))
 
 
 def _visible_structs(spec: Spec, interface: Interface, struct: Struct) -> set[str]:
@@ -131,7 +146,8 @@ def _check_callback(
     struct: Struct, field: Field, callback: Callback, keys: list[str | int], report: Report
 ) -> None:
     type_key = [*keys, "type"]
-    if not callback.arguments or not _points_to(callback.arguments[0].type, struct.name):
+    begins_with_self = callback.arguments and _points_to(callback.arguments[0].type, struct.name)
+    if not struct.function_table and not begins_with_self:
         report(
             type_key,
             f"the first argument of '{field.name}' is not the struct",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
 from .types import TypeExpressionError, parse_type
 
-Names = dict[str, model.Typedef | model.StructType]
+Names = dict[str, model.Typedef | model.StructType | model.Callback]
 
 
 class SpecFiles:
@@ -46,14 +47,17 @@ def load_spec(root: Path) -> model.Spec:
     """The spec under `root`, checked. Raises SpecError."""
     files = SpecFiles(root)
     names = _collect_names(files)
-    interfaces = tuple(_interface(name, doc, names) for name, doc in files.interfaces.items())
-    devices = plain(files.devices.content)
+    content = plain(files.devices.content)
+    devices = tuple(sorted(map(_device, content["devices"]), key=lambda d: d.value))
+    interfaces = tuple(
+        _interface(name, doc, names, devices) for name, doc in files.interfaces.items()
+    )
     spec = model.Spec(
         project=_project(plain(files.project.content)),
         interfaces=interfaces,
-        devices=tuple(sorted(map(_device, devices["devices"]), key=lambda d: d.value)),
-        holes=tuple(model.Hole(**hole) for hole in devices["holes"]),
-        notes=tuple(model.Note(key, text) for key, text in devices["notes"].items()),
+        devices=devices,
+        holes=tuple(model.Hole(**hole) for hole in content["holes"]),
+        notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
         errata=tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"]),
     )
     check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
@@ -65,25 +69,38 @@ def _project(content: dict[str, Any]) -> model.Project:
 
 
 def _collect_names(files: SpecFiles) -> Names:
-    """Every typedef and struct by name; a name that stands twice is an error."""
+    """Every typedef, struct and function by name; a name that stands twice is an error."""
     names: Names = {}
     mistakes: list[Mistake] = []
     for document in files.interfaces.values():
         content = plain(document.content)
-        for kind in ("typedefs", "structs"):
-            for index, entry in enumerate(content[kind]):
+        for kind in ("typedefs", "structs", "functions"):
+            for index, entry in enumerate(content.get(kind, ())):
                 keys: KeyPath = [kind, index, "name"]
                 name = entry["name"]
                 if name in names:
                     problem = f"'{name}' is defined twice"
                     mistakes.append(document.mistake(keys, problem, "rename or remove one"))
                 elif kind == "structs":
-                    names[name] = model.StructType(name)
-                else:
+                    names[name] = model.StructType(name, entry.get("typedef", False))
+                elif kind == "typedefs":
                     names[name] = _typedef(document, index, entry)
+                else:
+                    names[name] = _function(document, index, entry, names)
     if mistakes:
         raise SpecError(*mistakes)
     return names
+
+
+def _function(
+    document: Document, index: int, entry: dict[str, Any], names: Names
+) -> model.Callback:
+    keys: KeyPath = ["functions", index, "type"]
+    callback = _type(document, keys, entry["type"], names)
+    if not isinstance(callback, model.Callback):
+        mend = "write callback(name: T, ...) -> T"
+        raise SpecError(document.mistake(keys, f"'{entry['type']}' is no function", mend))
+    return dataclasses.replace(callback, name=entry["name"])
 
 
 def _typedef(document: Document, index: int, entry: dict[str, Any]) -> model.Typedef:
@@ -102,27 +119,44 @@ def _type(document: Document, keys: KeyPath, text: str, names: Names) -> model.T
         raise SpecError(document.mistake(keys, str(error), error.mend)) from None
 
 
-def _interface(name: str, document: Document, names: Names) -> model.Interface:
+def _interface(
+    name: str, document: Document, names: Names, devices: tuple[model.Device, ...]
+) -> model.Interface:
     content = plain(document.content)
-    typedefs = []
-    for entry in content["typedefs"]:
-        typedef = names[entry["name"]]
-        assert isinstance(typedef, model.Typedef)
-        typedefs.append(model.TypedefDeclaration(typedef, entry["open"], entry["doc"]))
+    functions = (names[entry["name"]] for entry in content.get("functions", ()))
     return model.Interface(
         id=name,
         guard=content["guard"],
         title=content["title"],
         document=content["document"],
+        header=content.get("header", "abi.h"),
         requires=tuple(content["requires"]),
         doc=content["doc"],
-        typedefs=tuple(typedefs),
+        typedefs=tuple(_declaration(entry, names, devices) for entry in content["typedefs"]),
         device_macros=content.get("device_macros", False),
         constants=tuple(model.Constant(**constant) for constant in content["constants"]),
+        functions=tuple(f for f in functions if isinstance(f, model.Callback)),
         structs=tuple(
             _struct(document, ["structs", index], entry, names)
             for index, entry in enumerate(content["structs"])
         ),
+    )
+
+
+def _declaration(
+    entry: dict[str, Any], names: Names, devices: tuple[model.Device, ...]
+) -> model.TypedefDeclaration:
+    typedef = names[entry["name"]]
+    assert isinstance(typedef, model.Typedef)
+    listed = entry.get("enumerators", ())
+    if listed == "devices":
+        enumerators = tuple(
+            model.Enumerator(d.dlpack, d.name, d.value, d.since_dlpack, d.doc) for d in devices
+        )
+    else:
+        enumerators = tuple(model.Enumerator(**enumerator) for enumerator in listed)
+    return model.TypedefDeclaration(
+        typedef, entry["open"], entry["doc"], enumerators, from_devices=listed == "devices"
     )
 
 

@@ -5,7 +5,7 @@ Templates and language modules see these classes only. Each field has one exampl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 # --- Types -------------------------------------------------------------------------------------
@@ -31,6 +31,7 @@ class StructType:
     """A struct of the spec, by name; embedded when it is not behind a pointer."""
 
     name: str  # "ArrowArray"
+    typedef: bool = field(default=False, compare=False)  # True: "DLTensor" in C, without "struct"
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Callback:
-    """A function pointer; the first argument is the struct that holds it."""
+    """A function pointer; outside function tables, the first argument is the struct around it."""
 
     arguments: tuple[Argument, ...]  # (self, out)
     returns: Type  # Scalar("int"): 0 or an errno value
+    name: str | None = None  # "DLPackCurrentWorkStream": the typedef in C, where there is one
 
 
 Type: TypeAlias = Scalar | Typedef | StructType | Pointer | FixedArray | Callback
@@ -73,6 +75,16 @@ class Constant:
     name: str  # "ARROW_FLAG_NULLABLE"
     value: int | str  # 2
     doc: str  # "The field may hold nulls."
+    type: str = "int64"  # "uint64": that of an integer, where the language wants to know
+
+
+@dataclass(frozen=True)
+class Enumerator:
+    name: str  # "kDLInt"
+    label: str  # "int": how it prints
+    value: int  # 0
+    since: str  # "0.2": of DLPack
+    doc: str  # "Signed integer."
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,8 @@ class TypedefDeclaration:
     type: Typedef  # Typedef("ArrowDeviceType", Scalar("int32"))
     open: bool  # True: values that are unknown today are passed on
     doc: str  # "The kind of device on which the buffers were allocated."
+    enumerators: tuple[Enumerator, ...] = ()  # not empty: an enum in C
+    from_devices: bool = False  # True: the enumerators are the DLPack names of the devices
 
 
 @dataclass(frozen=True)
@@ -118,6 +132,8 @@ class Struct:
     allocated_by: Literal["producer", "consumer"]
     filled_by: Literal["producer", "consumer"]
     fields: tuple[Field, ...]
+    typedef: bool = False  # True: C calls it by a typedef name, without "struct"
+    function_table: bool = False  # True: the callbacks do not begin with a pointer to the struct
 
     @property
     def callbacks(self) -> tuple[Field, ...]:
@@ -132,11 +148,13 @@ class Interface:
     guard: str  # "ARROW_C_DEVICE_DATA_INTERFACE"
     title: str  # "C device data interface"
     document: str  # "CDeviceDataInterface": the published text
+    header: str  # "abi.h": the file of include/fletching/ that declares it
     requires: tuple[str, ...]  # ("c-data",)
     doc: str
     typedefs: tuple[TypedefDeclaration, ...]
     device_macros: bool  # True: the Arrow macros of devices.yaml are declared here
     constants: tuple[Constant, ...]
+    functions: tuple[Callback, ...]  # those that have a name of their own
     structs: tuple[Struct, ...]
 
 
@@ -228,6 +246,11 @@ class Spec:
     @property
     def typedefs(self) -> tuple[TypedefDeclaration, ...]:
         return tuple(t for interface in self.interfaces for t in interface.typedefs)
+
+    @property
+    def data_type_codes(self) -> TypedefDeclaration:
+        """DLPack's families of element types."""
+        return next(t for t in self.typedefs if t.type.name == "DLDataTypeCode")
 
     def struct(self, name: str) -> Struct:
         return next(s for s in self.structs if s.name == name)

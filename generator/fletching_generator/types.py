@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from .model import (
     Argument,
@@ -43,25 +43,41 @@ class TypeExpressionError(ValueError):
         self.mend = mend
 
 
-def parse_type(text: str, names: Mapping[str, Typedef | StructType]) -> Type:
-    """Turns one expression into a type; `names` are the typedefs and structs of the spec."""
+Names = Mapping[str, Typedef | StructType | Callback]
+
+
+def parse_type(text: str, names: Names) -> Type:
+    """Turns one expression into a type; `names` are the named types of the spec."""
     callback = _CALLBACK.fullmatch(text.strip())
     if callback is None:
         return _parse_data(text, names)
     arguments = tuple(
-        _parse_argument(part, names) for part in callback["arguments"].split(",") if part.strip()
+        _parse_argument(part, names)
+        for part in _split_arguments(callback["arguments"])
+        if part.strip()
     )
     return Callback(arguments, _parse_data(callback["returns"], names))
 
 
-def _parse_argument(text: str, names: Mapping[str, Typedef | StructType]) -> Argument:
+def _split_arguments(text: str) -> Iterator[str]:
+    """Splits at the commas that stand in no brackets."""
+    start = depth = 0
+    for position, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            yield text[start:position]
+            start = position + 1
+    yield text[start:]
+
+
+def _parse_argument(text: str, names: Names) -> Argument:
     match = _ARGUMENT.fullmatch(text.strip())
     if match is None:
         raise TypeExpressionError(f"'{text.strip()}' is no argument", "write it as 'name: type'")
-    return Argument(match["name"], _parse_data(match["type"], names))
+    return Argument(match["name"], parse_type(match["type"], names))
 
 
-def _parse_data(text: str, names: Mapping[str, Typedef | StructType]) -> Type:
+def _parse_data(text: str, names: Names) -> Type:
     match = _DATA.fullmatch(text.strip())
     if match is None:
         raise TypeExpressionError(
@@ -81,14 +97,14 @@ def _parse_data(text: str, names: Mapping[str, Typedef | StructType]) -> Type:
     return parsed
 
 
-def _named(name: str, names: Mapping[str, Typedef | StructType]) -> Type:
+def _named(name: str, names: Names) -> Type:
     if name in SCALARS:
         return Scalar(name)
     if name in names:
         return names[name]
     raise TypeExpressionError(
         f"type '{name}' is not defined",
-        "define it as a typedef or struct, or use one of " + ", ".join(SCALARS),
+        "define it as a typedef, struct or function, or use one of " + ", ".join(SCALARS),
     )
 
 

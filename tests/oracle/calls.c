@@ -11,7 +11,7 @@
 
 enum { kVariants = 3, kMaxArguments = 4 };
 
-typedef enum { kVOID, kOBJECT, kTEXT, kCODE, kCOUNT } Kind;
+typedef enum { kVOID, kSELF, kOBJECT, kTEXT, kFUNCTION, kCODE, kCOUNT } Kind;
 
 typedef struct {
   const char* name;
@@ -36,11 +36,15 @@ static uint64_t OwnResult(void);
 
 /* ---- Typed functions, one set per callback ---- */
 
+#define BITS_SELF(value) ((uint64_t)(uintptr_t)(value))
 #define BITS_OBJECT(value) ((uint64_t)(uintptr_t)(value))
+#define BITS_FUNCTION(value) ((uint64_t)(uintptr_t)(value))
 #define BITS_TEXT(value) ((uint64_t)(uintptr_t)(value))
 #define BITS_CODE(value) ((uint64_t)(uint32_t)(value))
 #define BITS_COUNT(value) ((uint64_t)(value))
+#define VALUE_SELF(bits, type) ((type)(uintptr_t)(bits))
 #define VALUE_OBJECT(bits, type) ((type)(uintptr_t)(bits))
+#define VALUE_FUNCTION(bits, type) ((type)(uintptr_t)(bits))
 #define VALUE_TEXT(bits, type) ((type)(uintptr_t)(bits))
 #define VALUE_CODE(bits, type) ((type)(bits))
 #define VALUE_COUNT(bits, type) ((type)(bits))
@@ -52,6 +56,7 @@ static uint64_t OwnResult(void);
 #define TAKE_TEXT(call) BITS_TEXT(call)
 
 #define DESCRIBE(kind, index, name, type) {#name, k##kind},
+#define SEND_FIRST(kind, index, name, type) VALUE_##kind(arguments[index], type)
 #define SEND(kind, index, name, type) , VALUE_##kind(arguments[index], type)
 /* Expands inside a function that knows its own names. */
 #define REPORT(kind, index, name, type) EnterOwn(own_struct, own_name, index, BITS_##kind(name));
@@ -61,19 +66,17 @@ static uint64_t OwnResult(void);
 #define DEFINE_POINTER(S, field, type)
 #define DEFINE_STRUCT(S, field, type)
 #define DEFINE_CALLBACK(S, field, result)                                                         \
-  static const Argument kArgumentsOf##S##_##field[] = {{"self", kOBJECT},                         \
-                                                       ARGUMENTS_##S##_##field(DESCRIBE)};        \
-  static RESULT_##result Own##S##_##field(S* self ARGUMENTS_##S##_##field(DECLARE)) {             \
+  static const Argument kArgumentsOf##S##_##field[] = {                                           \
+      ARGUMENTS_##S##_##field(DESCRIBE, DESCRIBE)};                                               \
+  static RESULT_##result Own##S##_##field(ARGUMENTS_##S##_##field(DECLARE_FIRST, DECLARE)) {      \
     static const char own_struct[] = #S;                                                          \
     static const char own_name[] = #field;                                                        \
-    EnterOwn(own_struct, own_name, 0, BITS_OBJECT(self));                                         \
-    ARGUMENTS_##S##_##field(REPORT) GIVE_##result(OwnResult());                                   \
+    ARGUMENTS_##S##_##field(REPORT, REPORT) GIVE_##result(OwnResult());                           \
   }                                                                                               \
   static int IsSet##S##_##field(const void* object) { return ((const S*)object)->field != NULL; } \
   static void Install##S##_##field(void* object) { ((S*)object)->field = Own##S##_##field; }      \
   static uint64_t Call##S##_##field(void* object, const uint64_t* arguments) {                    \
-    (void)arguments;                                                                              \
-    return TAKE_##result(((S*)object)->field((S*)object ARGUMENTS_##S##_##field(SEND)));          \
+    return TAKE_##result(((S*)object)->field(ARGUMENTS_##S##_##field(SEND_FIRST, SEND)));         \
   }
 #define DEFINE(S, kind, field, type) DEFINE_##kind(S, field, type)
 #define DEFINE_CALLBACKS(S) FIELDS_##S(DEFINE, S)
@@ -122,7 +125,8 @@ static const char* const kForeignTexts[kMaxArguments] = {"\xff result", "\xff\xf
                                                          "\xc3 second", "\x80 third"};
 
 static const int64_t kCounts[kVariants] = {INT64_MIN, (INT64_C(1) << 33) + 1, -1};
-static const int32_t kCodes[kVariants] = {-1, INT32_MIN, 5};
+/* For even and for odd arguments, so that two neighbors differ. */
+static const int32_t kCodes[kVariants][2] = {{-2, -1}, {INT32_MAX, INT32_MIN}, {6, 5}};
 static const int32_t kResults[kVariants] = {0, EINVAL, -1};
 
 /* Odd arguments are NULL in variant 1 and even ones in variant 0, so that two neighbors differ in
@@ -132,12 +136,13 @@ static int IsNullPointer(int32_t index, int32_t variant) { return variant == ind
 static uint64_t ArgumentBits(Kind kind, int32_t index, int32_t variant) {
   switch (kind) {
     case kOBJECT:
+    case kFUNCTION: /* an address to pass on; nobody calls it */
       return IsNullPointer(index, variant) ? 0 : BITS_OBJECT(g_scratch[index]);
     case kTEXT:
       if (IsNullPointer(index, variant)) return 0;
       return BITS_TEXT(variant == 2 ? kForeignTexts[index] : kTexts[index]);
     case kCODE:
-      return BITS_CODE(kCodes[variant]);
+      return BITS_CODE(kCodes[variant][index % 2]);
     case kCOUNT:
       return BITS_COUNT(kCounts[variant]);
     default:
@@ -203,9 +208,9 @@ static void Begin(Caller caller, const char* struct_name, const char* name, int3
     PROBLEM("%s.%s: the object is NULL", struct_name, name);
   } else {
     g_call.callback = callback;
-    g_call.arguments[0] = BITS_OBJECT(object);
-    for (int32_t i = 1; i < callback->argument_count; ++i) {
-      g_call.arguments[i] = ArgumentBits(callback->arguments[i].kind, i, variant);
+    for (int32_t i = 0; i < callback->argument_count; ++i) {
+      const Kind kind = callback->arguments[i].kind;
+      g_call.arguments[i] = kind == kSELF ? BITS_SELF(object) : ArgumentBits(kind, i, variant);
     }
     g_call.result = ResultBits(callback->result, variant);
   }

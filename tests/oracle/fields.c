@@ -130,6 +130,92 @@ int FletchingOracleCheckConstantNames(const char* names, char* message, size_t c
   return 0;
 }
 
+/* ---- Enumerators ---- */
+
+/* "kDLCPU=1" */
+typedef struct {
+  Name name;
+  int64_t value;
+} Valued;
+
+static int SplitValue(Name entry, Valued* split) {
+  const char* equals = memchr(entry.text, '=', (size_t)entry.length);
+  if (equals == NULL) return 0;
+  char digits[24] = "";
+  const int length = entry.length - (int)(equals + 1 - entry.text);
+  if (length <= 0 || length >= (int)sizeof(digits)) return 0;
+  memcpy(digits, equals + 1, (size_t)length);
+  char* end;
+  split->value = strtoll(digits, &end, 10);
+  split->name = entry;
+  split->name.length = (int)(equals - entry.text);
+  return *end == '\0';
+}
+
+static const Enumerator* FindEnumerator(const char* owner, Name name) {
+  for (int32_t i = 0; i < kEnumeratorCount; ++i) {
+    const Enumerator* candidate = &kEnumerators[i];
+    if (strcmp(candidate->owner, owner) == 0 && strlen(candidate->name) == (size_t)name.length &&
+        memcmp(candidate->name, name.text, (size_t)name.length) == 0) {
+      return candidate;
+    }
+  }
+  return NULL;
+}
+
+/* The greatest value of the enum, or -1 when there is no such enum. */
+static int64_t GreatestValue(const char* owner) {
+  int64_t greatest = -1;
+  for (int32_t i = 0; owner != NULL && i < kEnumeratorCount; ++i) {
+    if (strcmp(kEnumerators[i].owner, owner) == 0 && kEnumerators[i].value > greatest) {
+      greatest = kEnumerators[i].value;
+    }
+  }
+  return greatest;
+}
+
+static int CheckEnumerator(const char* owner, Name entry, int32_t* found, char* message,
+                           size_t capacity) {
+  Valued split;
+  if (!SplitValue(entry, &split)) {
+    return Fail(message, capacity, "%s: \"%.*s\" is not name=value", owner, entry.length,
+                entry.text);
+  }
+  const Enumerator* known = FindEnumerator(owner, split.name);
+  if (known == NULL) {
+    if (split.value > GreatestValue(owner)) return 0;
+    return Fail(message, capacity, "%s.%.*s: upstream has no such enumerator", owner,
+                split.name.length, split.name.text);
+  }
+  if (known->value != split.value) {
+    return Fail(message, capacity, "%s.%s: %" PRId64 " upstream, %" PRId64 " in the binding", owner,
+                known->name, known->value, split.value);
+  }
+  ++found[known - kEnumerators];
+  return 0;
+}
+
+int FletchingOracleCheckEnumerators(const char* enum_name, const char* values, char* message,
+                                    size_t capacity) {
+  if (GreatestValue(enum_name) < 0) {
+    return Fail(message, capacity, "%s: upstream has no such enum", Printable(enum_name));
+  }
+  int32_t* found = calloc((size_t)kEnumeratorCount, sizeof(*found));
+  if (found == NULL) return Fail(message, capacity, "%s: out of memory", enum_name);
+  int result = 0;
+  Name entry;
+  while (result == 0 && NextName(&values, &entry)) {
+    result = CheckEnumerator(enum_name, entry, found, message, capacity);
+  }
+  for (int32_t i = 0; i < kEnumeratorCount && result == 0; ++i) {
+    if (strcmp(kEnumerators[i].owner, enum_name) != 0 || found[i] == 1) continue;
+    result = Fail(message, capacity, "%s.%s: %s", enum_name, kEnumerators[i].name,
+                  found[i] == 0 ? "the binding has no such enumerator" : "twice in the binding");
+  }
+  free(found);
+  return result;
+}
+
 /* ---- Leaves and their names ---- */
 
 /* "reserved[1]", "device_id"; with the struct in front when it is not `home`. */

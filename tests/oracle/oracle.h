@@ -64,6 +64,13 @@ FLETCHING_ORACLE_EXPORT int FletchingOracleCheckConstant(const char* name, int64
 FLETCHING_ORACLE_EXPORT int FletchingOracleCheckConstantNames(const char* names, char* message,
                                                               size_t capacity);
 
+/* `values`: every enumerator of "DLDeviceType" or "DLDataTypeCode" that the binding has, in any
+ * order: "kDLCPU=1,kDLCUDA=2". The pinned header may be older than the binding: enumerators that it
+ * lacks pass when their values are beyond all of its own. */
+FLETCHING_ORACLE_EXPORT int FletchingOracleCheckEnumerators(const char* enum_name,
+                                                            const char* values, char* message,
+                                                            size_t capacity);
+
 /* ---- C writes, L reads ---- */
 
 /* The canary of one field: distinct per struct, path and element, no two bytes of it equal, none

@@ -1,10 +1,11 @@
 /* The oracle's own test: everything that it accepts, and every guard seen to fire.
  *
- * The binding under test is this file: plain C, written by hand against upstream's header, without
- * the oracle's lists. Usage: oracle_self_test PATH/arrow/c/abi.h
+ * The binding under test is this file: plain C, written by hand against upstream's headers, without
+ * the oracle's lists. Usage: oracle_self_test PATH/arrow/c/abi.h PATH/dlpack/dlpack.h
  */
 #include <arrow/c/abi.h>
 #include <ctype.h>
+#include <dlpack/dlpack.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -77,22 +78,50 @@ static void AddValues(const char* owner, const char* path) {
   }
 }
 
+/* Every struct inside a struct. */
+static const struct {
+  const char* owner;
+  const char* field;
+  const char* embedded;
+} kEmbedded[] = {
+    {"ArrowDeviceArray", "array", "ArrowArray"},
+    {"DLTensor", "device", "DLDevice"},
+    {"DLTensor", "dtype", "DLDataType"},
+    {"DLManagedTensor", "dl_tensor", "DLTensor"},
+    {"DLManagedTensorVersioned", "version", "DLPackVersion"},
+    {"DLManagedTensorVersioned", "dl_tensor", "DLTensor"},
+    {"DLPackExchangeAPIHeader", "version", "DLPackVersion"},
+    {"DLPackExchangeAPI", "header", "DLPackExchangeAPIHeader"},
+};
+
+static const char* Embedded(const char* owner, const char* field) {
+  for (size_t i = 0; i < sizeof(kEmbedded) / sizeof(kEmbedded[0]); ++i) {
+    if (strcmp(kEmbedded[i].owner, owner) == 0 && strcmp(kEmbedded[i].field, field) == 0) {
+      return kEmbedded[i].embedded;
+    }
+  }
+  return NULL;
+}
+
+/* The fields of `part`, which lies in `owner` behind `prefix`. */
+static void CollectFields(const char* owner, const char* part, const char* prefix) {
+  for (int32_t f = 0; f < FletchingOracleFieldCount(part); ++f) {
+    const char* field = FletchingOracleFieldName(part, f);
+    const char* embedded = Embedded(part, field);
+    char path[64];
+    snprintf(path, sizeof(path), "%s%s%s", prefix, field, embedded != NULL ? "." : "");
+    if (embedded == NULL) {
+      AddValues(owner, path);
+      continue;
+    }
+    CHECK(FletchingOracleCanary(part, field, 0) == 0, "embedded %s.%s has a canary", part, field);
+    CollectFields(owner, embedded, path);
+  }
+}
+
 static void CollectValues(void) {
   for (int32_t s = 0; s < FletchingOracleStructCount(); ++s) {
-    const char* owner = FletchingOracleStructName(s);
-    for (int32_t f = 0; f < FletchingOracleFieldCount(owner); ++f) {
-      const char* field = FletchingOracleFieldName(owner, f);
-      if (strcmp(owner, "ArrowDeviceArray") != 0 || strcmp(field, "array") != 0) {
-        AddValues(owner, field);
-        continue;
-      }
-      CHECK(FletchingOracleCanary(owner, field, 0) == 0, "the embedded array has a canary");
-      for (int32_t i = 0; i < FletchingOracleFieldCount("ArrowArray"); ++i) {
-        char path[64];
-        snprintf(path, sizeof(path), "array.%s", FletchingOracleFieldName("ArrowArray", i));
-        AddValues(owner, path);
-      }
-    }
+    CollectFields(FletchingOracleStructName(s), FletchingOracleStructName(s), "");
   }
 }
 
@@ -216,7 +245,15 @@ static void TestPublishedLayout(void) {
                 {"ArrowDeviceArrayStream", {48, 24, 24}, {8, 4, 4}},
                 {"ArrowAsyncTask", {16, 8, 8}, {8, 4, 4}},
                 {"ArrowAsyncProducer", {40, 20, 20}, {8, 4, 4}},
-                {"ArrowAsyncDeviceStreamHandler", {48, 24, 24}, {8, 4, 4}}};
+                {"ArrowAsyncDeviceStreamHandler", {48, 24, 24}, {8, 4, 4}},
+                {"DLPackVersion", {8, 8, 8}, {4, 4, 4}},
+                {"DLDevice", {8, 8, 8}, {4, 4, 4}},
+                {"DLDataType", {4, 4, 4}, {2, 2, 2}},
+                {"DLTensor", {48, 40, 36}, {8, 8, 4}},
+                {"DLManagedTensor", {64, 48, 44}, {8, 8, 4}},
+                {"DLManagedTensorVersioned", {80, 64, 60}, {8, 8, 4}},
+                {"DLPackExchangeAPIHeader", {16, 12, 12}, {8, 4, 4}},
+                {"DLPackExchangeAPI", {56, 32, 32}, {8, 4, 4}}};
   static const struct {
     const char* path;
     int64_t offsets[3];
@@ -228,7 +265,7 @@ static void TestPublishedLayout(void) {
     int64_t value;
   };
   const int column = sizeof(void*) == 8 ? 0 : offsetof(struct Probe, value) == 8 ? 1 : 2;
-  CHECK(FletchingOracleStructCount() == 8, "%d structs", FletchingOracleStructCount());
+  CHECK(FletchingOracleStructCount() == 16, "%d structs", FletchingOracleStructCount());
   for (size_t i = 0; i < sizeof(kSizes) / sizeof(kSizes[0]); ++i) {
     AGREES(FletchingOracleCheckStruct(kSizes[i].name, kSizes[i].sizes[column],
                                       kSizes[i].aligns[column], message, kMessage));
@@ -285,6 +322,7 @@ static void TestConstants(void) {
           "ARROW_DEVICE_MAIA", "no such constant");
   REFUSES(FletchingOracleCheckConstant(NULL, 1, message, kMessage), "NULL", "no such constant");
 
+  AGREES(FletchingOracleCheckConstant("DLPACK_FLAG_BITMASK_IS_COPIED", 2, message, kMessage));
   AGREES(FletchingOracleCheckConstantNames(names, message, kMessage));
   REFUSES(FletchingOracleCheckConstantNames(strchr(names, ',') + 1, message, kMessage),
           "ARROW_FLAG_DICTIONARY_ORDERED", "the binding has no such");
@@ -293,6 +331,37 @@ static void TestConstants(void) {
   strncat(names, ",ARROW_DEVICE_MAIA", sizeof(names) - strlen(names) - 1);
   REFUSES(FletchingOracleCheckConstantNames(names, message, kMessage), "ARROW_DEVICE_MAIA",
           "upstream has no such");
+}
+
+static void TestEnumerators(void) {
+  static const char good[] =
+      "kDLInt=0,kDLUInt=1,kDLFloat=2,kDLOpaqueHandle=3,kDLBfloat=4,kDLComplex=5,kDLBool=6,"
+      "kDLFloat8_e3m4=7,kDLFloat8_e4m3=8,kDLFloat8_e4m3b11fnuz=9,kDLFloat8_e4m3fn=10,"
+      "kDLFloat8_e4m3fnuz=11,kDLFloat8_e5m2=12,kDLFloat8_e5m2fnuz=13,kDLFloat8_e8m0fnu=14,"
+      "kDLFloat6_e2m3fn=15,kDLFloat6_e3m2fn=16,kDLFloat4_e2m1fn=17";
+  static const char* const owner = "DLDataTypeCode";
+  char list[600];
+  AGREES(FletchingOracleCheckEnumerators(owner, good, message, kMessage));
+  snprintf(list, sizeof(list), "%s,kDLNewer=18", good);
+  AGREES(FletchingOracleCheckEnumerators(owner, list, message, kMessage));
+  snprintf(list, sizeof(list), "%s,kDLForked=17", good);
+  REFUSES(FletchingOracleCheckEnumerators(owner, list, message, kMessage),
+          "DLDataTypeCode.kDLForked", "upstream has no such enumerator");
+  snprintf(list, sizeof(list), "%s,kDLInt=0", good);
+  REFUSES(FletchingOracleCheckEnumerators(owner, list, message, kMessage), "DLDataTypeCode.kDLInt",
+          "twice in the binding");
+  REFUSES(FletchingOracleCheckEnumerators(owner, strchr(good, ',') + 1, message, kMessage),
+          "DLDataTypeCode.kDLInt", "the binding has no such enumerator");
+  REFUSES(FletchingOracleCheckEnumerators(owner, NULL, message, kMessage), "kDLInt", "no such");
+  REFUSES(FletchingOracleCheckEnumerators(owner, "kDLInt=1", message, kMessage),
+          "DLDataTypeCode.kDLInt", "0 upstream, 1 in the binding");
+  REFUSES(FletchingOracleCheckEnumerators(owner, "kDLInt", message, kMessage), "\"kDLInt\"",
+          "is not name=value");
+  REFUSES(FletchingOracleCheckEnumerators(owner, "kDLInt=0x1", message, kMessage), "kDLInt=0x1",
+          "is not name=value");
+  REFUSES(FletchingOracleCheckEnumerators("DLNone", good, message, kMessage), "DLNone",
+          "no such enum");
+  REFUSES(FletchingOracleCheckEnumerators(NULL, good, message, kMessage), "NULL", "no such enum");
 }
 
 static void TestSignature(const char* owner, const char* callback, const char* right,
@@ -308,6 +377,8 @@ static void TestSignatures(void) {
   TestSignature("ArrowDeviceArrayStream", "get_next", "p,p->4", "p,p->8");
   TestSignature("ArrowAsyncProducer", "request", "p,8->v", "p,4->v");
   TestSignature(handler, "on_error", "p,4,p,p->v", "p,8,p,p->v");
+  TestSignature("DLPackExchangeAPI", "managed_tensor_allocator", "p,p,p,p->4", "p,p,p,p->8");
+  TestSignature("DLPackExchangeAPI", "current_work_stream", "4,4,p->4", "4,8,p->4");
   REFUSES(FletchingOracleCheckSignature("ArrowArray", "release", NULL, message, kMessage),
           "ArrowArray.release", "(NULL) in the binding");
   REFUSES(FletchingOracleCheckSignature(handler, "none", "p->v", message, kMessage), "none",
@@ -332,8 +403,11 @@ static void TestSignatures(void) {
 
 /* The bits of a value at its offset, as a binding would read them. */
 static uint64_t ReadBits(const unsigned char* object, const Value* value) {
+  uint16_t two;
   uint32_t four;
   uint64_t eight;
+  if (value->size == 1) return object[value->offset];
+  if (value->size == 2) return memcpy(&two, object + value->offset, 2), two;
   if (value->size == 4) return memcpy(&four, object + value->offset, 4), four;
   return memcpy(&eight, object + value->offset, 8), eight;
 }
@@ -377,8 +451,9 @@ static void TestMemory(void) {
       const uint64_t seen = ReadBits(object, value);
       CHECK(seen == Canary(value), "%s.%s: Fill and Canary differ", owner, value->path);
       AGREES(FletchingOracleCheckRead(owner, value->path, value->element, seen, message, kMessage));
-      REFUSES(FletchingOracleCheckRead(owner, value->path, value->element, seen & 0x7fffffff,
-                                       message, kMessage),
+      const uint64_t unsigned_part = seen & ~(UINT64_C(1) << (8 * value->size - 1));
+      REFUSES(FletchingOracleCheckRead(owner, value->path, value->element, unsigned_part, message,
+                                       kMessage),
               owner, value->path);
     }
     free(object);
@@ -526,6 +601,34 @@ static void HandlerRelease(struct ArrowAsyncDeviceStreamHandler* self) {
   (void)REPORT("ArrowAsyncDeviceStreamHandler", "release", POINTER_BITS(self));
 }
 
+static void TensorDeleter(DLManagedTensor* self) {
+  (void)REPORT("DLManagedTensor", "deleter", POINTER_BITS(self));
+}
+static void VersionedDeleter(DLManagedTensorVersioned* self) {
+  (void)REPORT("DLManagedTensorVersioned", "deleter", POINTER_BITS(self));
+}
+static int ApiAllocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
+                       void (*set_error)(void*, const char*, const char*)) {
+  return (int)REPORT("DLPackExchangeAPI", "managed_tensor_allocator", POINTER_BITS(prototype),
+                     POINTER_BITS(out), POINTER_BITS(context), POINTER_BITS(set_error));
+}
+static int ApiFromObject(void* object, DLManagedTensorVersioned** out) {
+  return (int)REPORT("DLPackExchangeAPI", "managed_tensor_from_py_object_no_sync",
+                     POINTER_BITS(object), POINTER_BITS(out));
+}
+static int ApiToObject(DLManagedTensorVersioned* tensor, void** out) {
+  return (int)REPORT("DLPackExchangeAPI", "managed_tensor_to_py_object_no_sync",
+                     POINTER_BITS(tensor), POINTER_BITS(out));
+}
+static int ApiDescribe(void* object, DLTensor* out) {
+  return (int)REPORT("DLPackExchangeAPI", "dltensor_from_py_object_no_sync", POINTER_BITS(object),
+                     POINTER_BITS(out));
+}
+static int ApiStream(DLDeviceType type, int32_t id, void** out) {
+  return (int)REPORT("DLPackExchangeAPI", "current_work_stream", (uint32_t)type, (uint32_t)id,
+                     POINTER_BITS(out));
+}
+
 /* One object of each struct that has callbacks. */
 static struct ArrowSchema g_schema;
 static struct ArrowArray g_array;
@@ -534,6 +637,9 @@ static struct ArrowDeviceArrayStream g_device_stream;
 static struct ArrowAsyncTask g_task;
 static struct ArrowAsyncProducer g_producer;
 static struct ArrowAsyncDeviceStreamHandler g_handler;
+static DLManagedTensor g_tensor;
+static DLManagedTensorVersioned g_versioned;
+static DLPackExchangeAPI g_api;
 
 static const struct {
   const char* name;
@@ -546,6 +652,9 @@ static const struct {
     {"ArrowAsyncTask", &g_task},
     {"ArrowAsyncProducer", &g_producer},
     {"ArrowAsyncDeviceStreamHandler", &g_handler},
+    {"DLManagedTensor", &g_tensor},
+    {"DLManagedTensorVersioned", &g_versioned},
+    {"DLPackExchangeAPI", &g_api},
 };
 enum { kObjectCount = sizeof(kObjects) / sizeof(kObjects[0]) };
 
@@ -566,11 +675,19 @@ static void SetBindingCallbacks(void) {
                                                      .on_next_task = HandlerOnNextTask,
                                                      .on_error = HandlerOnError,
                                                      .release = HandlerRelease};
+  g_tensor = (DLManagedTensor){.deleter = TensorDeleter};
+  g_versioned = (DLManagedTensorVersioned){.deleter = VersionedDeleter};
+  g_api = (DLPackExchangeAPI){.managed_tensor_allocator = ApiAllocate,
+                              .managed_tensor_from_py_object_no_sync = ApiFromObject,
+                              .managed_tensor_to_py_object_no_sync = ApiToObject,
+                              .dltensor_from_py_object_no_sync = ApiDescribe,
+                              .current_work_stream = ApiStream};
 }
 
 static int IsVoid(const char* name) {
   return strcmp(name, "release") == 0 || strcmp(name, "request") == 0 ||
-         strcmp(name, "cancel") == 0 || strcmp(name, "on_error") == 0;
+         strcmp(name, "cancel") == 0 || strcmp(name, "on_error") == 0 ||
+         strcmp(name, "deleter") == 0;
 }
 
 static void TestBindingCallback(const char* owner, const char* name, void* object) {
@@ -604,6 +721,7 @@ static void TestCToBinding(void) {
     }
   }
   CHECK(FletchingOracleCallbackCount("ArrowDeviceArray") == 0, "ArrowDeviceArray has callbacks");
+  CHECK(FletchingOracleCallbackCount("DLPackExchangeAPI") == 5, "DLPackExchangeAPI");
   CHECK(FletchingOracleArgumentCount("ArrowAsyncDeviceStreamHandler", "on_error") == 4, "on_error");
   CHECK(FletchingOracleExpectedResult() == 0, "a result without a call");
   REFUSES(FletchingOracleCall("ArrowNone", "release", 0, &g_array, message, kMessage),
@@ -724,6 +842,33 @@ static uint64_t CallByHand(const char* owner, const char* name, const uint64_t* 
     }
     if (IS(owner, "release")) return g_handler.release(self), 0;
   }
+  if (IS("DLManagedTensor", "deleter")) return g_tensor.deleter(POINTER(0, DLManagedTensor*)), 0;
+  if (IS("DLManagedTensorVersioned", "deleter")) {
+    return g_versioned.deleter(POINTER(0, DLManagedTensorVersioned*)), 0;
+  }
+  if (strcmp(owner, "DLPackExchangeAPI") == 0) {
+    if (IS(owner, "managed_tensor_allocator")) {
+      return (uint32_t)g_api.managed_tensor_allocator(
+          POINTER(0, DLTensor*), POINTER(1, DLManagedTensorVersioned**), POINTER(2, void*),
+          POINTER(3, void (*)(void*, const char*, const char*)));
+    }
+    if (IS(owner, "managed_tensor_from_py_object_no_sync")) {
+      return (uint32_t)g_api.managed_tensor_from_py_object_no_sync(
+          POINTER(0, void*), POINTER(1, DLManagedTensorVersioned**));
+    }
+    if (IS(owner, "managed_tensor_to_py_object_no_sync")) {
+      return (uint32_t)g_api.managed_tensor_to_py_object_no_sync(
+          POINTER(0, DLManagedTensorVersioned*), POINTER(1, void**));
+    }
+    if (IS(owner, "dltensor_from_py_object_no_sync")) {
+      return (uint32_t)g_api.dltensor_from_py_object_no_sync(POINTER(0, void*),
+                                                             POINTER(1, DLTensor*));
+    }
+    if (IS(owner, "current_work_stream")) {
+      return (uint32_t)g_api.current_work_stream((DLDeviceType)a[0], (int32_t)a[1],
+                                                 POINTER(2, void**));
+    }
+  }
 #undef POINTER
 #undef IS
   CHECK(0, "no call by hand for %s.%s", owner, name);
@@ -743,7 +888,8 @@ static void TestOwnCallback(const char* owner, const char* name, int32_t variant
   snprintf(full, sizeof(full), "%s.%s", owner, name);
 
   BeginCall(owner, name, variant, object, a);
-  CHECK(a[0] == POINTER_BITS(object), "%s: argument 0 is not self", full);
+  const int has_self = strcmp(owner, "DLPackExchangeAPI") != 0;
+  CHECK(!has_self || a[0] == POINTER_BITS(object), "%s: argument 0 is not self", full);
   CHECK(FletchingOracleArgument(-1) == 0, "%s argument -1", full);
   CHECK(FletchingOracleArgument(FletchingOracleArgumentCount(owner, name)) == 0,
         "%s: an argument past the end", full);
@@ -842,7 +988,8 @@ static void TestPointerArgument(const char* owner, const char* name, int index, 
     not_null += bits != 0;
     if (bits != 0) foreign += CheckPointee(full, index, bits, IsText(name, index));
     for (int i = 0; i < index; ++i) {
-      CHECK(bits != FletchingOracleArgument(i), "%s arguments %d and %d are equal", full, i, index);
+      CHECK(bits == 0 || bits != FletchingOracleArgument(i), "%s arguments %d and %d are equal",
+            full, i, index);
     }
   }
   CHECK(null > 0 && not_null > 0, "%s argument %d: %d times NULL, %d not", full, index, null,
@@ -850,12 +997,12 @@ static void TestPointerArgument(const char* owner, const char* name, int index, 
   CHECK(!IsText(name, index) || foreign > 0, "%s argument %d: always ASCII", full, index);
 }
 
-static void TestIntegers(const char* owner, const char* name, void* object, const int64_t* expected,
-                         int is_code) {
+static void TestIntegers(const char* owner, const char* name, int index, void* object,
+                         const int64_t* expected, int is_code) {
   for (int32_t variant = 0; variant < FletchingOracleVariantCount(); ++variant) {
     FletchingOracleBeginCall(owner, name, variant, object);
     const uint64_t bits = (uint64_t)expected[variant];
-    CHECK(FletchingOracleArgument(1) == (is_code ? (uint32_t)bits : bits), "%s.%s variant %d",
+    CHECK(FletchingOracleArgument(index) == (is_code ? (uint32_t)bits : bits), "%s.%s variant %d",
           owner, name, variant);
   }
 }
@@ -880,20 +1027,27 @@ static void TestResults(void) {
 static void TestVariants(void) {
   static const int64_t kCounts[] = {INT64_MIN, INT64_C(8589934593), -1};
   static const int64_t kCodes[] = {-1, INT32_MIN, 5};
+  static const int64_t kEvenCodes[] = {-2, INT32_MAX, 6};
   CHECK(FletchingOracleVariantCount() == 3, "%d variants", FletchingOracleVariantCount());
   for (int i = 0; i < kObjectCount; ++i) {
     const char* owner = kObjects[i].name;
     for (int32_t c = 0; c < FletchingOracleCallbackCount(owner); ++c) {
       const char* name = FletchingOracleCallbackName(owner, c);
-      const int first = strcmp(name, "on_error") == 0 ? 2 : 1;
+      const int is_api = strcmp(owner, "DLPackExchangeAPI") == 0;
+      const int codes = strcmp(name, "on_error") == 0              ? 1
+                        : strcmp(name, "current_work_stream") == 0 ? 2
+                                                                   : 0;
+      const int first = is_api ? codes : 1 + codes;
       if (strcmp(name, "request") == 0) continue;
       for (int a = first; a < FletchingOracleArgumentCount(owner, name); ++a) {
         TestPointerArgument(owner, name, a, kObjects[i].object);
       }
     }
   }
-  TestIntegers("ArrowAsyncProducer", "request", &g_producer, kCounts, 0);
-  TestIntegers("ArrowAsyncDeviceStreamHandler", "on_error", &g_handler, kCodes, 1);
+  TestIntegers("ArrowAsyncProducer", "request", 1, &g_producer, kCounts, 0);
+  TestIntegers("ArrowAsyncDeviceStreamHandler", "on_error", 1, &g_handler, kCodes, 1);
+  TestIntegers("DLPackExchangeAPI", "current_work_stream", 0, &g_api, kEvenCodes, 1);
+  TestIntegers("DLPackExchangeAPI", "current_work_stream", 1, &g_api, kCodes, 1);
   TestResults();
 }
 
@@ -931,6 +1085,7 @@ static int HasConstant(const char* name) {
 typedef struct {
   int structs;
   int constants;
+  int enums;
   int missing;
 } Scan;
 
@@ -939,17 +1094,26 @@ static void Missing(Scan* scan, const char* what, const char* name, int quiet) {
   if (!quiet) fprintf(stderr, "upstream has %s %s, tests/oracle/upstream.h has not\n", what, name);
 }
 
+static int IsConstant(const char* name) {
+  static const char* const kPrefixes[] = {"ARROW_FLAG_", "ARROW_DEVICE_", "DLPACK_FLAG_",
+                                          "DLPACK_MAJOR_VERSION", "DLPACK_MINOR_VERSION"};
+  for (size_t i = 0; i < sizeof(kPrefixes) / sizeof(kPrefixes[0]); ++i) {
+    if (strncmp(name, kPrefixes[i], strlen(kPrefixes[i])) == 0) return 1;
+  }
+  return 0;
+}
+
 static void ScanConstants(const char* text, Scan* scan, int quiet) {
   char name[128];
   for (const char* at = text; (at = strstr(at, "define")) != NULL; ++at) {
     Identifier(at + strlen("define"), name);
-    if (strncmp(name, "ARROW_FLAG_", 11) != 0 && strncmp(name, "ARROW_DEVICE_", 13) != 0) continue;
+    if (!IsConstant(name)) continue;
     ++scan->constants;
     if (!HasConstant(name)) Missing(scan, "the constant", name, quiet);
   }
 }
 
-/* A struct's body has one semicolon per field. */
+/* A struct's body has one semicolon per field; without a tag, its name stands behind the body. */
 static void ScanStructs(const char* text, Scan* scan, int quiet) {
   char name[128];
   for (const char* at = text; (at = strstr(at, "struct ")) != NULL; ++at) {
@@ -958,6 +1122,7 @@ static void ScanStructs(const char* text, Scan* scan, int quiet) {
     ++scan->structs;
     int fields = 0;
     for (; *body != '}' && *body != '\0'; ++body) fields += *body == ';';
+    if (name[0] == '\0') Identifier(body + 1, name);
     if (FletchingOracleSize(name) < 0) {
       Missing(scan, "the struct", name, quiet);
     } else if (FletchingOracleFieldCount(name) != fields) {
@@ -966,50 +1131,101 @@ static void ScanStructs(const char* text, Scan* scan, int quiet) {
   }
 }
 
+/* Turns the body of an enum, "kDLCPU = 1, kDLTrn = 18U,", into the oracle's list. */
+static void ListEnumerators(const char* body, char* list, size_t capacity) {
+  char name[128];
+  list[0] = '\0';
+  for (const char* at = body; (at = strstr(at, "kDL")) != NULL && strchr(at, '}') != NULL;) {
+    if (memchr(body, '}', (size_t)(at - body)) != NULL) return;
+    at = Identifier(at, name);
+    const long value = *at == '=' ? strtol(at + 1, NULL, 10) : -1;
+    const size_t length = strlen(list);
+    snprintf(list + length, capacity - length, "%s%s=%ld", length > 0 ? "," : "", name, value);
+  }
+}
+
+static void ScanEnums(const char* text, Scan* scan, int quiet) {
+  static char list[4096];
+  char name[128];
+  for (const char* at = text; (at = strstr(at, "typedef enum")) != NULL; ++at) {
+    const char* body = strchr(at, '{');
+    const char* end = body != NULL ? strchr(body, '}') : NULL;
+    if (end == NULL) return;
+    Identifier(end + 1, name);
+    if (name[0] == '\0') continue;
+    ListEnumerators(body, list, sizeof(list));
+    char message[kMessage] = "";
+    if (FletchingOracleCheckEnumerators(name, list, message, kMessage) != 0) {
+      Missing(scan, "another list:", message, quiet);
+    }
+    /* What upstream has more than the tables would pass as newer. */
+    const char* last = strrchr(list, '=');
+    const long expected = strcmp(name, "DLDeviceType") == 0 ? 18 : 17;
+    if (last == NULL || strtol(last + 1, NULL, 10) != expected) {
+      Missing(scan, "a new last enumerator in", name, quiet);
+    }
+    ++scan->enums;
+    at = end;
+  }
+}
+
 static Scan ScanUpstream(const char* text, int quiet) {
-  Scan scan = {0, 0, 0};
+  Scan scan = {0, 0, 0, 0};
   ScanConstants(text, &scan, quiet);
   ScanStructs(text, &scan, quiet);
+  ScanEnums(text, &scan, quiet);
   return scan;
 }
 
-static void TestUpstreamText(const char* path) {
+static Scan ScanFile(const char* path) {
   static char text[1 << 20];
+  const Scan nothing = {0, 0, 0, 0};
   FILE* file = fopen(path, "rb");
   CHECK(file != NULL, "cannot open %s", path);
-  if (file == NULL) return;
+  if (file == NULL) return nothing;
   const size_t length = fread(text, 1, sizeof(text) - 1, file);
   fclose(file);
   CHECK(length < sizeof(text) - 1, "%s is larger than this test expects", path);
   text[length] = '\0';
   StripComments(text);
+  return ScanUpstream(text, 0);
+}
 
-  const Scan scan = ScanUpstream(text, 0);
-  CHECK(scan.missing == 0, "%d declarations of upstream are not in the oracle", scan.missing);
-  CHECK(scan.structs == FletchingOracleStructCount(), "found %d structs in %s", scan.structs, path);
-  CHECK(scan.constants == FletchingOracleConstantCount(), "found %d constants in %s",
-        scan.constants, path);
+static void TestUpstreamTexts(const char* abi, const char* dlpack) {
+  const Scan arrow = ScanFile(abi);
+  const Scan tensor = ScanFile(dlpack);
+  CHECK(arrow.missing + tensor.missing == 0, "%d declarations of upstream are not in the oracle",
+        arrow.missing + tensor.missing);
+  CHECK(arrow.structs + tensor.structs == FletchingOracleStructCount(),
+        "found %d structs in %s, %d in %s", arrow.structs, abi, tensor.structs, dlpack);
+  CHECK(arrow.constants + tensor.constants == FletchingOracleConstantCount(),
+        "found %d constants in %s, %d in %s", arrow.constants, abi, tensor.constants, dlpack);
+  CHECK(tensor.enums == 2, "found %d enums in %s", tensor.enums, dlpack);
 
   char grown[] =
       "#  define ARROW_DEVICE_NEW 99 // struct ArrowComment { int a; };\n"
       "struct ArrowNew { int a; };\n/* struct ArrowOld { int a; }; */"
-      "struct ArrowAsyncTask {\n int a; int b; int c; };";
+      "struct ArrowAsyncTask {\n int a; int b; int c; };"
+      "typedef struct { int a; } DLNew; typedef struct { int a; int b; int c; } DLDevice;"
+      "typedef enum { kDLCPU = 1, kDLNew = 19 } DLDeviceType;";
   StripComments(grown);
-  CHECK(ScanUpstream(grown, 1).missing == 3, "a grown header passes");
+  const Scan scan = ScanUpstream(grown, 1);
+  CHECK(scan.missing == 7, "%d of 7 changes seen in a grown header", scan.missing);
 }
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    fprintf(stderr, "usage: oracle_self_test PATH/arrow/c/abi.h [--print]\n");
+  if (argc < 3) {
+    fprintf(stderr, "usage: oracle_self_test PATH/arrow/c/abi.h PATH/dlpack/dlpack.h [--print]\n");
     return 2;
   }
-  g_print = argc > 2 && strcmp(argv[2], "--print") == 0;
+  g_print = argc > 3 && strcmp(argv[3], "--print") == 0;
   CollectValues();
   TestCanaries();
   TestLayout();
   TestPublishedLayout();
   TestUnknownNames();
   TestConstants();
+  TestEnumerators();
   TestSignatures();
   TestMemory();
   TestLookalikes();
@@ -1018,7 +1234,7 @@ int main(int argc, char** argv) {
   TestCallLines();
   TestBindingToC();
   TestVariants();
-  TestUpstreamText(argv[1]);
+  TestUpstreamTexts(argv[1], argv[2]);
   if (g_failures > 0) {
     fprintf(stderr, "oracle_self_test: %d failures\n", g_failures);
     return 1;

@@ -73,13 +73,18 @@ STRUCTS(DEFINE_FILL)
 #define FIELD_ROW(S, kind, field, type) ROW_##kind(S, field, type)
 #define DEFINE_FIELDS(S) static const Field kFieldsOf##S[] = {FIELDS_##S(FIELD_ROW, S)};
 #define STRUCT_ROW(S) {#S, sizeof(S), _Alignof(S), kFieldsOf##S, COUNT_OF(kFieldsOf##S), Fill##S},
-#define CONSTANT_ROW(name) {#name, name},
+#define CONSTANT_ROW(name) {#name, (int64_t)(name)},
+#define DLDeviceType_ROW(name) {"DLDeviceType", #name, (int64_t)(name)},
+#define DLDataTypeCode_ROW(name) {"DLDataTypeCode", #name, (int64_t)(name)},
+#define ENUMERATOR_ROWS(E) ENUMERATORS_##E(E##_ROW)
 
 STRUCTS(DEFINE_FIELDS)
 const Struct kStructs[] = {STRUCTS(STRUCT_ROW)};
 const int32_t kStructCount = COUNT_OF(kStructs);
 const Constant kConstants[] = {CONSTANTS(CONSTANT_ROW)};
 const int32_t kConstantCount = COUNT_OF(kConstants);
+const Enumerator kEnumerators[] = {ENUMS(ENUMERATOR_ROWS)};
+const int32_t kEnumeratorCount = COUNT_OF(kEnumerators);
 
 /* ---- Look-ups ---- */
 

@@ -40,10 +40,18 @@ typedef struct {
   int64_t value;
 } Constant;
 
+typedef struct {
+  const char* owner; /* the enum */
+  const char* name;
+  int64_t value;
+} Enumerator;
+
 extern const Struct kStructs[];
 extern const int32_t kStructCount;
 extern const Constant kConstants[];
 extern const int32_t kConstantCount;
+extern const Enumerator kEnumerators[];
+extern const int32_t kEnumeratorCount;
 
 /* NULL when there is none; a NULL name is a name that nobody has. */
 const Struct* FindStruct(const char* name);

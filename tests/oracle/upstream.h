@@ -1,4 +1,4 @@
-/* The tables of the oracle, written by hand from upstream's header and from nothing else.
+/* The tables of the oracle, written by hand from upstream's headers and from nothing else.
  *
  * Only names, kinds and types stand here; sizes, offsets and values are the compiler's answer. A
  * type that is not upstream's does not compile (tables.c and calls.c assert it).
@@ -10,6 +10,7 @@
 #define FLETCHING_TESTS_ORACLE_UPSTREAM_H
 
 #include <arrow/c/abi.h>
+#include <dlpack/dlpack.h>
 
 /* Plain names, so that a list can name a struct with a tag and a typedef without one in the same
  * way. */
@@ -22,15 +23,23 @@ typedef struct ArrowAsyncTask ArrowAsyncTask;
 typedef struct ArrowAsyncProducer ArrowAsyncProducer;
 typedef struct ArrowAsyncDeviceStreamHandler ArrowAsyncDeviceStreamHandler;
 
-#define STRUCTS(X)          \
-  X(ArrowSchema)            \
-  X(ArrowArray)             \
-  X(ArrowDeviceArray)       \
-  X(ArrowArrayStream)       \
-  X(ArrowDeviceArrayStream) \
-  X(ArrowAsyncTask)         \
-  X(ArrowAsyncProducer)     \
-  X(ArrowAsyncDeviceStreamHandler)
+#define STRUCTS(X)                 \
+  X(ArrowSchema)                   \
+  X(ArrowArray)                    \
+  X(ArrowDeviceArray)              \
+  X(ArrowArrayStream)              \
+  X(ArrowDeviceArrayStream)        \
+  X(ArrowAsyncTask)                \
+  X(ArrowAsyncProducer)            \
+  X(ArrowAsyncDeviceStreamHandler) \
+  X(DLPackVersion)                 \
+  X(DLDevice)                      \
+  X(DLDataType)                    \
+  X(DLTensor)                      \
+  X(DLManagedTensor)               \
+  X(DLManagedTensorVersioned)      \
+  X(DLPackExchangeAPIHeader)       \
+  X(DLPackExchangeAPI)
 
 /* X(S, kind, field, type). Kinds: INTEGER, INTEGERS (an array; type is the element's), POINTER,
  * STRUCT (embedded; type is a name from STRUCTS), CALLBACK (type is the result: VOID, CODE or
@@ -100,37 +109,119 @@ typedef struct ArrowAsyncDeviceStreamHandler ArrowAsyncDeviceStreamHandler;
   X(S, POINTER, producer, ArrowAsyncProducer*)     \
   X(S, POINTER, private_data, void*)
 
-/* A(kind, index, name, type), without argument 0, which is always S* self.
- * Kinds: OBJECT (pointer to a struct), TEXT (const char*), CODE (int), COUNT (int64_t). */
+#define FIELDS_DLPackVersion(X, S) \
+  X(S, INTEGER, major, uint32_t)   \
+  X(S, INTEGER, minor, uint32_t)
 
-#define ARGUMENTS_ArrowSchema_release(A)
-#define ARGUMENTS_ArrowArray_release(A)
+#define FIELDS_DLDevice(X, S)              \
+  X(S, INTEGER, device_type, DLDeviceType) \
+  X(S, INTEGER, device_id, int32_t)
 
-#define ARGUMENTS_ArrowArrayStream_get_schema(A) A(OBJECT, 1, out, ArrowSchema*)
-#define ARGUMENTS_ArrowArrayStream_get_next(A) A(OBJECT, 1, out, ArrowArray*)
-#define ARGUMENTS_ArrowArrayStream_get_last_error(A)
-#define ARGUMENTS_ArrowArrayStream_release(A)
+#define FIELDS_DLDataType(X, S) \
+  X(S, INTEGER, code, uint8_t)  \
+  X(S, INTEGER, bits, uint8_t)  \
+  X(S, INTEGER, lanes, uint16_t)
 
-#define ARGUMENTS_ArrowDeviceArrayStream_get_schema(A) A(OBJECT, 1, out, ArrowSchema*)
-#define ARGUMENTS_ArrowDeviceArrayStream_get_next(A) A(OBJECT, 1, out, ArrowDeviceArray*)
-#define ARGUMENTS_ArrowDeviceArrayStream_get_last_error(A)
-#define ARGUMENTS_ArrowDeviceArrayStream_release(A)
+#define FIELDS_DLTensor(X, S)      \
+  X(S, POINTER, data, void*)       \
+  X(S, STRUCT, device, DLDevice)   \
+  X(S, INTEGER, ndim, int32_t)     \
+  X(S, STRUCT, dtype, DLDataType)  \
+  X(S, POINTER, shape, int64_t*)   \
+  X(S, POINTER, strides, int64_t*) \
+  X(S, INTEGER, byte_offset, uint64_t)
 
-#define ARGUMENTS_ArrowAsyncTask_extract_data(A) A(OBJECT, 1, out, ArrowDeviceArray*)
+#define FIELDS_DLManagedTensor(X, S) \
+  X(S, STRUCT, dl_tensor, DLTensor)  \
+  X(S, POINTER, manager_ctx, void*)  \
+  X(S, CALLBACK, deleter, VOID)
 
-#define ARGUMENTS_ArrowAsyncProducer_request(A) A(COUNT, 1, n, int64_t)
-#define ARGUMENTS_ArrowAsyncProducer_cancel(A)
+#define FIELDS_DLManagedTensorVersioned(X, S) \
+  X(S, STRUCT, version, DLPackVersion)        \
+  X(S, POINTER, manager_ctx, void*)           \
+  X(S, CALLBACK, deleter, VOID)               \
+  X(S, INTEGER, flags, uint64_t)              \
+  X(S, STRUCT, dl_tensor, DLTensor)
 
-#define ARGUMENTS_ArrowAsyncDeviceStreamHandler_on_schema(A) \
+#define FIELDS_DLPackExchangeAPIHeader(X, S) \
+  X(S, STRUCT, version, DLPackVersion)       \
+  X(S, POINTER, prev_api, DLPackExchangeAPIHeader*)
+
+#define FIELDS_DLPackExchangeAPI(X, S)                        \
+  X(S, STRUCT, header, DLPackExchangeAPIHeader)               \
+  X(S, CALLBACK, managed_tensor_allocator, CODE)              \
+  X(S, CALLBACK, managed_tensor_from_py_object_no_sync, CODE) \
+  X(S, CALLBACK, managed_tensor_to_py_object_no_sync, CODE)   \
+  X(S, CALLBACK, dltensor_from_py_object_no_sync, CODE)       \
+  X(S, CALLBACK, current_work_stream, CODE)
+
+/* F(kind, 0, name, type) for the first argument, A(kind, index, name, type) for the others.
+ * Kinds: SELF (pointer to the struct around the callback), OBJECT (any other pointer to data), TEXT
+ * (const char*), FUNCTION (a function pointer), CODE (int, or an enum or integer of that width),
+ * COUNT (int64_t). */
+
+#define ARGUMENTS_ArrowSchema_release(F, A) F(SELF, 0, self, ArrowSchema*)
+#define ARGUMENTS_ArrowArray_release(F, A) F(SELF, 0, self, ArrowArray*)
+
+#define ARGUMENTS_ArrowArrayStream_get_schema(F, A) \
+  F(SELF, 0, self, ArrowArrayStream*) A(OBJECT, 1, out, ArrowSchema*)
+#define ARGUMENTS_ArrowArrayStream_get_next(F, A) \
+  F(SELF, 0, self, ArrowArrayStream*) A(OBJECT, 1, out, ArrowArray*)
+#define ARGUMENTS_ArrowArrayStream_get_last_error(F, A) F(SELF, 0, self, ArrowArrayStream*)
+#define ARGUMENTS_ArrowArrayStream_release(F, A) F(SELF, 0, self, ArrowArrayStream*)
+
+#define ARGUMENTS_ArrowDeviceArrayStream_get_schema(F, A) \
+  F(SELF, 0, self, ArrowDeviceArrayStream*) A(OBJECT, 1, out, ArrowSchema*)
+#define ARGUMENTS_ArrowDeviceArrayStream_get_next(F, A) \
+  F(SELF, 0, self, ArrowDeviceArrayStream*) A(OBJECT, 1, out, ArrowDeviceArray*)
+#define ARGUMENTS_ArrowDeviceArrayStream_get_last_error(F, A) \
+  F(SELF, 0, self, ArrowDeviceArrayStream*)
+#define ARGUMENTS_ArrowDeviceArrayStream_release(F, A) F(SELF, 0, self, ArrowDeviceArrayStream*)
+
+#define ARGUMENTS_ArrowAsyncTask_extract_data(F, A) \
+  F(SELF, 0, self, ArrowAsyncTask*) A(OBJECT, 1, out, ArrowDeviceArray*)
+
+#define ARGUMENTS_ArrowAsyncProducer_request(F, A) \
+  F(SELF, 0, self, ArrowAsyncProducer*) A(COUNT, 1, n, int64_t)
+#define ARGUMENTS_ArrowAsyncProducer_cancel(F, A) F(SELF, 0, self, ArrowAsyncProducer*)
+
+#define ARGUMENTS_ArrowAsyncDeviceStreamHandler_on_schema(F, A) \
+  F(SELF, 0, self, ArrowAsyncDeviceStreamHandler*)              \
   A(OBJECT, 1, stream_schema, ArrowSchema*)
-#define ARGUMENTS_ArrowAsyncDeviceStreamHandler_on_next_task(A) \
-  A(OBJECT, 1, task, ArrowAsyncTask*)                           \
+#define ARGUMENTS_ArrowAsyncDeviceStreamHandler_on_next_task(F, A) \
+  F(SELF, 0, self, ArrowAsyncDeviceStreamHandler*)                 \
+  A(OBJECT, 1, task, ArrowAsyncTask*)                              \
   A(TEXT, 2, metadata, const char*)
-#define ARGUMENTS_ArrowAsyncDeviceStreamHandler_on_error(A) \
-  A(CODE, 1, code, int)                                     \
-  A(TEXT, 2, message, const char*)                          \
+#define ARGUMENTS_ArrowAsyncDeviceStreamHandler_on_error(F, A) \
+  F(SELF, 0, self, ArrowAsyncDeviceStreamHandler*)             \
+  A(CODE, 1, code, int)                                        \
+  A(TEXT, 2, message, const char*)                             \
   A(TEXT, 3, metadata, const char*)
-#define ARGUMENTS_ArrowAsyncDeviceStreamHandler_release(A)
+#define ARGUMENTS_ArrowAsyncDeviceStreamHandler_release(F, A) \
+  F(SELF, 0, self, ArrowAsyncDeviceStreamHandler*)
+
+#define ARGUMENTS_DLManagedTensor_deleter(F, A) F(SELF, 0, self, DLManagedTensor*)
+#define ARGUMENTS_DLManagedTensorVersioned_deleter(F, A) F(SELF, 0, self, DLManagedTensorVersioned*)
+
+typedef void SetErrorFunction(void* error_ctx, const char* kind, const char* message);
+#define ARGUMENTS_DLPackExchangeAPI_managed_tensor_allocator(F, A) \
+  F(OBJECT, 0, prototype, DLTensor*)                               \
+  A(OBJECT, 1, out, DLManagedTensorVersioned**)                    \
+  A(OBJECT, 2, error_ctx, void*)                                   \
+  A(FUNCTION, 3, set_error, SetErrorFunction*)
+#define ARGUMENTS_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(F, A) \
+  F(OBJECT, 0, py_object, void*)                                                \
+  A(OBJECT, 1, out, DLManagedTensorVersioned**)
+#define ARGUMENTS_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(F, A) \
+  F(OBJECT, 0, tensor, DLManagedTensorVersioned*)                             \
+  A(OBJECT, 1, out_py_object, void**)
+#define ARGUMENTS_DLPackExchangeAPI_dltensor_from_py_object_no_sync(F, A) \
+  F(OBJECT, 0, py_object, void*)                                          \
+  A(OBJECT, 1, out, DLTensor*)
+#define ARGUMENTS_DLPackExchangeAPI_current_work_stream(F, A) \
+  F(CODE, 0, device_type, DLDeviceType)                       \
+  A(CODE, 1, device_id, int32_t)                              \
+  A(OBJECT, 2, out_current_stream, void**)
 
 /* Integer macros. */
 #define CONSTANTS(X)               \
@@ -150,19 +241,68 @@ typedef struct ArrowAsyncDeviceStreamHandler ArrowAsyncDeviceStreamHandler;
   X(ARROW_DEVICE_CUDA_MANAGED)     \
   X(ARROW_DEVICE_ONEAPI)           \
   X(ARROW_DEVICE_WEBGPU)           \
-  X(ARROW_DEVICE_HEXAGON)
+  X(ARROW_DEVICE_HEXAGON)          \
+  X(DLPACK_MAJOR_VERSION)          \
+  X(DLPACK_MINOR_VERSION)          \
+  X(DLPACK_FLAG_BITMASK_READ_ONLY) \
+  X(DLPACK_FLAG_BITMASK_IS_COPIED) \
+  X(DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)
+
+/* X(enumerator), one list per enum. */
+#define ENUMERATORS_DLDeviceType(X) \
+  X(kDLCPU)                         \
+  X(kDLCUDA)                        \
+  X(kDLCUDAHost)                    \
+  X(kDLOpenCL)                      \
+  X(kDLVulkan)                      \
+  X(kDLMetal)                       \
+  X(kDLVPI)                         \
+  X(kDLROCM)                        \
+  X(kDLROCMHost)                    \
+  X(kDLExtDev)                      \
+  X(kDLCUDAManaged)                 \
+  X(kDLOneAPI)                      \
+  X(kDLWebGPU)                      \
+  X(kDLHexagon)                     \
+  X(kDLMAIA)                        \
+  X(kDLTrn)
+
+#define ENUMERATORS_DLDataTypeCode(X) \
+  X(kDLInt)                           \
+  X(kDLUInt)                          \
+  X(kDLFloat)                         \
+  X(kDLOpaqueHandle)                  \
+  X(kDLBfloat)                        \
+  X(kDLComplex)                       \
+  X(kDLBool)                          \
+  X(kDLFloat8_e3m4)                   \
+  X(kDLFloat8_e4m3)                   \
+  X(kDLFloat8_e4m3b11fnuz)            \
+  X(kDLFloat8_e4m3fn)                 \
+  X(kDLFloat8_e4m3fnuz)               \
+  X(kDLFloat8_e5m2)                   \
+  X(kDLFloat8_e5m2fnuz)               \
+  X(kDLFloat8_e8m0fnu)                \
+  X(kDLFloat6_e2m3fn)                 \
+  X(kDLFloat6_e3m2fn)                 \
+  X(kDLFloat4_e2m1fn)
+
+#define ENUMS(X)  \
+  X(DLDeviceType) \
+  X(DLDataTypeCode)
 
 /* The function type of each callback: ArrowSchema_release and so on. */
 #define RESULT_VOID void
 #define RESULT_CODE int
 #define RESULT_TEXT const char*
+#define DECLARE_FIRST(kind, index, name, type) type name
 #define DECLARE(kind, index, name, type) , type name
 #define SIGNATURE_INTEGER(S, field, type)
 #define SIGNATURE_INTEGERS(S, field, type)
 #define SIGNATURE_POINTER(S, field, type)
 #define SIGNATURE_STRUCT(S, field, type)
 #define SIGNATURE_CALLBACK(S, field, result) \
-  typedef RESULT_##result S##_##field(S* self ARGUMENTS_##S##_##field(DECLARE));
+  typedef RESULT_##result S##_##field(ARGUMENTS_##S##_##field(DECLARE_FIRST, DECLARE));
 #define SIGNATURE(S, kind, field, type) SIGNATURE_##kind(S, field, type)
 #define SIGNATURES(S) FIELDS_##S(SIGNATURE, S)
 

@@ -265,10 +265,10 @@ def _oracle_library(target: Target) -> Command:
 
 
 def _upstream() -> Path:
-    found = list(ROOT.glob(".venv/lib/python3*/site-packages/pyarrow/include"))
-    if not found:
-        raise CannotRunError("no pyarrow in .venv; run `make setup`")
-    return found[0]
+    found = ROOT / ".venv" / "upstream"
+    if not found.is_dir():
+        raise CannotRunError("no .venv/upstream; run `make setup`")
+    return found
 
 
 def _c_needs(target: Target) -> list[str | Path]:

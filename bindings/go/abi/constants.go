@@ -3,6 +3,14 @@
 
 package abi
 
+// DLDeviceType is DLDeviceType in C. The kind of device that the memory is on. The same numbers as
+// ArrowDeviceType, and as open: a value that is unknown today is passed on unchanged.
+type DLDeviceType int32
+
+// DLDataTypeCode is DLDataTypeCode in C. The family of an element type; DLDataType adds the width
+// and the lanes. An open set: a value that is unknown today is passed on unchanged.
+type DLDataTypeCode uint8
+
 // Constants of the C data interface.
 const (
 	// FlagDictionaryOrdered is ARROW_FLAG_DICTIONARY_ORDERED in C. The order of the dictionary's
@@ -73,4 +81,29 @@ const (
 	// StatisticsKeyRowCountApproximate is ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE in C.
 	// Statistics key, number of rows, approximate.
 	StatisticsKeyRowCountApproximate = "ARROW:row_count:approximate"
+)
+
+// Constants of the DLPack.
+const (
+	// DlpackMajorVersion is DLPACK_MAJOR_VERSION in C. The major version that these declarations
+	// follow; another one has another layout.
+	DlpackMajorVersion = 1
+
+	// DlpackMinorVersion is DLPACK_MINOR_VERSION in C. The minor version that these declarations
+	// follow; a later one has more enumerators.
+	DlpackMinorVersion = 3
+
+	// DlpackFlagBitmaskReadOnly is DLPACK_FLAG_BITMASK_READ_ONLY in C. In
+	// DLManagedTensorVersioned.flags; nobody may write to the memory.
+	DlpackFlagBitmaskReadOnly = 1
+
+	// DlpackFlagBitmaskIsCopied is DLPACK_FLAG_BITMASK_IS_COPIED in C. In
+	// DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
+	// it.
+	DlpackFlagBitmaskIsCopied = 2
+
+	// DlpackFlagBitmaskIsSubbyteTypePadded is DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED in C. In
+	// DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
+	// they are packed.
+	DlpackFlagBitmaskIsSubbyteTypePadded = 4
 )

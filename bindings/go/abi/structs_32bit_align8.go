@@ -425,6 +425,257 @@ type ArrowAsyncDeviceStreamHandler struct {
 	PrivateData uintptr
 }
 
+// DLPackVersion is a struct of the DLPack. The DLPack version that a struct follows.
+//
+// Allocated by the producer, filled in by the producer. See "DLPackVersion" in dlpack.h of the
+// Arrow documentation.
+type DLPackVersion struct {
+	// The layout. A consumer that meets another major version than its own reads nothing behind the
+	// deleter, and calls the deleter.
+	//
+	// C: uint32_t major. Set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
+	Major uint32
+
+	// The set of enumerators. Another minor version has the same layout.
+	//
+	// C: uint32_t minor. Set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
+	Minor uint32
+}
+
+// DLDevice is a struct of the DLPack. A device, by type and number.
+//
+// Allocated by the producer, filled in by the producer. See "DLDevice" in dlpack.h of the Arrow
+// documentation.
+type DLDevice struct {
+	// The type of the device.
+	//
+	// C: DLDeviceType device_type. Set by the producer. Valid: any int32; the kDL enumerators name
+	// the known ones.
+	DeviceType DLDeviceType
+
+	// Which device of this type.
+	//
+	// C: int32_t device_id. Set by the producer. Valid: the runtime's device number; 0 for memory
+	// of the host, pinned memory included, and for managed memory.
+	DeviceID int32
+}
+
+// DLDataType is a struct of the DLPack. The type of an element, such as code float, 32 bits, 1
+// lane.
+//
+// Allocated by the producer, filled in by the producer. See "DLDataType" in dlpack.h of the Arrow
+// documentation.
+type DLDataType struct {
+	// The family of the type.
+	//
+	// C: uint8_t code. Set by the producer. Valid: any; the enumerators of DLDataTypeCode name the
+	// known ones.
+	Code uint8
+
+	// The width of one lane, in bits.
+	//
+	// C: uint8_t bits. Set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4
+	// and 6 for the narrow floating-point types.
+	Bits uint8
+
+	// How many values make up one element.
+	//
+	// C: uint16_t lanes. Set by the producer. Valid: 1 for a scalar, more for a vector.
+	Lanes uint16
+}
+
+// DLTensor is a struct of the DLPack. A strided view of memory on one device. It owns nothing.
+//
+// Allocated by the producer, filled in by the producer. See "DLTensor" in dlpack.h of the Arrow
+// documentation.
+type DLTensor struct {
+	// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
+	// element lies at byte_offset.
+	//
+	// C: void* data. Set by the producer. Owned by the producer. Valid: NULL for a tensor of no
+	// elements; aligned to 256 bytes by the text, less in practice.
+	Data uintptr
+
+	// The device that the memory is on.
+	//
+	// C: DLDevice device. Set by the producer. Valid: the device that can access data.
+	Device DLDevice
+
+	// The number of dimensions; 0 for a scalar.
+	//
+	// C: int32_t ndim. Set by the producer. Valid: 0 or more.
+	Ndim int32
+
+	// The type of an element.
+	//
+	// C: DLDataType dtype. Set by the producer. Valid: see DLDataType.
+	Dtype DLDataType
+
+	// The length of each dimension.
+	//
+	// C: int64_t* shape. Set by the producer. Owned by the producer. Valid: ndim numbers of 0 or
+	// more; may be NULL when ndim is 0.
+	Shape uintptr
+
+	// The distance between neighbors of each dimension, in elements.
+	//
+	// C: int64_t* strides. Set by the producer. Owned by the producer. Valid: ndim numbers; may be
+	// NULL when ndim is 0, and before version 1.2 also for row-major order.
+	Strides uintptr
+
+	_ [4]byte // padding, as in C
+
+	// Where the first element lies, in bytes from data.
+	//
+	// C: uint64_t byte_offset. Set by the producer. Valid: any.
+	ByteOffset uint64
+}
+
+// DLManagedTensor is a struct of the DLPack. A tensor and the function that gives it back; the form
+// from before version 1.0, without a version and without flags.
+//
+// Allocated by the producer, filled in by the producer. See "DLManagedTensor" in dlpack.h of the
+// Arrow documentation.
+type DLManagedTensor struct {
+	// The tensor. Valid until the deleter is called.
+	//
+	// C: DLTensor dl_tensor. Set by the producer. Owned by the producer. Valid: see DLTensor.
+	DlTensor DLTensor
+
+	// The producer's own; opaque to the consumer.
+	//
+	// C: void* manager_ctx. Set by the producer. Owned by the producer. Valid: any.
+	ManagerCtx uintptr
+
+	// Gives the tensor back, this struct included.
+	//
+	// C: void (*deleter)(DLManagedTensor* self). Set by the producer. Owned by the producer. Valid:
+	// a function, or NULL when there is nothing to give back.
+	//
+	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
+	// for the tensor, the struct too. Returns: nothing.
+	Deleter uintptr
+}
+
+// DLManagedTensorVersioned is a struct of the DLPack. A tensor, its version and flags, and the
+// function that gives it back. Every later version keeps the fields before dl_tensor, so that the
+// deleter can always be called.
+//
+// Allocated by the producer, filled in by the producer. See "DLManagedTensorVersioned" in dlpack.h
+// of the Arrow documentation.
+type DLManagedTensorVersioned struct {
+	// The version that the struct follows. Read it first.
+	//
+	// C: DLPackVersion version. Set by the producer. Valid: see DLPackVersion.
+	Version DLPackVersion
+
+	// The producer's own; opaque to the consumer.
+	//
+	// C: void* manager_ctx. Set by the producer. Owned by the producer. Valid: any.
+	ManagerCtx uintptr
+
+	// Gives the tensor back, this struct included.
+	//
+	// C: void (*deleter)(DLManagedTensorVersioned* self). Set by the producer. Owned by the
+	// producer. Valid: a function, or NULL when there is nothing to give back.
+	//
+	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
+	// for the tensor, the struct too. Returns: nothing.
+	Deleter uintptr
+
+	// What the consumer has to know of the memory.
+	//
+	// C: uint64_t flags. Set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined
+	// by a bitwise or.
+	Flags uint64
+
+	// The tensor. Valid until the deleter is called.
+	//
+	// C: DLTensor dl_tensor. Set by the producer. Owned by the producer. Valid: see DLTensor.
+	DlTensor DLTensor
+}
+
+// DLPackExchangeAPIHeader is a struct of the DLPack. The part of the function table that every
+// version of it begins with.
+//
+// Allocated by the producer, filled in by the producer. See "DLPackExchangeAPIHeader" in dlpack.h
+// of the Arrow documentation.
+type DLPackExchangeAPIHeader struct {
+	// The version of the table. A consumer uses the rest only when it knows the major version.
+	//
+	// C: DLPackVersion version. Set by the producer. Valid: see DLPackVersion.
+	Version DLPackVersion
+
+	// The next table to try for a consumer to whom this version is too new.
+	//
+	// C: DLPackExchangeAPIHeader* prev_api. Set by the producer. Owned by the producer. Valid:
+	// NULL, or the table of an earlier version.
+	PrevApi uintptr
+}
+
+// DLPackExchangeAPI is a struct of the DLPack. The functions of a Python framework, reached through
+// the attribute __dlpack_c_exchange_api__ of its tensor type: a capsule named dlpack_exchange_api.
+// The table lives as long as the process.
+//
+// Allocated by the producer, filled in by the producer. See "DLPackExchangeAPI" in dlpack.h of the
+// Arrow documentation.
+type DLPackExchangeAPI struct {
+	// The version, and earlier tables.
+	//
+	// C: DLPackExchangeAPIHeader header. Set by the producer. Owned by the producer. Valid: see
+	// DLPackExchangeAPIHeader.
+	Header DLPackExchangeAPIHeader
+
+	// Allocates a tensor like the prototype, of which type, shape and device are read.
+	//
+	// C: DLPackManagedTensorAllocator managed_tensor_allocator. Set by the producer. Owned by the
+	// producer. Valid: a function.
+	//
+	// Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
+	// set_error is called when, and only when, the result is not 0. Returns: 0, or -1 after
+	// set_error was called. May be NULL: error_ctx.
+	ManagedTensorAllocator uintptr
+
+	// Exports a Python tensor; the consumer owns the result. Waits for no stream.
+	//
+	// C: DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync. Set by the
+	// producer. Owned by the producer. Valid: a function.
+	//
+	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
+	// a Python exception, a BufferError for what DLPack cannot describe. Returns: 0, or -1 with a
+	// Python exception set.
+	ManagedTensorFromPyObjectNoSync uintptr
+
+	// Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+	//
+	// C: DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync. Set by the
+	// producer. Owned by the producer. Valid: a function.
+	//
+	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
+	// a Python exception. Returns: 0, or -1 with a Python exception set.
+	ManagedTensorToPyObjectNoSync uintptr
+
+	// Describes a Python tensor in the caller's DLTensor, for use before control goes back to
+	// Python.
+	//
+	// C: DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync. Set by the producer.
+	// Owned by the producer. Valid: a function, or NULL when the framework has none.
+	//
+	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
+	// nothing; shape and strides stay the framework's. Returns: 0, or -1 with a Python exception
+	// set.
+	DltensorFromPyObjectNoSync uintptr
+
+	// Tells the stream on which the framework works now; NULL for the CPU.
+	//
+	// C: DLPackCurrentWorkStream current_work_stream. Set by the producer. Owned by the producer.
+	// Valid: a function.
+	//
+	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
+	// a Python exception. Returns: 0, or -1 with a Python exception set.
+	CurrentWorkStream uintptr
+}
+
 // Assertions. Where the compiler lays a struct out in another way, it refuses the line that names
 // the struct (size, alignment) or the field (offset, size), and says what it found.
 
@@ -491,3 +742,49 @@ var _ [8][4]struct{} = [unsafe.Offsetof(ArrowAsyncDeviceStreamHandler{}.OnError)
 var _ [12][4]struct{} = [unsafe.Offsetof(ArrowAsyncDeviceStreamHandler{}.Release)][unsafe.Sizeof(ArrowAsyncDeviceStreamHandler{}.Release)]struct{}{}
 var _ [16][4]struct{} = [unsafe.Offsetof(ArrowAsyncDeviceStreamHandler{}.Producer)][unsafe.Sizeof(ArrowAsyncDeviceStreamHandler{}.Producer)]struct{}{}
 var _ [20][4]struct{} = [unsafe.Offsetof(ArrowAsyncDeviceStreamHandler{}.PrivateData)][unsafe.Sizeof(ArrowAsyncDeviceStreamHandler{}.PrivateData)]struct{}{}
+
+var _ [8][4]struct{} = [unsafe.Sizeof(DLPackVersion{})][unsafe.Alignof(DLPackVersion{})]struct{}{}
+var _ [0][4]struct{} = [unsafe.Offsetof(DLPackVersion{}.Major)][unsafe.Sizeof(DLPackVersion{}.Major)]struct{}{}
+var _ [4][4]struct{} = [unsafe.Offsetof(DLPackVersion{}.Minor)][unsafe.Sizeof(DLPackVersion{}.Minor)]struct{}{}
+
+var _ [8][4]struct{} = [unsafe.Sizeof(DLDevice{})][unsafe.Alignof(DLDevice{})]struct{}{}
+var _ [0][4]struct{} = [unsafe.Offsetof(DLDevice{}.DeviceType)][unsafe.Sizeof(DLDevice{}.DeviceType)]struct{}{}
+var _ [4][4]struct{} = [unsafe.Offsetof(DLDevice{}.DeviceID)][unsafe.Sizeof(DLDevice{}.DeviceID)]struct{}{}
+
+var _ [4][2]struct{} = [unsafe.Sizeof(DLDataType{})][unsafe.Alignof(DLDataType{})]struct{}{}
+var _ [0][1]struct{} = [unsafe.Offsetof(DLDataType{}.Code)][unsafe.Sizeof(DLDataType{}.Code)]struct{}{}
+var _ [1][1]struct{} = [unsafe.Offsetof(DLDataType{}.Bits)][unsafe.Sizeof(DLDataType{}.Bits)]struct{}{}
+var _ [2][2]struct{} = [unsafe.Offsetof(DLDataType{}.Lanes)][unsafe.Sizeof(DLDataType{}.Lanes)]struct{}{}
+
+var _ [40][4]struct{} = [unsafe.Sizeof(DLTensor{})][unsafe.Alignof(DLTensor{})]struct{}{}
+var _ [0][4]struct{} = [unsafe.Offsetof(DLTensor{}.Data)][unsafe.Sizeof(DLTensor{}.Data)]struct{}{}
+var _ [4][8]struct{} = [unsafe.Offsetof(DLTensor{}.Device)][unsafe.Sizeof(DLTensor{}.Device)]struct{}{}
+var _ [12][4]struct{} = [unsafe.Offsetof(DLTensor{}.Ndim)][unsafe.Sizeof(DLTensor{}.Ndim)]struct{}{}
+var _ [16][4]struct{} = [unsafe.Offsetof(DLTensor{}.Dtype)][unsafe.Sizeof(DLTensor{}.Dtype)]struct{}{}
+var _ [20][4]struct{} = [unsafe.Offsetof(DLTensor{}.Shape)][unsafe.Sizeof(DLTensor{}.Shape)]struct{}{}
+var _ [24][4]struct{} = [unsafe.Offsetof(DLTensor{}.Strides)][unsafe.Sizeof(DLTensor{}.Strides)]struct{}{}
+var _ [32][8]struct{} = [unsafe.Offsetof(DLTensor{}.ByteOffset)][unsafe.Sizeof(DLTensor{}.ByteOffset)]struct{}{}
+
+var _ [48][4]struct{} = [unsafe.Sizeof(DLManagedTensor{})][unsafe.Alignof(DLManagedTensor{})]struct{}{}
+var _ [0][40]struct{} = [unsafe.Offsetof(DLManagedTensor{}.DlTensor)][unsafe.Sizeof(DLManagedTensor{}.DlTensor)]struct{}{}
+var _ [40][4]struct{} = [unsafe.Offsetof(DLManagedTensor{}.ManagerCtx)][unsafe.Sizeof(DLManagedTensor{}.ManagerCtx)]struct{}{}
+var _ [44][4]struct{} = [unsafe.Offsetof(DLManagedTensor{}.Deleter)][unsafe.Sizeof(DLManagedTensor{}.Deleter)]struct{}{}
+
+var _ [64][4]struct{} = [unsafe.Sizeof(DLManagedTensorVersioned{})][unsafe.Alignof(DLManagedTensorVersioned{})]struct{}{}
+var _ [0][8]struct{} = [unsafe.Offsetof(DLManagedTensorVersioned{}.Version)][unsafe.Sizeof(DLManagedTensorVersioned{}.Version)]struct{}{}
+var _ [8][4]struct{} = [unsafe.Offsetof(DLManagedTensorVersioned{}.ManagerCtx)][unsafe.Sizeof(DLManagedTensorVersioned{}.ManagerCtx)]struct{}{}
+var _ [12][4]struct{} = [unsafe.Offsetof(DLManagedTensorVersioned{}.Deleter)][unsafe.Sizeof(DLManagedTensorVersioned{}.Deleter)]struct{}{}
+var _ [16][8]struct{} = [unsafe.Offsetof(DLManagedTensorVersioned{}.Flags)][unsafe.Sizeof(DLManagedTensorVersioned{}.Flags)]struct{}{}
+var _ [24][40]struct{} = [unsafe.Offsetof(DLManagedTensorVersioned{}.DlTensor)][unsafe.Sizeof(DLManagedTensorVersioned{}.DlTensor)]struct{}{}
+
+var _ [12][4]struct{} = [unsafe.Sizeof(DLPackExchangeAPIHeader{})][unsafe.Alignof(DLPackExchangeAPIHeader{})]struct{}{}
+var _ [0][8]struct{} = [unsafe.Offsetof(DLPackExchangeAPIHeader{}.Version)][unsafe.Sizeof(DLPackExchangeAPIHeader{}.Version)]struct{}{}
+var _ [8][4]struct{} = [unsafe.Offsetof(DLPackExchangeAPIHeader{}.PrevApi)][unsafe.Sizeof(DLPackExchangeAPIHeader{}.PrevApi)]struct{}{}
+
+var _ [32][4]struct{} = [unsafe.Sizeof(DLPackExchangeAPI{})][unsafe.Alignof(DLPackExchangeAPI{})]struct{}{}
+var _ [0][12]struct{} = [unsafe.Offsetof(DLPackExchangeAPI{}.Header)][unsafe.Sizeof(DLPackExchangeAPI{}.Header)]struct{}{}
+var _ [12][4]struct{} = [unsafe.Offsetof(DLPackExchangeAPI{}.ManagedTensorAllocator)][unsafe.Sizeof(DLPackExchangeAPI{}.ManagedTensorAllocator)]struct{}{}
+var _ [16][4]struct{} = [unsafe.Offsetof(DLPackExchangeAPI{}.ManagedTensorFromPyObjectNoSync)][unsafe.Sizeof(DLPackExchangeAPI{}.ManagedTensorFromPyObjectNoSync)]struct{}{}
+var _ [20][4]struct{} = [unsafe.Offsetof(DLPackExchangeAPI{}.ManagedTensorToPyObjectNoSync)][unsafe.Sizeof(DLPackExchangeAPI{}.ManagedTensorToPyObjectNoSync)]struct{}{}
+var _ [24][4]struct{} = [unsafe.Offsetof(DLPackExchangeAPI{}.DltensorFromPyObjectNoSync)][unsafe.Sizeof(DLPackExchangeAPI{}.DltensorFromPyObjectNoSync)]struct{}{}
+var _ [28][4]struct{} = [unsafe.Offsetof(DLPackExchangeAPI{}.CurrentWorkStream)][unsafe.Sizeof(DLPackExchangeAPI{}.CurrentWorkStream)]struct{}{}

@@ -67,25 +67,21 @@ fn main() {
     fs::write(out.join("tables.rs"), tables(&found)).expect("OUT_DIR can be written");
 }
 
-/// The include folder of the pinned pyarrow wheel: `FLETCHING_UPSTREAM_INCLUDE`, or that of the
-/// repository's virtual environment.
+/// The include folder with upstream's headers: `FLETCHING_UPSTREAM_INCLUDE`, or the one that
+/// `make setup` made.
 fn upstream_include() -> PathBuf {
     println!("cargo:rerun-if-env-changed=FLETCHING_UPSTREAM_INCLUDE");
     if let Some(include) = env::var_os("FLETCHING_UPSTREAM_INCLUDE") {
         return include.into();
     }
-    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../.venv/lib");
-    let pythons = fs::read_dir(&lib).into_iter().flatten().flatten();
-    pythons
-        .map(|python| python.path().join("site-packages/pyarrow/include"))
-        .find(|include| include.is_dir())
-        .unwrap_or_else(|| {
-            panic!(
-                "no pyarrow below {}; run `make`, or set FLETCHING_UPSTREAM_INCLUDE to the include \
-                 folder of the pinned pyarrow wheel",
-                lib.display()
-            )
-        })
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../.venv/upstream");
+    assert!(
+        include.is_dir(),
+        "{} is not there; run `make`, or set FLETCHING_UPSTREAM_INCLUDE to a folder with \
+         arrow/c/abi.h and dlpack/dlpack.h in it",
+        include.display()
+    );
+    include
 }
 
 /// `STRUCTS`, `INTEGERS` and `TEXTS` as Rust source.

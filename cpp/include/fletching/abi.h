@@ -373,27 +373,32 @@ struct ArrowAsyncDeviceStreamHandler {
   typedef char fletching_assert_##name[(condition) ? 1 : -1]
 #endif
 
+#ifndef FLETCHING_INT64_PROBE
+#define FLETCHING_INT64_PROBE
 struct FletchingInt64Probe {
   char before;
   int64_t value;
 };
+#endif
 
 #define FLETCHING_BY_TARGET(pointer64, align8, align4)              \
   (sizeof(void*) == 8                                 ? (pointer64) \
    : offsetof(struct FletchingInt64Probe, value) == 8 ? (align8)    \
                                                       : (align4))
-#define FLETCHING_ASSERT_STRUCT(type, pointer64, align8, align4)                                \
-  FLETCHING_ASSERT(type, sizeof(struct type) == FLETCHING_BY_TARGET(pointer64, align8, align4), \
-                   #type " has another size than the Arrow specification says")
-#define FLETCHING_ASSERT_FIELD(type, field, field_size, pointer64, align8, align4)        \
-  FLETCHING_ASSERT(                                                                       \
-      type##_##field,                                                                     \
-      sizeof(((struct type*)0)->field) == (field_size) &&                                 \
-          offsetof(struct type, field) == FLETCHING_BY_TARGET(pointer64, align8, align4), \
-      #type "." #field " is not where the Arrow specification says, or has another size")
-#define FLETCHING_ASSERT_VALUE(macro, expected)          \
-  FLETCHING_ASSERT(value_##macro, (macro) == (expected), \
-                   #macro " has another value than the Arrow specification says")
+#define FLETCHING_TYPE(name) struct name
+#define FLETCHING_ASSERT_STRUCT(type, pointer64, align8, align4)                                   \
+  FLETCHING_ASSERT(type,                                                                           \
+                   sizeof(FLETCHING_TYPE(type)) == FLETCHING_BY_TARGET(pointer64, align8, align4), \
+                   #type " has another size than its specification says")
+#define FLETCHING_ASSERT_FIELD(type, field, field_size, pointer64, align8, align4)                 \
+  FLETCHING_ASSERT(                                                                                \
+      type##_##field,                                                                              \
+      sizeof(((FLETCHING_TYPE(type)*)0)->field) == (field_size) &&                                 \
+          offsetof(FLETCHING_TYPE(type), field) == FLETCHING_BY_TARGET(pointer64, align8, align4), \
+      #type "." #field " is not where its specification says, or has another size")
+#define FLETCHING_ASSERT_VALUE(name, expected)                  \
+  FLETCHING_ASSERT(value_##name, (int64_t)(name) == (expected), \
+                   #name " has another value than its specification says")
 
 FLETCHING_ASSERT_STRUCT(ArrowSchema, 72, 48, 44);
 FLETCHING_ASSERT_FIELD(ArrowSchema, format, sizeof(void*), 0, 0, 0);
@@ -481,6 +486,7 @@ FLETCHING_ASSERT_VALUE(ARROW_DEVICE_HEXAGON, 16);
 #undef FLETCHING_ASSERT_VALUE
 #undef FLETCHING_ASSERT_FIELD
 #undef FLETCHING_ASSERT_STRUCT
+#undef FLETCHING_TYPE
 #undef FLETCHING_BY_TARGET
 #undef FLETCHING_ASSERT
 

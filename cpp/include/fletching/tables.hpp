@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The device types as constants: numbers, names in Arrow and in DLPack, and the type of sync_event.
+// And the codes of DLPack's data types.
 
 #ifndef FLETCHING_TABLES_HPP
 #define FLETCHING_TABLES_HPP
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -67,6 +69,49 @@ constexpr const DeviceInfo* find_device(ArrowDeviceType type) noexcept {
 inline std::string device_name(ArrowDeviceType type) {
   const DeviceInfo* device = find_device(type);
   return device != nullptr ? std::string(device->name) : "unknown(" + std::to_string(type) + ")";
+}
+
+/// What is known about one data-type code of DLPack.
+struct DataTypeCodeInfo {
+  std::uint8_t value;            ///< as DLDataType::code holds it
+  std::string_view name;         ///< how it prints, "bfloat"
+  std::string_view dlpack_name;  ///< "kDLBfloat"
+};
+
+/// Every known data-type code, by value.
+inline constexpr std::array<DataTypeCodeInfo, 18> kDataTypeCodes{{
+    {0, "int", "kDLInt"},
+    {1, "uint", "kDLUInt"},
+    {2, "float", "kDLFloat"},
+    {3, "opaque_handle", "kDLOpaqueHandle"},
+    {4, "bfloat", "kDLBfloat"},
+    {5, "complex", "kDLComplex"},
+    {6, "bool", "kDLBool"},
+    {7, "float8_e3m4", "kDLFloat8_e3m4"},
+    {8, "float8_e4m3", "kDLFloat8_e4m3"},
+    {9, "float8_e4m3b11fnuz", "kDLFloat8_e4m3b11fnuz"},
+    {10, "float8_e4m3fn", "kDLFloat8_e4m3fn"},
+    {11, "float8_e4m3fnuz", "kDLFloat8_e4m3fnuz"},
+    {12, "float8_e5m2", "kDLFloat8_e5m2"},
+    {13, "float8_e5m2fnuz", "kDLFloat8_e5m2fnuz"},
+    {14, "float8_e8m0fnu", "kDLFloat8_e8m0fnu"},
+    {15, "float6_e2m3fn", "kDLFloat6_e2m3fn"},
+    {16, "float6_e3m2fn", "kDLFloat6_e3m2fn"},
+    {17, "float4_e2m1fn", "kDLFloat4_e2m1fn"},
+}};
+
+/// The entry of a data-type code, or nullptr when its number is not known.
+constexpr const DataTypeCodeInfo* find_data_type_code(std::uint8_t code) noexcept {
+  for (const DataTypeCodeInfo& entry : kDataTypeCodes) {
+    if (entry.value == code) return &entry;
+  }
+  return nullptr;
+}
+
+/// The name of a data-type code; "unknown(99)" for a number that is not known.
+inline std::string data_type_code_name(std::uint8_t code) {
+  const DataTypeCodeInfo* entry = find_data_type_code(code);
+  return entry != nullptr ? std::string(entry->name) : "unknown(" + std::to_string(code) + ")";
 }
 
 }  // namespace fletching

@@ -1,11 +1,13 @@
-"""C: the header `fletching/abi.h`."""
+"""C: the headers `fletching/abi.h` and `fletching/dlpack.h`."""
 
 from __future__ import annotations
 
 from ..layout import LAYOUT_CLASSES, StructLayout, struct_layout
 from ..model import (
+    Argument,
     Callback,
     Constant,
+    Enumerator,
     Field,
     FixedArray,
     Interface,
@@ -27,14 +29,50 @@ _SCALARS = {
 }
 
 
+# An earlier dlpack.h lacks structs, and cannot be checked.
+DLPACK_MINIMUM = (1, 2)
+
+
 def outputs(spec: Spec) -> list[Output]:
-    constants = {i.id: interface_constants(spec, i) for i in spec.interfaces}
+    return [
+        _header(spec, "abi.h", "spec/*.yaml"),
+        _header(spec, "dlpack.h", "spec/dlpack.yaml"),
+    ]
+
+
+def _header(spec: Spec, name: str, source: str) -> Output:
+    interfaces = [interface for interface in spec.interfaces if interface.header == name]
+    structs = [struct for interface in interfaces for struct in interface.structs]
     context = {
-        "spec": spec,
-        "constants": constants,
-        "layouts": {s.name: struct_layouts(spec, s) for s in spec.structs},
+        "interfaces": interfaces,
+        "structs": structs,
+        "constants": {i.id: interface_constants(spec, i) for i in interfaces},
+        "layouts": {s.name: struct_layouts(spec, s) for s in structs},
+        "functions_before": {s.name: _first_used(interfaces, s) for s in structs},
+        "keyword": "" if structs[0].typedef else "struct ",
+        "enumerators": _by_minor_version(interfaces),
     }
-    return [Output("cpp/include/fletching/abi.h", "c/abi.h", "spec/*.yaml", context)]
+    return Output(f"cpp/include/fletching/{name}", f"c/{name}", source, context)
+
+
+def _first_used(interfaces: list[Interface], struct: Struct) -> tuple[Callback, ...]:
+    """The named functions to declare before the struct: all, before the first one that has any."""
+    for interface in interfaces:
+        named = interface.functions
+        users = [s for s in interface.structs if any(f.type in named for f in s.fields)]
+        if users and users[0] is struct:
+            return named
+    return ()
+
+
+def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]]:
+    """The enumerators by the minor version of DLPack 1 that is the first to have them."""
+    found: dict[int, list[Enumerator]] = {}
+    for typedef in (t for i in interfaces for t in i.typedefs):
+        for enumerator in typedef.enumerators:
+            major, minor = map(int, enumerator.since.split("."))
+            found.setdefault(minor if (major, minor) > DLPACK_MINIMUM else 0, []).append(enumerator)
+    return dict(sorted(found.items()))
 
 
 def interface_constants(spec: Spec, interface: Interface) -> list[Constant]:
@@ -55,25 +93,58 @@ def type_name(type_: Type) -> str:
             return _SCALARS[name]
         case Typedef(name=name):
             return name
-        case StructType(name=name):
-            return f"struct {name}"
+        case StructType(name=name, typedef=typedef):
+            return name if typedef else f"struct {name}"
         case Pointer(to=to, const=const):
             return f"{'const ' if const else ''}{type_name(to)}*"
-        case FixedArray() | Callback():
+        case Callback(name=str(name)):
+            return name
+        case Callback(arguments=arguments, returns=returns):
+            return f"{type_name(returns)} (*)({', '.join(type_name(a.type) for a in arguments)})"
+        case FixedArray():
             raise ValueError(f"{type_} needs a declarator")
 
 
-def declare(field: Field, indent: int = 2, width: int = 100) -> str:
-    """The declaration of a struct member, wrapped as clang-format does it."""
-    match field.type:
-        case FixedArray(of=of, count=count):
-            return f"{type_name(of)} {field.name}[{count}]"
-        case Callback(arguments=arguments, returns=returns):
-            head = f"{type_name(returns)} (*{field.name})("
-            parts = [f"{type_name(a.type)} {a.name}" for a in arguments]
-            return wrap_arguments(head, parts, ")", indent, width - 1)
+def declare(field: Field, struct: Struct | None = None, indent: int = 2, width: int = 100) -> str:
+    """The declaration of a member of `struct`, wrapped as clang-format does it."""
+    type_ = field.type
+    if struct is not None and struct.typedef:
+        type_ = _before_typedef(type_, struct.name)
+    if isinstance(type_, Callback) and type_.name is None:
+        return declare_function(f"(*{field.name})", type_, indent, width)
+    return _declarator(field.name, type_)
+
+
+def _before_typedef(type_: Type, name: str) -> Type:
+    """The type inside the definition of the struct `name`, whose typedef is not there yet."""
+    match type_:
+        case StructType(name=own) if own == name:
+            return StructType(name)
+        case Pointer(to=to, const=const):
+            return Pointer(_before_typedef(to, name), const)
+        case Callback(arguments=arguments, returns=returns, name=None):
+            opened = (Argument(a.name, _before_typedef(a.type, name)) for a in arguments)
+            return Callback(tuple(opened), returns)
         case _:
-            return f"{type_name(field.type)} {field.name}"
+            return type_
+
+
+def declare_function(head: str, callback: Callback, indent: int = 0, width: int = 100) -> str:
+    """`int (*name)(arguments)`, wrapped as clang-format does it."""
+    parts = [_declarator(a.name, a.type) for a in callback.arguments]
+    head = f"{type_name(callback.returns)} {head}("
+    return wrap_arguments(head, parts, ")", indent, width - 1)
+
+
+def _declarator(name: str, type_: Type) -> str:
+    match type_:
+        case FixedArray(of=of, count=count):
+            return f"{type_name(of)} {name}[{count}]"
+        case Callback(arguments=arguments, returns=returns, name=None):
+            inner = ", ".join(_declarator(a.name, a.type) for a in arguments)
+            return f"{type_name(returns)} (*{name})({inner})"
+        case _:
+            return f"{type_name(type_)} {name}"
 
 
 def wrap_arguments(head: str, arguments: list[str], tail: str, indent: int, width: int) -> str:
@@ -88,8 +159,18 @@ def wrap_arguments(head: str, arguments: list[str], tail: str, indent: int, widt
         if index == 0 or used + len(space) + len(piece) <= width:
             lines[-1] += space + piece
         else:
-            lines.append(" " * (indent + len(head)) + piece)
+            lines.append(_continue(piece, indent + len(head), width))
     return "\n".join(lines)
+
+
+def _continue(piece: str, column: int, width: int) -> str:
+    """An argument on a line of its own; one that is a function may need more."""
+    head, bracket, rest = piece.rpartition(")(")
+    if column + len(piece) <= width or not bracket:
+        return " " * column + piece
+    arguments, end, tail = rest.rpartition(")")
+    inner = wrap_arguments(head + bracket, arguments.split(", "), end + tail, column, width)
+    return " " * column + inner
 
 
 def assert_field(field: Field, struct: Struct, layouts: list[StructLayout]) -> str:
@@ -118,9 +199,16 @@ def literal(value: int | str) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+def macro_value(constant: Constant) -> str:
+    suffix = "UL" if constant.type == "uint64" else ""
+    return literal(constant.value) + suffix
+
+
 FILTERS: Filters = {
     "assert_field": assert_field,
     "declare": declare,
+    "declare_function": declare_function,
     "literal": literal,
+    "macro_value": macro_value,
     "type_name": type_name,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..layout import leaves
-from ..model import Device, Spec, Struct
+from ..model import Device, Field, Spec, Struct
 from ..render import Filters, Output
 from .c import literal, wrap_arguments
 
@@ -47,4 +47,15 @@ def struct_list(structs: tuple[Struct, ...]) -> str:
     return wrap_arguments("using Structs = ::testing::Types<", names, ">;", indent=0, width=100)
 
 
-FILTERS: Filters = {"device_row": device_row, "literal": literal, "struct_list": struct_list}
+def visit_callback(field: Field, struct: Struct) -> str:
+    head = f"    visit.template operator()<&{struct.name}::{field.name}>("
+    line = f"{head}{literal(field.name)});"
+    return line if len(line) <= 100 else f"{head}\n        {literal(field.name)});"
+
+
+FILTERS: Filters = {
+    "device_row": device_row,
+    "literal": literal,
+    "struct_list": struct_list,
+    "visit_callback": visit_callback,
+}

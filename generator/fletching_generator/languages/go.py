@@ -185,7 +185,7 @@ def _assert_lengths(expected: tuple[int, int], lengths: list[str]) -> str:
 def c_type(type_: Type) -> str:
     """The type of an argument or result in C; every address is a uintptr_t."""
     match type_:
-        case Pointer():
+        case Pointer() | Callback():
             return "uintptr_t"
         case Typedef(scalar=scalar):
             return c_type(scalar)
@@ -196,7 +196,7 @@ def c_type(type_: Type) -> str:
 def c_bits(type_: Type) -> str:
     """The unsigned type in C that has the width of this one."""
     match type_:
-        case Pointer():
+        case Pointer() | Callback():
             return "uintptr_t"
         case Typedef(scalar=scalar):
             return c_bits(scalar)

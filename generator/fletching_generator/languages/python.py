@@ -51,8 +51,9 @@ def ctype(type_: Type) -> str:
             return f"ctypes.POINTER({ctype(to)})"
         case FixedArray(of=of, count=count):
             return f"{ctype(of)} * {count}"
-        case Callback():
-            raise ValueError(f"{type_} is declared by its own name")
+        case Callback(arguments=arguments, returns=returns):
+            inner = ", ".join([_result(returns), *(ctype(a.type) for a in arguments)])
+            return f"ctypes.CFUNCTYPE({inner})"
 
 
 def field_ctype(field: Field, struct: Struct) -> str:

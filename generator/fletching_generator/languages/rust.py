@@ -28,6 +28,7 @@ from .c import literal
 WIDTH = 100
 _SOURCES = "bindings/rust/fletching-abi/src"
 
+_FUNCTION = 'unsafe extern "C" fn'
 _SCALARS = {
     "int": "c_int",
     "char": "c_char",
@@ -105,7 +106,7 @@ def type_name(type_: Type) -> str:
         case FixedArray(of=of, count=count):
             return f"[{type_name(of)}; {count}]"
         case Callback():
-            raise ValueError(f"{type_} needs a declaration")
+            return f"Option<{signature(_FUNCTION, type_)}>"
 
 
 def declare(field: Field) -> str:
@@ -113,13 +114,12 @@ def declare(field: Field) -> str:
     head = f"    pub {identifier(field.name)}:"
     if not isinstance(field.type, Callback):
         return f"{head} {type_name(field.type)},"
-    function = 'unsafe extern "C" fn'
-    short = f"Option<{signature(function, field.type)}>,"
+    short = f"Option<{signature(_FUNCTION, field.type)}>,"
     if len(head) + 1 + len(short) <= WIDTH:
         return f"{head} {short}"
     if 8 + len(short) <= WIDTH:
         return f"{head}\n        {short}"
-    return f"{head} Option<\n{signature(' ' * 8 + function, field.type, 8)},\n    >,"
+    return f"{head} Option<\n{signature(' ' * 8 + _FUNCTION, field.type, 8)},\n    >,"
 
 
 def signature(head: str, callback: Callback, indent: int = 0) -> str:

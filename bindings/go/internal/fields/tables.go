@@ -75,6 +75,52 @@ var Structs = []Struct{
 		{"producer", "Producer", ""},
 		{"private_data", "PrivateData", ""},
 	}},
+	{"DLPackVersion", reflect.TypeFor[abi.DLPackVersion](), []Field{
+		{"major", "Major", ""},
+		{"minor", "Minor", ""},
+	}},
+	{"DLDevice", reflect.TypeFor[abi.DLDevice](), []Field{
+		{"device_type", "DeviceType", ""},
+		{"device_id", "DeviceID", ""},
+	}},
+	{"DLDataType", reflect.TypeFor[abi.DLDataType](), []Field{
+		{"code", "Code", ""},
+		{"bits", "Bits", ""},
+		{"lanes", "Lanes", ""},
+	}},
+	{"DLTensor", reflect.TypeFor[abi.DLTensor](), []Field{
+		{"data", "Data", ""},
+		{"device", "Device", ""},
+		{"ndim", "Ndim", ""},
+		{"dtype", "Dtype", ""},
+		{"shape", "Shape", ""},
+		{"strides", "Strides", ""},
+		{"byte_offset", "ByteOffset", ""},
+	}},
+	{"DLManagedTensor", reflect.TypeFor[abi.DLManagedTensor](), []Field{
+		{"dl_tensor", "DlTensor", ""},
+		{"manager_ctx", "ManagerCtx", ""},
+		{"deleter", "Deleter", "void (DLManagedTensor*)"},
+	}},
+	{"DLManagedTensorVersioned", reflect.TypeFor[abi.DLManagedTensorVersioned](), []Field{
+		{"version", "Version", ""},
+		{"manager_ctx", "ManagerCtx", ""},
+		{"deleter", "Deleter", "void (DLManagedTensorVersioned*)"},
+		{"flags", "Flags", ""},
+		{"dl_tensor", "DlTensor", ""},
+	}},
+	{"DLPackExchangeAPIHeader", reflect.TypeFor[abi.DLPackExchangeAPIHeader](), []Field{
+		{"version", "Version", ""},
+		{"prev_api", "PrevApi", ""},
+	}},
+	{"DLPackExchangeAPI", reflect.TypeFor[abi.DLPackExchangeAPI](), []Field{
+		{"header", "Header", ""},
+		{"managed_tensor_allocator", "ManagedTensorAllocator", "int (DLTensor*, DLManagedTensorVersioned**, void*, void (*)(void*, const char*, const char*))"},
+		{"managed_tensor_from_py_object_no_sync", "ManagedTensorFromPyObjectNoSync", "int (void*, DLManagedTensorVersioned**)"},
+		{"managed_tensor_to_py_object_no_sync", "ManagedTensorToPyObjectNoSync", "int (DLManagedTensorVersioned*, void**)"},
+		{"dltensor_from_py_object_no_sync", "DltensorFromPyObjectNoSync", "int (void*, DLTensor*)"},
+		{"current_work_stream", "CurrentWorkStream", "int (DLDeviceType, int32_t, void**)"},
+	}},
 }
 
 // Integers lists every constant with an integer value that is a macro in C.
@@ -82,6 +128,11 @@ var Integers = []Integer{
 	{"ARROW_FLAG_DICTIONARY_ORDERED", abi.FlagDictionaryOrdered},
 	{"ARROW_FLAG_NULLABLE", abi.FlagNullable},
 	{"ARROW_FLAG_MAP_KEYS_SORTED", abi.FlagMapKeysSorted},
+	{"DLPACK_MAJOR_VERSION", abi.DlpackMajorVersion},
+	{"DLPACK_MINOR_VERSION", abi.DlpackMinorVersion},
+	{"DLPACK_FLAG_BITMASK_READ_ONLY", abi.DlpackFlagBitmaskReadOnly},
+	{"DLPACK_FLAG_BITMASK_IS_COPIED", abi.DlpackFlagBitmaskIsCopied},
+	{"DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED", abi.DlpackFlagBitmaskIsSubbyteTypePadded},
 	{"ARROW_DEVICE_CPU", int64(abi.DeviceCPU)},
 	{"ARROW_DEVICE_CUDA", int64(abi.DeviceCUDA)},
 	{"ARROW_DEVICE_CUDA_HOST", int64(abi.DeviceCUDAHost)},

@@ -25,6 +25,13 @@ package oracle
 // extern int fletching_go_ArrowAsyncDeviceStreamHandler_on_next_task(uintptr_t, uintptr_t, uintptr_t);
 // extern void fletching_go_ArrowAsyncDeviceStreamHandler_on_error(uintptr_t, int, uintptr_t, uintptr_t);
 // extern void fletching_go_ArrowAsyncDeviceStreamHandler_release(uintptr_t);
+// extern void fletching_go_DLManagedTensor_deleter(uintptr_t);
+// extern void fletching_go_DLManagedTensorVersioned_deleter(uintptr_t);
+// extern int fletching_go_DLPackExchangeAPI_managed_tensor_allocator(uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+// extern int fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(uintptr_t, uintptr_t);
+// extern int fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(uintptr_t, uintptr_t);
+// extern int fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync(uintptr_t, uintptr_t);
+// extern int fletching_go_DLPackExchangeAPI_current_work_stream(int32_t, int32_t, uintptr_t);
 //
 // // Calls of C functions with the signatures of the spec.
 //
@@ -104,6 +111,36 @@ package oracle
 //   return 0;
 // }
 //
+// uint64_t fletching_go_call_DLManagedTensor_deleter(uintptr_t function, const uint64_t* arguments) {
+//   ((void (*)(uintptr_t))function)((uintptr_t)arguments[0]);
+//   return 0;
+// }
+//
+// uint64_t fletching_go_call_DLManagedTensorVersioned_deleter(uintptr_t function, const uint64_t* arguments) {
+//   ((void (*)(uintptr_t))function)((uintptr_t)arguments[0]);
+//   return 0;
+// }
+//
+// uint64_t fletching_go_call_DLPackExchangeAPI_managed_tensor_allocator(uintptr_t function, const uint64_t* arguments) {
+//   return (uint32_t)((int (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t))function)((uintptr_t)arguments[0], (uintptr_t)arguments[1], (uintptr_t)arguments[2], (uintptr_t)arguments[3]);
+// }
+//
+// uint64_t fletching_go_call_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(uintptr_t function, const uint64_t* arguments) {
+//   return (uint32_t)((int (*)(uintptr_t, uintptr_t))function)((uintptr_t)arguments[0], (uintptr_t)arguments[1]);
+// }
+//
+// uint64_t fletching_go_call_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(uintptr_t function, const uint64_t* arguments) {
+//   return (uint32_t)((int (*)(uintptr_t, uintptr_t))function)((uintptr_t)arguments[0], (uintptr_t)arguments[1]);
+// }
+//
+// uint64_t fletching_go_call_DLPackExchangeAPI_dltensor_from_py_object_no_sync(uintptr_t function, const uint64_t* arguments) {
+//   return (uint32_t)((int (*)(uintptr_t, uintptr_t))function)((uintptr_t)arguments[0], (uintptr_t)arguments[1]);
+// }
+//
+// uint64_t fletching_go_call_DLPackExchangeAPI_current_work_stream(uintptr_t function, const uint64_t* arguments) {
+//   return (uint32_t)((int (*)(int32_t, int32_t, uintptr_t))function)((int32_t)arguments[0], (int32_t)arguments[1], (uintptr_t)arguments[2]);
+// }
+//
 // static uint64_t invoke(uintptr_t call, uintptr_t function, const uint64_t* arguments) {
 //   return ((uint64_t (*)(uintptr_t, const uint64_t*))call)(function, arguments);
 // }
@@ -130,6 +167,13 @@ var Callbacks = []Callback{
 	{"ArrowAsyncDeviceStreamHandler", "on_next_task", "OnNextTask", uintptr(C.fletching_go_ArrowAsyncDeviceStreamHandler_on_next_task), uintptr(C.fletching_go_call_ArrowAsyncDeviceStreamHandler_on_next_task)},
 	{"ArrowAsyncDeviceStreamHandler", "on_error", "OnError", uintptr(C.fletching_go_ArrowAsyncDeviceStreamHandler_on_error), uintptr(C.fletching_go_call_ArrowAsyncDeviceStreamHandler_on_error)},
 	{"ArrowAsyncDeviceStreamHandler", "release", "Release", uintptr(C.fletching_go_ArrowAsyncDeviceStreamHandler_release), uintptr(C.fletching_go_call_ArrowAsyncDeviceStreamHandler_release)},
+	{"DLManagedTensor", "deleter", "Deleter", uintptr(C.fletching_go_DLManagedTensor_deleter), uintptr(C.fletching_go_call_DLManagedTensor_deleter)},
+	{"DLManagedTensorVersioned", "deleter", "Deleter", uintptr(C.fletching_go_DLManagedTensorVersioned_deleter), uintptr(C.fletching_go_call_DLManagedTensorVersioned_deleter)},
+	{"DLPackExchangeAPI", "managed_tensor_allocator", "ManagedTensorAllocator", uintptr(C.fletching_go_DLPackExchangeAPI_managed_tensor_allocator), uintptr(C.fletching_go_call_DLPackExchangeAPI_managed_tensor_allocator)},
+	{"DLPackExchangeAPI", "managed_tensor_from_py_object_no_sync", "ManagedTensorFromPyObjectNoSync", uintptr(C.fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync), uintptr(C.fletching_go_call_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync)},
+	{"DLPackExchangeAPI", "managed_tensor_to_py_object_no_sync", "ManagedTensorToPyObjectNoSync", uintptr(C.fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync), uintptr(C.fletching_go_call_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync)},
+	{"DLPackExchangeAPI", "dltensor_from_py_object_no_sync", "DltensorFromPyObjectNoSync", uintptr(C.fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync), uintptr(C.fletching_go_call_DLPackExchangeAPI_dltensor_from_py_object_no_sync)},
+	{"DLPackExchangeAPI", "current_work_stream", "CurrentWorkStream", uintptr(C.fletching_go_DLPackExchangeAPI_current_work_stream), uintptr(C.fletching_go_call_DLPackExchangeAPI_current_work_stream)},
 }
 
 // invoke calls function through the call of a Callback; both ends see the bits of their own types.

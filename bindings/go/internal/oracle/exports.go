@@ -94,3 +94,38 @@ func fletching_go_ArrowAsyncDeviceStreamHandler_on_error(a0 C.uintptr_t, a1 C.in
 func fletching_go_ArrowAsyncDeviceStreamHandler_release(a0 C.uintptr_t) {
 	enter("ArrowAsyncDeviceStreamHandler", "release", uint64(uintptr(a0)))
 }
+
+//export fletching_go_DLManagedTensor_deleter
+func fletching_go_DLManagedTensor_deleter(a0 C.uintptr_t) {
+	enter("DLManagedTensor", "deleter", uint64(uintptr(a0)))
+}
+
+//export fletching_go_DLManagedTensorVersioned_deleter
+func fletching_go_DLManagedTensorVersioned_deleter(a0 C.uintptr_t) {
+	enter("DLManagedTensorVersioned", "deleter", uint64(uintptr(a0)))
+}
+
+//export fletching_go_DLPackExchangeAPI_managed_tensor_allocator
+func fletching_go_DLPackExchangeAPI_managed_tensor_allocator(a0 C.uintptr_t, a1 C.uintptr_t, a2 C.uintptr_t, a3 C.uintptr_t) C.int {
+	return C.int(enter("DLPackExchangeAPI", "managed_tensor_allocator", uint64(uintptr(a0)), uint64(uintptr(a1)), uint64(uintptr(a2)), uint64(uintptr(a3))))
+}
+
+//export fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync
+func fletching_go_DLPackExchangeAPI_managed_tensor_from_py_object_no_sync(a0 C.uintptr_t, a1 C.uintptr_t) C.int {
+	return C.int(enter("DLPackExchangeAPI", "managed_tensor_from_py_object_no_sync", uint64(uintptr(a0)), uint64(uintptr(a1))))
+}
+
+//export fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync
+func fletching_go_DLPackExchangeAPI_managed_tensor_to_py_object_no_sync(a0 C.uintptr_t, a1 C.uintptr_t) C.int {
+	return C.int(enter("DLPackExchangeAPI", "managed_tensor_to_py_object_no_sync", uint64(uintptr(a0)), uint64(uintptr(a1))))
+}
+
+//export fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync
+func fletching_go_DLPackExchangeAPI_dltensor_from_py_object_no_sync(a0 C.uintptr_t, a1 C.uintptr_t) C.int {
+	return C.int(enter("DLPackExchangeAPI", "dltensor_from_py_object_no_sync", uint64(uintptr(a0)), uint64(uintptr(a1))))
+}
+
+//export fletching_go_DLPackExchangeAPI_current_work_stream
+func fletching_go_DLPackExchangeAPI_current_work_stream(a0 C.int32_t, a1 C.int32_t, a2 C.uintptr_t) C.int {
+	return C.int(enter("DLPackExchangeAPI", "current_work_stream", uint64(uint32(a0)), uint64(uint32(a1)), uint64(uintptr(a2))))
+}

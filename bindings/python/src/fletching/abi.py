@@ -60,12 +60,34 @@ ARROW_STATISTICS_KEY_ROW_COUNT_EXACT: Final = "ARROW:row_count:exact"
 """Statistics key, number of rows, exact."""
 ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE: Final = "ARROW:row_count:approximate"
 """Statistics key, number of rows, approximate."""
+DLPACK_MAJOR_VERSION: Final = 1
+"""The major version that these declarations follow; another one has another layout."""
+DLPACK_MINOR_VERSION: Final = 3
+"""The minor version that these declarations follow; a later one has more enumerators."""
+DLPACK_FLAG_BITMASK_READ_ONLY: Final = 1
+"""In DLManagedTensorVersioned.flags; nobody may write to the memory."""
+DLPACK_FLAG_BITMASK_IS_COPIED: Final = 2
+"""In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
+it.
+"""
+DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: Final = 4
+"""In DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
+they are packed.
+"""
 
 # --- Device types --------------------------------------------------------------------------------
 
 ArrowDeviceType: TypeAlias = ctypes.c_int32
 """The kind of device on which the buffers were allocated. An open set of numbers, the same as
 DLPack's DLDeviceType: a value that is unknown today is passed on unchanged.
+"""
+DLDeviceType: TypeAlias = ctypes.c_int32
+"""The kind of device that the memory is on. The same numbers as ArrowDeviceType, and as open: a
+value that is unknown today is passed on unchanged.
+"""
+DLDataTypeCode: TypeAlias = ctypes.c_uint8
+"""The family of an element type; DLDataType adds the width and the lanes. An open set: a value that
+is unknown today is passed on unchanged.
 """
 
 
@@ -794,6 +816,269 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
     """
 
 
+class DLPackVersion(ctypes.Structure):
+    """The DLPack version that a struct follows.
+
+    The producer allocates it, the producer fills it. See the section 'DLPackVersion' of the
+    published text.
+    """
+
+    major: int
+    """The layout. A consumer that meets another major version than its own reads nothing behind the
+    deleter, and calls the deleter.
+
+    Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
+    """
+    minor: int
+    """The set of enumerators. Another minor version has the same layout.
+
+    Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
+    """
+
+
+class DLDevice(ctypes.Structure):
+    """A device, by type and number.
+
+    The producer allocates it, the producer fills it. See the section 'DLDevice' of the published
+    text.
+    """
+
+    device_type: int
+    """The type of the device.
+
+    Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+    """
+    device_id: int
+    """Which device of this type.
+
+    Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the host,
+    pinned memory included, and for managed memory.
+    """
+
+
+class DLDataType(ctypes.Structure):
+    """The type of an element, such as code float, 32 bits, 1 lane.
+
+    The producer allocates it, the producer fills it. See the section 'DLDataType' of the published
+    text.
+    """
+
+    code: int
+    """The family of the type.
+
+    Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
+    ones.
+    """
+    bits: int
+    """The width of one lane, in bits.
+
+    Mandatory, set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4 and 6 for
+    the narrow floating-point types.
+    """
+    lanes: int
+    """How many values make up one element.
+
+    Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
+    """
+
+
+class DLTensor(ctypes.Structure):
+    """A strided view of memory on one device. It owns nothing.
+
+    The producer allocates it, the producer fills it. See the section 'DLTensor' of the published
+    text.
+    """
+
+    data: int | None
+    """The memory block: an address that the device understands, a cl_mem on OpenCL. The first
+    element lies at byte_offset.
+
+    Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no elements;
+    aligned to 256 bytes by the text, less in practice.
+    """
+    device: DLDevice
+    """The device that the memory is on.
+
+    Mandatory, set by the producer. Valid: the device that can access data.
+    """
+    ndim: int
+    """The number of dimensions; 0 for a scalar.
+
+    Mandatory, set by the producer. Valid: 0 or more.
+    """
+    dtype: DLDataType
+    """The type of an element.
+
+    Mandatory, set by the producer. Valid: see DLDataType.
+    """
+    shape: ctypes._Pointer[ctypes.c_int64]
+    """The length of each dimension.
+
+    Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may be
+    NULL when ndim is 0.
+    """
+    strides: ctypes._Pointer[ctypes.c_int64]
+    """The distance between neighbors of each dimension, in elements.
+
+    Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when ndim
+    is 0, and before version 1.2 also for row-major order.
+    """
+    byte_offset: int
+    """Where the first element lies, in bytes from data.
+
+    Mandatory, set by the producer. Valid: any.
+    """
+
+
+class DLManagedTensor(ctypes.Structure):
+    """A tensor and the function that gives it back; the form from before version 1.0, without a
+    version and without flags.
+
+    The producer allocates it, the producer fills it. See the section 'DLManagedTensor' of the
+    published text.
+    """
+
+    dl_tensor: DLTensor
+    """The tensor. Valid until the deleter is called.
+
+    Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
+    """
+    manager_ctx: int | None
+    """The producer's own; opaque to the consumer.
+
+    Optional, set by the producer, owned by the producer. Valid: any.
+    """
+    deleter: CallbackPointer
+    """Gives the tensor back, this struct included.
+
+    Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there is
+    nothing to give back.
+
+    Called by the consumer, thread: any. Times: once. Inside: frees whatever the producer kept for
+    the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+    """
+
+
+class DLManagedTensorVersioned(ctypes.Structure):
+    """A tensor, its version and flags, and the function that gives it back. Every later version
+    keeps the fields before dl_tensor, so that the deleter can always be called.
+
+    The producer allocates it, the producer fills it. See the section 'DLManagedTensorVersioned' of
+    the published text.
+    """
+
+    version: DLPackVersion
+    """The version that the struct follows. Read it first.
+
+    Mandatory, set by the producer. Valid: see DLPackVersion.
+    """
+    manager_ctx: int | None
+    """The producer's own; opaque to the consumer.
+
+    Optional, set by the producer, owned by the producer. Valid: any.
+    """
+    deleter: CallbackPointer
+    """Gives the tensor back, this struct included.
+
+    Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there is
+    nothing to give back.
+
+    Called by the consumer, thread: any. Times: once. Inside: frees whatever the producer kept for
+    the tensor, the struct too. May be NULL: no argument. Returns: nothing.
+    """
+    flags: int
+    """What the consumer has to know of the memory.
+
+    Mandatory, set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined by a
+    bitwise or.
+    """
+    dl_tensor: DLTensor
+    """The tensor. Valid until the deleter is called.
+
+    Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
+    """
+
+
+class DLPackExchangeAPIHeader(ctypes.Structure):
+    """The part of the function table that every version of it begins with.
+
+    The producer allocates it, the producer fills it. See the section 'DLPackExchangeAPIHeader' of
+    the published text.
+    """
+
+    version: DLPackVersion
+    """The version of the table. A consumer uses the rest only when it knows the major version.
+
+    Mandatory, set by the producer. Valid: see DLPackVersion.
+    """
+    prev_api: ctypes._Pointer[DLPackExchangeAPIHeader]
+    """The next table to try for a consumer to whom this version is too new.
+
+    Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an earlier
+    version.
+    """
+
+
+class DLPackExchangeAPI(ctypes.Structure):
+    """The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__
+    of its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
+
+    The producer allocates it, the producer fills it. See the section 'DLPackExchangeAPI' of the
+    published text.
+    """
+
+    header: DLPackExchangeAPIHeader
+    """The version, and earlier tables.
+
+    Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
+    """
+    managed_tensor_allocator: CallbackPointer
+    """Allocates a tensor like the prototype, of which type, shape and device are read.
+
+    Mandatory, set by the producer, owned by the producer. Valid: a function.
+
+    Called by the consumer, thread: any; set_error may take the GIL. Times: any number. Inside:
+    set_error is called when, and only when, the result is not 0. May be NULL: error_ctx. Returns:
+    0, or -1 after set_error was called.
+    """
+    managed_tensor_from_py_object_no_sync: CallbackPointer
+    """Exports a Python tensor; the consumer owns the result. Waits for no stream.
+
+    Mandatory, set by the producer, owned by the producer. Valid: a function.
+
+    Called by the consumer, thread: one that holds the GIL. Times: any number. Inside: may raise a
+    Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
+    Returns: 0, or -1 with a Python exception set.
+    """
+    managed_tensor_to_py_object_no_sync: CallbackPointer
+    """Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+
+    Mandatory, set by the producer, owned by the producer. Valid: a function.
+
+    Called by the consumer, thread: one that holds the GIL. Times: any number. Inside: may raise a
+    Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+    """
+    dltensor_from_py_object_no_sync: CallbackPointer
+    """Describes a Python tensor in the caller's DLTensor, for use before control goes back to
+    Python.
+
+    Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
+    framework has none.
+
+    Called by the consumer, thread: one that holds the GIL. Times: any number. Inside: allocates
+    nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
+    with a Python exception set.
+    """
+    current_work_stream: CallbackPointer
+    """Tells the stream on which the framework works now; NULL for the CPU.
+
+    Mandatory, set by the producer, owned by the producer. Valid: a function.
+
+    Called by the consumer, thread: one that holds the GIL. Times: any number. Inside: may raise a
+    Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
+    """
+
+
 ArrowSchemaRelease = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowSchema))
 ArrowArrayRelease = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowArray))
 ArrowArrayStreamGetSchema = ctypes.CFUNCTYPE(
@@ -839,6 +1124,27 @@ ArrowAsyncDeviceStreamHandlerOnError = ctypes.CFUNCTYPE(
 )
 ArrowAsyncDeviceStreamHandlerRelease = ctypes.CFUNCTYPE(
     None, ctypes.POINTER(ArrowAsyncDeviceStreamHandler)
+)
+DLManagedTensorDeleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensor))
+DLManagedTensorVersionedDeleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensorVersioned))
+DLPackExchangeAPIManagedTensorAllocator = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.POINTER(DLTensor),
+    ctypes.POINTER(ctypes.POINTER(DLManagedTensorVersioned)),
+    ctypes.c_void_p,
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+)
+DLPackExchangeAPIManagedTensorFromPyObjectNoSync = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.POINTER(DLManagedTensorVersioned))
+)
+DLPackExchangeAPIManagedTensorToPyObjectNoSync = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(DLManagedTensorVersioned), ctypes.POINTER(ctypes.c_void_p)
+)
+DLPackExchangeAPIDltensorFromPyObjectNoSync = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(DLTensor)
+)
+DLPackExchangeAPICurrentWorkStream = ctypes.CFUNCTYPE(
+    ctypes.c_int, DLDeviceType, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)
 )
 
 ArrowSchema._fields_ = [
@@ -904,6 +1210,52 @@ ArrowAsyncDeviceStreamHandler._fields_ = [
     ("release", ArrowAsyncDeviceStreamHandlerRelease),
     ("producer", ctypes.POINTER(ArrowAsyncProducer)),
     ("private_data", ctypes.c_void_p),
+]
+DLPackVersion._fields_ = [
+    ("major", ctypes.c_uint32),
+    ("minor", ctypes.c_uint32),
+]
+DLDevice._fields_ = [
+    ("device_type", DLDeviceType),
+    ("device_id", ctypes.c_int32),
+]
+DLDataType._fields_ = [
+    ("code", ctypes.c_uint8),
+    ("bits", ctypes.c_uint8),
+    ("lanes", ctypes.c_uint16),
+]
+DLTensor._fields_ = [
+    ("data", ctypes.c_void_p),
+    ("device", DLDevice),
+    ("ndim", ctypes.c_int32),
+    ("dtype", DLDataType),
+    ("shape", ctypes.POINTER(ctypes.c_int64)),
+    ("strides", ctypes.POINTER(ctypes.c_int64)),
+    ("byte_offset", ctypes.c_uint64),
+]
+DLManagedTensor._fields_ = [
+    ("dl_tensor", DLTensor),
+    ("manager_ctx", ctypes.c_void_p),
+    ("deleter", DLManagedTensorDeleter),
+]
+DLManagedTensorVersioned._fields_ = [
+    ("version", DLPackVersion),
+    ("manager_ctx", ctypes.c_void_p),
+    ("deleter", DLManagedTensorVersionedDeleter),
+    ("flags", ctypes.c_uint64),
+    ("dl_tensor", DLTensor),
+]
+DLPackExchangeAPIHeader._fields_ = [
+    ("version", DLPackVersion),
+    ("prev_api", ctypes.POINTER(DLPackExchangeAPIHeader)),
+]
+DLPackExchangeAPI._fields_ = [
+    ("header", DLPackExchangeAPIHeader),
+    ("managed_tensor_allocator", DLPackExchangeAPIManagedTensorAllocator),
+    ("managed_tensor_from_py_object_no_sync", DLPackExchangeAPIManagedTensorFromPyObjectNoSync),
+    ("managed_tensor_to_py_object_no_sync", DLPackExchangeAPIManagedTensorToPyObjectNoSync),
+    ("dltensor_from_py_object_no_sync", DLPackExchangeAPIDltensorFromPyObjectNoSync),
+    ("current_work_stream", DLPackExchangeAPICurrentWorkStream),
 ]
 
 # --- Layout --------------------------------------------------------------------------------------
@@ -1000,6 +1352,76 @@ _LAYOUTS: Final[dict[type[ctypes.Structure], tuple[_PerTarget, dict[str, _PerTar
             "release": ((24, 8), (12, 4), (12, 4)),
             "producer": ((32, 8), (16, 4), (16, 4)),
             "private_data": ((40, 8), (20, 4), (20, 4)),
+        },
+    ),
+    DLPackVersion: (
+        ((8, 4), (8, 4), (8, 4)),
+        {
+            "major": ((0, 4), (0, 4), (0, 4)),
+            "minor": ((4, 4), (4, 4), (4, 4)),
+        },
+    ),
+    DLDevice: (
+        ((8, 4), (8, 4), (8, 4)),
+        {
+            "device_type": ((0, 4), (0, 4), (0, 4)),
+            "device_id": ((4, 4), (4, 4), (4, 4)),
+        },
+    ),
+    DLDataType: (
+        ((4, 2), (4, 2), (4, 2)),
+        {
+            "code": ((0, 1), (0, 1), (0, 1)),
+            "bits": ((1, 1), (1, 1), (1, 1)),
+            "lanes": ((2, 2), (2, 2), (2, 2)),
+        },
+    ),
+    DLTensor: (
+        ((48, 8), (40, 8), (36, 4)),
+        {
+            "data": ((0, 8), (0, 4), (0, 4)),
+            "device": ((8, 8), (4, 8), (4, 8)),
+            "ndim": ((16, 4), (12, 4), (12, 4)),
+            "dtype": ((20, 4), (16, 4), (16, 4)),
+            "shape": ((24, 8), (20, 4), (20, 4)),
+            "strides": ((32, 8), (24, 4), (24, 4)),
+            "byte_offset": ((40, 8), (32, 8), (28, 8)),
+        },
+    ),
+    DLManagedTensor: (
+        ((64, 8), (48, 8), (44, 4)),
+        {
+            "dl_tensor": ((0, 48), (0, 40), (0, 36)),
+            "manager_ctx": ((48, 8), (40, 4), (36, 4)),
+            "deleter": ((56, 8), (44, 4), (40, 4)),
+        },
+    ),
+    DLManagedTensorVersioned: (
+        ((80, 8), (64, 8), (60, 4)),
+        {
+            "version": ((0, 8), (0, 8), (0, 8)),
+            "manager_ctx": ((8, 8), (8, 4), (8, 4)),
+            "deleter": ((16, 8), (12, 4), (12, 4)),
+            "flags": ((24, 8), (16, 8), (16, 8)),
+            "dl_tensor": ((32, 48), (24, 40), (24, 36)),
+        },
+    ),
+    DLPackExchangeAPIHeader: (
+        ((16, 8), (12, 4), (12, 4)),
+        {
+            "version": ((0, 8), (0, 8), (0, 8)),
+            "prev_api": ((8, 8), (8, 4), (8, 4)),
+        },
+    ),
+    DLPackExchangeAPI: (
+        ((56, 8), (32, 4), (32, 4)),
+        {
+            "header": ((0, 16), (0, 12), (0, 12)),
+            "managed_tensor_allocator": ((16, 8), (12, 4), (12, 4)),
+            "managed_tensor_from_py_object_no_sync": ((24, 8), (16, 4), (16, 4)),
+            "managed_tensor_to_py_object_no_sync": ((32, 8), (20, 4), (20, 4)),
+            "dltensor_from_py_object_no_sync": ((40, 8), (24, 4), (24, 4)),
+            "current_work_stream": ((48, 8), (28, 4), (28, 4)),
         },
     ),
 }

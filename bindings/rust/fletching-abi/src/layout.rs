@@ -130,3 +130,65 @@ assert_layout! {
     producer: offset [32, 16, 16], size [8, 4, 4];
     private_data: offset [40, 20, 20], size [8, 4, 4];
 }
+
+assert_layout! {
+    DLPackVersion: size [8, 8, 8], align [4, 4, 4];
+    major: offset [0, 0, 0], size [4, 4, 4];
+    minor: offset [4, 4, 4], size [4, 4, 4];
+}
+
+assert_layout! {
+    DLDevice: size [8, 8, 8], align [4, 4, 4];
+    device_type: offset [0, 0, 0], size [4, 4, 4];
+    device_id: offset [4, 4, 4], size [4, 4, 4];
+}
+
+assert_layout! {
+    DLDataType: size [4, 4, 4], align [2, 2, 2];
+    code: offset [0, 0, 0], size [1, 1, 1];
+    bits: offset [1, 1, 1], size [1, 1, 1];
+    lanes: offset [2, 2, 2], size [2, 2, 2];
+}
+
+assert_layout! {
+    DLTensor: size [48, 40, 36], align [8, 8, 4];
+    data: offset [0, 0, 0], size [8, 4, 4];
+    device: offset [8, 4, 4], size [8, 8, 8];
+    ndim: offset [16, 12, 12], size [4, 4, 4];
+    dtype: offset [20, 16, 16], size [4, 4, 4];
+    shape: offset [24, 20, 20], size [8, 4, 4];
+    strides: offset [32, 24, 24], size [8, 4, 4];
+    byte_offset: offset [40, 32, 28], size [8, 8, 8];
+}
+
+assert_layout! {
+    DLManagedTensor: size [64, 48, 44], align [8, 8, 4];
+    dl_tensor: offset [0, 0, 0], size [48, 40, 36];
+    manager_ctx: offset [48, 40, 36], size [8, 4, 4];
+    deleter: offset [56, 44, 40], size [8, 4, 4];
+}
+
+assert_layout! {
+    DLManagedTensorVersioned: size [80, 64, 60], align [8, 8, 4];
+    version: offset [0, 0, 0], size [8, 8, 8];
+    manager_ctx: offset [8, 8, 8], size [8, 4, 4];
+    deleter: offset [16, 12, 12], size [8, 4, 4];
+    flags: offset [24, 16, 16], size [8, 8, 8];
+    dl_tensor: offset [32, 24, 24], size [48, 40, 36];
+}
+
+assert_layout! {
+    DLPackExchangeAPIHeader: size [16, 12, 12], align [8, 4, 4];
+    version: offset [0, 0, 0], size [8, 8, 8];
+    prev_api: offset [8, 8, 8], size [8, 4, 4];
+}
+
+assert_layout! {
+    DLPackExchangeAPI: size [56, 32, 32], align [8, 4, 4];
+    header: offset [0, 0, 0], size [16, 12, 12];
+    managed_tensor_allocator: offset [16, 12, 12], size [8, 4, 4];
+    managed_tensor_from_py_object_no_sync: offset [24, 16, 16], size [8, 4, 4];
+    managed_tensor_to_py_object_no_sync: offset [32, 20, 20], size [8, 4, 4];
+    dltensor_from_py_object_no_sync: offset [40, 24, 24], size [8, 4, 4];
+    current_work_stream: offset [48, 28, 28], size [8, 4, 4];
+}

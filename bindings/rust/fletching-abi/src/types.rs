@@ -547,3 +547,369 @@ impl ArrowAsyncDeviceStreamHandler {
         unsafe { core::mem::zeroed() }
     }
 }
+
+// --- DLPack
+//
+// A tensor, the device that its memory is on, and the function that gives it back. A plain struct
+// for C, and a table of functions through which a Python framework exchanges tensors without Python
+// calls.
+
+/// The kind of device that the memory is on. The same numbers as ArrowDeviceType, and as open: a
+/// value that is unknown today is passed on unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct DLDeviceType(pub i32);
+
+/// The family of an element type; DLDataType adds the width and the lanes. An open set: a value
+/// that is unknown today is passed on unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct DLDataTypeCode(pub u8);
+
+/// The DLPack version that a struct follows.
+///
+/// Allocated by the producer, filled by the producer. Specified in "DLPackVersion" of dlpack.h.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLPackVersion {
+    /// The layout. A consumer that meets another major version than its own reads nothing behind
+    /// the deleter, and calls the deleter.
+    ///
+    /// Mandatory. Set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
+    pub major: u32,
+    /// The set of enumerators. Another minor version has the same layout.
+    ///
+    /// Mandatory. Set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
+    pub minor: u32,
+}
+
+impl DLPackVersion {
+    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
+    pub const fn zeroed() -> Self {
+        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
+        // them, may be zero.
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// A device, by type and number.
+///
+/// Allocated by the producer, filled by the producer. Specified in "DLDevice" of dlpack.h.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLDevice {
+    /// The type of the device.
+    ///
+    /// Mandatory. Set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+    pub device_type: DLDeviceType,
+    /// Which device of this type.
+    ///
+    /// Mandatory. Set by the producer. Valid: the runtime's device number; 0 for memory of the
+    /// host, pinned memory included, and for managed memory.
+    pub device_id: i32,
+}
+
+impl DLDevice {
+    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
+    pub const fn zeroed() -> Self {
+        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
+        // them, may be zero.
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// The type of an element, such as code float, 32 bits, 1 lane.
+///
+/// Allocated by the producer, filled by the producer. Specified in "DLDataType" of dlpack.h.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLDataType {
+    /// The family of the type.
+    ///
+    /// Mandatory. Set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
+    /// ones.
+    pub code: u8,
+    /// The width of one lane, in bits.
+    ///
+    /// Mandatory. Set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4 and 6
+    /// for the narrow floating-point types.
+    pub bits: u8,
+    /// How many values make up one element.
+    ///
+    /// Mandatory. Set by the producer. Valid: 1 for a scalar, more for a vector.
+    pub lanes: u16,
+}
+
+impl DLDataType {
+    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
+    pub const fn zeroed() -> Self {
+        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
+        // them, may be zero.
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// A strided view of memory on one device. It owns nothing.
+///
+/// Allocated by the producer, filled by the producer. Specified in "DLTensor" of dlpack.h.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLTensor {
+    /// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
+    /// element lies at byte_offset.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: NULL for a
+    /// tensor of no elements; aligned to 256 bytes by the text, less in practice.
+    pub data: *mut c_void,
+    /// The device that the memory is on.
+    ///
+    /// Mandatory. Set by the producer. Valid: the device that can access data.
+    pub device: DLDevice,
+    /// The number of dimensions; 0 for a scalar.
+    ///
+    /// Mandatory. Set by the producer. Valid: 0 or more.
+    pub ndim: i32,
+    /// The type of an element.
+    ///
+    /// Mandatory. Set by the producer. Valid: see DLDataType.
+    pub dtype: DLDataType,
+    /// The length of each dimension.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: ndim
+    /// numbers of 0 or more; may be NULL when ndim is 0.
+    pub shape: *mut i64,
+    /// The distance between neighbors of each dimension, in elements.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: ndim
+    /// numbers; may be NULL when ndim is 0, and before version 1.2 also for row-major order.
+    pub strides: *mut i64,
+    /// Where the first element lies, in bytes from data.
+    ///
+    /// Mandatory. Set by the producer. Valid: any.
+    pub byte_offset: u64,
+}
+
+impl DLTensor {
+    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
+    pub const fn zeroed() -> Self {
+        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
+        // them, may be zero.
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// A tensor and the function that gives it back; the form from before version 1.0, without a
+/// version and without flags.
+///
+/// Allocated by the producer, filled by the producer. Specified in "DLManagedTensor" of dlpack.h.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLManagedTensor {
+    /// The tensor. Valid until the deleter is called.
+    ///
+    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: see
+    /// DLTensor.
+    pub dl_tensor: DLTensor,
+    /// The producer's own; opaque to the consumer.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: any.
+    pub manager_ctx: *mut c_void,
+    /// Gives the tensor back, this struct included.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: a function,
+    /// or NULL when there is nothing to give back.
+    ///
+    /// - Called by the consumer: once.
+    /// - Thread: any.
+    /// - Inside: frees whatever the producer kept for the tensor, the struct too.
+    /// - May be NULL: no argument.
+    /// - Returns: nothing.
+    pub deleter: Option<unsafe extern "C" fn(this: *mut DLManagedTensor)>,
+}
+
+impl DLManagedTensor {
+    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
+    pub const fn zeroed() -> Self {
+        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
+        // them, may be zero.
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// A tensor, its version and flags, and the function that gives it back. Every later version keeps
+/// the fields before dl_tensor, so that the deleter can always be called.
+///
+/// Allocated by the producer, filled by the producer. Specified in "DLManagedTensorVersioned" of
+/// dlpack.h.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLManagedTensorVersioned {
+    /// The version that the struct follows. Read it first.
+    ///
+    /// Mandatory. Set by the producer. Valid: see DLPackVersion.
+    pub version: DLPackVersion,
+    /// The producer's own; opaque to the consumer.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: any.
+    pub manager_ctx: *mut c_void,
+    /// Gives the tensor back, this struct included.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: a function,
+    /// or NULL when there is nothing to give back.
+    ///
+    /// - Called by the consumer: once.
+    /// - Thread: any.
+    /// - Inside: frees whatever the producer kept for the tensor, the struct too.
+    /// - May be NULL: no argument.
+    /// - Returns: nothing.
+    pub deleter: Option<unsafe extern "C" fn(this: *mut DLManagedTensorVersioned)>,
+    /// What the consumer has to know of the memory.
+    ///
+    /// Mandatory. Set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined by a
+    /// bitwise or.
+    pub flags: u64,
+    /// The tensor. Valid until the deleter is called.
+    ///
+    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: see
+    /// DLTensor.
+    pub dl_tensor: DLTensor,
+}
+
+impl DLManagedTensorVersioned {
+    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
+    pub const fn zeroed() -> Self {
+        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
+        // them, may be zero.
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// The part of the function table that every version of it begins with.
+///
+/// Allocated by the producer, filled by the producer. Specified in "DLPackExchangeAPIHeader" of
+/// dlpack.h.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLPackExchangeAPIHeader {
+    /// The version of the table. A consumer uses the rest only when it knows the major version.
+    ///
+    /// Mandatory. Set by the producer. Valid: see DLPackVersion.
+    pub version: DLPackVersion,
+    /// The next table to try for a consumer to whom this version is too new.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: NULL, or
+    /// the table of an earlier version.
+    pub prev_api: *mut DLPackExchangeAPIHeader,
+}
+
+impl DLPackExchangeAPIHeader {
+    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
+    pub const fn zeroed() -> Self {
+        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
+        // them, may be zero.
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+/// The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
+/// its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
+///
+/// Allocated by the producer, filled by the producer. Specified in "DLPackExchangeAPI" of dlpack.h.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLPackExchangeAPI {
+    /// The version, and earlier tables.
+    ///
+    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: see
+    /// DLPackExchangeAPIHeader.
+    pub header: DLPackExchangeAPIHeader,
+    /// Allocates a tensor like the prototype, of which type, shape and device are read.
+    ///
+    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a
+    /// function.
+    ///
+    /// - Called by the consumer: any number.
+    /// - Thread: any; set_error may take the GIL.
+    /// - Inside: set_error is called when, and only when, the result is not 0.
+    /// - May be NULL: `error_ctx`.
+    /// - Returns: 0, or -1 after set_error was called.
+    pub managed_tensor_allocator: Option<
+        unsafe extern "C" fn(
+            prototype: *mut DLTensor,
+            out: *mut *mut DLManagedTensorVersioned,
+            error_ctx: *mut c_void,
+            set_error: Option<unsafe extern "C" fn(error_ctx: *mut c_void, kind: *const c_char, message: *const c_char)>,
+        ) -> c_int,
+    >,
+    /// Exports a Python tensor; the consumer owns the result. Waits for no stream.
+    ///
+    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a
+    /// function.
+    ///
+    /// - Called by the consumer: any number.
+    /// - Thread: one that holds the GIL.
+    /// - Inside: may raise a Python exception, a BufferError for what DLPack cannot describe.
+    /// - May be NULL: no argument.
+    /// - Returns: 0, or -1 with a Python exception set.
+    pub managed_tensor_from_py_object_no_sync: Option<
+        unsafe extern "C" fn(
+            py_object: *mut c_void,
+            out: *mut *mut DLManagedTensorVersioned,
+        ) -> c_int,
+    >,
+    /// Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
+    ///
+    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a
+    /// function.
+    ///
+    /// - Called by the consumer: any number.
+    /// - Thread: one that holds the GIL.
+    /// - Inside: may raise a Python exception.
+    /// - May be NULL: no argument.
+    /// - Returns: 0, or -1 with a Python exception set.
+    pub managed_tensor_to_py_object_no_sync: Option<
+        unsafe extern "C" fn(
+            tensor: *mut DLManagedTensorVersioned,
+            out_py_object: *mut *mut c_void,
+        ) -> c_int,
+    >,
+    /// Describes a Python tensor in the caller's DLTensor, for use before control goes back to
+    /// Python.
+    ///
+    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: a function,
+    /// or NULL when the framework has none.
+    ///
+    /// - Called by the consumer: any number.
+    /// - Thread: one that holds the GIL.
+    /// - Inside: allocates nothing; shape and strides stay the framework's.
+    /// - May be NULL: no argument.
+    /// - Returns: 0, or -1 with a Python exception set.
+    pub dltensor_from_py_object_no_sync:
+        Option<unsafe extern "C" fn(py_object: *mut c_void, out: *mut DLTensor) -> c_int>,
+    /// Tells the stream on which the framework works now; NULL for the CPU.
+    ///
+    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a
+    /// function.
+    ///
+    /// - Called by the consumer: any number.
+    /// - Thread: one that holds the GIL.
+    /// - Inside: may raise a Python exception.
+    /// - May be NULL: no argument.
+    /// - Returns: 0, or -1 with a Python exception set.
+    pub current_work_stream: Option<
+        unsafe extern "C" fn(
+            device_type: DLDeviceType,
+            device_id: i32,
+            out_current_stream: *mut *mut c_void,
+        ) -> c_int,
+    >,
+}
+
+impl DLPackExchangeAPI {
+    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
+    pub const fn zeroed() -> Self {
+        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
+        // them, may be zero.
+        unsafe { core::mem::zeroed() }
+    }
+}

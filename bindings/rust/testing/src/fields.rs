@@ -14,6 +14,11 @@ integer_entries! {
     ARROW_FLAG_DICTIONARY_ORDERED = ARROW_FLAG_DICTIONARY_ORDERED;
     ARROW_FLAG_NULLABLE = ARROW_FLAG_NULLABLE;
     ARROW_FLAG_MAP_KEYS_SORTED = ARROW_FLAG_MAP_KEYS_SORTED;
+    DLPACK_MAJOR_VERSION = DLPACK_MAJOR_VERSION;
+    DLPACK_MINOR_VERSION = DLPACK_MINOR_VERSION;
+    DLPACK_FLAG_BITMASK_READ_ONLY = DLPACK_FLAG_BITMASK_READ_ONLY;
+    DLPACK_FLAG_BITMASK_IS_COPIED = DLPACK_FLAG_BITMASK_IS_COPIED;
+    DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
     ARROW_DEVICE_CPU = ArrowDeviceType::CPU.0;
     ARROW_DEVICE_CUDA = ArrowDeviceType::CUDA.0;
     ARROW_DEVICE_CUDA_HOST = ArrowDeviceType::CUDA_HOST.0;
@@ -256,6 +261,214 @@ struct_entries! {
                 metadata: *const c_char,
             ) -> ();
             release(this: *mut ArrowAsyncDeviceStreamHandler) -> ();
+        }
+    }
+    DLPackVersion {
+        fields {
+            major,
+            minor,
+        }
+        leaves {
+            major,
+            minor,
+        }
+        callbacks {
+        }
+    }
+    DLDevice {
+        fields {
+            device_type,
+            device_id,
+        }
+        leaves {
+            device_type,
+            device_id,
+        }
+        callbacks {
+        }
+    }
+    DLDataType {
+        fields {
+            code,
+            bits,
+            lanes,
+        }
+        leaves {
+            code,
+            bits,
+            lanes,
+        }
+        callbacks {
+        }
+    }
+    DLTensor {
+        fields {
+            data,
+            device,
+            device.device_type,
+            device.device_id,
+            ndim,
+            dtype,
+            dtype.code,
+            dtype.bits,
+            dtype.lanes,
+            shape,
+            strides,
+            byte_offset,
+        }
+        leaves {
+            data,
+            device.device_type,
+            device.device_id,
+            ndim,
+            dtype.code,
+            dtype.bits,
+            dtype.lanes,
+            shape,
+            strides,
+            byte_offset,
+        }
+        callbacks {
+        }
+    }
+    DLManagedTensor {
+        fields {
+            dl_tensor,
+            dl_tensor.data,
+            dl_tensor.device,
+            dl_tensor.device.device_type,
+            dl_tensor.device.device_id,
+            dl_tensor.ndim,
+            dl_tensor.dtype,
+            dl_tensor.dtype.code,
+            dl_tensor.dtype.bits,
+            dl_tensor.dtype.lanes,
+            dl_tensor.shape,
+            dl_tensor.strides,
+            dl_tensor.byte_offset,
+            manager_ctx,
+            deleter,
+        }
+        leaves {
+            dl_tensor.data,
+            dl_tensor.device.device_type,
+            dl_tensor.device.device_id,
+            dl_tensor.ndim,
+            dl_tensor.dtype.code,
+            dl_tensor.dtype.bits,
+            dl_tensor.dtype.lanes,
+            dl_tensor.shape,
+            dl_tensor.strides,
+            dl_tensor.byte_offset,
+            manager_ctx,
+            deleter,
+        }
+        callbacks {
+            deleter(this: *mut DLManagedTensor) -> ();
+        }
+    }
+    DLManagedTensorVersioned {
+        fields {
+            version,
+            version.major,
+            version.minor,
+            manager_ctx,
+            deleter,
+            flags,
+            dl_tensor,
+            dl_tensor.data,
+            dl_tensor.device,
+            dl_tensor.device.device_type,
+            dl_tensor.device.device_id,
+            dl_tensor.ndim,
+            dl_tensor.dtype,
+            dl_tensor.dtype.code,
+            dl_tensor.dtype.bits,
+            dl_tensor.dtype.lanes,
+            dl_tensor.shape,
+            dl_tensor.strides,
+            dl_tensor.byte_offset,
+        }
+        leaves {
+            version.major,
+            version.minor,
+            manager_ctx,
+            deleter,
+            flags,
+            dl_tensor.data,
+            dl_tensor.device.device_type,
+            dl_tensor.device.device_id,
+            dl_tensor.ndim,
+            dl_tensor.dtype.code,
+            dl_tensor.dtype.bits,
+            dl_tensor.dtype.lanes,
+            dl_tensor.shape,
+            dl_tensor.strides,
+            dl_tensor.byte_offset,
+        }
+        callbacks {
+            deleter(this: *mut DLManagedTensorVersioned) -> ();
+        }
+    }
+    DLPackExchangeAPIHeader {
+        fields {
+            version,
+            version.major,
+            version.minor,
+            prev_api,
+        }
+        leaves {
+            version.major,
+            version.minor,
+            prev_api,
+        }
+        callbacks {
+        }
+    }
+    DLPackExchangeAPI {
+        fields {
+            header,
+            header.version,
+            header.version.major,
+            header.version.minor,
+            header.prev_api,
+            managed_tensor_allocator,
+            managed_tensor_from_py_object_no_sync,
+            managed_tensor_to_py_object_no_sync,
+            dltensor_from_py_object_no_sync,
+            current_work_stream,
+        }
+        leaves {
+            header.version.major,
+            header.version.minor,
+            header.prev_api,
+            managed_tensor_allocator,
+            managed_tensor_from_py_object_no_sync,
+            managed_tensor_to_py_object_no_sync,
+            dltensor_from_py_object_no_sync,
+            current_work_stream,
+        }
+        callbacks {
+            managed_tensor_allocator(
+                prototype: *mut DLTensor,
+                out: *mut *mut DLManagedTensorVersioned,
+                error_ctx: *mut c_void,
+                set_error: Option<unsafe extern "C" fn(error_ctx: *mut c_void, kind: *const c_char, message: *const c_char)>,
+            ) -> c_int;
+            managed_tensor_from_py_object_no_sync(
+                py_object: *mut c_void,
+                out: *mut *mut DLManagedTensorVersioned,
+            ) -> c_int;
+            managed_tensor_to_py_object_no_sync(
+                tensor: *mut DLManagedTensorVersioned,
+                out_py_object: *mut *mut c_void,
+            ) -> c_int;
+            dltensor_from_py_object_no_sync(py_object: *mut c_void, out: *mut DLTensor) -> c_int;
+            current_work_stream(
+                device_type: DLDeviceType,
+                device_id: i32,
+                out_current_stream: *mut *mut c_void,
+            ) -> c_int;
         }
     }
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...model import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
 from ...types import SCALAR_SIZES
 
@@ -29,8 +31,8 @@ def camel(name: str) -> str:
 
 
 def constant(name: str) -> str:
-    """`ArrowArray` as `ARROW_ARRAY`, `null_count` as `NULL_COUNT`."""
-    return "".join(f"_{c}" if c.isupper() and i else c for i, c in enumerate(name)).upper()
+    """`ArrowArray` as `ARROW_ARRAY`, `DLTensor` as `DL_TENSOR`, `null_count` as `NULL_COUNT`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper()
 
 
 def is_void(type_: Type) -> bool:

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/*% for interface in spec.interfaces %*/
+/*% for interface in interfaces %*/
 /*{ interface.doc | wrap(100, "// ") }*/
 #ifndef /*{ interface.guard }*/
 #define /*{ interface.guard }*/
@@ -38,7 +38,7 @@ typedef /*{ typedef.type.scalar | type_name }*/ /*{ typedef.type.name }*/;
 struct /*{ struct.name }*/ {
 /*% for field in struct.fields %*/
 /*{ field.doc | wrap(100, "  // ") }*/
-  /*{ field | declare }*/;
+  /*{ field | declare(struct) }*/;
 /*% endfor %*/
 };
 /*% endfor %*/
@@ -48,7 +48,7 @@ struct /*{ struct.name }*/ {
 /*% endfor %*/
 // Macros that another copy of an interface, having taken the guard, may lack.
 
-/*% for interface in spec.interfaces %*/
+/*% for interface in interfaces %*/
 /*% for constant in constants[interface.id] %*/
 #ifndef /*{ constant.name }*/
 #define /*{ constant.name }*/ /*{ constant.value | literal }*/
@@ -56,59 +56,7 @@ struct /*{ struct.name }*/ {
 /*% endfor %*/
 /*% endfor %*/
 
-// Assertions: whichever copy was declared first, this is what it has to be. The three numbers are
-// for targets with 64-bit pointers, with 32-bit pointers and int64_t members aligned to 8, and with
-// 32-bit pointers and int64_t members aligned to 4.
-
-#if defined(__cplusplus)
-#define FLETCHING_ASSERT(name, condition, text) static_assert(condition, text)
-#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
-#define FLETCHING_ASSERT(name, condition, text) _Static_assert(condition, text)
-#else
-#define FLETCHING_ASSERT(name, condition, text) \
-  typedef char fletching_assert_##name[(condition) ? 1 : -1]
-#endif
-
-struct FletchingInt64Probe {
-  char before;
-  int64_t value;
-};
-
-#define FLETCHING_BY_TARGET(pointer64, align8, align4)              \
-  (sizeof(void*) == 8                                 ? (pointer64) \
-   : offsetof(struct FletchingInt64Probe, value) == 8 ? (align8)    \
-                                                      : (align4))
-#define FLETCHING_ASSERT_STRUCT(type, pointer64, align8, align4)                                \
-  FLETCHING_ASSERT(type, sizeof(struct type) == FLETCHING_BY_TARGET(pointer64, align8, align4), \
-                   #type " has another size than the Arrow specification says")
-#define FLETCHING_ASSERT_FIELD(type, field, field_size, pointer64, align8, align4)        \
-  FLETCHING_ASSERT(                                                                       \
-      type##_##field,                                                                     \
-      sizeof(((struct type*)0)->field) == (field_size) &&                                 \
-          offsetof(struct type, field) == FLETCHING_BY_TARGET(pointer64, align8, align4), \
-      #type "." #field " is not where the Arrow specification says, or has another size")
-#define FLETCHING_ASSERT_VALUE(macro, expected)          \
-  FLETCHING_ASSERT(value_##macro, (macro) == (expected), \
-                   #macro " has another value than the Arrow specification says")
-
-/*% for struct in spec.structs %*/
-FLETCHING_ASSERT_STRUCT(/*{ struct.name }*/, /*{ layouts[struct.name] | map(attribute="size") | join(", ") }*/);
-/*% for field in struct.fields %*/
-/*{ field | assert_field(struct, layouts[struct.name]) }*/
-/*% endfor %*/
-
-/*% endfor %*/
-/*% for interface in spec.interfaces %*/
-/*% for constant in constants[interface.id] if constant.value is number %*/
-FLETCHING_ASSERT_VALUE(/*{ constant.name }*/, /*{ constant.value }*/);
-/*% endfor %*/
-/*% endfor %*/
-
-#undef FLETCHING_ASSERT_VALUE
-#undef FLETCHING_ASSERT_FIELD
-#undef FLETCHING_ASSERT_STRUCT
-#undef FLETCHING_BY_TARGET
-#undef FLETCHING_ASSERT
+/*% include "c/assertions.h" %*/
 
 #ifdef __cplusplus
 }

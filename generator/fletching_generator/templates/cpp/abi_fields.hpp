@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "fletching/abi.h"
+#include "fletching/dlpack.h"
 
 namespace fletching::testing {
 
@@ -26,6 +27,21 @@ inline constexpr ConstantEntry kConstants[] = {
 /*% endfor %*/
 /*% for device in spec.arrow_devices %*/
     {"/*{ device.arrow }*/", /*{ device.arrow }*/},
+/*% endfor %*/
+};
+
+/// One enumerator of an enum.
+struct EnumeratorEntry {
+  const char* owner;
+  const char* name;
+  std::int64_t value;
+};
+
+inline constexpr EnumeratorEntry kEnumerators[] = {
+/*% for typedef in spec.typedefs %*/
+/*% for enumerator in typedef.enumerators %*/
+    {"/*{ typedef.type.name }*/", "/*{ enumerator.name }*/", /*{ enumerator.name }*/},
+/*% endfor %*/
 /*% endfor %*/
 };
 
@@ -62,7 +78,7 @@ struct Fields</*{ struct.name }*/> {
 /*% if struct.callbacks %*/
   static void each_callback(const Visitor& visit) {
 /*% for field in struct.callbacks %*/
-    visit.template operator()<&/*{ struct.name }*/::/*{ field.name }*/>("/*{ field.name }*/");
+/*{ field | visit_callback(struct) }*/
 /*% endfor %*/
   }
 /*% else %*/

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The device types as constants: numbers, names in Arrow and in DLPack, and the type of sync_event.
+// And the codes of DLPack's data types.
 
 #ifndef FLETCHING_TABLES_HPP
 #define FLETCHING_TABLES_HPP
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -51,6 +53,34 @@ constexpr const DeviceInfo* find_device(ArrowDeviceType type) noexcept {
 inline std::string device_name(ArrowDeviceType type) {
   const DeviceInfo* device = find_device(type);
   return device != nullptr ? std::string(device->name) : "unknown(" + std::to_string(type) + ")";
+}
+
+/// What is known about one data-type code of DLPack.
+struct DataTypeCodeInfo {
+  std::uint8_t value;            ///< as DLDataType::code holds it
+  std::string_view name;         ///< how it prints, "bfloat"
+  std::string_view dlpack_name;  ///< "kDLBfloat"
+};
+
+/// Every known data-type code, by value.
+inline constexpr std::array<DataTypeCodeInfo, /*{ spec.data_type_codes.enumerators | length }*/> kDataTypeCodes{{
+/*% for code in spec.data_type_codes.enumerators %*/
+    {/*{ code.value }*/, "/*{ code.label }*/", "/*{ code.name }*/"},
+/*% endfor %*/
+}};
+
+/// The entry of a data-type code, or nullptr when its number is not known.
+constexpr const DataTypeCodeInfo* find_data_type_code(std::uint8_t code) noexcept {
+  for (const DataTypeCodeInfo& entry : kDataTypeCodes) {
+    if (entry.value == code) return &entry;
+  }
+  return nullptr;
+}
+
+/// The name of a data-type code; "unknown(99)" for a number that is not known.
+inline std::string data_type_code_name(std::uint8_t code) {
+  const DataTypeCodeInfo* entry = find_data_type_code(code);
+  return entry != nullptr ? std::string(entry->name) : "unknown(" + std::to_string(code) + ")";
 }
 
 }  // namespace fletching

@@ -105,5 +105,83 @@ public final class Offsets {
           .field("producer", 32, 16, 16)
           .field("private_data", 40, 20, 20);
 
+  /** {@code DLPackVersion}. */
+  public static final StructOffsets DL_PACK_VERSION =
+      new StructOffsets("DLPackVersion")
+          .size(8, 8, 8)
+          .align(4, 4, 4)
+          .field("major", 0, 0, 0)
+          .field("minor", 4, 4, 4);
+
+  /** {@code DLDevice}. */
+  public static final StructOffsets DL_DEVICE =
+      new StructOffsets("DLDevice")
+          .size(8, 8, 8)
+          .align(4, 4, 4)
+          .field("device_type", 0, 0, 0)
+          .field("device_id", 4, 4, 4);
+
+  /** {@code DLDataType}. */
+  public static final StructOffsets DL_DATA_TYPE =
+      new StructOffsets("DLDataType")
+          .size(4, 4, 4)
+          .align(2, 2, 2)
+          .field("code", 0, 0, 0)
+          .field("bits", 1, 1, 1)
+          .field("lanes", 2, 2, 2);
+
+  /** {@code DLTensor}. */
+  public static final StructOffsets DL_TENSOR =
+      new StructOffsets("DLTensor")
+          .size(48, 40, 36)
+          .align(8, 8, 4)
+          .field("data", 0, 0, 0)
+          .field("device", 8, 4, 4)
+          .field("ndim", 16, 12, 12)
+          .field("dtype", 20, 16, 16)
+          .field("shape", 24, 20, 20)
+          .field("strides", 32, 24, 24)
+          .field("byte_offset", 40, 32, 28);
+
+  /** {@code DLManagedTensor}. */
+  public static final StructOffsets DL_MANAGED_TENSOR =
+      new StructOffsets("DLManagedTensor")
+          .size(64, 48, 44)
+          .align(8, 8, 4)
+          .field("dl_tensor", 0, 0, 0)
+          .field("manager_ctx", 48, 40, 36)
+          .field("deleter", 56, 44, 40);
+
+  /** {@code DLManagedTensorVersioned}. */
+  public static final StructOffsets DL_MANAGED_TENSOR_VERSIONED =
+      new StructOffsets("DLManagedTensorVersioned")
+          .size(80, 64, 60)
+          .align(8, 8, 4)
+          .field("version", 0, 0, 0)
+          .field("manager_ctx", 8, 8, 8)
+          .field("deleter", 16, 12, 12)
+          .field("flags", 24, 16, 16)
+          .field("dl_tensor", 32, 24, 24);
+
+  /** {@code DLPackExchangeAPIHeader}. */
+  public static final StructOffsets DL_PACK_EXCHANGE_API_HEADER =
+      new StructOffsets("DLPackExchangeAPIHeader")
+          .size(16, 12, 12)
+          .align(8, 4, 4)
+          .field("version", 0, 0, 0)
+          .field("prev_api", 8, 8, 8);
+
+  /** {@code DLPackExchangeAPI}. */
+  public static final StructOffsets DL_PACK_EXCHANGE_API =
+      new StructOffsets("DLPackExchangeAPI")
+          .size(56, 32, 32)
+          .align(8, 4, 4)
+          .field("header", 0, 0, 0)
+          .field("managed_tensor_allocator", 16, 12, 12)
+          .field("managed_tensor_from_py_object_no_sync", 24, 16, 16)
+          .field("managed_tensor_to_py_object_no_sync", 32, 20, 20)
+          .field("dltensor_from_py_object_no_sync", 40, 24, 24)
+          .field("current_work_stream", 48, 28, 28);
+
   private Offsets() {}
 }

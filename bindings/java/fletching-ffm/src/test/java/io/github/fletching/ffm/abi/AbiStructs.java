@@ -24,7 +24,15 @@ final class AbiStructs {
         arrowDeviceArrayStream(),
         arrowAsyncTask(),
         arrowAsyncProducer(),
-        arrowAsyncDeviceStreamHandler());
+        arrowAsyncDeviceStreamHandler(),
+        dLPackVersion(),
+        dLDevice(),
+        dLDataType(),
+        dLTensor(),
+        dLManagedTensor(),
+        dLManagedTensorVersioned(),
+        dLPackExchangeAPIHeader(),
+        dLPackExchangeAPI());
   }
 
   private static AbiStruct arrowSchema() {
@@ -564,6 +572,432 @@ final class AbiStructs {
         (p, a) ->
             ArrowAsyncDeviceStreamHandler.Release.invoke(
                 ArrowAsyncDeviceStreamHandler.getRelease(p), pointer(a[0])));
+    return struct;
+  }
+
+  private static AbiStruct dLPackVersion() {
+    FfmStruct struct = new FfmStruct("DLPackVersion", DLPackVersion.LAYOUT);
+    struct.field("major");
+    struct.field("minor");
+    struct.leaf(
+        "major",
+        0,
+        p -> bits(DLPackVersion.getMajor(p)),
+        (p, v) -> DLPackVersion.setMajor(p, (int) v));
+    struct.leaf(
+        "minor",
+        0,
+        p -> bits(DLPackVersion.getMinor(p)),
+        (p, v) -> DLPackVersion.setMinor(p, (int) v));
+    return struct;
+  }
+
+  private static AbiStruct dLDevice() {
+    FfmStruct struct = new FfmStruct("DLDevice", DLDevice.LAYOUT);
+    struct.field("device_type");
+    struct.field("device_id");
+    struct.leaf(
+        "device_type",
+        0,
+        p -> bits(DLDevice.getDeviceType(p)),
+        (p, v) -> DLDevice.setDeviceType(p, (int) v));
+    struct.leaf(
+        "device_id",
+        0,
+        p -> bits(DLDevice.getDeviceId(p)),
+        (p, v) -> DLDevice.setDeviceId(p, (int) v));
+    return struct;
+  }
+
+  private static AbiStruct dLDataType() {
+    FfmStruct struct = new FfmStruct("DLDataType", DLDataType.LAYOUT);
+    struct.field("code");
+    struct.field("bits");
+    struct.field("lanes");
+    struct.leaf(
+        "code", 0, p -> bits(DLDataType.getCode(p)), (p, v) -> DLDataType.setCode(p, (byte) v));
+    struct.leaf(
+        "bits", 0, p -> bits(DLDataType.getBits(p)), (p, v) -> DLDataType.setBits(p, (byte) v));
+    struct.leaf(
+        "lanes", 0, p -> bits(DLDataType.getLanes(p)), (p, v) -> DLDataType.setLanes(p, (short) v));
+    return struct;
+  }
+
+  private static AbiStruct dLTensor() {
+    FfmStruct struct = new FfmStruct("DLTensor", DLTensor.LAYOUT);
+    struct.field("data");
+    struct.field("device");
+    struct.field("ndim");
+    struct.field("dtype");
+    struct.field("shape");
+    struct.field("strides");
+    struct.field("byte_offset");
+    struct.leaf(
+        "data", 0, p -> bits(DLTensor.getData(p)), (p, v) -> DLTensor.setData(p, pointer(v)));
+    struct.leaf(
+        "device.device_type",
+        0,
+        p -> bits(DLDevice.getDeviceType(DLTensor.getDevice(p))),
+        (p, v) -> DLDevice.setDeviceType(DLTensor.getDevice(p), (int) v));
+    struct.leaf(
+        "device.device_id",
+        0,
+        p -> bits(DLDevice.getDeviceId(DLTensor.getDevice(p))),
+        (p, v) -> DLDevice.setDeviceId(DLTensor.getDevice(p), (int) v));
+    struct.leaf("ndim", 0, p -> bits(DLTensor.getNdim(p)), (p, v) -> DLTensor.setNdim(p, (int) v));
+    struct.leaf(
+        "dtype.code",
+        0,
+        p -> bits(DLDataType.getCode(DLTensor.getDtype(p))),
+        (p, v) -> DLDataType.setCode(DLTensor.getDtype(p), (byte) v));
+    struct.leaf(
+        "dtype.bits",
+        0,
+        p -> bits(DLDataType.getBits(DLTensor.getDtype(p))),
+        (p, v) -> DLDataType.setBits(DLTensor.getDtype(p), (byte) v));
+    struct.leaf(
+        "dtype.lanes",
+        0,
+        p -> bits(DLDataType.getLanes(DLTensor.getDtype(p))),
+        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(p), (short) v));
+    struct.leaf(
+        "shape", 0, p -> bits(DLTensor.getShape(p)), (p, v) -> DLTensor.setShape(p, pointer(v)));
+    struct.leaf(
+        "strides",
+        0,
+        p -> bits(DLTensor.getStrides(p)),
+        (p, v) -> DLTensor.setStrides(p, pointer(v)));
+    struct.leaf(
+        "byte_offset",
+        0,
+        p -> bits(DLTensor.getByteOffset(p)),
+        (p, v) -> DLTensor.setByteOffset(p, v));
+    return struct;
+  }
+
+  private static AbiStruct dLManagedTensor() {
+    FfmStruct struct = new FfmStruct("DLManagedTensor", DLManagedTensor.LAYOUT);
+    struct.field("dl_tensor");
+    struct.field("manager_ctx");
+    struct.field("deleter");
+    struct.leaf(
+        "dl_tensor.data",
+        0,
+        p -> bits(DLTensor.getData(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setData(DLManagedTensor.getDlTensor(p), pointer(v)));
+    struct.leaf(
+        "dl_tensor.device.device_type",
+        0,
+        p -> bits(DLDevice.getDeviceType(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)))),
+        (p, v) ->
+            DLDevice.setDeviceType(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)), (int) v));
+    struct.leaf(
+        "dl_tensor.device.device_id",
+        0,
+        p -> bits(DLDevice.getDeviceId(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)))),
+        (p, v) ->
+            DLDevice.setDeviceId(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)), (int) v));
+    struct.leaf(
+        "dl_tensor.ndim",
+        0,
+        p -> bits(DLTensor.getNdim(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setNdim(DLManagedTensor.getDlTensor(p), (int) v));
+    struct.leaf(
+        "dl_tensor.dtype.code",
+        0,
+        p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
+        (p, v) -> DLDataType.setCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (byte) v));
+    struct.leaf(
+        "dl_tensor.dtype.bits",
+        0,
+        p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
+        (p, v) -> DLDataType.setBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (byte) v));
+    struct.leaf(
+        "dl_tensor.dtype.lanes",
+        0,
+        p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
+        (p, v) ->
+            DLDataType.setLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (short) v));
+    struct.leaf(
+        "dl_tensor.shape",
+        0,
+        p -> bits(DLTensor.getShape(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setShape(DLManagedTensor.getDlTensor(p), pointer(v)));
+    struct.leaf(
+        "dl_tensor.strides",
+        0,
+        p -> bits(DLTensor.getStrides(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setStrides(DLManagedTensor.getDlTensor(p), pointer(v)));
+    struct.leaf(
+        "dl_tensor.byte_offset",
+        0,
+        p -> bits(DLTensor.getByteOffset(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setByteOffset(DLManagedTensor.getDlTensor(p), v));
+    struct.leaf(
+        "manager_ctx",
+        0,
+        p -> bits(DLManagedTensor.getManagerCtx(p)),
+        (p, v) -> DLManagedTensor.setManagerCtx(p, pointer(v)));
+    struct.leaf(
+        "deleter",
+        0,
+        p -> bits(DLManagedTensor.getDeleter(p)),
+        (p, v) -> DLManagedTensor.setDeleter(p, pointer(v)));
+    struct.voidCallback(
+        "deleter",
+        DLManagedTensor.Deleter.DESCRIPTOR,
+        call -> DLManagedTensor.Deleter.stub((self) -> call.record(bits(self)), ARENA),
+        DLManagedTensor::setDeleter,
+        (p, a) -> DLManagedTensor.Deleter.invoke(DLManagedTensor.getDeleter(p), pointer(a[0])));
+    return struct;
+  }
+
+  private static AbiStruct dLManagedTensorVersioned() {
+    FfmStruct struct = new FfmStruct("DLManagedTensorVersioned", DLManagedTensorVersioned.LAYOUT);
+    struct.field("version");
+    struct.field("manager_ctx");
+    struct.field("deleter");
+    struct.field("flags");
+    struct.field("dl_tensor");
+    struct.leaf(
+        "version.major",
+        0,
+        p -> bits(DLPackVersion.getMajor(DLManagedTensorVersioned.getVersion(p))),
+        (p, v) -> DLPackVersion.setMajor(DLManagedTensorVersioned.getVersion(p), (int) v));
+    struct.leaf(
+        "version.minor",
+        0,
+        p -> bits(DLPackVersion.getMinor(DLManagedTensorVersioned.getVersion(p))),
+        (p, v) -> DLPackVersion.setMinor(DLManagedTensorVersioned.getVersion(p), (int) v));
+    struct.leaf(
+        "manager_ctx",
+        0,
+        p -> bits(DLManagedTensorVersioned.getManagerCtx(p)),
+        (p, v) -> DLManagedTensorVersioned.setManagerCtx(p, pointer(v)));
+    struct.leaf(
+        "deleter",
+        0,
+        p -> bits(DLManagedTensorVersioned.getDeleter(p)),
+        (p, v) -> DLManagedTensorVersioned.setDeleter(p, pointer(v)));
+    struct.leaf(
+        "flags",
+        0,
+        p -> bits(DLManagedTensorVersioned.getFlags(p)),
+        (p, v) -> DLManagedTensorVersioned.setFlags(p, v));
+    struct.leaf(
+        "dl_tensor.data",
+        0,
+        p -> bits(DLTensor.getData(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setData(DLManagedTensorVersioned.getDlTensor(p), pointer(v)));
+    struct.leaf(
+        "dl_tensor.device.device_type",
+        0,
+        p ->
+            bits(DLDevice.getDeviceType(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDevice.setDeviceType(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
+    struct.leaf(
+        "dl_tensor.device.device_id",
+        0,
+        p ->
+            bits(DLDevice.getDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDevice.setDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
+    struct.leaf(
+        "dl_tensor.ndim",
+        0,
+        p -> bits(DLTensor.getNdim(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setNdim(DLManagedTensorVersioned.getDlTensor(p), (int) v));
+    struct.leaf(
+        "dl_tensor.dtype.code",
+        0,
+        p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDataType.setCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v));
+    struct.leaf(
+        "dl_tensor.dtype.bits",
+        0,
+        p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDataType.setBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v));
+    struct.leaf(
+        "dl_tensor.dtype.lanes",
+        0,
+        p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDataType.setLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (short) v));
+    struct.leaf(
+        "dl_tensor.shape",
+        0,
+        p -> bits(DLTensor.getShape(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setShape(DLManagedTensorVersioned.getDlTensor(p), pointer(v)));
+    struct.leaf(
+        "dl_tensor.strides",
+        0,
+        p -> bits(DLTensor.getStrides(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setStrides(DLManagedTensorVersioned.getDlTensor(p), pointer(v)));
+    struct.leaf(
+        "dl_tensor.byte_offset",
+        0,
+        p -> bits(DLTensor.getByteOffset(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setByteOffset(DLManagedTensorVersioned.getDlTensor(p), v));
+    struct.voidCallback(
+        "deleter",
+        DLManagedTensorVersioned.Deleter.DESCRIPTOR,
+        call -> DLManagedTensorVersioned.Deleter.stub((self) -> call.record(bits(self)), ARENA),
+        DLManagedTensorVersioned::setDeleter,
+        (p, a) ->
+            DLManagedTensorVersioned.Deleter.invoke(
+                DLManagedTensorVersioned.getDeleter(p), pointer(a[0])));
+    return struct;
+  }
+
+  private static AbiStruct dLPackExchangeAPIHeader() {
+    FfmStruct struct = new FfmStruct("DLPackExchangeAPIHeader", DLPackExchangeAPIHeader.LAYOUT);
+    struct.field("version");
+    struct.field("prev_api");
+    struct.leaf(
+        "version.major",
+        0,
+        p -> bits(DLPackVersion.getMajor(DLPackExchangeAPIHeader.getVersion(p))),
+        (p, v) -> DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(p), (int) v));
+    struct.leaf(
+        "version.minor",
+        0,
+        p -> bits(DLPackVersion.getMinor(DLPackExchangeAPIHeader.getVersion(p))),
+        (p, v) -> DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(p), (int) v));
+    struct.leaf(
+        "prev_api",
+        0,
+        p -> bits(DLPackExchangeAPIHeader.getPrevApi(p)),
+        (p, v) -> DLPackExchangeAPIHeader.setPrevApi(p, pointer(v)));
+    return struct;
+  }
+
+  private static AbiStruct dLPackExchangeAPI() {
+    FfmStruct struct = new FfmStruct("DLPackExchangeAPI", DLPackExchangeAPI.LAYOUT);
+    struct.field("header");
+    struct.field("managed_tensor_allocator");
+    struct.field("managed_tensor_from_py_object_no_sync");
+    struct.field("managed_tensor_to_py_object_no_sync");
+    struct.field("dltensor_from_py_object_no_sync");
+    struct.field("current_work_stream");
+    struct.leaf(
+        "header.version.major",
+        0,
+        p ->
+            bits(DLPackVersion.getMajor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
+        (p, v) ->
+            DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v));
+    struct.leaf(
+        "header.version.minor",
+        0,
+        p ->
+            bits(DLPackVersion.getMinor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
+        (p, v) ->
+            DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v));
+    struct.leaf(
+        "header.prev_api",
+        0,
+        p -> bits(DLPackExchangeAPIHeader.getPrevApi(DLPackExchangeAPI.getHeader(p))),
+        (p, v) -> DLPackExchangeAPIHeader.setPrevApi(DLPackExchangeAPI.getHeader(p), pointer(v)));
+    struct.leaf(
+        "managed_tensor_allocator",
+        0,
+        p -> bits(DLPackExchangeAPI.getManagedTensorAllocator(p)),
+        (p, v) -> DLPackExchangeAPI.setManagedTensorAllocator(p, pointer(v)));
+    struct.leaf(
+        "managed_tensor_from_py_object_no_sync",
+        0,
+        p -> bits(DLPackExchangeAPI.getManagedTensorFromPyObjectNoSync(p)),
+        (p, v) -> DLPackExchangeAPI.setManagedTensorFromPyObjectNoSync(p, pointer(v)));
+    struct.leaf(
+        "managed_tensor_to_py_object_no_sync",
+        0,
+        p -> bits(DLPackExchangeAPI.getManagedTensorToPyObjectNoSync(p)),
+        (p, v) -> DLPackExchangeAPI.setManagedTensorToPyObjectNoSync(p, pointer(v)));
+    struct.leaf(
+        "dltensor_from_py_object_no_sync",
+        0,
+        p -> bits(DLPackExchangeAPI.getDltensorFromPyObjectNoSync(p)),
+        (p, v) -> DLPackExchangeAPI.setDltensorFromPyObjectNoSync(p, pointer(v)));
+    struct.leaf(
+        "current_work_stream",
+        0,
+        p -> bits(DLPackExchangeAPI.getCurrentWorkStream(p)),
+        (p, v) -> DLPackExchangeAPI.setCurrentWorkStream(p, pointer(v)));
+    struct.callback(
+        "managed_tensor_allocator",
+        DLPackExchangeAPI.ManagedTensorAllocator.DESCRIPTOR,
+        call ->
+            DLPackExchangeAPI.ManagedTensorAllocator.stub(
+                (prototype, out, errorCtx, setError) ->
+                    (int) call.record(bits(prototype), bits(out), bits(errorCtx), bits(setError)),
+                ARENA),
+        DLPackExchangeAPI::setManagedTensorAllocator,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.ManagedTensorAllocator.invoke(
+                    DLPackExchangeAPI.getManagedTensorAllocator(p),
+                    pointer(a[0]),
+                    pointer(a[1]),
+                    pointer(a[2]),
+                    pointer(a[3]))));
+    struct.callback(
+        "managed_tensor_from_py_object_no_sync",
+        DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.DESCRIPTOR,
+        call ->
+            DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.stub(
+                (pyObject, out) -> (int) call.record(bits(pyObject), bits(out)), ARENA),
+        DLPackExchangeAPI::setManagedTensorFromPyObjectNoSync,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.invoke(
+                    DLPackExchangeAPI.getManagedTensorFromPyObjectNoSync(p),
+                    pointer(a[0]),
+                    pointer(a[1]))));
+    struct.callback(
+        "managed_tensor_to_py_object_no_sync",
+        DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.DESCRIPTOR,
+        call ->
+            DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.stub(
+                (tensor, outPyObject) -> (int) call.record(bits(tensor), bits(outPyObject)), ARENA),
+        DLPackExchangeAPI::setManagedTensorToPyObjectNoSync,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.invoke(
+                    DLPackExchangeAPI.getManagedTensorToPyObjectNoSync(p),
+                    pointer(a[0]),
+                    pointer(a[1]))));
+    struct.callback(
+        "dltensor_from_py_object_no_sync",
+        DLPackExchangeAPI.DltensorFromPyObjectNoSync.DESCRIPTOR,
+        call ->
+            DLPackExchangeAPI.DltensorFromPyObjectNoSync.stub(
+                (pyObject, out) -> (int) call.record(bits(pyObject), bits(out)), ARENA),
+        DLPackExchangeAPI::setDltensorFromPyObjectNoSync,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.DltensorFromPyObjectNoSync.invoke(
+                    DLPackExchangeAPI.getDltensorFromPyObjectNoSync(p),
+                    pointer(a[0]),
+                    pointer(a[1]))));
+    struct.callback(
+        "current_work_stream",
+        DLPackExchangeAPI.CurrentWorkStream.DESCRIPTOR,
+        call ->
+            DLPackExchangeAPI.CurrentWorkStream.stub(
+                (deviceType, deviceId, outCurrentStream) ->
+                    (int) call.record(bits(deviceType), bits(deviceId), bits(outCurrentStream)),
+                ARENA),
+        DLPackExchangeAPI::setCurrentWorkStream,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.CurrentWorkStream.invoke(
+                    DLPackExchangeAPI.getCurrentWorkStream(p),
+                    (int) a[0],
+                    (int) a[1],
+                    pointer(a[2]))));
     return struct;
   }
 }

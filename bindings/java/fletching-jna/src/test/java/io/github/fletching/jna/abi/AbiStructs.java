@@ -23,7 +23,15 @@ final class AbiStructs {
         arrowDeviceArrayStream(),
         arrowAsyncTask(),
         arrowAsyncProducer(),
-        arrowAsyncDeviceStreamHandler());
+        arrowAsyncDeviceStreamHandler(),
+        dLPackVersion(),
+        dLDevice(),
+        dLDataType(),
+        dLTensor(),
+        dLManagedTensor(),
+        dLManagedTensorVersioned(),
+        dLPackExchangeAPIHeader(),
+        dLPackExchangeAPI());
   }
 
   private static AbiStruct arrowSchema() {
@@ -732,6 +740,607 @@ final class AbiStructs {
         (p, a) ->
             ArrowAsyncDeviceStreamHandler.Release.invoke(
                 ArrowAsyncDeviceStreamHandler.getRelease(p), pointer(a[0])));
+    return struct;
+  }
+
+  private static AbiStruct dLPackVersion() {
+    JnaStruct<DLPackVersion> struct = new JnaStruct<>("DLPackVersion", DLPackVersion::new);
+    struct.field("major", "major");
+    struct.field("minor", "minor");
+    struct.leaf(
+        "major",
+        "major",
+        0,
+        p -> bits(DLPackVersion.getMajor(p)),
+        (p, v) -> DLPackVersion.setMajor(p, (int) v),
+        s -> bits(s.major),
+        (s, v) -> s.major = (int) v);
+    struct.leaf(
+        "minor",
+        "minor",
+        0,
+        p -> bits(DLPackVersion.getMinor(p)),
+        (p, v) -> DLPackVersion.setMinor(p, (int) v),
+        s -> bits(s.minor),
+        (s, v) -> s.minor = (int) v);
+    return struct;
+  }
+
+  private static AbiStruct dLDevice() {
+    JnaStruct<DLDevice> struct = new JnaStruct<>("DLDevice", DLDevice::new);
+    struct.field("device_type", "deviceType");
+    struct.field("device_id", "deviceId");
+    struct.leaf(
+        "device_type",
+        "deviceType",
+        0,
+        p -> bits(DLDevice.getDeviceType(p)),
+        (p, v) -> DLDevice.setDeviceType(p, (int) v),
+        s -> bits(s.deviceType),
+        (s, v) -> s.deviceType = (int) v);
+    struct.leaf(
+        "device_id",
+        "deviceId",
+        0,
+        p -> bits(DLDevice.getDeviceId(p)),
+        (p, v) -> DLDevice.setDeviceId(p, (int) v),
+        s -> bits(s.deviceId),
+        (s, v) -> s.deviceId = (int) v);
+    return struct;
+  }
+
+  private static AbiStruct dLDataType() {
+    JnaStruct<DLDataType> struct = new JnaStruct<>("DLDataType", DLDataType::new);
+    struct.field("code", "code");
+    struct.field("bits", "bits");
+    struct.field("lanes", "lanes");
+    struct.leaf(
+        "code",
+        "code",
+        0,
+        p -> bits(DLDataType.getCode(p)),
+        (p, v) -> DLDataType.setCode(p, (byte) v),
+        s -> bits(s.code),
+        (s, v) -> s.code = (byte) v);
+    struct.leaf(
+        "bits",
+        "bits",
+        0,
+        p -> bits(DLDataType.getBits(p)),
+        (p, v) -> DLDataType.setBits(p, (byte) v),
+        s -> bits(s.bits),
+        (s, v) -> s.bits = (byte) v);
+    struct.leaf(
+        "lanes",
+        "lanes",
+        0,
+        p -> bits(DLDataType.getLanes(p)),
+        (p, v) -> DLDataType.setLanes(p, (short) v),
+        s -> bits(s.lanes),
+        (s, v) -> s.lanes = (short) v);
+    return struct;
+  }
+
+  private static AbiStruct dLTensor() {
+    JnaStruct<DLTensor> struct = new JnaStruct<>("DLTensor", DLTensor::new);
+    struct.field("data", "data");
+    struct.field("device", "device");
+    struct.field("ndim", "ndim");
+    struct.field("dtype", "dtype");
+    struct.field("shape", "shape");
+    struct.field("strides", "strides");
+    struct.field("byte_offset", "byteOffset");
+    struct.leaf(
+        "data",
+        "data",
+        0,
+        p -> bits(DLTensor.getData(p)),
+        (p, v) -> DLTensor.setData(p, pointer(v)),
+        s -> bits(s.data),
+        (s, v) -> s.data = pointer(v));
+    struct.leaf(
+        "device.device_type",
+        "device.deviceType",
+        0,
+        p -> bits(DLDevice.getDeviceType(DLTensor.getDevice(p))),
+        (p, v) -> DLDevice.setDeviceType(DLTensor.getDevice(p), (int) v),
+        s -> bits(s.device.deviceType),
+        (s, v) -> s.device.deviceType = (int) v);
+    struct.leaf(
+        "device.device_id",
+        "device.deviceId",
+        0,
+        p -> bits(DLDevice.getDeviceId(DLTensor.getDevice(p))),
+        (p, v) -> DLDevice.setDeviceId(DLTensor.getDevice(p), (int) v),
+        s -> bits(s.device.deviceId),
+        (s, v) -> s.device.deviceId = (int) v);
+    struct.leaf(
+        "ndim",
+        "ndim",
+        0,
+        p -> bits(DLTensor.getNdim(p)),
+        (p, v) -> DLTensor.setNdim(p, (int) v),
+        s -> bits(s.ndim),
+        (s, v) -> s.ndim = (int) v);
+    struct.leaf(
+        "dtype.code",
+        "dtype.code",
+        0,
+        p -> bits(DLDataType.getCode(DLTensor.getDtype(p))),
+        (p, v) -> DLDataType.setCode(DLTensor.getDtype(p), (byte) v),
+        s -> bits(s.dtype.code),
+        (s, v) -> s.dtype.code = (byte) v);
+    struct.leaf(
+        "dtype.bits",
+        "dtype.bits",
+        0,
+        p -> bits(DLDataType.getBits(DLTensor.getDtype(p))),
+        (p, v) -> DLDataType.setBits(DLTensor.getDtype(p), (byte) v),
+        s -> bits(s.dtype.bits),
+        (s, v) -> s.dtype.bits = (byte) v);
+    struct.leaf(
+        "dtype.lanes",
+        "dtype.lanes",
+        0,
+        p -> bits(DLDataType.getLanes(DLTensor.getDtype(p))),
+        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(p), (short) v),
+        s -> bits(s.dtype.lanes),
+        (s, v) -> s.dtype.lanes = (short) v);
+    struct.leaf(
+        "shape",
+        "shape",
+        0,
+        p -> bits(DLTensor.getShape(p)),
+        (p, v) -> DLTensor.setShape(p, pointer(v)),
+        s -> bits(s.shape),
+        (s, v) -> s.shape = pointer(v));
+    struct.leaf(
+        "strides",
+        "strides",
+        0,
+        p -> bits(DLTensor.getStrides(p)),
+        (p, v) -> DLTensor.setStrides(p, pointer(v)),
+        s -> bits(s.strides),
+        (s, v) -> s.strides = pointer(v));
+    struct.leaf(
+        "byte_offset",
+        "byteOffset",
+        0,
+        p -> bits(DLTensor.getByteOffset(p)),
+        (p, v) -> DLTensor.setByteOffset(p, v),
+        s -> bits(s.byteOffset),
+        (s, v) -> s.byteOffset = v);
+    return struct;
+  }
+
+  private static AbiStruct dLManagedTensor() {
+    JnaStruct<DLManagedTensor> struct = new JnaStruct<>("DLManagedTensor", DLManagedTensor::new);
+    struct.field("dl_tensor", "dlTensor");
+    struct.field("manager_ctx", "managerCtx");
+    struct.field("deleter", "deleter");
+    struct.leaf(
+        "dl_tensor.data",
+        "dlTensor.data",
+        0,
+        p -> bits(DLTensor.getData(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setData(DLManagedTensor.getDlTensor(p), pointer(v)),
+        s -> bits(s.dlTensor.data),
+        (s, v) -> s.dlTensor.data = pointer(v));
+    struct.leaf(
+        "dl_tensor.device.device_type",
+        "dlTensor.device.deviceType",
+        0,
+        p -> bits(DLDevice.getDeviceType(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)))),
+        (p, v) ->
+            DLDevice.setDeviceType(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)), (int) v),
+        s -> bits(s.dlTensor.device.deviceType),
+        (s, v) -> s.dlTensor.device.deviceType = (int) v);
+    struct.leaf(
+        "dl_tensor.device.device_id",
+        "dlTensor.device.deviceId",
+        0,
+        p -> bits(DLDevice.getDeviceId(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)))),
+        (p, v) -> DLDevice.setDeviceId(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)), (int) v),
+        s -> bits(s.dlTensor.device.deviceId),
+        (s, v) -> s.dlTensor.device.deviceId = (int) v);
+    struct.leaf(
+        "dl_tensor.ndim",
+        "dlTensor.ndim",
+        0,
+        p -> bits(DLTensor.getNdim(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setNdim(DLManagedTensor.getDlTensor(p), (int) v),
+        s -> bits(s.dlTensor.ndim),
+        (s, v) -> s.dlTensor.ndim = (int) v);
+    struct.leaf(
+        "dl_tensor.dtype.code",
+        "dlTensor.dtype.code",
+        0,
+        p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
+        (p, v) -> DLDataType.setCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (byte) v),
+        s -> bits(s.dlTensor.dtype.code),
+        (s, v) -> s.dlTensor.dtype.code = (byte) v);
+    struct.leaf(
+        "dl_tensor.dtype.bits",
+        "dlTensor.dtype.bits",
+        0,
+        p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
+        (p, v) -> DLDataType.setBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (byte) v),
+        s -> bits(s.dlTensor.dtype.bits),
+        (s, v) -> s.dlTensor.dtype.bits = (byte) v);
+    struct.leaf(
+        "dl_tensor.dtype.lanes",
+        "dlTensor.dtype.lanes",
+        0,
+        p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
+        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (short) v),
+        s -> bits(s.dlTensor.dtype.lanes),
+        (s, v) -> s.dlTensor.dtype.lanes = (short) v);
+    struct.leaf(
+        "dl_tensor.shape",
+        "dlTensor.shape",
+        0,
+        p -> bits(DLTensor.getShape(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setShape(DLManagedTensor.getDlTensor(p), pointer(v)),
+        s -> bits(s.dlTensor.shape),
+        (s, v) -> s.dlTensor.shape = pointer(v));
+    struct.leaf(
+        "dl_tensor.strides",
+        "dlTensor.strides",
+        0,
+        p -> bits(DLTensor.getStrides(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setStrides(DLManagedTensor.getDlTensor(p), pointer(v)),
+        s -> bits(s.dlTensor.strides),
+        (s, v) -> s.dlTensor.strides = pointer(v));
+    struct.leaf(
+        "dl_tensor.byte_offset",
+        "dlTensor.byteOffset",
+        0,
+        p -> bits(DLTensor.getByteOffset(DLManagedTensor.getDlTensor(p))),
+        (p, v) -> DLTensor.setByteOffset(DLManagedTensor.getDlTensor(p), v),
+        s -> bits(s.dlTensor.byteOffset),
+        (s, v) -> s.dlTensor.byteOffset = v);
+    struct.leaf(
+        "manager_ctx",
+        "managerCtx",
+        0,
+        p -> bits(DLManagedTensor.getManagerCtx(p)),
+        (p, v) -> DLManagedTensor.setManagerCtx(p, pointer(v)),
+        s -> bits(s.managerCtx),
+        (s, v) -> s.managerCtx = pointer(v));
+    struct.leaf(
+        "deleter",
+        "deleter",
+        0,
+        p -> bits(DLManagedTensor.getDeleter(p)),
+        (p, v) -> DLManagedTensor.setDeleter(p, pointer(v)),
+        s -> bits(s.deleter),
+        (s, v) -> s.deleter = pointer(v));
+    struct.voidCallback(
+        "deleter",
+        DLManagedTensor.Deleter.class,
+        call -> (self) -> call.record(bits(self)),
+        DLManagedTensor::setDeleter,
+        (p, a) -> DLManagedTensor.Deleter.invoke(DLManagedTensor.getDeleter(p), pointer(a[0])));
+    return struct;
+  }
+
+  private static AbiStruct dLManagedTensorVersioned() {
+    JnaStruct<DLManagedTensorVersioned> struct =
+        new JnaStruct<>("DLManagedTensorVersioned", DLManagedTensorVersioned::new);
+    struct.field("version", "version");
+    struct.field("manager_ctx", "managerCtx");
+    struct.field("deleter", "deleter");
+    struct.field("flags", "flags");
+    struct.field("dl_tensor", "dlTensor");
+    struct.leaf(
+        "version.major",
+        "version.major",
+        0,
+        p -> bits(DLPackVersion.getMajor(DLManagedTensorVersioned.getVersion(p))),
+        (p, v) -> DLPackVersion.setMajor(DLManagedTensorVersioned.getVersion(p), (int) v),
+        s -> bits(s.version.major),
+        (s, v) -> s.version.major = (int) v);
+    struct.leaf(
+        "version.minor",
+        "version.minor",
+        0,
+        p -> bits(DLPackVersion.getMinor(DLManagedTensorVersioned.getVersion(p))),
+        (p, v) -> DLPackVersion.setMinor(DLManagedTensorVersioned.getVersion(p), (int) v),
+        s -> bits(s.version.minor),
+        (s, v) -> s.version.minor = (int) v);
+    struct.leaf(
+        "manager_ctx",
+        "managerCtx",
+        0,
+        p -> bits(DLManagedTensorVersioned.getManagerCtx(p)),
+        (p, v) -> DLManagedTensorVersioned.setManagerCtx(p, pointer(v)),
+        s -> bits(s.managerCtx),
+        (s, v) -> s.managerCtx = pointer(v));
+    struct.leaf(
+        "deleter",
+        "deleter",
+        0,
+        p -> bits(DLManagedTensorVersioned.getDeleter(p)),
+        (p, v) -> DLManagedTensorVersioned.setDeleter(p, pointer(v)),
+        s -> bits(s.deleter),
+        (s, v) -> s.deleter = pointer(v));
+    struct.leaf(
+        "flags",
+        "flags",
+        0,
+        p -> bits(DLManagedTensorVersioned.getFlags(p)),
+        (p, v) -> DLManagedTensorVersioned.setFlags(p, v),
+        s -> bits(s.flags),
+        (s, v) -> s.flags = v);
+    struct.leaf(
+        "dl_tensor.data",
+        "dlTensor.data",
+        0,
+        p -> bits(DLTensor.getData(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setData(DLManagedTensorVersioned.getDlTensor(p), pointer(v)),
+        s -> bits(s.dlTensor.data),
+        (s, v) -> s.dlTensor.data = pointer(v));
+    struct.leaf(
+        "dl_tensor.device.device_type",
+        "dlTensor.device.deviceType",
+        0,
+        p ->
+            bits(DLDevice.getDeviceType(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDevice.setDeviceType(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
+        s -> bits(s.dlTensor.device.deviceType),
+        (s, v) -> s.dlTensor.device.deviceType = (int) v);
+    struct.leaf(
+        "dl_tensor.device.device_id",
+        "dlTensor.device.deviceId",
+        0,
+        p ->
+            bits(DLDevice.getDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDevice.setDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
+        s -> bits(s.dlTensor.device.deviceId),
+        (s, v) -> s.dlTensor.device.deviceId = (int) v);
+    struct.leaf(
+        "dl_tensor.ndim",
+        "dlTensor.ndim",
+        0,
+        p -> bits(DLTensor.getNdim(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setNdim(DLManagedTensorVersioned.getDlTensor(p), (int) v),
+        s -> bits(s.dlTensor.ndim),
+        (s, v) -> s.dlTensor.ndim = (int) v);
+    struct.leaf(
+        "dl_tensor.dtype.code",
+        "dlTensor.dtype.code",
+        0,
+        p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDataType.setCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v),
+        s -> bits(s.dlTensor.dtype.code),
+        (s, v) -> s.dlTensor.dtype.code = (byte) v);
+    struct.leaf(
+        "dl_tensor.dtype.bits",
+        "dlTensor.dtype.bits",
+        0,
+        p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDataType.setBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v),
+        s -> bits(s.dlTensor.dtype.bits),
+        (s, v) -> s.dlTensor.dtype.bits = (byte) v);
+    struct.leaf(
+        "dl_tensor.dtype.lanes",
+        "dlTensor.dtype.lanes",
+        0,
+        p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
+        (p, v) ->
+            DLDataType.setLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (short) v),
+        s -> bits(s.dlTensor.dtype.lanes),
+        (s, v) -> s.dlTensor.dtype.lanes = (short) v);
+    struct.leaf(
+        "dl_tensor.shape",
+        "dlTensor.shape",
+        0,
+        p -> bits(DLTensor.getShape(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setShape(DLManagedTensorVersioned.getDlTensor(p), pointer(v)),
+        s -> bits(s.dlTensor.shape),
+        (s, v) -> s.dlTensor.shape = pointer(v));
+    struct.leaf(
+        "dl_tensor.strides",
+        "dlTensor.strides",
+        0,
+        p -> bits(DLTensor.getStrides(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setStrides(DLManagedTensorVersioned.getDlTensor(p), pointer(v)),
+        s -> bits(s.dlTensor.strides),
+        (s, v) -> s.dlTensor.strides = pointer(v));
+    struct.leaf(
+        "dl_tensor.byte_offset",
+        "dlTensor.byteOffset",
+        0,
+        p -> bits(DLTensor.getByteOffset(DLManagedTensorVersioned.getDlTensor(p))),
+        (p, v) -> DLTensor.setByteOffset(DLManagedTensorVersioned.getDlTensor(p), v),
+        s -> bits(s.dlTensor.byteOffset),
+        (s, v) -> s.dlTensor.byteOffset = v);
+    struct.voidCallback(
+        "deleter",
+        DLManagedTensorVersioned.Deleter.class,
+        call -> (self) -> call.record(bits(self)),
+        DLManagedTensorVersioned::setDeleter,
+        (p, a) ->
+            DLManagedTensorVersioned.Deleter.invoke(
+                DLManagedTensorVersioned.getDeleter(p), pointer(a[0])));
+    return struct;
+  }
+
+  private static AbiStruct dLPackExchangeAPIHeader() {
+    JnaStruct<DLPackExchangeAPIHeader> struct =
+        new JnaStruct<>("DLPackExchangeAPIHeader", DLPackExchangeAPIHeader::new);
+    struct.field("version", "version");
+    struct.field("prev_api", "prevApi");
+    struct.leaf(
+        "version.major",
+        "version.major",
+        0,
+        p -> bits(DLPackVersion.getMajor(DLPackExchangeAPIHeader.getVersion(p))),
+        (p, v) -> DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(p), (int) v),
+        s -> bits(s.version.major),
+        (s, v) -> s.version.major = (int) v);
+    struct.leaf(
+        "version.minor",
+        "version.minor",
+        0,
+        p -> bits(DLPackVersion.getMinor(DLPackExchangeAPIHeader.getVersion(p))),
+        (p, v) -> DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(p), (int) v),
+        s -> bits(s.version.minor),
+        (s, v) -> s.version.minor = (int) v);
+    struct.leaf(
+        "prev_api",
+        "prevApi",
+        0,
+        p -> bits(DLPackExchangeAPIHeader.getPrevApi(p)),
+        (p, v) -> DLPackExchangeAPIHeader.setPrevApi(p, pointer(v)),
+        s -> bits(s.prevApi),
+        (s, v) -> s.prevApi = pointer(v));
+    return struct;
+  }
+
+  private static AbiStruct dLPackExchangeAPI() {
+    JnaStruct<DLPackExchangeAPI> struct =
+        new JnaStruct<>("DLPackExchangeAPI", DLPackExchangeAPI::new);
+    struct.field("header", "header");
+    struct.field("managed_tensor_allocator", "managedTensorAllocator");
+    struct.field("managed_tensor_from_py_object_no_sync", "managedTensorFromPyObjectNoSync");
+    struct.field("managed_tensor_to_py_object_no_sync", "managedTensorToPyObjectNoSync");
+    struct.field("dltensor_from_py_object_no_sync", "dltensorFromPyObjectNoSync");
+    struct.field("current_work_stream", "currentWorkStream");
+    struct.leaf(
+        "header.version.major",
+        "header.version.major",
+        0,
+        p ->
+            bits(DLPackVersion.getMajor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
+        (p, v) ->
+            DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v),
+        s -> bits(s.header.version.major),
+        (s, v) -> s.header.version.major = (int) v);
+    struct.leaf(
+        "header.version.minor",
+        "header.version.minor",
+        0,
+        p ->
+            bits(DLPackVersion.getMinor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
+        (p, v) ->
+            DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v),
+        s -> bits(s.header.version.minor),
+        (s, v) -> s.header.version.minor = (int) v);
+    struct.leaf(
+        "header.prev_api",
+        "header.prevApi",
+        0,
+        p -> bits(DLPackExchangeAPIHeader.getPrevApi(DLPackExchangeAPI.getHeader(p))),
+        (p, v) -> DLPackExchangeAPIHeader.setPrevApi(DLPackExchangeAPI.getHeader(p), pointer(v)),
+        s -> bits(s.header.prevApi),
+        (s, v) -> s.header.prevApi = pointer(v));
+    struct.leaf(
+        "managed_tensor_allocator",
+        "managedTensorAllocator",
+        0,
+        p -> bits(DLPackExchangeAPI.getManagedTensorAllocator(p)),
+        (p, v) -> DLPackExchangeAPI.setManagedTensorAllocator(p, pointer(v)),
+        s -> bits(s.managedTensorAllocator),
+        (s, v) -> s.managedTensorAllocator = pointer(v));
+    struct.leaf(
+        "managed_tensor_from_py_object_no_sync",
+        "managedTensorFromPyObjectNoSync",
+        0,
+        p -> bits(DLPackExchangeAPI.getManagedTensorFromPyObjectNoSync(p)),
+        (p, v) -> DLPackExchangeAPI.setManagedTensorFromPyObjectNoSync(p, pointer(v)),
+        s -> bits(s.managedTensorFromPyObjectNoSync),
+        (s, v) -> s.managedTensorFromPyObjectNoSync = pointer(v));
+    struct.leaf(
+        "managed_tensor_to_py_object_no_sync",
+        "managedTensorToPyObjectNoSync",
+        0,
+        p -> bits(DLPackExchangeAPI.getManagedTensorToPyObjectNoSync(p)),
+        (p, v) -> DLPackExchangeAPI.setManagedTensorToPyObjectNoSync(p, pointer(v)),
+        s -> bits(s.managedTensorToPyObjectNoSync),
+        (s, v) -> s.managedTensorToPyObjectNoSync = pointer(v));
+    struct.leaf(
+        "dltensor_from_py_object_no_sync",
+        "dltensorFromPyObjectNoSync",
+        0,
+        p -> bits(DLPackExchangeAPI.getDltensorFromPyObjectNoSync(p)),
+        (p, v) -> DLPackExchangeAPI.setDltensorFromPyObjectNoSync(p, pointer(v)),
+        s -> bits(s.dltensorFromPyObjectNoSync),
+        (s, v) -> s.dltensorFromPyObjectNoSync = pointer(v));
+    struct.leaf(
+        "current_work_stream",
+        "currentWorkStream",
+        0,
+        p -> bits(DLPackExchangeAPI.getCurrentWorkStream(p)),
+        (p, v) -> DLPackExchangeAPI.setCurrentWorkStream(p, pointer(v)),
+        s -> bits(s.currentWorkStream),
+        (s, v) -> s.currentWorkStream = pointer(v));
+    struct.callback(
+        "managed_tensor_allocator",
+        DLPackExchangeAPI.ManagedTensorAllocator.class,
+        call ->
+            (prototype, out, errorCtx, setError) ->
+                (int) call.record(bits(prototype), bits(out), bits(errorCtx), bits(setError)),
+        DLPackExchangeAPI::setManagedTensorAllocator,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.ManagedTensorAllocator.invoke(
+                    DLPackExchangeAPI.getManagedTensorAllocator(p),
+                    pointer(a[0]),
+                    pointer(a[1]),
+                    pointer(a[2]),
+                    pointer(a[3]))));
+    struct.callback(
+        "managed_tensor_from_py_object_no_sync",
+        DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.class,
+        call -> (pyObject, out) -> (int) call.record(bits(pyObject), bits(out)),
+        DLPackExchangeAPI::setManagedTensorFromPyObjectNoSync,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.invoke(
+                    DLPackExchangeAPI.getManagedTensorFromPyObjectNoSync(p),
+                    pointer(a[0]),
+                    pointer(a[1]))));
+    struct.callback(
+        "managed_tensor_to_py_object_no_sync",
+        DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.class,
+        call -> (tensor, outPyObject) -> (int) call.record(bits(tensor), bits(outPyObject)),
+        DLPackExchangeAPI::setManagedTensorToPyObjectNoSync,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.invoke(
+                    DLPackExchangeAPI.getManagedTensorToPyObjectNoSync(p),
+                    pointer(a[0]),
+                    pointer(a[1]))));
+    struct.callback(
+        "dltensor_from_py_object_no_sync",
+        DLPackExchangeAPI.DltensorFromPyObjectNoSync.class,
+        call -> (pyObject, out) -> (int) call.record(bits(pyObject), bits(out)),
+        DLPackExchangeAPI::setDltensorFromPyObjectNoSync,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.DltensorFromPyObjectNoSync.invoke(
+                    DLPackExchangeAPI.getDltensorFromPyObjectNoSync(p),
+                    pointer(a[0]),
+                    pointer(a[1]))));
+    struct.callback(
+        "current_work_stream",
+        DLPackExchangeAPI.CurrentWorkStream.class,
+        call ->
+            (deviceType, deviceId, outCurrentStream) ->
+                (int) call.record(bits(deviceType), bits(deviceId), bits(outCurrentStream)),
+        DLPackExchangeAPI::setCurrentWorkStream,
+        (p, a) ->
+            bits(
+                DLPackExchangeAPI.CurrentWorkStream.invoke(
+                    DLPackExchangeAPI.getCurrentWorkStream(p),
+                    (int) a[0],
+                    (int) a[1],
+                    pointer(a[2]))));
     return struct;
   }
 }
