@@ -56,12 +56,19 @@ def structs() -> dict[str, type[ctypes.Structure]]:
 
 
 def integer_macros() -> dict[str, int]:
-    """The flags and the device types that have an Arrow macro."""
+    """The flags, the versions, and the device types that have an Arrow macro."""
     return {
         name: value
         for name, value in vars(abi).items()
-        if name.startswith("ARROW_") and isinstance(value, int)
+        if name.startswith(("ARROW_", "DLPACK_")) and isinstance(value, int)
     }
+
+
+def enumerators() -> dict[str, str]:
+    """The enumerators that the tables name, one list per enum as the oracle reads it."""
+    devices = (f"{device.dlpack_name}={device.type:d}" for device in abi.DEVICES)
+    codes = (f"{code.dlpack_name}={code.code:d}" for code in abi.DATA_TYPE_CODES)
+    return {"DLDeviceType": ",".join(devices), "DLDataTypeCode": ",".join(codes)}
 
 
 def fields(struct: type[ctypes.Structure]) -> Iterator[tuple[str, Ctype]]:
@@ -107,7 +114,8 @@ def _width(ctype: Ctype) -> str:
     if ctype is None:
         return "v"
     pointers = (ctypes._Pointer, ctypes.c_void_p, ctypes.c_char_p)
-    return "p" if issubclass(ctype, pointers) else str(ctypes.sizeof(ctype))
+    is_pointer = issubclass(ctype, pointers) or hasattr(ctype, "_argtypes_")
+    return "p" if is_pointer else str(ctypes.sizeof(ctype))
 
 
 def bits_of(ctype: Ctype, value: object) -> int:

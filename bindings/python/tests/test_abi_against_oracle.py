@@ -102,6 +102,8 @@ def test_constants() -> None:
         hear(checks, oracle.check_constant_names(",".join(macros).encode()))
         for macro, value in macros.items():
             hear(checks, oracle.check_constant(macro.encode(), value))
+        for name, values in reflection.enumerators().items():
+            hear(checks, oracle.check_enumerators(name.encode(), values.encode()))
 
 
 # --- Memory --------------------------------------------------------------------------------------

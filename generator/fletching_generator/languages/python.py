@@ -10,6 +10,7 @@ from ..model import (
     Callback,
     Contract,
     Device,
+    Enumerator,
     Field,
     FixedArray,
     Pointer,
@@ -192,7 +193,16 @@ def literal(value: int | str | None) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+def data_type_code_row(code: Enumerator) -> str:
+    arguments = [f"DataTypeCode.{code.label.upper()}", f'"{code.label}"', f'"{code.name}"']
+    line = f"    DataTypeCodeInfo({', '.join(arguments)}),"
+    if len(line) <= WIDTH:
+        return line
+    return f"    DataTypeCodeInfo(\n        {', '.join(arguments)}\n    ),"
+
+
 FILTERS: Filters = {
+    "data_type_code_row": data_type_code_row,
     "annotation": annotation,
     "callback_type": callback_type,
     "ctype": ctype,
