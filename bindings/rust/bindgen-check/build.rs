@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Runs bindgen over upstream's header and writes down, as a table, what it found: the declarations
+//! Runs bindgen over upstream's headers and writes down, as a table, what it found: the declarations
 //! themselves, and a list of their fields in the form in which the tests have Fletching's own.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use bindgen::callbacks::{FieldInfo, IntKind, ParseCallbacks};
+use bindgen::callbacks::{EnumVariantValue, FieldInfo, IntKind, ParseCallbacks};
 use bindgen::{Builder, FieldVisibilityKind};
 
 /// What bindgen tells while it works.
@@ -17,6 +17,8 @@ use bindgen::{Builder, FieldVisibilityKind};
 struct Found {
     fields: Vec<(String, String)>,
     integers: BTreeMap<String, i64>,
+    /// By enum: names and values.
+    enumerators: BTreeMap<String, Vec<(String, i64)>>,
     texts: BTreeMap<String, String>,
 }
 
@@ -42,6 +44,25 @@ impl ParseCallbacks for Recorder {
         None
     }
 
+    fn enum_variant_name(
+        &self,
+        owner: Option<&str>,
+        name: &str,
+        value: EnumVariantValue,
+    ) -> Option<String> {
+        let value = match value {
+            EnumVariantValue::Boolean(value) => value.into(),
+            EnumVariantValue::Signed(value) => value,
+            EnumVariantValue::Unsigned(value) => value as i64,
+        };
+        // An enum without a tag comes as "enum NAME" where a typedef names it.
+        let owner = owner.unwrap_or_default().trim_start_matches("enum ");
+        let mut found = self.0.lock().unwrap();
+        let enumerators = found.enumerators.entry(owner.to_owned()).or_default();
+        enumerators.push((name.to_owned(), value));
+        None
+    }
+
     fn str_macro(&self, name: &str, value: &[u8]) {
         let value = String::from_utf8_lossy(value).into_owned();
         self.0.lock().unwrap().texts.insert(name.to_owned(), value);
@@ -49,16 +70,20 @@ impl ParseCallbacks for Recorder {
 }
 
 fn main() {
-    let header = upstream_include().join("arrow/c/abi.h");
-    println!("cargo:rerun-if-changed={}", header.display());
+    let include = upstream_include();
     let recorder = Recorder::default();
-    let bindings = Builder::default()
-        .header(header.to_string_lossy())
-        .allowlist_type("Arrow.*")
+    let mut builder = Builder::default()
+        .allowlist_type("Arrow.*|DL.*")
         .new_type_alias("ArrowDeviceType")
-        .parse_callbacks(Box::new(recorder.clone()))
+        .newtype_enum("DL.*")
+        .parse_callbacks(Box::new(recorder.clone()));
+    for header in ["arrow/c/abi.h", "dlpack/dlpack.h"].map(|name| include.join(name)) {
+        println!("cargo:rerun-if-changed={}", header.display());
+        builder = builder.header(header.to_string_lossy());
+    }
+    let bindings = builder
         .generate()
-        .unwrap_or_else(|error| panic!("bindgen on {}: {error}", header.display()));
+        .unwrap_or_else(|error| panic!("bindgen on the headers in {}: {error}", include.display()));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     bindings
         .write_to_file(out.join("upstream.rs"))
@@ -84,17 +109,23 @@ fn upstream_include() -> PathBuf {
     include
 }
 
-/// `STRUCTS`, `INTEGERS` and `TEXTS` as Rust source.
+/// `STRUCTS`, `ENUMS`, `INTEGERS` and `TEXTS` as Rust source.
 fn tables(found: &Found) -> String {
     let mut structs = String::new();
     for fields in found.fields.chunk_by(|a, b| a.0 == b.0) {
         let names: Vec<_> = fields.iter().map(|(_, field)| field.as_str()).collect();
         structs += &format!("    {} {{ {}, }}\n", fields[0].0, names.join(", "));
     }
+    let mut enums = String::new();
+    for (owner, enumerators) in &found.enumerators {
+        enums += &format!("    ({owner:?}, &{enumerators:?}),\n");
+    }
     let integers = rows(&found.integers);
     let texts = rows(&found.texts);
     format!(
         "upstream_structs! {{\n{structs}}}\n\
+         /// Every enum, with its enumerators and their values.\n\
+         pub const ENUMS: &[(&str, &[(&str, i64)])] = &[\n{enums}];\n\
          /// Every macro with an integer value.\n\
          pub const INTEGERS: &[(&str, i64)] = &[\n{integers}];\n\
          /// Every macro with a text value.\n\
@@ -105,7 +136,7 @@ fn tables(found: &Found) -> String {
 fn rows<T: std::fmt::Debug>(macros: &BTreeMap<String, T>) -> String {
     macros
         .iter()
-        .filter(|(name, _)| name.starts_with("ARROW_"))
+        .filter(|(name, _)| name.starts_with("ARROW_") || name.starts_with("DLPACK_"))
         .map(|(name, value)| format!("    ({name:?}, {value:?}),\n"))
         .collect()
 }

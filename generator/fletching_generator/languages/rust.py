@@ -7,6 +7,7 @@ import textwrap
 
 from ..layout import LAYOUT_CLASSES, FieldLayout, Leaf, StructLayout, leaves, struct_layout
 from ..model import (
+    Argument,
     Callback,
     Constant,
     Contract,
@@ -67,6 +68,12 @@ def outputs(spec: Spec) -> list[Output]:
         Output(f"{_SOURCES}/types.rs", "rust/types.rs", "spec/*.yaml", context),
         Output(f"{_SOURCES}/constants.rs", "rust/constants.rs", "spec/*.yaml", context),
         Output(f"{_SOURCES}/devices.rs", "rust/devices.rs", "spec/devices.yaml", context),
+        Output(
+            f"{_SOURCES}/data_type_codes.rs",
+            "rust/data_type_codes.rs",
+            "spec/dlpack.yaml",
+            context,
+        ),
         Output(f"{_SOURCES}/layout.rs", "rust/layout.rs", "spec/*.yaml", context),
         Output("bindings/rust/testing/src/fields.rs", "rust/fields.rs", "spec/*.yaml", context),
     ]
@@ -130,12 +137,22 @@ def signature(head: str, callback: Callback, indent: int = 0) -> str:
     line = f"{head}({', '.join(arguments)}{tail}"
     if len(line) < WIDTH:
         return line
-    inner = "".join(f"{' ' * (indent + 4)}{argument},\n" for argument in arguments)
+    inner = "".join(f"{_argument(a, indent + 4)},\n" for a in callback.arguments)
     return f"{head}(\n{inner}{' ' * indent}{tail}"
 
 
+def _argument(argument: Argument, indent: int) -> str:
+    """An argument on a line of its own; one that is a function may need more."""
+    margin = " " * indent
+    line = f"{margin}{identifier(argument.name)}: {type_name(argument.type)}"
+    if len(line) < WIDTH or not isinstance(argument.type, Callback):
+        return line
+    function = signature(f"{margin}    {_FUNCTION}", argument.type, indent + 4)
+    return f"{margin}{identifier(argument.name)}: Option<\n{function},\n{margin}>"
+
+
 def declare_constant(constant: Constant) -> str:
-    type_ = "&str" if isinstance(constant.value, str) else "i64"
+    type_ = "&str" if isinstance(constant.value, str) else _SCALARS[constant.type]
     head = f"pub const {constant.name}: {type_} ="
     line = f"{head} {literal(constant.value)};"
     return line if len(line) <= WIDTH else f"{head}\n    {literal(constant.value)};"

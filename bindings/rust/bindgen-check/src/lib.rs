@@ -10,6 +10,8 @@ use fletching_testing::entries::{FieldEntry, StructEntry};
     dead_code,
     missing_docs,
     non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
     clippy::all,
     reason = "not ours"
 )]
@@ -176,6 +178,20 @@ mod tests {
     #[test]
     fn integer_macros_equal_upstream() {
         assert_none(compare_macros(fields::INTEGERS, INTEGERS));
+    }
+
+    #[test]
+    fn enumerators_equal_upstream() {
+        for (owner, ours) in fields::ENUMS {
+            let theirs = ENUMS.iter().find(|(name, _)| name == owner);
+            let theirs = theirs.map_or(&[][..], |(_, enumerators)| enumerators);
+            let newest = theirs.iter().map(|(_, value)| *value).max();
+            // The pinned header may be older than the spec.
+            let known = |entry: &&(&'static str, i64)| Some(entry.1) <= newest;
+            let ours: Vec<_> = ours.iter().filter(known).copied().collect();
+            assert_none(compare_macros(&ours, theirs));
+        }
+        assert_eq!(ENUMS.len(), fields::ENUMS.len());
     }
 
     #[test]

@@ -41,14 +41,14 @@ pub const ARROW_STATISTICS_KEY_ROW_COUNT_EXACT: &str = "ARROW:row_count:exact";
 /// Statistics key, number of rows, approximate.
 pub const ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE: &str = "ARROW:row_count:approximate";
 /// The major version that these declarations follow; another one has another layout.
-pub const DLPACK_MAJOR_VERSION: i64 = 1;
+pub const DLPACK_MAJOR_VERSION: u32 = 1;
 /// The minor version that these declarations follow; a later one has more enumerators.
-pub const DLPACK_MINOR_VERSION: i64 = 3;
+pub const DLPACK_MINOR_VERSION: u32 = 3;
 /// In DLManagedTensorVersioned.flags; nobody may write to the memory.
-pub const DLPACK_FLAG_BITMASK_READ_ONLY: i64 = 1;
+pub const DLPACK_FLAG_BITMASK_READ_ONLY: u64 = 1;
 /// In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
 /// it.
-pub const DLPACK_FLAG_BITMASK_IS_COPIED: i64 = 2;
+pub const DLPACK_FLAG_BITMASK_IS_COPIED: u64 = 2;
 /// In DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
 /// they are packed.
-pub const DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: i64 = 4;
+pub const DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED: u64 = 4;

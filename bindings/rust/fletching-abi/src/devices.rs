@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use crate::ArrowDeviceType;
+use crate::{ArrowDeviceType, DLDeviceType};
 
 impl ArrowDeviceType {
     /// Main memory of the host. The same as an ArrowArray without a device. Device id: none; -1 by
@@ -103,6 +103,25 @@ impl fmt::Display for ArrowDeviceType {
             Some(device) => f.write_str(device.name),
             None => write!(f, "unknown({})", self.0),
         }
+    }
+}
+
+impl From<DLDeviceType> for ArrowDeviceType {
+    fn from(value: DLDeviceType) -> Self {
+        Self(value.0)
+    }
+}
+
+impl From<ArrowDeviceType> for DLDeviceType {
+    fn from(value: ArrowDeviceType) -> Self {
+        Self(value.0)
+    }
+}
+
+/// Prints the name that the number has in Arrow too.
+impl fmt::Display for DLDeviceType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        ArrowDeviceType::from(*self).fmt(f)
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The Arrow C data, device data, stream, device stream and async device stream interfaces as C sees
-//! them: structs with public fields, constants, and the table of device types. Nothing here
-//! allocates, waits or releases.
+//! The Arrow C data, device data, stream, device stream and async device stream interfaces and DLPack
+//! as C sees them: structs with public fields, constants, and the tables of device types and of
+//! data-type codes. Nothing here allocates, waits or releases.
 //!
 //! # Ownership
 //!
@@ -25,10 +25,12 @@
 #![no_std]
 
 mod constants;
+mod data_type_codes;
 mod devices;
 mod layout;
 mod types;
 
 pub use constants::*;
+pub use data_type_codes::*;
 pub use devices::*;
 pub use types::*;

@@ -838,7 +838,13 @@ pub struct DLPackExchangeAPI {
             prototype: *mut DLTensor,
             out: *mut *mut DLManagedTensorVersioned,
             error_ctx: *mut c_void,
-            set_error: Option<unsafe extern "C" fn(error_ctx: *mut c_void, kind: *const c_char, message: *const c_char)>,
+            set_error: Option<
+                unsafe extern "C" fn(
+                    error_ctx: *mut c_void,
+                    kind: *const c_char,
+                    message: *const c_char,
+                ),
+            >,
         ) -> c_int,
     >,
     /// Exports a Python tensor; the consumer owns the result. Waits for no stream.

@@ -53,7 +53,7 @@ pub fn to_bits<T>(value: T) -> u64 {
 ///
 /// # Safety
 ///
-/// Any bits are a valid T: it is an integer, a raw pointer or `()`.
+/// Any bits are a valid T: it is an integer, a raw pointer, an optional function pointer or `()`.
 pub unsafe fn from_bits<T>(bits: u64) -> T {
     let mut value = MaybeUninit::zeroed();
     // SAFETY: the memory is our own and initialized, and any bits are valid.

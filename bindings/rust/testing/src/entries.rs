@@ -78,6 +78,7 @@ pub fn width<T>() -> String {
     match std::any::type_name::<T>() {
         "()" => "v".into(),
         pointer if pointer.starts_with('*') => "p".into(),
+        function if function.starts_with("core::option::Option<unsafe extern") => "p".into(),
         _ => size_of::<T>().to_string(),
     }
 }
@@ -97,7 +98,7 @@ pub unsafe fn answer<T>(owner: &str, callback: &str, arguments: &[u64]) -> T {
     unsafe { from_bits((functions().expected_result)()) }
 }
 
-/// The arguments of the oracle's call in flight, from the first after the struct itself.
+/// The arguments of the oracle's call in flight: the number of the next one.
 pub struct Arguments(pub i32);
 
 impl Arguments {
@@ -107,9 +108,10 @@ impl Arguments {
     ///
     /// Any bits are a valid T.
     pub unsafe fn next<T>(&mut self) -> T {
+        let index = self.0;
         self.0 += 1;
         // SAFETY: the caller vouches for T.
-        unsafe { from_bits((functions().argument)(self.0)) }
+        unsafe { from_bits((functions().argument)(index)) }
     }
 }
 
@@ -117,6 +119,15 @@ macro_rules! integer_entries {
     ($($name:ident = $value:expr;)*) => {
         /// Every macro with an integer value.
         pub const INTEGERS: &[(&str, i64)] = &[$((stringify!($name), $value as i64)),*];
+    };
+}
+
+macro_rules! enumerator_entries {
+    ($($owner:literal { $($name:literal = $value:expr,)* })*) => {
+        /// Every enum of C, with its enumerators and their values.
+        pub const ENUMS: &[(&str, &[(&str, i64)])] = &[$(
+            ($owner, &[$(($name, $value as i64)),*])
+        ),*];
     };
 }
 
@@ -171,19 +182,17 @@ macro_rules! struct_entries {
 
 macro_rules! callback_entry {
     ($owner:ident, $callback:ident(
-        $this:ident: $this_type:ty $(, $argument:ident: $type:ty)* $(,)?
+        $($argument:ident: $type:ty),* $(,)?
     ) -> $result:ty) => {
         CallbackEntry {
             name: stringify!($callback),
             signature: || {
-                let arguments = [width::<$this_type>() $(, width::<$type>())*];
+                let arguments = [$(width::<$type>()),*];
                 format!("{}->{}", arguments.join(","), width::<$result>())
             },
             install: |object| {
-                unsafe extern "C" fn answering(
-                    $this: $this_type $(, $argument: $type)*
-                ) -> $result {
-                    let arguments = [to_bits($this) $(, to_bits($argument))*];
+                unsafe extern "C" fn answering($($argument: $type),*) -> $result {
+                    let arguments = [$(to_bits($argument)),*];
                     // SAFETY: the result is an integer, a pointer or nothing.
                     unsafe { answer(stringify!($owner), stringify!($callback), &arguments) }
                 }
@@ -192,13 +201,12 @@ macro_rules! callback_entry {
             },
             call: |object| {
                 let object = object.cast::<$owner>();
-                #[allow(unused, reason = "not every callback has more arguments than the struct")]
                 let mut arguments = Arguments(0);
                 // SAFETY: the memory holds the struct, and what stands in the field is a function
                 // of the oracle, which follows no pointer.
                 unsafe {
                     (*object).$callback.map_or(0, |function| {
-                        to_bits(function(object $(, arguments.next::<$type>())*))
+                        to_bits(function($(arguments.next::<$type>()),*))
                     })
                 }
             },
@@ -206,4 +214,6 @@ macro_rules! callback_entry {
     };
 }
 
-pub(crate) use {callback_entry, dotted, integer_entries, struct_entries, text_entries};
+pub(crate) use {
+    callback_entry, dotted, enumerator_entries, integer_entries, struct_entries, text_entries,
+};

@@ -35,6 +35,47 @@ integer_entries! {
     ARROW_DEVICE_HEXAGON = ArrowDeviceType::HEXAGON.0;
 }
 
+enumerator_entries! {
+    "DLDeviceType" {
+        "kDLCPU" = ArrowDeviceType::CPU.0,
+        "kDLCUDA" = ArrowDeviceType::CUDA.0,
+        "kDLCUDAHost" = ArrowDeviceType::CUDA_HOST.0,
+        "kDLOpenCL" = ArrowDeviceType::OPENCL.0,
+        "kDLVulkan" = ArrowDeviceType::VULKAN.0,
+        "kDLMetal" = ArrowDeviceType::METAL.0,
+        "kDLVPI" = ArrowDeviceType::VPI.0,
+        "kDLROCM" = ArrowDeviceType::ROCM.0,
+        "kDLROCMHost" = ArrowDeviceType::ROCM_HOST.0,
+        "kDLExtDev" = ArrowDeviceType::EXT_DEV.0,
+        "kDLCUDAManaged" = ArrowDeviceType::CUDA_MANAGED.0,
+        "kDLOneAPI" = ArrowDeviceType::ONEAPI.0,
+        "kDLWebGPU" = ArrowDeviceType::WEBGPU.0,
+        "kDLHexagon" = ArrowDeviceType::HEXAGON.0,
+        "kDLMAIA" = ArrowDeviceType::MAIA.0,
+        "kDLTrn" = ArrowDeviceType::TRN.0,
+    }
+    "DLDataTypeCode" {
+        "kDLInt" = DLDataTypeCode::INT.0,
+        "kDLUInt" = DLDataTypeCode::UINT.0,
+        "kDLFloat" = DLDataTypeCode::FLOAT.0,
+        "kDLOpaqueHandle" = DLDataTypeCode::OPAQUE_HANDLE.0,
+        "kDLBfloat" = DLDataTypeCode::BFLOAT.0,
+        "kDLComplex" = DLDataTypeCode::COMPLEX.0,
+        "kDLBool" = DLDataTypeCode::BOOL.0,
+        "kDLFloat8_e3m4" = DLDataTypeCode::FLOAT8_E3M4.0,
+        "kDLFloat8_e4m3" = DLDataTypeCode::FLOAT8_E4M3.0,
+        "kDLFloat8_e4m3b11fnuz" = DLDataTypeCode::FLOAT8_E4M3B11FNUZ.0,
+        "kDLFloat8_e4m3fn" = DLDataTypeCode::FLOAT8_E4M3FN.0,
+        "kDLFloat8_e4m3fnuz" = DLDataTypeCode::FLOAT8_E4M3FNUZ.0,
+        "kDLFloat8_e5m2" = DLDataTypeCode::FLOAT8_E5M2.0,
+        "kDLFloat8_e5m2fnuz" = DLDataTypeCode::FLOAT8_E5M2FNUZ.0,
+        "kDLFloat8_e8m0fnu" = DLDataTypeCode::FLOAT8_E8M0FNU.0,
+        "kDLFloat6_e2m3fn" = DLDataTypeCode::FLOAT6_E2M3FN.0,
+        "kDLFloat6_e3m2fn" = DLDataTypeCode::FLOAT6_E3M2FN.0,
+        "kDLFloat4_e2m1fn" = DLDataTypeCode::FLOAT4_E2M1FN.0,
+    }
+}
+
 text_entries! {
     ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT;
     ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE;
@@ -453,7 +494,13 @@ struct_entries! {
                 prototype: *mut DLTensor,
                 out: *mut *mut DLManagedTensorVersioned,
                 error_ctx: *mut c_void,
-                set_error: Option<unsafe extern "C" fn(error_ctx: *mut c_void, kind: *const c_char, message: *const c_char)>,
+                set_error: Option<
+                    unsafe extern "C" fn(
+                        error_ctx: *mut c_void,
+                        kind: *const c_char,
+                        message: *const c_char,
+                    ),
+                >,
             ) -> c_int;
             managed_tensor_from_py_object_no_sync(
                 py_object: *mut c_void,

@@ -16,6 +16,7 @@ crate::library! {
         check_field = FletchingOracleCheckField(*const c_char, *const c_char, i64, i64, *mut c_char, usize) -> c_int;
         check_constant = FletchingOracleCheckConstant(*const c_char, i64, *mut c_char, usize) -> c_int;
         check_constant_names = FletchingOracleCheckConstantNames(*const c_char, *mut c_char, usize) -> c_int;
+        check_enumerators = FletchingOracleCheckEnumerators(*const c_char, *const c_char, *mut c_char, usize) -> c_int;
         canary = FletchingOracleCanary(*const c_char, *const c_char, i32) -> u64;
         fill = FletchingOracleFill(*const c_char, *mut c_void) -> c_int;
         check_read = FletchingOracleCheckRead(*const c_char, *const c_char, i32, u64, *mut c_char, usize) -> c_int;

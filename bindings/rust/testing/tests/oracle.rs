@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use fletching_testing::cells::{Subject, Tally};
 use fletching_testing::entries::{CallbackEntry, StructEntry};
-use fletching_testing::fields::{INTEGERS, STRUCTS};
+use fletching_testing::fields::{ENUMS, INTEGERS, STRUCTS};
 use fletching_testing::oracle::{self, c_name, checked, functions};
 
 #[test]
@@ -141,6 +141,16 @@ fn constants() {
         // SAFETY: as above.
         tally.check(checked(|text, room| unsafe {
             (functions().check_constant)(name.as_ptr(), value, text, room)
+        }));
+    }
+    for (owner, enumerators) in ENUMS {
+        let values = enumerators
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let (owner, values) = (c_name(owner), c_name(&values.collect::<Vec<_>>().join(",")));
+        // SAFETY: as above.
+        tally.check(checked(|text, room| unsafe {
+            (functions().check_enumerators)(owner.as_ptr(), values.as_ptr(), text, room)
         }));
     }
     tally.report(Subject::Struct("constants"), "layout");

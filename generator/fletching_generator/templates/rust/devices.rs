@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use crate::/*{ device_type }*/;
+use crate::{/*{ device_type }*//*% for typedef in spec.typedefs if typedef.from_devices %*/, /*{ typedef.type.name }*//*% endfor %*/};
 
 impl /*{ device_type }*/ {
 /*% for device in spec.devices %*/
@@ -33,6 +33,27 @@ impl fmt::Display for /*{ device_type }*/ {
     }
 }
 
+/*% for typedef in spec.typedefs if typedef.from_devices %*/
+impl From</*{ typedef.type.name }*/> for /*{ device_type }*/ {
+    fn from(value: /*{ typedef.type.name }*/) -> Self {
+        Self(value.0)
+    }
+}
+
+impl From</*{ device_type }*/> for /*{ typedef.type.name }*/ {
+    fn from(value: /*{ device_type }*/) -> Self {
+        Self(value.0)
+    }
+}
+
+/// Prints the name that the number has in Arrow too.
+impl fmt::Display for /*{ typedef.type.name }*/ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /*{ device_type }*/::from(*self).fmt(f)
+    }
+}
+
+/*% endfor %*/
 /// How `sync_event` leads to the event of a device type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -19,6 +19,19 @@ integer_entries! {
 /*% endfor %*/
 }
 
+enumerator_entries! {
+    "DLDeviceType" {
+/*% for device in spec.devices %*/
+        "/*{ device.dlpack }*/" = /*{ device_type }*/::/*{ device | device_constant }*/.0,
+/*% endfor %*/
+    }
+    "DLDataTypeCode" {
+/*% for code in spec.data_type_codes.enumerators %*/
+        "/*{ code.name }*/" = DLDataTypeCode::/*{ code.label | upper }*/.0,
+/*% endfor %*/
+    }
+}
+
 text_entries! {
 /*% for constant in spec.constants if constant.value is string %*/
     /*{ constant.name }*/;
