@@ -5,11 +5,7 @@ package abi
 
 // DLDeviceType is DLDeviceType in C. The kind of device that the memory is on. The same numbers as
 // ArrowDeviceType, and as open: a value that is unknown today is passed on unchanged.
-type DLDeviceType int32
-
-// DLDataTypeCode is DLDataTypeCode in C. The family of an element type; DLDataType adds the width
-// and the lanes. An open set: a value that is unknown today is passed on unchanged.
-type DLDataTypeCode uint8
+type DLDeviceType = DeviceType
 
 // Constants of the C data interface.
 const (
@@ -85,25 +81,25 @@ const (
 
 // Constants of the DLPack.
 const (
-	// DlpackMajorVersion is DLPACK_MAJOR_VERSION in C. The major version that these declarations
+	// DLPackMajorVersion is DLPACK_MAJOR_VERSION in C. The major version that these declarations
 	// follow; another one has another layout.
-	DlpackMajorVersion = 1
+	DLPackMajorVersion = 1
 
-	// DlpackMinorVersion is DLPACK_MINOR_VERSION in C. The minor version that these declarations
+	// DLPackMinorVersion is DLPACK_MINOR_VERSION in C. The minor version that these declarations
 	// follow; a later one has more enumerators.
-	DlpackMinorVersion = 3
+	DLPackMinorVersion = 3
 
-	// DlpackFlagBitmaskReadOnly is DLPACK_FLAG_BITMASK_READ_ONLY in C. In
+	// DLPackFlagBitmaskReadOnly is DLPACK_FLAG_BITMASK_READ_ONLY in C. In
 	// DLManagedTensorVersioned.flags; nobody may write to the memory.
-	DlpackFlagBitmaskReadOnly = 1
+	DLPackFlagBitmaskReadOnly = 1
 
-	// DlpackFlagBitmaskIsCopied is DLPACK_FLAG_BITMASK_IS_COPIED in C. In
+	// DLPackFlagBitmaskIsCopied is DLPACK_FLAG_BITMASK_IS_COPIED in C. In
 	// DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
 	// it.
-	DlpackFlagBitmaskIsCopied = 2
+	DLPackFlagBitmaskIsCopied = 2
 
-	// DlpackFlagBitmaskIsSubbyteTypePadded is DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED in C. In
+	// DLPackFlagBitmaskIsSubbyteTypePadded is DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED in C. In
 	// DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
 	// they are packed.
-	DlpackFlagBitmaskIsSubbyteTypePadded = 4
+	DLPackFlagBitmaskIsSubbyteTypePadded = 4
 )

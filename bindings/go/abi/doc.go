@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package abi declares the Arrow C data, stream, device data, device stream and async device stream
-// interfaces: the structs as C lays them out, the constants, and what is known of each device type.
+// interfaces and DLPack: the structs as C lays them out, the constants, and what is known of each
+// device type and of each data-type code.
 // It allocates nothing, needs neither cgo nor any other package, and does nothing with the structs.
 //
 // # Addresses

@@ -9,6 +9,7 @@ from ..model import (
     Callback,
     Contract,
     Device,
+    Enumerator,
     Field,
     FixedArray,
     Pointer,
@@ -37,7 +38,7 @@ _EVENT_POINTERS = {
     "object": "EventObject",
     "producer_defined": "EventProducerDefined",
 }
-_INITIALISMS = {"id": "ID"}  # words that Go writes in capitals
+_INITIALISMS = {"dlpack": "DLPack", "id": "ID"}  # words that Go writes in capitals
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,12 @@ def outputs(spec: Spec) -> list[Output]:
         Output("bindings/go/abi/unsupported.go", "go/unsupported.go", "spec/*.yaml", targets),
         Output("bindings/go/abi/constants.go", "go/constants.go", "spec/*.yaml", context),
         Output("bindings/go/abi/devices.go", "go/devices.go", "spec/devices.yaml", context),
+        Output(
+            "bindings/go/abi/data_type_codes.go",
+            "go/data_type_codes.go",
+            "spec/dlpack.yaml",
+            context,
+        ),
         Output("bindings/go/internal/fields/tables.go", "go/tables.go", "spec/*.yaml", context),
         Output("bindings/go/internal/oracle/exports.go", "go/exports.go", "spec/*.yaml", context),
         Output("bindings/go/internal/oracle/calls.go", "go/calls.go", "spec/*.yaml", context),
@@ -101,6 +108,12 @@ def go_name(name: str) -> str:
 def device_constant(device: Device) -> str:
     """`DeviceCUDAHost`: in the spelling of DLPack, which has a name for every device."""
     return "Device" + device.dlpack.removeprefix("kDL")
+
+
+def code_constant(code: Enumerator) -> str:
+    """`DataTypeFloat8E4M3FN` for kDLFloat8_e4m3fn."""
+    stem, _, format_ = code.name.removeprefix("kDL").partition("_")
+    return f"DataType{stem}{format_.upper()}"
 
 
 def type_name(type_: Type) -> str:
@@ -235,6 +248,7 @@ FILTERS: Filters = {
     "c_signature": c_signature,
     "c_type": c_type,
     "c_values": c_values,
+    "code_constant": code_constant,
     "contract": contract,
     "device_constant": device_constant,
     "device_row": device_row,

@@ -19,7 +19,7 @@ type Field struct {
 	Signature    string // of a callback, in C: "void (struct ArrowArray*)"; else empty
 }
 
-// Integer is a macro with an integer value.
+// Integer is a macro, or an enumerator, with its value.
 type Integer struct {
 	Name  string
 	Value int64

@@ -21,6 +21,8 @@
   X(int, CheckConstant, (const char* name, int64_t value, char* text, size_t room),               \
     (name, value, text, room))                                                                    \
   X(int, CheckConstantNames, (const char* names, char* text, size_t room), (names, text, room))   \
+  X(int, CheckEnumerators, (const char* owner, const char* values, char* text, size_t room),      \
+    (owner, values, text, room))                                                                  \
   X(uint64_t, Canary, (const char* owner, const char* path, int32_t element),                     \
     (owner, path, element))                                                                       \
   X(int, Fill, (const char* owner, void* object), (owner, object))                                \

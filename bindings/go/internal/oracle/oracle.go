@@ -32,7 +32,7 @@ type Callback struct {
 // No callback has more arguments; the generated calls read no further.
 const maxArguments = 8
 
-// Arguments are the bits of each argument in its own width, zero-extended; the first is the struct.
+// Arguments are the bits of each argument in its own width, zero-extended.
 type Arguments [maxArguments]uint64
 
 // Call calls a C function of the callback's signature and returns the bits of the result.
@@ -104,6 +104,13 @@ func CheckConstant(name string, value int64) error {
 func CheckConstantNames(names string) error {
 	return check(func(line *C.char, room C.size_t) C.int {
 		return C.fletching_go_oracle_CheckConstantNames(text(names), line, room)
+	})
+}
+
+// CheckEnumerators compares the enumerators of an enum, "kDLCPU=1,kDLCUDA=2", in any order.
+func CheckEnumerators(owner, values string) error {
+	return check(func(line *C.char, room C.size_t) C.int {
+		return C.fletching_go_oracle_CheckEnumerators(text(owner), text(values), line, room)
 	})
 }
 

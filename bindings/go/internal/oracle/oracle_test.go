@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -117,6 +118,13 @@ func TestConstants(t *testing.T) {
 			c.check(CheckConstant(constant.Name, constant.Value))
 		}
 		c.check(CheckConstantNames(strings.Join(names, ",")))
+		for owner, enumerators := range fields.Enums {
+			var values []string
+			for _, enumerator := range enumerators {
+				values = append(values, fmt.Sprintf("%s=%d", enumerator.Name, enumerator.Value))
+			}
+			c.check(CheckEnumerators(owner, strings.Join(values, ",")))
+		}
 	})
 }
 
@@ -158,16 +166,19 @@ func checkSignatures(c *checker, s fields.Struct) {
 // widths spells "int (struct ArrowAsyncTask*, int64_t)" as the oracle does: "p,8->4".
 func widths(signature string) string {
 	result, rest, _ := strings.Cut(signature, " (")
+	rest = functionPointer.ReplaceAllString(strings.TrimSuffix(rest, ")"), "void*")
 	var arguments []string
-	for argument := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ", ") {
+	for argument := range strings.SplitSeq(rest, ", ") {
 		arguments = append(arguments, width(argument))
 	}
 	return strings.Join(arguments, ",") + "->" + width(result)
 }
 
+var functionPointer = regexp.MustCompile(`\w+ \(\*\)\([^)]*\)`)
+
 func width(ctype string) string {
 	sizes := map[string]string{
-		"void": "v", "int": "4", "int32_t": "4", "uint32_t": "4", "int64_t": "8", "uint64_t": "8",
+		"void": "v", "int": "4", "DLDeviceType": "4", "int32_t": "4", "uint32_t": "4", "int64_t": "8", "uint64_t": "8",
 	}
 	if strings.HasSuffix(ctype, "*") {
 		return "p"

@@ -5,6 +5,7 @@
 package upstream
 
 // #include <arrow/c/abi.h>
+// #include <dlpack/dlpack.h>
 //
 // // X(struct, callback, result, parameters): cgo knows no type of a C function, so the signatures
 // // are written down here, and the C compiler compares them with the header.
@@ -30,12 +31,32 @@ package upstream
 //     (struct ArrowAsyncDeviceStreamHandler*, struct ArrowAsyncTask*, const char*))             \
 //   X(ArrowAsyncDeviceStreamHandler, on_error, void,                                            \
 //     (struct ArrowAsyncDeviceStreamHandler*, int, const char*, const char*))                   \
-//   X(ArrowAsyncDeviceStreamHandler, release, void, (struct ArrowAsyncDeviceStreamHandler*))
+//   X(ArrowAsyncDeviceStreamHandler, release, void, (struct ArrowAsyncDeviceStreamHandler*))      \
+//   X(DLManagedTensor, deleter, void, (DLManagedTensor*))                                         \
+//   X(DLManagedTensorVersioned, deleter, void, (DLManagedTensorVersioned*))                       \
+//   X(DLPackExchangeAPI, managed_tensor_allocator, int,                                           \
+//     (DLTensor*, DLManagedTensorVersioned**, void*,                                              \
+//      void (*)(void*, const char*, const char*)))                                                \
+//   X(DLPackExchangeAPI, managed_tensor_from_py_object_no_sync, int,                              \
+//     (void*, DLManagedTensorVersioned**))                                                        \
+//   X(DLPackExchangeAPI, managed_tensor_to_py_object_no_sync, int,                                \
+//     (DLManagedTensorVersioned*, void**))                                                        \
+//   X(DLPackExchangeAPI, dltensor_from_py_object_no_sync, int, (void*, DLTensor*))                \
+//   X(DLPackExchangeAPI, current_work_stream, int, (DLDeviceType, int32_t, void**))
+//
+// // Plain names, so that a list can name a struct with a tag and one without in the same way.
+// typedef struct ArrowSchema ArrowSchema;
+// typedef struct ArrowArray ArrowArray;
+// typedef struct ArrowArrayStream ArrowArrayStream;
+// typedef struct ArrowDeviceArrayStream ArrowDeviceArrayStream;
+// typedef struct ArrowAsyncTask ArrowAsyncTask;
+// typedef struct ArrowAsyncProducer ArrowAsyncProducer;
+// typedef struct ArrowAsyncDeviceStreamHandler ArrowAsyncDeviceStreamHandler;
 //
 // #define COMPARE(owner, callback, result, parameters)                                          \
-//   _Static_assert(__builtin_types_compatible_p(__typeof__(((struct owner*)0)->callback),       \
+//   _Static_assert(__builtin_types_compatible_p(__typeof__(((owner*)0)->callback),              \
 //                                               result(*) parameters),                          \
-//                  #owner "." #callback " has another signature in arrow/c/abi.h");
+//                  #owner "." #callback " has another signature upstream");
 // CALLBACKS(COMPARE)
 //
 // #define ROW(owner, callback, result, parameters) {#owner "." #callback, #result " " #parameters},

@@ -76,9 +76,7 @@ func compareLayouts(t *testing.T, triple string, declared, expected map[string]t
 	for _, s := range fields.Structs {
 		equal(s.Name, s.Name, s.Name)
 		for _, field := range s.Fields {
-			// The definitions have the names of C, the first letter in upper case.
-			exported := strings.ToUpper(field.Name[:1]) + field.Name[1:]
-			equal(s.Name+"."+field.Name, s.Name+"."+field.GoName, s.Name+"."+exported)
+			equal(s.Name+"."+field.Name, s.Name+"."+field.GoName, s.Name+"."+exported(s, field.Name))
 		}
 	}
 	if compared == 0 {
@@ -86,12 +84,31 @@ func compareLayouts(t *testing.T, triple string, declared, expected map[string]t
 	}
 }
 
+// exported is the name of a field in the definitions: that of C without the prefix that all names with
+// an underscore share, the first letter in upper case.
+func exported(s fields.Struct, name string) string {
+	prefixes := map[string]bool{}
+	for _, field := range s.Fields {
+		if prefix, _, found := strings.Cut(field.Name, "_"); found {
+			prefixes[prefix] = true
+		}
+	}
+	if prefix, rest, found := strings.Cut(name, "_"); found && len(prefixes) == 1 && prefixes[prefix] {
+		name = rest
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
 // clang gives upstream's structs as definitions in Go, by cgo, which asks Clang for the layouts.
 func clang(t *testing.T, goos, goarch, triple string) string {
 	t.Helper()
-	source := "package clang\n\n// #include \"arrow/c/abi.h\"\nimport \"C\"\n\n"
+	source := "package clang\n\n// #include \"arrow/c/abi.h\"\n// #include \"dlpack/dlpack.h\"\nimport \"C\"\n\n"
 	for name := range Structs {
-		source += fmt.Sprintf("type %s C.struct_%s\n", name, name)
+		tag := "struct_"
+		if strings.HasPrefix(name, "DL") {
+			tag = "" // DLPack's have typedef names
+		}
+		source += fmt.Sprintf("type %s C.%s%s\n", name, tag, name)
 	}
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "clang.go"), []byte(source), 0o666); err != nil {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fletching/fletching/bindings/go/internal/fields"
@@ -56,6 +57,20 @@ func TestIntegers(t *testing.T) {
 	compare(t, found, Integers)
 }
 
+func TestEnums(t *testing.T) {
+	for owner, expected := range Enums {
+		newest := slices.Max(slices.Collect(maps.Values(expected)))
+		found := map[string]int64{}
+		for _, enumerator := range fields.Enums[owner] {
+			// The pinned header may be older than the spec.
+			if _, known := expected[enumerator.Name]; known || enumerator.Value <= newest {
+				found[enumerator.Name] = enumerator.Value
+			}
+		}
+		compare(t, found, expected)
+	}
+}
+
 func TestTexts(t *testing.T) {
 	found := map[string]string{}
 	for _, constant := range fields.Texts {
@@ -74,6 +89,9 @@ func describeField(member reflect.StructField) string {
 
 // kind is "int64", "address", "[3]int64", or "struct": what the two sides have in common.
 func kind(t reflect.Type) string {
+	if strings.HasSuffix(t.Name(), "DLDeviceType") {
+		return "int32" // an enum in C, of which the compiler chooses the sign
+	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.UnsafePointer, reflect.Uintptr:
 		return "address"

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package abi
-/*% for typedef in spec.typedefs if typedef is not sameas device_typedef %*/
+/*% for typedef in spec.typedefs if typedef is not sameas device_typedef and typedef is not sameas spec.data_type_codes %*/
 
 /*{ (typedef.type | type_name ~ " is " ~ typedef.type.name ~ " in C. " ~ typedef.doc) | wrap(100, "// ") }*/
-type /*{ typedef.type | type_name }*/ /*{ typedef.type.scalar | type_name }*/
+type /*{ typedef.type | type_name }*//*{ " = " ~ (device_typedef.type | type_name) if typedef.from_devices else " " ~ (typedef.type.scalar | type_name) }*/
 /*% endfor %*/
 /*% for interface in spec.interfaces if interface.constants %*/
 

@@ -30,6 +30,20 @@ var Integers = []Integer{
 /*% endfor %*/
 }
 
+// Enums lists the enumerators of every enum of C.
+var Enums = map[string][]Integer{
+	"DLDeviceType": {
+/*% for device in spec.devices %*/
+		{"/*{ device.dlpack }*/", int64(abi./*{ device | device_constant }*/)},
+/*% endfor %*/
+	},
+	"DLDataTypeCode": {
+/*% for code in spec.data_type_codes.enumerators %*/
+		{"/*{ code.name }*/", int64(abi./*{ code | code_constant }*/)},
+/*% endfor %*/
+	},
+}
+
 // Texts lists every constant with a text as its value.
 var Texts = []Text{
 /*% for constant in spec.constants if constant.value is string %*/
