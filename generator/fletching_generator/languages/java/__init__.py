@@ -8,6 +8,7 @@ from ...layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
 from ...model import (
     Callback,
     Device,
+    Enumerator,
     Field,
     FixedArray,
     Interface,
@@ -50,12 +51,43 @@ def outputs(spec: Spec) -> list[Output]:
 
 def _tables(spec: Spec) -> list[Output]:
     folder = _FOLDER.format("abi", "main", "abi")
-    sources = {"ArrowConstants": "*", "DeviceType": "devices", "LayoutClass": "*", "Offsets": "*"}
+    sources = {
+        "DataTypeCode": "dlpack",
+        "DeviceType": "devices",
+        "LayoutClass": "*",
+        "Offsets": "*",
+    }
     layouts = {s.name: struct_layouts(spec, s) for s in spec.structs}
     context = {"spec": spec, "targets": LAYOUT_CLASSES, "layouts": layouts}
-    return [
+    tables = [
         Output(f"{folder}{name}.java", f"java/{name}.java", f"spec/{source}.yaml", context)
         for name, source in sources.items()
+    ]
+    return [*_constants(spec, folder), *tables]
+
+
+def _constants(spec: Spec, folder: str) -> list[Output]:
+    """The macros, one class per header of C."""
+    arrow = "The macros of the Arrow C interfaces: schema flags, statistics keys and device types."
+    classes = (
+        ("ArrowConstants", "abi.h", arrow, spec.arrow_devices),
+        ("DlpackConstants", "dlpack.h", "The macros of DLPack: versions and flags.", ()),
+    )
+    return [
+        Output(
+            f"{folder}{name}.java",
+            "java/Constants.java",
+            "spec/*.yaml",
+            {
+                "name": name,
+                "doc": doc,
+                "devices": devices,
+                "constants": [
+                    c for i in spec.interfaces if i.header == header for c in i.constants
+                ],
+            },
+        )
+        for name, header, doc, devices in classes
     ]
 
 
@@ -185,6 +217,12 @@ def device_row(device: Device) -> Broken:
     return Broken(f"public static final DeviceType {name} =", Call("new DeviceType", row))
 
 
+def code_row(code: Enumerator) -> Broken:
+    row: list[Node] = [str(code.value), f'"{code.label}"', f'"{code.name}"']
+    name = code.label.upper()
+    return Broken(f"public static final DataTypeCode {name} =", Call("new DataTypeCode", row))
+
+
 def layout_row(target: LayoutClass) -> str:
     name = target.name.upper().replace("-", "_")  # "64bit" is no name in Java
     return f'TARGET_{name}("{target.name}", {target.pointer_size}, {target.int64_align})'
@@ -212,6 +250,7 @@ FILTERS: Filters = {
     "assign": assign,
     "callback_doc": callback_doc,
     "camel": camel,
+    "code_row": code_row,
     "constant": constant,
     "device_row": device_row,
     "ffm_descriptor": ffm_descriptor,

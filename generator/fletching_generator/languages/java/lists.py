@@ -17,8 +17,8 @@ class ListedLeaf:
     path: str  # "array.length"
     element: int  # 0; 0 to 2 for an array of three
     in_array: bool
-    read: str  # "ArrowArray.getLength(ArrowDeviceArray.getArray(p))"
-    write: str  # "ArrowArray.setLength(ArrowDeviceArray.getArray(p), {})"
+    read: Call  # ArrowArray.getLength(ArrowDeviceArray.getArray(p))
+    write: Call  # ArrowArray.setLength(ArrowDeviceArray.getArray(p)), without the value
     type: Type
 
 
@@ -31,17 +31,18 @@ def listed_leaves(spec: Spec, struct: Struct) -> list[ListedLeaf]:
 
 
 def _listed(spec: Spec, struct: Struct, leaf: Leaf, element: int) -> ListedLeaf:
-    owner, place = struct, "p"
+    owner = struct
+    place: Node = "p"
     *outer, last = leaf.path.split(".")
     for name in outer:
-        place = f"{owner.name}.get{pascal(name)}({place})"
+        place = Call(f"{owner.name}.get{pascal(name)}", [place])
         inner = _field(owner, name).type
         assert isinstance(inner, StructType)
         owner = spec.struct(inner.name)
     in_array = isinstance(_field(owner, last).type, FixedArray)
-    where = f"{place}, {element}" if in_array else place
-    read = f"{owner.name}.get{pascal(last)}({where})"
-    write = f"{owner.name}.set{pascal(last)}({where}, {{}})"
+    where: list[Node] = [place, str(element)] if in_array else [place]
+    read = Call(f"{owner.name}.get{pascal(last)}", where)
+    write = Call(f"{owner.name}.set{pascal(last)}", where)
     return ListedLeaf(leaf.path, element, in_array, read, write, leaf.type)
 
 
@@ -55,8 +56,9 @@ def list_field(field: Field, flavor: str) -> str:
 
 
 def list_leaf(leaf: ListedLeaf, flavor: str) -> Call:
-    write = leaf.write.format(_from_bits(leaf.type, flavor, "v"))
-    ways: list[Node] = [Broken("p ->", f"bits({leaf.read})"), Broken("(p, v) ->", write)]
+    value = _from_bits(leaf.type, flavor, "v")
+    write = Call(leaf.write.head, [*leaf.write.arguments, value])
+    ways: list[Node] = [Broken("p ->", Call("bits", [leaf.read])), Broken("(p, v) ->", write)]
     if flavor == "ffm":
         return Call("struct.leaf", [f'"{leaf.path}"', str(leaf.element), *ways])
     java_path = ".".join(camel(name) for name in leaf.path.split("."))

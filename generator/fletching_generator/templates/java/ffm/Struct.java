@@ -30,7 +30,8 @@ public final class /*{ struct.name }*/ {
   /*{ "public static final StructLayout LAYOUT" | assign(members) | fit(2, ";") }*/
 
 /*% for field in struct.fields %*/
-  private static final long /*{ field.name | constant }*/ = Abi.offsetOf(LAYOUT, "/*{ field.name }*/");
+/*% set offset = 'Abi.offsetOf(LAYOUT, "' ~ field.name ~ '")' %*/
+  /*{ ("private static final long " ~ (field.name | constant)) | assign(offset) | fit(2, ";") }*/
 /*% endfor %*/
 /*% if struct.callbacks %*/
 

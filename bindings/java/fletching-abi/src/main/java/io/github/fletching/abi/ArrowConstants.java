@@ -66,27 +66,6 @@ public final class ArrowConstants {
   public static final String ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE =
       "ARROW:row_count:approximate";
 
-  /** The major version that these declarations follow; another one has another layout. */
-  public static final long DLPACK_MAJOR_VERSION = 1;
-
-  /** The minor version that these declarations follow; a later one has more enumerators. */
-  public static final long DLPACK_MINOR_VERSION = 3;
-
-  /** In DLManagedTensorVersioned.flags; nobody may write to the memory. */
-  public static final long DLPACK_FLAG_BITMASK_READ_ONLY = 1;
-
-  /**
-   * In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
-   * it.
-   */
-  public static final long DLPACK_FLAG_BITMASK_IS_COPIED = 2;
-
-  /**
-   * In DLManagedTensorVersioned.flags; elements narrower than a byte have a byte each. Without it
-   * they are packed.
-   */
-  public static final long DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED = 4;
-
   /** Main memory of the host. The same as an ArrowArray without a device. */
   public static final int ARROW_DEVICE_CPU = 1;
 

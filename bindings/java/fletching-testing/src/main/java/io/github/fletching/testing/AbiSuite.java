@@ -6,7 +6,9 @@ import com.sun.jna.Memory;
 import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import io.github.fletching.abi.ArrowConstants;
+import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.DlpackConstants;
 import io.github.fletching.testing.AbiStruct.CallbackField;
 import io.github.fletching.testing.AbiStruct.Leaf;
 import io.github.fletching.testing.AbiStruct.Place;
@@ -81,16 +83,24 @@ public final class AbiSuite {
 
   private void constants(Check check) {
     List<String> names = new ArrayList<>();
-    for (Field field : ArrowConstants.class.getFields()) {
-      if (field.getType() != String.class) {
-        names.add(field.getName());
-        check.expect(oracle.checkConstant(field.getName(), valueOf(field)));
+    for (Class<?> constants : List.of(ArrowConstants.class, DlpackConstants.class)) {
+      for (Field field : constants.getFields()) {
+        if (field.getType() != String.class) {
+          names.add(field.getName());
+          check.expect(oracle.checkConstant(field.getName(), valueOf(field)));
+        }
       }
     }
     check.expect(oracle.checkConstantNames(String.join(",", names)));
     for (DeviceType type : DeviceType.known()) {
       type.arrowMacro().ifPresent(macro -> check.expect(oracle.checkConstant(macro, type.value())));
     }
+    List<String> devices = new ArrayList<>();
+    DeviceType.known().forEach(d -> devices.add(d.dlpackName().orElse("") + "=" + d.value()));
+    check.expect(oracle.checkEnumerators("DLDeviceType", String.join(",", devices)));
+    List<String> codes = new ArrayList<>();
+    DataTypeCode.known().forEach(c -> codes.add(c.dlpackName().orElse("") + "=" + c.value()));
+    check.expect(oracle.checkEnumerators("DLDataTypeCode", String.join(",", codes)));
     List<String> own = structs.stream().map(s -> s.name).collect(Collectors.toList());
     for (String name : oracle.structNames()) {
       check.expect(own.contains(name) ? null : name + ": the binding does not declare it");

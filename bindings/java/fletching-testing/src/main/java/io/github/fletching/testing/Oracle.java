@@ -54,6 +54,8 @@ public final class Oracle {
 
     int FletchingOracleCheckConstantNames(String names, Pointer m, Size c);
 
+    int FletchingOracleCheckEnumerators(String owner, String values, Pointer m, Size c);
+
     long FletchingOracleCanary(String struct, String path, int element);
 
     int FletchingOracleFill(String struct, Pointer object);
@@ -121,6 +123,10 @@ public final class Oracle {
 
   String checkConstantNames(String names) {
     return line(functions.FletchingOracleCheckConstantNames(names, message, capacity));
+  }
+
+  String checkEnumerators(String owner, String values) {
+    return line(functions.FletchingOracleCheckEnumerators(owner, values, message, capacity));
   }
 
   long canary(String struct, String path, int element) {

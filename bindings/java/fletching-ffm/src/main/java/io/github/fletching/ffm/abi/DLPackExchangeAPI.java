@@ -32,10 +32,14 @@ public final class DLPackExchangeAPI {
           ADDRESS.withName("current_work_stream"));
 
   private static final long HEADER = Abi.offsetOf(LAYOUT, "header");
-  private static final long MANAGED_TENSOR_ALLOCATOR = Abi.offsetOf(LAYOUT, "managed_tensor_allocator");
-  private static final long MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC = Abi.offsetOf(LAYOUT, "managed_tensor_from_py_object_no_sync");
-  private static final long MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC = Abi.offsetOf(LAYOUT, "managed_tensor_to_py_object_no_sync");
-  private static final long DLTENSOR_FROM_PY_OBJECT_NO_SYNC = Abi.offsetOf(LAYOUT, "dltensor_from_py_object_no_sync");
+  private static final long MANAGED_TENSOR_ALLOCATOR =
+      Abi.offsetOf(LAYOUT, "managed_tensor_allocator");
+  private static final long MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC =
+      Abi.offsetOf(LAYOUT, "managed_tensor_from_py_object_no_sync");
+  private static final long MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC =
+      Abi.offsetOf(LAYOUT, "managed_tensor_to_py_object_no_sync");
+  private static final long DLTENSOR_FROM_PY_OBJECT_NO_SYNC =
+      Abi.offsetOf(LAYOUT, "dltensor_from_py_object_no_sync");
   private static final long CURRENT_WORK_STREAM = Abi.offsetOf(LAYOUT, "current_work_stream");
 
   private static final MethodHandle CALL_MANAGED_TENSOR_ALLOCATOR =

@@ -793,16 +793,20 @@ final class AbiStructs {
         "dl_tensor.device.device_type",
         0,
         p ->
-            bits(DLDevice.getDeviceType(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
+            bits(
+                DLDevice.getDeviceType(
+                    DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDevice.setDeviceType(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
+            DLDevice.setDeviceType(
+                DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
     struct.leaf(
         "dl_tensor.device.device_id",
         0,
         p ->
             bits(DLDevice.getDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDevice.setDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
+            DLDevice.setDeviceId(
+                DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
     struct.leaf(
         "dl_tensor.ndim",
         0,
@@ -813,19 +817,22 @@ final class AbiStructs {
         0,
         p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDataType.setCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v));
+            DLDataType.setCode(
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v));
     struct.leaf(
         "dl_tensor.dtype.bits",
         0,
         p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDataType.setBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v));
+            DLDataType.setBits(
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v));
     struct.leaf(
         "dl_tensor.dtype.lanes",
         0,
         p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDataType.setLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (short) v));
+            DLDataType.setLanes(
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (short) v));
     struct.leaf(
         "dl_tensor.shape",
         0,
@@ -886,16 +893,22 @@ final class AbiStructs {
         "header.version.major",
         0,
         p ->
-            bits(DLPackVersion.getMajor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
+            bits(
+                DLPackVersion.getMajor(
+                    DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
         (p, v) ->
-            DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v));
+            DLPackVersion.setMajor(
+                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v));
     struct.leaf(
         "header.version.minor",
         0,
         p ->
-            bits(DLPackVersion.getMinor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
+            bits(
+                DLPackVersion.getMinor(
+                    DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
         (p, v) ->
-            DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v));
+            DLPackVersion.setMinor(
+                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v));
     struct.leaf(
         "header.prev_api",
         0,

@@ -1085,9 +1085,12 @@ final class AbiStructs {
         "dlTensor.device.deviceType",
         0,
         p ->
-            bits(DLDevice.getDeviceType(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
+            bits(
+                DLDevice.getDeviceType(
+                    DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDevice.setDeviceType(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
+            DLDevice.setDeviceType(
+                DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
         s -> bits(s.dlTensor.device.deviceType),
         (s, v) -> s.dlTensor.device.deviceType = (int) v);
     struct.leaf(
@@ -1097,7 +1100,8 @@ final class AbiStructs {
         p ->
             bits(DLDevice.getDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDevice.setDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
+            DLDevice.setDeviceId(
+                DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
         s -> bits(s.dlTensor.device.deviceId),
         (s, v) -> s.dlTensor.device.deviceId = (int) v);
     struct.leaf(
@@ -1114,7 +1118,8 @@ final class AbiStructs {
         0,
         p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDataType.setCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v),
+            DLDataType.setCode(
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v),
         s -> bits(s.dlTensor.dtype.code),
         (s, v) -> s.dlTensor.dtype.code = (byte) v);
     struct.leaf(
@@ -1123,7 +1128,8 @@ final class AbiStructs {
         0,
         p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDataType.setBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v),
+            DLDataType.setBits(
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v),
         s -> bits(s.dlTensor.dtype.bits),
         (s, v) -> s.dlTensor.dtype.bits = (byte) v);
     struct.leaf(
@@ -1132,7 +1138,8 @@ final class AbiStructs {
         0,
         p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDataType.setLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (short) v),
+            DLDataType.setLanes(
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (short) v),
         s -> bits(s.dlTensor.dtype.lanes),
         (s, v) -> s.dlTensor.dtype.lanes = (short) v);
     struct.leaf(
@@ -1216,9 +1223,12 @@ final class AbiStructs {
         "header.version.major",
         0,
         p ->
-            bits(DLPackVersion.getMajor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
+            bits(
+                DLPackVersion.getMajor(
+                    DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
         (p, v) ->
-            DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v),
+            DLPackVersion.setMajor(
+                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v),
         s -> bits(s.header.version.major),
         (s, v) -> s.header.version.major = (int) v);
     struct.leaf(
@@ -1226,9 +1236,12 @@ final class AbiStructs {
         "header.version.minor",
         0,
         p ->
-            bits(DLPackVersion.getMinor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
+            bits(
+                DLPackVersion.getMinor(
+                    DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
         (p, v) ->
-            DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v),
+            DLPackVersion.setMinor(
+                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v),
         s -> bits(s.header.version.minor),
         (s, v) -> s.header.version.minor = (int) v);
     struct.leaf(

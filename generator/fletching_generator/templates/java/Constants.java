@@ -3,18 +3,18 @@
 
 package io.github.fletching.abi;
 
-/** The macros of the Arrow C interfaces: schema flags, statistics keys and device types. */
-public final class ArrowConstants {
-/*% for constant in spec.constants %*/
+/** /*{ doc }*/ */
+public final class /*{ name }*/ {
+/*% for constant in constants %*/
 /*% set java = "long" if constant.value is number else "String" %*/
   /*{ constant.doc | javadoc(2) }*/
   /*{ ("public static final " ~ java ~ " " ~ constant.name) | assign(constant.value | literal) | fit(2, ";") }*/
 
 /*% endfor %*/
-/*% for device in spec.arrow_devices %*/
+/*% for device in devices %*/
   /*{ device.doc | javadoc(2) }*/
   public static final int /*{ device.arrow }*/ = /*{ device.value }*/;
 
 /*% endfor %*/
-  private ArrowConstants() {}
+  private /*{ name }*/() {}
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.HashSet;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+class DataTypeCodeTest {
+  @Test
+  void aKnownNumberHasItsNames() {
+    assertSame(DataTypeCode.BFLOAT, DataTypeCode.of(4));
+    assertEquals("bfloat", DataTypeCode.BFLOAT.toString());
+    assertEquals(Optional.of("kDLBfloat"), DataTypeCode.BFLOAT.dlpackName());
+    for (DataTypeCode code : DataTypeCode.known()) {
+      assertSame(code, DataTypeCode.of((byte) code.value()));
+    }
+  }
+
+  @Test
+  void anUnknownNumberIsAValueLikeAnyOther() {
+    DataTypeCode code = DataTypeCode.of((byte) -1);
+    assertEquals(255, code.value());
+    assertFalse(code.isKnown());
+    assertEquals("unknown(255)", code.toString());
+    assertEquals(Optional.empty(), code.dlpackName());
+  }
+
+  @Test
+  void whatTheFieldWouldCutIsRefused() {
+    assertThrows(IllegalArgumentException.class, () -> DataTypeCode.of(256));
+    assertThrows(IllegalArgumentException.class, () -> DataTypeCode.of(-1));
+  }
+
+  @Test
+  void equalityIsThatOfTheNumber() {
+    assertEquals(DataTypeCode.of(99), DataTypeCode.of(99));
+    assertEquals(DataTypeCode.of(99).hashCode(), DataTypeCode.of(99).hashCode());
+    assertNotEquals(DataTypeCode.of(99), DataTypeCode.of(98));
+    assertEquals(DataTypeCode.known().size(), new HashSet<>(DataTypeCode.known()).size());
+  }
+}
