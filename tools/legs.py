@@ -48,6 +48,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("spec is sound", ".venv/bin/fletching check-spec"),
         Step("generated files agree", ".venv/bin/fletching generate --check"),
         *_python("generator", "tests"),
+        *_python("tests/published"),
         Step("tests of fletching-extract", "ctest --test-dir build/extract --output-on-failure"),
         Step(
             "tools",
