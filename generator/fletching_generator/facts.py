@@ -152,7 +152,8 @@ def extract(
     header: Path, languages: Sequence[str], targets: Sequence[str], flags: Sequence[str] = ()
 ) -> list[Run]:
     """Reads a header. Raises UsageError when it, or the tool that reads it, is not to be had."""
-    command = [_tool()]
+    tool = _tool()
+    command = [tool]
     command += [word for language in languages for word in ("--as", language)]
     command += [word for target in targets for word in ("--target", target)]
     command += [str(header), *(["--", *flags] if flags else [])]
@@ -160,7 +161,11 @@ def extract(
     if result.returncode != 0:
         text = result.stderr.decode("utf-8", errors="replace").strip()
         raise UsageError(text.removeprefix("fletching-extract: ") or f"{header}: cannot be read")
-    return [_run(run) for run in json.loads(result.stdout)["runs"]]
+    try:
+        return [_run(run) for run in json.loads(result.stdout)["runs"]]
+    except (ValueError, KeyError, TypeError):
+        mend = "run 'tools/build extract', and look at FLETCHING_EXTRACT if it is set"
+        raise UsageError(f"{tool} is no fletching-extract of this version; {mend}") from None
 
 
 def _tool() -> str:
@@ -181,7 +186,7 @@ def _run(entry: dict[str, Any]) -> Run:
         int64_align=model["int64_align"],
         diagnostics=tuple(
             _diagnostic(d) for d in entry["diagnostics"] if d["severity"] != "warning"
-        )[:3],
+        ),
         error_count=entry["error_count"],
         guards=tuple(
             HeaderGuard(g["macro"], _place(g), g["end_line"], g["taken"]) for g in entry["guards"]

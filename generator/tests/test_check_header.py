@@ -277,43 +277,6 @@ def test_a_cpp_header_is_read_as_cpp(check: Check, tmp_path: Path) -> None:
     assert f"read as c++ on {len(TARGETS)} targets" in text
 
 
-BAD_INPUT = {
-    "missing": (None, "nowhere.h: No such file or directory"),
-    "binary": (b"\x7fELF\0\0\0\0", "binary"),
-    "syntax": (b"struct A {\nint 3;\n};\nfoo;\n", ":2:5: error: "),
-}
-
-
-@pytest.mark.parametrize("name", BAD_INPUT)
-def test_bad_input(name: str, check: Check, tmp_path: Path) -> None:
-    content, expected = BAD_INPUT[name]
-    header = tmp_path / "nowhere.h"
-    if content is not None:
-        header.write_bytes(content)
-    code, text = check(header)
-    assert code == 2
-    assert expected in text
-
-
-def test_a_folder_is_no_header(check: Check, tmp_path: Path) -> None:
-    code, text = check(tmp_path)
-    assert code == 2
-    assert str(tmp_path) in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--targets", "pdp11-dec-unix"], "pdp11-dec-unix"),
-        (["--interface", "c-nothing"], "no interface 'c-nothing'; use one of c-data"),
-    ],
-)
-def test_unknown_names(arguments: list[str], expected: str, check: Check) -> None:
-    code, text = check(OURS, *arguments)
-    assert code == 2
-    assert expected in text
-
-
 def test_every_layout_class_is_read(check: Check) -> None:
     _, text = check(OURS, "--json")
     targets = {run["target"] for run in json.loads(text)["runs"]}
