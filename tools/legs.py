@@ -106,7 +106,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("tests against the oracle", "go test -count=1 ./internal/oracle", "bindings/go", _GO),
         Step("all tests", f"{_GO_INCLUDE} go test -count=1 {_GO_UPSTREAM}", "bindings/go", _GO),
         Step("tests of the round trip", "go test -count=1 ./...", "tests/roundtrip/go", _GO),
-        Step("gofmt", 'test -z "$(gofmt -l bindings/go tests/roundtrip/go | tee /dev/stderr)"'),
+        Step("gofmt", 'test -z "$(gofmt -l bindings/go tests/roundtrip/go tests/new_device | tee /dev/stderr)"'),
         Step("vet", f"{_GO_INCLUDE} go vet {_GO_UPSTREAM}", "bindings/go", _GO),
         Step("vet of the round trip", "go vet ./...", "tests/roundtrip/go", _GO),
         Step(
@@ -153,6 +153,14 @@ LEGS: dict[str, tuple[Step, ...]] = {
     ),
     "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
     "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
+    "new-device": (
+        *_python("tests/new_device"),
+        Step(
+            "a device that nobody has, in every language",
+            ".venv/bin/python tests/new_device/new_device.py",
+            only_all=True,
+        ),
+    ),
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 12"),
         *_python("tests/mutants"),
