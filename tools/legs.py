@@ -30,6 +30,7 @@ def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
 _BIN = "../../.venv/bin"
 
 _RUST = {"CARGO_TARGET_DIR": "../../build/rust", "LIBCLANG_PATH": "/usr/lib/llvm-19/lib"}
+_RUST_PROBE = "../../tests/new_device/probes/probe.rs"
 _CARGO = "--locked --workspace --all-targets"
 
 _GO = {"GOFLAGS": "-p=2", "CGO_ENABLED": "1"}
@@ -37,6 +38,7 @@ _GO = {"GOFLAGS": "-p=2", "CGO_ENABLED": "1"}
 _GO_INCLUDE = 'CGO_CFLAGS="-I$(echo $PWD/../../.venv/lib/python3*/site-packages/pyarrow/include)"'
 _GO_UPSTREAM = "-tags fletching_upstream ./..."
 _GO_FOLDERS = ("bindings/go", "tests/roundtrip/go")
+_GO_SOURCES = "bindings/go tests/roundtrip/go tests/new_device"
 _GO_TARGETS = "386 arm mips mipsle arm64 s390x riscv64"
 
 _SOURCES = "git ls-files '*.c' '*.h' '*.cpp' '*.hpp'"
@@ -91,7 +93,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
             _RUST,
         ),
         Step("all tests", "cargo test --locked --workspace --no-fail-fast", "bindings/rust", _RUST),
-        Step("rustfmt", "cargo fmt --check", "bindings/rust"),
+        Step("rustfmt", f"cargo fmt --check && rustfmt --check {_RUST_PROBE}", "bindings/rust"),
         Step("clippy", f"cargo clippy {_CARGO} -- -D warnings", "bindings/rust", _RUST),
         Step(
             "Miri",
@@ -106,7 +108,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("tests against the oracle", "go test -count=1 ./internal/oracle", "bindings/go", _GO),
         Step("all tests", f"{_GO_INCLUDE} go test -count=1 {_GO_UPSTREAM}", "bindings/go", _GO),
         Step("tests of the round trip", "go test -count=1 ./...", "tests/roundtrip/go", _GO),
-        Step("gofmt", 'test -z "$(gofmt -l bindings/go tests/roundtrip/go tests/new_device | tee /dev/stderr)"'),
+        Step("gofmt", f'test -z "$(gofmt -l {_GO_SOURCES} | tee /dev/stderr)"'),
         Step("vet", f"{_GO_INCLUDE} go vet {_GO_UPSTREAM}", "bindings/go", _GO),
         Step("vet of the round trip", "go vet ./...", "tests/roundtrip/go", _GO),
         Step(
