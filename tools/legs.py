@@ -30,6 +30,7 @@ def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
 _BIN = "../../.venv/bin"
 
 _RUST = {"CARGO_TARGET_DIR": "../../build/rust", "LIBCLANG_PATH": "/usr/lib/llvm-19/lib"}
+_RUST_PROBE = "../../tests/new_device/probes/probe.rs"
 _CARGO = "--locked --workspace --all-targets"
 
 _GO = {"GOFLAGS": "-p=2", "CGO_ENABLED": "1"}
@@ -37,6 +38,7 @@ _GO = {"GOFLAGS": "-p=2", "CGO_ENABLED": "1"}
 _GO_INCLUDE = 'CGO_CFLAGS="-I$PWD/../../.venv/upstream"'
 _GO_UPSTREAM = "-tags fletching_upstream ./..."
 _GO_FOLDERS = ("bindings/go", "tests/roundtrip/go")
+_GO_SOURCES = "bindings/go tests/roundtrip/go tests/new_device"
 _GO_TARGETS = "386 arm mips mipsle arm64 s390x riscv64"
 
 _SOURCES = "git ls-files '*.c' '*.h' '*.cpp' '*.hpp'"
@@ -48,6 +50,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("spec is sound", ".venv/bin/fletching check-spec"),
         Step("generated files agree", ".venv/bin/fletching generate --check"),
         *_python("generator", "tests"),
+        *_python("tests/published"),
         Step("tests of fletching-extract", "ctest --test-dir build/extract --output-on-failure"),
         Step(
             "tools",
@@ -90,7 +93,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
             _RUST,
         ),
         Step("all tests", "cargo test --locked --workspace --no-fail-fast", "bindings/rust", _RUST),
-        Step("rustfmt", "cargo fmt --check", "bindings/rust"),
+        Step("rustfmt", f"cargo fmt --check && rustfmt --check {_RUST_PROBE}", "bindings/rust"),
         Step("clippy", f"cargo clippy {_CARGO} -- -D warnings", "bindings/rust", _RUST),
         Step(
             "Miri",
@@ -105,7 +108,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("tests against the oracle", "go test -count=1 ./internal/oracle", "bindings/go", _GO),
         Step("all tests", f"{_GO_INCLUDE} go test -count=1 {_GO_UPSTREAM}", "bindings/go", _GO),
         Step("tests of the round trip", "go test -count=1 ./...", "tests/roundtrip/go", _GO),
-        Step("gofmt", 'test -z "$(gofmt -l bindings/go tests/roundtrip/go | tee /dev/stderr)"'),
+        Step("gofmt", f'test -z "$(gofmt -l {_GO_SOURCES} | tee /dev/stderr)"'),
         Step("vet", f"{_GO_INCLUDE} go vet {_GO_UPSTREAM}", "bindings/go", _GO),
         Step("vet of the round trip", "go vet ./...", "tests/roundtrip/go", _GO),
         Step(
@@ -152,6 +155,14 @@ LEGS: dict[str, tuple[Step, ...]] = {
     ),
     "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
     "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
+    "new-device": (
+        *_python("tests/new_device"),
+        Step(
+            "a device that nobody has, in every language",
+            ".venv/bin/python tests/new_device/new_device.py",
+            only_all=True,
+        ),
+    ),
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 12"),
         *_python("tests/mutants"),

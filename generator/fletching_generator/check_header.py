@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .facts import HeaderField, HeaderMacro, HeaderRecord, Run
+from .facts import HeaderField, HeaderMacro, HeaderRecord, Place, Run
 from .languages.c import interface_constants
 from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
 from .model import Callback, Field, Interface, Scalar, Spec, Struct
@@ -22,7 +22,7 @@ class Finding:
     interface: str  # "c-device-data"
     subject: str  # "ArrowDeviceArray.sync_event"
     text: str  # "at offset 88, the specification has it at 96"
-    line: int | None  # of the header; None for what is not there
+    place: Place | None  # None for what is not there
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,13 @@ class Report:
 
     runs: int
     declared: tuple[str, ...]  # the interfaces that the header declares
-    absent: tuple[str, ...]  # those that it does not; not a mistake
+    absent: tuple[str, ...]  # those that it does not; no mistake unless asked for by name
+    missed: bool  # one that was asked for by name is absent
     findings: tuple[tuple[Finding, tuple[Run, ...]], ...]
 
     @property
     def wrong(self) -> bool:
-        return any(finding.severity == ERROR for finding, _ in self.findings)
+        return self.missed or any(finding.severity == ERROR for finding, _ in self.findings)
 
 
 def compare(spec: Spec, runs: Sequence[Run], interfaces: Sequence[str]) -> Report:
@@ -48,10 +49,12 @@ def compare(spec: Spec, runs: Sequence[Run], interfaces: Sequence[str]) -> Repor
         for interface in declared:
             for finding in _compare_interface(spec, interface, run):
                 seen.setdefault(finding, []).append(run)
+    absent = tuple(i.id for i in wanted if i not in declared)
     return Report(
         runs=len(runs),
         declared=tuple(i.id for i in declared),
-        absent=tuple(i.id for i in wanted if i not in declared),
+        absent=absent,
+        missed=bool(interfaces and absent),
         findings=tuple((finding, tuple(found)) for finding, found in seen.items()),
     )
 
@@ -76,16 +79,24 @@ def _compare_interface(spec: Spec, interface: Interface, run: Run) -> Iterator[F
 
 
 def _compare_guard(interface: Interface, run: Run) -> Iterator[Finding]:
-    first = next((run.records[s.name] for s in interface.structs if s.name in run.records), None)
-    if first is None:
-        return
-    enclosing = [g for g in run.guards if g.line < first.line <= g.end_line]
-    if not any(guard.macro == interface.guard for guard in enclosing):
-        inner = [g.macro for g in enclosing if g.macro.startswith("ARROW_")]
-        instead = f"; it stands under {inner[-1]}" if inner else ""
-        text = f"'{first.name}' is not inside this canonical guard{instead}"
-        mend = "; two headers with their own copies cannot be included together"
-        yield Finding(ERROR, interface.id, interface.guard, text + mend, first.line)
+    for record in (run.records[s.name] for s in interface.structs if s.name in run.records):
+        around = _guards_around(record.place, run)
+        if interface.guard not in around + _guards_elsewhere(record.place, run):
+            inner = [macro for macro in around if macro.startswith("ARROW_")]
+            instead = f"; it stands under {inner[-1]}" if inner else ""
+            text = f"'{record.name}' is not inside this canonical guard{instead}"
+            mend = "; two headers with their own copies cannot be included together"
+            yield Finding(ERROR, interface.id, interface.guard, text + mend, record.place)
+
+
+def _guards_around(place: Place, run: Run) -> list[str]:
+    here = [guard for guard in run.guards if guard.place.file == place.file]
+    return [guard.macro for guard in here if guard.place.line < place.line <= guard.end_line]
+
+
+def _guards_elsewhere(place: Place, run: Run) -> list[str]:
+    """The facts do not say from where a file is included: it may be from inside of these."""
+    return [g.macro for g in run.guards if g.place.file != place.file and g.taken]
 
 
 def _compare_struct(
@@ -100,16 +111,16 @@ def _compare_struct(
     found = {field.name: field for field in record.fields}
     if not expected.keys() & found.keys():
         text = "is something else: it has none of the fields of the specification"
-        yield Finding(ERROR, interface.id, struct.name, text, record.line)
+        yield Finding(ERROR, interface.id, struct.name, text, record.place)
         return
     layout = struct_layout(spec, struct, _layout_class(run))
     for name in expected.keys() - found.keys():
-        yield Finding(ERROR, interface.id, f"{struct.name}.{name}", "is missing", record.line)
+        yield Finding(ERROR, interface.id, f"{struct.name}.{name}", "is missing", record.place)
     for field in record.fields:
         subject = f"{struct.name}.{field.name}"
         if field.name not in expected:
             text = "is no field of the specification"
-            yield Finding(ERROR, interface.id, subject, text, field.line)
+            yield Finding(ERROR, interface.id, subject, text, field.place)
         else:
             yield from _compare_field(interface, subject, expected[field.name], field, layout)
     yield from _compare_size(interface, struct.name, record, layout)
@@ -121,22 +132,28 @@ def _compare_field(
     offset = layout.offset(expected.name)
     if found.offset != offset:
         text = f"is at offset {found.offset}, the specification has it at {offset}"
-        yield Finding(ERROR, interface.id, subject, text, found.line)
+        yield Finding(ERROR, interface.id, subject, text, found.place)
     wanted = {header_spelling(expected), header_spelling(expected, open_typedefs=True)}
     if found.type not in wanted:
         what = "signature" if expected.is_callback else "type"
         text = f"has {what} '{found.type}', the specification says '{header_spelling(expected)}'"
-        yield Finding(ERROR, interface.id, subject, text, found.line)
+        yield Finding(ERROR, interface.id, subject, text, found.place)
+    if found.bits is not None:
+        text = f"is a bit-field of {found.bits} bits, the specification has none"
+        yield Finding(ERROR, interface.id, subject, text, found.place)
 
 
 def _compare_size(
     interface: Interface, name: str, record: HeaderRecord, layout: StructLayout
 ) -> Iterator[Finding]:
     if record.packed:
-        yield Finding(ERROR, interface.id, name, "is packed", record.line)
+        yield Finding(ERROR, interface.id, name, "is packed", record.place)
     if record.size != layout.size:
         text = f"has {record.size} bytes, the specification says {layout.size}"
-        yield Finding(ERROR, interface.id, name, text, record.line)
+        yield Finding(ERROR, interface.id, name, text, record.place)
+    if record.align != layout.align:
+        text = f"is aligned to {record.align} bytes, the specification says {layout.align}"
+        yield Finding(ERROR, interface.id, name, text, record.place)
 
 
 def _compare_typedef(
@@ -144,16 +161,16 @@ def _compare_typedef(
 ) -> Iterator[Finding]:
     typedef = run.typedefs.get(name)
     enum = next((e for e in run.enums if e.name == name), None)
-    if enum is not None or (typedef is not None and typedef.is_enum):
-        line = enum.line if enum is not None else typedef.line if typedef is not None else None
+    closed = enum or (typedef if typedef is not None and typedef.is_enum else None)
+    if closed is not None:
         text = f"is a closed enum; it has to be {scalar.name}, so that unknown values pass"
-        yield Finding(ERROR, interface.id, name, text, line)
+        yield Finding(ERROR, interface.id, name, text, closed.place)
     elif typedef is None:
         text = f"is not declared; it has to be {scalar.name}"
         yield Finding(WARNING, interface.id, name, text, None)
     elif typedef.type != scalar.name:
         text = f"is {typedef.type}, the specification says {scalar.name}"
-        yield Finding(ERROR, interface.id, name, text, typedef.line)
+        yield Finding(ERROR, interface.id, name, text, typedef.place)
 
 
 def _compare_constants(spec: Spec, interface: Interface, run: Run) -> Iterator[Finding]:
@@ -164,17 +181,17 @@ def _compare_constants(spec: Spec, interface: Interface, run: Run) -> Iterator[F
         elif isinstance(constant.value, int) and macro.value != constant.value:
             shown = macro.text if macro.value is None else macro.value
             text = f"is {shown}, the specification says {constant.value}"
-            yield Finding(ERROR, interface.id, constant.name, text, macro.line)
+            yield Finding(ERROR, interface.id, constant.name, text, macro.place)
         elif isinstance(constant.value, str) and macro.text != f'"{constant.value}"':
             text = f'is {macro.text}, the specification says "{constant.value}"'
-            yield Finding(ERROR, interface.id, constant.name, text, macro.line)
+            yield Finding(ERROR, interface.id, constant.name, text, macro.place)
 
 
 def _missing_constant(interface: Interface, name: str, run: Run) -> Finding:
     hidden = run.skipped_macros.get(name)
     if hidden is not None:
         text = f"is hidden: {_why_hidden(hidden, interface)}"
-        return Finding(ERROR, interface.id, name, text, hidden.line)
+        return Finding(ERROR, interface.id, name, text, hidden.place)
     return Finding(NOTE, interface.id, name, LAGS, None)
 
 
@@ -201,7 +218,7 @@ def _compare_other_devices(spec: Spec, interface: Interface, run: Run) -> Iterat
         else:
             severity = NOTE
             text = f"is {macro.value}; the specification does not know this device"
-        yield Finding(severity, interface.id, macro.name, text, macro.line)
+        yield Finding(severity, interface.id, macro.name, text, macro.place)
 
 
 def header_spelling(field: Field, open_typedefs: bool = False) -> str:

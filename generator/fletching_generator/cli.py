@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("header", type=Path, help="the file; clang's flags may follow after --")
     command.add_argument("--as", dest="languages", metavar="c,c++", help="read it as one or both")
     command.add_argument("--targets", default="all", metavar="all|T,...", help="target triples")
-    command.add_argument("--interface", action="append", default=[], help="only this interface")
+    command.add_argument("--interface", action="append", default=[], help="this one, required")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_check_header)
 

@@ -36,12 +36,19 @@ TARGETS = (
 
 
 @dataclass(frozen=True)
+class Place:
+    file: str  # "their/abi.h": the header, or one that it includes
+    line: int  # 12
+
+
+@dataclass(frozen=True)
 class HeaderField:
     name: str  # "sync_event"
     offset: int  # 96
     size: int  # 8
+    bits: int | None  # 16: the width of a bit-field; None for what is none
     type: str  # "callback(ArrowArray*) -> void": the spec's spelling, without argument names
-    line: int
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class HeaderRecord:
     size: int  # 128
     align: int  # 8
     packed: bool
-    line: int
+    place: Place
     fields: tuple[HeaderField, ...]
 
 
@@ -59,7 +66,7 @@ class HeaderMacro:
     name: str  # "ARROW_DEVICE_CPU"
     value: int | None  # 1; None when it is no integer
     text: str  # "1"
-    line: int
+    place: Place
     conditions: tuple[str, ...]  # ("!defined(ARROW_C_DEVICE_DATA_INTERFACE)",)
 
 
@@ -68,27 +75,27 @@ class HeaderTypedef:
     name: str  # "ArrowDeviceType"
     type: str  # "int32", or the name of an enum
     is_enum: bool
-    line: int
+    place: Place
 
 
 @dataclass(frozen=True)
 class HeaderEnumerator:
     name: str  # "kDLCUDA"
     value: int  # 2
-    line: int
+    place: Place
 
 
 @dataclass(frozen=True)
 class HeaderEnum:
     name: str  # "DLDeviceType"
-    line: int
+    place: Place
     enumerators: tuple[HeaderEnumerator, ...]
 
 
 @dataclass(frozen=True)
 class HeaderGuard:
     macro: str  # "ARROW_C_DEVICE_DATA_INTERFACE"
-    line: int
+    place: Place
     end_line: int
     taken: bool  # False: another header had defined it
 
@@ -125,9 +132,16 @@ def read_header(
     if not clean or (languages and len(clean) < len(chosen)):
         first = next(run for run in runs if run.error_count)
         shown = "".join(f"\n  {line}" for line in first.diagnostics)
+        count = f"{first.error_count} error{'s' if first.error_count > 1 else ''}"
         place = f"as {first.language} on {first.target}"
-        raise UsageError(f"{header} has {first.error_count} errors {place}:{shown}")
+        raise UsageError(f"{header} has {count} {place}:{shown}{_mend(first)}")
     return [run for run in runs if run.language in clean]
+
+
+def _mend(run: Run) -> str:
+    """The commonest reason: an included file stands in a folder that nobody has named."""
+    missing = any("file not found" in line for line in run.diagnostics)
+    return "\n  name the folder of what it includes: -- -I FOLDER" if missing else ""
 
 
 def _errors(runs: Sequence[Run], language: str) -> int:
@@ -138,7 +152,8 @@ def extract(
     header: Path, languages: Sequence[str], targets: Sequence[str], flags: Sequence[str] = ()
 ) -> list[Run]:
     """Reads a header. Raises UsageError when it, or the tool that reads it, is not to be had."""
-    command = [_tool()]
+    tool = _tool()
+    command = [tool]
     command += [word for language in languages for word in ("--as", language)]
     command += [word for target in targets for word in ("--target", target)]
     command += [str(header), *(["--", *flags] if flags else [])]
@@ -146,7 +161,11 @@ def extract(
     if result.returncode != 0:
         text = result.stderr.decode("utf-8", errors="replace").strip()
         raise UsageError(text.removeprefix("fletching-extract: ") or f"{header}: cannot be read")
-    return [_run(run) for run in json.loads(result.stdout)["runs"]]
+    try:
+        return [_run(run) for run in json.loads(result.stdout)["runs"]]
+    except (ValueError, KeyError, TypeError):
+        mend = "run 'tools/build extract', and look at FLETCHING_EXTRACT if it is set"
+        raise UsageError(f"{tool} is no fletching-extract of this version; {mend}") from None
 
 
 def _tool() -> str:
@@ -167,15 +186,15 @@ def _run(entry: dict[str, Any]) -> Run:
         int64_align=model["int64_align"],
         diagnostics=tuple(
             _diagnostic(d) for d in entry["diagnostics"] if d["severity"] != "warning"
-        )[:3],
+        ),
         error_count=entry["error_count"],
         guards=tuple(
-            HeaderGuard(g["macro"], g["line"], g["end_line"], g["taken"]) for g in entry["guards"]
+            HeaderGuard(g["macro"], _place(g), g["end_line"], g["taken"]) for g in entry["guards"]
         ),
         macros={m["name"]: _macro(m) for m in entry["macros"] if not m["undefined"]},
         skipped_macros={m["name"]: _macro(m) for m in entry["skipped_macros"]},
         typedefs={
-            t["name"]: HeaderTypedef(t["name"], t["type"], t["is_enum"], t["line"])
+            t["name"]: HeaderTypedef(t["name"], t["type"], t["is_enum"], _place(t))
             for t in entry["typedefs"]
         },
         enums=tuple(_enum(e) for e in entry["enums"]),
@@ -193,26 +212,42 @@ def _macro(entry: dict[str, Any]) -> HeaderMacro:
         entry["name"],
         entry.get("value"),
         entry["text"],
-        entry["line"],
+        _place(entry),
         tuple(entry["conditions"]),
     )
 
 
 def _enum(entry: dict[str, Any]) -> HeaderEnum:
-    enumerators = (HeaderEnumerator(e["name"], e["value"], e["line"]) for e in entry["enumerators"])
-    return HeaderEnum(entry["name"], entry["line"], tuple(enumerators))
+    place = _place(entry)
+    enumerators = (
+        HeaderEnumerator(e["name"], e["value"], Place(place.file, e["line"]))
+        for e in entry["enumerators"]
+    )
+    return HeaderEnum(entry["name"], place, tuple(enumerators))
 
 
 def _record(entry: dict[str, Any]) -> HeaderRecord:
-    fields = (
-        HeaderField(f["name"], f["offset"], f["size"], f["canonical"], f["line"])
-        for f in entry["fields"]
-    )
+    place = _place(entry)
     return HeaderRecord(
         entry["name"],
         entry["size"],
         entry["align"],
         entry["packed"],
-        entry["line"],
-        tuple(fields),
+        place,
+        tuple(_field(f, place.file) for f in entry["fields"]),
     )
+
+
+def _field(entry: dict[str, Any], file: str) -> HeaderField:
+    return HeaderField(
+        entry["name"],
+        entry["offset"],
+        entry["size"],
+        entry["bits"]["width"] if entry["bits"] else None,
+        entry["canonical"],
+        Place(file, entry["line"]),
+    )
+
+
+def _place(entry: dict[str, Any]) -> Place:
+    return Place(entry["file"], entry["line"])

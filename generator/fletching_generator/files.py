@@ -10,5 +10,9 @@ def replace_file(path: Path, text: str) -> None:
     """Writes beside the file and renames."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
-    temporary.write_bytes(text.encode("utf-8"))
-    os.replace(temporary, path)
+    try:
+        temporary.write_bytes(text.encode("utf-8"))
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .check_header import ERROR, LAGS, NOTE, Finding, Report
-from .facts import Run
+from .facts import Place, Run
 
 
 def as_text(header: Path, report: Report, runs: Sequence[Run]) -> str:
@@ -17,7 +17,10 @@ def as_text(header: Path, report: Report, runs: Sequence[Run]) -> str:
         found = [entry for entry in report.findings if entry[0].interface == interface]
         lines.append(f"  {interface}: {_verdict([finding for finding, _ in found])}")
         lines.extend(f"    {line}" for line in _findings(header, found, runs))
-    lines.extend(f"  {interface}: not declared" for interface in report.absent)
+    missing = "not declared, though asked for by name" if report.missed else "not declared"
+    lines.extend(f"  {interface}: {missing}" for interface in report.absent)
+    if not report.declared:
+        lines.append("nothing was compared: is it the right file, or does it need a -D after --?")
     return "\n".join(lines) + "\n"
 
 
@@ -33,12 +36,17 @@ def _findings(
 ) -> Iterator[str]:
     for finding, where in found:
         if finding.text != LAGS:
-            place = f"{header.name}:{finding.line}: " if finding.line else ""
+            place = f"{_place(header, finding.place)}: " if finding.place else ""
             on = _where(where, runs)
             yield f"{finding.severity}: {place}{finding.subject} {finding.text}{on}"
     lagging = [finding.subject for finding, _ in found if finding.text == LAGS]
     if lagging:
         yield f"{NOTE}: lags behind the specification by {', '.join(lagging)}"
+
+
+def _place(header: Path, place: Place) -> str:
+    """The header itself stands in the first line with its folder."""
+    return f"{header.name if place.file == str(header) else place.file}:{place.line}"
 
 
 def _where(where: tuple[Run, ...], runs: Sequence[Run]) -> str:
@@ -51,6 +59,9 @@ def _where(where: tuple[Run, ...], runs: Sequence[Run]) -> str:
             names = sorted(f"{v * 8}-bit targets" if isinstance(v, int) else v for v in values)
             return f" ({word} {' and '.join(names)})"
     names = list(dict.fromkeys(run.target for run in where))
+    others = [target for target in dict.fromkeys(run.target for run in runs) if target not in names]
+    if 0 < len(others) < len(names):
+        return f" (on all targets but {', '.join(others)})"
     return f" (on {', '.join(names)})"
 
 
@@ -66,7 +77,8 @@ def as_json(header: Path, report: Report, runs: Sequence[Run]) -> dict[str, obje
                 "interface": finding.interface,
                 "subject": finding.subject,
                 "text": finding.text,
-                "line": finding.line,
+                "file": finding.place.file if finding.place else None,
+                "line": finding.place.line if finding.place else None,
                 "runs": [{"language": run.language, "target": run.target} for run in where],
             }
             for finding, where in report.findings

@@ -39,7 +39,7 @@ def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Resul
     runs = read_header(header, None, (_TARGET,), flags)
     found = _device_enum(header, runs)
     version = _version(runs[0])
-    _refuse(spec, header, found)
+    _refuse(spec, found)
     known = {device.dlpack for device in spec.devices}
     new = sorted((e for e in found.enumerators if e.name not in known), key=lambda e: e.value)
     added = tuple(_device(enumerator, version) for enumerator in new)
@@ -69,10 +69,10 @@ def _version(run: Run) -> str:
     return "0.0"
 
 
-def _refuse(spec: Spec, header: Path, found: HeaderEnum) -> None:
+def _refuse(spec: Spec, found: HeaderEnum) -> None:
     """Raises SpecError with everything in the header that cannot be taken over."""
     mistakes = [
-        Mistake(str(header), enumerator.line, enumerator.name, problem, mend)
+        Mistake(enumerator.place.file, enumerator.place.line, enumerator.name, problem, mend)
         for enumerator in found.enumerators
         for problem, mend in _problems(spec, found, enumerator)
     ]
@@ -81,7 +81,8 @@ def _refuse(spec: Spec, header: Path, found: HeaderEnum) -> None:
         if device.dlpack not in there:
             problem = f"is not in the header, but the spec has it as {device.value}"
             mend = "a device is never removed; use a newer header, or mend its 'dlpack' in the spec"
-            mistakes.append(Mistake(str(header), found.line, device.dlpack, problem, mend))
+            place = found.place
+            mistakes.append(Mistake(place.file, place.line, device.dlpack, problem, mend))
     if mistakes:
         raise SpecError(*mistakes)
 

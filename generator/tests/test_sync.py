@@ -91,26 +91,6 @@ def test_dry_run_writes_nothing(sync: Sync, scratch: Scratch, header: Callable[.
     assert devices(scratch) == before
 
 
-def test_history_is_replayed(sync: Sync, scratch: Scratch) -> None:
-    """Cut back to DLPack 0.6, synced with today's header: only what a person decides differs."""
-    whole = devices(scratch)
-    path = scratch.root / "spec" / "devices.yaml"
-    first_new = whole.index("  - name: oneapi\n")
-    path.write_text(whole[:first_new].rstrip("\n") + "\n", encoding="utf-8")
-    code, text = sync(UPSTREAM)
-    assert code == 0, text
-    replayed = devices(scratch)
-    assert replayed[:first_new] == whole[:first_new]
-
-    def decided(text: str) -> list[str]:
-        keys = ("doc", "arrow", "dlpack_only", "since", "device_id", "runtime", "event")
-        return [
-            s for s in text.splitlines() if not s.strip().startswith(tuple(f"{k}:" for k in keys))
-        ]
-
-    assert decided(replayed) == decided(whole)
-
-
 def test_a_device_between_others_keeps_the_order(
     sync: Sync, scratch: Scratch, header: Callable[..., Path]
 ) -> None:

@@ -34,8 +34,8 @@ class Outcome:
 class Tree:
     """The scratch tree of one build."""
 
-    def __init__(self, name: str, build: Build) -> None:
-        self.folder = SCRATCH / name
+    def __init__(self, name: str, build: Build, scratch: Path = SCRATCH) -> None:
+        self.folder = scratch / name
         self._build = build
 
     def prepare(self) -> Outcome:
@@ -54,18 +54,18 @@ class Tree:
         link = self.folder / ".venv"
         if not link.exists():
             link.symlink_to((ROOT / ".venv").resolve())
-        return self._run(self._build.prepare)
+        return self.bash(self._build.prepare)
 
     def build(self, documents: Documents, texts: dict[str, str]) -> Outcome:
         """Writes a spec and what is generated from it, and builds the test."""
         mutations.write(documents, self.folder / "spec")
         generate.write(self.folder, texts)
-        return self._run(self._build.build)
+        return self.bash(self._build.build)
 
     def run(self, language: str) -> Outcome:
-        return self._run(self._build.runs[language])
+        return self.bash(self._build.runs[language])
 
-    def _run(self, command: str) -> Outcome:
+    def bash(self, command: str) -> Outcome:
         environment = {
             **os.environ,
             "ROOT": str(ROOT),

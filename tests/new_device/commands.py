@@ -1,0 +1,67 @@
+"""How each language's probe and its tests of device types run in a scratch tree: plain data.
+
+The commands are bash, from the root of the scratch tree, after the ABI tests of tests/mutants have
+been built there. A probe takes numbers and prints the name of each, a line each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Commands:
+    build: str  # builds the probe; again after the declarations have changed
+    probe: str  # runs it; the numbers follow
+    tests: str  # the language's own tests of its device types
+
+
+_PROBES = "tests/new_device/probes"
+_CXX = "g++ -std=c++20 -O0 -Wall -Wextra -Wpedantic -Werror -Icpp/include"
+_JDK = 'JDK=$(tools/find-jdk 22) && JNA=$(cat "$ROOT/build/java/jna.classpath")'
+_CARGO = "cd bindings/rust && CARGO_TARGET_DIR=$PWD/../../build/rust cargo"
+
+
+def _java(probe: str) -> Commands:
+    classes = "build/java/classes:build/java/probe:$JNA"
+    return Commands(
+        build=f'{_JDK} && "$JDK/bin/javac" -proc:none --release 22 -cp "{classes}" '
+        f"-d build/java/probe {_PROBES}/{probe}.java",
+        probe=f'{_JDK} && "$JDK/bin/java" --enable-native-access=ALL-UNNAMED -cp "{classes}" '
+        f"{probe}",
+        tests="cd bindings/java && ./mvn -B -ntp test -pl fletching-abi",
+    )
+
+
+COMMANDS = {
+    "cpp": Commands(
+        build=f"{_CXX} {_PROBES}/probe.cpp -o build/probe",
+        probe="build/probe",
+        tests=f"{_CXX} -Itests/oracle -Itests/roundtrip/cpp cpp/tests/tables_test.cpp "
+        "build/{cells,text}.o -o build/tables_test "
+        '-L"$FLETCHING_LIB_DIR" -lfletching_oracle -lgtest_main -lgtest -pthread && '
+        "build/tables_test --gtest_brief=1",
+    ),
+    "rust": Commands(
+        build=f"mkdir -p bindings/rust/fletching-abi/examples && cp {_PROBES}/probe.rs "
+        f"bindings/rust/fletching-abi/examples/ && {_CARGO} build -q --locked "
+        "-p fletching-abi --example probe",
+        probe="build/rust/debug/examples/probe",
+        tests=f"{_CARGO} test -q --locked -p fletching-abi --tests",
+    ),
+    "go": Commands(
+        build=f"mkdir -p bindings/go/internal/probe && cp {_PROBES}/probe.go "
+        "bindings/go/internal/probe/ && "
+        "cd bindings/go && go build -o ../../build/probe ./internal/probe",
+        probe="build/probe",
+        tests="cd bindings/go && go test -count=1 ./abi",
+    ),
+    "java-jna": _java("JnaProbe"),
+    "java-ffm": _java("FfmProbe"),
+    "python": Commands(
+        build="true",
+        probe=f'PYTHONPATH=bindings/python/src "$ROOT/.venv/bin/python" {_PROBES}/probe.py',
+        tests='cd bindings/python && "$ROOT/.venv/bin/pytest" -q -p no:cacheprovider '
+        "tests/test_device_types.py",
+    ),
+}

@@ -1,0 +1,179 @@
+"""Proves that a device which nobody has yet reaches every language from a dlpack.h alone.
+
+Two enumerators, one with a value and one without, are added to the pinned copy of DLPack's header.
+In a scratch copy of the repository, each language first prints their numbers as unknown; then
+`fletching sync` and `fletching generate` run, and it has to print their names and pass its tests.
+Exit codes: 0 all did, 1 one did not, 2 could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow
+
+ROOT = Path(__file__).resolve().parents[2]
+# This repository's generator, whatever is installed, and the scratch trees of the mutants.
+sys.path[1:1] = [str(ROOT / "generator"), str(ROOT / "tests" / "mutants")]
+
+from commands import COMMANDS  # noqa: E402
+from fletching_generator.load import load_spec  # noqa: E402
+from languages import BUILDS, LANGUAGES, Build  # noqa: E402
+from scratch import LIBRARIES, Tree  # noqa: E402
+
+SCRATCH = ROOT / "build" / "new_device"
+UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
+_END = "} DLDeviceType;"
+# What the tests load or are compiled with.
+_BUILT = (
+    LIBRARIES / "libfletching_oracle.so",
+    ROOT / "build" / "bin" / "fletching-extract",
+    ROOT / "build" / "java" / "jna.classpath",
+)
+
+Names = Mapping[int, str]  # {19: "nextchip"}
+
+
+class StepError(Exception):
+    """A command that has to pass did not; the message has the end of what it said."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    language: str
+    problem: str  # empty when there is none
+    seconds: float
+
+
+def new_names(last: int) -> Names:
+    """The new devices: the number behind the last one, and one farther away."""
+    return {last + 1: "nextchip", last + 22: "otherchip"}
+
+
+def header_with(text: str, names: Names) -> str:
+    """DLPack's header with the new devices: the first one's value follows from the last's."""
+    implicit, explicit = names
+    before, end, after = text.partition(_END)
+    if not end or not before.rstrip().endswith(","):
+        raise ValueError(f"{UPSTREAM} does not end its list with a comma and '{_END}'")
+    added = f"  kDL{names[implicit].title()},\n  kDL{names[explicit].title()} = {explicit},\n"
+    return f"{before}{added}{end}{after}"
+
+
+def difference(printed: str, names: Names) -> str:
+    """In what a probe's output is not the names, in words."""
+    lines = printed.splitlines()
+    if len(lines) != len(names):
+        return f"the probe printed {len(lines)} lines instead of {len(names)}:\n{printed}"
+    wrong = [
+        f"{number} prints as {line}, not as {name}"
+        for line, (number, name) in zip(lines, names.items(), strict=True)
+        if line != name
+    ]
+    return "; ".join(wrong)
+
+
+def check_build(build: Build, names: Names) -> Iterator[Verdict]:
+    """The languages of one build, in a scratch tree of their own; the time is shared evenly."""
+    start = time.monotonic()
+    tree = Tree(next(iter(build.runs)), build, SCRATCH)
+    unknown = {number: f"unknown({number})" for number in names}
+    problems = dict.fromkeys(build.runs, "")
+    try:
+        outcome = tree.prepare()
+        if outcome.code != 0:
+            raise StepError(f"cannot prepare the scratch tree:\n{_end(outcome.output)}")
+        for language in build.runs:
+            problems[language] = _without_sync(tree, build, language, unknown)
+        _must(tree, "sync and generate", _generate_command())
+        for language in build.runs:
+            problems[language] = problems[language] or _with_sync(tree, build, language, names)
+    except StepError as error:
+        problems = {language: problem or str(error) for language, problem in problems.items()}
+    seconds = (time.monotonic() - start) / len(build.runs)
+    yield from (Verdict(language, problem, seconds) for language, problem in problems.items())
+
+
+def _without_sync(tree: Tree, build: Build, language: str, unknown: Names) -> str:
+    found = difference(_probe(tree, build, language, unknown), unknown)
+    return f"before the sync, {found}" if found else ""
+
+
+def _with_sync(tree: Tree, build: Build, language: str, names: Names) -> str:
+    found = difference(_probe(tree, build, language, names), names)
+    if found:
+        return f"after the sync, {found}"
+    _must(tree, "the ABI tests", build.runs[language])
+    _must(tree, "the tests of the device types", COMMANDS[language].tests)
+    return ""
+
+
+def _probe(tree: Tree, build: Build, language: str, names: Names) -> str:
+    _must(tree, "building the ABI tests", build.build)
+    _must(tree, "building the probe", COMMANDS[language].build)
+    numbers = " ".join(map(str, names))
+    return _must(tree, "the probe", f"{COMMANDS[language].probe} {numbers}")
+
+
+def _must(tree: Tree, what: str, command: str) -> str:
+    outcome = tree.bash(command)
+    if outcome.code != 0:
+        raise StepError(f"{what}: exit code {outcome.code}:\n{_end(outcome.output)}")
+    return outcome.output
+
+
+def _end(output: str) -> str:
+    return "\n".join(f"    {line}" for line in output.splitlines()[-30:])
+
+
+def _generate_command() -> str:
+    fletching = (
+        f'PYTHONPATH="$ROOT/generator" FLETCHING_EXTRACT="$ROOT/build/bin/fletching-extract" '
+        f"{sys.executable} -m fletching_generator.cli --root ."
+    )
+    return f"{fletching} sync {SCRATCH / 'dlpack.h'} && {fletching} generate"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--language", action="append", choices=LANGUAGES, help="may be repeated")
+    wanted = parser.parse_args().language or list(LANGUAGES)
+    missing = [path for path in _BUILT if not path.is_file()]
+    if missing:
+        name = missing[0].relative_to(ROOT)
+        mend = "run 'tools/build cpp extract java'"
+        print(f"new_device: {name} is not there; {mend}", file=sys.stderr)
+        return 2
+    names = new_names(max(device.value for device in load_spec(ROOT).devices))
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    text = header_with(UPSTREAM.read_text(encoding="utf-8"), names)
+    (SCRATCH / "dlpack.h").write_text(text, encoding="utf-8")
+    return report(list(_verdicts(wanted, names)), names)
+
+
+def _verdicts(wanted: list[str], names: Names) -> Iterator[Verdict]:
+    builds = [build for build in BUILDS if any(language in wanted for language in build.runs)]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for found in pool.map(lambda build: list(check_build(build, names)), builds):
+            yield from (verdict for verdict in found if verdict.language in wanted)
+
+
+def report(verdicts: list[Verdict], names: Names) -> int:
+    """One line for each language; the exit code."""
+    good = ", ".join(f"unknown({number}), then {name}" for number, name in names.items())
+    for verdict in sorted(verdicts, key=lambda v: LANGUAGES.index(v.language)):
+        said = f"FAILED: {verdict.problem}" if verdict.problem else f"passed: {good}"
+        print(f"{verdict.language:10}{verdict.seconds:5.0f} s  {said}")
+    failed = sum(bool(verdict.problem) for verdict in verdicts)
+    print(f"{len(verdicts) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""What counts as a failure, and the header with devices that nobody has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commands import COMMANDS
+from fletching_generator.facts import extract
+from languages import LANGUAGES
+from new_device import (
+    UPSTREAM,
+    Names,
+    Verdict,
+    difference,
+    header_with,
+    new_names,
+    report,
+)
+
+NAMES: Names = {19: "nextchip", 40: "otherchip"}
+
+
+def test_every_language_has_commands() -> None:
+    assert set(COMMANDS) == set(LANGUAGES)
+
+
+def test_the_header_has_one_value_that_follows_and_one_that_is_written(tmp_path: Path) -> None:
+    text = header_with(UPSTREAM.read_text(encoding="utf-8"), new_names(18))
+    assert "  kDLNextchip,\n  kDLOtherchip = 40,\n} DLDeviceType;" in text
+    path = tmp_path / "dlpack.h"
+    path.write_text(text, encoding="utf-8")
+    for run in extract(path, ["c", "c++"], ["x86_64-linux-gnu"]):
+        enum = next(enum for enum in run.enums if enum.name == "DLDeviceType")
+        values = [(e.name, e.value) for e in enum.enumerators]
+        assert values[-3:] == [("kDLTrn", 18), ("kDLNextchip", 19), ("kDLOtherchip", 40)]
+
+
+@pytest.mark.parametrize("text", ["enum { kDLCPU = 1 } DLDeviceType;", "nothing"])
+def test_another_kind_of_header_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="does not end its list with a comma"):
+        header_with(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        ("nextchip\notherchip\n", ""),
+        ("unknown(19)\notherchip\n", "19 prints as unknown(19), not as nextchip"),
+        (
+            "otherchip\nnextchip\n",
+            "19 prints as otherchip, not as nextchip; 40 prints as nextchip, not as otherchip",
+        ),
+        ("nextchip\n", "the probe printed 1 lines instead of 2:\nnextchip\n"),
+    ],
+)
+def test_what_a_probe_printed(printed: str, expected: str) -> None:
+    assert difference(printed, NAMES) == expected
+
+
+def test_a_problem_fails_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = Verdict("go", "", 2.0), Verdict("cpp", "the probe: exit code 1", 1.0)
+    assert report([good], NAMES) == 0
+    assert report([good, bad], NAMES) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:] == [
+        "cpp           1 s  FAILED: the probe: exit code 1",
+        "go            2 s  passed: unknown(19), then nextchip, unknown(40), then otherchip",
+        "1 passed, 1 failed",
+    ]

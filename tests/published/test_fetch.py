@@ -1,0 +1,95 @@
+"""Fetching: once, whole or not at all, and with words for what goes wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+
+import fetch as module
+from fetch import FetchError, fetch
+from packages import PACKAGES, Package
+
+# The small ones; what is fetched twice comes from the tools' own caches.
+SDIST = next(package for package in PACKAGES if package.kind == "sdist")
+GO = next(package for package in PACKAGES if package.kind == "go")
+
+
+def files(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*")]
+
+
+@pytest.mark.parametrize("package", [SDIST, GO], ids=["pip", "go"])
+def test_once(package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = fetch(package, tmp_path)
+    assert folder == tmp_path / package.folder
+    assert any(name.endswith(".h") for name in files(folder))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert fetch(package, tmp_path) == folder
+
+
+def test_what_was_left_half_done_is_made_anew(tmp_path: Path) -> None:
+    half = tmp_path / GO.folder
+    half.mkdir()
+    (half / "old.h").touch()
+    fetch(GO, tmp_path)
+    assert "abi.h" in files(half)
+    assert "old.h" not in files(half)
+
+
+@pytest.mark.parametrize(
+    ("package", "hash_", "expected"),
+    [
+        (SDIST, f"sha256:{'0' * 64}", "THESE PACKAGES DO NOT MATCH THE HASHES"),
+        (GO, f"h1:{'A' * 43}=", f"its hash is {GO.hash}, not h1:AAA"),
+    ],
+    ids=["pip", "go"],
+)
+def test_another_hash_is_refused(
+    package: Package, hash_: str, expected: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FetchError, match=package.name) as caught:
+        fetch(dataclasses.replace(package, hash=hash_), tmp_path)
+    assert expected in str(caught.value)
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("package", [SDIST, GO], ids=["pip", "go"])
+def test_without_a_network(
+    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("GOPROXY", "off")
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
+    with pytest.raises(FetchError, match=r"cannot be fetched; is there a network\?") as caught:
+        fetch(package, tmp_path / "published")
+    assert str(caught.value).startswith(f"{package.name} {package.version} ")
+    assert files(tmp_path / "published") == []
+
+
+def test_without_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FetchError, match="'go' is not installed; install it"):
+        fetch(GO, tmp_path / "published")
+
+
+def test_a_folder_without_headers(tmp_path: Path) -> None:
+    with pytest.raises(FetchError, match=r"has no headers in nowhere/; mend the folder"):
+        fetch(dataclasses.replace(GO, headers="nowhere/"), tmp_path)
+    assert files(tmp_path) == []
+
+
+def test_the_command_says_what_failed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(package: Package) -> Path:
+        raise FetchError(f"{package.name}: no")
+
+    monkeypatch.setattr(module, "fetch", fail)
+    assert module.main() == 2
+    assert capsys.readouterr().err == "fetch: pyarrow: no\n"

@@ -1,0 +1,152 @@
+"""`fletching check-header` on headers that others ship, in C and C++ on every target."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+
+from expected import AGREES, HEADERS, REMARKS, Header
+from fetch import ROOT, fetch
+from fletching_generator.check_header import LAGS
+from fletching_generator.cli import main
+from fletching_generator.facts import TARGETS
+from packages import PACKAGES
+
+# What is not fetched, because it is installed or ours, by the first part of the name.
+PLACES = {
+    "pyarrow": Path(pyarrow.get_include()) / "arrow" / "c",
+    "fletching": ROOT / "cpp" / "include" / "fletching",
+}
+# nanoarrow's build writes this file; without it, its headers cannot be read.
+_NANOARROW_CONFIG = """\
+#define NANOARROW_VERSION "0.9.0"
+#define NANOARROW_VERSION_INT 900
+#define NANOARROW_CXX_NAMESPACE nanoarrow
+#define NANOARROW_CXX_NAMESPACE_BEGIN namespace nanoarrow {
+#define NANOARROW_CXX_NAMESPACE_END }
+"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the command said of a header."""
+
+    exit_code: int
+    text: str  # the report for a person
+    facts: dict[str, Any]  # the report for a program
+    seconds: float  # of one run of the command
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folder of each first part of a name in the table; fetches what is not there yet."""
+    config = tmp_path_factory.mktemp("nanoarrow_config")
+    (config / "nanoarrow").mkdir()
+    written = config / "nanoarrow" / "nanoarrow_config.h"
+    written.write_text(_NANOARROW_CONFIG, encoding="utf-8")
+    fetched = {package.folder: fetch(package) for package in PACKAGES}
+    return {**PLACES, **fetched, "nanoarrow_config": config}
+
+
+@pytest.fixture(scope="session")
+def results() -> dict[str, Found]:
+    """What has been run, by id, so that it is run once."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def times(results: dict[str, Found], request: pytest.FixtureRequest) -> Iterator[None]:
+    """Prints how long each header took: information, no check."""
+    yield
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print("\n\ncheck-header, c and c++ on", len(TARGETS), "targets:")
+        for name, found in results.items():
+            print(f"  {name:26}{found.seconds:5.2f} s")
+
+
+@pytest.fixture
+def found(
+    header_id: str,
+    places: dict[str, Path],
+    results: dict[str, Found],
+    times: None,
+    capsys: pytest.CaptureFixture[str],
+) -> Found:
+    if header_id not in results:
+        results[header_id] = _check(HEADERS[header_id], places, capsys)
+    return results[header_id]
+
+
+def _check(header: Header, places: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> Found:
+    place, _, inner = header.file.partition("/")
+    flags = [word for name in header.includes for word in ("-I", str(places[name]))]
+    command = ["--root", str(ROOT), "check-header", str(places[place] / inner)]
+    start = time.monotonic()
+    exit_code = main([*command, "--", *flags])
+    seconds = time.monotonic() - start
+    text = capsys.readouterr().out
+    assert main([*command, "--json", "--", *flags]) == exit_code
+    return Found(exit_code, text, json.loads(capsys.readouterr().out), seconds)
+
+
+def differences(header: Header, found: Found) -> list[str]:
+    """In what a header is not as the table says, a line each."""
+    runs = [{"language": lang, "target": t} for lang in ("c", "c++") for t in TARGETS]
+    said = dict(
+        line.strip().split(": ", 1)
+        for line in found.text.splitlines()
+        if line.startswith("  c-") and not line.endswith(": not declared")
+    )
+    lags = {(name, LAGS): runs for name in header.lags}
+    seen = {(f["subject"], f["text"]): f["runs"] for f in found.facts["findings"]}
+    pairs = {
+        "exit code": (header.exit_code, found.exit_code),
+        "runs": (runs, found.facts["runs"]),
+        "interfaces": (dict(header.interfaces), said),
+        "declared": (list(header.interfaces), found.facts["declared"]),
+        "findings": (lags, seen),
+        "nothing was compared": (not header.interfaces, "nothing was compared" in found.text),
+    }
+    return [f"{what}: expected {a}, found {b}" for what, (a, b) in pairs.items() if a != b]
+
+
+@pytest.mark.parametrize("header_id", HEADERS)
+def test_a_published_header(header_id: str, found: Found) -> None:
+    assert not differences(HEADERS[header_id], found), found.text
+
+
+@pytest.mark.parametrize("header_id", HEADERS)
+def test_every_entry_of_the_table_counts(header_id: str, found: Found) -> None:
+    """A table that says anything else is contradicted by the same result."""
+    header = HEADERS[header_id]
+    name = next(iter(header.interfaces), "c-data")
+    swapped = {AGREES: REMARKS, REMARKS: AGREES}
+    without = {k: v for k, v in header.interfaces.items() if k != name} or {name: AGREES}
+    altered = [
+        dataclasses.replace(header, exit_code=1 - header.exit_code),
+        dataclasses.replace(header, lags=(*header.lags, "ARROW_DEVICE_METAL")),
+        dataclasses.replace(header, lags=header.lags[1:] or ("ARROW_FLAG_NULLABLE",)),
+        dataclasses.replace(header, interfaces={**header.interfaces, "c-other": AGREES}),
+        dataclasses.replace(header, interfaces=without),
+    ]
+    altered += [
+        dataclasses.replace(header, interfaces={**header.interfaces, interface: swapped[words]})
+        for interface, words in header.interfaces.items()
+    ]
+    for other in altered:
+        assert differences(other, found), other
+
+
+def test_every_package_is_used() -> None:
+    used = {header.file.partition("/")[0] for header in HEADERS.values()}
+    assert {package.folder for package in PACKAGES} <= used
+    assert used <= {package.folder for package in PACKAGES} | PLACES.keys()
