@@ -66,7 +66,7 @@ def test_every_struct_and_field_is_described(spec: Spec, pages: dict[str, str]) 
         for struct in interface.structs:
             section = page.split(f"\n## {struct.name}\n")[1].split("\n## ")[0]
             for field in struct.fields:
-                assert f"- **`{field.name}`**: {field.doc}" in section
+                assert f"- **`{field.name}`**: {field.doc}\n  - Valid: {field.valid}.\n" in section
                 said = (field.contract.times, field.contract.inside) if field.contract else ()
                 assert [text for text in said if text not in section] == []
 

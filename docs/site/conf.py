@@ -1,0 +1,101 @@
+"""The site that `make docs` builds from the repository's Markdown, with Sphinx, MyST and Furo.
+
+The pages stay plain Markdown for a reader on GitHub: the sidebar's tree is here, and links to
+files that are no pages lead to the repository.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag
+
+import yaml
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = yaml.safe_load((ROOT / "spec" / "project.yaml").read_text(encoding="utf-8"))
+BLOB = f"https://{PROJECT['repository']}/blob/main"
+
+project = PROJECT["name"]
+release = PROJECT["version"]
+html_title = f"{project} {release}"
+extensions = ["myst_parser"]
+root_doc = "README"
+include_patterns = ["README.md", "CONTRIBUTING.md", "docs/**.md", "**/README.md"]
+exclude_patterns = ["build", ".*", "**/.*", "**/node_modules", "**/target", "**/templates"]
+source_suffix = {".md": "markdown"}
+myst_heading_anchors = 4  # as on GitHub
+
+html_theme = "furo"
+html_extra_path = ["index.html"]
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+html_theme_options = {"top_of_page_buttons": []}
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+# The sidebar: below which page, under which heading, which pages. A pattern adds the others.
+SIDEBAR: dict[str, dict[str, list[str]]] = {
+    "README": {
+        "Guides": [
+            "docs/ownership.md",
+            "docs/synchronization.md",
+            "docs/adding-a-device.md",
+            "docs/adding-a-language.md",
+            "docs/*.md",
+            "CONTRIBUTING.md",
+        ],
+        "Reference": [
+            "docs/reference/README.md",
+            *(f"docs/reference/{interface}.md" for interface in PROJECT["interfaces"]),
+            "docs/reference/devices.md",
+            "docs/reference/*.md",
+        ],
+        "Measured": ["docs/measured/*.md"],
+        "Languages": ["cpp/README.md", "bindings/*/README.md"],
+        "Tests": ["tests/*/README.md", "cpp/producer/README.md", "generator/extract/README.md"],
+    },
+    "docs/reference/devices": {"Device types": ["docs/reference/devices/*.md"]},
+}
+
+
+def add_sidebar(_: Sphinx, docname: str, source: list[str]) -> None:
+    """Appends to a page the trees of pages below it, which only the sidebar shows."""
+    for caption, patterns in SIDEBAR.get(docname, {}).items():
+        found = [page for pattern in patterns for page in sorted(ROOT.glob(pattern))]
+        pages = dict.fromkeys(f"/{page.relative_to(ROOT).as_posix()}" for page in found)
+        tree = ["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]
+        source[0] += "\n".join(tree)
+
+
+class LinksToFiles(SphinxTransform):
+    """Links to files and folders that are no pages lead to the repository."""
+
+    default_priority = 1
+
+    def apply(self, **_: Any) -> None:
+        for kind in (addnodes.download_reference, addnodes.pending_xref):
+            for link in list(self.document.findall(kind)):
+                address = repository_address(self.env.docname, link["reftarget"])
+                if address and link.get("reftype") != "doc":
+                    link.replace_self(nodes.reference("", "", *link.children, refuri=address))
+
+
+def repository_address(docname: str, target: str) -> str | None:
+    """Where the repository has this file or folder; None when there is no such."""
+    file, fragment = urldefrag(target)
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(docname), file))
+    if not file or path.startswith("..") or not (ROOT / path).exists():
+        return None
+    return f"{BLOB}/{path}" + (f"#{fragment}" if fragment else "")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", add_sidebar)
+    app.add_transform(LinksToFiles)
