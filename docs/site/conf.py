@@ -16,9 +16,11 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+from sphinx.util.matching import patfilter
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = yaml.safe_load((ROOT / "spec" / "project.yaml").read_text(encoding="utf-8"))
+DEVICES = yaml.safe_load((ROOT / "spec" / "devices.yaml").read_text(encoding="utf-8"))["devices"]
 BLOB = f"https://{PROJECT['repository']}/blob/main"
 
 project = PROJECT["name"]
@@ -40,36 +42,42 @@ html_theme_options = {"top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
-# The sidebar: below which page, under which heading, which pages. A pattern adds the others.
+# The sidebar: below which page, under which heading, which pages. A pattern adds what is not named.
 SIDEBAR: dict[str, dict[str, list[str]]] = {
     "README": {
         "Guides": [
-            "docs/ownership.md",
-            "docs/synchronization.md",
-            "docs/adding-a-device.md",
-            "docs/adding-a-language.md",
-            "docs/*.md",
-            "CONTRIBUTING.md",
+            "docs/ownership",
+            "docs/synchronization",
+            "docs/adding-a-device",
+            "docs/adding-a-language",
+            "docs/*",
+            "CONTRIBUTING",
         ],
         "Reference": [
-            "docs/reference/README.md",
-            *(f"docs/reference/{interface}.md" for interface in PROJECT["interfaces"]),
-            "docs/reference/devices.md",
-            "docs/reference/*.md",
+            "docs/reference/README",
+            *(f"docs/reference/{interface}" for interface in PROJECT["interfaces"]),
+            "docs/reference/devices",
+            "docs/reference/errata",
+            "docs/reference/rules/README",
+            "docs/reference/*",
         ],
-        "Measured": ["docs/measured/*.md"],
-        "Languages": ["cpp/README.md", "bindings/*/README.md"],
-        "Tests": ["tests/*/README.md", "cpp/producer/README.md", "generator/extract/README.md"],
+        "Measured": ["docs/measured/*"],
+        "Languages": ["cpp/README", "bindings/*/README"],
+        "Tests": ["tests/**/README", "cpp/*/README", "generator/*/README"],
     },
-    "docs/reference/devices": {"Device types": ["docs/reference/devices/*.md"]},
+    "docs/reference/devices": {
+        "Device types": [f"docs/reference/devices/{device['name']}" for device in DEVICES]
+    },
+    "docs/reference/rules/README": {"Rules": ["docs/reference/rules/*"]},
 }
 
 
-def add_sidebar(_: Sphinx, docname: str, source: list[str]) -> None:
+def add_sidebar(app: Sphinx, docname: str, source: list[str]) -> None:
     """Appends to a page the trees of pages below it, which only the sidebar shows."""
+    there = sorted(app.env.found_docs - {docname})
     for caption, patterns in SIDEBAR.get(docname, {}).items():
-        found = [page for pattern in patterns for page in sorted(ROOT.glob(pattern))]
-        pages = dict.fromkeys(f"/{page.relative_to(ROOT).as_posix()}" for page in found)
+        found = dict.fromkeys(page for pattern in patterns for page in patfilter(there, pattern))
+        pages = [f"/{page}" for page in found]
         tree = ["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]
         source[0] += "\n".join(tree)
 

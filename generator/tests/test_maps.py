@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -13,7 +14,7 @@ from conftest import REPOSITORY
 from fletching_generator.languages import maps
 from fletching_generator.layout import LAYOUT_CLASSES, LayoutClass, struct_layout
 from fletching_generator.load import load_spec
-from fletching_generator.model import Field, Interface, Scalar, Spec, Struct, StructType, Type
+from fletching_generator.model import Scalar, Spec, Struct, StructType, Type
 from fletching_generator.render import render
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -136,24 +137,20 @@ def test_light_and_dark_without_script_or_network() -> None:
         assert text.count("http") == 1, "the SVG namespace alone"
 
 
-def field(name: str, type_: Type) -> Field:
-    return Field(name, type_, "mandatory", "producer", "none", "", "", None)
-
-
-def struct(name: str, *fields: Field) -> Struct:
-    return Struct(name, "", "", "producer", "producer", fields)
-
-
 def nested(spec: Spec) -> Spec:
     """A spec with structs two levels deep, not at offset 0, with fields of a single byte."""
-    bytes_ = [field(name, Scalar("uint8")) for name in ("code", "bits")]
     structs = (
-        struct("Inner", *bytes_, field("lanes", Scalar("uint16"))),
-        struct("Middle", field("ndim", Scalar("int32")), field("dtype", StructType("Inner"))),
-        struct("Outer", field("version", Scalar("int64")), field("tensor", StructType("Middle"))),
+        struct(spec, "Inner", code=Scalar("uint8"), bits=Scalar("uint8"), lanes=Scalar("uint16")),
+        struct(spec, "Middle", ndim=Scalar("int32"), dtype=StructType("Inner")),
+        struct(spec, "Outer", version=Scalar("int64"), tensor=StructType("Middle")),
     )
-    interface = Interface("x", "X", "", "", (), "", (), False, (), structs)
-    return Spec(spec.project, (interface,), (), (), (), ())
+    return replace(spec, interfaces=(replace(spec.interfaces[0], structs=structs),))
+
+
+def struct(spec: Spec, name: str, **fields: Type) -> Struct:
+    like = spec.struct("ArrowArray")
+    made = tuple(replace(like.fields[0], name=name, type=type_) for name, type_ in fields.items())
+    return replace(like, name=name, fields=made)
 
 
 def test_embedded_structs_are_opened_where_they_lie(spec: Spec) -> None:
