@@ -7,6 +7,8 @@ files that are no pages lead to the repository.
 from __future__ import annotations
 
 import posixpath
+import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag
@@ -82,17 +84,40 @@ def add_sidebar(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += "\n".join(tree)
 
 
-class LinksToFiles(SphinxTransform):
-    """Links to files and folders that are no pages lead to the repository."""
+class PlainLinks(SphinxTransform):
+    """Turns links that MyST cannot resolve into plain ones; check_site.py checks these.
+
+    Files and folders that are no pages are in the repository; anchors may be written as HTML.
+    """
 
     default_priority = 1
 
     def apply(self, **_: Any) -> None:
         for kind in (addnodes.download_reference, addnodes.pending_xref):
             for link in list(self.document.findall(kind)):
-                address = repository_address(self.env.docname, link["reftarget"])
-                if address and link.get("reftype") != "doc":
+                address = self.address(link)
+                if address:
                     link.replace_self(nodes.reference("", "", *link.children, refuri=address))
+        for link in self.document.findall(nodes.reference):
+            if self.html_anchor(self.env.docname, link.get("refuri", "").removeprefix("#")):
+                link["id_link"] = False  # MyST looks no further
+
+    def address(self, link: nodes.Element) -> str | None:
+        here, target = self.env.docname, link["reftarget"]
+        if link.get("refdomain") == "doc":
+            return self.html_anchor(target, link.get("reftargetid"))
+        return self.html_anchor(here, target) or repository_address(here, target)
+
+    def html_anchor(self, page: str, anchor: str | None) -> str | None:
+        if anchor not in html_anchors(str(self.env.doc2path(page))):
+            return None
+        return f"{self.app.builder.get_relative_uri(self.env.docname, page)}#{anchor}"
+
+
+@cache
+def html_anchors(file: str) -> set[str]:
+    """The anchors of a page that are written as `<a id="..."></a>`."""
+    return set(re.findall(r'<a id="([^"]+)"></a>', Path(file).read_text(encoding="utf-8")))
 
 
 def repository_address(docname: str, target: str) -> str | None:
@@ -106,4 +131,4 @@ def repository_address(docname: str, target: str) -> str | None:
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", add_sidebar)
-    app.add_transform(LinksToFiles)
+    app.add_transform(PlainLinks)

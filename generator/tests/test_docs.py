@@ -7,8 +7,8 @@ import re
 from pathlib import PurePosixPath
 
 import pytest
+from conftest import REPOSITORY
 
-from fletching_generator import generate
 from fletching_generator.model import Spec
 
 PAGES = "docs/reference"
@@ -16,18 +16,20 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 @pytest.fixture(scope="module")
-def pages(spec: Spec) -> dict[str, str]:
-    """Every generated page, and the maps."""
-    texts = generate.render_all(spec)
-    return {path: text for path, text in texts.items() if path.startswith(f"{PAGES}/")}
+def pages() -> dict[str, str]:
+    """Every page and picture in the tree, which `generate --check` holds against the spec."""
+    files = (path for path in (REPOSITORY / PAGES).rglob("*") if path.is_file())
+    return {
+        path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8") for path in files
+    }
 
 
 def anchors(page: str) -> list[str]:
-    """The anchors that GitHub and the site give to the headings."""
-    headings = re.findall(r"^#+ (.+)$", page, flags=re.MULTILINE)
-    return [
-        re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings
-    ]
+    """The anchors of a page: those that GitHub and the site give to headings, and its own."""
+    own = re.findall(r'<a id="([^"]+)"></a>', page)
+    headings = re.findall(r"^#+ (?:<a .*?</a>)?(.+)$", page, flags=re.MULTILINE)
+    slugs = [re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings]
+    return own + slugs
 
 
 def test_every_device_has_a_page(spec: Spec, pages: dict[str, str]) -> None:
