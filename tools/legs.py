@@ -153,6 +153,11 @@ LEGS: dict[str, tuple[Step, ...]] = {
         *_python("bindings/python"),
         *_python("tests/roundtrip"),
     ),
+    "docs": (
+        Step("links between pages", ".venv/bin/rumdl check --no-cache ."),
+        *_python("docs/site"),
+        Step("the site", "tools/docs", only_all=True),
+    ),
     "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
     "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
     "new-device": (

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..layout import LAYOUT_CLASSES, StructLayout
-from ..model import Callback, Erratum, Field, FixedArray, Spec, Struct
+from ..model import Callback, Device, Erratum, Field, FixedArray, Hole, Spec, Struct
 from ..render import Filters, Output
 from .c import interface_constants, struct_layouts, type_name
+from .maps import map_name
 
 _FOLDER = "docs/reference"
+_ARRAY = "ArrowDeviceArray"
+_ABOUT_DEVICES = ("ArrowDeviceType", f"{_ARRAY}.device_id", f"{_ARRAY}.sync_event")
+_POINTERS = {
+    "address_of_handle": "the address of a handle",
+    "object": "the address of the event object",
+    "producer_defined": "defined by the producer",
+    "none": "always NULL",
+}
 
 
 def outputs(spec: Spec) -> list[Output]:
-    everything = {"spec": spec, "classes": LAYOUT_CLASSES}
+    everything = {"spec": spec, "classes": LAYOUT_CLASSES, "homes": homes(spec)}
     pages = [
         Output(f"{_FOLDER}/README.md", "docs/index.md", "spec/*.yaml", everything),
-        Output(f"{_FOLDER}/devices.md", "docs/devices.md", "spec/devices.yaml", everything),
         Output(f"{_FOLDER}/errata.md", "docs/errata.md", "spec/errata.yaml", everything),
+        *_device_pages(spec, everything),
     ]
     for interface in spec.interfaces:
         context = {
             **everything,
             "interface": interface,
+            "titles": {other.id: other.title for other in spec.interfaces},
             "constants": interface_constants(spec, interface),
             "layouts": {s.name: struct_layouts(spec, s) for s in interface.structs},
             "errata": {s.name: struct_errata(spec, s) for s in interface.structs},
@@ -29,6 +41,46 @@ def outputs(spec: Spec) -> list[Output]:
         path = f"{_FOLDER}/{interface.id}.md"
         pages.append(Output(path, "docs/interface.md", source, context))
     return pages
+
+
+def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
+    """The table of all numbers, and a page for each device."""
+    source = "spec/devices.yaml"
+    numbers: list[Device | Hole] = [*spec.devices, *spec.holes]
+    table = {
+        **everything,
+        "numbers": sorted(numbers, key=lambda entry: entry.value),
+        "pointers": {
+            words: [device.name for device in spec.devices if device.event.pointer == pointer]
+            for pointer, words in _POINTERS.items()
+        },
+        "errata": [e for e in spec.errata if e.about in _ABOUT_DEVICES],
+    }
+    page = {"notes": {note.id: note.text for note in spec.notes}, "home": homes(spec)[_ARRAY]}
+    return [
+        Output(f"{_FOLDER}/devices.md", "docs/devices.md", source, table),
+        *(
+            Output(
+                f"{_FOLDER}/devices/{device.name}.md",
+                "docs/device.md",
+                source,
+                {**page, "device": device},
+            )
+            for device in spec.devices
+        ),
+    ]
+
+
+def homes(spec: Spec) -> dict[str, str]:
+    """Where each struct and each typedef is described: `c-data.md#arrowarray`."""
+    return {
+        name: f"{interface.id}.md#{name.lower()}"
+        for interface in spec.interfaces
+        for name in (
+            *(typedef.type.name for typedef in interface.typedefs),
+            *(struct.name for struct in interface.structs),
+        )
+    }
 
 
 def declaration(field: Field) -> str:
@@ -45,7 +97,12 @@ def declaration(field: Field) -> str:
 
 def struct_errata(spec: Spec, struct: Struct) -> list[Erratum]:
     """The errata about a struct or one of its fields."""
-    return [e for e in spec.errata if e.about.split(".")[0] == struct.name]
+    return [e for e in spec.errata if owner(e.about) == struct.name]
+
+
+def owner(about: str) -> str:
+    """The struct of `ArrowAsyncProducer.request`; other names as they are."""
+    return about.split(".", maxsplit=1)[0]
 
 
 def places(layouts: list[StructLayout], field: Field) -> str:
@@ -66,6 +123,8 @@ def cell(text: str) -> str:
 FILTERS: Filters = {
     "cell": cell,
     "declaration": declaration,
+    "map_name": map_name,
+    "owner": owner,
     "places": places,
     "sizes": sizes,
     "type_name": type_name,

@@ -1,0 +1,134 @@
+"""The site that `make docs` builds from the repository's Markdown, with Sphinx, MyST and Furo.
+
+The pages stay plain Markdown for a reader on GitHub: the sidebar's tree is here, and links to
+files that are no pages lead to the repository.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag
+
+import yaml
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+from sphinx.util.matching import patfilter
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = yaml.safe_load((ROOT / "spec" / "project.yaml").read_text(encoding="utf-8"))
+DEVICES = yaml.safe_load((ROOT / "spec" / "devices.yaml").read_text(encoding="utf-8"))["devices"]
+BLOB = f"https://{PROJECT['repository']}/blob/main"
+
+project = PROJECT["name"]
+release = PROJECT["version"]
+html_title = f"{project} {release}"
+extensions = ["myst_parser"]
+root_doc = "README"
+include_patterns = ["README.md", "CONTRIBUTING.md", "docs/**.md", "**/README.md"]
+exclude_patterns = ["build", ".*", "**/.*", "**/node_modules", "**/target", "**/templates"]
+source_suffix = {".md": "markdown"}
+myst_heading_anchors = 4  # as on GitHub
+
+html_theme = "furo"
+html_extra_path = ["index.html"]
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+html_theme_options = {"top_of_page_buttons": []}
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+# The sidebar: below which page, under which heading, which pages. A pattern adds what is not named.
+SIDEBAR: dict[str, dict[str, list[str]]] = {
+    "README": {
+        "Guides": [
+            "docs/ownership",
+            "docs/synchronization",
+            "docs/adding-a-device",
+            "docs/adding-a-language",
+            "docs/*",
+            "CONTRIBUTING",
+        ],
+        "Reference": [
+            "docs/reference/README",
+            *(f"docs/reference/{interface}" for interface in PROJECT["interfaces"]),
+            "docs/reference/devices",
+            "docs/reference/errata",
+            "docs/reference/rules/README",
+            "docs/reference/*",
+        ],
+        "Measured": ["docs/measured/*"],
+        "Languages": ["cpp/README", "bindings/*/README"],
+        "Tests": ["tests/**/README", "cpp/*/README", "generator/*/README"],
+    },
+    "docs/reference/devices": {
+        "Device types": [f"docs/reference/devices/{device['name']}" for device in DEVICES]
+    },
+    "docs/reference/rules/README": {"Rules": ["docs/reference/rules/*"]},
+}
+
+
+def add_sidebar(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Appends to a page the trees of pages below it, which only the sidebar shows."""
+    there = sorted(app.env.found_docs - {docname})
+    for caption, patterns in SIDEBAR.get(docname, {}).items():
+        found = dict.fromkeys(page for pattern in patterns for page in patfilter(there, pattern))
+        pages = [f"/{page}" for page in found]
+        tree = ["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]
+        source[0] += "\n".join(tree)
+
+
+class PlainLinks(SphinxTransform):
+    """Turns links that MyST cannot resolve into plain ones; check_site.py checks these.
+
+    Files and folders that are no pages are in the repository; anchors may be written as HTML.
+    """
+
+    default_priority = 1
+
+    def apply(self, **_: Any) -> None:
+        for kind in (addnodes.download_reference, addnodes.pending_xref):
+            for link in list(self.document.findall(kind)):
+                address = self.address(link)
+                if address:
+                    link.replace_self(nodes.reference("", "", *link.children, refuri=address))
+        for link in self.document.findall(nodes.reference):
+            if self.html_anchor(self.env.docname, link.get("refuri", "").removeprefix("#")):
+                link["id_link"] = False  # MyST looks no further
+
+    def address(self, link: nodes.Element) -> str | None:
+        here, target = self.env.docname, link["reftarget"]
+        if link.get("refdomain") == "doc":
+            return self.html_anchor(target, link.get("reftargetid"))
+        return self.html_anchor(here, target) or repository_address(here, target)
+
+    def html_anchor(self, page: str, anchor: str | None) -> str | None:
+        if anchor not in html_anchors(str(self.env.doc2path(page))):
+            return None
+        return f"{self.app.builder.get_relative_uri(self.env.docname, page)}#{anchor}"
+
+
+@cache
+def html_anchors(file: str) -> set[str]:
+    """The anchors of a page that are written as `<a id="..."></a>`."""
+    return set(re.findall(r'<a id="([^"]+)"></a>', Path(file).read_text(encoding="utf-8")))
+
+
+def repository_address(docname: str, target: str) -> str | None:
+    """Where the repository has this file or folder; None when there is no such."""
+    file, fragment = urldefrag(target)
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(docname), file))
+    if not file or path.startswith("..") or not (ROOT / path).exists():
+        return None
+    return f"{BLOB}/{path}" + (f"#{fragment}" if fragment else "")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", add_sidebar)
+    app.add_transform(PlainLinks)

@@ -1,0 +1,89 @@
+"""The reference pages: devices, errata and structs have their places, and no link is dead."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import PurePosixPath
+
+import pytest
+from conftest import REPOSITORY
+
+from fletching_generator.model import Spec
+
+PAGES = "docs/reference"
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """Every page and picture in the tree, which `generate --check` holds against the spec."""
+    files = (path for path in (REPOSITORY / PAGES).rglob("*") if path.is_file())
+    return {
+        path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8") for path in files
+    }
+
+
+def anchors(page: str) -> list[str]:
+    """The anchors of a page: those that GitHub and the site give to headings, and its own."""
+    own = re.findall(r'<a id="([^"]+)"></a>', page)
+    headings = re.findall(r"^#+ (?:<a .*?</a>)?(.+)$", page, flags=re.MULTILINE)
+    slugs = [re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings]
+    return own + slugs
+
+
+def test_every_device_has_a_page(spec: Spec, pages: dict[str, str]) -> None:
+    for device in spec.devices:
+        page = pages[f"{PAGES}/devices/{device.name}.md"]
+        wanted = [device.doc, f"| {device.value} |", f"`{device.dlpack}`", device.device_id]
+        wanted += [device.arrow or device.dlpack_only or "", device.event.type or "sync_event"]
+        assert [text for text in wanted if text not in page] == [], device.name
+    there = {PurePosixPath(p).stem for p in pages if PurePosixPath(p).parent.name == "devices"}
+    assert there == {device.name for device in spec.devices}
+
+
+def test_the_table_of_devices_shows_every_number(spec: Spec, pages: dict[str, str]) -> None:
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", pages[f"{PAGES}/devices.md"], flags=re.MULTILINE)
+    devices = {
+        device.value: f"[{device.name}](devices/{device.name}.md)" for device in spec.devices
+    }
+    holes = {hole.value: "*never given out*" for hole in spec.holes}
+    assert [int(value) for value, _ in rows] == sorted({**devices, **holes})
+    assert {int(value): name for value, name in rows} == {**devices, **holes}
+
+
+def test_every_erratum_has_an_anchor(spec: Spec, pages: dict[str, str]) -> None:
+    page = pages[f"{PAGES}/errata.md"]
+    found = anchors(page)
+    for erratum in spec.errata:
+        assert found.count(erratum.id) == 1, erratum.id
+        section = page.split(f"\n## {erratum.id}\n")[1].split("\n## ")[0]
+        assert [said for _, said in erratum.says if said not in section] == [], erratum.id
+        assert erratum.why in section, erratum.id
+
+
+def test_every_struct_and_field_is_described(spec: Spec, pages: dict[str, str]) -> None:
+    for interface in spec.interfaces:
+        page = pages[f"{PAGES}/{interface.id}.md"]
+        for struct in interface.structs:
+            section = page.split(f"\n## {struct.name}\n")[1].split("\n## ")[0]
+            for field in struct.fields:
+                assert f"- **`{field.name}`**: {field.doc}\n  - Valid: {field.valid}.\n" in section
+                said = (field.contract.times, field.contract.inside) if field.contract else ()
+                assert [text for text in said if text not in section] == []
+
+
+def test_links_between_pages_lead_somewhere(pages: dict[str, str]) -> None:
+    dead = []
+    for path, text in pages.items():
+        for target in LINK.findall(text):
+            if "://" in target:
+                continue
+            file, _, anchor = target.partition("#")
+            wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), file or "."))
+            wanted = wanted if file else path
+            if not wanted.startswith(f"{PAGES}/"):
+                continue  # hand-written pages: the link check of the whole tree sees them
+            if wanted not in pages or (anchor and anchor not in anchors(pages[wanted])):
+                dead.append(f"{path}: {target}")
+    assert dead == []

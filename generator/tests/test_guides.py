@@ -1,0 +1,103 @@
+"""The hand-written pages of docs/: what they tell to write and to run does what they say."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from conftest import REPOSITORY, Scratch
+
+from fletching_generator import cli, render
+from fletching_generator.model import Spec
+
+DOCS = REPOSITORY / "docs"
+UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
+PAGES = sorted([*DOCS.glob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The code of a page in this language."""
+    pattern = rf"^```{language}\n(.*?)^```$"
+    text = page.read_text(encoding="utf-8")
+    return re.findall(pattern, text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_a_device_is_added_as_the_guide_shows(
+    scratch: Scratch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = DOCS / "adding-a-device.md"
+    header = scratch.root / "dlpack.h"
+    text = UPSTREAM.read_text(encoding="utf-8")
+    header.write_text(text.replace("kDLTrn = 18,", "kDLTrn = 18, kDLNova = 90,"), encoding="utf-8")
+    root = ["--root", str(scratch.root), "sync", str(header)]
+    assert cli.main([*root, "--dry-run"]) == 0
+    printed = capsys.readouterr().out
+    assert all(printed.startswith(shown) for shown in blocks(page, "text"))
+    assert cli.main(root) == 0
+    written = (scratch.root / "spec" / "devices.yaml").read_text(encoding="utf-8")
+    entries = blocks(page, "yaml")
+    assert entries and all(entry in written for entry in entries)
+
+
+def test_a_language_is_added_as_the_guide_shows(
+    spec: Spec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = DOCS / "adding-a-language.md"
+    (module,) = blocks(page, "python")
+    (template,) = blocks(page, "zig")
+    (tmp_path / "zig").mkdir()
+    (tmp_path / "zig" / "devices.zig").write_text(template, encoding="utf-8")
+    monkeypatch.setattr(render, "TEMPLATES", tmp_path)
+    language: dict[str, Any] = {}
+    exec(compile(module, str(page), "exec"), language)
+    ((path, text),) = render.render(language["outputs"](spec), language["FILTERS"]).items()
+    assert path == "bindings/zig/src/devices.zig"
+    assert "pub const cuda_host: i32 = 3;\n" in text
+    assert text.count("pub const ") == len(spec.devices)
+
+
+def test_the_guide_lists_the_delimiters(spec: Spec) -> None:
+    page = (DOCS / "adding-a-language.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| `(\S+) for \.\.\. (\S+)` \| `(\S+) ", page, flags=re.MULTILINE)
+    shown = {
+        ending: tuple(delimiters)
+        for endings, *delimiters in rows
+        for ending in re.findall(r"`(\.\w+)`", endings) or ["others"]
+    }
+    families = {**render._FAMILY, "others": "c-like"}
+    keys = ("block_start_string", "block_end_string", "variable_start_string")
+    assert shown == {
+        ending: tuple(render._DELIMITERS[family][key] for key in keys)
+        for ending, family in families.items()
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_exist(page: Path) -> None:
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE)
+    lines = "".join(blocks(page, "sh") + blocks(page, "")).splitlines()
+    for line in lines:
+        command, *words = line.split("#")[0].split() or ["#"]
+        if command == "make":
+            assert set(words) <= set(targets), line
+        elif Path(command).name == "fletching":
+            cli._parser().parse_args(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_c_code_compiles(page: Path, tmp_path: Path) -> None:
+    source = tmp_path / "example.c"
+    for code in blocks(page, "c"):
+        if "#include" not in code:
+            continue
+        source.write_text(code, encoding="utf-8")
+        compiler = shutil.which("gcc") or "cc"
+        flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+        include = f"-I{REPOSITORY / 'cpp' / 'include'}"
+        subprocess.run([compiler, *flags, include, str(source)], check=True)
