@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .facts import HeaderField, HeaderMacro, HeaderRecord, Place, Run
+from .facts import HeaderEnum, HeaderField, HeaderMacro, HeaderRecord, Place, Run
 from .languages.c import interface_constants
 from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
-from .model import Callback, Field, Interface, Scalar, Spec, Struct
+from .model import (
+    Callback,
+    Field,
+    Interface,
+    Scalar,
+    Spec,
+    Struct,
+    Type,
+    TypedefDeclaration,
+)
 from .types import spell
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 LAGS = "is missing: the header lags behind the specification"
 _DEVICE_PREFIX = "ARROW_DEVICE_"
+# Another minor version has other enumerators, but the same layouts.
+_MINOR_VERSION = "DLPACK_MINOR_VERSION"
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,10 @@ def _compare_interface(spec: Spec, interface: Interface, run: Run) -> Iterator[F
     for struct in interface.structs:
         yield from _compare_struct(spec, interface, struct, run)
     for typedef in interface.typedefs:
-        yield from _compare_typedef(interface, typedef.type.name, typedef.type.scalar, run)
+        if typedef.enumerators:
+            yield from _compare_enum(spec, interface, typedef, run)
+        else:
+            yield from _compare_typedef(interface, typedef.type.name, typedef.type.scalar, run)
     yield from _compare_constants(spec, interface, run)
     if interface.device_macros:
         yield from _compare_other_devices(spec, interface, run)
@@ -82,7 +96,7 @@ def _compare_guard(interface: Interface, run: Run) -> Iterator[Finding]:
     for record in (run.records[s.name] for s in interface.structs if s.name in run.records):
         around = _guards_around(record.place, run)
         if interface.guard not in around + _guards_elsewhere(record.place, run):
-            inner = [macro for macro in around if macro.startswith("ARROW_")]
+            inner = [macro for macro in around if macro.startswith(("ARROW_", "DLPACK_"))]
             instead = f"; it stands under {inner[-1]}" if inner else ""
             text = f"'{record.name}' is not inside this canonical guard{instead}"
             mend = "; two headers with their own copies cannot be included together"
@@ -105,7 +119,9 @@ def _compare_struct(
     record = run.records.get(struct.name)
     if record is None:
         text = "is not declared, though other parts of the interface are"
-        yield Finding(ERROR, interface.id, struct.name, text, None)
+        older = struct.since is not None and _dlpack_version(run) < _version(struct.since)
+        severity, text = (NOTE, LAGS) if older else (ERROR, text)
+        yield Finding(severity, interface.id, struct.name, text, None)
         return
     expected = {field.name: field for field in struct.fields}
     found = {field.name: field for field in record.fields}
@@ -173,6 +189,56 @@ def _compare_typedef(
         yield Finding(ERROR, interface.id, name, text, typedef.place)
 
 
+def _compare_enum(
+    spec: Spec, interface: Interface, expected: TypedefDeclaration, run: Run
+) -> Iterator[Finding]:
+    name = expected.type.name
+    enum = next((e for e in run.enums if e.name == name), None)
+    if enum is None:
+        yield Finding(ERROR, interface.id, name, "is not declared as an enum", None)
+        return
+    found = {enumerator.name: enumerator for enumerator in enum.enumerators}
+    for enumerator in expected.enumerators:
+        there = found.get(enumerator.name)
+        if there is None:
+            yield Finding(NOTE, interface.id, enumerator.name, LAGS, None)
+        elif there.value != enumerator.value:
+            text = f"is {there.value}, the specification says {enumerator.value}"
+            yield Finding(ERROR, interface.id, enumerator.name, text, there.place)
+    yield from _compare_other_enumerators(spec, interface, expected, enum)
+
+
+def _compare_other_enumerators(
+    spec: Spec, interface: Interface, expected: TypedefDeclaration, enum: HeaderEnum
+) -> Iterator[Finding]:
+    """What the header has more, which may be newer than the spec, or a fork's."""
+    known = {enumerator.name for enumerator in expected.enumerators}
+    owners = {enumerator.value: enumerator.name for enumerator in expected.enumerators}
+    holes = {hole.value for hole in spec.holes} if expected.from_devices else set()
+    for enumerator in enum.enumerators:
+        if enumerator.name in known:
+            continue
+        severity, text = NOTE, f"is {enumerator.value}; the specification does not know it"
+        if enumerator.value in holes:
+            severity, text = ERROR, f"is {enumerator.value}, a number that is never given out"
+        elif enumerator.value in owners:
+            severity = ERROR
+            text = f"is {enumerator.value}, the number of {owners[enumerator.value]}"
+        yield Finding(severity, interface.id, enumerator.name, text, enumerator.place)
+
+
+def _dlpack_version(run: Run) -> tuple[int, int]:
+    """The version of a dlpack.h; (0, 0) before 1.0, which has no such macros."""
+    macros = [run.macros.get(f"DLPACK_{part}_VERSION") for part in ("MAJOR", "MINOR")]
+    major, minor = (macro.value or 0 if macro is not None else 0 for macro in macros)
+    return major, minor
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, minor = map(int, text.split("."))
+    return major, minor
+
+
 def _compare_constants(spec: Spec, interface: Interface, run: Run) -> Iterator[Finding]:
     for constant in interface_constants(spec, interface):
         macro = run.macros.get(constant.name)
@@ -181,7 +247,8 @@ def _compare_constants(spec: Spec, interface: Interface, run: Run) -> Iterator[F
         elif isinstance(constant.value, int) and macro.value != constant.value:
             shown = macro.text if macro.value is None else macro.value
             text = f"is {shown}, the specification says {constant.value}"
-            yield Finding(ERROR, interface.id, constant.name, text, macro.place)
+            severity = NOTE if constant.name == _MINOR_VERSION else ERROR
+            yield Finding(severity, interface.id, constant.name, text, macro.place)
         elif isinstance(constant.value, str) and macro.text != f'"{constant.value}"':
             text = f'is {macro.text}, the specification says "{constant.value}"'
             yield Finding(ERROR, interface.id, constant.name, text, macro.place)
@@ -223,11 +290,17 @@ def _compare_other_devices(spec: Spec, interface: Interface, run: Run) -> Iterat
 
 def header_spelling(field: Field, open_typedefs: bool = False) -> str:
     """A field's type as facts spell it: no argument names, typedefs by name or opened up."""
-    if isinstance(field.type, Callback):
-        arguments = ", ".join(spell(a.type) for a in field.type.arguments)
-        return f"callback({arguments}) -> {spell(field.type.returns)}"
     scalar = getattr(field.type, "scalar", None)
-    return spell(scalar) if open_typedefs and scalar is not None else spell(field.type)
+    return spell(scalar) if open_typedefs and scalar is not None else _unnamed(field.type)
+
+
+def _unnamed(type_: Type) -> str:
+    match type_:
+        case Callback(arguments=arguments, returns=returns):
+            inner = ", ".join(_unnamed(argument.type) for argument in arguments)
+            return f"callback({inner}) -> {_unnamed(returns)}"
+        case _:
+            return spell(type_)
 
 
 def _layout_class(run: Run) -> LayoutClass:

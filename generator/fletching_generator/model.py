@@ -132,6 +132,7 @@ class Struct:
     allocated_by: Literal["producer", "consumer"]
     filled_by: Literal["producer", "consumer"]
     fields: tuple[Field, ...]
+    since: str | None = None  # "1.2": of DLPack, where an earlier header lacks it
     typedef: bool = False  # True: C calls it by a typedef name, without "struct"
     function_table: bool = False  # True: the callbacks do not begin with a pointer to the struct
 
