@@ -322,11 +322,13 @@ Node WithValidity(Node node) {
   return node;
 }
 
-Node WithoutBuffers(Node node) {
-  for (std::optional<Bytes>& buffer : node.buffers) buffer.reset();
-  for (Node& child : node.children) child = WithoutBuffers(std::move(child));
+Node EmptyAsNull(Node node) {
+  for (std::optional<Bytes>& buffer : node.buffers) {
+    if (buffer && buffer->empty()) buffer.reset();
+  }
+  for (Node& child : node.children) child = EmptyAsNull(std::move(child));
   if (node.dictionary) {
-    node.dictionary = std::make_shared<const Node>(WithoutBuffers(*node.dictionary));
+    node.dictionary = std::make_shared<const Node>(EmptyAsNull(*node.dictionary));
   }
   return node;
 }

@@ -98,7 +98,7 @@ Node Shorten(int64_t count, Node node);
 Node Uncounted(Node node);
 // A validity buffer although nothing is null.
 Node WithValidity(Node node);
-// Every buffer NULL, here and below; for nodes of length 0.
-Node WithoutBuffers(Node node);
+// Buffers of no bytes are NULL, here and below. An offsets buffer has one entry even so.
+Node EmptyAsNull(Node node);
 
 }  // namespace fletching::producer

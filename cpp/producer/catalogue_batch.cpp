@@ -57,7 +57,7 @@ NamedNodes BatchCases() {
   NamedNodes cases;
   cases.emplace_back("zero_length", Struct(0, {Named("a", Int32({})), Named("b", Utf8({}))}));
   cases.emplace_back("zero_length_every_layout", EveryLayoutEmpty());
-  cases.emplace_back("zero_length_null_buffers", WithoutBuffers(EveryLayoutEmpty()));
+  cases.emplace_back("zero_length_null_buffers", EmptyAsNull(EveryLayoutEmpty()));
   cases.emplace_back("record_batch", RecordBatch());
   cases.emplace_back("record_batch_without_columns", NotNullable(Struct(3, {})));
   cases.emplace_back("extension_batch", ExtensionBatch());
