@@ -21,9 +21,11 @@ bool HasValidity(const Node& node) {
 // Over the elements that the node shows.
 int64_t CountNulls(const Node& node) {
   if (node.format == "n") return node.length;
-  if (!HasValidity(node) || !node.buffers[0]) return 0;
+  if (!HasValidity(node)) return 0;
+  const std::optional<Bytes>& validity = node.buffers[0];
+  if (!validity) return 0;
   int64_t nulls = 0;
-  for (int64_t i = 0; i < node.length; ++i) nulls += !BitAt(*node.buffers[0], node.offset + i);
+  for (int64_t i = 0; i < node.length; ++i) nulls += !BitAt(*validity, node.offset + i);
   return nulls;
 }
 

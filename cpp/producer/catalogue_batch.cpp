@@ -31,6 +31,7 @@ Node ExtensionBatch() {
 
 Node WideBatch() {
   std::vector<Node> columns;
+  columns.reserve(kWide);
   for (int32_t i = 0; i < kWide; ++i) {
     columns.push_back(Named("c" + std::to_string(i), Int32({i, kNull, -i})));
   }

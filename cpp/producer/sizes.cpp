@@ -1,6 +1,7 @@
 // How many bytes of a node's buffers are seen, from its format.
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <string_view>
 
 #include "catalogue.hpp"
@@ -68,8 +69,8 @@ std::vector<int64_t> SeenSizes(const Node& node) {
   }
   if (!IsView(node)) return {bitmap, (end * ValueBits(format) + 7) / 8};
   std::vector<int64_t> sizes = {bitmap, 16 * end};
-  for (size_t i = 2; i < node.buffers.size(); ++i) {
-    sizes.push_back(node.buffers[i] ? static_cast<int64_t>(node.buffers[i]->size()) : 0);
+  for (const std::optional<Bytes>& buffer : node.buffers | std::views::drop(2)) {
+    sizes.push_back(buffer ? static_cast<int64_t>(buffer->size()) : 0);
   }
   return sizes;
 }

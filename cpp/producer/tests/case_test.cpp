@@ -53,7 +53,7 @@ int64_t ValueBits(const std::string& format) {
   int number = 128;
   if (std::sscanf(format.c_str(), "w:%d", &number) == 1) return 8LL * number;
   if (std::sscanf(format.c_str(), "d:%d,%d,%d", &precision, &scale, &number) >= 2) return number;
-  if (format.rfind("ts", 0) == 0 || format.rfind("tD", 0) == 0) return 64;
+  if (format.starts_with("ts") || format.starts_with("tD")) return 64;
   const auto found = kBits.find(format);
   if (found != kBits.end()) return found->second;
   ADD_FAILURE() << "format " << format << " is new to this test";
@@ -63,12 +63,12 @@ int64_t ValueBits(const std::string& format) {
 std::vector<int64_t> BufferSizes(const std::string& format, const ArrowArray& array) {
   const int64_t end = array.offset + array.length;
   const int64_t bitmap = (end + 7) / 8;
-  const bool wide = std::set<std::string>{"U", "Z", "+L", "+vL"}.count(format) > 0;
+  const bool wide = std::set<std::string>{"U", "Z", "+L", "+vL"}.contains(format);
   const int64_t offset = wide ? 8 : 4;
   if (format == "n" || format == "+r") return {};
-  if (format.rfind("+us:", 0) == 0) return {end};
-  if (format.rfind("+ud:", 0) == 0) return {end, 4 * end};
-  if (format == "+s" || format.rfind("+w:", 0) == 0) return {bitmap};
+  if (format.starts_with("+us:")) return {end};
+  if (format.starts_with("+ud:")) return {end, 4 * end};
+  if (format == "+s" || format.starts_with("+w:")) return {bitmap};
   if (format == "+l" || format == "+m" || format == "+L") return {bitmap, offset * (end + 1)};
   if (format == "+vl" || format == "+vL") return {bitmap, offset * end, offset * end};
   if (format == "u" || format == "z" || format == "U" || format == "Z") {
@@ -114,7 +114,7 @@ std::string Walk(const ArrowSchema& schema, const ArrowArray& array, const std::
 }
 
 bool HasValidity(const std::string& format) {
-  return format != "n" && format != "+r" && format.rfind("+u", 0) != 0;
+  return format != "n" && format != "+r" && !format.starts_with("+u");
 }
 
 int64_t CountNulls(const std::string& format, const ArrowArray& array) {
@@ -133,21 +133,21 @@ int64_t Needed(const std::string& format, const ArrowArray& array, int64_t index
   const int64_t end = array.offset + array.length;
   int size = 0;
   if (std::sscanf(format.c_str(), "+w:%d", &size) == 1) return size * end;
-  if (format == "+s" || format.rfind("+us:", 0) == 0) return end;
+  if (format == "+s" || format.starts_with("+us:")) return end;
   if (format == "+r") return end > 0 ? 1 : 0;  // the run ends are looked at on their own
   if (format == "+l" || format == "+m") return OffsetAt(array, false, end);
   if (format == "+L") return OffsetAt(array, true, end);
   int64_t needed = 0;
   const bool wide = format == "+vL";
-  for (int64_t i = 0; i < end && format.rfind("+v", 0) == 0; ++i) {
+  for (int64_t i = 0; i < end && format.starts_with("+v"); ++i) {
     const void* sizes = array.buffers[2];
     const int64_t last =
         wide ? static_cast<const int64_t*>(sizes)[i] : static_cast<const int32_t*>(sizes)[i];
     needed = std::max(needed, OffsetAt(array, wide, i) + last);
   }
   // Children that are taken by turns, whatever their type ids are.
-  for (int64_t i = 0; i < end && format.rfind("+ud:", 0) == 0; ++i) {
-    const int id = static_cast<const int8_t*>(array.buffers[0])[i];
+  for (int64_t i = 0; i < end && format.starts_with("+ud:"); ++i) {
+    const auto id = static_cast<const int8_t*>(array.buffers[0])[i];
     const int first = std::atoi(format.c_str() + 4);
     if ((id == first) == (index == 0)) needed = std::max(needed, OffsetAt(array, false, i) + 1);
   }

@@ -104,7 +104,8 @@ class Mutator {
   // One bit of every byte, the bits by turns; the pointer gone, or leading elsewhere.
   void MutateBuffer(const void*& buffer, const std::string& path, const std::string& name) {
     auto* bytes = static_cast<uint8_t*>(const_cast<void*>(buffer));
-    for (int64_t i = 0; i < sizes_.at(path + " " + name); ++i) {
+    const int64_t size = sizes_.at(path + " " + name);
+    for (int64_t i = 0; i < size; ++i) {
       Try(path, name, bytes[i], static_cast<uint8_t>(bytes[i] ^ 1 << (i % 8)));
     }
     if (buffer != nullptr) Try(path, name, buffer, nullptr);
@@ -118,7 +119,8 @@ class Mutator {
     TryNumber(path, kind + ".n_children", above.n_children);
     if (above.n_children > 0) Try(path, kind + ".children", above.children, nullptr);
     EachChild(above, [&](int64_t i) {
-      const std::string child = kind + ".children[" + std::to_string(i) + "]";
+      std::string child = kind;
+      child.append(".children[").append(std::to_string(i)).append("]");
       Try(path, child, above.children[i], nullptr);
     });
     Struct* const other = above.dictionary == nullptr ? &above : nullptr;
