@@ -13,16 +13,16 @@ Allocation::Allocation(Backend& backend, const std::vector<uint8_t>& bytes)
     : backend_(backend), buffer_(backend.Allocate(bytes.size())) {
   try {
     if (!bytes.empty()) backend_.CopyTo(buffer_, bytes.data(), bytes.size());
+    AddAllocation(buffer_, &bytes);
   } catch (...) {
     backend_.Free(buffer_);
     throw;
   }
-  CountAllocation(1);
 }
 
 Allocation::~Allocation() {
+  RemoveAllocation(buffer_);  // first: the address may be given out again at once
   backend_.Free(buffer_);
-  CountAllocation(-1);
 }
 
 }  // namespace fletching::producer

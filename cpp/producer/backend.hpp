@@ -33,7 +33,7 @@ const std::vector<Backend*>& Backends();
 // One per backend, each in its own file.
 Backend* CpuBackend();
 
-// One buffer with its bytes, freed with the object.
+// One buffer with its bytes, freed with the object. `bytes` is remembered as what it came from.
 class Allocation {
  public:
   Allocation(Backend& backend, const std::vector<uint8_t>& bytes);

@@ -36,6 +36,19 @@ struct Case {
 
 const std::vector<Case>& Catalogue();
 
+// The cases by what they are about, each in its own file.
+using NamedNodes = std::vector<std::pair<std::string, Node>>;
+NamedNodes PrimitiveCases();
+NamedNodes BinaryCases();
+NamedNodes NestedCases();
+NamedNodes BatchCases();
+
+// How many bytes of each buffer a consumer may look at, by the format and by offset + length.
+std::vector<int64_t> SeenSizes(const Node& node);
+
+// The sizes of the data buffers of a view array lie in host memory on every device.
+bool IsInHostMemory(const Node& node, size_t buffer);
+
 // The block that ArrowSchema.metadata points to; empty when there is no metadata.
 std::string EncodeMetadata(const Node& node);
 

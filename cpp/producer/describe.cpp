@@ -1,5 +1,6 @@
 // A node of the catalogue as bytes and as text.
 #include <cstring>
+#include <span>
 
 #include "catalogue.hpp"
 
@@ -30,8 +31,10 @@ std::string Hex(const Range& bytes) {
   return hex;
 }
 
-std::string BufferText(const std::optional<Bytes>& buffer) {
-  return buffer ? std::to_string(buffer->size()) + ":" + Hex(*buffer) : "-";
+std::string BufferText(const std::optional<Bytes>& buffer, int64_t size) {
+  if (!buffer) return "-";
+  const std::span<const uint8_t> seen(buffer->data(), static_cast<size_t>(size));
+  return std::to_string(size) + ":" + Hex(seen);
 }
 
 // `path` of the root is empty here, and "/" in the text.
@@ -44,8 +47,10 @@ void Append(std::string& text, const Node& node, const std::string& path) {
   text += " length=" + std::to_string(node.length);
   text += " null_count=" + std::to_string(node.null_count);
   text += " offset=" + std::to_string(node.offset) + "\n";
+  const std::vector<int64_t> sizes = SeenSizes(node);
   for (size_t i = 0; i < node.buffers.size(); ++i) {
-    text += begin + "buffer " + std::to_string(i) + " " + BufferText(node.buffers[i]) + "\n";
+    text += begin + "buffer " + std::to_string(i) + " ";
+    text += BufferText(node.buffers[i], sizes[i]) + "\n";
   }
   for (size_t i = 0; i < node.children.size(); ++i) {
     Append(text, node.children[i], path + "/" + std::to_string(i));

@@ -64,8 +64,10 @@ void ReleaseArray(ArrowArray* self) noexcept {
 }
 
 void AddBuffers(Backend& backend, const Node& node, ArrayState& state) {
-  for (const std::optional<Bytes>& bytes : node.buffers) {
-    if (bytes) state.allocations.push_back(std::make_unique<Allocation>(backend, *bytes));
+  for (size_t i = 0; i < node.buffers.size(); ++i) {
+    const std::optional<Bytes>& bytes = node.buffers[i];
+    Backend& home = IsInHostMemory(node, i) ? *CpuBackend() : backend;
+    if (bytes) state.allocations.push_back(std::make_unique<Allocation>(home, *bytes));
     state.buffers.push_back(bytes ? state.allocations.back()->buffer() : nullptr);
   }
 }

@@ -84,8 +84,10 @@ FLETCHING_PRODUCER_EXPORT const char* FletchingProducerCaseName(int32_t index);
  * name is empty for NULL. metadata is the encoded block in hex, or '-' for NULL. A buffer is '-'
  * for NULL, else its size in bytes, ':', and its bytes in hex. Numbers inside metadata and buffers
  * are in the machine's byte order. Sizes: bitmap (validity, and values of 'b') (offset+length+7)/8;
- * fixed-width values width*(offset+length); offsets 4 or 8 times (offset+length+1); variable data
- * the last offset. */
+ * fixed-width values, views, type ids, and the offsets and sizes of list views
+ * width*(offset+length), as the offsets of a dense union; other offsets 4 or 8 times
+ * (offset+length+1); variable data offset number offset+length; a data buffer of a view array what
+ * the last buffer says, and that 8 times their number. */
 FLETCHING_PRODUCER_EXPORT const char* FletchingProducerDescribe(const char* case_name);
 
 /* --- Export ---
@@ -108,7 +110,8 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerExportStream(const char* backend,
 
 /* --- Verify what came back --- */
 
-/* Compares with the catalogue, and checks reserved, device type, device id and event. Releases
+/* Compares with the catalogue, and checks reserved, device type, device id and event. A buffer has
+ * to be the memory that was exported, not a copy: nothing on the way is meant to copy. Releases
  * nothing. The names NULL and "" are the same. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerVerifyArray(const char* backend,
                                                            const char* case_name,

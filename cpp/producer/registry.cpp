@@ -17,6 +17,7 @@ struct Entry {
 struct Registry {
   std::mutex mutex;
   std::unordered_map<uintptr_t, Entry> entries;
+  std::unordered_map<const void*, const void*> allocations;  // to their origins
   uintptr_t last_number = 0;
   FletchingProducerCounters counters{};
 };
@@ -76,10 +77,25 @@ std::shared_ptr<void> Unregister(Kind kind, const void* private_data) noexcept {
   return state;
 }
 
-void CountAllocation(int change) noexcept {
+void AddAllocation(const void* buffer, const void* origin) {
   Registry& registry = TheRegistry();
   const std::lock_guard lock(registry.mutex);
-  registry.counters.live_allocations += change;
+  registry.allocations.emplace(buffer, origin);
+  ++registry.counters.live_allocations;
+}
+
+void RemoveAllocation(const void* buffer) noexcept {
+  Registry& registry = TheRegistry();
+  const std::lock_guard lock(registry.mutex);
+  registry.allocations.erase(buffer);
+  --registry.counters.live_allocations;
+}
+
+const void* OriginOf(const void* buffer) noexcept {
+  Registry& registry = TheRegistry();
+  const std::lock_guard lock(registry.mutex);
+  const auto found = registry.allocations.find(buffer);
+  return found == registry.allocations.end() ? nullptr : found->second;
 }
 
 FletchingProducerCounters ReadCounters() noexcept {

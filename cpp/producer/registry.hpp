@@ -22,7 +22,12 @@ std::shared_ptr<void> Find(Kind kind, const void* private_data) noexcept;
 // counted, when no such struct is alive.
 std::shared_ptr<void> Unregister(Kind kind, const void* private_data) noexcept;
 
-void CountAllocation(int change) noexcept;
+// A buffer that a backend allocated, for as long as it is alive. `origin`: the bytes of the
+// catalogue that were copied into it.
+void AddAllocation(const void* buffer, const void* origin);
+void RemoveAllocation(const void* buffer) noexcept;
+// NULL when no such buffer is alive.
+const void* OriginOf(const void* buffer) noexcept;
 
 FletchingProducerCounters ReadCounters() noexcept;
 void ResetCounters() noexcept;

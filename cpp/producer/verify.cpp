@@ -6,6 +6,7 @@
 
 #include "export.hpp"
 #include "message.hpp"
+#include "registry.hpp"
 
 namespace fletching::producer {
 namespace {
@@ -134,7 +135,12 @@ void CheckNode(Backend& backend, const Place& place, const Node& node, const Arr
 void CheckBuffer(Backend& backend, const Place& place, const std::string& name, const void* buffer,
                  const std::optional<Bytes>& expected) {
   CheckPresent(place, name, buffer, expected.has_value());
-  if (!expected || expected->empty()) return;
+  if (!expected) return;
+  // Looked at before the bytes are: foreign memory may be shorter.
+  const void* origin = OriginOf(buffer);
+  if (origin == nullptr) Differ(place, name + " is not the memory that was exported");
+  if (origin != &*expected) Differ(place, name + " is the memory of another exported buffer");
+  if (expected->empty()) return;
   Bytes seen(expected->size());
   backend.CopyFrom(seen.data(), buffer, seen.size());
   for (size_t i = 0; i < seen.size(); ++i) {
@@ -152,7 +158,8 @@ void CheckNode(Backend& backend, const Place& place, const Node& node, const Arr
   CheckNumber(place, "array.n_buffers", array.n_buffers, static_cast<int64_t>(node.buffers.size()));
   if (!node.buffers.empty()) CheckPresent(place, "array.buffers", array.buffers, true);
   for (size_t i = 0; i < node.buffers.size(); ++i) {
-    CheckBuffer(backend, place, "buffer " + std::to_string(i), array.buffers[i], node.buffers[i]);
+    Backend& home = IsInHostMemory(node, i) ? *CpuBackend() : backend;
+    CheckBuffer(home, place, "buffer " + std::to_string(i), array.buffers[i], node.buffers[i]);
   }
   CheckBelow(backend, place, "array", node, array);
 }

@@ -14,7 +14,7 @@ STATUSES = ("real", "stand-in", "absent")
 # The order in which the matrix shows them.
 STRUCT_DIRECTIONS = ("layout", "c_writes", "c_verifies", "c_calls", "c_is_called")
 CASE_DIRECTIONS = ("array", "stream", "stream_failure")
-PEER_DIRECTIONS = ("array",)
+PEER_DIRECTIONS = ("array", "import")
 CONSTANTS = "constants"  # the macros, reported like a struct with the direction "layout"
 
 
@@ -46,8 +46,8 @@ def case_key(language: str, case: str, direction: str) -> Key:
     return Key(language, "cpu", "", case, "", direction)
 
 
-def peer_key(language: str, peer: str, case: str) -> Key:
-    return Key(language, "cpu", "", case, peer, "array")
+def peer_key(language: str, peer: str, case: str, direction: str) -> Key:
+    return Key(language, "cpu", "", case, peer, direction)
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,11 @@ class Checks:
 
 
 @contextmanager
-def reporting(key: Key) -> Iterator[Checks]:
-    """Runs the body's checks and reports their cell, also when the body raises."""
+def reporting(key: Key, limit: str = "") -> Iterator[Checks]:
+    """Runs the body's checks and reports their cell, also when the body raises.
+
+    `limit`: why there is nothing real to report; the checks were about that.
+    """
     checks = Checks()
     try:
         yield checks
@@ -140,8 +143,9 @@ def reporting(key: Key) -> Iterator[Checks]:
         checks.problems.append(f"{type(error).__name__}: {error}")
     if checks.asserted == 0:
         checks.problems.append("nothing was compared")
-    reason = "; ".join(checks.problems)
-    append(Cell(key, "real", reason, checks.asserted, checks.releases, not checks.problems))
+    status = "absent" if limit else "real"
+    reason = "; ".join(checks.problems) or limit
+    append(Cell(key, status, reason, checks.asserted, checks.releases, not checks.problems))
 
 
 def append(cell: Cell) -> None:

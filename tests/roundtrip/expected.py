@@ -7,6 +7,7 @@ from ctypes import c_char_p, c_int32
 from cells import (
     CASE_DIRECTIONS,
     CONSTANTS,
+    PEER_DIRECTIONS,
     STRUCT_DIRECTIONS,
     Key,
     case_key,
@@ -14,7 +15,7 @@ from cells import (
     struct_key,
 )
 from libraries import declare, load
-from pyarrow_cases import CASES
+from limits import LIMITS
 
 
 def expected_cells(language: str) -> list[Key]:
@@ -23,8 +24,23 @@ def expected_cells(language: str) -> list[Key]:
         *(struct_key(language, s, d) for s in _struct_names() for d in STRUCT_DIRECTIONS),
         struct_key(language, CONSTANTS, "layout"),
         *(case_key(language, c, d) for c in _case_names() for d in CASE_DIRECTIONS),
-        *(peer_key(language, "pyarrow", case) for case in CASES),
+        *(
+            peer_key(language, peer, c, d)
+            for peer in LIMITS
+            for c in _case_names()
+            for d in PEER_DIRECTIONS
+        ),
     ]
+
+
+def limited_cells(language: str) -> set[Key]:
+    """The cells in which a peer says that it cannot."""
+    return {
+        peer_key(language, peer, case, direction)
+        for peer, directions in LIMITS.items()
+        for direction, cases in directions.items()
+        for case in cases
+    }
 
 
 def _struct_names() -> list[str]:

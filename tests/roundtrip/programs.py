@@ -23,14 +23,14 @@ class Language:
     mend: str  # what to say when it does not succeed
     abi: Command  # the ABI tests against the oracle
     cases: Command  # the round trip with the reference producer
-    pyarrow: Command  # the round trip with pyarrow
+    peers: Command  # the round trip with pyarrow and nanoarrow
 
 
 _PYTHON = {"PYTHONPATH": "bindings/python/src"}
 _RUST = {"CARGO_TARGET_DIR": "../../build/rust"}
 
 
-def _pyarrow(language: str) -> Command:
+def _peers(language: str) -> Command:
     return Command(f".venv/bin/python tests/roundtrip/peers.py {language}", environment=_PYTHON)
 
 
@@ -47,7 +47,7 @@ def _java(flavor: str, jdk: str, options: str = "") -> Language:
             f"./mvn -B -ntp test -Dtest=AbiTest -pl fletching-{flavor} -am", "bindings/java"
         ),
         cases=Command(f"{java} {program}"),
-        pyarrow=_pyarrow(f"java-{flavor}"),
+        peers=_peers(f"java-{flavor}"),
     )
 
 
@@ -57,7 +57,7 @@ LANGUAGES: dict[str, Language] = {
         mend="the C++ programs are not built: run `make build`",
         abi=Command("build/cmake/bin/fletching_abi_test"),
         cases=Command("build/cmake/bin/fletching_roundtrip_cpp"),
-        pyarrow=_pyarrow("cpp"),
+        peers=_peers("cpp"),
     ),
     "rust": Language(
         needs="command -v cargo >/dev/null",
@@ -66,14 +66,14 @@ LANGUAGES: dict[str, Language] = {
             "cargo test -q --locked -p fletching-testing --test oracle", "bindings/rust", _RUST
         ),
         cases=Command("cargo run -q --locked -p fletching-roundtrip", "bindings/rust", _RUST),
-        pyarrow=_pyarrow("rust"),
+        peers=_peers("rust"),
     ),
     "go": Language(
         needs="command -v go >/dev/null",
         mend="go is missing: install Go 1.26 or later",
         abi=Command("go test -count=1 ./internal/oracle", "bindings/go", {"CGO_ENABLED": "1"}),
         cases=Command("go run .", "tests/roundtrip/go", {"CGO_ENABLED": "1"}),
-        pyarrow=_pyarrow("go"),
+        peers=_peers("go"),
     ),
     "java-jna": _java("jna", "17"),
     "java-ffm": _java("ffm", "22", "--enable-native-access=ALL-UNNAMED"),
@@ -82,6 +82,6 @@ LANGUAGES: dict[str, Language] = {
         mend="the virtual environment .venv is not there: run `make setup`",
         abi=Command("../../.venv/bin/pytest -q", "bindings/python"),
         cases=Command(".venv/bin/python tests/roundtrip/python/main.py", environment=_PYTHON),
-        pyarrow=_pyarrow("python"),
+        peers=_peers("python"),
     ),
 }

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cells import Cell, CellError, Key, parse_cell
-from expected import expected_cells
+from expected import expected_cells, limited_cells
 from libraries import ROOT, library_path
 from matrix import failures, matrix
 from programs import LANGUAGES, Command, Language
@@ -98,16 +98,16 @@ def run_language(
     if missing:
         print(f"{name:10} absent: {missing}", flush=True)
         return [absent(key, missing) for key in expected], []
-    steps = {"abi": language.abi, "cases": language.cases, "pyarrow": language.pyarrow}
+    steps = {"abi": language.abi, "cases": language.cases, "peers": language.peers}
     runs = {step: run(name, step, command) for step, command in steps.items()}
 
     def why_missing(key: Key) -> str:
-        step = "abi" if key.struct else "pyarrow" if key.peer else "cases"
+        step = "abi" if key.struct else "peers" if key.peer else "cases"
         return f"{step}: {runs[step].ended}"
 
     cells = [cell for one in runs.values() for cell in one.cells]
     problems = [f"{name}: {step}: {text}" for step, one in runs.items() for text in one.problems]
-    return judge(cells, expected, why_missing), problems
+    return judge(cells, expected, why_missing, limited_cells(name)), problems
 
 
 def _what_is_missing(language: Language) -> str:

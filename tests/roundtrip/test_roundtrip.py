@@ -22,7 +22,7 @@ EXPECTED = [
     struct_key("fake", "constants", "layout"),
     case_key("fake", "int32", "array"),
     case_key("fake", "int32", "stream"),
-    peer_key("fake", "pyarrow", "int32"),
+    peer_key("fake", "pyarrow", "int32", "array"),
 ]
 
 
@@ -77,16 +77,14 @@ def runner(
 
 
 def fake(
-    *, abi: str = "", cases: str = "", pyarrow: str = "", ending: str = "", needs: str = "true"
+    *, abi: str = "", cases: str = "", peers: str = "", ending: str = "", needs: str = "true"
 ) -> Language:
     """A language whose programs write these lines; the cases' program then does `ending`."""
 
     def program(text: str, then: str = "") -> Command:
         return Command(f'printf %s {shlex.quote(text)} >> "$FLETCHING_CELLS"; {then or "true"}')
 
-    return Language(
-        needs, "run `make fake`", program(abi), program(cases, ending), program(pyarrow)
-    )
+    return Language(needs, "run `make fake`", program(abi), program(cases, ending), program(peers))
 
 
 def lines(*parts: str) -> str:
@@ -96,7 +94,7 @@ def lines(*parts: str) -> str:
 GOOD = {
     "abi": lines(*map(line, EXPECTED[:3])),
     "cases": lines(*map(line, EXPECTED[3:5])),
-    "pyarrow": lines(line(EXPECTED[5])),
+    "peers": lines(line(EXPECTED[5])),
 }
 
 
@@ -111,7 +109,7 @@ def test_all_right(runner: Runner) -> None:
 
 
 def test_a_stand_in_is_right_but_seen(runner: Runner) -> None:
-    result = runner(fake(**GOOD | {"pyarrow": lines(line(EXPECTED[5], status="stand-in"))}))
+    result = runner(fake(**GOOD | {"peers": lines(line(EXPECTED[5], status="stand-in"))}))
     assert result.code == 0
     assert result.letters() == ".././../s"
     assert LEGEND["s"] in result.out
@@ -135,13 +133,13 @@ def test_a_failing_cell(runner: Runner) -> None:
 
 
 def test_a_failing_cell_without_a_reason(runner: Runner) -> None:
-    result = runner(fake(**GOOD | {"pyarrow": lines(line(EXPECTED[5], ok=False))}))
+    result = runner(fake(**GOOD | {"peers": lines(line(EXPECTED[5], ok=False))}))
     assert result.code == 1
     assert "fake: pyarrow int32 array: failed without a reason" in result.out
 
 
 def test_a_cell_that_asserted_nothing(runner: Runner) -> None:
-    result = runner(fake(**GOOD | {"pyarrow": lines(line(EXPECTED[5], asserted=0))}))
+    result = runner(fake(**GOOD | {"peers": lines(line(EXPECTED[5], asserted=0))}))
     assert result.code == 1
     assert result.letters() == ".././../0"
     assert "fake: pyarrow int32 array: asserted nothing" in result.out
@@ -159,7 +157,7 @@ def test_a_case_without_a_release(runner: Runner) -> None:
 
 def test_a_cell_reported_twice(runner: Runner) -> None:
     twice = lines(line(EXPECTED[5]), line(EXPECTED[5]))
-    result = runner(fake(**GOOD | {"pyarrow": twice}))
+    result = runner(fake(**GOOD | {"peers": twice}))
     assert result.code == 1
     assert result.letters() == ".././../D"
     assert "fake: pyarrow int32 array: reported 2 times" in result.out
@@ -176,10 +174,41 @@ def test_a_cell_that_nobody_expected(runner: Runner) -> None:
 
 def test_an_absent_cell(runner: Runner) -> None:
     absent = line(EXPECTED[5], status="absent", reason="no GPU", asserted=0, ok=False)
-    result = runner(fake(**GOOD | {"pyarrow": lines(absent)}))
+    result = runner(fake(**GOOD | {"peers": lines(absent)}))
     assert result.code == 1
     assert result.letters() == ".././../A"
     assert "fake: pyarrow int32 array: no GPU" in result.out
+
+
+def test_a_peer_that_cannot(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = line(EXPECTED[5], status="absent", reason="KeyError: 21", releases=0)
+    monkeypatch.setattr(roundtrip, "limited_cells", lambda _: {EXPECTED[5]})
+    result = runner(fake(**GOOD | {"peers": lines(limit)}))
+    assert result.code == 0
+    assert result.letters() == ".././../-"
+    assert LEGEND["-"] in result.out
+    assert result.cell(EXPECTED[5])["reason"] == "KeyError: 21"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"ok": False}, {"asserted": 0}, {"reason": ""}],
+)
+def test_a_peer_that_does_not_say_so(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    limit = {"status": "absent", "reason": "KeyError: 21", "releases": 0}
+    monkeypatch.setattr(roundtrip, "limited_cells", lambda _: {EXPECTED[5]})
+    result = runner(fake(**GOOD | {"peers": lines(line(EXPECTED[5], **limit | change))}))
+    assert result.code == 1
+    assert result.letters() == ".././../A"
+
+
+def test_a_limit_that_nobody_knows_of(runner: Runner) -> None:
+    limit = line(EXPECTED[5], status="absent", reason="KeyError: 21", releases=0)
+    result = runner(fake(**GOOD | {"peers": lines(limit)}))
+    assert result.code == 1
+    assert result.letters() == ".././../A"
 
 
 def test_a_crash(runner: Runner) -> None:

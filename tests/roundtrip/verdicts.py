@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from cells import Cell, Key
@@ -12,6 +12,7 @@ from cells import Cell, Key
 LEGEND = {
     ".": "right",
     "s": "right, on a stand-in",
+    "-": "the peer cannot, and says so",
     "F": "failed",
     "A": "absent",
     "M": "missing",
@@ -20,7 +21,7 @@ LEGEND = {
     "R": "released nothing",
     "U": "unexpected",
 }
-PASSED = ".s"
+PASSED = ".s-"
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,15 @@ class Verdict:
 
 
 def judge(
-    arrived: Iterable[Cell], expected: Iterable[Key], why_missing: Callable[[Key], str]
+    arrived: Iterable[Cell],
+    expected: Iterable[Key],
+    why_missing: Callable[[Key], str],
+    limits: Collection[Key] = (),
 ) -> list[Verdict]:
-    """One verdict per cell, the expected ones first and in their order."""
+    """One verdict per cell, the expected ones first and in their order.
+
+    `limits`: the cells that are absent because a peer cannot do more.
+    """
     found: dict[Key, Cell] = {}
     times: Counter[Key] = Counter()
     for cell in arrived:
@@ -44,7 +51,9 @@ def judge(
         times[cell.key] += 1
     keys = list(expected)
     verdicts = [
-        _judge_one(found[key], times[key]) if key in found else _missing(key, why_missing(key))
+        _judge_one(found[key], times[key], key in limits)
+        if key in found
+        else _missing(key, why_missing(key))
         for key in keys
     ]
     unexpected = [cell for key, cell in found.items() if key not in set(keys)]
@@ -59,11 +68,11 @@ def _missing(key: Key, reason: str) -> Verdict:
     return Verdict(Cell(key, "absent", f"did not arrive: {reason}", 0, 0, ok=False), "M")
 
 
-def _judge_one(cell: Cell, times: int) -> Verdict:
+def _judge_one(cell: Cell, times: int, is_limit: bool) -> Verdict:
     if times > 1:
         return _wrong("D", cell, f"reported {times} times")
     if cell.status == "absent":
-        return _wrong("A", cell, "absent without a reason" if not cell.reason else "")
+        return _judge_absent(cell, is_limit)
     if not cell.ok:
         return _wrong("F", cell, "failed without a reason" if not cell.reason else "")
     if cell.asserted == 0:
@@ -71,6 +80,12 @@ def _judge_one(cell: Cell, times: int) -> Verdict:
     if cell.key.case and cell.releases == 0:
         return _wrong("R", cell, "no release callback of the language ran")
     return Verdict(cell, "s" if cell.status == "stand-in" else ".")
+
+
+def _judge_absent(cell: Cell, is_limit: bool) -> Verdict:
+    if is_limit and cell.ok and cell.reason and cell.asserted:
+        return Verdict(cell, "-")
+    return _wrong("A", cell, "absent without a reason" if not cell.reason else "")
 
 
 def _wrong(letter: str, cell: Cell, reason: str) -> Verdict:

@@ -1,6 +1,9 @@
 // The catalogue: every case is exported as its text says.
+#include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
 #include <set>
 
 #include "support.hpp"
@@ -33,22 +36,51 @@ std::string MetadataText(const char* block) {
   return Hex(block, end - block);
 }
 
-int64_t BufferSize(const std::string& format, const ArrowArray& array, int64_t index) {
-  const int64_t end = array.offset + array.length;
-  const int64_t bitmap = (end + 7) / 8;
-  if (index == 0) return bitmap;
-  const bool wide = format == "U";
-  if (format == "u" || wide || format == "+l") {
-    if (index == 1) return (wide ? 8 : 4) * (end + 1);
-    return wide ? static_cast<const int64_t*>(array.buffers[1])[end]
-                : static_cast<const int32_t*>(array.buffers[1])[end];
-  }
-  if (format == "b") return bitmap;
-  if (format == "c") return end;
-  if (format == "i") return 4 * end;
-  if (format == "l" || format == "g") return 8 * end;
+int64_t OffsetAt(const ArrowArray& array, bool wide, int64_t index) {
+  if (array.buffers[1] == nullptr) return 0;
+  return wide ? static_cast<const int64_t*>(array.buffers[1])[index]
+              : static_cast<const int32_t*>(array.buffers[1])[index];
+}
+
+// Bits of one value, for the types with a single buffer behind the validity.
+int64_t ValueBits(const std::string& format) {
+  static const std::map<std::string, int64_t> kBits = {
+      {"b", 1},    {"c", 8},    {"C", 8},    {"s", 16},   {"S", 16},   {"e", 16},   {"i", 32},
+      {"I", 32},   {"f", 32},   {"l", 64},   {"L", 64},   {"g", 64},   {"tdD", 32}, {"tdm", 64},
+      {"tts", 32}, {"ttm", 32}, {"ttu", 64}, {"ttn", 64}, {"tiM", 32}, {"tiD", 64}, {"tin", 128}};
+  int precision = 0;
+  int scale = 0;
+  int number = 128;
+  if (std::sscanf(format.c_str(), "w:%d", &number) == 1) return 8LL * number;
+  if (std::sscanf(format.c_str(), "d:%d,%d,%d", &precision, &scale, &number) >= 2) return number;
+  if (format.starts_with("ts") || format.starts_with("tD")) return 64;
+  const auto found = kBits.find(format);
+  if (found != kBits.end()) return found->second;
   ADD_FAILURE() << "format " << format << " is new to this test";
   return 0;
+}
+
+std::vector<int64_t> BufferSizes(const std::string& format, const ArrowArray& array) {
+  const int64_t end = array.offset + array.length;
+  const int64_t bitmap = (end + 7) / 8;
+  const bool wide = std::set<std::string>{"U", "Z", "+L", "+vL"}.contains(format);
+  const int64_t offset = wide ? 8 : 4;
+  if (format == "n" || format == "+r") return {};
+  if (format.starts_with("+us:")) return {end};
+  if (format.starts_with("+ud:")) return {end, 4 * end};
+  if (format == "+s" || format.starts_with("+w:")) return {bitmap};
+  if (format == "+l" || format == "+m" || format == "+L") return {bitmap, offset * (end + 1)};
+  if (format == "+vl" || format == "+vL") return {bitmap, offset * end, offset * end};
+  if (format == "u" || format == "z" || format == "U" || format == "Z") {
+    return {bitmap, offset * (end + 1), OffsetAt(array, wide, end)};
+  }
+  if (format != "vu" && format != "vz") return {bitmap, (end * ValueBits(format) + 7) / 8};
+  std::vector<int64_t> sizes = {bitmap, 16 * end};
+  const int64_t variadic = array.n_buffers - 3;
+  const auto* of_data = static_cast<const int64_t*>(array.buffers[array.n_buffers - 1]);
+  for (int64_t i = 0; i < variadic; ++i) sizes.push_back(of_data[i]);
+  sizes.push_back(8 * variadic);
+  return sizes;
 }
 
 std::string Walk(const ArrowSchema& schema, const ArrowArray& array, const std::string& path = "") {
@@ -60,13 +92,15 @@ std::string Walk(const ArrowSchema& schema, const ArrowArray& array, const std::
   text +=
       " length=" + std::to_string(array.length) + " null_count=" + std::to_string(array.null_count);
   text += " offset=" + std::to_string(array.offset) + "\n";
-  for (int64_t i = 0; i < array.n_buffers; ++i) {
+  const std::vector<int64_t> sizes = BufferSizes(format, array);
+  EXPECT_EQ(array.n_buffers, static_cast<int64_t>(sizes.size())) << place;
+  for (size_t i = 0; i < sizes.size(); ++i) {
     text += place + " buffer " + std::to_string(i) + " ";
     if (array.buffers[i] == nullptr) {
       text += "-\n";
       continue;
     }
-    const int64_t size = BufferSize(format, array, i);
+    const int64_t size = sizes[i];
     text += std::to_string(size) + ":" + Hex(array.buffers[i], size) + "\n";
   }
   EXPECT_EQ(schema.n_children, array.n_children);
@@ -79,7 +113,13 @@ std::string Walk(const ArrowSchema& schema, const ArrowArray& array, const std::
   return text;
 }
 
-int64_t CountNulls(const ArrowArray& array) {
+bool HasValidity(const std::string& format) {
+  return format != "n" && format != "+r" && !format.starts_with("+u");
+}
+
+int64_t CountNulls(const std::string& format, const ArrowArray& array) {
+  if (format == "n") return array.length;
+  if (!HasValidity(format)) return 0;
   const auto* validity = static_cast<const uint8_t*>(array.buffers[0]);
   int64_t nulls = 0;
   for (int64_t i = array.offset; validity != nullptr && i < array.offset + array.length; ++i) {
@@ -88,23 +128,61 @@ int64_t CountNulls(const ArrowArray& array) {
   return nulls;
 }
 
+// How many elements of child `index` the parent leads to.
+int64_t Needed(const std::string& format, const ArrowArray& array, int64_t index) {
+  const int64_t end = array.offset + array.length;
+  int size = 0;
+  if (std::sscanf(format.c_str(), "+w:%d", &size) == 1) return size * end;
+  if (format == "+s" || format.starts_with("+us:")) return end;
+  if (format == "+r") return end > 0 ? 1 : 0;  // the run ends are looked at on their own
+  if (format == "+l" || format == "+m") return OffsetAt(array, false, end);
+  if (format == "+L") return OffsetAt(array, true, end);
+  int64_t needed = 0;
+  const bool wide = format == "+vL";
+  for (int64_t i = 0; i < end && format.starts_with("+v"); ++i) {
+    const void* sizes = array.buffers[2];
+    const int64_t last =
+        wide ? static_cast<const int64_t*>(sizes)[i] : static_cast<const int32_t*>(sizes)[i];
+    needed = std::max(needed, OffsetAt(array, wide, i) + last);
+  }
+  // Children that are taken by turns, whatever their type ids are.
+  for (int64_t i = 0; i < end && format.starts_with("+ud:"); ++i) {
+    const auto id = static_cast<const int8_t*>(array.buffers[0])[i];
+    const int first = std::atoi(format.c_str() + 4);
+    if ((id == first) == (index == 0)) needed = std::max(needed, OffsetAt(array, false, i) + 1);
+  }
+  return needed;
+}
+
+int64_t LastRunEnd(const std::string& format, const ArrowArray& ends) {
+  const void* values = ends.buffers[1];
+  const int64_t last = ends.offset + ends.length - 1;
+  if (last < 0) return 0;
+  if (format == "s") return static_cast<const int16_t*>(values)[last];
+  if (format == "i") return static_cast<const int32_t*>(values)[last];
+  return static_cast<const int64_t*>(values)[last];
+}
+
 // What has to hold in every node, whatever its type.
 void ExpectSound(const ArrowSchema& schema, const ArrowArray& array) {
-  EXPECT_EQ(array.null_count, CountNulls(array));
+  const std::string format = schema.format;
+  const int64_t nulls = CountNulls(format, array);
+  if (array.null_count != -1) {
+    EXPECT_EQ(array.null_count, nulls);
+  }
   if ((schema.flags & ARROW_FLAG_NULLABLE) == 0) {
-    EXPECT_EQ(array.null_count, 0);
+    EXPECT_EQ(nulls, 0);
   }
   for (int64_t i = 0; i < array.n_buffers; ++i) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(array.buffers[i]) % 64, 0u);
   }
-  const bool is_struct = std::string(schema.format) == "+s";
-  const bool is_list = std::string(schema.format) == "+l";
-  const int64_t end = array.offset + array.length;
   for (int64_t i = 0; i < array.n_children; ++i) {
-    const int64_t needed = is_list ? static_cast<const int32_t*>(array.buffers[1])[end] : end;
-    EXPECT_TRUE(is_struct || is_list);
-    EXPECT_GE(array.children[i]->length, needed);
+    EXPECT_GE(array.children[i]->length, Needed(format, array, i)) << format;
     ExpectSound(*schema.children[i], *array.children[i]);
+  }
+  if (format == "+r") {
+    EXPECT_GE(LastRunEnd(schema.children[0]->format, *array.children[0]),
+              array.offset + array.length);
   }
   if (array.dictionary != nullptr) ExpectSound(*schema.dictionary, *array.dictionary);
 }
@@ -156,10 +234,76 @@ TEST(Catalogue, HasTheseCases) {
   const std::vector<std::string> names = CaseNames();
   const std::set<std::string> seen(names.begin(), names.end());
   EXPECT_EQ(seen.size(), names.size());
-  for (const char* name :
-       {"int32", "int64", "float64", "bool", "utf8", "large_utf8", "list", "struct", "dictionary",
-        "nulls", "offset", "struct_offset", "zero_length", "record_batch"}) {
+  EXPECT_GE(seen.size(), 100u);
+  for (const char* name : {"int32", "utf8", "struct", "record_batch", "wide_batch"}) {
     EXPECT_EQ(seen.count(name), 1u) << name;
+  }
+}
+
+void CollectFormats(const ArrowSchema& schema, std::set<std::string>& formats) {
+  formats.insert(schema.format);
+  for (int64_t i = 0; i < schema.n_children; ++i) CollectFormats(*schema.children[i], formats);
+  if (schema.dictionary != nullptr) CollectFormats(*schema.dictionary, formats);
+}
+
+// Each of the format strings that the C data interface has, with its parameters.
+TEST(Catalogue, HasEveryFormat) {
+  std::set<std::string> seen;
+  for (const std::string& name : CaseNames()) CollectFormats(Exported(name).schema, seen);
+  for (const char* format : {"n",
+                             "b",
+                             "c",
+                             "C",
+                             "s",
+                             "S",
+                             "i",
+                             "I",
+                             "l",
+                             "L",
+                             "e",
+                             "f",
+                             "g",
+                             "z",
+                             "Z",
+                             "u",
+                             "U",
+                             "vz",
+                             "vu",
+                             "d:38,2",
+                             "w:3",
+                             "tdD",
+                             "tdm",
+                             "tts",
+                             "ttm",
+                             "ttu",
+                             "ttn",
+                             "tss:",
+                             "tsm:",
+                             "tsu:",
+                             "tDs",
+                             "tDm",
+                             "tDu",
+                             "tDn",
+                             "tiM",
+                             "tiD",
+                             "tin",
+                             "+l",
+                             "+L",
+                             "+vl",
+                             "+vL",
+                             "+s",
+                             "+m",
+                             "+r",
+                             "+w:2",
+                             "+us:0,1",
+                             "tsn:",
+                             "+ud:0,1",
+                             "d:9,2,32",
+                             "d:18,3,64",
+                             "d:20,0,128",
+                             "d:76,4,256",
+                             "tsn:Europe/Berlin"}) {
+    EXPECT_EQ(seen.count(format), 1u) << format;
   }
 }
 
@@ -189,6 +333,31 @@ TEST(Catalogue, TextIsWhatTheHeaderSays) {
                "/1 buffer 0 -\n"
                "/1 buffer 1 4:00000000\n"
                "/1 buffer 2 0:\n");
+  EXPECT_STREQ(FletchingProducerDescribe("decimal32"),
+               "/ format=d:9,2,32 name= flags=2 metadata=- length=3 null_count=1 offset=0\n"
+               "/ buffer 0 1:05\n"
+               "/ buffer 1 12:9600000000000000013665c4\n");
+  EXPECT_STREQ(FletchingProducerDescribe("utf8_view"),
+               "/ format=vu name= flags=2 metadata=- length=7 null_count=1 offset=0\n"
+               "/ buffer 0 1:7b\n"
+               "/ buffer 1 112:"
+               "0500000073686f727400000000000000"
+               "180000006c6f6e670000000000000000"
+               "00000000000000000000000000000000"
+               "20000000616e6f740100000000000000"
+               "00000000000000000000000000000000"
+               "0c00000065786163746c792031322062"
+               "1f000000616e64200000000018000000\n"
+               "/ buffer 2 55:6c6f6e676572207468616e207477656c7665206279746573"
+               "616e6420612074686972642c20696e2074686520666972737420616761696e\n"
+               "/ buffer 3 32:616e6f74686572206f6e6520696e20746865207365636f6e6420627566666572\n"
+               "/ buffer 4 16:37000000000000002000000000000000\n");
+  // A slice: the whole of the offsets up to the last one seen, and no byte of data behind it.
+  EXPECT_STREQ(FletchingProducerDescribe("utf8_slice"),
+               "/ format=u name= flags=2 metadata=- length=3 null_count=1 offset=1\n"
+               "/ buffer 0 1:1b\n"
+               "/ buffer 1 20:0000000001000000010000000100000007000000\n"
+               "/ buffer 2 7:6168c3a96c6c6f\n");
   const std::string batch = FletchingProducerDescribe("record_batch");
   EXPECT_EQ(batch.find("/ format=+s name= flags=0 "
                        "metadata=02000000060000006f726967696e09000000666c65746368696e67"

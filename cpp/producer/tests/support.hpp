@@ -5,7 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <ranges>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "producer.h"
@@ -84,4 +87,24 @@ struct Exported {
   ArrowSchema schema;
   ArrowDeviceArray array;
   FletchingMessage message{};
+};
+
+// Foreign structs are changed in place and put back before they are released.
+class Changes {
+ public:
+  Changes() = default;
+  Changes(const Changes&) = delete;
+  Changes& operator=(const Changes&) = delete;
+  ~Changes() {
+    for (const auto& undo : undo_ | std::views::reverse) undo();
+  }
+
+  template <class Field>
+  void Set(Field& field, std::type_identity_t<Field> value) {
+    undo_.push_back([&field, old = field] { field = old; });
+    field = value;
+  }
+
+ private:
+  std::vector<std::function<void()>> undo_;
 };

@@ -1,32 +1,9 @@
 // Every defence of VerifyArray: one field is made wrong, and the message names it.
 #include <bit>
-#include <functional>
-#include <ranges>
-#include <type_traits>
 
 #include "support.hpp"
 
 namespace {
-
-// Foreign structs are changed in place and put back before they are released.
-class Changes {
- public:
-  Changes() = default;
-  Changes(const Changes&) = delete;
-  Changes& operator=(const Changes&) = delete;
-  ~Changes() {
-    for (const auto& undo : undo_ | std::views::reverse) undo();
-  }
-
-  template <class Field>
-  void Set(Field& field, std::type_identity_t<Field> value) {
-    undo_.push_back([&field, old = field] { field = old; });
-    field = value;
-  }
-
- private:
-  std::vector<std::function<void()>> undo_;
-};
 
 class Verify : public ProducerTest {
  protected:
@@ -246,6 +223,22 @@ TEST_F(Verify, Buffers) {
                 });
   ExpectRefused("zero_length", "/1 buffer 2 is NULL, expected a pointer",
                 [](auto& e, auto& c) { c.Set(e.array.array.children[1]->buffers[2], nullptr); });
+}
+
+// The same bytes in other memory: somebody on the way has copied.
+TEST_F(Verify, Copies) {
+  ExpectRefused("int32", "/ buffer 1 is not the memory that was exported", [](auto& e, auto& c) {
+    static int32_t copy[4];
+    std::memcpy(copy, e.array.array.buffers[1], sizeof(copy));
+    c.Set(e.array.array.buffers[1], copy);
+  });
+  ExpectRefused("zero_length", "/1 buffer 2 is not the memory that was exported",
+                [](auto& e, auto& c) { c.Set(e.array.array.children[1]->buffers[2], &e); });
+  ExpectRefused("zero_length", "/1 buffer 2 is the memory of another exported buffer",
+                [](auto& e, auto& c) {
+                  const void* other = e.array.array.children[0]->buffers[1];
+                  c.Set(e.array.array.children[1]->buffers[2], other);
+                });
 }
 
 // The last byte of the last buffer, deep in the tree: nothing before it ends the comparison.

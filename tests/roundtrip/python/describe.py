@@ -8,12 +8,7 @@ from collections.abc import Iterator
 
 from fletching.abi import ArrowArray, ArrowSchema
 from foreign import ForeignError, Node, read_tree, text_at
-
-# Bytes per value, by format.
-_WIDTHS = {"c": 1, "C": 1, "s": 2, "S": 2, "i": 4, "I": 4, "l": 8, "L": 8, "e": 2, "f": 4, "g": 8}
-# Bytes per offset, by format: text and binary, then lists.
-_TEXT_OFFSETS = {"u": 4, "z": 4, "U": 8, "Z": 8}
-_LIST_OFFSETS = {"+l": 4, "+L": 8}
+from layout import buffer_sizes
 
 
 def describe(schema: ArrowSchema, array: ArrowArray) -> str:
@@ -55,40 +50,9 @@ def _int32_at(address: int) -> int:
 
 def _buffers(node: Node) -> list[bytes | None]:
     """The bytes of each buffer, None for NULL."""
-    sizes = _sizes(node)
-    if len(sizes) != node.array.n_buffers:
-        raise ForeignError(
-            f"{node.path}: format {text_at(node.schema.format)} has {len(sizes)} buffers, and "
-            f"n_buffers is {node.array.n_buffers}"
-        )
+    sizes = buffer_sizes(node)
     addresses = [node.array.buffers[i] for i in range(len(sizes))]
     return [
         None if address is None else ctypes.string_at(address, size)
         for address, size in zip(addresses, sizes, strict=True)
     ]
-
-
-def _sizes(node: Node) -> list[int]:
-    """How many bytes each buffer of the format has."""
-    form, array = text_at(node.schema.format) or "", node.array
-    end = array.offset + array.length
-    bitmap = (end + 7) // 8
-    if form == "+s":
-        return [bitmap]
-    if form == "b":
-        return [bitmap, bitmap]
-    if form in _WIDTHS:
-        return [bitmap, _WIDTHS[form] * end]
-    if form in _LIST_OFFSETS:
-        return [bitmap, _LIST_OFFSETS[form] * (end + 1)]
-    if form in _TEXT_OFFSETS:
-        width = _TEXT_OFFSETS[form]
-        return [bitmap, width * (end + 1), _last_offset(array, width, end)]
-    raise ForeignError(f"{node.path}: format {form} is none of the catalogue's")
-
-
-def _last_offset(array: ArrowArray, width: int, end: int) -> int:
-    offsets = array.buffers[1] if array.n_buffers > 1 else None
-    if offsets is None:
-        return 0
-    return int.from_bytes(ctypes.string_at(offsets + width * end, width), sys.byteorder)

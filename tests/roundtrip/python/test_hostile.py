@@ -196,9 +196,27 @@ def test_unknown_formats_and_buffers_are_not_described(producer: Producer) -> No
     with pytest.raises(ForeignError, match="/: format i has 2 buffers, and n_buffers is 1"):
         describe(schema, array.array)
     array.array.n_buffers = buffers
-    text = ctypes.create_string_buffer(b"vu")
-    schema.format = ctypes.addressof(text)
-    with pytest.raises(ForeignError, match="/: format vu is none of the catalogue's"):
+    for form in ("", "vx", "i ", "b:", "tsx:", "tss", "w:", "w:-1", "w:x", "d:1", "d:1,2,x"):
+        text = ctypes.create_string_buffer(form.encode())
+        schema.format = ctypes.addressof(text)
+        with pytest.raises(ForeignError, match=f"/: format {form} is none of the catalogue's"):
+            describe(schema, array.array)
+    release(schema)
+    release(array.array)
+
+
+def test_bad_sizes_of_data_buffers_are_not_described(producer: Producer) -> None:
+    schema, array = exported(producer, "utf8_view")
+    sizes = array.array.buffers[array.array.n_buffers - 1]
+    assert sizes is not None
+    ctypes.c_int64.from_address(sizes + 8).value = -8
+    with pytest.raises(ForeignError, match="/: the size of data buffer 1 is -8"):
+        describe(schema, array.array)
+    array.array.buffers[array.array.n_buffers - 1] = None
+    with pytest.raises(ForeignError, match="/: the sizes of the data buffers are NULL"):
+        describe(schema, array.array)
+    array.array.n_buffers = 2
+    with pytest.raises(ForeignError, match="/: format vu has 3 or more buffers, and n_buffers is"):
         describe(schema, array.array)
     release(schema)
     release(array.array)

@@ -94,6 +94,10 @@ TEST(Describe, RefusesWrongNumbers) {
   expect_refused("schema.n_children is -1", [](FakeArray& fake) { fake.schema.n_children = -1; });
   expect_refused<FakeStruct>("array.n_children is 0",
                              [](FakeStruct& fake) { fake.array.array.n_children = 0; });
+  expect_refused("array.length is 1152921504606846976", [](FakeArray& fake) {
+    fake.schema.format = "w:2147483647";
+    fake.array.array.length = std::int64_t{1} << 60;
+  });
   expect_refused("array.length is 9223372036854775807", [](FakeArray& fake) {
     fake.array.array.length = std::numeric_limits<std::int64_t>::max();
     fake.array.array.offset = std::numeric_limits<std::int64_t>::max();
@@ -111,6 +115,17 @@ TEST(Describe, RefusesWrongContents) {
     fake.buffers[1] = kNegative;
     fake.array.array.n_buffers = 3;
   });
+  static const std::int64_t kNegativeSize[] = {-8};
+  const auto view = [](FakeArray& fake, const void* sizes) {
+    fake.schema.format = "vu";
+    fake.buffers[3] = sizes;
+    fake.array.array.n_buffers = 4;
+  };
+  expect_refused("size of data buffer 0 is -8",
+                 [&](FakeArray& fake) { view(fake, kNegativeSize); });
+  expect_refused("sizes of the data buffers are NULL",
+                 [&](FakeArray& fake) { view(fake, nullptr); });
+  expect_refused("format 'vu' has 3 or more", [&](FakeArray& fake) { fake.schema.format = "vu"; });
   expect_refused("the number of pairs is -1",
                  [&](FakeArray& fake) { fake.schema.metadata = metadata(kNegative); });
   expect_refused("the length of a text is -5",
@@ -130,7 +145,12 @@ TEST(Describe, RefusesACycle) {
 }
 
 TEST(Describe, RefusesWhatItCannotRead) {
-  expect_refused("format 'vu'", [](FakeArray& fake) { fake.schema.format = "vu"; }, ENOTSUP);
+  for (const char* format :
+       {"vx", "i ", "tsx:", "ts", "w:", "w:x", "w:-1", "w:99999999999", "d:1,2,x"}) {
+    expect_refused(
+        "format '" + std::string(format) + "'",
+        [=](FakeArray& fake) { fake.schema.format = format; }, ENOTSUP);
+  }
   expect_refused(
       "format '\uFFFD '", [](FakeArray& fake) { fake.schema.format = "\xff\n"; }, ENOTSUP);
   expect_refused("device cuda ", [](FakeArray& fake) { fake.array.device_type = 2; }, ENOTSUP);

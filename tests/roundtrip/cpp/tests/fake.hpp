@@ -39,7 +39,7 @@ struct FakeArray {
   int schema_releases = 0;
   int array_releases = 0;
   std::int32_t values[3] = {1, 2, 3};
-  const void* buffers[3] = {nullptr, values, nullptr};
+  const void* buffers[4] = {nullptr, values, nullptr, nullptr};
   ArrowSchema schema{};
   ArrowDeviceArray array{};
 };

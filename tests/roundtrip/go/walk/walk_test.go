@@ -1,6 +1,7 @@
 package walk_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -64,10 +65,21 @@ func TestCheckRefuses(t *testing.T) {
 
 func TestDescribeRefuses(t *testing.T) {
 	for line, spoil := range map[string]func(*abi.ArrowSchema, *abi.ArrowDeviceArray){
-		"no description for the format '\ufffdx '": func(s *abi.ArrowSchema, _ *abi.ArrowDeviceArray) { s.Format = fake.Schema("\xffx\n").Format },
-		"device unknown(1000)":                     func(_ *abi.ArrowSchema, a *abi.ArrowDeviceArray) { a.DeviceType = 1000 },
-		"sync_event is not NULL":                   func(_ *abi.ArrowSchema, a *abi.ArrowDeviceArray) { a.SyncEvent = 1 },
-		"/ array.n_buffers is 0, format 'i' has 2": func(*abi.ArrowSchema, *abi.ArrowDeviceArray) {},
+		"no description for the format '\ufffdx '":          func(s *abi.ArrowSchema, _ *abi.ArrowDeviceArray) { s.Format = fake.Schema("\xffx\n").Format },
+		"device unknown(1000)":                              func(_ *abi.ArrowSchema, a *abi.ArrowDeviceArray) { a.DeviceType = 1000 },
+		"sync_event is not NULL":                            func(_ *abi.ArrowSchema, a *abi.ArrowDeviceArray) { a.SyncEvent = 1 },
+		"/ array.n_buffers is 0, format 'i' has 2":          func(*abi.ArrowSchema, *abi.ArrowDeviceArray) {},
+		"/ array.n_buffers is 0, format 'vu' has 3 or more": func(s *abi.ArrowSchema, _ *abi.ArrowDeviceArray) { s.Format = fake.Schema("vu").Format },
+		"/ array.length is 1152921504606846976": func(s *abi.ArrowSchema, a *abi.ArrowDeviceArray) {
+			s.Format, a.Array.Length = fake.Schema("w:2147483647").Format, 1<<60
+		},
+		"/ the sizes of the data buffers are NULL": func(s *abi.ArrowSchema, a *abi.ArrowDeviceArray) {
+			s.Format, a.Array.NBuffers, a.Array.Buffers = fake.Schema("vz").Format, 4, keep(&[4]uintptr{})
+		},
+		"/ the size of data buffer 0 is -8": func(s *abi.ArrowSchema, a *abi.ArrowDeviceArray) {
+			s.Format, a.Array.NBuffers = fake.Schema("vz").Format, 4
+			a.Array.Buffers = keep(&[4]uintptr{3: keep(&[1]int64{-8})})
+		},
 		"/ array.length is 9223372036854775807": func(_ *abi.ArrowSchema, a *abi.ArrowDeviceArray) {
 			a.Array.Length, a.Array.Offset = 1<<63-1, 1<<63-1
 		},
@@ -77,6 +89,15 @@ func TestDescribeRefuses(t *testing.T) {
 		schema, array := fake.Schema("i"), fake.Array()
 		spoil(schema, array)
 		if _, err := walk.Describe(schema, array); err == nil || !strings.Contains(err.Error(), line) {
+			t.Errorf("%v, expected %s", err, line)
+		}
+	}
+}
+
+func TestDescribeRefusesFormats(t *testing.T) {
+	for _, format := range []string{"", "vx", "i ", "b:", "tsx:", "tss", "w:", "w:-1", "w:99999999999", "d:1", "d:1,2,x"} {
+		line := fmt.Sprintf("/ no description for the format '%s'", format)
+		if _, err := walk.Describe(fake.Schema(format), fake.Array()); err == nil || err.Error() != line {
 			t.Errorf("%v, expected %s", err, line)
 		}
 	}

@@ -9,42 +9,7 @@ use fletching_abi::{ArrowArray, ArrowDeviceArray, ArrowDeviceType, ArrowSchema};
 
 use crate::check::{below, check_array};
 use crate::error::Error;
-
-/// Elements whose sizes in bytes and bits are still far from overflowing.
-const MAX_ELEMENTS: i64 = i64::MAX / 64;
-
-/// What a buffer holds.
-#[derive(Clone, Copy)]
-enum Buffer {
-    /// Values of so many bits.
-    Values(i64),
-    /// One offset more than there are values, of so many bytes.
-    Offsets(i64),
-    /// As many bytes as the last offset of the buffer before says.
-    Data,
-}
-
-const BITMAP: Buffer = Buffer::Values(1);
-
-/// The buffers of a type; the first is the validity bitmap.
-fn buffers_of(format: &str) -> Result<&'static [Buffer], Error> {
-    Ok(match format {
-        "+s" => &[BITMAP],
-        "b" => &[BITMAP, BITMAP],
-        "c" | "C" => &[BITMAP, Buffer::Values(8)],
-        "s" | "S" | "e" => &[BITMAP, Buffer::Values(16)],
-        "i" | "I" | "f" => &[BITMAP, Buffer::Values(32)],
-        "l" | "L" | "g" => &[BITMAP, Buffer::Values(64)],
-        "u" | "z" => &[BITMAP, Buffer::Offsets(4), Buffer::Data],
-        "U" | "Z" => &[BITMAP, Buffer::Offsets(8), Buffer::Data],
-        "+l" | "+m" => &[BITMAP, Buffer::Offsets(4)],
-        "+L" => &[BITMAP, Buffer::Offsets(8)],
-        _ => {
-            let problem = format!("no description for the format '{format}'");
-            return Err(Error::new(libc::ENOTSUP, problem));
-        }
-    })
-}
+use crate::layout::buffer_sizes;
 
 /// The text of a schema and an array. They are checked first; the buffers have to be in host memory.
 ///
@@ -147,58 +112,12 @@ unsafe fn foreign_text(text: *const c_char) -> String {
 }
 
 unsafe fn buffer_texts(format: &str, array: &ArrowArray) -> Result<Vec<String>, Error> {
-    let kinds = buffers_of(format)?;
-    let count = array.n_buffers;
-    if count != kinds.len() as i64 {
-        let problem = format!(
-            "array.n_buffers is {count}, format '{format}' has {}",
-            kinds.len()
-        );
-        return Err(Error::invalid(problem));
+    // SAFETY: the caller's promise; there are as many buffers as there are sizes.
+    unsafe {
+        let sizes = buffer_sizes(format, array)?;
+        let text = |(index, size)| buffer_text(*array.buffers.add(index), size);
+        Ok(sizes.into_iter().enumerate().map(text).collect())
     }
-    if array.length > MAX_ELEMENTS - array.offset.min(MAX_ELEMENTS) {
-        return Err(Error::invalid(format!("array.length is {}", array.length)));
-    }
-    let end = array.offset + array.length;
-    let mut last_offset = 0;
-    let mut texts = Vec::new();
-    for (index, kind) in kinds.iter().enumerate() {
-        // SAFETY: there are that many buffers, each as long as its kind and the array's end say.
-        unsafe {
-            let buffer = *array.buffers.add(index);
-            let size = match kind {
-                Buffer::Values(bits) => (end * bits + 7) / 8,
-                Buffer::Offsets(width) => {
-                    last_offset = offset_at(buffer, *width, end)?;
-                    (end + 1) * width
-                }
-                Buffer::Data => last_offset,
-            };
-            texts.push(buffer_text(buffer, size));
-        }
-    }
-    Ok(texts)
-}
-
-unsafe fn offset_at(offsets: *const c_void, width: i64, index: i64) -> Result<i64, Error> {
-    if offsets.is_null() {
-        return Ok(0);
-    }
-    // SAFETY: the buffer has more than `index` entries.
-    let offset = unsafe {
-        match width {
-            4 => offsets
-                .cast::<i32>()
-                .add(index as usize)
-                .read_unaligned()
-                .into(),
-            _ => offsets.cast::<i64>().add(index as usize).read_unaligned(),
-        }
-    };
-    if offset < 0 {
-        return Err(Error::invalid(format!("the last offset is {offset}")));
-    }
-    Ok(offset)
 }
 
 unsafe fn buffer_text(buffer: *const c_void, size: i64) -> String {

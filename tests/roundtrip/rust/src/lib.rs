@@ -7,6 +7,7 @@ pub mod check;
 pub mod describe;
 pub mod error;
 pub mod forward;
+mod layout;
 pub mod owned;
 pub mod stream;
 pub mod transit;

@@ -320,6 +320,52 @@ fn what_cannot_be_read_is_not_described() {
         libc::ENOTSUP,
         "no description for the format '\u{fffd}'",
     );
+    for format in [
+        c"vx",
+        c"i ",
+        c"b:",
+        c"tsx:",
+        c"tss",
+        c"w:",
+        c"w:-1",
+        c"w:99999999999",
+        c"d:1,2,x",
+    ] {
+        let shown = format.to_string_lossy();
+        is_no_description(
+            |s, _| s.format = format.as_ptr(),
+            libc::ENOTSUP,
+            &format!("no description for the format '{shown}'"),
+        );
+    }
+    is_no_description(
+        |s, a| (s.format, a.array.length) = (c"w:2147483647".as_ptr(), 1 << 60),
+        libc::EINVAL,
+        &format!("array.length is {}", 1_i64 << 60),
+    );
+    is_no_description(
+        |s, _| s.format = c"vu".as_ptr(),
+        libc::EINVAL,
+        "array.n_buffers is 2, format 'vu' has 3 or more",
+    );
+    let negative_size = [-8_i64];
+    for (sizes, problem) in [
+        (null(), "the sizes of the data buffers are NULL"),
+        (
+            negative_size.as_ptr().cast(),
+            "the size of data buffer 0 is -8",
+        ),
+    ] {
+        let mut buffers: [*const c_void; 4] = [null(), null(), null(), sizes];
+        is_no_description(
+            |s, a| {
+                s.format = c"vz".as_ptr();
+                (a.array.n_buffers, a.array.buffers) = (4, buffers.as_mut_ptr());
+            },
+            libc::EINVAL,
+            problem,
+        );
+    }
     let negative = (-1_i32).to_ne_bytes();
     is_no_description(
         |s, _| s.metadata = negative.as_ptr().cast(),

@@ -2,13 +2,8 @@
 
 package io.github.fletching.roundtrip;
 
-import java.util.Map;
-
 /** Writes the text that FletchingProducerDescribe defines, from structs that have been checked. */
 final class Describe {
-  private static final Map<String, Integer> WIDTHS =
-      Map.of("c", 1, "C", 1, "s", 2, "S", 2, "i", 4, "I", 4, "f", 4, "l", 8, "L", 8, "g", 8);
-
   private final Structs structs;
   private final StringBuilder text = new StringBuilder();
 
@@ -35,9 +30,12 @@ final class Describe {
     text.append(" length=").append(arrays.length.of(array));
     text.append(" null_count=").append(arrays.nullCount.of(array));
     text.append(" offset=").append(arrays.offset.of(array)).append('\n');
-    for (int i = 0; i < arrays.bufferCount.of(array); i++) {
+    long[] sizes = Layout.bufferSizes(arrays, format, array);
+    for (int i = 0; i < sizes.length; i++) {
+      long address = Foreign.pointerAt(arrays.buffers.of(array), i);
       text.append(begin).append("buffer ").append(i).append(' ');
-      text.append(buffer(format, array, i)).append('\n');
+      text.append(address == 0 ? "-" : sizes[i] + ":" + hex(Foreign.bytes(address, sizes[i])));
+      text.append('\n');
     }
     for (long i = 0; i < arrays.childCount.of(array); i++) {
       long child = Foreign.pointerAt(arrays.children.of(array), i);
@@ -59,58 +57,6 @@ final class Describe {
       end += Integer.BYTES + Foreign.readInt(end);
     }
     return end - block;
-  }
-
-  private String buffer(String format, long array, int index) {
-    long address = Foreign.pointerAt(structs.array.buffers.of(array), index);
-    if (address == 0) {
-      return "-";
-    }
-    long size = bufferSize(format, array, index);
-    return size + ":" + hex(Foreign.bytes(address, size));
-  }
-
-  private long bufferSize(String format, long array, int index) {
-    long count = structs.array.length.of(array) + structs.array.offset.of(array);
-    long bitmap = (count + 7) / 8;
-    if (index == 0) {
-      return bitmap; // validity, in every format of the catalogue
-    }
-    if (index == 1) {
-      switch (format) {
-        case "b":
-          return bitmap;
-        case "u":
-        case "z":
-        case "+l":
-          return Integer.BYTES * (count + 1);
-        case "U":
-        case "Z":
-        case "+L":
-          return Long.BYTES * (count + 1);
-        default:
-          if (WIDTHS.containsKey(format)) {
-            return WIDTHS.get(format) * count;
-          }
-      }
-    }
-    if (index == 2 && (format.equals("u") || format.equals("z"))) {
-      return Foreign.readInt(buffers(array, 1) + Integer.BYTES * count);
-    }
-    if (index == 2 && (format.equals("U") || format.equals("Z"))) {
-      return Foreign.readLong(buffers(array, 1) + Long.BYTES * count);
-    }
-    throw new TransitException(
-        TransitException.EINVAL,
-        "format '" + format + "': the size of buffer " + index + " is not known here");
-  }
-
-  private long buffers(long array, int index) {
-    long address = Foreign.pointerAt(structs.array.buffers.of(array), index);
-    if (address == 0) {
-      throw new TransitException(TransitException.EINVAL, "buffer " + index + " is NULL");
-    }
-    return address;
   }
 
   private static String hex(byte[] bytes) {

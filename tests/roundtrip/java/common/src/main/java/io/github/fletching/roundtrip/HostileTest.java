@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.CallbackReference;
@@ -265,6 +266,48 @@ public abstract class HostileTest {
     assertNull(send(schema, array));
     structs.schema.callRelease.accept(address(outSchema));
     structs.array.callRelease.accept(address(outArray));
+  }
+
+  private void assertNotDescribed(String format, ArrowDeviceArray array, String problem) {
+    ArrowSchema schema = fakeSchema();
+    schema.format = text(format);
+    schema.write();
+    TransitException refused =
+        assertThrows(
+            TransitException.class,
+            () -> Describe.describe(structs, address(schema), address(array)));
+    assertEquals("format '" + format + "': " + problem, refused.getMessage());
+  }
+
+  @Test
+  void formatsThatDoNotExistAreNotDescribed() {
+    for (String format :
+        new String[] {"", "vx", "i ", "b:", "tsx:", "tss", "w:", "w:-1", "w:9999999999", "d:1"}) {
+      assertNotDescribed(format, fakeArray(), "it is not known here");
+    }
+  }
+
+  @Test
+  void buffersThatCannotBeAreNotDescribed() {
+    assertNotDescribed("g", viewArray(null), "n_buffers is 4, expected 2");
+    assertNotDescribed("vu", fakeArray(), "n_buffers is 2, expected 3 or more");
+    assertNotDescribed("vu", viewArray(null), "the sizes of the data buffers are NULL");
+    Memory sizes = new Memory(Long.BYTES);
+    sizes.setLong(0, -8);
+    assertNotDescribed("vz", viewArray(sizes), "the size of data buffer 0 is -8");
+    ArrowDeviceArray array = fakeArray();
+    array.array.length = 1L << 60;
+    array.write();
+    assertNotDescribed("w:999999999", array, "length is " + (1L << 60));
+  }
+
+  /** With one data buffer. */
+  private ArrowDeviceArray viewArray(Pointer sizes) {
+    ArrowDeviceArray array = fakeArray();
+    array.array.nBuffers = 4;
+    array.array.buffers = pointers(null, null, null, sizes);
+    array.write();
+    return array;
   }
 
   @Test

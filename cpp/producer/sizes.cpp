@@ -1,0 +1,82 @@
+// How many bytes of a node's buffers are seen, from its format.
+#include <algorithm>
+#include <cstring>
+#include <ranges>
+#include <string_view>
+
+#include "catalogue.hpp"
+
+namespace fletching::producer {
+namespace {
+
+struct Width {
+  std::string_view format;  // how it begins
+  int64_t bits;
+};
+
+// Of the types with one buffer of values behind the validity.
+constexpr Width kWidths[] = {
+    {"b", 1},    {"c", 8},    {"C", 8},    {"s", 16},   {"S", 16},    {"e", 16},
+    {"i", 32},   {"I", 32},   {"f", 32},   {"l", 64},   {"L", 64},    {"g", 64},
+    {"tdD", 32}, {"tdm", 64}, {"tts", 32}, {"ttm", 32}, {"ttu", 64},  {"ttn", 64},
+    {"ts", 64},  {"tD", 64},  {"tiM", 32}, {"tiD", 64}, {"tin", 128},
+};
+
+int64_t ValueBits(const std::string& format) {
+  if (format.starts_with("w:")) return 8 * std::stoll(format.substr(2));
+  if (format.starts_with("d:")) {
+    const bool has_bits = std::ranges::count(format, ',') == 2;
+    return has_bits ? std::stoll(format.substr(format.rfind(',') + 1)) : 128;
+  }
+  for (const Width& width : kWidths) {
+    if (format.starts_with(width.format)) return width.bits;
+  }
+  return 0;
+}
+
+bool IsOneOf(const std::string& format, std::initializer_list<std::string_view> formats) {
+  return std::ranges::find(formats, format) != formats.end();
+}
+
+int64_t OffsetAt(const std::optional<Bytes>& offsets, int64_t width, int64_t index) {
+  if (!offsets) return 0;
+  const uint8_t* at = offsets->data() + width * index;
+  int32_t narrow = 0;
+  int64_t wide = 0;
+  std::memcpy(&narrow, at, sizeof(narrow));
+  if (width == sizeof(narrow)) return narrow;
+  std::memcpy(&wide, at, sizeof(wide));
+  return wide;
+}
+
+bool IsView(const Node& node) { return IsOneOf(node.format, {"vz", "vu"}); }
+
+}  // namespace
+
+std::vector<int64_t> SeenSizes(const Node& node) {
+  const std::string& format = node.format;
+  const int64_t end = node.offset + node.length;
+  const int64_t bitmap = (end + 7) / 8;
+  const int64_t offset = IsOneOf(format, {"U", "Z", "+L", "+vL"}) ? 8 : 4;
+  if (IsOneOf(format, {"n", "+r"})) return {};
+  if (format.starts_with("+us:")) return {end};
+  if (format.starts_with("+ud:")) return {end, 4 * end};
+  if (format == "+s" || format.starts_with("+w:")) return {bitmap};
+  if (IsOneOf(format, {"+l", "+L", "+m"})) return {bitmap, offset * (end + 1)};
+  if (IsOneOf(format, {"+vl", "+vL"})) return {bitmap, offset * end, offset * end};
+  if (IsOneOf(format, {"u", "U", "z", "Z"})) {
+    return {bitmap, offset * (end + 1), OffsetAt(node.buffers[1], offset, end)};
+  }
+  if (!IsView(node)) return {bitmap, (end * ValueBits(format) + 7) / 8};
+  std::vector<int64_t> sizes = {bitmap, 16 * end};
+  for (const std::optional<Bytes>& buffer : node.buffers | std::views::drop(2)) {
+    sizes.push_back(buffer ? static_cast<int64_t>(buffer->size()) : 0);
+  }
+  return sizes;
+}
+
+bool IsInHostMemory(const Node& node, size_t buffer) {
+  return IsView(node) && buffer + 1 == node.buffers.size();
+}
+
+}  // namespace fletching::producer
