@@ -111,7 +111,7 @@ def _check_spec(root: Path, _: argparse.Namespace) -> int:
     print(
         f"spec is sound: {len(spec.interfaces)} interfaces, {len(spec.structs)} structs, "
         f"{fields} fields ({callbacks} callbacks), {len(spec.devices)} devices, "
-        f"{len(spec.errata)} errata"
+        f"{len(spec.runtimes)} runtimes, {len(spec.errata)} errata"
     )
     return FINE
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from . import model
 from .check import check_meaning
+from .check_runtimes import check_runtimes
 from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
+from .runtimes import load_runtimes
 from .types import TypeExpressionError, parse_type
 
 Names = dict[str, model.Typedef | model.StructType]
@@ -21,6 +23,7 @@ class SpecFiles:
         self._spec = root / "spec"
         self.project = self._read("project")
         self.devices = self._read("devices")
+        self.runtimes = self._read("runtimes")
         self.errata = self._read("errata")
         self.interfaces = {
             name: self._read(name, schema="interface")
@@ -34,7 +37,7 @@ class SpecFiles:
         return document
 
     def _refuse_strays(self) -> None:
-        known = {"project", "devices", "errata", *self.interfaces}
+        known = {"project", "devices", "runtimes", "errata", *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 mend = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -54,9 +57,11 @@ def load_spec(root: Path) -> model.Spec:
         devices=tuple(sorted(map(_device, devices["devices"]), key=lambda d: d.value)),
         holes=tuple(model.Hole(**hole) for hole in devices["holes"]),
         notes=tuple(model.Note(key, text) for key, text in devices["notes"].items()),
+        runtimes=load_runtimes(files.runtimes),
         errata=tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"]),
     )
     check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
+    check_runtimes(spec.runtimes, files.runtimes, files.devices)
     return spec
 
 

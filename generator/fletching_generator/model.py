@@ -6,7 +6,10 @@ Templates and language modules see these classes only. Each field has one exampl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from .runtimes import Runtime
 
 # --- Types -------------------------------------------------------------------------------------
 
@@ -208,6 +211,7 @@ class Spec:
     devices: tuple[Device, ...]  # by value
     holes: tuple[Hole, ...]
     notes: tuple[Note, ...]
+    runtimes: tuple[Runtime, ...]  # see runtimes.py
     errata: tuple[Erratum, ...]
 
     @property
