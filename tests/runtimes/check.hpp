@@ -10,24 +10,35 @@
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
-// The header makes some names macros for the true ones: `name` is expanded here, `#symbol` is not.
-#define FLETCHING_TEXT_(name) #name
-#define FLETCHING_TEXT(name) FLETCHING_TEXT_(name)
-
+// The header makes some names macros for the true ones, so the table's symbol is taken down as text
+// before anything is expanded, and the name after that.
 #ifdef FLETCHING_PER_THREAD
 #define FLETCHING_FUNCTION(name, symbol, per_thread, ...) \
-  FLETCHING_SYMBOL(name, per_thread, __VA_ARGS__)
+  FLETCHING_SYMBOL(name, #per_thread, per_thread, __VA_ARGS__)
 #else
 #define FLETCHING_FUNCTION(name, symbol, per_thread, ...) \
-  FLETCHING_SYMBOL(name, symbol, __VA_ARGS__)
+  FLETCHING_SYMBOL(name, #symbol, symbol, __VA_ARGS__)
 #endif
+#define FLETCHING_TEXT(name) #name
 
-#define FLETCHING_SYMBOL(name, symbol, result, ...)                         \
-  static_assert(std::string_view(FLETCHING_TEXT(name)) == #symbol,          \
-                #symbol ": the header calls it otherwise");                 \
+#define FLETCHING_SYMBOL(name, text, symbol, result, ...)                   \
+  static_assert(std::string_view(FLETCHING_TEXT(name)) == text,             \
+                text ": the header calls it otherwise");                    \
   static_assert(std::is_same_v<decltype(&symbol), result (*)(__VA_ARGS__)>, \
-                #symbol ": the header has another signature")
+                text ": the header has another signature")
+
+template <std::size_t>
+struct Anything {
+  template <typename Type>
+  operator Type() const;
+};
+
+template <typename Type, std::size_t... Index>
+constexpr bool takes(std::index_sequence<Index...> /*fields*/) {
+  return requires { Type{Anything<Index>()...}; };
+}
 
 #define FLETCHING_HANDLE(type) \
   static_assert(std::is_pointer_v<type>, #type ": no pointer in the header")
@@ -50,9 +61,13 @@
 #define FLETCHING_STRUCT(type) \
   static_assert(std::is_class_v<type>, #type ": no struct in the header")
 
-// The table's own copy of a struct is `table::type`.
-#define FLETCHING_SIZE(type) \
-  static_assert(sizeof(type) == sizeof(table::type), #type ": of another size in the header")
+// The table's own copy of a struct is `table::type`. Its size does not tell how many fields there
+// are, because of the padding; what a braced list takes does.
+#define FLETCHING_FIELDS(type, count)                                                          \
+  static_assert(sizeof(type) == sizeof(table::type), #type ": of another size in the header"); \
+  static_assert(takes<type>(std::make_index_sequence<count>()) &&                              \
+                    !takes<type>(std::make_index_sequence<count + 1>()),                       \
+                #type ": more or fewer fields in the header")
 
 #define FLETCHING_FIELD(type, field)                                                 \
   static_assert(std::is_same_v<decltype(type::field), decltype(table::type::field)>, \

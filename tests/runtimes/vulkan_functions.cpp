@@ -44,12 +44,12 @@ struct VkEventCreateInfo {
 
 }  // namespace table
 
-FLETCHING_SIZE(VkMemoryBarrier);
+FLETCHING_FIELDS(VkMemoryBarrier, 4);
 FLETCHING_FIELD(VkMemoryBarrier, sType);
 FLETCHING_FIELD(VkMemoryBarrier, pNext);
 FLETCHING_FIELD(VkMemoryBarrier, srcAccessMask);
 FLETCHING_FIELD(VkMemoryBarrier, dstAccessMask);
-FLETCHING_SIZE(VkEventCreateInfo);
+FLETCHING_FIELDS(VkEventCreateInfo, 3);
 FLETCHING_FIELD(VkEventCreateInfo, sType);
 FLETCHING_FIELD(VkEventCreateInfo, pNext);
 FLETCHING_FIELD(VkEventCreateInfo, flags);

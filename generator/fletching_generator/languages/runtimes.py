@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..model import Callback, Spec
 from ..render import Filters, Output
-from ..runtimes import Function, VendorType
+from ..runtimes import INTEGERS, Function, VendorType
 from .c import type_name, wrap_arguments
 
 _FOLDER = "tests/runtimes"
@@ -36,6 +36,14 @@ def type_check(type_: VendorType) -> str:
     return wrap_arguments(check, arguments, ");", 0, _WIDTH)
 
 
+def size(type_: VendorType) -> str | None:
+    """The size of a type on any target, as C says it; None of a struct or a callback."""
+    if type_.kind in ("struct", "callback"):
+        return None
+    width = INTEGERS.get(type_.scalar.name)
+    return "sizeof(void*)" if width is None else str(width)
+
+
 def function_check(function: Function) -> str:
     """The assertions about a function's name and signature."""
     names = [function.name, function.symbol, function.per_thread or function.symbol]
@@ -50,6 +58,7 @@ def _arguments(callback: Callback) -> list[str]:
 FILTERS: Filters = {
     "function_check": function_check,
     "pointer_type": pointer_type,
+    "size": size,
     "type_check": type_check,
     "type_name": type_name,
 }

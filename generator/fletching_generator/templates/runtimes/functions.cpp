@@ -35,7 +35,7 @@ struct /*{ type.name }*/ {
 /*% endif %*/
 /*% endfor %*/
 /*% for type in runtime.types if type.fields %*/
-FLETCHING_SIZE(/*{ type.name }*/);
+FLETCHING_FIELDS(/*{ type.name }*/, /*{ type.fields | length }*/);
 /*% for field in type.fields %*/
 FLETCHING_FIELD(/*{ type.name }*/, /*{ field.name }*/);
 /*% endfor %*/
