@@ -11,9 +11,9 @@ from pathlib import Path
 # This repository's generator, whatever is installed.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "generator"))
 
-import vendors  # noqa: E402
-from fletching_generator.load import load_spec  # noqa: E402
-from fletching_generator.runtimes import Runtime  # noqa: E402
+import vendors
+from fletching_generator.load import load_spec
+from fletching_generator.runtimes import Runtime
 
 
 def main() -> int:
