@@ -7,6 +7,7 @@ from typing import Any
 
 from . import model
 from .check import check_meaning
+from .check_memory import check_memory
 from .check_runtimes import check_runtimes
 from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
@@ -62,6 +63,7 @@ def load_spec(root: Path) -> model.Spec:
     )
     check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
     check_runtimes(spec.runtimes, files.runtimes, files.devices)
+    check_memory(spec, files.devices)
     return spec
 
 
@@ -152,7 +154,8 @@ def _field(
 
 
 def _device(entry: dict[str, Any]) -> model.Device:
-    event = entry["event"]
+    event, buffers = entry["event"], entry["buffers"]
+    access, handles = entry["accessible_from"], entry["handles"]
     return model.Device(
         name=entry["name"],
         value=entry["value"],
@@ -163,6 +166,13 @@ def _device(entry: dict[str, Any]) -> model.Device:
         since_arrow=entry["since"].get("arrow"),
         since_dlpack=entry["since"]["dlpack"],
         device_id=entry["device_id"],
+        buffers=model.Buffers(buffers["are"], buffers.get("type"), buffers["doc"]),
+        accessible_from=model.Access(
+            tuple(access["devices"]), access.get("note"), access.get("unknown")
+        ),
+        handles=model.Handles(
+            tuple(model.Handle(**handle) for handle in handles["needed"]), handles.get("unknown")
+        ),
         runtime=entry.get("runtime"),
         event=model.Event(event["pointer"], event.get("type"), event.get("note")),
     )
