@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 from conftest import Scratch
+from ruamel.yaml import YAML
 
 from fletching_generator import generate
 from fletching_generator.cli import main
@@ -102,13 +103,11 @@ def test_history_is_replayed(sync: Sync, scratch: Scratch) -> None:
     replayed = devices(scratch)
     assert replayed[:first_new] == whole[:first_new]
 
-    def decided(text: str) -> list[str]:
-        keys = ("doc", "arrow", "dlpack_only", "since", "device_id", "runtime", "event")
-        return [
-            s for s in text.splitlines() if not s.strip().startswith(tuple(f"{k}:" for k in keys))
-        ]
+    def found(text: str) -> list[tuple[str, int, str]]:
+        entries = YAML(typ="safe").load(text)["devices"]
+        return [(entry["name"], entry["value"], entry["dlpack"]) for entry in entries]
 
-    assert decided(replayed) == decided(whole)
+    assert found(replayed) == found(whole)
 
 
 def test_a_device_between_others_keeps_the_order(
