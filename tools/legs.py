@@ -168,6 +168,16 @@ LEGS: dict[str, tuple[Step, ...]] = {
             only_all=True,
         ),
     ),
+    "runtimes": (
+        Step("the table against the vendors", ".venv/bin/python tests/runtimes/runtimes.py"),
+        *_python("tests/runtimes"),
+        Step(
+            "every change of the table",
+            "../../.venv/bin/pytest -q --every-change",
+            "tests/runtimes",
+            only_all=True,
+        ),
+    ),
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 12"),
         *_python("tests/mutants"),

@@ -111,7 +111,7 @@ def _check_spec(root: Path, _: argparse.Namespace) -> int:
     print(
         f"spec is sound: {len(spec.interfaces)} interfaces, {len(spec.structs)} structs, "
         f"{fields} fields ({callbacks} callbacks), {len(spec.devices)} devices, "
-        f"{len(spec.errata)} errata"
+        f"{len(spec.runtimes)} runtimes, {len(spec.errata)} errata"
     )
     return FINE
 
@@ -188,7 +188,8 @@ def _sync(root: Path, options: argparse.Namespace) -> int:
     print(
         "\nTo be decided by a person, in spec/devices.yaml: is the name right; what is it in a "
         "sentence;\nsince which DLPack; does Arrow have a macro for it (then 'arrow:' instead of "
-        "'dlpack_only:');\nwhat is 'device_id'; which event and which runtime does it have."
+        "'dlpack_only:');\nwhat is 'device_id'; what are its buffers, what can access them and "
+        "which handles are needed;\nwhich event and which runtime does it have."
     )
     print("Then: make generate && make test")
     return FINE

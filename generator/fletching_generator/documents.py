@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def _parse(path: Path, name: str) -> Any:
     """The content of the file. Raises SpecError when it cannot be read or is not YAML."""
     whole = "(whole file)"
     try:
-        return YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
+        return _load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         mistake = Mistake(name, 1, whole, "the file is missing", "add it")
     except OSError as error:
@@ -134,6 +135,12 @@ def _parse(path: Path, name: str) -> Any:
         problem = f"not YAML: {str(error).splitlines()[0]}"
         mistake = Mistake(name, 1, "(syntax)", problem, "mend the syntax")
     raise SpecError(mistake)
+
+
+@lru_cache(maxsize=64)
+def _load(text: str) -> Any:
+    """Kept, because tests load a whole spec for every file that they change. Not to be changed."""
+    return YAML(typ="rt", pure=True).load(text)
 
 
 def _show(value: Any) -> str:

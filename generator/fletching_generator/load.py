@@ -8,8 +8,11 @@ from typing import Any
 
 from . import model
 from .check import check_meaning
+from .check_memory import check_memory
+from .check_runtimes import check_runtimes
 from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
+from .runtimes import load_runtimes
 from .types import TypeExpressionError, parse_type
 
 Names = dict[str, model.Typedef | model.StructType | model.Callback]
@@ -22,6 +25,7 @@ class SpecFiles:
         self._spec = root / "spec"
         self.project = self._read("project")
         self.devices = self._read("devices")
+        self.runtimes = self._read("runtimes")
         self.errata = self._read("errata")
         self.interfaces = {
             name: self._read(name, schema="interface")
@@ -35,7 +39,7 @@ class SpecFiles:
         return document
 
     def _refuse_strays(self) -> None:
-        known = {"project", "devices", "errata", *self.interfaces}
+        known = {"project", "devices", "runtimes", "errata", *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 mend = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -58,9 +62,12 @@ def load_spec(root: Path) -> model.Spec:
         devices=devices,
         holes=tuple(model.Hole(**hole) for hole in content["holes"]),
         notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
+        runtimes=load_runtimes(files.runtimes),
         errata=tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"]),
     )
     check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
+    check_runtimes(spec.runtimes, files.runtimes, files.devices)
+    check_memory(spec, files.devices)
     return spec
 
 
@@ -181,7 +188,8 @@ def _field(
 
 
 def _device(entry: dict[str, Any]) -> model.Device:
-    event = entry["event"]
+    event, buffers = entry["event"], entry["buffers"]
+    access, handles = entry["accessible_from"], entry["handles"]
     return model.Device(
         name=entry["name"],
         value=entry["value"],
@@ -192,6 +200,13 @@ def _device(entry: dict[str, Any]) -> model.Device:
         since_arrow=entry["since"].get("arrow"),
         since_dlpack=entry["since"]["dlpack"],
         device_id=entry["device_id"],
+        buffers=model.Buffers(buffers["are"], buffers.get("type"), buffers["doc"]),
+        accessible_from=model.Access(
+            tuple(access["devices"]), access.get("note"), access.get("unknown")
+        ),
+        handles=model.Handles(
+            tuple(model.Handle(**handle) for handle in handles["needed"]), handles.get("unknown")
+        ),
         runtime=entry.get("runtime"),
         event=model.Event(event["pointer"], event.get("type"), event.get("note")),
     )

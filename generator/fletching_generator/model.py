@@ -6,7 +6,10 @@ Templates and language modules see these classes only. Each field has one exampl
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from .runtimes import Runtime
 
 # --- Types -------------------------------------------------------------------------------------
 
@@ -171,6 +174,40 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Buffers:
+    """What `buffers[i]` is. The last buffer of a view type is in host memory on every device."""
+
+    are: Literal[
+        "host_address", "device_address", "shared_address", "handle", "producer_defined", "unknown"
+    ]
+    type: str | None  # "cl_mem": of a handle
+    doc: str  # "The handle of a buffer, as DLPack says it."
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who can use the memory as it is. That A can use B's memory says nothing of the reverse."""
+
+    devices: tuple[str, ...]  # ("cpu", "cuda"): names of devices that do the work, not of memory
+    note: str | None  # "From the devices of the buffer's cl_context."
+    unknown: str | None  # why nothing is known; then there are no devices
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Something that a consumer needs beside the struct."""
+
+    name: str  # "cl_context"
+    how: str  # "clGetEventInfo of the event": how it comes from the producer
+
+
+@dataclass(frozen=True)
+class Handles:
+    needed: tuple[Handle, ...]
+    unknown: str | None  # why nothing is known; then none is listed
+
+
+@dataclass(frozen=True)
 class Device:
     name: str  # "cuda_host": how it prints
     value: int  # 3
@@ -181,6 +218,9 @@ class Device:
     since_arrow: str | None  # "13.0.0"
     since_dlpack: str  # "0.5"
     device_id: str  # "CUDA device ordinal"
+    buffers: Buffers
+    accessible_from: Access
+    handles: Handles
     runtime: str | None  # "cuda"
     event: Event
 
@@ -227,6 +267,7 @@ class Spec:
     devices: tuple[Device, ...]  # by value
     holes: tuple[Hole, ...]
     notes: tuple[Note, ...]
+    runtimes: tuple[Runtime, ...]  # see runtimes.py
     errata: tuple[Erratum, ...]
 
     @property

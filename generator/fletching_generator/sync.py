@@ -16,10 +16,11 @@ from .errors import Mistake, SpecError, UsageError
 from .facts import HeaderEnum, HeaderEnumerator, Run, read_header
 from .files import replace_file
 from .load import load_spec
-from .model import Device, Event, Spec
+from .model import Access, Buffers, Device, Event, Handles, Spec
 
 _ENUM = "DLDeviceType"
 _FILE = "spec/devices.yaml"
+_UNKNOWN = "The header does not say."
 _INT32 = range(-(2**31), 2**31)
 # The C and the C++ reading of the enum have to agree; one target is enough for its values.
 _TARGET = "x86_64-linux-gnu"
@@ -124,6 +125,9 @@ def _device(enumerator: HeaderEnumerator, version: str) -> Device:
         since_arrow=None,
         since_dlpack=version,
         device_id="defined by the runtime of the device",
+        buffers=Buffers("unknown", None, _UNKNOWN),
+        accessible_from=Access((), None, _UNKNOWN),
+        handles=Handles((), _UNKNOWN),
         runtime=None,
         event=Event("none", None, "not_in_arrow"),
     )
@@ -138,6 +142,9 @@ def _entry(device: Device) -> str:
     dlpack: {device.dlpack}
     since: {{dlpack: "{device.since_dlpack}"}}
     device_id: {device.device_id}
+    buffers: {{are: {device.buffers.are}, doc: {device.buffers.doc}}}
+    accessible_from: {{devices: [], unknown: {device.accessible_from.unknown}}}
+    handles: {{needed: [], unknown: {device.handles.unknown}}}
     event: {{pointer: {device.event.pointer}, note: {device.event.note}}}
 """
 

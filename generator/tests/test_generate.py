@@ -126,6 +126,9 @@ def test_a_new_device_reaches_every_language(scratch: Scratch) -> None:
     dlpack: kDLExample
     since: {dlpack: "9.9"}
     device_id: none
+    buffers: {are: device_address, doc: An address.}
+    accessible_from: {devices: [example]}
+    handles: {needed: []}
     event: {pointer: none, note: not_in_arrow}
 """,
         encoding="utf-8",

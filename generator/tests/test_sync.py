@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 from conftest import Scratch
+from ruamel.yaml import YAML
 
 from fletching_generator import generate
 from fletching_generator.cli import main

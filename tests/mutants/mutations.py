@@ -203,7 +203,10 @@ def _dropped_macros(good: Documents) -> Iterator[Mutant]:
         yield Mutant(f"drop:{macro}", (macro,), documents)
     for index, macro in _arrow_devices(good):
         documents = copy.deepcopy(good)
-        del documents["devices"]["devices"][index]
+        gone = documents["devices"]["devices"].pop(index)["name"]
+        for device in documents["devices"]["devices"]:
+            if gone in device["accessible_from"]["devices"]:
+                device["accessible_from"] = {"devices": [], "unknown": f"{gone} is gone"}
         yield Mutant(f"drop:{macro}", (macro,), documents)
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ..layout import LAYOUT_CLASSES, StructLayout
-from ..model import Callback, Device, Erratum, Field, FixedArray, Hole, Spec, Struct
+from ..model import (
+    Access,
+    Buffers,
+    Callback,
+    Device,
+    Erratum,
+    Field,
+    FixedArray,
+    Hole,
+    Spec,
+    Struct,
+)
 from ..render import Filters, Output
 from .c import interface_constants, struct_layouts, type_name
 from .maps import map_name
@@ -120,7 +131,29 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+_BUFFERS = {
+    "host_address": "an address for the host",
+    "device_address": "an address for the device",
+    "shared_address": "an address for host and device",
+    "handle": "a handle",
+    "producer_defined": "defined by the producer",
+    "unknown": "unknown",
+}
+
+
+def buffers(found: Buffers) -> str:
+    """What a buffer is, in a few words."""
+    return _BUFFERS[found.are] + (f", `{found.type}`" if found.type else "")
+
+
+def access(found: Access) -> str:
+    """The devices that can access memory, or why they are not known."""
+    return ", ".join(f"`{name}`" for name in found.devices) or f"unknown: {found.unknown}"
+
+
 FILTERS: Filters = {
+    "access": access,
+    "buffers": buffers,
     "cell": cell,
     "declaration": declaration,
     "map_name": map_name,

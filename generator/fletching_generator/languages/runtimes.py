@@ -1,0 +1,64 @@
+"""The checks under tests/runtimes/: C++ and C that hold the table against the vendors' headers."""
+
+from __future__ import annotations
+
+from ..model import Callback, Spec
+from ..render import Filters, Output
+from ..runtimes import INTEGERS, Function, VendorType
+from .c import type_name, wrap_arguments
+
+_FOLDER = "tests/runtimes"
+_WIDTH = 100
+
+
+def outputs(spec: Spec) -> list[Output]:
+    files = []
+    for runtime in spec.runtimes:
+        if runtime.header is None:
+            continue
+        for name in ("functions.cpp", "constants.c"):
+            path = f"{_FOLDER}/{runtime.name}_{name}"
+            context = {"runtime": runtime}
+            files.append(Output(path, f"runtimes/{name}", "spec/runtimes.yaml", context))
+    return files
+
+
+def pointer_type(callback: Callback) -> str:
+    """The type of a pointer to such a function."""
+    return f"{type_name(callback.returns)} (*)({', '.join(_arguments(callback))})"
+
+
+def type_check(type_: VendorType) -> str:
+    """The assertion about a type."""
+    check = f"FLETCHING_{type_.kind.upper()}("
+    needs_width = type_.kind in ("integer", "enum")
+    arguments = [type_.name, f"std::{type_.scalar.name}_t"] if needs_width else [type_.name]
+    return wrap_arguments(check, arguments, ");", 0, _WIDTH)
+
+
+def size(type_: VendorType) -> str | None:
+    """The size of a type on any target, as C says it; None of a struct or a callback."""
+    if type_.kind in ("struct", "callback"):
+        return None
+    width = INTEGERS.get(type_.scalar.name)
+    return "sizeof(void*)" if width is None else str(width)
+
+
+def function_check(function: Function) -> str:
+    """The assertions about a function's name and signature."""
+    names = [function.name, function.symbol, function.per_thread or function.symbol]
+    arguments = [*names, type_name(function.type.returns), *_arguments(function.type)]
+    return wrap_arguments("FLETCHING_FUNCTION(", arguments, ");", 0, _WIDTH)
+
+
+def _arguments(callback: Callback) -> list[str]:
+    return [type_name(argument.type) for argument in callback.arguments]
+
+
+FILTERS: Filters = {
+    "function_check": function_check,
+    "pointer_type": pointer_type,
+    "size": size,
+    "type_check": type_check,
+    "type_name": type_name,
+}

@@ -1,0 +1,292 @@
+"""The runtimes and the devices' memory: each way to spoil them is named, and what is there fits."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import Scratch
+
+from fletching_generator.model import Spec
+
+R = "runtimes.yaml"
+D = "devices.yaml"
+
+# file, what stands there, what it becomes, what the error has to say
+SPOILED = {
+    "unknown key": (
+        R,
+        "    title: Vulkan\n",
+        "    title: Vulkan\n    colour: red\n",
+        r"runtimes\[3\]\.colour: unknown key 'colour'",
+    ),
+    "missing verb": (
+        R,
+        "      query: {by: call, functions: [hipEventQuery]}\n",
+        "",
+        r"runtimes\[1\]\.verbs: 'query' is missing",
+    ),
+    "duplicate runtime": (
+        R,
+        "- name: hip\n",
+        "- name: cuda\n",
+        r"runtimes\[1\]\.name: 'cuda' stands twice",
+    ),
+    "undeclared type": (
+        R,
+        'callback(event: CUevent) -> CUresult"\n        doc: Whether',
+        'callback(event: CUevnt) -> CUresult"\n        doc: Whether',
+        r"functions\[\d+\]\.type: type 'CUevnt' is not defined",
+    ),
+    "undeclared constant": (
+        R,
+        "pending: [VK_EVENT_RESET]",
+        "pending: [VK_EVENT_REST]",
+        r"query\.pending: constant 'VK_EVENT_REST' is not declared; add it to 'constants'",
+    ),
+    "undeclared function": (
+        R,
+        "functions: [cuStreamWaitEvent]",
+        "functions: [cuStreamWait]",
+        r"verbs\.wait_on\.functions: function 'cuStreamWait' is not declared",
+    ),
+    "duplicate constant": (
+        R,
+        "{name: CL_RUNNING, value: 1",
+        "{name: CL_QUEUED, value: 1",
+        r"constants\[4\]\.name: 'CL_QUEUED' stands twice; remove one",
+    ),
+    "duplicate symbol": (
+        R,
+        "symbol: cuMemFree_v2",
+        "symbol: cuMemAlloc_v2",
+        r"symbol 'cuMemAlloc_v2' is that of cuMemAlloc of 'cuda'",
+    ),
+    "no function": (
+        R,
+        'type: "callback(flags: uint32) -> hipError_t"',
+        "type: hipError_t",
+        r"functions\[0\]\.type: 'hipError_t' is no function",
+    ),
+    "two arguments of one name": (
+        R,
+        "callback(device: VkDevice, name: const char*) -> any_function",
+        "callback(name: VkDevice, name: const char*) -> any_function",
+        r"two arguments have the same name",
+    ),
+    "struct by value": (
+        R,
+        "info: const VkEventCreateInfo*",
+        "info: VkEventCreateInfo",
+        r"a struct is passed by value in 'vkCreateEvent'; use a pointer",
+    ),
+    "integer without a width": (
+        R,
+        "{name: CUdevice, kind: integer, type: int32,",
+        "{name: CUdevice, kind: integer,",
+        r"types\[1\]: kind 'integer' and 'type' do not go together",
+    ),
+    "no integer": (
+        R,
+        "{name: CUdevice, kind: integer, type: int32,",
+        "{name: CUdevice, kind: integer, type: int33,",
+        r"types\[1\]\.type: 'int33' is no integer; use one of int8",
+    ),
+    "fields of a handle": (
+        R,
+        "      - name: VkMemoryBarrier\n        kind: struct",
+        "      - name: VkMemoryBarrier\n        kind: handle",
+        r"fields: only a struct has fields",
+    ),
+    "verb without functions": (
+        R,
+        "host_wait: {by: call, functions: [clWaitForEvents], note",
+        "host_wait: {by: call, note",
+        r"verbs\.host_wait: by 'call' and 'functions' do not fit",
+    ),
+    "verb without a reason": (
+        R,
+        "create: {by: none, note: A queue returns an event for each command.}",
+        "create: {by: none}",
+        r"verbs\.create: by 'none' without a reason; say why and how in 'note'",
+    ),
+    "system without a library": (
+        R,
+        "      note: NVIDIA has no driver for macOS.\n",
+        "",
+        r"libraries\.macos: no library for macos; name a file, or say why in 'note'",
+    ),
+    "undeclared handle": (
+        R,
+        "handles: {event: VkEvent,",
+        "handles: {event: VkEvnt,",
+        r"handles\.event: type 'VkEvnt' is not declared",
+    ),
+    "event that is no handle": (
+        R,
+        "handles: {event: VkEvent,",
+        "handles: {event: VkFlags,",
+        r"handles\.event: 'VkFlags' is no handle",
+    ),
+    "status of a C++ library": (
+        R,
+        "    api: cpp\n",
+        "    api: cpp\n    read_from: nothing\n",
+        r"runtimes\[4\]\.read_from: api 'cpp' and 'read_from' do not fit; remove it",
+    ),
+    "C without functions": (
+        R,
+        "    api: cpp\n",
+        "    api: c\n",
+        r"api 'c' and 'functions' do not fit",
+    ),
+    "query of another function": (
+        R,
+        "query: {function: vkGetEventStatus,",
+        "query: {function: vkSetEvent,",
+        r"query\.function: is not what the verb 'query' calls",
+    ),
+    "query through nothing": (
+        R,
+        "value: param_value\n",
+        "value: param_valu\n",
+        r"query\.value: 'param_valu' is no argument that points anywhere",
+    ),
+    "query without a selector": (
+        R,
+        "      selector: CL_EVENT_COMMAND_EXECUTION_STATUS\n",
+        "",
+        r"query\.value: 'param_value' and 'selector' do not fit",
+    ),
+    "done and pending": (
+        R,
+        "pending: [VK_EVENT_RESET]",
+        "pending: [VK_EVENT_SET]",
+        r"query\.pending: VK_EVENT_SET is done and pending",
+    ),
+    "nothing selects per thread": (
+        R,
+        ", per_thread: CUDA_API_PER_THREAD_DEFAULT_STREAM",
+        "",
+        r"per_thread: nothing selects the per-thread functions",
+    ),
+    "device of no runtime": (
+        D,
+        "runtime: vulkan\n",
+        "runtime: vulcan\n",
+        r"devices\[4\]\.runtime: runtime 'vulcan' is not declared; add it to spec/runtimes\.yaml",
+    ),
+    "buffers without a type": (
+        D,
+        "      type: cl_mem\n",
+        "",
+        r"devices\[3\]\.buffers: 'handle' does not go with type None",
+    ),
+    "buffers of an unknown type": (
+        D,
+        "      type: cl_mem\n",
+        "      type: cl_men\n",
+        r"devices\[3\]\.buffers\.type: type 'cl_men' is not declared",
+    ),
+    "accessible from nothing": (
+        D,
+        "accessible_from: {devices: [cpu, rocm]}",
+        "accessible_from: {devices: []}",
+        r"accessible_from: needs either devices or a reason; list devices, or say in 'unknown'",
+    ),
+    "accessible from an unknown device": (
+        D,
+        "accessible_from: {devices: [cpu, rocm]}",
+        "accessible_from: {devices: [cpu, rock]}",
+        r"accessible_from\.devices\[1\]: device 'rock' is not defined",
+    ),
+    "accessible from memory": (
+        D,
+        "accessible_from: {devices: [cpu, rocm]}",
+        "accessible_from: {devices: [cpu, cuda_host]}",
+        r"accessible_from\.devices\[1\]: 'cuda_host' is memory only: it does not list itself",
+    ),
+    "accessible twice": (
+        D,
+        "accessible_from: {devices: [cpu, rocm]}",
+        "accessible_from: {devices: [cpu, cpu]}",
+        r"accessible_from\.devices\[1\]: 'cpu' stands twice",
+    ),
+    "host address that the host cannot read": (
+        D,
+        "accessible_from: {devices: [cpu, rocm]}",
+        "accessible_from: {devices: [rocm]}",
+        r"accessible_from: 'cpu' and buffers that are 'host_address' do not fit",
+    ),
+    "handle of no runtime": (
+        D,
+        "{name: VkPhysicalDevice, how",
+        "{name: VkPhysical, how",
+        r"handles\.needed\[1\]: type 'VkPhysical' is not declared; add it to the types of 'vulkan'",
+    ),
+    "handles known and not": (
+        D,
+        "handles: {needed: [], unknown: No text says what the DSP needs.}",
+        "handles: {needed: [{name: x, how: y}], unknown: No text says what the DSP needs.}",
+        r"handles: lists handles and says that none is known",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+    file, old, new, expected = SPOILED[name]
+    scratch.replace(file, old, new)
+    text = "\n".join(scratch.mistakes())
+    assert re.search(rf"spec/{file}:\d+: ", text), text
+    assert re.search(expected, text), text
+
+
+def test_true_symbols_and_signatures(spec: Spec) -> None:
+    cuda = next(runtime for runtime in spec.runtimes if runtime.name == "cuda")
+    functions = {function.name: function for function in cuda.functions}
+    assert functions["cuCtxPushCurrent"].symbol == "cuCtxPushCurrent_v2"
+    assert functions["cuEventQuery"].symbol == "cuEventQuery"
+    assert functions["cuStreamWaitValue32"].per_thread == "cuStreamWaitValue32_v2_ptsz"
+    names = [argument.name for argument in functions["cuStreamWaitEvent"].type.arguments]
+    assert names == ["stream", "event", "flags"]
+
+
+def test_states_of_an_event(spec: Spec) -> None:
+    """Three ways: done, pending, and everything else an error."""
+    states = {
+        runtime.name: (
+            [constant.value for constant in runtime.query.done],
+            [constant.value for constant in runtime.query.pending],
+        )
+        for runtime in spec.runtimes
+        if runtime.query is not None
+    }
+    assert states == {
+        "cuda": ([0], [600]),
+        "hip": ([0], [600]),
+        "opencl": ([0], [1, 2, 3]),
+        "vulkan": ([3], [4]),
+    }
+
+
+def test_event_types_are_those_of_the_runtimes(spec: Spec) -> None:
+    """What the event table of the devices points to is the event of the device's runtime."""
+    same = {"cudaEvent_t": "CUevent"}  # one handle, two names
+    events = {runtime.name: runtime.handles["event"] for runtime in spec.runtimes}
+    for device in spec.devices:
+        if device.event.type is not None and device.runtime is not None:
+            name = device.event.type.rstrip("*")
+            assert same.get(name, name) == events[device.runtime], device.name
+
+
+def test_what_can_be_waited_for(spec: Spec) -> None:
+    ways = {r.name: (r.verb("host_wait").by, r.verb("wait_on").by) for r in spec.runtimes}
+    assert ways == {
+        "cuda": ("call", "call"),
+        "hip": ("call", "call"),
+        "opencl": ("call", "call"),
+        "vulkan": ("polling", "command_buffer"),
+        "sycl": ("waiter", "waiter"),
+        "metal": ("none", "waiter"),
+    }

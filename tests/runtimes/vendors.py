@@ -1,0 +1,141 @@
+"""Holds one runtime of the spec against the vendor's header, and against the installed library."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from fletching_generator.languages import runtimes as language
+from fletching_generator.model import Spec
+from fletching_generator.render import render
+from fletching_generator.runtimes import Runtime
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+
+# The libraries that are installed for the tests; of the others the reason why they are not.
+INSTALLED = {
+    "hip": "libamdhip64.so.5",
+    "opencl": "libOpenCL.so.1",
+    "vulkan": "libvulkan.so.1",
+}
+NOT_INSTALLED = {"cuda": "the driver's library comes with an NVIDIA driver only"}
+# What a header declares and its own library does not have.
+LACKED = {"hip": {"hipEventRecord_spt"}}
+# Runtimes without a C header.
+NO_HEADER = {
+    "sycl": "a C++ library, reached through a waiter; no symbol of it is in the table",
+    "metal": "Objective-C, on macOS only, reached through a waiter; no symbol is in the table",
+}
+
+_PACKAGES = "run tools/setup, which installs the headers"
+_FLAGS = {".cpp": ["g++", "-std=c++20", "-fmax-errors=0"], ".c": ["gcc", "-std=c11"]}
+# A 32-bit target, where a handle64 is no pointer. There is no C library for it here; what the
+# headers take from these files of one is size_t.
+_CLANG_32 = ["clang-19", "--target=i686-linux-gnu", "-ffreestanding", "-idirafter", "/usr/include"]
+_STAND_INS = ("stdlib.h", "string.h")
+
+_ASSERTION = re.compile(r"static assertion failed[^:]*: \"?(?P<subject>[\w.]+): ")
+_UNKNOWN = re.compile(r"'(?P<subject>\w+)'[^']*(?:was not declared|undeclared)|identifier '(\w+)'")
+
+
+class CannotRunError(Exception):
+    """The message says what is missing and how to mend it."""
+
+
+def include_folders() -> list[Path]:
+    """Where the headers of the pinned wheels are; those of Debian are where compilers look."""
+    override = os.environ.get("FLETCHING_CUDA_INCLUDE")
+    if override:
+        return [Path(override)]
+    return sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/*/include"))
+
+
+def texts(spec: Spec) -> dict[str, str]:
+    """The generated checks of the spec, by file name."""
+    rendered = render(language.outputs(spec), language.FILTERS)
+    return {Path(path).name: text for path, text in rendered.items()}
+
+
+def complaints(runtime: Runtime, files: dict[str, str], per_thread: bool = False) -> list[str]:
+    """What the compiler says when it reads these checks of the runtime."""
+    assert runtime.header is not None
+    define = list(runtime.header.define)
+    if per_thread:
+        define += ["FLETCHING_PER_THREAD", str(runtime.header.per_thread)]
+    found = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for stand_in in _STAND_INS:
+            (Path(scratch) / "c" / stand_in).parent.mkdir(exist_ok=True)
+            (Path(scratch) / "c" / stand_in).write_text("#include <stddef.h>\n", encoding="utf-8")
+        for name, text in files.items():
+            path = Path(scratch) / name
+            path.write_text(text, encoding="utf-8")
+            found += _compile(_FLAGS[path.suffix], define, path)
+            if path.suffix == ".c":
+                found += _compile([*_CLANG_32, f"-I{scratch}/c"], define, path)
+    return found
+
+
+def of_runtime(runtime: Runtime, everything: dict[str, str]) -> dict[str, str]:
+    return {name: text for name, text in everything.items() if name.startswith(f"{runtime.name}_")}
+
+
+def _compile(compiler: list[str], define: list[str], path: Path) -> list[str]:
+    command = [*compiler, "-fsyntax-only", f"-I{FOLDER}", *(f"-D{name}" for name in define)]
+    for folder in include_folders():
+        command += ["-isystem", str(folder)]
+    environment = {**os.environ, "LC_ALL": "C"}
+    result = subprocess.run(
+        [*command, str(path)], capture_output=True, text=True, env=environment, check=False
+    )
+    lines = [line for line in result.stderr.splitlines() if "error: " in line]
+    if any("No such file" in line or "file not found" in line for line in lines):
+        raise CannotRunError(f"{lines[0]}; {_PACKAGES}")
+    if result.returncode != 0 and not lines:
+        raise CannotRunError(f"{compiler[0]}: {result.stderr.strip()}")
+    return lines
+
+
+def subjects(lines: list[str]) -> set[str]:
+    """The names that the complaints are about."""
+    found = set()
+    for line in lines:
+        match = _ASSERTION.search(line) or _UNKNOWN.search(line)
+        if match:  # what follows from another error names nothing
+            found.add(next(filter(None, match.groups())))
+    return found
+
+
+def missing_symbols(runtime: Runtime, library: str) -> list[str]:
+    """The symbols of the table that the library does not export."""
+    try:
+        loaded = ctypes.CDLL(library)
+    except OSError as error:
+        raise CannotRunError(f"{library}: {error}; run tools/setup, which installs it") from None
+    symbols = [f.symbol for f in runtime.functions] + [
+        f.per_thread for f in runtime.functions if f.per_thread
+    ]
+    return [symbol for symbol in symbols if not hasattr(loaded, symbol)]
+
+
+def windows_convention(runtime: Runtime) -> str:
+    """What the header puts before the names of its functions on Windows; empty for nothing."""
+    assert runtime.header is not None
+    macro = runtime.convention.macro if runtime.convention else ""
+    source = f"#include <{runtime.header.include}>\nFLETCHING_ENDS {macro}\n"
+    command = ["gcc", "-E", "-P", "-D_WIN32", *(f"-D{name}" for name in runtime.header.define)]
+    for folder in include_folders():
+        command += ["-isystem", str(folder)]
+    text = subprocess.run(
+        [*command, "-"], input=source, capture_output=True, text=True, check=True
+    ).stdout
+    before, after = text.split("FLETCHING_ENDS")
+    if runtime.convention is None:
+        return "stdcall" if "__stdcall" in before else ""
+    return after.strip().removeprefix("__")
