@@ -114,7 +114,7 @@ class _Block:
 def sentence_hash(text: str) -> str:
     """The same for every way of marking the same words up: 16 hexadecimal digits."""
     plain = _ROLE.sub(r"\1", _TARGET.sub("", text)).lower()
-    words = re.findall(r"[^\W_]+|[<>!=]=?|-(?=\d)", plain)
+    words = re.findall(r"[^\W_]+|[<>]=?|[!=]=|-(?=\d)", plain)
     return hashlib.sha256(" ".join(words).encode("utf-8")).hexdigest()[:16]
 
 
@@ -172,6 +172,10 @@ def _plain(text: str, headings: tuple[str, ...]) -> Iterator[_Block]:
     blocks, section, above = _Blocks(), "", ""
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
+        trailing = re.match(r"[^/]*[;{}]\s*(// .*)", line)
+        if trailing:
+            blocks.end()
+            line = trailing[1]
         if line in headings or (line.endswith("#") and not line.startswith("#")):
             blocks.end()
             section = _section_name(line.rstrip("#"))
@@ -258,10 +262,9 @@ class _Rst:
 
     def _code(self, line: str, blocks: _Blocks) -> list[str]:
         comment = _COMMENT.search(line)
-        if comment and comment[1]:
-            return [comment[1]]
-        blocks.end()
-        return []
+        if comment is None or comment.start() > 0:
+            blocks.end()
+        return [comment[1]] if comment and comment[1] else []
 
     def _directive(self, line: str, indent: int) -> None:
         match = _DIRECTIVE.match(line)

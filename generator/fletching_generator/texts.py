@@ -49,14 +49,17 @@ def check_texts(book: Rulebook, folders: list[Path]) -> TextReport:
         raise UsageError(f"no text found; the folder has to hold some of {names}")
     files = {text.file for text in book.texts}
     return TextReport(
-        results=tuple(_check(book, book.text(name), path) for name, path in given.items()),
+        results=tuple(
+            compare(book, book.text(name), read_text(book.text(name), path))
+            for name, path in given.items()
+        ),
         not_given=tuple(text for text in book.texts if text.id not in given),
         unknown=tuple(sorted(p.name for f in folders for p in f.iterdir() if p.name not in files)),
     )
 
 
-def _check(book: Rulebook, text: Text, path: Path) -> TextResult:
-    sentences = _read(text, path)
+def compare(book: Rulebook, text: Text, sentences: list[Sentence]) -> TextResult:
+    """Holds the sentences of a text against its entries and those that it shares."""
     own = {(s.section, s.hash): s for s in text.statements}
     shared = {s.hash: s for name in text.shares for s in book.text(name).statements}
     found = [s for s in sentences if s.normative]
@@ -73,7 +76,8 @@ def _check(book: Rulebook, text: Text, path: Path) -> TextResult:
     )
 
 
-def _read(text: Text, path: Path) -> list[Sentence]:
+def read_text(text: Text, path: Path) -> list[Sentence]:
+    """The sentences of a file. Raises UsageError when it cannot be read."""
     try:
         words = path.read_text(encoding="utf-8")
         return read_sentences(words, text.format, text.headings, text.functions)
@@ -88,20 +92,20 @@ def as_text(report: TextReport) -> str:
     known = [result.text for result in report.results] + list(report.not_given)
     width = max(len(text.file) for text in known)
     lines = [f"{'text':{width}}  normative  mapped  not a rule  unmapped  stale  further"]
-    for result in sorted(report.results, key=lambda r: r.text.file):
+    for r in sorted(report.results, key=lambda result: result.text.file):
         lines.append(
-            f"{result.text.file:{width}}  {result.normative:9}  {result.mapped:6}  "
-            f"{result.not_a_rule:10}  {len(result.unmapped):8}  {len(result.stale):5}  {result.further:7}"
+            f"{r.text.file:{width}}  {r.normative:9}  {r.mapped:6}  {r.not_a_rule:10}  "
+            f"{len(r.unmapped):8}  {len(r.stale):5}  {r.further:7}"
         )
     lines.extend(f"{text.file:{width}}  not given" for text in report.not_given)
     lines.extend(f"{name:{width}}  not a text of spec/texts/" for name in report.unknown)
-    for result in report.results:
-        file, entry = result.text.file, f"spec/texts/{result.text.id}.yaml"
-        for s in result.unmapped:
-            lines.append(f"{file}:{s.line}: [{s.section}] unmapped ({s.hash}): {s.text}")
-        for statement in result.stale:
-            where = f"[{statement.section}] {statement.hash}"
-            lines.append(f"{entry}: {where} is stale: {file} has no such sentence there")
+    for r in report.results:
+        for s in r.unmapped:
+            place = f"{r.text.file}:{s.line}: [{s.section}] {s.hash}"
+            lines.append(f"{place} is unmapped; add it to spec/texts/{r.text.id}.yaml: {s.text}")
+        for statement in r.stale:
+            entry = f"spec/texts/{r.text.id}.yaml: [{statement.section}] {statement.hash}"
+            lines.append(f"{entry} is stale: {r.text.file} has no such sentence there")
     return "\n".join(lines) + "\n"
 
 
