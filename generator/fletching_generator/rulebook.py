@@ -5,7 +5,7 @@ Held apart from the rest of the spec: only `check-spec` and the reference pages 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +13,6 @@ from typing import Any, Literal
 from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
 from .model import Erratum, Spec
-
-Report = Callable[[KeyPath, str, str], None]
 
 
 @dataclass(frozen=True)
@@ -155,17 +153,16 @@ def _text(name: str, content: dict[str, Any]) -> Text:
 def _check_families(
     book: Rulebook, spec: Spec, documents: dict[str, Document]
 ) -> Iterator[Mistake]:
-    known, errata = _names(spec), {erratum.id for erratum in spec.errata}
     reached = {rule for text in book.texts for s in text.statements for rule in s.rules}
     seen: dict[str, str] = {}
     for family in book.families:
         document = documents[family.id]
         for group in family.groups:
             if not family.of_group(group):
-                keys: KeyPath = ["groups", group]
-                yield document.mistake(keys, f"no rule is in group '{group}'", "remove it")
+                problem = f"no rule is in group '{group}'"
+                yield document.mistake(["groups", group], problem, "remove it")
         for index, rule in enumerate(family.rules):
-            keys = ["rules", index]
+            keys: KeyPath = ["rules", index]
             if rule.id in seen:
                 where = f"it is already in spec/rules/{seen[rule.id]}.yaml"
                 yield document.mistake([*keys, "id"], f"'{rule.id}' stands twice", where)
@@ -174,25 +171,30 @@ def _check_families(
                 problem = f"'{rule.group}' is no group of this file"
                 mend = f"use one of {', '.join(family.groups)}"
                 yield document.mistake([*keys, "id"], problem, mend)
-            if rule.about is not None and rule.about not in known:
-                problem = f"'{rule.about}' is not defined"
-                mend = "name a struct, Struct.field, typedef or guard of the spec"
-                yield document.mistake([*keys, "about"], problem, mend)
-            if (rule.check == "not_checkable") != (rule.reason is not None):
-                problem = "'not_checkable' and 'reason' go together"
-                yield document.mistake([*keys, "check"], problem, "write both or neither")
-            if rule.stricter is not None and rule.severity != "error":
-                problem = "a warning is not stricter than the text"
-                yield document.mistake([*keys, "stricter"], problem, "remove it")
-            for number, erratum in enumerate(rule.errata):
-                if erratum not in errata:
-                    problem = f"no erratum is called '{erratum}'"
-                    mend = "use the id of an entry in spec/errata.yaml"
-                    yield document.mistake([*keys, "errata", number], problem, mend)
             if rule.id not in reached and not rule.errata and rule.source is None:
                 problem = f"nothing leads to rule '{rule.id}'"
                 mend = "map a sentence to it in spec/texts/, link an erratum, or give its 'source'"
                 yield document.mistake(keys, problem, mend)
+            yield from _check_rule(rule, spec, keys, document)
+
+
+def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> Iterator[Mistake]:
+    if rule.about is not None and rule.about not in _names(spec):
+        problem = f"'{rule.about}' is not defined"
+        mend = "name a struct, Struct.field, typedef or guard of the spec"
+        yield document.mistake([*keys, "about"], problem, mend)
+    if (rule.check == "not_checkable") != (rule.reason is not None):
+        problem = "'not_checkable' and 'reason' go together"
+        yield document.mistake([*keys, "check"], problem, "write both or neither")
+    if rule.stricter is not None and rule.severity != "error":
+        problem = "a warning is not stricter than the text"
+        yield document.mistake([*keys, "stricter"], problem, "remove it")
+    known = [erratum.id for erratum in spec.errata]
+    for number, erratum in enumerate(rule.errata):
+        if erratum not in known:
+            problem = f"no erratum is called '{erratum}'"
+            mend = "use the id of an entry in spec/errata.yaml"
+            yield document.mistake([*keys, "errata", number], problem, mend)
 
 
 def _names(spec: Spec) -> set[str]:

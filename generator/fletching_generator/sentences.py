@@ -21,56 +21,19 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# A sentence is normative when it has one of these; upper or lower case does not matter, except for
-# MAY, which as a common word says nothing.
-NORMATIVE = (
-    "must",
-    "mandatory",
-    "requires?",
-    "required",
-    "requirements?",
-    "shall",
-    "should",
-    "cannot",
-    "can not",
-    "can't",
-    "may not",
-    "may only",
-    "only valid",
-    "is valid",
-    "be valid",
-    "invalid",
-    "not valid",
-    "allowed",
-    "disallowed",
-    "prohibited",
-    "forbidden",
-    "guaranteed?",
-    "an error",
-    "undefined",
-    "unspecified",
-    "unsupported",
-    "not supported",
-    "recommended",
-    "recommendation",
-    "encouraged",
-    "discouraged",
-    "preferred",
-    "never",
-    "always",
-    "only once",
-    "exactly",
-    "at most",
-    "at least",
-    "ensures?",
-    "expected",
-    "assumed?",
-    "responsible",
-    "responsibility",
-    "ha(?:s|ve) to",
-    "needs? to",
-    "not safe",
-    "frozen",
+# A sentence is normative when it has one of these; upper or lower case does not matter. MAY counts
+# in capitals only: as a common word it says nothing.
+NORMATIVE = tuple(
+    """
+    must, mandatory, require, requires, required, requirement, requirements, shall, should, cannot,
+    can not, can't, may not, may only, only valid, is valid, be valid, invalid, not valid, allowed,
+    disallowed, prohibited, forbidden, guarantee, guaranteed, an error, undefined, unspecified,
+    unsupported, not supported, recommended, recommendation, encouraged, discouraged, preferred,
+    never, always, only once, exactly, at most, at least, ensure, ensures, expected, assume,
+    assumed, responsible, responsibility, has to, have to, need to, needs to, not safe, frozen
+    """.replace("\n    ", " ")
+    .strip()
+    .split(", ")
 )
 _NORMATIVE = re.compile(rf"\b(?:(?i:{'|'.join(NORMATIVE)})|MAY)\b")
 

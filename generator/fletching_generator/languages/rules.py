@@ -8,6 +8,7 @@ from collections import Counter
 from ..model import Spec
 from ..render import Filters, Output
 from ..rulebook import Family, Rule, Rulebook, rule_errata
+from ..sentences import NORMATIVE
 from .docs import cell
 
 _FOLDER = "docs/reference/rules"
@@ -37,7 +38,12 @@ def outputs(spec: Spec, book: Rulebook) -> list[Output]:
 
 
 def _index(book: Rulebook) -> Output:
-    context = {"book": book, "checks": _CHECKS, "counts": {f.id: _counts(f) for f in book.families}}
+    context = {
+        "book": book,
+        "checks": _CHECKS,
+        "counts": {family.id: _counts(family) for family in book.families},
+        "words": NORMATIVE,
+    }
     return Output(f"{_FOLDER}/README.md", "docs/rules/index.md", "spec/", context)
 
 
@@ -59,7 +65,7 @@ def _home(spec: Spec, rule: Rule) -> str | None:
 
 def prose(text: str) -> str:
     """Text in which names with underscores are marked as code, so that they are no emphasis."""
-    return re.sub(r"(?<![`\w])\w*_\w*(?:\.\w+)*", r"`\g<0>`", text)
+    return re.sub(r"(?<![`\w.])[\w.]*_(?:[\w.]*\w)?", r"`\g<0>`", text)
 
 
 FILTERS: Filters = {"cell": cell, "prose": prose}
