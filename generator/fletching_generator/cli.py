@@ -7,13 +7,14 @@ import json
 import sys
 from pathlib import Path
 
-from . import generate
+from . import generate, texts
 from .check_header import compare
 from .errors import Mistake, SpecError, UsageError
 from .facts import TARGETS, read_header
 from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, layout_class, struct_layout
 from .load import load_spec
 from .report import as_json, as_text
+from .rulebook import load_rulebook
 from .sync import sync
 
 FINE, FOUND, CANNOT_RUN = 0, 1, 2
@@ -63,6 +64,17 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_generate)
 
     command = commands.add_parser("check-spec", help="check the spec and say what it holds")
+    command.add_argument(
+        "--texts",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="hold the published texts in it against spec/texts/ (may be given several times)",
+    )
+    command.add_argument(
+        "--skeleton", action="store_true", help="with --texts: print the entries that are missing"
+    )
     command.set_defaults(run=_check_spec)
 
     command = commands.add_parser("layout", help="print sizes, alignments and offsets")
@@ -88,30 +100,39 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _generate(root: Path, options: argparse.Namespace) -> int:
-    texts = generate.render_all(load_spec(root))
+    spec = load_spec(root)
+    files = generate.render_all(spec, load_rulebook(root, spec))
     if options.check:
-        differences = generate.compare(root, texts)
+        differences = generate.compare(root, files)
         sys.stdout.writelines(differences)
         if differences:
-            print(f"{len(differences)} of {len(texts)} generated files differ from the spec")
+            print(f"{len(differences)} of {len(files)} generated files differ from the spec")
             return FOUND
-        print(f"{len(texts)} generated files agree with the spec")
+        print(f"{len(files)} generated files agree with the spec")
         return FINE
-    changed = generate.write(root, texts)
+    changed = generate.write(root, files)
     for path in changed:
         print(path)
-    print(f"{len(texts)} generated files, {len(changed)} changed")
+    print(f"{len(files)} generated files, {len(changed)} changed")
     return FINE
 
 
-def _check_spec(root: Path, _: argparse.Namespace) -> int:
+def _check_spec(root: Path, options: argparse.Namespace) -> int:
     spec = load_spec(root)
+    book = load_rulebook(root, spec)
+    if options.texts:
+        report = texts.check_texts(book, options.texts)
+        print(texts.as_skeleton(report) if options.skeleton else texts.as_text(report), end="")
+        return FOUND if report.wrong else FINE
+    if options.skeleton:
+        raise UsageError("--skeleton goes with --texts FOLDER")
     callbacks = sum(len(struct.callbacks) for struct in spec.structs)
     fields = sum(len(struct.fields) for struct in spec.structs)
     print(
         f"spec is sound: {len(spec.interfaces)} interfaces, {len(spec.structs)} structs, "
         f"{fields} fields ({callbacks} callbacks), {len(spec.devices)} devices, "
-        f"{len(spec.runtimes)} runtimes, {len(spec.errata)} errata"
+        f"{len(spec.runtimes)} runtimes, {len(spec.errata)} errata, "
+        f"{len(book.rules)} rules from {len(book.texts)} texts"
     )
     return FINE
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .files import replace_file
-from .languages import LANGUAGES
+from .languages import LANGUAGES, rules
 from .model import Spec
 from .render import BANNER, render
+from .rulebook import Rulebook
 
 # Folders that hold nothing but generated files.
 GENERATED_ONLY = ("docs/reference",)
@@ -18,11 +19,13 @@ GENERATED_ONLY = ("docs/reference",)
 _PASSED_OVER = {".git", ".venv", "build", "target", "node_modules", "__pycache__", "templates"}
 
 
-def render_all(spec: Spec) -> dict[str, str]:
-    """The text of every generated file of every language, by path."""
+def render_all(spec: Spec, book: Rulebook | None = None) -> dict[str, str]:
+    """The text of every generated file by path: of every language, and of the rules if given."""
     texts: dict[str, str] = {}
     for language in LANGUAGES:
         texts.update(render(language.outputs(spec), language.FILTERS))
+    if book is not None:
+        texts.update(render(rules.outputs(spec, book), rules.FILTERS))
     return texts
 
 

@@ -1,0 +1,202 @@
+"""Every way to spoil the rules or the entries of a text gives file, line and mend."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY, Scratch
+
+from fletching_generator.errors import SpecError
+from fletching_generator.load import load_spec
+from fletching_generator.rulebook import load_rulebook
+
+RULES = "rules/c-stream.yaml"
+TEXT = "texts/arrow-device-proposal.yaml"
+FIRST = "  - id: stream-header.guard-kept\n"
+
+# file, what stands there, what it becomes, what the error has to say
+SPOILED = {
+    "unknown key": (
+        RULES,
+        FIRST,
+        f"{FIRST}    colour: red\n",
+        r"spec/rules/c-stream\.yaml:11: rules\[0\]\.colour: unknown key 'colour'",
+    ),
+    "unknown party": (
+        RULES,
+        f"{FIRST}    party: library",
+        f"{FIRST}    party: nobody",
+        r'rules\[0\]\.party: "nobody" is unknown; use one of producer, consumer, both',
+    ),
+    "misspelled id": (
+        RULES,
+        FIRST,
+        FIRST.replace(".", "_"),
+        r"rules\[0\]\.id: \"stream-header_guard-kept\" is not spelled as expected",
+    ),
+    "duplicate id": (
+        RULES,
+        "- id: stream.get-next-not-after-release",
+        "- id: stream.get-schema-not-after-release",
+        r"rules\[3\]\.id: 'stream\.get-schema-not-after-release' stands twice; "
+        r"it is already in spec/rules/c-stream\.yaml",
+    ),
+    "unknown group": (
+        RULES,
+        "  stream-result: Schema",
+        "  stream-results: Schema",
+        r"rules\[\d+\]\.id: 'stream-result' is no group of this file; use one of stream-header,",
+    ),
+    "empty group": (
+        RULES,
+        "  stream-result: Schema",
+        "  stream-end: The end\n  stream-result: Schema",
+        r"groups\.stream-end: no rule is in group 'stream-end'; remove it",
+    ),
+    "unknown struct": (
+        RULES,
+        "    about: ARROW_C_STREAM_INTERFACE",
+        "    about: ArrowArrayStreem",
+        r"rules\[0\]\.about: 'ArrowArrayStreem' is not defined; name a struct, Struct\.field",
+    ),
+    "unknown field": (
+        "rules/c-device-data.yaml",
+        "    about: ArrowDeviceArray.reserved",
+        "    about: ArrowDeviceArray.reserve",
+        r"\.about: 'ArrowDeviceArray\.reserve' is not defined",
+    ),
+    "unknown erratum": (
+        "rules/c-device-data.yaml",
+        "errata: [reserved-not-zeroed]",
+        "errata: [reserved-not-zerod]",
+        r"\.errata\[0\]: no erratum is called 'reserved-not-zerod'; use the id of an entry in",
+    ),
+    "not checkable without a reason": (
+        RULES,
+        "    check: compile\n",
+        "    check: not_checkable\n",
+        r"rules\[0\]\.check: 'not_checkable' and 'reason' go together; write both or neither",
+    ),
+    "reason of a rule that can be checked": (
+        RULES,
+        "    check: compile\n",
+        "    check: compile\n    reason: too hard\n",
+        r"rules\[0\]\.check: 'not_checkable' and 'reason' go together",
+    ),
+    "stricter warning": (
+        RULES,
+        f"{FIRST}    party: library\n    severity: error\n",
+        f"{FIRST}    party: library\n    severity: warning\n    stricter: because\n",
+        r"rules\[0\]\.stricter: a warning is not stricter than the text; remove it",
+    ),
+    "rule that nothing leads to": (
+        RULES,
+        "rules:\n",
+        "rules:\n  - id: stream.round\n    party: both\n    severity: error\n"
+        "    text: Round.\n    check: test\n",
+        r"spec/rules/c-stream\.yaml:10: rules\[0\]: nothing leads to rule 'stream\.round'; map",
+    ),
+    "unknown rule in a text": (
+        "texts/arrow-device-page-v13.yaml",
+        "rules: [sync-event.ext-dev-documented]",
+        "rules: [sync-event.ext-dev]",
+        r"sentences\[0\]\.rules\[0\]: no rule is called 'sync-event\.ext-dev'; use an id of",
+    ),
+    "unknown key in a text": (
+        TEXT,
+        "format: plain",
+        "format: plain\ncolour: red",
+        r"spec/texts/arrow-device-proposal\.yaml:\d+: colour: unknown key 'colour'",
+    ),
+    "unknown format": (
+        TEXT,
+        "format: plain",
+        "format: word",
+        r'format: "word" is unknown; use one of plain, rst, python, c-header',
+    ),
+    "no hash": (
+        TEXT,
+        'hash: "a4109b6d0d086c59"',
+        'hash: "a4109b6d"',
+        r'sentences\[0\]\.hash: "a4109b6d" is not spelled as expected; it has to match',
+    ),
+    "hash twice": (
+        TEXT,
+        'hash: "7ff456f305417c25"',
+        'hash: "a4109b6d0d086c59"',
+        r"sentences\[1\]\.hash: a4109b6d0d086c59 stands twice in section ''; put both into one",
+    ),
+    "not a rule without a reason": (
+        TEXT,
+        "not_a_rule: reason for the proposal",
+        'not_a_rule: ""',
+        r"spec/texts/arrow-device-proposal\.yaml:\d+: sentences\[0\]\.not_a_rule: ",
+    ),
+    "neither rules nor a reason": (
+        TEXT,
+        ", not_a_rule: reason for the proposal",
+        "",
+        r"sentences\[0\]: needs either rules or a reason why it is none; write 'rules: \[",
+    ),
+    "rules and a reason": (
+        TEXT,
+        "not_a_rule: reason for the proposal",
+        "not_a_rule: reason for the proposal, rules: [stream.errno-read]",
+        r"sentences\[0\]: needs either rules or a reason",
+    ),
+    "shares with nobody": (
+        "texts/arrow-device-source.yaml",
+        "shares: [arrow-device-page]",
+        "shares: [arrow-device-pages]",
+        r"shares\[0\]: no other text is called 'arrow-device-pages'; use the name of a file",
+    ),
+    "one file for two texts": (
+        TEXT,
+        "file: arrow-c-device-proposal-mail.txt",
+        "file: arrow-c-device-data-interface.txt",
+        r"file: 'arrow-c-device-data-interface\.txt' is already the file of 'arrow-device-page-v",
+    ),
+}
+
+
+def mistakes(root: Path) -> str:
+    with pytest.raises(SpecError) as caught:
+        load_rulebook(root, load_spec(root))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_rules_name_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+    file, old, new, expected = SPOILED[name]
+    scratch.replace(file, old, new)
+    text = mistakes(scratch.root)
+    assert re.search(expected, text), text
+
+
+def test_every_interface_has_its_rules() -> None:
+    spec = load_spec(REPOSITORY)
+    families = {family.id for family in load_rulebook(REPOSITORY, spec).families}
+    assert families >= {interface.id for interface in spec.interfaces}
+
+
+REFERENCE = REPOSITORY / "docs" / "reference"
+PAGES = sorted(REFERENCE.rglob("*.md"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The places of a page that a link can lead to."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    spelled = {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+    return spelled | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[p.relative_to(REFERENCE).as_posix() for p in PAGES])
+def test_every_link_of_the_reference_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = target.partition("#")
+        other = (page.parent / path).resolve() if path else page
+        assert other.is_file(), target
+        assert not anchor or anchor in anchors(other), target
