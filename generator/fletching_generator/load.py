@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import model
+from .async_check import check_async
 from .check import check_meaning
 from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
@@ -22,6 +23,8 @@ class SpecFiles:
         self.project = self._read("project")
         self.devices = self._read("devices")
         self.errata = self._read("errata")
+        self.async_table = self._read("async")
+        self.async_scenarios = self._read("async-scenarios")
         self.interfaces = {
             name: self._read(name, schema="interface")
             for name in plain(self.project.content)["interfaces"]
@@ -34,7 +37,7 @@ class SpecFiles:
         return document
 
     def _refuse_strays(self) -> None:
-        known = {"project", "devices", "errata", *self.interfaces}
+        known = {"project", "devices", "errata", "async", "async-scenarios", *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 mend = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -48,13 +51,16 @@ def load_spec(root: Path) -> model.Spec:
     names = _collect_names(files)
     interfaces = tuple(_interface(name, doc, names) for name, doc in files.interfaces.items())
     devices = plain(files.devices.content)
+    errata = tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"])
+    async_table = check_async(files.async_table, files.async_scenarios, {e.id for e in errata})
     spec = model.Spec(
         project=_project(plain(files.project.content)),
         interfaces=interfaces,
         devices=tuple(sorted(map(_device, devices["devices"]), key=lambda d: d.value)),
         holes=tuple(model.Hole(**hole) for hole in devices["holes"]),
         notes=tuple(model.Note(key, text) for key, text in devices["notes"].items()),
-        errata=tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"]),
+        errata=errata,
+        async_table=async_table,
     )
     check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
     return spec

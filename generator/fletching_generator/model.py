@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from .async_table import AsyncTable
+
 # --- Types -------------------------------------------------------------------------------------
 
 
@@ -209,6 +211,7 @@ class Spec:
     holes: tuple[Hole, ...]
     notes: tuple[Note, ...]
     errata: tuple[Erratum, ...]
+    async_table: AsyncTable
 
     @property
     def structs(self) -> tuple[Struct, ...]:
