@@ -77,7 +77,7 @@ NEEDS: Mapping[str, Callable[[Config], bool]] = {
     "a task is queued": lambda c: bool(c.queue),
     "an extraction is running": lambda c: bool(c.running),
     "demand > 0": lambda c: c.demand > 0,
-    "the source has given no schema": lambda c: not c.schema_given,
+    "the source has not begun": lambda c: not c.schema_given and not c.source_finished,
     "the source is running": lambda c: c.schema_given and not c.source_finished,
     "the source has not finished": lambda c: not c.source_finished,
 }

@@ -33,7 +33,7 @@ def run(
     if needs is not None and not NEEDS[needs](config):
         raise NotPossibleError(f"{event} cannot happen in {config.state}: it needs that {needs}")
     case = choose(cell, config)
-    return *apply(side, case, _surroundings(config, event), arguments), case
+    return *apply(side, case, surroundings(config, event), arguments), case
 
 
 def apply(side: Side, case: Case, config: Config, arguments: Arguments) -> tuple[Config, Effects]:
@@ -45,7 +45,7 @@ def apply(side: Side, case: Case, config: Config, arguments: Arguments) -> tuple
     return replace(config, state=case.next), effects
 
 
-def _surroundings(config: Config, event: str) -> Config:
+def surroundings(config: Config, event: str) -> Config:
     """What becomes of the source, and of the producer in front of a consumer, by an event."""
     match event:
         case "schema_ready":
