@@ -23,6 +23,24 @@ NO_EFFECT = "same: it changes nothing in any place where the cell is used"
 NOT_READ = "same: it changes a variable that nothing reads from there on"
 SURVIVED = "survived"
 
+# Mutants that no test can notice, by side, and why.
+EXPLAINED = {
+    ("producer", "returns_ok in in_task: without 'hand over'"): (
+        "what was handed over is looked at only after the next handler call has replaced it"
+    ),
+    **{
+        ("consumer", f"{place}: with 'use demand'"): (
+            "no demand is ever added here, and a negative one counts like 0"
+        )
+        for place in (
+            "on_schema in unwanted",
+            "want in unwanted",
+            "cancel in created",
+            "cancel in unwanted",
+        )
+    },
+}
+
 T = TypeVar("T")
 
 
