@@ -53,10 +53,9 @@ class Runner:
     def apply(
         self, event: str, arguments: Arguments, how: str | None = None, call: str | None = None
     ) -> None:
-        if how is None and self.side.name == "producer" and self.running_call:
-            if not event.startswith("returns"):
-                inside = self.side.events[event].by == "peer"
-                how, call = "within" if inside else "beside", self.running_call
+        if how is None and self.running_call and not event.startswith("returns"):
+            inside = self.side.events[event].by == "peer"
+            how, call = "within" if inside else "beside", self.running_call
         self._check_place(event, how, call)
         before = self.config
         self.config, effects, case = run(self.side, before, event, arguments)

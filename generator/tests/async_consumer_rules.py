@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911, PLR0912 -- one branch for each event, or for each reason
 """What a consumer of an async stream must do, said over its history and without the table."""
 
 from __future__ import annotations
@@ -122,7 +123,11 @@ def after(f: Facts, s: Seen) -> Facts:
             over = f.waiting and not rest
             lost = f.lost or (s.event == "extract_fails" and f.live)
             g = replace(
-                g, running=rest, lost=lost, waiting=f.waiting and not over, released=f.released or over
+                g,
+                running=rest,
+                lost=lost,
+                waiting=f.waiting and not over,
+                released=f.released or over,
             )
         case "on_schema" if ok:
             asked = 0 if f.cancelled else f.wanted
@@ -135,7 +140,9 @@ def after(f: Facts, s: Seen) -> Facts:
             g = replace(g, over=f.over or (None if f.gone else "error"))
         case "release":
             waits = bool(f.running) and not f.gone
-            g = replace(g, waiting=f.waiting or waits, released=f.released or not (waits or f.waiting))
+            g = replace(
+                g, waiting=f.waiting or waits, released=f.released or not (waits or f.waiting)
+            )
         case "release_inside":
             g = replace(g, released=f.released or not f.waiting)
     if answer(f, s) and not f.over and not f.gone:
@@ -197,9 +204,7 @@ RULES: dict[str, Rule] = {
         f.schema or s.event == "on_schema" or not s.calls
     ),
     "no request and no cancel once the stream is over": lambda f, s: (
-        f.live
-        or s.event == "on_schema"
-        or not {"request", "cancel"} & set(_names(s))
+        f.live or s.event == "on_schema" or not {"request", "cancel"} & set(_names(s))
     ),
     "on_error and release call no producer method": lambda f, s: (
         s.event not in ("on_error", "on_error_invalid", *RELEASES)

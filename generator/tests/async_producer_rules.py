@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911, PLR0912 -- one branch for each event, or for each reason
 """What a producer of an async stream must do, said over its history and without the table.
 
 `Facts` is the history so far, `after` what an event adds to it; each rule is one sentence of the
@@ -219,7 +220,9 @@ RULES: dict[str, Rule] = {
         and not (_made(s, "on_next_task") and not f.schema_called)
     ),
     "at most the demanded number of tasks": lambda f, s: len(_tasks(s)) <= f.asked - f.delivered,
-    "tasks in the order of the batches": lambda f, s: _tasks(s) == list(f.waiting[: len(_tasks(s))]),
+    "tasks in the order of the batches": lambda f, s: (
+        _tasks(s) == list(f.waiting[: len(_tasks(s))])
+    ),
     "nothing but release once the stream is over, and on_error": lambda f, s: (
         not f.over or not (_made(s, "on_schema") or _made(s, "on_next_task"))
     ),

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911, PLR0912 -- one branch for each event, or for each reason
 """Replays traces against a producer or a consumer: what tests/traces/README.md says, in Python."""
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ PATIENCE = 20  # seconds until a thread that should have gone on counts as hung
 Step = dict[str, Any]
 
 
-class Difference(Exception):
+class DifferenceError(Exception):
     """What the side under test did, against the trace."""
 
 
@@ -31,7 +32,7 @@ def in_thread(work: Callable[[], Any]) -> Any:
     thread.start()
     thread.join(PATIENCE)
     if thread.is_alive():
-        raise Difference("hangs on another thread")
+        raise DifferenceError("hangs on another thread")
     if errors:
         raise errors[0]
     return results[0]
@@ -67,9 +68,11 @@ class Replay:
         self.expected: list[dict[str, Any]] = []
         self.counts: Counter[str] = Counter()
 
-    def fail(self, text: str) -> Difference:
+    def fail(self, text: str) -> DifferenceError:
         at = self.cursor - 1
-        return Difference(f"{self.trace['name']}: step {at}, {self.steps[at]['event']}: {text}")
+        return DifferenceError(
+            f"{self.trace['name']}: step {at}, {self.steps[at]['event']}: {text}"
+        )
 
     def happened(self, call: dict[str, Any]) -> None:
         """A call or a word to the application that the side under test makes."""
@@ -97,9 +100,11 @@ class Replay:
     def compare_final(self, schema: str, tasks: list[str]) -> None:
         final = self.trace["finally"]
         if {name: self.counts[name] for name in final["calls"]} != final["calls"]:
-            raise Difference(f"{self.trace['name']}: {dict(self.counts)}, not {final['calls']}")
+            raise DifferenceError(
+                f"{self.trace['name']}: {dict(self.counts)}, not {final['calls']}"
+            )
         if schema != final["schema"] or tasks != final["tasks"]:
-            raise Difference(f"{self.trace['name']}: {schema}, {tasks}, not as in {final}")
+            raise DifferenceError(f"{self.trace['name']}: {schema}, {tasks}, not as in {final}")
 
 
 class ProducerReplay(Replay):
@@ -121,7 +126,7 @@ class ProducerReplay(Replay):
             self.one(step)
         self.compare_final(self._schema_fate(), [self._fate(b) for b in self.batches])
         if self.codes != [c for c in [self.trace["finally"]["code"]] if c is not None]:
-            raise Difference(f"{self.trace['name']}: codes {self.codes}")
+            raise DifferenceError(f"{self.trace['name']}: codes {self.codes}")
 
     def one(self, step: Step) -> None:
         work = lambda: self._act(step)  # noqa: E731
@@ -242,11 +247,11 @@ class Extraction(threading.Thread):
         try:
             kind, value = self.answers.get(timeout=PATIENCE)
         except queue.Empty:
-            raise Difference("the extracting thread hangs") from None
+            raise DifferenceError("the extracting thread hangs") from None
         if kind == "error":
             raise value
         if kind != wanted:
-            raise Difference(f"the extracting thread is {kind}, not {wanted}")
+            raise DifferenceError(f"the extracting thread is {kind}, not {wanted}")
         return value
 
 
@@ -277,7 +282,7 @@ class ConsumerReplay(Replay):
         while step := self.next():
             self.one(step)
         for extraction in self.extractions:
-            raise Difference(f"task {extraction.task} is still being extracted")
+            raise DifferenceError(f"task {extraction.task} is still being extracted")
         schema = "refused" if self.schema_refused else "none"
         if self.schema.fates:
             schema = {"freed": "discarded"}.get(self.schema.fates[0], self.schema.fates[0])
@@ -285,7 +290,7 @@ class ConsumerReplay(Replay):
         self.compare_final(schema, tasks)
         wanted = self.trace["finally"]["code"]
         if self.codes != ([] if wanted is None else [wanted]):
-            raise Difference(f"{self.trace['name']}: told {self.codes}, not {wanted}")
+            raise DifferenceError(f"{self.trace['name']}: told {self.codes}, not {wanted}")
 
     def _fate(self, number: int) -> str:
         fates = self.fates[number]

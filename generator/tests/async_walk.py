@@ -127,5 +127,3 @@ def walk(side: Side, places: list[Place], depth: int | None = None) -> Iterator[
             if then not in known and (depth is None or steps + 1 < depth):
                 known.add(then)
                 fresh.append((then, steps + 1))
-
-

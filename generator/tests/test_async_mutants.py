@@ -39,7 +39,9 @@ def report(name: str, verdicts: list[tuple[Mutant, str]]) -> str:
         row["noticed"] += verdict not in NOT_NOTICED
         row["same"] += verdict in NOT_NOTICED
     lines = [f"{name}: cell, mutants, noticed, the same machine"]
-    lines += [f"  {cell:36} {r['all']:4} {r['noticed']:4} {r['same']:4}" for cell, r in cells.items()]
+    lines += [
+        f"  {cell:36} {r['all']:4} {r['noticed']:4} {r['same']:4}" for cell, r in cells.items()
+    ]
     lines += [f"  {count:5} {why}" for why, count in Counter(v for _, v in verdicts).most_common()]
     return "\n".join(lines)
 

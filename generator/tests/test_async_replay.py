@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- one line for each example
 """The traces' format is enough to replay them: against a reference, and against wrong ones."""
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 import async_reference
 import async_replay
 import pytest
-from async_replay import ConsumerReplay, Difference, ProducerReplay, in_thread
+from async_replay import ConsumerReplay, DifferenceError, ProducerReplay, in_thread
 from conftest import REPOSITORY
 
 SOURCE = Path(async_reference.__file__).read_text(encoding="utf-8")
@@ -92,5 +93,5 @@ def test_a_wrong_reference_differs(
     monkeypatch.setattr(async_replay, "PATIENCE", 1)
     module = ModuleType("wrong_reference")
     exec(compile(SOURCE.replace(old, new), "wrong_reference", "exec"), module.__dict__)
-    with pytest.raises((Difference, IndexError, AttributeError)):
+    with pytest.raises((DifferenceError, IndexError, AttributeError)):
         replay(side, module)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- one line for each example
 """The async table and its traces against the protocol's rules, and against hand-written answers."""
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..model import Spec
 from ..render import Filters, Output
-from . import c, cpp, docs, go, java, python, rust, traces
+from . import async_docs, c, cpp, docs, go, java, python, rust, traces
 
 
 class Language(Protocol):
@@ -19,4 +19,4 @@ class Language(Protocol):
     def outputs(self, spec: Spec) -> list[Output]: ...
 
 
-LANGUAGES: tuple[Language, ...] = (c, cpp, docs, go, java, python, rust, traces)
+LANGUAGES: tuple[Language, ...] = (async_docs, c, cpp, docs, go, java, python, rust, traces)
