@@ -1,4 +1,4 @@
-# ruff: noqa: PLR0911, PLR0912 -- one branch for each event, or for each reason
+# ruff: noqa: PLR0912 -- one branch for each event, or for each reason
 """What a consumer of an async stream must do, said over its history and without the table."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR0911, PLR0912 -- one branch for each event, or for each reason
+# ruff: noqa: PLR0912 -- one branch for each event, or for each reason
 """Replays traces against a producer or a consumer: what tests/traces/README.md says, in Python."""
 
 from __future__ import annotations
