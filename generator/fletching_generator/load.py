@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import model
+from .async_check import check_async
 from .check import check_meaning
 from .check_memory import check_memory
 from .check_runtimes import check_runtimes
@@ -27,6 +28,8 @@ class SpecFiles:
         self.devices = self._read("devices")
         self.runtimes = self._read("runtimes")
         self.errata = self._read("errata")
+        self.async_table = self._read("async")
+        self.async_scenarios = self._read("async-scenarios")
         self.interfaces = {
             name: self._read(name, schema="interface")
             for name in plain(self.project.content)["interfaces"]
@@ -39,7 +42,8 @@ class SpecFiles:
         return document
 
     def _refuse_strays(self) -> None:
-        known = {"project", "devices", "runtimes", "errata", *self.interfaces}
+        known = {"project", "devices", "runtimes", "errata", "async", "async-scenarios"}
+        known |= {*self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 mend = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -56,6 +60,8 @@ def load_spec(root: Path) -> model.Spec:
     interfaces = tuple(
         _interface(name, doc, names, devices) for name, doc in files.interfaces.items()
     )
+    errata = tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"])
+    async_table = check_async(files.async_table, files.async_scenarios, {e.id for e in errata})
     spec = model.Spec(
         project=_project(plain(files.project.content)),
         interfaces=interfaces,
@@ -63,7 +69,8 @@ def load_spec(root: Path) -> model.Spec:
         holes=tuple(model.Hole(**hole) for hole in content["holes"]),
         notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
         runtimes=load_runtimes(files.runtimes),
-        errata=tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"]),
+        errata=errata,
+        async_table=async_table,
     )
     check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
     check_runtimes(spec.runtimes, files.runtimes, files.devices)

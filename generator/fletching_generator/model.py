@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from .runtimes import Runtime
 
+from .async_table import AsyncTable
+
 # --- Types -------------------------------------------------------------------------------------
 
 
@@ -269,6 +271,7 @@ class Spec:
     notes: tuple[Note, ...]
     runtimes: tuple[Runtime, ...]  # see runtimes.py
     errata: tuple[Erratum, ...]
+    async_table: AsyncTable
 
     @property
     def structs(self) -> tuple[Struct, ...]:

@@ -165,9 +165,9 @@ SPOILED = {
     ),
     "erratum about nothing": (
         "errata.yaml",
-        "about: ArrowAsyncTask.extract_data",
-        "about: ArrowAsyncTask.extract",
-        r"errata\[1\]\.about: 'ArrowAsyncTask\.extract' is not defined",
+        "about: ArrowArray.buffers",
+        "about: ArrowArray.buffer",
+        r"errata\[\d+\]\.about: 'ArrowArray\.buffer' is not defined",
     ),
     "duplicate erratum": (
         "errata.yaml",
@@ -203,7 +203,7 @@ def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) 
     [
         ("devices.yaml", "value: 4\n", "value: 3\n"),
         ("c-stream.yaml", "  - name: ArrowArrayStream", "  - name: ArrowArray"),
-        ("errata.yaml", "about: ArrowAsyncTask.extract_data", "about: ArrowAsyncTask.extract"),
+        ("errata.yaml", "about: ArrowArray.buffers", "about: ArrowArray.buffer"),
     ],
 )
 def test_the_line_is_the_line_of_the_mistake(

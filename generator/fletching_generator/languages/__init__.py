@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..model import Spec
 from ..render import Filters, Output
-from . import c, cpp, docs, go, java, maps, python, runtimes, rust
+from . import async_docs, c, cpp, docs, go, java, maps, python, runtimes, rust, traces
 
 
 class Language(Protocol):
@@ -19,4 +19,16 @@ class Language(Protocol):
     def outputs(self, spec: Spec) -> list[Output]: ...
 
 
-LANGUAGES: tuple[Language, ...] = (c, cpp, docs, maps, go, java, python, runtimes, rust)
+LANGUAGES: tuple[Language, ...] = (
+    async_docs,
+    c,
+    cpp,
+    docs,
+    maps,
+    go,
+    java,
+    python,
+    runtimes,
+    rust,
+    traces,
+)

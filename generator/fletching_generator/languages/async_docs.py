@@ -1,0 +1,62 @@
+"""The reference page of the async stream: diagrams and tables of both sides, as Markdown."""
+
+from __future__ import annotations
+
+from ..async_table import Case, Cell, Side
+from ..model import Spec
+from ..render import Filters, Output
+from .docs import cell as table_cell
+
+Row = tuple[str, str, str, str, str]  # states, when, what is done, next, errata
+
+
+def outputs(spec: Spec) -> list[Output]:
+    context = {"table": spec.async_table, "errata": {e.id: e for e in spec.errata}}
+    return [Output("docs/reference/async.md", "docs/async.md", "spec/async.yaml", context)]
+
+
+def transitions(side: Side) -> list[tuple[str, str, str]]:
+    """The arrows of the diagram: from, to, and the events that lead there."""
+    events: dict[tuple[str, str], list[str]] = {}
+    for one in side.possible:
+        for case in one.cases:
+            if case.next != one.state:
+                names = events.setdefault((one.state, case.next), [])
+                if one.event not in names:
+                    names.append(one.event)
+    return [(start, end, ", ".join(names)) for (start, end), names in events.items()]
+
+
+def rows(side: Side, event: str) -> list[Row]:
+    """The cells of one event, states with the same answer together, in the order of the states."""
+    groups: dict[tuple[tuple[str, str, str, str], ...], list[str]] = {}
+    for state in side.states:
+        groups.setdefault(_answers(side.cells[state, event]), []).append(f"`{state}`")
+    return [
+        (", ".join(states) if first else "", *answer)
+        for answers, states in groups.items()
+        for first, answer in zip([True] + [False] * len(answers), answers, strict=False)
+    ]
+
+
+def _answers(cell: Cell) -> tuple[tuple[str, str, str, str], ...]:
+    if cell.impossible:
+        return (("", f"impossible: {cell.impossible}", "", _links(cell.rests_on)),)
+    last = len(cell.cases) - 1
+    return tuple(_answer(cell, case, index == last > 0) for index, case in enumerate(cell.cases))
+
+
+def _answer(cell: Cell, case: Case, otherwise: bool) -> tuple[str, str, str, str]:
+    done = [f"`{action}`" for action in case.do]
+    done += [f"return {case.result}"] if case.result is not None else []
+    broken = "violation: " if case.violation else ""
+    when = case.when or ("otherwise" if otherwise else "")
+    then = "" if case.next == cell.state else f"`{case.next}`"
+    return when, broken + (", ".join(done) or "nothing"), then, _links(case.errata)
+
+
+def _links(errata: tuple[str, ...]) -> str:
+    return ", ".join(f"[{name}](errata.md#{name})" for name in errata)
+
+
+FILTERS: Filters = {"cell": table_cell, "rows": rows, "transitions": transitions, "links": _links}

@@ -1,0 +1,158 @@
+"""Every way to spoil the async table or its scenarios gives a line with place and mend."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import Scratch
+
+SPOILED = {
+    "unknown key": (
+        "async.yaml",
+        "  - {on: turn, in: [created]}",
+        "  - {on: turn, inn: [created]}",
+        r"async\.yaml:\d+: sides\.producer\.cells\[\d+\].*'in' is missing|unknown key 'inn'",
+    ),
+    "cell left out": (
+        "async.yaml",
+        "      - {on: turn, in: [released]}\n",
+        "",
+        r"sides\.producer\.states\.released: 'released' has no cell for turn; fill it",
+    ),
+    "cell filled twice": (
+        "async.yaml",
+        "      - {on: turn, in: [released]}\n",
+        "      - {on: turn, in: [released, created]}\n",
+        r"'turn' in 'created' is filled twice; remove one",
+    ),
+    "unknown state": (
+        "async.yaml",
+        "next: in_end",
+        "next: in_and",
+        r"no state 'in_and'; use one of created,",
+    ),
+    "unknown event": (
+        "async.yaml",
+        "- {on: turn, in: [schema], ",
+        "- {on: tern, in: [schema], ",
+        r"no event 'tern'; use one of request,",
+    ),
+    "unknown action": (
+        "async.yaml",
+        "do: [mark end]",
+        "do: [mark the end]",
+        r"the producer cannot 'mark the end'; use one of add demand,",
+    ),
+    "unknown condition": (
+        "async.yaml",
+        "when: wanted > 0",
+        "when: wanted > 1",
+        r'when: "wanted > 1" is unknown; use one of',
+    ),
+    "unknown erratum": (
+        "async.yaml",
+        "rests_on: [async-end-refused]",
+        "rests_on: [async-end-refusal]",
+        r"no erratum 'async-end-refusal'; add it to spec/errata\.yaml",
+    ),
+    "impossible without a sentence": (
+        "async.yaml",
+        "impossible: The source has said it already.",
+        "impossible: no",
+        r"impossible: .*(is not spelled as expected|is no string)",
+    ),
+    "impossible and done": (
+        "async.yaml",
+        "impossible: The source has said it already.",
+        "impossible: The source has said it already.\n        next: ended",
+        r"an impossible cell does nothing, yet has next; remove one of both",
+    ),
+    "result of a callback without one": (
+        "async.yaml",
+        "- {on: turn, in: [schema], ",
+        "- {on: turn, in: [schema], result: 0, ",
+        r"'turn' returns nothing; mend 'result'",
+    ),
+    "handler called synchronously": (
+        "async.yaml",
+        "do: [mark end]",
+        "do: [mark end, on_error]",
+        r"'end_reached' calls 'on_error' synchronously; leave it to 'turn'",
+    ),
+    "two handler calls at once": (
+        "async.yaml",
+        "do: [on_next_task NULL]",
+        "do: [on_next_task NULL, release]",
+        r"two handler calls at once; keep one",
+    ),
+    "terminal state that is left": (
+        "async.yaml",
+        "- {on: turn, in: [released]}",
+        "- {on: turn, in: [released], next: created}",
+        r"'released' is terminal and cannot be left; remove 'next'",
+    ),
+    "state without a way to it": (
+        "async.yaml",
+        "next: in_end",
+        "next: ended",
+        r"states\.in_end: 'in_end' cannot be reached from 'created'",
+    ),
+    "dead end": (
+        "async.yaml",
+        "- {on: returns, in: [in_release], next: released}",
+        "- {on: returns, in: [in_release]}",
+        r"states\.\w+: (no way leads from '\w+' to the end|'released' cannot be reached)",
+    ),
+    "last case with a condition": (
+        "async.yaml",
+        "            next: in_end\n          - {}\n",
+        "            next: in_end\n",
+        r"the last case, and no other, has no condition; add or remove 'when'",
+    ),
+    "scenario with an unknown event": (
+        "async-scenarios.yaml",
+        "steps: [open, request 5, end]",
+        "steps: [open, reqest 5, end]",
+        r"scenarios\[1\]: step 4, 'reqest 5': there is no event 'reqest'",
+    ),
+    "scenario that cannot happen": (
+        "async-scenarios.yaml",
+        "steps: [open, request 5, end]",
+        "steps: [open, extract, end]",
+        r"scenarios\[1\]: step 4, 'extract': extract cannot happen in streaming: it needs that a",
+    ),
+    "scenario without an end": (
+        "async-scenarios.yaml",
+        "steps: [open, request 5, end]",
+        "steps: [open, request 5]",
+        r"scenarios\[1\]: ends in streaming; add the step 'finish'",
+    ),
+    "hostile without saying so": (
+        "async-scenarios.yaml",
+        "doc: An n of 0 is an error.\n      hostile: true\n",
+        "doc: An n of 0 is an error.\n",
+        r"a rule is broken; add 'hostile: true'",
+    ),
+    "phrase in itself": (
+        "async-scenarios.yaml",
+        "    open: [schema_ready, turn, returns_ok]",
+        "    open: [schema_ready, turn, returns_ok, open]",
+        r"'open' is a phrase that does not stand above this one",
+    ),
+    "reach that leads elsewhere": (
+        "async-scenarios.yaml",
+        "    in_schema: [[schema_ready, turn]]",
+        "    in_schema: [[schema_ready]]",
+        r"producer\.reach: reach\.in_schema leads to schema",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_table_names_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+    file, old, new, expected = SPOILED[name]
+    scratch.replace(file, old, new)
+    text = "\n".join(scratch.mistakes())
+    assert re.search(expected, text), text
+    assert text.startswith(f"spec/{file}:"), text
