@@ -7,11 +7,13 @@ from typing import Any
 
 from . import model
 from .check import check_meaning
+from .dictionaries import read_dictionary
 from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
 from .types import TypeExpressionError, parse_type
 
 Names = dict[str, model.Typedef | model.StructType]
+_CUDA_ARRAY_INTERFACE = "cuda-array-interface"
 
 
 class SpecFiles:
@@ -22,6 +24,7 @@ class SpecFiles:
         self.project = self._read("project")
         self.devices = self._read("devices")
         self.errata = self._read("errata")
+        self.cuda_array_interface = self._read(_CUDA_ARRAY_INTERFACE)
         self.interfaces = {
             name: self._read(name, schema="interface")
             for name in plain(self.project.content)["interfaces"]
@@ -34,7 +37,7 @@ class SpecFiles:
         return document
 
     def _refuse_strays(self) -> None:
-        known = {"project", "devices", "errata", *self.interfaces}
+        known = {"project", "devices", "errata", _CUDA_ARRAY_INTERFACE, *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 mend = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -55,6 +58,7 @@ def load_spec(root: Path) -> model.Spec:
         holes=tuple(model.Hole(**hole) for hole in devices["holes"]),
         notes=tuple(model.Note(key, text) for key, text in devices["notes"].items()),
         errata=tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"]),
+        cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, files.cuda_array_interface),
     )
     check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
     return spec

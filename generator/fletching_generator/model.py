@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from .dictionaries import DictionaryInterface
+
 # --- Types -------------------------------------------------------------------------------------
 
 
@@ -209,6 +211,7 @@ class Spec:
     holes: tuple[Hole, ...]
     notes: tuple[Note, ...]
     errata: tuple[Erratum, ...]
+    cuda_array_interface: DictionaryInterface
 
     @property
     def structs(self) -> tuple[Struct, ...]:
