@@ -57,7 +57,7 @@ class TypeString:
     section: str
     orders: tuple[Order, ...]
     kinds: tuple[Kind, ...]
-    units: tuple[str, ...]  # ("generic", "Y", ...)
+    units: tuple[str, ...]  # ("Y", "M", ...)
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,9 @@ class Duty:
 
 @dataclass(frozen=True)
 class Limits:
-    nesting: int  # 32: masks of masks, lists within lists
-    fields: int  # 4096: fields of a description
+    masks: int  # 4: masks of masks
+    lists: int  # 32: lists within the list of 'descr'
+    fields: int  # 4096: fields of 'descr', nested ones counted
     item_bytes: int  # 2147483647
 
 
@@ -240,12 +241,9 @@ def _check_type_string(typestr: TypeString, report: Report) -> None:
 
 
 def _check_rules(interface: DictionaryInterface, report: Report) -> None:
-    seen: set[str] = set()
-    for kind, entries in (("rules", interface.rules), ("duties", interface.duties)):
-        for index, entry in enumerate(entries):
-            if entry.id in seen:
-                report([kind, index, "name"], f"'{entry.id}' stands twice", "rename or remove one")
-            seen.add(entry.id)
+    rules, duties = [rule.id for rule in interface.rules], [duty.id for duty in interface.duties]
+    _check_unique("rules", "name", rules, report)
+    _check_unique("duties", "name", duties, report, seen=set(rules))
     keys = {key.name: key for key in interface.keys}
     for index, rule in enumerate(interface.rules):
         place: list[str | int] = ["rules", index]
@@ -272,9 +270,13 @@ def _check_since(
 
 
 def _check_unique(
-    where: str | list[str], field: str, values: Iterable[object], report: Report
+    where: str | list[str],
+    field: str,
+    values: Iterable[object],
+    report: Report,
+    seen: set[object] | None = None,
 ) -> None:
-    seen: set[object] = set()
+    seen = set() if seen is None else seen
     for index, value in enumerate(values):
         if value in seen:
             keys: list[str | int] = [*([where] if isinstance(where, str) else where), index, field]

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..model import Spec
 from ..render import Filters, Output
-from . import c, cpp, docs, go, java, python, rust
+from . import c, cpp, cuda_array_interface, docs, go, java, python, rust
 
 
 class Language(Protocol):
@@ -19,4 +19,4 @@ class Language(Protocol):
     def outputs(self, spec: Spec) -> list[Output]: ...
 
 
-LANGUAGES: tuple[Language, ...] = (c, cpp, docs, go, java, python, rust)
+LANGUAGES: tuple[Language, ...] = (c, cpp, cuda_array_interface, docs, go, java, python, rust)
