@@ -53,11 +53,17 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class Unit:
+    text: str  # "ns"
+    name: str  # "nanosecond"
+
+
+@dataclass(frozen=True)
 class TypeString:
     section: str
     orders: tuple[Order, ...]
     kinds: tuple[Kind, ...]
-    units: tuple[str, ...]  # ("Y", "M", ...)
+    units: tuple[Unit, ...]
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,7 @@ def _type_string(entry: dict[str, Any]) -> TypeString:
         section=entry["section"],
         orders=tuple(Order(**order) for order in entry["orders"]),
         kinds=tuple(map(_kind, entry["kinds"])),
-        units=tuple(entry["units"]),
+        units=tuple(Unit(**unit) for unit in entry["units"]),
     )
 
 
@@ -231,6 +237,7 @@ def _check_type_string(typestr: TypeString, report: Report) -> None:
         if name not in [order.name for order in typestr.orders]:
             report(where, f"'{name}' is missing", "the checks ask for it; add it")
     _check_unique(["typestr", "kinds"], "char", [kind.char for kind in typestr.kinds], report)
+    _check_unique(["typestr", "units"], "text", [unit.text for unit in typestr.units], report)
     for index, kind in enumerate(typestr.kinds):
         if kind.no_number is not None and kind.no_number not in kind.sizes:
             report(

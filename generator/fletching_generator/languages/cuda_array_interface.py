@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..dictionaries import Kind, Rule
+from ..dictionaries import DictionaryInterface, Kind, Rule, StreamNumber
 from ..model import Spec
 from ..render import Filters, Output
 from .c import literal, wrap_arguments
@@ -17,9 +17,23 @@ def outputs(spec: Spec) -> list[Output]:
     interface = spec.cuda_array_interface
     source, context = f"spec/{interface.id}.yaml", {"cai": interface}
     name = "cuda_array_interface"
+    typed = {
+        **context,
+        "most_sizes": most_sizes(interface),
+        "typed_rules": [rule for rule in interface.rules if rule.typed],
+    }
     return [
         Output(f"bindings/python/src/fletching/{name}.py", f"python/{name}.py", source, context),
+        Output(f"cpp/include/fletching/{name}.hpp", f"cpp/{name}.hpp", source, typed),
     ]
+
+
+def capitalized(text: str) -> str:
+    """The text with a capital letter at its beginning, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+# --- Python --------------------------------------------------------------------------------------
 
 
 def tuple_of(values: Iterable[object]) -> str:
@@ -61,17 +75,53 @@ def call(opening: str, cells: list[str]) -> str:
     return f"    {opening}\n{rows}    ),"
 
 
-def capitalized(text: str) -> str:
-    """The text with a capital letter at its beginning, the rest as it is."""
-    return text[:1].upper() + text[1:]
+# --- C++ -----------------------------------------------------------------------------------------
+
+
+def camel(name: str) -> str:
+    """legacy_default as LegacyDefault."""
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def most_sizes(interface: DictionaryInterface) -> int:
+    """How many sizes the kind with the most of them has."""
+    return max(len(kind.sizes) for kind in interface.typestr.kinds)
+
+
+def cpp_kind_row(kind: Kind) -> str:
+    """A kind in the table of C++."""
+    cells = [
+        f"'{kind.char}'",
+        literal(kind.name),
+        f"Counts::k{kind.counts.capitalize()}",
+        f"{{{', '.join(map(str, kind.sizes))}}}",
+        *(str(flag).lower() for flag in (kind.ordered, kind.numeric, kind.has_unit)),
+        str(kind.no_number or 0),
+    ]
+    return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
+
+
+def cpp_rule_row(rule: Rule) -> str:
+    """A rule in the table of C++."""
+    cells = [literal(rule.id), literal(rule.key or ""), f"Severity::k{rule.severity.capitalize()}"]
+    cells += [str(rule.since), literal(rule.mend), f"&detail::{rule.name}"]
+    return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
+
+
+def cpp_refused_streams(streams: Iterable[StreamNumber]) -> str:
+    values = [str(stream.value) for stream in streams]
+    opening = f"inline constexpr std::array<std::int64_t, {len(values)}> kRefusedStreams{{"
+    return wrap_arguments(opening, values, "};", indent=0, width=_WIDTH)
 
 
 FILTERS: Filters = {
+    "camel": camel,
     "capitalized": capitalized,
     "cell": cell,
+    "cpp_kind_row": cpp_kind_row,
+    "cpp_refused_streams": cpp_refused_streams,
+    "cpp_rule_row": cpp_rule_row,
     "kind_row": kind_row,
-    "literal": literal,
     "rule_row": rule_row,
     "tuple_of": tuple_of,
-    "wrap_arguments": wrap_arguments,
 }

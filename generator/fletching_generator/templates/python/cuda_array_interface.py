@@ -95,7 +95,7 @@ _TYPESTR: Final = re.compile(
     r"([{{ cai.typestr.orders | map(attribute="char") | join }}])"
     r"([{{ cai.typestr.kinds | map(attribute="char") | join }}])"
     r"(0|[1-9][0-9]{0,9})?"
-    r"(?:\[([1-9][0-9]{0,8})?({{ cai.typestr.units | join("|") }})\])?"
+    r"(?:\[([1-9][0-9]{0,8})?({{ cai.typestr.units | map(attribute="text") | join("|") }})\])?"
 )
 
 
