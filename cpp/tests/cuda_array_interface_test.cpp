@@ -62,7 +62,7 @@ class Dictionary {
     for (const cai::Key& key : cai::kKeys) {
       if (key.required && value.find(key.name) == nullptr) throw Untyped{};
     }
-    for (const auto& [key, entry] : value.items) read(key, entry);
+    for (std::size_t i = 0; i < value.keys.size(); ++i) read(value.keys[i], value.elements[i]);
   }
 
   [[nodiscard]] const cai::Interface& says() const { return says_; }
@@ -214,9 +214,9 @@ TEST(CudaArrayInterface, PassesOverOnlyWhatNoStructCanHold) {
 TEST(CudaArrayInterface, WithoutARuleAVectorFails) {
   for (const cai::Rule& rule : cai::kRules) {
     std::vector<cai::Rule> others;
-    std::copy_if(cai::kRules.begin(), cai::kRules.end(), std::back_inserter(others),
-                 [&](const cai::Rule& other) { return other.id != rule.id; });
-    const bool noticed = std::any_of(vectors().begin(), vectors().end(), [&](const Vector& vector) {
+    std::ranges::copy_if(cai::kRules, std::back_inserter(others),
+                         [&](const cai::Rule& other) { return other.id != rule.id; });
+    const bool noticed = std::ranges::any_of(vectors(), [&](const Vector& vector) {
       return vector.dictionary != nullptr && broken(*vector.dictionary, others) != vector.breaks;
     });
     EXPECT_TRUE(noticed) << rule.id;
@@ -248,8 +248,7 @@ TEST(Typestr, ComesBackAsItWas) {
                                                     "<m8",  "<M8[25s]", "|O",  "|S0", "<U5", "|V2"};
   for (const std::string_view text : kTexts) {
     const std::optional<cai::Typestr> parts = cai::parse_typestr(text);
-    ASSERT_TRUE(parts) << text;
-    EXPECT_EQ(cai::format_typestr(*parts), text);
+    EXPECT_EQ(parts ? cai::format_typestr(*parts) : "", text);
   }
 }
 
@@ -262,7 +261,7 @@ TEST(Typestr, HasParts) {
   static_assert(cai::parse_typestr("<U5")->item_bytes() == 20);
   static_assert(cai::parse_typestr("|O")->item_bytes() == 8);
   static_assert(!cai::parse_typestr("<M8[1000000000s]"));
-  static_assert(cai::find_kind('q') == nullptr && cai::find_kind('f')->numeric);
+  static_assert(!cai::find_kind('q') && cai::find_kind('f')->numeric);
 }
 
 TEST(Strides, OfAContiguousArray) {

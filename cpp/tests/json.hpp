@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace fletching::testing {
@@ -18,13 +17,13 @@ struct Json {
 
   Kind kind = Kind::kNull;
   bool boolean = false;
-  std::string text;                                 // of a text, or the digits of a number
-  std::vector<Json> elements;                       // of an array
-  std::vector<std::pair<std::string, Json>> items;  // of an object, in their order
+  std::string text;               // of a text, or the digits of a number
+  std::vector<std::string> keys;  // of an object; their values are the elements
+  std::vector<Json> elements;     // of an array or an object
 
   [[nodiscard]] const Json* find(std::string_view key) const {
-    for (const auto& [name, value] : items) {
-      if (name == key) return &value;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] == key) return &elements[i];
     }
     return nullptr;
   }
@@ -46,9 +45,9 @@ class JsonReader {
       case '{':
         value.kind = Json::Kind::kObject;
         read_list('}', [&] {
-          std::string key = read_text();
+          value.keys.push_back(read_text());
           expect(":");
-          value.items.emplace_back(std::move(key), read());
+          value.elements.push_back(read());
         });
         return value;
       case '[':

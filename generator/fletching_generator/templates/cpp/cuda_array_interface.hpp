@@ -93,12 +93,12 @@ inline constexpr std::array<Unit, /*{ cai.typestr.units | length }*/> kUnits{{
 /*% endfor %*/
 }};
 
-/// The entry of a kind character, or nullptr when there is none.
-constexpr const Kind* find_kind(char character) noexcept {
+/// What a kind character stands for; nothing when it is none.
+constexpr std::optional<Kind> find_kind(char character) noexcept {
   for (const Kind& kind : kKinds) {
-    if (kind.character == character) return &kind;
+    if (kind.character == character) return kind;
   }
-  return nullptr;
+  return {};
 }
 
 /// A type string in its parts.
@@ -111,8 +111,8 @@ struct Typestr {
 
   /// The size of an item in bytes.
   [[nodiscard]] constexpr std::uint64_t item_bytes() const noexcept {
-    const Kind* info = find_kind(kind);
-    if (info == nullptr) return 0;
+    const std::optional<Kind> info = find_kind(kind);
+    if (!info) return 0;
     const std::uint64_t size = number.value_or(info->no_number);
     switch (info->counts) {
       case Counts::kBits:
@@ -136,6 +136,11 @@ inline constexpr std::uint64_t kItemBytes = /*{ cai.limits.item_bytes }*/;
 
 inline constexpr std::string_view kOrders = "/*{ cai.typestr.orders | map(attribute="char") | join }*/";
 /*{ cai.streams | rejectattr("allowed") | cpp_refused_streams }*/
+
+template <typename Range, typename Value>
+constexpr bool contains(const Range& range, const Value& value) noexcept {
+  return std::ranges::find(range, value) != range.end();
+}
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
@@ -172,8 +177,8 @@ constexpr bool read_unit(std::string_view text, Typestr& out) noexcept {
 /// The parts of a type string; nothing when it is none.
 constexpr std::optional<Typestr> parse_typestr(std::string_view text) noexcept {
   if (text.size() < 2 || detail::kOrders.find(text[0]) == std::string_view::npos) return {};
-  const Kind* kind = find_kind(text[1]);
-  if (kind == nullptr) return {};
+  const std::optional<Kind> kind = find_kind(text[1]);
+  if (!kind) return {};
   Typestr parsed{text[0], text[1], {}, 1, {}};
   text.remove_prefix(2);
   if (!text.empty() && detail::is_digit(text[0])) {
@@ -239,7 +244,7 @@ constexpr bool is_contiguous(std::span<const std::int64_t> shape,
                              std::span<const std::int64_t> strides,
                              std::uint64_t item_bytes) noexcept {
   if (shape.size() != strides.size()) return false;
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
+  if (detail::contains(shape, 0)) return true;
   std::uint64_t step = item_bytes;
   for (std::size_t i = shape.size(); i-- > 0;) {
     if (shape[i] != 1 && static_cast<std::uint64_t>(strides[i]) != step) return false;
@@ -287,7 +292,7 @@ constexpr Amount product(std::span<const std::int64_t> shape) noexcept {
 }
 
 constexpr bool has_negative(std::span<const std::int64_t> shape) noexcept {
-  return std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; });
+  return std::ranges::any_of(shape, [](std::int64_t size) { return size < 0; });
 }
 
 constexpr std::int64_t key_since(std::string_view name) noexcept {
@@ -351,15 +356,16 @@ inline Found typestr_grammar(const Array& array) {
 
 inline Found typestr_order(const Array& array) {
   if (!array.type || array.type->order != kIrrelevant) return {};
-  if (!find_kind(array.type->kind)->ordered || array.type->item_bytes() <= 1) return {};
+  const std::optional<Kind> kind = find_kind(array.type->kind);
+  if (!kind || !kind->ordered || array.type->item_bytes() <= 1) return {};
   return quote(array.says.typestr);
 }
 
 inline Found typestr_size(const Array& array) {
   if (!array.type || !array.type->number) return {};
-  const auto& sizes = find_kind(array.type->kind)->sizes;
-  const bool known = std::find(sizes.begin(), sizes.end(), *array.type->number) != sizes.end();
-  if (sizes[0] == 0 || (known && *array.type->number != 0)) return {};
+  const std::optional<Kind> kind = find_kind(array.type->kind);
+  const std::uint64_t size = *array.type->number;
+  if (!kind || kind->sizes[0] == 0 || (size != 0 && contains(kind->sizes, size))) return {};
   return quote(array.says.typestr);
 }
 
@@ -484,14 +490,14 @@ inline Found mask_nesting(const Array& array) {
 
 inline Found stream_zero(const Array& array) {
   const auto& stream = array.says.stream;
-  const auto& refused = kRefusedStreams;
-  if (!stream || std::find(refused.begin(), refused.end(), *stream) == refused.end()) return {};
+  if (!stream || !contains(kRefusedStreams, *stream)) return {};
   return std::to_string(*stream);
 }
 
 inline Found stream_handle(const Array& array) {
-  if (array.says.stream.value_or(0) >= 0) return {};
-  return std::to_string(*array.says.stream);
+  const std::int64_t stream = array.says.stream.value_or(0);
+  if (stream >= 0) return {};
+  return std::to_string(stream);
 }
 
 }  // namespace detail
