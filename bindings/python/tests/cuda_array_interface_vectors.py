@@ -45,22 +45,20 @@ def _interface(value: Any) -> object:
 
 
 def _value(value: Any, around: dict[str, object]) -> object:
-    match value:
-        case list():
-            return tuple(_value(element, around) for element in value)
-        case {"list": elements}:
-            return [_value(element, around) for element in elements]
-        case {"integer": digits}:
-            return int(digits)
-        case {"bytes": text}:
-            return text.encode("utf-8")
-        case {"object": "self"}:
-            return Exposing(around)
-        case {"object": None}:
-            return object()
-        case {"object": interface}:
-            return Exposing(_interface(interface))
-        case dict():
-            raise ValueError(f"not explained in README.md: {value}")
-        case _:
-            return value
+    if isinstance(value, list):
+        return tuple(_value(element, around) for element in value)
+    if not isinstance(value, dict):
+        return value
+    [(kind, content)] = value.items()
+    match kind:
+        case "list":
+            return [_value(element, around) for element in content]
+        case "object":
+            return _object(content, around)
+    return int(content) if kind == "integer" else content.encode("utf-8")
+
+
+def _object(content: Any, around: dict[str, object]) -> object:
+    if content is None:
+        return object()
+    return Exposing(around if content == "self" else _interface(content))

@@ -1,11 +1,11 @@
-"""The checks of the CUDA Array Interface: the shared vectors, NumPy as the judge, hostile values."""
+"""The checks of the CUDA Array Interface, on the dictionaries that every language replays."""
 
 from __future__ import annotations
 
-import cuda_array_interface_vectors
 import pytest
-from cuda_array_interface_vectors import Vector
 
+import cuda_array_interface_vectors
+from cuda_array_interface_vectors import Vector
 from fletching.cuda_array_interface import RULES, Rule, Violation, check
 
 VECTORS = cuda_array_interface_vectors.load()

@@ -25,6 +25,7 @@ def outputs(spec: Spec) -> list[Output]:
     return [
         Output(f"bindings/python/src/fletching/{name}.py", f"python/{name}.py", source, context),
         Output(f"cpp/include/fletching/{name}.hpp", f"cpp/{name}.hpp", source, typed),
+        Output(f"docs/reference/{interface.id}.md", f"docs/{name}.md", source, context),
     ]
 
 

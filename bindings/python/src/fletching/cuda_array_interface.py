@@ -762,9 +762,9 @@ def _read_fields(value: object) -> int | _Wrong:
             parts = _field_parts(field)
             if isinstance(parts, _Wrong):
                 return parts
-            inner, repeats = parts
-            if isinstance(inner, Typestr):
-                total += times * repeats * inner.item_bytes
+            type_, inner, repeats = parts
+            if type_ is not None:
+                total += times * repeats * type_.item_bytes
             else:
                 todo.append((inner, times * repeats, depth + 1))
             if count > _FIELDS or depth > _LISTS:
@@ -772,8 +772,8 @@ def _read_fields(value: object) -> int | _Wrong:
     return min(total, _HUGE)
 
 
-def _field_parts(value: object) -> tuple[Typestr | object, int] | _Wrong:
-    """The type string of a field, or what should be a list of fields; and how often it is there."""
+def _field_parts(value: object) -> tuple[Typestr | None, object, int] | _Wrong:
+    """The type of a field, or what should be a list of fields; and how often it is there."""
     parts = _tuple(value)
     if parts is None or len(parts) not in (2, 3):
         return _Wrong(f"the field {_show(value)}")
@@ -784,8 +784,10 @@ def _field_parts(value: object) -> tuple[Typestr | object, int] | _Wrong:
     if isinstance(repeats, _Wrong) or any(size < 0 for size in repeats):
         return _Wrong(f"a field with the shape {_show(parts[2])}")
     text = _text(parts[1])
-    inner = parts[1] if text is None else parse_typestr(text)
-    return _Wrong(f"a field of type {_show(text)}") if inner is None else (inner, _product(repeats))
+    type_ = None if text is None else parse_typestr(text)
+    if text is not None and type_ is None:
+        return _Wrong(f"a field of type {_show(text)}")
+    return type_, parts[1], _product(repeats)
 
 
 # What foreign values hold. Their types may override everything, so only the methods of the builtin
