@@ -669,7 +669,7 @@ def _read(interface: object, depth: int) -> _Array:
     if isinstance(entries, _Wrong):
         return _Array(dictionary=entries)
     version = _value(entries, "version", _read_integer)
-    masked = entries.get("mask") is not None and _judged_as(version) >= KEYS["mask"].since
+    masked = _is_given(entries, "mask") and _judged_as(version) >= KEYS["mask"].since
     too_many_masks = masked and depth == _MASKS
     return _Array(
         missing=tuple(name for name, key in KEYS.items() if key.required and name not in entries),
@@ -699,13 +699,15 @@ def _entries(interface: object) -> dict[str, object] | _Wrong:
     return {name: value for key, value in items if (name := _text(key)) in KEYS and name}
 
 
+def _is_given(entries: dict[str, object], name: str) -> bool:
+    """Whether a key is there, and not None where that means the same as leaving it out."""
+    return name in entries and not (entries[name] is None and KEYS[name].none)
+
+
 def _value(
     entries: dict[str, object], name: str, read: Callable[[object], _T | _Wrong]
 ) -> _T | _Wrong | None:
-    """The value of a key; None when it is not there, or is None where that means the same."""
-    if name not in entries or (entries[name] is None and KEYS[name].none):
-        return None
-    return read(entries[name])
+    return read(entries[name]) if _is_given(entries, name) else None
 
 
 def _read_text(value: object) -> str | _Wrong:
