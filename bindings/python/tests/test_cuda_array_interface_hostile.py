@@ -224,7 +224,16 @@ def test_fields_come_to_an_end() -> None:
     assert rules(good(descr=deep)) == ["descr-list"]
     while deep:  # taken apart by hand: to free it at once takes a deep stack
         deep = deep.pop()[1] if type(deep[0][1]) is list else []  # type: ignore[index]
-    assert rules(good(descr=[("x", "|V0")] * 5000)) == ["descr-list"]
+
+
+def test_bounds_of_fields() -> None:
+    for count, broken in ((4096, []), (4097, ["descr-list"])):
+        assert rules(good(typestr="|V0", descr=[("x", "|V0")] * count)) == broken
+    nested: list[object] = [("x", "<f4")]
+    for _ in range(32):
+        nested = [("x", nested)]
+    assert rules(good(descr=nested)) == []
+    assert rules(good(descr=[("x", nested)])) == ["descr-list"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
