@@ -115,7 +115,9 @@ def rules(interface: object) -> list[str]:
     """The names of the broken rules. Everything in a violation is plain text."""
     found = check(interface)
     for violation in found:
-        assert all(type(part) is str and part.isprintable() for part in violation)
+        assert all(
+            type(part) is str and part.isascii() and part.isprintable() for part in violation
+        )
         assert len(str(violation)) < 400
     return [violation.rule.partition(".")[2] for violation in found]
 
@@ -139,6 +141,8 @@ HOSTILE: dict[str, Callable[[], object]] = {
     "index that recurses": Recursing,
     "parts of a type string": lambda: Typestr("<", "?", None),
     "index in a tuple": lambda: (Index(lambda: 1 // 0), False),
+    "strange name": type("\u202e\n" * 1000, (), {}),
+    "strange text": lambda: "\u202e\u00e4",
     "unprintable": lambda: "\x00\n\udfff" * 1000,
     "huge number": lambda: 10**100_000,
     "huge numbers": lambda: (-(10**100_000),) * 1000,
@@ -234,6 +238,14 @@ def test_bounds_of_fields() -> None:
         nested = [("x", nested)]
     assert rules(good(descr=nested)) == []
     assert rules(good(descr=[("x", nested)])) == ["descr-list"]
+
+
+def test_long_shapes_are_cut_short() -> None:
+    class Mask:
+        __cuda_array_interface__ = good(shape=(3,) * 1000)
+
+    interface = good(shape=(2,) * 1000, mask=Mask())
+    assert rules(interface) == ["data-extent", "mask-shape", "data-extent"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

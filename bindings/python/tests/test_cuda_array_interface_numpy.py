@@ -52,6 +52,7 @@ def arrays(dtype: Any) -> list[np.ndarray[Any, Any]]:
     fixed.flags.writeable = False
     views = [whole, fixed, whole.T, whole[::2], whole[::-1, ::-3], whole[1:2], whole[0, 0:0]]
     views += [
+        whole[::2][:1],
         whole[:, 2:3],
         whole[1:2, ::2],
         np.zeros((), dtype),
@@ -122,12 +123,14 @@ def test_numpy_judges_contiguity(dtype: Any) -> None:
         contiguous = is_contiguous(array.shape, array.strides, array.itemsize)
         assert contiguous == array.flags.c_contiguous, (array.shape, array.strides)
         seen.add(contiguous)
-        fresh = np.ascontiguousarray(array) if array.ndim else array
+        fresh = np.empty(array.shape, dtype)
         if fresh.size:
             assert contiguous_strides(fresh.shape, fresh.itemsize) == fresh.strides
         assert is_contiguous(array.shape, None, array.itemsize)
     assert seen == {True, False}
     assert not is_contiguous((2, 3), (4,), 4)
+    assert not is_contiguous((3,), (4, 4), 4)
+    assert not is_contiguous((0,), (), 4)
 
 
 def test_integers_of_numpy_are_integers() -> None:

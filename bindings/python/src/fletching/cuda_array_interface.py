@@ -56,7 +56,6 @@ STREAM_PER_THREAD_DEFAULT: Final = 2
 
 _REFUSED_STREAMS: Final = (0,)
 _BEYOND: Final = 2**64  # the first number that is no address
-_HUGE: Final = 2**127  # beyond it, numbers are only known to be huge
 
 # Bounds of ours, so that no dictionary can keep a reader busy for ever.
 _MASKS: Final = 4
@@ -221,7 +220,11 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int] | None, item_byte
 
     A stride that is never taken, in a dimension of size 1 or without any element, does not count.
     """
-    if strides is None or 0 in shape:
+    if strides is None:
+        return True
+    if len(strides) != len(shape):
+        return False
+    if 0 in shape:
         return True
     wanted = contiguous_strides(shape, item_bytes)
     return all(
@@ -771,7 +774,7 @@ def _read_fields(value: object) -> int | _Wrong:
                 todo.append((inner, times * repeats, depth + 1))
             if count > _FIELDS or depth > _LISTS:
                 return _Wrong(f"more than {_FIELDS} fields, or {_LISTS} lists within each other")
-    return min(total, _HUGE)
+    return total
 
 
 def _field_parts(value: object) -> tuple[Typestr | None, object, int] | _Wrong:
@@ -810,14 +813,14 @@ def _tuple(value: object) -> list[object] | None:
 
 
 def _integer(value: object) -> int | None:
-    """The number, cut off at _HUGE; None for a boolean and for what is no integer."""
+    """The number; None for a boolean and for what is no integer."""
     if type(value) is bool:
         return None
     try:
-        number = value if _is_a(value, int) else operator.index(value)  # type: ignore[arg-type]
+        number = operator.index(value)  # type: ignore[arg-type]
     except Exception:  # whatever a foreign __index__ raises
         return None
-    return max(-_HUGE, min(int.__index__(number), _HUGE))
+    return int.__index__(number)
 
 
 def _product(sizes: Iterable[int]) -> int:
@@ -825,7 +828,7 @@ def _product(sizes: Iterable[int]) -> int:
     product = 1
     for size in sizes:
         product = min(product * size, _BEYOND)
-    return 0 if 0 in sizes else product
+    return product
 
 
 def _show(value: object) -> str:
@@ -835,12 +838,14 @@ def _show(value: object) -> str:
         return str(value)
     if _is_a(value, int):
         number = int.__index__(value)
-        return str(number) if abs(number) < _HUGE else "a number beyond 2**127"
-    text = _text(value)
-    if text is not None:
-        return ascii(text if len(text) <= 40 else f"{text[:37]}...")
-    name: str = type.__dict__["__name__"].__get__(kind)
-    return f"a value of type {name}"
+        return str(number) if number.bit_length() < 128 else "a number of more than 128 bits"
+    if _is_a(value, str):
+        return _quote(str.__str__(value))
+    return f"a value of type {_quote(type.__dict__['__name__'].__get__(kind))}"
+
+
+def _quote(text: str) -> str:
+    return ascii(text if len(text) <= 40 else f"{text[:37]}...")
 
 
 def _show_shape(shape: Sequence[int]) -> str:
