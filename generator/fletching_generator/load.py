@@ -11,12 +11,14 @@ from .async_check import check_async
 from .check import check_meaning
 from .check_memory import check_memory
 from .check_runtimes import check_runtimes
+from .dictionaries import read_dictionary
 from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
 from .runtimes import load_runtimes
 from .types import TypeExpressionError, parse_type
 
 Names = dict[str, model.Typedef | model.StructType | model.Callback]
+_CUDA_ARRAY_INTERFACE = "cuda-array-interface"
 
 
 class SpecFiles:
@@ -30,6 +32,7 @@ class SpecFiles:
         self.errata = self._read("errata")
         self.async_table = self._read("async")
         self.async_scenarios = self._read("async-scenarios")
+        self.cuda_array_interface = self._read(_CUDA_ARRAY_INTERFACE)
         self.interfaces = {
             name: self._read(name, schema="interface")
             for name in plain(self.project.content)["interfaces"]
@@ -43,7 +46,7 @@ class SpecFiles:
 
     def _refuse_strays(self) -> None:
         known = {"project", "devices", "runtimes", "errata", "async", "async-scenarios"}
-        known |= {*self.interfaces}
+        known |= {_CUDA_ARRAY_INTERFACE, *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 mend = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -71,6 +74,7 @@ def load_spec(root: Path) -> model.Spec:
         runtimes=load_runtimes(files.runtimes),
         errata=errata,
         async_table=async_table,
+        cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, files.cuda_array_interface),
     )
     check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
     check_runtimes(spec.runtimes, files.runtimes, files.devices)

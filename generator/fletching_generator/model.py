@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 from .async_table import AsyncTable
 
+from .dictionaries import DictionaryInterface
+
 # --- Types -------------------------------------------------------------------------------------
 
 
@@ -272,6 +274,7 @@ class Spec:
     runtimes: tuple[Runtime, ...]  # see runtimes.py
     errata: tuple[Erratum, ...]
     async_table: AsyncTable
+    cuda_array_interface: DictionaryInterface
 
     @property
     def structs(self) -> tuple[Struct, ...]:

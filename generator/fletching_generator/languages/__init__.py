@@ -9,7 +9,20 @@ from typing import Protocol
 
 from ..model import Spec
 from ..render import Filters, Output
-from . import async_docs, c, cpp, docs, go, java, maps, python, runtimes, rust, traces
+from . import (
+    async_docs,
+    c,
+    cpp,
+    cuda_array_interface,
+    docs,
+    go,
+    java,
+    maps,
+    python,
+    runtimes,
+    rust,
+    traces,
+)
 
 
 class Language(Protocol):
@@ -23,6 +36,7 @@ LANGUAGES: tuple[Language, ...] = (
     async_docs,
     c,
     cpp,
+    cuda_array_interface,
     docs,
     maps,
     go,

@@ -2,4 +2,5 @@
 """Fletching for Python: the device-data binding kit for Apache Arrow.
 
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
+`fletching.cuda_array_interface` checks the dictionaries of the CUDA Array Interface.
 """

@@ -1,0 +1,257 @@
+"""Dictionaries whose values fight back: `check` says what is wrong and raises nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fletching.cuda_array_interface import ATTRIBUTE, KEYS, Typestr, check
+
+
+def touch(*_: object) -> Any:
+    raise RuntimeError("touched")
+
+
+TOUCHES = """
+    __getattr__ __len__ __iter__ __next__ __index__ __int__ __bool__ __hash__ __eq__ __ne__ __lt__
+    __gt__ __le__ __ge__ __contains__ __getitem__ __repr__ __str__ __format__ __add__ __radd__
+    __mul__ __rmul__ __neg__ __abs__ keys items values get copy encode split
+"""
+
+
+def furious(base: type) -> Any:
+    """A subclass that raises at every touch that Python has a name for."""
+    methods = {**dict.fromkeys(TOUCHES.split(), touch), "__class__": property(touch)}
+    return type(f"Furious{base.__name__.capitalize()}", (base,), methods)
+
+
+Furious, FuriousDict, FuriousTuple = furious(object), furious(dict), furious(tuple)
+FuriousList, FuriousText, FuriousInt = furious(list), furious(str), furious(int)
+
+
+class ClassOfFurious(type):
+    __name__: Any = property(touch)
+
+    def __instancecheck__(cls, _: object) -> bool:
+        raise RuntimeError("touched")
+
+    def __subclasscheck__(cls, _: object) -> bool:
+        raise RuntimeError("touched")
+
+
+class OfFuriousClass(metaclass=ClassOfFurious):
+    pass
+
+
+class Liar:
+    """Says that it is what it is not."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return self._kind
+
+
+class SameHash:
+    """A key that cannot be compared with the one that has its hash."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+    def __eq__(self, _: object) -> bool:
+        raise RuntimeError("compared")
+
+
+class Text(str):
+    """Text that is compared in a way of its own."""
+
+    def __eq__(self, _: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class Index:
+    """An integer by its `__index__`, or something else that it gives."""
+
+    def __init__(self, give: Callable[[], Any]) -> None:
+        self._give = give
+
+    def __index__(self) -> int:
+        number: int = self._give()
+        return number
+
+
+class Recursing:
+    def __index__(self) -> int:
+        return self.__index__()
+
+
+class Masked:
+    """A mask whose dictionary is new each time, and has a mask again."""
+
+    asked = 0
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        Masked.asked += 1
+        return good(mask=Masked())
+
+
+def good(**changes: object) -> dict[str, object]:
+    interface = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3}
+    return {**interface, **changes}
+
+
+def rules(interface: object) -> list[str]:
+    """The names of the broken rules. Everything in a violation is plain text."""
+    found = check(interface)
+    for violation in found:
+        assert all(
+            type(part) is str and part.isascii() and part.isprintable() for part in violation
+        )
+        assert len(str(violation)) < 400
+    return [violation.rule.partition(".")[2] for violation in found]
+
+
+HOSTILE: dict[str, Callable[[], object]] = {
+    "furious": Furious,
+    "furious tuple": lambda: FuriousTuple((1, Furious())),
+    "furious pair": lambda: FuriousTuple((Furious(), Furious())),
+    "furious text": lambda: FuriousText("<q4"),
+    "furious list": lambda: FuriousList([Furious()]),
+    "furious dict": lambda: FuriousDict({Furious: Furious()}),
+    "furious type": lambda: Furious,
+    "of a furious class": OfFuriousClass,
+    "furious class": lambda: OfFuriousClass,
+    "liar": lambda: Liar(dict),
+    "lying tuple": lambda: Liar(tuple),
+    "lying text": lambda: Liar(str),
+    "lying integer": lambda: Liar(int),
+    "index that raises": lambda: Index(lambda: 1 // 0),
+    "index that gives text": lambda: Index(lambda: "1"),
+    "index that recurses": Recursing,
+    "parts of a type string": lambda: Typestr("<", "?", None),
+    "index in a tuple": lambda: (Index(lambda: 1 // 0), False),
+    "strange name": type("\u202e\n" * 1000, (), {}),
+    "strange text": lambda: "\u202e\u00e4",
+    "unprintable": lambda: "\x00\n\udfff" * 1000,
+    "huge number": lambda: 10**100_000,
+    "huge numbers": lambda: (-(10**100_000),) * 1000,
+    "many numbers": lambda: (2**63,) * 100_000,
+    "not a number": lambda: float("nan"),
+}
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize("key", KEYS)
+def test_hostile_value(key: str, value: str) -> None:
+    found = check(good(**{key: HOSTILE[value]()}))
+    assert found and {violation.key.partition(".")[0] for violation in found} <= {key, "data"}
+    rules(good(**{key: HOSTILE[value]()}))
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_hostile_dictionary(value: str) -> None:
+    assert rules(HOSTILE[value]()) in (["dictionary"], ["required-keys"])
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_hostile_field(value: str) -> None:
+    hostile = HOSTILE[value]()
+    for field in (hostile, ("x", hostile), ("x", "<f4", hostile), ("x", "<f4", (hostile,))):
+        assert rules(good(descr=[field])) in (["descr-list"], ["descr-size"])
+    for field in ((hostile, "<f4"), ((hostile, "x"), "<f4")):
+        # Any text is a name, be it never so strange.
+        wrong = [] if issubclass(type(hostile), str) else ["descr-list"]
+        assert rules(good(descr=[field])) == wrong
+
+
+def test_subclasses_are_taken_for_what_they_hold() -> None:
+    interface = FuriousDict(
+        good(
+            shape=FuriousTuple((FuriousInt(3),)),
+            typestr=FuriousText("<f4"),
+            strides=FuriousTuple((FuriousInt(4),)),
+            descr=FuriousList([FuriousTuple((FuriousText(""), FuriousText("<f4")))]),
+            version=FuriousInt(3),
+            stream=FuriousInt(0),
+        )
+    )
+    assert rules(interface) == ["stream-zero"]
+
+
+def test_keys_are_not_compared() -> None:
+    assert rules({SameHash(name): 1 for name in KEYS}) == ["required-keys"]
+    assert rules({**good(), Text("stream"): 0}) == ["stream-zero"]
+
+
+def test_index_is_asked_for_the_number() -> None:
+    assert rules(good(shape=(Index(lambda: 3),), stream=Index(lambda: 7))) == []
+    assert rules(good(stream=Index(lambda: 0))) == ["stream-zero"]
+
+
+def test_masks_come_to_an_end() -> None:
+    assert rules(good(mask=Masked())) == ["mask-nesting"]
+    assert Masked.asked == 4
+
+
+def test_a_mask_that_raises() -> None:
+    class Raising:
+        @property
+        def __cuda_array_interface__(self) -> dict[str, object]:
+            raise OSError("no device")
+
+    assert ATTRIBUTE == "__cuda_array_interface__"
+    assert rules(good(mask=Raising())) == ["mask-object"]
+
+
+def test_fields_come_to_an_end() -> None:
+    loop: list[object] = []
+    loop.append(("x", loop))
+    assert rules(good(descr=loop)) == ["descr-list"]
+    doubled: list[object] = [("x", "<f4")]
+    for _ in range(30):
+        doubled = [("a", doubled), ("b", doubled)]
+    assert rules(good(descr=doubled)) == ["descr-list"]
+    deep: list[object] = [("x", "<f4")]
+    for _ in range(100_000):
+        deep = [("x", deep)]
+    assert rules(good(descr=deep)) == ["descr-list"]
+    while deep:  # taken apart by hand: to free it at once takes a deep stack
+        deep = deep.pop()[1] if type(deep[0][1]) is list else []  # type: ignore[index]
+
+
+def test_bounds_of_fields() -> None:
+    for count, broken in ((4096, []), (4097, ["descr-list"])):
+        assert rules(good(typestr="|V0", descr=[("x", "|V0")] * count)) == broken
+    nested: list[object] = [("x", "<f4")]
+    for _ in range(32):
+        nested = [("x", nested)]
+    assert rules(good(descr=nested)) == []
+    assert rules(good(descr=[("x", nested)])) == ["descr-list"]
+
+
+def test_long_shapes_are_cut_short() -> None:
+    class Mask:
+        __cuda_array_interface__ = good(shape=(3,) * 1000)
+
+    interface = good(shape=(2,) * 1000, mask=Mask())
+    assert rules(interface) == ["data-extent", "mask-shape", "data-extent"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_is_no_exception_is_passed_on(error: type[BaseException]) -> None:
+    def interrupt() -> int:
+        raise error
+
+    with pytest.raises(error):
+        check(good(stream=Index(interrupt)))

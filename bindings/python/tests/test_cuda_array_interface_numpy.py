@@ -1,0 +1,150 @@
+"""NumPy as the judge: type strings, fields and strides as it writes and reads them.
+
+The real peers, Numba and CuPy, need a GPU. NumPy's own interface has the same keys, and the same
+definition of type strings, fields and strides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fletching.cuda_array_interface import (
+    KINDS,
+    check,
+    contiguous_strides,
+    is_contiguous,
+    parse_typestr,
+)
+
+# f12 and c24 are of other machines, and the size of objects is what NumPy itself writes as "|O": it
+# takes O4 for pointers of this machine. It has no bit fields.
+ABSENT_HERE = {"f12", "c24", "O4"}
+# Longhand of NumPy's that is not in the published grammar.
+LENIENT = ["i4", "=i4", "<i04", "<i+4", "<i 4", "|S", "<f", "<M8[generic]", "<M8[01s]", "float32"]
+
+TYPES = [
+    *np.typecodes["All"],
+    *("S5", "S0", "U7", ">U7", "V3", ">i4", ">c16", "M8[ns]", "M8[25s]", ">m8[D]"),
+    np.dtype([("a", "<i2"), ("b", "<f8")]),
+    np.dtype([("a", "<i2"), ("b", "<f8")], align=True),
+    np.dtype([(("title", "a"), "<i2", (2, 3)), ("s", [("x", "u1"), ("y", ">U2")])]),
+    np.dtype({"names": ["a"], "formats": ["i1"], "offsets": [5], "itemsize": 16}),
+    np.dtype({"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": [4, 0]}),
+    np.dtype(("i4", [("low", "i2"), ("high", "i2")])),
+]
+
+
+def interface_of(array: np.ndarray[Any, Any]) -> dict[str, object]:
+    """What the array would say if it lay in CUDA memory."""
+    interface: dict[str, object] = dict(array.__array_interface__)
+    if array.size == 0:
+        # NumPy leaves the address of no elements open; the CUDA Array Interface does not.
+        interface["data"] = (0, not array.flags.writeable)
+    return interface
+
+
+def arrays(dtype: Any) -> list[np.ndarray[Any, Any]]:
+    whole = np.zeros((4, 6), dtype)
+    fixed = whole.copy()
+    fixed.flags.writeable = False
+    views = [whole, fixed, whole.T, whole[::2], whole[::-1, ::-3], whole[1:2], whole[0, 0:0]]
+    views += [
+        whole[::2][:1],
+        whole[:, 2:3],
+        whole[1:2, ::2],
+        np.zeros((), dtype),
+        np.broadcast_to(whole, (3, 4, 6)),
+    ]
+    return [*views, np.asfortranarray(whole), np.zeros((2, 0, 3), dtype)]
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_what_numpy_says_is_right(dtype: Any) -> None:
+    for array in arrays(dtype):
+        assert check(interface_of(array)) == [], (array.shape, array.strides)
+
+
+def test_numpy_s_address_of_no_elements_is_found() -> None:
+    interface = dict(np.zeros(0).__array_interface__)
+    assert [v.rule for v in check(interface)] == ["cuda-array-interface.data-zero-size"]
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_type_strings_are_read_as_numpy_reads_them(dtype: Any) -> None:
+    dtype = np.dtype(dtype)
+    parsed = parse_typestr(dtype.str)
+    assert parsed is not None and str(parsed) == dtype.str
+    assert parsed.item_bytes == dtype.itemsize
+    assert parsed.kind == dtype.kind
+    assert KINDS[parsed.kind].numeric == (dtype.kind in "iufc")
+    if dtype.kind in "mM":
+        unit, multiple = np.datetime_data(dtype)
+        assert (parsed.unit or "generic", parsed.multiple) == (unit, multiple)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "t"])
+def test_numpy_knows_the_sizes_of_a_kind_and_no_others(kind: str) -> None:
+    for size in range(1, 40):
+        known = not KINDS[kind].sizes or size in KINDS[kind].sizes
+        text = f"<{kind}{size}"
+        parsed = parse_typestr(text)
+        assert parsed is not None
+        if text[1:] in ABSENT_HERE:
+            continue
+        try:
+            dtype = np.dtype(text)
+        except TypeError:
+            assert not known, text
+        else:
+            assert known, text
+            assert dtype.itemsize == parsed.item_bytes
+
+
+@pytest.mark.parametrize("unit", [u for u in "YMWDhms"] + ["ms", "us", "ns", "ps", "fs", "as"])
+def test_numpy_knows_the_units(unit: str) -> None:
+    for text in (f"<M8[{unit}]", f"<m8[7{unit}]"):
+        assert str(parse_typestr(text)) == text == np.dtype(text).str
+
+
+@pytest.mark.parametrize("text", LENIENT)
+def test_numpy_reads_more_than_it_writes(text: str) -> None:
+    assert parse_typestr(text) is None
+    written = np.dtype(text).str
+    assert written != text and parse_typestr(written) is not None
+
+
+@pytest.mark.parametrize("dtype", ["u1", "<f8", "S3", [("a", "<i2"), ("b", "<f8")]], ids=str)
+def test_numpy_judges_contiguity(dtype: Any) -> None:
+    seen = set()
+    for array in arrays(dtype):
+        contiguous = is_contiguous(array.shape, array.strides, array.itemsize)
+        assert contiguous == array.flags.c_contiguous, (array.shape, array.strides)
+        seen.add(contiguous)
+        fresh = np.empty(array.shape, dtype)
+        if fresh.size:
+            assert contiguous_strides(fresh.shape, fresh.itemsize) == fresh.strides
+        assert is_contiguous(array.shape, None, array.itemsize)
+    assert seen == {True, False}
+    assert not is_contiguous((2, 3), (4,), 4)
+    assert not is_contiguous((3,), (4, 4), 4)
+    assert not is_contiguous((0,), (), 4)
+
+
+def test_integers_of_numpy_are_integers() -> None:
+    interface = interface_of(np.zeros((2, 3)))
+    interface["shape"] = (np.int64(2), np.array(3))
+    interface["strides"] = (np.uint8(24), np.int32(8))
+    interface["version"] = np.int8(3)
+    interface["stream"] = np.uint64(2**64 - 1)
+    assert check(interface) == []
+    interface["stream"] = np.uint64(0)
+    assert [v.key for v in check(interface)] == ["stream"]
+    interface["stream"] = np.bool_(True)
+    assert [v.rule for v in check(interface)] == ["cuda-array-interface.stream-integer"]
+    interface["stream"] = np.array([1, 2])
+    assert [v.rule for v in check(interface)] == ["cuda-array-interface.stream-integer"]
+    interface.update(stream=None, data=(4096, np.bool_(False)))
+    assert [v.rule for v in check(interface)] == ["cuda-array-interface.data-pair"]

@@ -1,0 +1,128 @@
+"""The CUDA Array Interface: a module for Python, a header for C++ and a page of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..dictionaries import DictionaryInterface, Kind, Rule, StreamNumber
+from ..model import Spec
+from ..render import Filters, Output
+from .c import literal, wrap_arguments
+from .docs import cell
+
+_WIDTH = 100
+
+
+def outputs(spec: Spec) -> list[Output]:
+    interface = spec.cuda_array_interface
+    source, context = f"spec/{interface.id}.yaml", {"cai": interface}
+    name = "cuda_array_interface"
+    typed = {
+        **context,
+        "most_sizes": most_sizes(interface),
+        "typed_rules": [rule for rule in interface.rules if rule.typed],
+    }
+    return [
+        Output(f"bindings/python/src/fletching/{name}.py", f"python/{name}.py", source, context),
+        Output(f"cpp/include/fletching/{name}.hpp", f"cpp/{name}.hpp", source, typed),
+        Output(f"docs/reference/{interface.id}.md", f"docs/{name}.md", source, context),
+    ]
+
+
+def capitalized(text: str) -> str:
+    """The text with a capital letter at its beginning, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+# --- Python --------------------------------------------------------------------------------------
+
+
+def tuple_of(values: Iterable[object]) -> str:
+    """A tuple in Python."""
+    texts = [literal(value) if isinstance(value, str) else str(value) for value in values]
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def kind_row(kind: Kind) -> str:
+    """A kind in Python's table."""
+    cells = [
+        literal(kind.name),
+        literal(kind.counts),
+        tuple_of(kind.sizes),
+        f"ordered={kind.ordered}",
+        f"numeric={kind.numeric}",
+        f"has_unit={kind.has_unit}",
+        f"no_number={kind.no_number}",
+    ]
+    return call(f'"{kind.char}": Kind(', cells)
+
+
+def rule_row(rule: Rule) -> str:
+    """A rule in Python's table."""
+    cells = [literal(rule.id), literal(rule.key or ""), literal(rule.severity), str(rule.since)]
+    cells += [literal(rule.mend), f"_{rule.name}"]
+    return call("Rule(", cells)
+
+
+def call(opening: str, cells: list[str]) -> str:
+    """A call within a table, as ruff would break it."""
+    line = f"    {opening}{', '.join(cells)}),"
+    if len(line) <= _WIDTH:
+        return line
+    inner = f"        {', '.join(cells)}"
+    if len(inner) <= _WIDTH:
+        return f"    {opening}\n{inner}\n    ),"
+    rows = "".join(f"        {cell_},\n" for cell_ in cells)
+    return f"    {opening}\n{rows}    ),"
+
+
+# --- C++ -----------------------------------------------------------------------------------------
+
+
+def camel(name: str) -> str:
+    """legacy_default as LegacyDefault."""
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def most_sizes(interface: DictionaryInterface) -> int:
+    """How many sizes the kind with the most of them has."""
+    return max(len(kind.sizes) for kind in interface.typestr.kinds)
+
+
+def cpp_kind_row(kind: Kind) -> str:
+    """A kind in the table of C++."""
+    cells = [
+        f"'{kind.char}'",
+        literal(kind.name),
+        f"Counts::k{kind.counts.capitalize()}",
+        f"{{{', '.join(map(str, kind.sizes))}}}",
+        *(str(flag).lower() for flag in (kind.ordered, kind.numeric, kind.has_unit)),
+        str(kind.no_number or 0),
+    ]
+    return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
+
+
+def cpp_rule_row(rule: Rule) -> str:
+    """A rule in the table of C++."""
+    cells = [literal(rule.id), literal(rule.key or ""), f"Severity::k{rule.severity.capitalize()}"]
+    cells += [str(rule.since), literal(rule.mend), f"&detail::{rule.name}"]
+    return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
+
+
+def cpp_refused_streams(streams: Iterable[StreamNumber]) -> str:
+    values = [str(stream.value) for stream in streams]
+    opening = f"inline constexpr std::array<std::int64_t, {len(values)}> kRefusedStreams{{"
+    return wrap_arguments(opening, values, "};", indent=0, width=_WIDTH)
+
+
+FILTERS: Filters = {
+    "camel": camel,
+    "capitalized": capitalized,
+    "cell": cell,
+    "cpp_kind_row": cpp_kind_row,
+    "cpp_refused_streams": cpp_refused_streams,
+    "cpp_rule_row": cpp_rule_row,
+    "kind_row": kind_row,
+    "rule_row": rule_row,
+    "tuple_of": tuple_of,
+}

@@ -1,0 +1,330 @@
+"""The spec of the CUDA Array Interface: ways to spoil it, and what its vectors notice.
+
+The vectors are replayed on the Python module of a changed spec: whatever is taken out of the spec,
+one of them has to fail.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from conftest import REPOSITORY, Scratch
+
+from fletching_generator.dictionaries import DictionaryInterface
+from fletching_generator.languages import cuda_array_interface
+from fletching_generator.load import load_spec
+from fletching_generator.model import Spec
+from fletching_generator.render import TEMPLATES, render
+
+FILE = "cuda-array-interface.yaml"
+MODULE = "bindings/python/src/fletching/cuda_array_interface.py"
+HEADER = "cpp/include/fletching/cuda_array_interface.hpp"
+CAI = load_spec(REPOSITORY).cuda_array_interface
+
+# what stands there, what it becomes, what the error has to say
+SPOILED = {
+    "unknown key": (
+        "attribute: __cuda_array_interface__",
+        "attribute: __cuda_array_interface__\nguard: CUDA",
+        r"spec/cuda-array-interface\.yaml:\d+: guard: unknown key 'guard'; use one of title,",
+    ),
+    "missing key": (
+        "    type: tuple of integers\n    unit: elements\n",
+        "    unit: elements\n",
+        r"keys\[0\]: 'type' is missing; add 'type: \.\.\.'",
+    ),
+    "a version left out": (
+        "  - version: 1\n    doc: Adds 'mask'.\n",
+        "",
+        r"versions\[1\]\.version: 2 does not follow the version before it; list every version",
+    ),
+    "not the newest version": (
+        "version: 3\ndoc:",
+        "version: 2\ndoc:",
+        r"version: 2 is not the newest of 'versions'; write 3, or add the version to 'versions'",
+    ),
+    "a key of a version to come": (
+        "  - name: stream\n    since: 3",
+        "  - name: stream\n    since: 4",
+        r"keys\[7\]\.since: there is no version 4; the newest version is 3",
+    ),
+    "a key that the checks do not know": (
+        "  - name: mask\n    since: 1\n",
+        "  - name: offset\n    since: 1\n",
+        r'keys\[6\]\.name: "offset" is unknown; use one of shape, typestr,',
+    ),
+    "a key twice": (
+        "  - name: mask\n    since: 1\n",
+        "  - name: descr\n    since: 1\n",
+        r"keys\[6\]\.name: 'descr' stands twice; rename or remove one",
+    ),
+    "required and None": (
+        "    required: true\n    none: false\n    type: string",
+        "    required: true\n    none: true\n    type: string",
+        r"keys\[1\]\.none: 'typestr' is required, and may be None; say 'none: false', or",
+    ),
+    "a change before the key": (
+        "      - version: 2\n        doc: The address",
+        "      - version: 0\n        doc: The address",
+        r"keys\[2\]\.changes\[0\]\.version: 'data' cannot change in version 0; its versions are",
+    ),
+    "a byte order twice": (
+        '{char: ">", name: big_endian',
+        '{char: "<", name: big_endian',
+        r"typestr\.orders\[1\]\.char: '<' stands twice",
+    ),
+    "a byte order that the checks ask for": (
+        "name: irrelevant, doc",
+        "name: none, doc",
+        r"typestr\.orders: 'irrelevant' is missing; the checks ask for it; add it",
+    ),
+    "a kind twice": (
+        "{char: c, name: complex",
+        "{char: f, name: complex",
+        r"typestr\.kinds\[5\]\.char: 'f' stands twice",
+    ),
+    "a size that no item has": (
+        "no_number: 8",
+        "no_number: 16",
+        r"typestr\.kinds\[8\]\.no_number: 16 is none of the sizes of 'O'; use one of 'sizes', or",
+    ),
+    "a unit twice": (
+        "{text: ms, name: millisecond}",
+        "{text: us, name: millisecond}",
+        r"typestr\.units\[8\]\.text: 'us' stands twice",
+    ),
+    "a stream twice": (
+        "value: 2\n    name: per_thread_default",
+        "value: 1\n    name: per_thread_default",
+        r"streams\[2\]\.value: '1' stands twice",
+    ),
+    "a stream's name twice": (
+        "name: per_thread_default",
+        "name: legacy_default",
+        r"streams\[2\]\.name: 'legacy_default' stands twice",
+    ),
+    "a rule that nothing checks": (
+        "  - name: stream-zero",
+        "  - name: stream-nought",
+        r'rules\[23\]\.name: "stream-nought" is unknown; use one of dictionary, required-keys,',
+    ),
+    "a rule twice": (
+        "  - name: stream-zero",
+        "  - name: stream-handle",
+        r"rules\[24\]\.name: 'cuda-array-interface\.stream-handle' stands twice",
+    ),
+    "a rule and a duty of one name": (
+        "  - name: stream-lifetime",
+        "  - name: stream-zero",
+        r"duties\[4\]\.name: 'cuda-array-interface\.stream-zero' stands twice",
+    ),
+    "a rule before its key": (
+        "    key: stream\n    severity: error\n    since: 3\n    typed: false",
+        "    key: stream\n    severity: error\n    since: 2\n    typed: false",
+        r"rules\[22\]\.since: 'stream' does not exist in version 2; it has been there since 3",
+    ),
+    "a rule of a version to come": (
+        "    key: stream\n    severity: error\n    since: 3\n    typed: false",
+        "    key: stream\n    severity: error\n    since: 4\n    typed: false",
+        r"rules\[22\]\.since: there is no version 4; the newest version is 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+    old, new, expected = SPOILED[name]
+    scratch.replace(FILE, old, new)
+    text = "\n".join(scratch.mistakes())
+    assert re.search(expected, text), text
+
+
+def test_a_key_that_no_rule_looks_at(scratch: Scratch) -> None:
+    path = scratch.root / "spec" / FILE
+    text = path.read_text(encoding="utf-8").replace("    key: descr\n", "    key: typestr\n")
+    path.write_text(text, encoding="utf-8")
+    assert "keys[5].name: no rule looks at 'descr'; add a rule for it" in scratch.mistakes()[0]
+
+
+def test_a_rule_about_a_key_that_is_not_there(scratch: Scratch) -> None:
+    path = scratch.root / "spec" / FILE
+    text = path.read_text(encoding="utf-8")
+    start, end = text.index("  - name: stream\n"), text.index("# The type string:")
+    path.write_text(text[:start] + text[end:], encoding="utf-8")
+    found = scratch.mistakes()
+    assert len(found) == 3
+    assert "rules[22].key: no key is called 'stream'; use one of shape, typestr," in found[0]
+
+
+def test_missing_file(scratch: Scratch) -> None:
+    (scratch.root / "spec" / FILE).unlink()
+    assert scratch.mistakes() == [f"spec/{FILE}:1: (whole file): the file is missing; add it"]
+
+
+# --- What the vectors notice ---------------------------------------------------------------------
+
+
+def without(index: int, *path: str) -> DictionaryInterface:
+    """The interface without one entry of one of its lists, or of one of its type strings' lists."""
+    owner: Any = CAI.typestr if len(path) == 2 else CAI
+    entries = getattr(owner, path[-1])
+    rest = {path[-1]: (*entries[:index], *entries[index + 1 :])}
+    changed = dataclasses.replace(owner, **rest)
+    return dataclasses.replace(CAI, typestr=changed) if len(path) == 2 else changed
+
+
+def with_entry(index: int, name: str, **changes: Any) -> DictionaryInterface:
+    """The interface with one entry of a list changed."""
+    entries = list(getattr(CAI, name))
+    entries[index] = dataclasses.replace(entries[index], **changes)
+    return dataclasses.replace(CAI, **{name: tuple(entries)})  # type: ignore[arg-type]
+
+
+def with_kind(index: int, **changes: Any) -> DictionaryInterface:
+    kinds = list(CAI.typestr.kinds)
+    kinds[index] = dataclasses.replace(kinds[index], **changes)
+    return dataclasses.replace(CAI, typestr=dataclasses.replace(CAI.typestr, kinds=tuple(kinds)))
+
+
+Mutants = Iterator[tuple[str, DictionaryInterface]]
+
+
+def of_rules() -> Mutants:
+    key_since = {key.name: key.since for key in CAI.keys}
+    for i, rule in enumerate(CAI.rules):
+        yield f"no rule {rule.name}", without(i, "rules")
+        # A rule cannot be older than its key; the meaning check refuses that.
+        if rule.since > key_since.get(rule.key or "", 0):
+            yield f"{rule.name} a version earlier", with_entry(i, "rules", since=rule.since - 1)
+        if rule.since:
+            yield f"{rule.name} a version later", with_entry(i, "rules", since=rule.since + 1)
+
+
+def of_type_strings() -> Mutants:
+    for i, order in enumerate(CAI.typestr.orders):
+        if order.name != "irrelevant":  # without it, there is no module
+            yield f"no byte order {order.name}", without(i, "typestr", "orders")
+    for i, unit in enumerate(CAI.typestr.units):
+        yield f"no unit {unit.name}", without(i, "typestr", "units")
+    for i, kind in enumerate(CAI.typestr.kinds):
+        yield f"no kind {kind.name}", without(i, "typestr", "kinds")
+        if kind.sizes:
+            yield f"any size of {kind.name}", with_kind(i, sizes=())
+        if kind.has_unit:
+            yield f"no unit of {kind.name}", with_kind(i, has_unit=False)
+        if kind.no_number:
+            yield f"a number of {kind.name}", with_kind(i, no_number=None)
+            yield f"another size of {kind.name}", with_kind(i, no_number=4)
+
+
+def of_counts() -> Mutants:
+    for i, kind in enumerate(CAI.typestr.kinds):
+        if kind.char in "tUV":
+            for counts in {"bits", "bytes", "characters"} - {kind.counts}:
+                yield f"{kind.name} counts {counts}", with_kind(i, counts=counts)
+
+
+def of_keys() -> Mutants:
+    for i, key in enumerate(CAI.keys):
+        yield f"None of {key.name}", with_entry(i, "keys", none=not key.none)
+        if key.required:
+            yield f"{key.name} not required", with_entry(i, "keys", required=False)
+        else:
+            yield f"{key.name} required", with_entry(i, "keys", required=True)
+        if key.since:
+            yield f"{key.name} a version earlier", with_entry(i, "keys", since=key.since - 1)
+        if key.since < CAI.version:
+            yield f"{key.name} a version later", with_entry(i, "keys", since=key.since + 1)
+
+
+def of_numbers() -> Mutants:
+    for i, stream in enumerate(CAI.streams):
+        if stream.allowed:
+            yield f"stream {stream.value} refused", with_entry(i, "streams", allowed=False)
+        else:
+            yield f"stream {stream.value} allowed", with_entry(i, "streams", allowed=True)
+    for version in (CAI.version - 1, CAI.version + 1):
+        yield f"version {version}", dataclasses.replace(CAI, version=version)
+    for name in ("masks", "item_bytes"):
+        limit = getattr(CAI.limits, name)
+        for changed in (limit - 1, limit + 1):
+            limits = dataclasses.replace(CAI.limits, **{name: changed})
+            yield f"limit of {changed} {name}", dataclasses.replace(CAI, limits=limits)
+
+
+MUTANTS = {
+    name: mutant
+    for family in (of_rules, of_type_strings, of_counts, of_keys, of_numbers)
+    for name, mutant in family()
+}
+
+
+@pytest.fixture(scope="module")
+def replay() -> Iterator[Any]:
+    """Replays the vectors on the module of an interface; gives the names of those that fail."""
+    tests = REPOSITORY / "bindings/python/tests"
+    sys.path[:0] = [str(tests.parent / "src"), str(tests)]
+    import cuda_array_interface_vectors  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    vectors = cuda_array_interface_vectors.load()
+    spec = load_spec(REPOSITORY)
+
+    def failing(interface: DictionaryInterface, folder: Path) -> list[str]:
+        module = load_module(dataclasses.replace(spec, cuda_array_interface=interface), folder)
+        return [v.name for v in vectors if lines(module, v.interface) != v.breaks]
+
+    yield failing
+    del sys.path[:2]
+
+
+def load_module(spec: Spec, folder: Path) -> ModuleType:
+    """The Python module that the spec makes."""
+    texts = render(cuda_array_interface.outputs(spec), cuda_array_interface.FILTERS)
+    path = folder / "generated.py"
+    path.write_text(texts[MODULE], encoding="utf-8")
+    loader = importlib.util.spec_from_file_location(path.stem, path)
+    assert loader is not None and loader.loader is not None
+    module = importlib.util.module_from_spec(loader)
+    sys.modules[path.stem] = module  # dataclasses look their module up
+    loader.loader.exec_module(module)
+    return module
+
+
+def lines(module: ModuleType, interface: object) -> list[str]:
+    found = module.check(interface)
+    return [f"{v.rule.partition('.')[2]} {v.key}".strip() for v in found]
+
+
+def test_the_good_spec_passes(replay: Any, tmp_path: Path) -> None:
+    assert replay(CAI, tmp_path) == []
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_vector_notices(name: str, replay: Any, tmp_path: Path) -> None:
+    assert replay(MUTANTS[name], tmp_path) != []
+
+
+def test_the_header_has_the_rules_of_the_spec(spec: Spec) -> None:
+    for i, rule in enumerate(CAI.rules):
+        for interface, there in ((CAI, rule.typed), (without(i, "rules"), False)):
+            changed = dataclasses.replace(spec, cuda_array_interface=interface)
+            texts = render(cuda_array_interface.outputs(changed), cuda_array_interface.FILTERS)
+            assert (f'{{"{rule.id}",' in texts[HEADER]) == there
+
+
+@pytest.mark.parametrize(
+    "template", ["python/cuda_array_interface.py", "cpp/cuda_array_interface.hpp"]
+)
+def test_every_rule_has_its_check(template: str) -> None:
+    text = (TEMPLATES / template).read_text(encoding="utf-8")
+    for rule in CAI.rules:
+        if rule.typed or template.endswith(".py"):
+            assert re.search(rf"(def _|Found ){rule.name}\(", text), rule.name
