@@ -92,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_check_header)
 
-    command = commands.add_parser("sync", help="add the devices that a dlpack.h has to the spec")
+    command = commands.add_parser(
+        "sync", help="add the devices and data-type codes of a dlpack.h to the spec"
+    )
     command.add_argument("header", type=Path, help="the file; clang's flags may follow after --")
     command.add_argument("--dry-run", action="store_true", help="write nothing; say what is new")
     command.set_defaults(run=_sync)
@@ -198,21 +200,36 @@ def _check_header(root: Path, options: argparse.Namespace) -> int:
     return FOUND if report.wrong else FINE
 
 
+# What no header can say, by what is new.
+_DECISIONS = {
+    "device": (
+        "In spec/devices.yaml: is the name right; what is it in a sentence; does Arrow have a "
+        "macro for it\n(then 'arrow:' instead of 'dlpack_only:'); what is 'device_id'; what are "
+        "its buffers, what can access\nthem and which handles are needed; which event and which "
+        "runtime does it have."
+    ),
+    "data-type code": "In spec/dlpack.yaml: is the label right; what is it in a sentence.",
+}
+
+
 def _sync(root: Path, options: argparse.Namespace) -> int:
     result = sync(root, options.header, options.flags, options.dry_run)
+    for enum in result.absent:
+        print(f"{options.header} declares no enum {enum}: nothing of it was compared")
     if not result.added:
-        print(f"spec/devices.yaml has every device of {options.header}")
+        print(f"the spec has every device and every data-type code of {options.header}")
         return FINE
     done = "would be added to" if options.dry_run else "added to"
-    for device in result.added:
-        print(f"{device.dlpack} = {device.value} {done} spec/devices.yaml as '{device.name}'")
+    for new in result.added:
+        print(f"{new.name} = {new.value} {done} {new.registry.file} as '{new.label}'")
+    print("\nTo be decided by a person:")
+    for noun, questions in _DECISIONS.items():
+        if any(new.registry.noun == noun for new in result.added):
+            print(questions)
     print(
-        "\nTo be decided by a person, in spec/devices.yaml: is the name right; what is it in a "
-        "sentence;\nsince which DLPack; does Arrow have a macro for it (then 'arrow:' instead of "
-        "'dlpack_only:');\nwhat is 'device_id'; what are its buffers, what can access them and "
-        "which handles are needed;\nwhich event and which runtime does it have."
+        "Whether 'since' is the right version of DLPack, and whether DLPACK_MINOR_VERSION in "
+        "spec/dlpack.yaml follows.\nThen: make generate && make test"
     )
-    print("Then: make generate && make test")
     return FINE
 
 

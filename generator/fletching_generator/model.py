@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .runtimes import Runtime
 
 from .async_table import AsyncTable
-
 from .dictionaries import DictionaryInterface
 
 # --- Types -------------------------------------------------------------------------------------

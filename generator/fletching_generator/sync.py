@@ -1,11 +1,12 @@
-"""Brings spec/devices.yaml up to a dlpack.h: adds the devices that are new there, in place.
+"""Brings the spec up to a dlpack.h: adds the devices and data-type codes that are new, in place.
 
-The file is edited as text, so that comments, order and formatting stay. Whatever would change the
+The files are edited as text, so that comments, order and formatting stay. Whatever would change the
 meaning of a number that is in use is refused, and then nothing is written.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -16,14 +17,43 @@ from .errors import Mistake, SpecError, UsageError
 from .facts import HeaderEnum, HeaderEnumerator, Run, read_header
 from .files import replace_file
 from .load import load_spec
-from .model import Access, Buffers, Device, Event, Handles, Spec
+from .model import Spec, TypedefDeclaration
+from .types import SCALAR_SIZES
 
-_ENUM = "DLDeviceType"
-_FILE = "spec/devices.yaml"
-_UNKNOWN = "The header does not say."
-_INT32 = range(-(2**31), 2**31)
-# The C and the C++ reading of the enum have to agree; one target is enough for its values.
+_DEVICES = "DLDeviceType"
+# The C and the C++ reading of an enum have to agree; one target is enough for its values.
 _TARGET = "x86_64-linux-gnu"
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A list of numbers in the spec, and the enum of dlpack.h that it comes from."""
+
+    declared: TypedefDeclaration
+    holes: frozenset[int]  # {5, 6}
+    file: str  # "spec/devices.yaml"
+    noun: str  # "device"
+
+    @property
+    def enum(self) -> str:
+        return self.declared.type.name  # "DLDeviceType"
+
+    @property
+    def values(self) -> range:
+        """Those that fit into the field."""
+        scalar = self.declared.type.scalar.name
+        bits = 8 * SCALAR_SIZES[scalar]
+        return (
+            range(2**bits) if scalar.startswith("u") else range(-(2 ** (bits - 1)), 2 ** (bits - 1))
+        )
+
+
+@dataclass(frozen=True)
+class Addition:
+    registry: Registry
+    name: str  # "kDLNextThing"
+    value: int  # 42
+    label: str  # "nextthing": how it will print
 
 
 @dataclass(frozen=True)
@@ -31,35 +61,45 @@ class Result:
     """What a header brings."""
 
     version: str  # "1.3": of the header
-    added: tuple[Device, ...]  # by value
+    added: tuple[Addition, ...]  # devices first, each by value
+    absent: tuple[str, ...]  # enums that the header does not declare
 
 
 def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Result:
-    """Reads the header, compares, and writes the new devices unless it is a dry run."""
+    """Reads the header, compares, and writes what is new unless it is a dry run."""
     spec = load_spec(root)
     runs = read_header(header, None, (_TARGET,), flags)
-    found = _device_enum(header, runs)
+    found = {r.enum: _read_enum(header, runs, r.enum) for r in _registries(spec)}
+    if found[_DEVICES] is None:
+        raise UsageError(f"{header} is no dlpack.h: it declares no enum {_DEVICES}")
+    pairs = [(r, enum) for r in _registries(spec) if (enum := found[r.enum]) is not None]
+    _refuse(pairs)
     version = _version(runs[0])
-    _refuse(spec, found)
-    known = {device.dlpack for device in spec.devices}
-    new = sorted((e for e in found.enumerators if e.name not in known), key=lambda e: e.value)
-    added = tuple(_device(enumerator, version) for enumerator in new)
-    if added:
-        text = _insert((root / _FILE).read_text(encoding="utf-8"), added, spec)
-        _check(root, text)
+    added = tuple(addition for registry, enum in pairs for addition in _additions(registry, enum))
+    texts = _edited(root, added, _since(spec, version))
+    if texts:
+        _check(root, texts)
         if not dry_run:
-            replace_file(root / _FILE, text)
-    return Result(version, added)
+            for file, text in texts.items():
+                replace_file(root / file, text)
+    return Result(version, added, tuple(name for name, enum in found.items() if enum is None))
 
 
-def _device_enum(header: Path, runs: Sequence[Run]) -> HeaderEnum:
-    enums = [enum for run in runs for enum in run.enums if enum.name == _ENUM]
-    if len(enums) != len(runs):
-        raise UsageError(f"{header} is no dlpack.h: it declares no enum {_ENUM}")
+def _registries(spec: Spec) -> list[Registry]:
+    holes = frozenset(hole.value for hole in spec.holes)
+    devices = next(t for t in spec.typedefs if t.from_devices)
+    return [
+        Registry(devices, holes, "spec/devices.yaml", "device"),
+        Registry(spec.data_type_codes, frozenset(), "spec/dlpack.yaml", "data-type code"),
+    ]
+
+
+def _read_enum(header: Path, runs: Sequence[Run], name: str) -> HeaderEnum | None:
+    enums = [enum for run in runs for enum in run.enums if enum.name == name]
     values = {tuple((e.name, e.value) for e in enum.enumerators) for enum in enums}
-    if len(values) != 1:
-        raise UsageError(f"{header}: {_ENUM} has other values in C than in C++")
-    return enums[0]
+    if enums and (len(enums) != len(runs) or len(values) != 1):
+        raise UsageError(f"{header}: {name} has other values in C than in C++")
+    return enums[0] if enums else None
 
 
 def _version(run: Run) -> str:
@@ -70,100 +110,145 @@ def _version(run: Run) -> str:
     return "0.0"
 
 
-def _refuse(spec: Spec, found: HeaderEnum) -> None:
+def _since(spec: Spec, version: str) -> str:
+    """The version that is the first to have what is new: the header's, or the one after the spec's.
+
+    A header between two versions still has the number of the earlier one, which had nothing new.
+    """
+    known = {c.name: c.value for c in spec.constants}
+    major, minor = (int(known[f"DLPACK_{part}_VERSION"]) for part in ("MAJOR", "MINOR"))
+    if tuple(map(int, version.split("."))) > (major, minor):
+        return version
+    return f"{major}.{minor + 1}"
+
+
+# --- What is refused ---------------------------------------------------------------------------
+
+
+def _refuse(pairs: Sequence[tuple[Registry, HeaderEnum]]) -> None:
     """Raises SpecError with everything in the header that cannot be taken over."""
-    mistakes = [
-        Mistake(enumerator.place.file, enumerator.place.line, enumerator.name, problem, mend)
-        for enumerator in found.enumerators
-        for problem, mend in _problems(spec, found, enumerator)
-    ]
-    there = {enumerator.name for enumerator in found.enumerators}
-    for device in spec.devices:
-        if device.dlpack not in there:
-            problem = f"is not in the header, but the spec has it as {device.value}"
-            mend = "a device is never removed; use a newer header, or mend its 'dlpack' in the spec"
-            place = found.place
-            mistakes.append(Mistake(place.file, place.line, device.dlpack, problem, mend))
+    mistakes = []
+    for registry, enum in pairs:
+        mistakes += [
+            Mistake(enumerator.place.file, enumerator.place.line, enumerator.name, problem, mend)
+            for enumerator in enum.enumerators
+            for problem, mend in _problems(registry, enum, enumerator)
+        ]
+        there = {enumerator.name for enumerator in enum.enumerators}
+        for known in registry.declared.enumerators:
+            if known.name not in there:
+                problem = f"is not in the header, but the spec has it as {known.value}"
+                mend = f"a {registry.noun} is never removed; use a newer header, or mend the spec"
+                place = enum.place
+                mistakes.append(Mistake(place.file, place.line, known.name, problem, mend))
     if mistakes:
         raise SpecError(*mistakes)
 
 
-def _problems(spec: Spec, found: HeaderEnum, enumerator: HeaderEnumerator) -> list[tuple[str, str]]:
+def _problems(
+    registry: Registry, found: HeaderEnum, enumerator: HeaderEnumerator
+) -> list[tuple[str, str]]:
     value = enumerator.value
-    same = next((d for d in spec.devices if d.dlpack == enumerator.name), None)
-    owner = next((d for d in spec.devices if d.value == value), None)
+    known = registry.declared.enumerators
+    same = next((k for k in known if k.name == enumerator.name), None)
+    owner = next((k for k in known if k.value == value), None)
     twin = next(
         (e for e in found.enumerators if e.value == value and e.name != enumerator.name), None
     )
     problems = []
-    if value not in _INT32:
-        problems.append((f"{value} does not fit into an int32", "a device type is an int32"))
+    if value not in registry.values:
+        scalar = registry.declared.type.scalar.name
+        problems.append((f"{value} does not fit", f"a {registry.noun} is of type {scalar}"))
     if same is not None and same.value != value:
-        mend = "a device never changes its number; is this header a fork?"
+        mend = f"a {registry.noun} never changes its number; is this header a fork?"
         problems.append((f"is {value}, but the spec has it as {same.value}", mend))
     if twin is not None:
         problems.append((f"has the number {value} of {twin.name}", "one number, one name"))
     elif same is None and owner is not None:
-        mend = "one number, one device; is this header a fork?"
-        problems.append((f"has the number {value} of '{owner.name}' in the spec", mend))
-    if same is None and any(hole.value == value for hole in spec.holes):
+        mend = f"one number, one {registry.noun}; is this header a fork?"
+        problems.append((f"has the number {value} of '{owner.label}' in the spec", mend))
+    if same is None and value in registry.holes:
         mend = "take it out of 'holes' in the spec if DLPack really gives it out"
         problems.append((f"has the number {value}, which is never given out", mend))
     return problems
 
 
-def _device(enumerator: HeaderEnumerator, version: str) -> Device:
-    """The entry of a new device, with what can be known of it from the header."""
-    name = enumerator.name.removeprefix("kDL")
-    return Device(
-        name=name.lower(),
-        value=enumerator.value,
-        doc=f"The device that DLPack calls {name}.",
-        arrow=None,
-        dlpack_only="Arrow has not taken this device over from DLPack yet.",
-        dlpack=enumerator.name,
-        since_arrow=None,
-        since_dlpack=version,
-        device_id="defined by the runtime of the device",
-        buffers=Buffers("unknown", None, _UNKNOWN),
-        accessible_from=Access((), None, _UNKNOWN),
-        handles=Handles((), _UNKNOWN),
-        runtime=None,
-        event=Event("none", None, "not_in_arrow"),
-    )
+# --- What is written ---------------------------------------------------------------------------
 
 
-def _entry(device: Device) -> str:
-    return f"""\
-  - name: {device.name}
+def _additions(registry: Registry, enum: HeaderEnum) -> list[Addition]:
+    known = {enumerator.name for enumerator in registry.declared.enumerators}
+    new = sorted((e for e in enum.enumerators if e.name not in known), key=lambda e: e.value)
+    return [Addition(registry, e.name, e.value, _label(e.name, registry)) for e in new]
+
+
+def _label(name: str, registry: Registry) -> str:
+    """`nextthing` for the device kDLNextThing, `next_thing` for a data-type code."""
+    stem = name.removeprefix("kDL")
+    if not registry.declared.from_devices:
+        stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem)
+    return stem.lower()
+
+
+def _edited(root: Path, added: Sequence[Addition], since: str) -> dict[str, str]:
+    """The new texts of the files that change."""
+    texts: dict[str, str] = {}
+    for addition in added:
+        file = addition.registry.file
+        text = texts.get(file) or (root / file).read_text(encoding="utf-8")
+        insert = _insert_device if addition.registry.declared.from_devices else _insert_code
+        texts[file] = insert(text, addition, since)
+    return texts
+
+
+def _insert_device(text: str, device: Addition, since: str) -> str:
+    """The entry before the first one with a greater value, else at the end."""
+    stem = device.name.removeprefix("kDL")
+    entry = f"""\
+  - name: {device.label}
     value: {device.value}
-    doc: {device.doc}
-    dlpack_only: {device.dlpack_only}
-    dlpack: {device.dlpack}
-    since: {{dlpack: "{device.since_dlpack}"}}
-    device_id: {device.device_id}
-    buffers: {{are: {device.buffers.are}, doc: {device.buffers.doc}}}
-    accessible_from: {{devices: [], unknown: {device.accessible_from.unknown}}}
-    handles: {{needed: [], unknown: {device.handles.unknown}}}
-    event: {{pointer: {device.event.pointer}, note: {device.event.note}}}
+    doc: The device that DLPack calls {stem}.
+    dlpack_only: Arrow has not taken this device over from DLPack yet.
+    dlpack: {device.name}
+    since: {{dlpack: "{since}"}}
+    device_id: defined by the runtime of the device
+    buffers: {{are: unknown, doc: The header does not say.}}
+    accessible_from: {{devices: [], unknown: The header does not say.}}
+    handles: {{needed: [], unknown: The header does not say.}}
+    event: {{pointer: none, note: not_in_arrow}}
 """
+    known = device.registry.declared.enumerators
+    after = min((k for k in known if k.value > device.value), key=lambda k: k.value, default=None)
+    if after is None:
+        return text.rstrip("\n") + "\n\n" + entry
+    start = text.index(f"  - name: {after.label}\n")
+    return text[:start] + entry + "\n" + text[start:]
 
 
-def _insert(text: str, added: Sequence[Device], spec: Spec) -> str:
-    """Each entry before the first one with a greater value, else at the end."""
-    for device in added:
-        after = [d for d in spec.devices if d.value > device.value]
-        if after:
-            start = text.index(f"  - name: {after[0].name}\n")
-            text = text[:start] + _entry(device) + "\n" + text[start:]
-        else:
-            text = text.rstrip("\n") + "\n\n" + _entry(device)
-    return text
+def _insert_code(text: str, code: Addition, since: str) -> str:
+    """The entry before the first one with a greater value, else behind the last one."""
+    stem = code.name.removeprefix("kDL")
+    entry = (
+        f"      - {{name: {code.name}, label: {code.label}, value: {code.value}, "
+        f'since: "{since}", doc: "The type that DLPack calls {stem}."}}\n'
+    )
+    entries = list(re.finditer(r"^      - .*\n(?:        .*\n)*", text, re.MULTILINE))
+    of_code = [(m, _value_of(m[0])) for m in entries if re.search(r"\bname: kDL", m[0])]
+    after = [match for match, value in of_code if value > code.value]
+    start = after[0].start() if after else of_code[-1][0].end()
+    return text[:start] + entry + text[start:]
 
 
-def _check(root: Path, text: str) -> None:
-    """Raises SpecError when the spec would not be sound with this text."""
+def _value_of(entry: str) -> int:
+    found = re.search(r"\bvalue: (\d+)", entry)
+    assert found is not None  # the schema demands it
+    return int(found[1])
+
+
+def _check(root: Path, texts: dict[str, str]) -> None:
+    """Raises SpecError when the spec would not be sound with these texts."""
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(root / "spec", Path(scratch) / "spec")
-        (Path(scratch) / _FILE).write_text(text, encoding="utf-8")
+        for file, text in texts.items():
+            (Path(scratch) / file).write_text(text, encoding="utf-8")
         load_spec(Path(scratch))

@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow
 import pytest
 from conftest import Scratch
-from ruamel.yaml import YAML
 
 from fletching_generator import generate
 from fletching_generator.cli import main
@@ -61,7 +60,7 @@ def test_upstream_brings_nothing_new(sync: Sync, scratch: Scratch) -> None:
     before = devices(scratch)
     code, text = sync(UPSTREAM)
     assert (code, devices(scratch)) == (0, before)
-    assert "has every device" in text
+    assert "every device and every data-type code" in text
 
 
 def test_a_new_device_is_added_and_idempotent(
@@ -73,6 +72,7 @@ def test_a_new_device_is_added_and_idempotent(
     assert code == 0, text
     assert "kDLNextThing = 42 added to spec/devices.yaml as 'nextthing'" in text
     assert "kDLImplicit = 43" in text and "kDLComputed = 65" in text
+    assert "declares no enum DLDataTypeCode: nothing of it was compared" in text
     assert "To be decided by a person" in text
     after = devices(scratch)
     assert after.startswith(before.rstrip("\n")), "what was there stays as it was"
@@ -148,7 +148,7 @@ def test_a_value_outside_int32_is_refused(
     before = devices(scratch)
     code, text = sync(path)
     assert code == 2
-    assert "4294967296 does not fit into an int32" in text
+    assert "4294967296 does not fit; a device is of type int32" in text
     assert devices(scratch) == before
 
 
@@ -179,3 +179,106 @@ def test_a_name_that_is_taken_is_refused(
     assert code == 2
     assert "'cuda' is already the name of 'cuda'" in text
     assert devices(scratch) == before
+
+
+# --- Data-type codes -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def upstream_with(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Upstream's header with one text in the place of another."""
+
+    def make(old: str, new: str) -> Path:
+        text = UPSTREAM.read_text(encoding="utf-8")
+        assert old in text, old
+        path = tmp_path / "dlpack.h"
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        return path
+
+    return make
+
+
+def spec_texts(scratch: Scratch) -> dict[str, str]:
+    return {p.name: p.read_text(encoding="utf-8") for p in (scratch.root / "spec").glob("*.yaml")}
+
+
+LAST_CODE = "kDLFloat4_e2m1fn = 17U,"
+
+
+def test_new_codes_are_added_in_place_and_idempotent(
+    sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
+) -> None:
+    before = spec_texts(scratch)
+    new = upstream_with(LAST_CODE, f"{LAST_CODE} kDLWideFloat, kDLPosit = (1 << 5) + kDLFloat,")
+    code, text = sync(new)
+    assert code == 0, text
+    assert "kDLWideFloat = 18 added to spec/dlpack.yaml as 'wide_float'" in text
+    assert "kDLPosit = 34 added to spec/dlpack.yaml as 'posit'" in text
+    assert "In spec/dlpack.yaml: is the label right" in text
+    assert "In spec/devices.yaml" not in text
+    after = spec_texts(scratch)
+    changed = [name for name, content in after.items() if content != before[name]]
+    assert changed == ["dlpack.yaml"]
+    added = [line for line in after["dlpack.yaml"].splitlines() if "DLPack calls" in line]
+    lines = after["dlpack.yaml"].splitlines()
+    assert [line for line in lines if line not in added] == before["dlpack.yaml"].splitlines()
+    assert 'since: "1.4"' in added[0], "the header still says 1.3, which had no such code"
+    assert sync(new)[0] == 0
+    assert spec_texts(scratch) == after
+    codes = scratch.load().data_type_codes.enumerators
+    assert [(c.label, c.value) for c in codes[-2:]] == [("wide_float", 18), ("posit", 34)]
+
+
+def test_new_codes_reach_every_language(
+    sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
+) -> None:
+    assert sync(upstream_with(LAST_CODE, f"{LAST_CODE} kDLWideFloat,"))[0] == 0
+    texts = generate.render_all(scratch.load())
+    tables = re.compile(r"(data_type_codes\.(go|rs)|DataTypeCode\.java|tables\.hpp|abi\.py)$")
+    found = [path for path, text in texts.items() if tables.search(path) and "wide_float" in text]
+    assert len(found) == 5, found
+    assert "kDLWideFloat = 18," in texts["cpp/include/fletching/dlpack.h"]
+    assert (
+        "#if DLPACK_MINOR_VERSION >= 4\nFLETCHING_ASSERT_VALUE(kDLWideFloat, 18);\n#endif"
+        in (texts["cpp/include/fletching/dlpack.h"])
+    )
+
+
+def test_a_code_between_others_keeps_the_order(sync: Sync, scratch: Scratch) -> None:
+    path = scratch.root / "spec" / "dlpack.yaml"
+    whole = path.read_text(encoding="utf-8")
+    # One entry of several lines and one of a single line.
+    cut = re.sub(r"      - name: kDLOpaqueHandle\n(        .*\n)*", "", whole)
+    cut = re.sub(r"      - {name: kDLBool,.*\n", "", cut)
+    path.write_text(cut, encoding="utf-8")
+    assert sync(UPSTREAM)[0] == 0
+    values = [code.value for code in scratch.load().data_type_codes.enumerators]
+    assert values == list(range(len(values)))
+    labels = re.findall(r"label: (\w+)", path.read_text(encoding="utf-8"))
+    assert labels == re.findall(r"label: (\w+)", whole)
+
+
+REFUSED_CODES = {
+    "renumbered": ("kDLBool = 6U", "kDLBool = 99U", "kDLBool: is 99, but the spec has it as 6"),
+    "removed": ("kDLBool = 6U,", "", "kDLBool: is not in the header, but the spec has it as 6"),
+    "two names for one number": (LAST_CODE, f"{LAST_CODE} kDLA = 17,", "has the number 17 of kDL"),
+    "the number of a known code": ("kDLBool = 6U", "kDLTruth = 6U", "number 6 of 'bool' in the"),
+    "outside uint8": (LAST_CODE, f"{LAST_CODE} kDLA = 256,", "256 does not fit; a data-type code"),
+    "a label that is taken": (LAST_CODE, f"{LAST_CODE} kDLBOOL,", "'bool' stands twice"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_CODES)
+def test_a_refused_code_writes_nothing(
+    name: str, sync: Sync, scratch: Scratch, upstream_with: Callable[[str, str], Path]
+) -> None:
+    old, new, expected = REFUSED_CODES[name]
+    before = spec_texts(scratch)
+    header = upstream_with(old, new)
+    # A new device stands beside it: it is not written either.
+    text = header.read_text(encoding="utf-8").replace("kDLTrn = 18,", "kDLTrn = 18, kDLNext = 42,")
+    header.write_text(text, encoding="utf-8")
+    code, said = sync(header)
+    assert code == 2
+    assert expected in said
+    assert spec_texts(scratch) == before

@@ -1,8 +1,8 @@
-"""Compiles fletching/abi.h under every standard and in every company, and prints the matrix.
+"""Compiles fletching/abi.h and fletching/dlpack.h under every standard and in every company.
 
 A case is a few include lines. The good ones compile, with all warnings as errors, and declare what
 upstream declares; with a wrong copy of an interface before it, the header refuses, in words of its
-own. Exit codes: 0 all as expected, 1 not, 2 could not run.
+own. Prints the matrix. Exit codes: 0 all as expected, 1 not, 2 could not run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 OURS = "#include <fletching/abi.h>\n"
 UPSTREAM = "#include <arrow/c/abi.h>\n"
 FOREIGN = '#include "foreign.h"\n'
+OUR_DLPACK = "#include <fletching/dlpack.h>\n"
+UPSTREAM_DLPACK = "#include <dlpack/dlpack.h>\n"
+FOREIGN_DLPACK = '#include "foreign_dlpack.h"\n'
 
 # Newer names first: a compiler that does not know one is asked for the next.
 STANDARDS = {
@@ -61,6 +64,15 @@ class Case:
     about: str = ""
 
 
+# What the header says about a dlpack.h of another version.
+TOO_OLD = "not of version 1.2 to 1.x"
+
+
+def _wrong_dlpack(defect: str, about: str) -> Case:
+    name = defect.removeprefix("FOREIGN_").lower().replace("_", " ")
+    return Case(f"DLPack, {name}", FOREIGN_DLPACK + OUR_DLPACK, defect, about)
+
+
 GOOD = (
     Case("alone, twice", OURS + OURS),
     Case("before upstream's", OURS + UPSTREAM),
@@ -70,6 +82,10 @@ GOOD = (
         "before a copy that guards",
         OURS + "#ifndef ARROW_C_DATA_INTERFACE\n" + FOREIGN + "#endif\n",
     ),
+    Case("DLPack alone, twice, with ours", OURS + OUR_DLPACK + OUR_DLPACK),
+    Case("DLPack before upstream's", OUR_DLPACK + UPSTREAM_DLPACK),
+    Case("DLPack after upstream's", UPSTREAM_DLPACK + OUR_DLPACK + OURS),
+    Case("DLPack after a copy of 1.2", FOREIGN_DLPACK + OUR_DLPACK),
 )
 WRONG = (
     Case("swapped fields", FOREIGN + OURS, "FOREIGN_SWAPPED", "ArrowDeviceArray.device_id"),
@@ -95,13 +111,20 @@ WRONG = (
     ),
     Case("a wrong device number", FOREIGN + OURS, "FOREIGN_WRONG_DEVICE", "ARROW_DEVICE_CPU"),
     Case("a wrong flag", FOREIGN + OURS, "FOREIGN_WRONG_FLAG", "ARROW_FLAG_NULLABLE"),
+    _wrong_dlpack("FOREIGN_SWAPPED_DL_DEVICE", "DLDevice.device_type"),
+    _wrong_dlpack("FOREIGN_NARROW_LANES", "DLDataType.lanes"),
+    _wrong_dlpack("FOREIGN_LATE_FLAGS", "DLManagedTensorVersioned.flags"),
+    _wrong_dlpack("FOREIGN_WRONG_DL_DEVICE", "kDLVulkan"),
+    _wrong_dlpack("FOREIGN_WRONG_CODE", "kDLInt"),
+    _wrong_dlpack("FOREIGN_WRONG_DLPACK_FLAG", "DLPACK_FLAG_BITMASK_READ_ONLY"),
+    _wrong_dlpack("FOREIGN_OLD_DLPACK", TOO_OLD),
 )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--include", required=True, help="folder with fletching/abi.h")
-    parser.add_argument("--upstream", required=True, help="folder with upstream's arrow/c/abi.h")
+    parser.add_argument("--include", required=True, help="folder with fletching/")
+    parser.add_argument("--upstream", required=True, help="folder with upstream's headers")
     options = parser.parse_args()
     missing = [name for name in ("gcc", "clang-19") if shutil.which(name) is None]
     if missing:
@@ -115,13 +138,13 @@ def main() -> int:
     hosts = [c for name in ("gcc", "clang-19") for c in _compilers(name, includes)]
     targets = [c for target in TARGETS for c in _cross_compilers(target, includes)]
     failures = _report_matrix(hosts, (*GOOD, *WRONG))
-    failures += _report_matrix(targets, (GOOD[0], *WRONG[:1]))
+    failures += _report_matrix(targets, (GOOD[0], WRONG[0], GOOD[5], WRONG[8], WRONG[11]))
     failures += [
         f for c in hosts if c.label.endswith((" c11", " c++17")) for f in _macro_failures(c)
     ]
     for failure in failures:
         print(failure, file=sys.stderr)
-    print(f"abi.h: {len(failures)} failures")
+    print(f"abi.h and dlpack.h: {len(failures)} failures")
     return 1 if failures else 0
 
 
@@ -192,11 +215,14 @@ def _problem(compiler: Compiler, case: Case) -> str:
     if not _names(result.stderr, case.about, compiler.refuses_in_words):
         return f"is refused, but not for {case.about}:\n{result.stderr}"
     # The copy has to be fine by itself, or it was not our header that refused it.
-    alone = _compile(compiler, case.source.replace(OURS, ""), *defect)
+    others = case.source.replace(OURS, "").replace(OUR_DLPACK, "")
+    alone = _compile(compiler, others, *defect)
     return "" if alone.returncode == 0 else f"the copy itself does not compile:\n{alone.stderr}"
 
 
 def _names(errors: str, about: str, in_words: bool) -> bool:
+    if about == TOO_OLD:
+        return about in errors
     if in_words:
         return re.search(rf"{re.escape(about)} (is not where|has another)", errors) is not None
     return re.search(rf"fletching_assert_(\w+_)?{about.replace('.', '_')}\b", errors) is not None
@@ -206,10 +232,10 @@ def _names(errors: str, about: str, in_words: bool) -> bool:
 
 
 def _macro_failures(compiler: Compiler) -> list[str]:
-    """Alone and after a partial copy, our header has upstream's macros with upstream's values."""
-    expected = _macros(compiler, UPSTREAM)
-    failures = [] if expected else [f"{compiler.label}: no macros in upstream's header"]
-    for case in (GOOD[0], GOOD[3]):
+    """Alone and after a partial copy, our headers have upstream's macros with upstream's values."""
+    expected = _macros(compiler, UPSTREAM + UPSTREAM_DLPACK)
+    failures = [] if expected else [f"{compiler.label}: no macros in upstream's headers"]
+    for case in (GOOD[5], Case("partial copies", FOREIGN + OURS + UPSTREAM_DLPACK + OUR_DLPACK)):
         seen = _macros(compiler, case.source)
         failures += [
             f"{compiler.label}, {case.name}: {name} is {seen.get(name, 'missing')}, not {value}"
@@ -221,9 +247,16 @@ def _macro_failures(compiler: Compiler) -> list[str]:
 
 
 def _macros(compiler: Compiler, source: str) -> dict[str, str]:
-    """The macros that begin with ARROW_, and what they expand to."""
+    """The macros that begin with ARROW_ or DLPACK_, and what they expand to."""
     result = _run(compiler, source, "-E", "-dM")
-    return dict(re.findall(r"^#define (ARROW_\w+) ?(.*)$", result.stdout, re.MULTILINE))
+    found = re.findall(r"^#define ((?:ARROW|DLPACK)_\w+) ?(.*)$", result.stdout, re.MULTILINE)
+    return {name: _value(text) for name, text in found}
+
+
+def _value(text: str) -> str:
+    """Upstream shifts a 1 where our header has the number."""
+    shifted = re.fullmatch(r"\(1UL << (\d+)UL\)", text)
+    return f"{1 << int(shifted[1])}UL" if shifted else text
 
 
 if __name__ == "__main__":
