@@ -165,9 +165,9 @@ SPOILED = {
     ),
     "erratum about nothing": (
         "errata.yaml",
-        "about: ArrowArray.buffers",
-        "about: ArrowArray.buffer",
-        r"errata\[\d+\]\.about: 'ArrowArray\.buffer' is not defined",
+        "about: ARROW_C_ASYNC_STREAM_INTERFACE",
+        "about: ARROW_C_ASYNC_INTERFACE",
+        r"errata\[\d+\]\.about: 'ARROW_C_ASYNC_INTERFACE' is not defined",
     ),
     "duplicate erratum": (
         "errata.yaml",
@@ -203,7 +203,7 @@ def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) 
     [
         ("devices.yaml", "value: 4\n", "value: 3\n"),
         ("c-stream.yaml", "  - name: ArrowArrayStream", "  - name: ArrowArray"),
-        ("errata.yaml", "about: ArrowArray.buffers", "about: ArrowArray.buffer"),
+        ("errata.yaml", "about: ARROW_C_ASYNC_STREAM_INTERFACE", "about: ARROW_C_ASYNC_INTERFACE"),
     ],
 )
 def test_the_line_is_the_line_of_the_mistake(
