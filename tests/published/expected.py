@@ -42,6 +42,7 @@ _ALL = {
     "c-device-stream": AGREES,
     "c-async-stream": AGREES,
 }
+_DLPACK = {"dlpack": AGREES}
 _LAGGING = {**_ALL, "c-data": REMARKS}
 _WITHOUT_ASYNC = {name: said for name, said in _LAGGING.items() if name != "c-async-stream"}
 
@@ -50,8 +51,8 @@ HEADERS = {
     "pyarrow 17": Header("pyarrow-17.0.0/abi.h", _WITHOUT_ASYNC, _STATISTICS),
     "pyarrow 21": Header("pyarrow-21.0.0/abi.h", _ALL),
     "pyarrow installed": Header("pyarrow/abi.h", _ALL),
-    # DLPack's header beside upstream's: a device type is all that they share.
-    "pyarrow installed, DLPack": Header("pyarrow/dlpack_abi.h", {}),
+    "pyarrow installed, DLPack": Header("pyarrow/dlpack_abi.h", _DLPACK),
+    "apache-tvm-ffi installed": Header("tvm_ffi/dlpack.h", _DLPACK),
     "arrow-go": Header("arrow-go-v18.8.0/abi.h", _LAGGING, _STATISTICS),
     # It copies the interfaces into a header of its own and includes that.
     "nanoarrow": Header(
@@ -61,4 +62,5 @@ HEADERS = {
         includes=("nanoarrow-0.9.0", "nanoarrow_config"),
     ),
     "fletching": Header("fletching/abi.h", _ALL),
+    "fletching, DLPack": Header("fletching/dlpack.h", _DLPACK),
 }
