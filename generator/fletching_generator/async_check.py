@@ -35,8 +35,19 @@ _READS = {
 _RETURNING = ("on_schema", "on_next_task", "extract_data")  # the callbacks that return an int
 
 
-def check_async(table: Document, scenarios: Document, errata: set[str]) -> AsyncTable:
+# Kept, because tests load a whole spec for every file that they change.
+_sound: dict[tuple[str, str, frozenset[str]], AsyncTable] = {}
+
+
+def check_async(table: Document, scenarios: Document, errata: frozenset[str]) -> AsyncTable:
     """The table, when both files are sound. Raises SpecError with every mistake found."""
+    key = (table.text, scenarios.text, errata)
+    if key not in _sound:
+        _sound[key] = _check_table(table, scenarios, errata)
+    return _sound[key]
+
+
+def _check_table(table: Document, scenarios: Document, errata: frozenset[str]) -> AsyncTable:
     mistakes: list[Mistake] = []
 
     def reporter(document: Document) -> Report:
@@ -120,7 +131,7 @@ def _check_shape(entry: dict[str, Any], keys: list[str | int], report: Report) -
         report([*keys, "cases"], problem, "add or remove 'when'")
 
 
-def _check_errata(node: Any, keys: list[str | int], errata: set[str], report: Report) -> None:
+def _check_errata(node: Any, keys: list[str | int], errata: frozenset[str], report: Report) -> None:
     """Every erratum that is named anywhere is there."""
     if isinstance(node, dict):
         named = [*node.get("rests_on", ()), *([node["violation"]] if "violation" in node else [])]

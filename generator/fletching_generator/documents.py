@@ -26,7 +26,7 @@ class Document:
 
     def __init__(self, path: Path, name: str) -> None:
         self.name = name  # "spec/devices.yaml": how errors call it
-        self.content: Any = _parse(path, name)
+        self.text, self.content = _parse(path, name)
 
     def line(self, keys: KeyPath) -> int:
         """The line on which the innermost of the keys stands."""
@@ -46,9 +46,8 @@ class Document:
 
     def validate(self, schema_file: Path) -> None:
         """Raises SpecError with everything in which the file differs from its schema."""
-        schema = json.loads(schema_file.read_text(encoding="utf-8"))
-        found = Draft202012Validator(schema).iter_errors(self.content)
-        mistakes = [self.mistake(*_explain(error)) for error in found]
+        found = _differences(self.text, schema_file.read_text(encoding="utf-8"))
+        mistakes = [self.mistake(*difference) for difference in found]
         if mistakes:
             raise SpecError(*sorted(mistakes, key=lambda mistake: mistake.line))
 
@@ -112,11 +111,12 @@ def _suggest(unknown: Any, schema: Any) -> str:
     return f"did you mean '{close[0]}'?" if close else f"use one of {', '.join(allowed)}"
 
 
-def _parse(path: Path, name: str) -> Any:
-    """The content of the file. Raises SpecError when it cannot be read or is not YAML."""
+def _parse(path: Path, name: str) -> tuple[str, Any]:
+    """The text of the file and its content. Raises SpecError when it cannot be read as YAML."""
     whole = "(whole file)"
     try:
-        return _load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        return text, _load(text)
     except FileNotFoundError:
         mistake = Mistake(name, 1, whole, "the file is missing", "add it")
     except OSError as error:
@@ -137,10 +137,17 @@ def _parse(path: Path, name: str) -> Any:
     raise SpecError(mistake)
 
 
+# Kept, because tests load a whole spec for every file that they change.
 @lru_cache(maxsize=64)
 def _load(text: str) -> Any:
-    """Kept, because tests load a whole spec for every file that they change. Not to be changed."""
+    """The content; nobody may change it."""
     return YAML(typ="rt", pure=True).load(text)
+
+
+@lru_cache(maxsize=64)
+def _differences(text: str, schema: str) -> list[tuple[KeyPath, str, str]]:
+    validator = Draft202012Validator(json.loads(schema))
+    return [_explain(error) for error in validator.iter_errors(_load(text))]
 
 
 def _show(value: Any) -> str:

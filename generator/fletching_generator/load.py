@@ -64,7 +64,8 @@ def load_spec(root: Path) -> model.Spec:
         _interface(name, doc, names, devices) for name, doc in files.interfaces.items()
     )
     errata = tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"])
-    async_table = check_async(files.async_table, files.async_scenarios, {e.id for e in errata})
+    ids = frozenset(erratum.id for erratum in errata)
+    async_table = check_async(files.async_table, files.async_scenarios, ids)
     spec = model.Spec(
         project=_project(plain(files.project.content)),
         interfaces=interfaces,

@@ -53,13 +53,13 @@ def parse_type(text: str, names: Names) -> Type:
         return _parse_data(text, names)
     arguments = tuple(
         _parse_argument(part, names)
-        for part in _split_arguments(callback["arguments"])
+        for part in split_arguments(callback["arguments"])
         if part.strip()
     )
     return Callback(arguments, _parse_data(callback["returns"], names))
 
 
-def _split_arguments(text: str) -> Iterator[str]:
+def split_arguments(text: str) -> Iterator[str]:
     """Splits at the commas that stand in no brackets."""
     start = depth = 0
     for position, character in enumerate(text):

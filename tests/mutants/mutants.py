@@ -42,6 +42,9 @@ SAMPLE = (
     "add:ArrowSchema.extra-last",
     "swap:ArrowAsyncTask.extract_data+private_data",
     "mail:ArrowDeviceArray-whole",
+    "swap:DLManagedTensorVersioned.deleter+flags",
+    "signature:DLPackExchangeAPI.current_work_stream.device_id-int64",
+    "name:kDLTrn",
 )
 
 

@@ -16,13 +16,23 @@ from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
 
+from fletching_generator.types import split_arguments
+
 # Every file of spec/ by its name without ending, as plain data.
 Documents: TypeAlias = dict[str, Any]
 Entry: TypeAlias = dict[str, Any]
 
 _CALLBACK = re.compile(r"callback\((?P<arguments>.*)\) -> (?P<result>.+)")
 # What a wrong width is for each integer type.
-_OTHER_WIDTH = {"int": "int64", "int32": "int64", "int64": "int32"}
+_OTHER_WIDTH = {
+    "int": "int64",
+    "int32": "int64",
+    "int64": "int32",
+    "uint8": "uint16",
+    "uint16": "uint32",
+    "uint32": "uint64",
+    "uint64": "uint32",
+}
 _CONTRACT = {
     "called_by": "consumer",
     "thread": "any",
@@ -69,6 +79,7 @@ def derive(good: Documents) -> list[Mutant]:
         _other_arguments,
         _wrong_numbers,
         _dropped_macros,
+        _wrong_enumerators,
         _older_texts,
     )
     return [mutant for maker in makers for mutant in maker(good)]
@@ -113,7 +124,7 @@ def _other_widths(good: Documents) -> Iterator[Mutant]:
         for field in fields:
             for wrong in _wrong_widths(field["type"]):
                 yield _with_type(good, "width", name, field["name"], wrong)
-    for file, typedef in _typedefs(good):
+    for file, typedef in _used_typedefs(good):
         wrong = _OTHER_WIDTH[typedef["type"]]
         yield _with_typedef(good, f"width:{typedef['name']}-{wrong}", file, typedef["name"], wrong)
 
@@ -132,10 +143,14 @@ def _other_signs(good: Documents) -> Iterator[Mutant]:
     for name, fields in _structs(good):
         integer = next((f for f in fields if f["type"] in _OTHER_WIDTH), None)
         if integer:
-            yield _with_type(good, "sign", name, integer["name"], "u" + integer["type"])
-    for file, typedef in _typedefs(good):
-        wrong = "u" + typedef["type"]
+            yield _with_type(good, "sign", name, integer["name"], _other_sign(integer["type"]))
+    for file, typedef in _used_typedefs(good):
+        wrong = _other_sign(typedef["type"])
         yield _with_typedef(good, f"sign:{typedef['name']}-{wrong}", file, typedef["name"], wrong)
+
+
+def _other_sign(type_: str) -> str:
+    return type_.removeprefix("u") if type_.startswith("u") else "u" + type_
 
 
 def _other_kinds(good: Documents) -> Iterator[Mutant]:
@@ -161,11 +176,12 @@ def _other_results(good: Documents) -> Iterator[Mutant]:
 
 
 def _other_arguments(good: Documents) -> Iterator[Mutant]:
+    typedefs = {typedef["name"]: typedef["type"] for _, typedef in _typedefs(good)}
     for name, field, arguments, result in _callbacks(good):
-        for i in range(1, len(arguments)):
-            argument, type_ = (part.strip() for part in arguments[i].split(":"))
+        for i in range(int(arguments[0].startswith("self:")), len(arguments)):
+            argument, type_ = (part.strip() for part in arguments[i].split(":", 1))
             rest = arguments[:i], arguments[i + 1 :]
-            wrong = _OTHER_WIDTH.get(type_, "int")
+            wrong = _OTHER_WIDTH.get(typedefs.get(type_, type_), "int")
             dropped = [*rest[0], *rest[1]]
             changed = [*rest[0], f"{argument}: {wrong}", *rest[1]]
             yield _with_signature(good, f"drop-{argument}", name, field, dropped, result)
@@ -175,7 +191,7 @@ def _other_arguments(good: Documents) -> Iterator[Mutant]:
                 yield _with_signature(good, f"{argument}-u{type_}", name, field, unsigned, result)
             if i + 1 < len(arguments):
                 swapped = [*rest[0], arguments[i + 1], arguments[i], *arguments[i + 2 :]]
-                other = arguments[i + 1].split(":")[0].strip()
+                other = arguments[i + 1].split(":", 1)[0].strip()
                 yield _with_signature(
                     good, f"swap-{argument}+{other}", name, field, swapped, result
                 )
@@ -208,6 +224,45 @@ def _dropped_macros(good: Documents) -> Iterator[Mutant]:
             if gone in device["accessible_from"]["devices"]:
                 device["accessible_from"] = {"devices": [], "unknown": f"{gone} is gone"}
         yield Mutant(f"drop:{macro}", (macro,), documents)
+
+
+# --- Enumerators of DLPack -----------------------------------------------------------------------
+
+
+def _wrong_enumerators(good: Documents) -> Iterator[Mutant]:
+    """Another number, another name, none at all; the numbers of Arrow's devices are done above."""
+    for index, device in enumerate(good["devices"]["devices"]):
+        about = f"DLDeviceType.{device['dlpack']}"
+        if "arrow" not in device:
+            yield _with_device(good, f"value:{device['dlpack']}", about, index, "value", 112)
+        wrong = f"{device['dlpack']}X"
+        yield _with_device(good, f"name:{device['dlpack']}", f"{about}X", index, "dlpack", wrong)
+    codes = _codes(good)
+    for index, code in enumerate(codes):
+        about = f"DLDataTypeCode.{code['name']}"
+        documents = copy.deepcopy(good)
+        _codes(documents)[index]["value"] += _UNUSED_NUMBER
+        yield Mutant(f"value:{code['name']}", (about,), documents)
+        documents = copy.deepcopy(good)
+        del _codes(documents)[index]
+        yield Mutant(f"drop:{code['name']}", (about,), documents)
+        documents = copy.deepcopy(good)
+        _codes(documents)[index]["name"] += "X"
+        yield Mutant(f"name:{code['name']}", (f"{about}X",), documents)
+
+
+def _with_device(
+    good: Documents, id_: str, about: str, index: int, key: str, value: str | int
+) -> Mutant:
+    documents = copy.deepcopy(good)
+    documents["devices"]["devices"][index][key] = value
+    return Mutant(id_, (about,), documents)
+
+
+def _codes(documents: Documents) -> list[Entry]:
+    typedefs = documents["dlpack"]["typedefs"]
+    codes: list[Entry] = next(t for t in typedefs if t["name"] == "DLDataTypeCode")["enumerators"]
+    return codes
 
 
 # --- What older or other texts say ---------------------------------------------------------------
@@ -264,6 +319,14 @@ def _typedefs(documents: Documents) -> Iterator[tuple[str, Entry]]:
             yield file, typedef
 
 
+def _used_typedefs(documents: Documents) -> Iterator[tuple[str, Entry]]:
+    """Those that are the type of a field."""
+    used = {field["type"] for _, fields in _structs(documents) for field in fields}
+    for file, typedef in _typedefs(documents):
+        if typedef["name"] in used:
+            yield file, typedef
+
+
 def _integer_constants(documents: Documents) -> Iterator[tuple[str, int, str]]:
     for file in _interfaces(documents):
         for index, constant in enumerate(documents[file]["constants"]):
@@ -278,16 +341,22 @@ def _arrow_devices(documents: Documents) -> Iterator[tuple[int, str]]:
 
 
 def _is_callback(field: Entry) -> bool:
-    return _CALLBACK.fullmatch(field["type"]) is not None
+    return "contract" in field
 
 
 def _callbacks(documents: Documents) -> Iterator[tuple[str, str, list[str], str]]:
     """Struct, field, arguments as "name: type", result."""
+    functions = {
+        function["name"]: function["type"]
+        for file in _interfaces(documents)
+        for function in documents[file].get("functions", ())
+    }
     for name, fields in _structs(documents):
-        for field in fields:
-            match = _CALLBACK.fullmatch(field["type"])
-            if match:
-                yield name, field["name"], match["arguments"].split(", "), match["result"]
+        for field in filter(_is_callback, fields):
+            match = _CALLBACK.fullmatch(str(functions.get(field["type"], field["type"])))
+            assert match is not None  # the meaning check sees to it
+            arguments = [part.strip() for part in split_arguments(match["arguments"])]
+            yield name, field["name"], arguments, match["result"]
 
 
 # --- Making a mutant -----------------------------------------------------------------------------
@@ -303,7 +372,7 @@ def _new_field(name: str, type_: str) -> Entry:
         "valid": "anything",
         "doc": "No such field.",
     }
-    return field | ({"contract": dict(_CONTRACT)} if _is_callback(field) else {})
+    return field | ({"contract": dict(_CONTRACT)} if _CALLBACK.fullmatch(type_) else {})
 
 
 def _with_fields(
@@ -324,7 +393,7 @@ def _with_type(good: Documents, verb: str, struct: str, name: str, type_: str) -
         field = next(field for field in own if field["name"] == name)
         field["type"] = type_
         field.pop("contract", None)
-        if _is_callback(field):
+        if _CALLBACK.fullmatch(type_):
             field["contract"] = dict(_CONTRACT)
 
     spelled = type_.split("(", maxsplit=1)[0].replace(" ", "")
@@ -362,7 +431,8 @@ def _mend(documents: Documents) -> None:
         for field in fields:
             match = _CALLBACK.fullmatch(field["type"])
             if match:
-                pairs = (part.split(": ") for part in match["arguments"].split(", "))
+                parts = split_arguments(match["arguments"])
+                pairs = (part.strip().split(": ", 1) for part in parts)
                 pointers = [name for name, type_ in pairs if type_.endswith("*")]
                 contract = field["contract"]
                 contract["nullable"] = [n for n in contract["nullable"] if n in pointers]

@@ -112,6 +112,9 @@ def test_a_survivor_has_to_be_listed(equivalents: Equivalents) -> None:
         "ArrowSchema.release: the binding has no such callback",
         "ARROW_DEVICE_ROCM: 10 upstream, 110 in the binding",
         "ARROW_DEVICE_ROCM: the binding has no such constant",
+        "DLDeviceType.kDLCUDAX: upstream has no such enumerator",
+        "DLDataTypeCode.kDLInt: the binding has no such enumerator",
+        "DLPACK_FLAG_BITMASK_IS_COPIED: 2 upstream, 102 in the binding",
     ],
 )
 def test_what_the_oracle_says_is_recognized(line: str) -> None:

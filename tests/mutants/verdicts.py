@@ -23,12 +23,12 @@ ALL = (KILLED, EQUIVALENT, SURVIVED, NO_LINE, CRASH, COMPILE_ERROR)
 
 # What the oracle says (tests/oracle), and none of the lines that the tests of a language make.
 _ORACLE_LINE = re.compile(
-    r"(?P<subject>ARROW_\w+|Arrow\w+(?:\.\w+)*)(?:\[\d+\])?"
+    r"(?P<subject>ARROW_\w+|DLPACK_\w+|(?:Arrow|DL)\w+(?:\.\w+)*)(?:\[\d+\])?"
     r"(?: argument \d+(?: \(\w+\))?| result)?: "
     r"(?:(?:offset|size|alignment|field|signature) \S+ upstream"
     r"|-?\d+ upstream, -?\d+ in the binding"
-    r"|upstream has no such (?:field|struct|constant|callback|value)"
-    r"|the binding has no such (?:field|constant|callback)"
+    r"|upstream has no such (?:field|struct|constant|callback|value|enumerator)"
+    r"|the binding has no such (?:field|constant|callback|enumerator)"
     r"|twice in the binding|C wrote 0x|byte \d+ of the struct"
     r"|(?:C|the binding) (?:called it|sent)"
     r"|the callback (?:reported|did not report|returned|is NULL)|arrived twice).*"
