@@ -76,6 +76,8 @@ fn main() {
         .allowlist_type("Arrow.*|DL.*")
         .new_type_alias("ArrowDeviceType")
         .newtype_enum("DL.*")
+        // An example in a comment of C would be taken for one in Rust.
+        .generate_comments(false)
         .parse_callbacks(Box::new(recorder.clone()));
     for header in ["arrow/c/abi.h", "dlpack/dlpack.h"].map(|name| include.join(name)) {
         println!("cargo:rerun-if-changed={}", header.display());
