@@ -17,6 +17,7 @@ from .model import (
     Struct,
     StructType,
     Type,
+    Typedef,
     TypedefDeclaration,
 )
 
@@ -85,6 +86,10 @@ def _check_interface(
         macros[constant.name] = interface.id
     for index, typedef in enumerate(interface.typedefs):
         _check_enumerators(typedef, ["typedefs", index, "enumerators"], report)
+        arrow = _device_type(spec)
+        if arrow and typedef.from_devices and typedef.type.scalar != arrow.scalar:
+            problem = f"a device type is {arrow.scalar.name} elsewhere"
+            report(["typedefs", index, "type"], problem, "one type for one list of numbers")
     for index, struct in enumerate(interface.structs):
         _check_struct(spec, interface, struct, ["structs", index], report)
 
@@ -100,6 +105,12 @@ def _check_struct(
             report([*here, "name"], f"field '{field.name}' stands twice", "rename or remove one")
         names.add(field.name)
         _check_field(struct, field, visible, here, report)
+
+
+def _device_type(spec: Spec) -> Typedef | None:
+    """The type of the device macros."""
+    homes = (interface for interface in spec.interfaces if interface.device_macros)
+    return next((home.typedefs[0].type for home in homes), None)
 
 
 def _check_enumerators(typedef: TypedefDeclaration, keys: list[str | int], report: Report) -> None:

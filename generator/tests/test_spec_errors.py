@@ -163,6 +163,24 @@ SPOILED = {
         "device_macros: false",
         r"interfaces: the device macros have no home; set device_macros in one file",
     ),
+    "a device type of another width": (
+        "dlpack.yaml",
+        "  - name: DLDeviceType\n    type: int32\n",
+        "  - name: DLDeviceType\n    type: int64\n",
+        r"typedefs\[0\]\.type: a device type is int32 elsewhere; one type for one list",
+    ),
+    "a function that is none": (
+        "dlpack.yaml",
+        'type: "callback(py_object: void*, out: DLTensor*) -> int"',
+        "type: void*",
+        r"functions\[3\]\.type: 'void\*' is no function; write callback\(",
+    ),
+    "two codes with one number": (
+        "dlpack.yaml",
+        "name: kDLUInt, label: uint, value: 1,",
+        "name: kDLUInt, label: uint, value: 0,",
+        r"typedefs\[1\]\.enumerators\[1\]\.value: '0' stands twice",
+    ),
     "erratum about nothing": (
         "errata.yaml",
         "about: ARROW_C_ASYNC_STREAM_INTERFACE",

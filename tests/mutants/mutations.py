@@ -120,9 +120,10 @@ def _added_fields(good: Documents) -> Iterator[Mutant]:
 
 
 def _other_widths(good: Documents) -> Iterator[Mutant]:
+    of_devices = {t["name"]: t["type"] for _, t in _typedefs(good) if _is_of_devices(t)}
     for name, fields in _structs(good):
         for field in fields:
-            for wrong in _wrong_widths(field["type"]):
+            for wrong in _wrong_widths(str(of_devices.get(field["type"], field["type"]))):
                 yield _with_type(good, "width", name, field["name"], wrong)
     for file, typedef in _used_typedefs(good):
         wrong = _OTHER_WIDTH[typedef["type"]]
@@ -320,11 +321,15 @@ def _typedefs(documents: Documents) -> Iterator[tuple[str, Entry]]:
 
 
 def _used_typedefs(documents: Documents) -> Iterator[tuple[str, Entry]]:
-    """Those that are the type of a field."""
+    """Those that are the type of a field. One of the devices has to have the type of Arrow's."""
     used = {field["type"] for _, fields in _structs(documents) for field in fields}
     for file, typedef in _typedefs(documents):
-        if typedef["name"] in used:
+        if typedef["name"] in used and not _is_of_devices(typedef):
             yield file, typedef
+
+
+def _is_of_devices(typedef: Entry) -> bool:
+    return bool(typedef.get("enumerators") == "devices")
 
 
 def _integer_constants(documents: Documents) -> Iterator[tuple[str, int, str]]:

@@ -48,7 +48,7 @@ void CheckEnum(const char* name, std::string values) {
   g_failures += FletchingOracleCheckConstant(#name, static_cast<std::int64_t>(name), nullptr, 0);
 
 // A closed enum would be narrower or wider on some target; the number crosses as an int32.
-static_assert(std::is_same<std::underlying_type<DLDeviceType>::type, std::int32_t>::value,
+static_assert(std::is_same_v<std::underlying_type_t<DLDeviceType>, std::int32_t>,
               "DLDeviceType is an int32_t in C++");
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <arrow/c/abi.h>
 #include <dlpack/dlpack.h>
 
+/* C++ reads this file too (cpp_test.cpp). NOLINTBEGIN(modernize-use-using) */
+
 /* Plain names, so that a list can name a struct with a tag and a typedef without one in the same
  * way. */
 typedef struct ArrowSchema ArrowSchema;
@@ -307,5 +309,7 @@ typedef void SetErrorFunction(void* error_ctx, const char* kind, const char* mes
 #define SIGNATURES(S) FIELDS_##S(SIGNATURE, S)
 
 STRUCTS(SIGNATURES)
+
+/* NOLINTEND(modernize-use-using) */
 
 #endif /* FLETCHING_TESTS_ORACLE_UPSTREAM_H */
