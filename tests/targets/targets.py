@@ -142,11 +142,12 @@ def _layout(target: Target) -> list[Command]:
     order = "BIG" if target.big_endian else "LITTLE"
     lines = [
         "#include <stddef.h>",
-        "#include HEADER",
+        "#include ARROW_HEADER",
+        "#include DLPACK_HEADER",
         f'_Static_assert(__BYTE_ORDER__ == __ORDER_{order}_ENDIAN__, "byte order");',
     ]
     for struct, layout in computed.items():
-        of = f"struct {struct}"
+        of = struct if struct.startswith("DL") else f"struct {struct}"
         lines += [
             _assertion(f"sizeof({of})", layout["size"]),
             _assertion(f"_Alignof({of})", layout["align"]),
@@ -157,9 +158,18 @@ def _layout(target: Target) -> list[Command]:
                 _assertion(f"sizeof((({of}*)0)->{name})", found["size"]),
             ]
     text = "\n".join(lines) + "\n"
+    headers = (("arrow/c/abi.h", "dlpack/dlpack.h"), ("fletching/abi.h", "fletching/dlpack.h"))
     return [
-        Command([*_compile_c(target, "c11"), f"-DHEADER=<{header}>", "-"], text=text)
-        for header in ("arrow/c/abi.h", "fletching/abi.h")
+        Command(
+            [
+                *_compile_c(target, "c11"),
+                f"-DARROW_HEADER=<{arrow}>",
+                f"-DDLPACK_HEADER=<{dlpack}>",
+                "-",
+            ],
+            text=text,
+        )
+        for arrow, dlpack in headers
     ]
 
 
@@ -168,8 +178,9 @@ def _assertion(expression: str, value: int) -> str:
 
 
 def _c(target: Target) -> list[Command]:
-    """Our header with its assertions, alone and behind upstream's."""
-    ours, upstream = "#include <fletching/abi.h>\n", "#include <arrow/c/abi.h>\n"
+    """Our headers with their assertions, alone and behind upstream's."""
+    ours = "#include <fletching/abi.h>\n#include <fletching/dlpack.h>\n"
+    upstream = "#include <arrow/c/abi.h>\n#include <dlpack/dlpack.h>\n"
     return [
         Command([*_compile_c(target, standard), "-"], text=text)
         for standard in ("c99", "c11")
@@ -184,7 +195,8 @@ def _compile_c(target: Target, standard: str) -> list[str | Path]:
 
 
 def _oracle(target: Target) -> list[Command]:
-    return _cmake(target, ["oracle_self_test"], ["oracle_self_test"])
+    programs = ["oracle_self_test", "oracle_cpp_test"]
+    return _cmake(target, programs, programs)
 
 
 def _cpp(target: Target) -> list[Command]:
@@ -195,6 +207,7 @@ def _round_trip(target: Target) -> list[Command]:
     """All else that the root build has, but for what looks at the host's compilers only."""
     tests = [
         "readme_cpp",
+        "cuda_array_interface_cpp",
         "producer_test",
         "producer_symbols",
         "roundtrip_cpp",
@@ -293,13 +306,13 @@ def _go_needs(target: Target) -> list[str | Path]:
 COLUMNS = (
     Column(
         "layout",
-        "every number of `fletching layout --json` is GCC's, for upstream's header and for ours",
+        "every number of `fletching layout --json` is GCC's, for upstream's headers and for ours",
         _layout,
         _c_needs,
     ),
     Column(
         "C",
-        "`fletching/abi.h` compiles in C99 and C11 with its assertions, also behind upstream's",
+        "`abi.h` and `dlpack.h` compile in C99 and C11 with their assertions, also behind upstream's",
         _c,
         _c_needs,
     ),
@@ -477,8 +490,11 @@ def _versions() -> dict[str, str]:
         "Go": ["go", "version"],
     }
     found = {k: _output(v).splitlines()[0] for k, v in asked.items() if shutil.which(v[0])}
-    pyarrow = [".venv/bin/python", "-c", "import pyarrow; print(pyarrow.__version__)"]
-    return {**found, "upstream's headers": f"pyarrow {_output(pyarrow).strip()}"}
+    names = ["pyarrow", "apache-tvm-ffi"]
+    code = (
+        f"from importlib.metadata import version as v; print(*(f'{{n}} {{v(n)}}' for n in {names}))"
+    )
+    return {**found, "upstream's headers": _output([".venv/bin/python", "-c", code]).strip()}
 
 
 def _document(cells: list[Cell], table: list[str], versions: dict[str, str]) -> str:
