@@ -14,6 +14,8 @@ template <typename Value>
 std::uint64_t to_bits(const Value& value) {
   if constexpr (std::is_pointer_v<Value>) {
     return reinterpret_cast<std::uintptr_t>(value);
+  } else if constexpr (std::is_enum_v<Value>) {
+    return to_bits(static_cast<std::underlying_type_t<Value>>(value));
   } else if constexpr (std::is_integral_v<Value>) {
     return static_cast<std::make_unsigned_t<Value>>(value);
   } else {  // a struct, which only a wrong spec passes by value: its first bytes
@@ -27,7 +29,7 @@ template <typename Value>
 Value from_bits(std::uint64_t bits) {
   if constexpr (std::is_pointer_v<Value>) {
     return reinterpret_cast<Value>(static_cast<std::uintptr_t>(bits));
-  } else if constexpr (std::is_integral_v<Value>) {
+  } else if constexpr (std::is_integral_v<Value> || std::is_enum_v<Value>) {
     return static_cast<Value>(bits);
   } else {
     Value value{};

@@ -1,7 +1,8 @@
 """How each language's probe and its tests of device types run in a scratch tree: plain data.
 
 The commands are bash, from the root of the scratch tree, after the ABI tests of tests/mutants have
-been built there. A probe takes numbers and prints the name of each, a line each.
+been built there. A probe takes numbers, "device:19" or "code:18", and prints a name for each, a
+line each.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Commands:
     build: str  # builds the probe; again after the declarations have changed
-    probe: str  # runs it; the numbers follow
-    tests: str  # the language's own tests of its device types
+    probe: str  # runs it; "device:19" and so on follow
+    tests: str  # the language's own tests of its device types and codes
 
 
 _PROBES = "tests/new_device/probes"
@@ -62,6 +63,6 @@ COMMANDS = {
         build="true",
         probe=f'PYTHONPATH=bindings/python/src "$ROOT/.venv/bin/python" {_PROBES}/probe.py',
         tests='cd bindings/python && "$ROOT/.venv/bin/pytest" -q -p no:cacheprovider '
-        "tests/test_device_types.py",
+        "tests/test_device_types.py tests/test_data_type_codes.py",
     ),
 }

@@ -1,8 +1,9 @@
 """Proves that a device which nobody has yet reaches every language from a dlpack.h alone.
 
-Two enumerators, one with a value and one without, are added to the pinned copy of DLPack's header.
-In a scratch copy of the repository, each language first prints their numbers as unknown; then
-`fletching sync` and `fletching generate` run, and it has to print their names and pass its tests.
+Two devices, one with a value and one without, and a data-type code are added to the pinned copy of
+DLPack's header. In a scratch copy of the repository, each language first prints their numbers as
+unknown; then `fletching sync` and `fletching generate` run, and it has to print their names and
+pass its tests.
 Exit codes: 0 all did, 1 one did not, 2 could not run.
 """
 
@@ -24,12 +25,13 @@ sys.path[1:1] = [str(ROOT / "generator"), str(ROOT / "tests" / "mutants")]
 
 from commands import COMMANDS  # noqa: E402
 from fletching_generator.load import load_spec  # noqa: E402
+from fletching_generator.model import Spec  # noqa: E402
 from languages import BUILDS, LANGUAGES, Build  # noqa: E402
 from scratch import LIBRARIES, Tree  # noqa: E402
 
 SCRATCH = ROOT / "build" / "new_device"
 UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
-_END = "} DLDeviceType;"
+_DEVICES, _CODES = "} DLDeviceType;", "} DLDataTypeCode;"
 # What the tests load or are compiled with.
 _BUILT = (
     LIBRARIES / "libfletching_oracle.so",
@@ -37,7 +39,7 @@ _BUILT = (
     ROOT / "build" / "java" / "jna.classpath",
 )
 
-Names = Mapping[int, str]  # {19: "nextchip"}
+Names = Mapping[str, str]  # {"device:19": "nextchip", "code:18": "nextcode"}
 
 
 class StepError(Exception):
@@ -51,19 +53,35 @@ class Verdict:
     seconds: float
 
 
-def new_names(last: int) -> Names:
-    """The new devices: the number behind the last one, and one farther away."""
-    return {last + 1: "nextchip", last + 22: "otherchip"}
+def new_names(spec: Spec) -> Names:
+    """What nobody has: the device behind the last one, one farther away, and a code."""
+    device = max(device.value for device in spec.devices)
+    code = max(code.value for code in spec.data_type_codes.enumerators)
+    return {
+        f"device:{device + 1}": "nextchip",
+        f"device:{device + 22}": "otherchip",
+        f"code:{code + 1}": "nextcode",
+    }
 
 
 def header_with(text: str, names: Names) -> str:
-    """DLPack's header with the new devices: the first one's value follows from the last's."""
-    implicit, explicit = names
-    before, end, after = text.partition(_END)
-    if not end or not before.rstrip().endswith(","):
-        raise ValueError(f"{UPSTREAM} does not end its list with a comma and '{_END}'")
-    added = f"  kDL{names[implicit].title()},\n  kDL{names[explicit].title()} = {explicit},\n"
-    return f"{before}{added}{end}{after}"
+    """DLPack's header with what is new: one device has a value, the others follow from the last."""
+    implicit, explicit, code = names
+    value = explicit.partition(":")[2]
+    devices = f"  kDL{names[implicit].title()},\n  kDL{names[explicit].title()} = {value},\n"
+    text = _with_enumerators(text, _DEVICES, devices)
+    return _with_enumerators(text, _CODES, f"  kDL{names[code].title()},\n")
+
+
+def _with_enumerators(text: str, end: str, added: str) -> str:
+    before, found, after = text.partition(end)
+    if not found or not before.rstrip().endswith(","):
+        raise ValueError(f"{UPSTREAM} does not end its list with a comma and '{end}'")
+    return f"{before}{added}{found}{after}"
+
+
+def _unknown(names: Names) -> Names:
+    return {key: f"unknown({key.partition(':')[2]})" for key in names}
 
 
 def difference(printed: str, names: Names) -> str:
@@ -72,8 +90,8 @@ def difference(printed: str, names: Names) -> str:
     if len(lines) != len(names):
         return f"the probe printed {len(lines)} lines instead of {len(names)}:\n{printed}"
     wrong = [
-        f"{number} prints as {line}, not as {name}"
-        for line, (number, name) in zip(lines, names.items(), strict=True)
+        f"{key} prints as {line}, not as {name}"
+        for line, (key, name) in zip(lines, names.items(), strict=True)
         if line != name
     ]
     return "; ".join(wrong)
@@ -83,7 +101,7 @@ def check_build(build: Build, names: Names) -> Iterator[Verdict]:
     """The languages of one build, in a scratch tree of their own; the time is shared evenly."""
     start = time.monotonic()
     tree = Tree(next(iter(build.runs)), build, SCRATCH)
-    unknown = {number: f"unknown({number})" for number in names}
+    unknown = _unknown(names)
     problems = dict.fromkeys(build.runs, "")
     try:
         outcome = tree.prepare()
@@ -117,8 +135,7 @@ def _with_sync(tree: Tree, build: Build, language: str, names: Names) -> str:
 def _probe(tree: Tree, build: Build, language: str, names: Names) -> str:
     _must(tree, "building the ABI tests", build.build)
     _must(tree, "building the probe", COMMANDS[language].build)
-    numbers = " ".join(map(str, names))
-    return _must(tree, "the probe", f"{COMMANDS[language].probe} {numbers}")
+    return _must(tree, "the probe", f"{COMMANDS[language].probe} {' '.join(names)}")
 
 
 def _must(tree: Tree, what: str, command: str) -> str:
@@ -150,7 +167,7 @@ def main() -> int:
         mend = "run 'tools/build cpp extract java'"
         print(f"new_device: {name} is not there; {mend}", file=sys.stderr)
         return 2
-    names = new_names(max(device.value for device in load_spec(ROOT).devices))
+    names = new_names(load_spec(ROOT))
     SCRATCH.mkdir(parents=True, exist_ok=True)
     text = header_with(UPSTREAM.read_text(encoding="utf-8"), names)
     (SCRATCH / "dlpack.h").write_text(text, encoding="utf-8")
@@ -166,7 +183,8 @@ def _verdicts(wanted: list[str], names: Names) -> Iterator[Verdict]:
 
 def report(verdicts: list[Verdict], names: Names) -> int:
     """One line for each language; the exit code."""
-    good = ", ".join(f"unknown({number}), then {name}" for number, name in names.items())
+    unknown = _unknown(names)
+    good = ", ".join(f"{unknown[key]}, then {name}" for key, name in names.items())
     for verdict in sorted(verdicts, key=lambda v: LANGUAGES.index(v.language)):
         said = f"FAILED: {verdict.problem}" if verdict.problem else f"passed: {good}"
         print(f"{verdict.language:10}{verdict.seconds:5.0f} s  {said}")

@@ -8,8 +8,10 @@ import pytest
 
 from commands import COMMANDS
 from fletching_generator.facts import extract
+from fletching_generator.load import load_spec
 from languages import LANGUAGES
 from new_device import (
+    ROOT,
     UPSTREAM,
     Names,
     Verdict,
@@ -19,7 +21,7 @@ from new_device import (
     report,
 )
 
-NAMES: Names = {19: "nextchip", 40: "otherchip"}
+NAMES: Names = {"device:19": "nextchip", "device:40": "otherchip", "code:18": "nextcode"}
 
 
 def test_every_language_has_commands() -> None:
@@ -27,7 +29,8 @@ def test_every_language_has_commands() -> None:
 
 
 def test_the_header_has_one_value_that_follows_and_one_that_is_written(tmp_path: Path) -> None:
-    text = header_with(UPSTREAM.read_text(encoding="utf-8"), new_names(18))
+    assert new_names(load_spec(ROOT)) == NAMES
+    text = header_with(UPSTREAM.read_text(encoding="utf-8"), NAMES)
     assert "  kDLNextchip,\n  kDLOtherchip = 40,\n} DLDeviceType;" in text
     path = tmp_path / "dlpack.h"
     path.write_text(text, encoding="utf-8")
@@ -35,6 +38,8 @@ def test_the_header_has_one_value_that_follows_and_one_that_is_written(tmp_path:
         enum = next(enum for enum in run.enums if enum.name == "DLDeviceType")
         values = [(e.name, e.value) for e in enum.enumerators]
         assert values[-3:] == [("kDLTrn", 18), ("kDLNextchip", 19), ("kDLOtherchip", 40)]
+        codes = next(enum for enum in run.enums if enum.name == "DLDataTypeCode").enumerators
+        assert [(e.name, e.value) for e in codes[-1:]] == [("kDLNextcode", 18)]
 
 
 @pytest.mark.parametrize("text", ["enum { kDLCPU = 1 } DLDeviceType;", "nothing"])
@@ -46,13 +51,17 @@ def test_another_kind_of_header_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("printed", "expected"),
     [
-        ("nextchip\notherchip\n", ""),
-        ("unknown(19)\notherchip\n", "19 prints as unknown(19), not as nextchip"),
+        ("nextchip\notherchip\nnextcode\n", ""),
         (
-            "otherchip\nnextchip\n",
-            "19 prints as otherchip, not as nextchip; 40 prints as nextchip, not as otherchip",
+            "unknown(19)\notherchip\nnextcode\n",
+            "device:19 prints as unknown(19), not as nextchip",
         ),
-        ("nextchip\n", "the probe printed 1 lines instead of 2:\nnextchip\n"),
+        (
+            "nextchip\nnextcode\notherchip\n",
+            "device:40 prints as nextcode, not as otherchip; "
+            "code:18 prints as otherchip, not as nextcode",
+        ),
+        ("nextchip\n", "the probe printed 1 lines instead of 3:\nnextchip\n"),
     ],
 )
 def test_what_a_probe_printed(printed: str, expected: str) -> None:
@@ -66,6 +75,7 @@ def test_a_problem_fails_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [
         "cpp           1 s  FAILED: the probe: exit code 1",
-        "go            2 s  passed: unknown(19), then nextchip, unknown(40), then otherchip",
+        "go            2 s  passed: unknown(19), then nextchip, unknown(40), then otherchip, "
+        "unknown(18), then nextcode",
         "1 passed, 1 failed",
     ]

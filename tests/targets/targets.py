@@ -312,7 +312,7 @@ COLUMNS = (
     ),
     Column(
         "C",
-        "`abi.h` and `dlpack.h` compile in C99 and C11 with their assertions, also behind upstream's",
+        "`abi.h` and `dlpack.h` compile in C99 and C11 with assertions, also behind upstream's",
         _c,
         _c_needs,
     ),

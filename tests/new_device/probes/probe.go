@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints how Go names device types: each number goes through a device array.
+// Prints how Go names device types and data-type codes: each number goes through a struct.
 package main
 
 import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
 func main() {
 	for _, argument := range os.Args[1:] {
-		number, err := strconv.ParseInt(argument, 10, 32)
+		kind, digits, _ := strings.Cut(argument, ":")
+		number, err := strconv.ParseInt(digits, 10, 32)
 		if err != nil {
 			panic(err)
+		}
+		if kind == "code" {
+			dataType := abi.DLDataType{Code: uint8(number)}
+			fmt.Println(abi.DLDataTypeCode(dataType.Code))
+			continue
 		}
 		var array abi.ArrowDeviceArray
 		array.DeviceType = abi.DeviceType(number)

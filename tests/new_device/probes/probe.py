@@ -1,10 +1,15 @@
-"""Prints how Python names device types: each number goes through a device array."""
+"""Prints how Python names device types and data-type codes: each number goes through a struct."""
 
 import sys
 
-from fletching.abi import ArrowDeviceArray, DeviceType
+from fletching.abi import ArrowDeviceArray, DataTypeCode, DeviceType, DLDataType
 
-for number in sys.argv[1:]:
+for argument in sys.argv[1:]:
+    kind, _, number = argument.partition(":")
+    if kind == "code":
+        data_type = DLDataType(code=DataTypeCode(int(number)), bits=8, lanes=1)
+        print(DataTypeCode(data_type.code))
+        continue
     array = ArrowDeviceArray()
     array.device_type = DeviceType(int(number))
     print(DeviceType(array.device_type))

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Prints how Rust names device types: each number goes through a device array.
+//! Prints how Rust names device types and data-type codes: each number goes through a struct.
 
-use fletching_abi::{ArrowDeviceArray, ArrowDeviceType};
+use fletching_abi::{ArrowDeviceArray, ArrowDeviceType, DLDataType, DLDataTypeCode};
 
 fn main() {
-    for number in std::env::args().skip(1) {
+    for argument in std::env::args().skip(1) {
+        let (kind, number) = argument.split_once(':').expect("kind:number");
+        if kind == "code" {
+            let mut data_type = DLDataType::zeroed();
+            data_type.code = number.parse().expect("a number");
+            println!("{}", DLDataTypeCode(data_type.code));
+            continue;
+        }
         let mut array = ArrowDeviceArray::zeroed();
         array.device_type = ArrowDeviceType(number.parse().expect("a number"));
         println!("{}", array.device_type);
