@@ -75,32 +75,24 @@ class StreamNumber:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Check:
     """What can be seen in a dictionary."""
 
     id: str  # "cuda-array-interface.stream-zero"
+    rules: tuple[str, ...]  # ("cai-stream.not-zero",): what it comes from; see rulebook.py
+    beyond: str | None  # why it is here although no text demands it
     key: str | None  # "stream"; None: the dictionary itself
     severity: Literal["error", "warning"]
     since: int  # 3: the first version to which it applies
-    typed: bool  # True: a struct with typed fields can break it too
+    typed: bool  # True: a struct with typed fields can fail it too
     section: str
     doc: str
     mend: str  # "give None, 1 or 2, whichever is meant"
 
     @property
     def name(self) -> str:
-        """The identifier of its check: stream_zero."""
+        """Its identifier: stream_zero."""
         return self.id.partition(".")[2].replace("-", "_")
-
-
-@dataclass(frozen=True)
-class Duty:
-    """What no dictionary shows."""
-
-    id: str  # "cuda-array-interface.stream-lifetime"
-    party: Literal["producer", "consumer", "both", "user"]
-    section: str
-    doc: str
 
 
 @dataclass(frozen=True)
@@ -124,8 +116,7 @@ class DictionaryInterface:
     keys: tuple[Key, ...]
     typestr: TypeString
     streams: tuple[StreamNumber, ...]
-    rules: tuple[Rule, ...]  # in the order in which they are checked
-    duties: tuple[Duty, ...]
+    checks: tuple[Check, ...]  # in the order in which they are made
 
 
 def read_dictionary(id_: str, document: Document) -> DictionaryInterface:
@@ -140,8 +131,7 @@ def read_dictionary(id_: str, document: Document) -> DictionaryInterface:
             "keys": tuple(map(_key, content["keys"])),
             "typestr": _type_string(content["typestr"]),
             "streams": tuple(StreamNumber(**entry) for entry in content["streams"]),
-            "rules": tuple(Rule(**_identified(id_, entry)) for entry in content["rules"]),
-            "duties": tuple(Duty(**_identified(id_, entry)) for entry in content["duties"]),
+            "checks": tuple(_check(id_, entry) for entry in content["checks"]),
         }
     )
     mistakes: list[Mistake] = []
@@ -173,9 +163,10 @@ def _kind(entry: dict[str, Any]) -> Kind:
     return Kind(**{**defaults, **entry, "sizes": tuple(entry["sizes"])})
 
 
-def _identified(id_: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry with an id in place of its name."""
-    return {"id": f"{id_}.{entry['name']}", **{k: v for k, v in entry.items() if k != "name"}}
+def _check(id_: str, entry: dict[str, Any]) -> Check:
+    rest = {key: value for key, value in entry.items() if key != "name"}
+    changed = {"id": f"{id_}.{entry['name']}", "rules": tuple(entry["rules"])}
+    return Check(**{"beyond": None, **rest, **changed})
 
 
 # --- The meaning check ---------------------------------------------------------------------------
@@ -188,7 +179,7 @@ def check_dictionary(interface: DictionaryInterface, report: Report) -> None:
     _check_type_string(interface.typestr, report)
     _check_unique("streams", "value", [stream.value for stream in interface.streams], report)
     _check_unique("streams", "name", [stream.name for stream in interface.streams], report)
-    _check_rules(interface, report)
+    _check_checks(interface, report)
 
 
 def _check_versions(interface: DictionaryInterface, report: Report) -> None:
@@ -217,9 +208,9 @@ def _check_keys(interface: DictionaryInterface, report: Report) -> None:
         if key.required and key.none:
             mend = "say 'none: false', or 'required: false'"
             report([*place, "none"], f"'{key.name}' is required, and may be None", mend)
-        if not any(rule.key == key.name for rule in interface.rules):
-            mend = "add a rule for it"
-            report([*place, "name"], f"no rule looks at '{key.name}'", mend)
+        if not any(check.key == key.name for check in interface.checks):
+            mend = "add a check for it"
+            report([*place, "name"], f"no check looks at '{key.name}'", mend)
         for number, change in enumerate(key.changes):
             if not key.since < change.version <= interface.version:
                 report(
@@ -247,24 +238,26 @@ def _check_type_string(typestr: TypeString, report: Report) -> None:
             )
 
 
-def _check_rules(interface: DictionaryInterface, report: Report) -> None:
-    rules, duties = [rule.id for rule in interface.rules], [duty.id for duty in interface.duties]
-    _check_unique("rules", "name", rules, report)
-    _check_unique("duties", "name", duties, report, seen=set(rules))
+def _check_checks(interface: DictionaryInterface, report: Report) -> None:
+    _check_unique("checks", "name", [check.id for check in interface.checks], report)
     keys = {key.name: key for key in interface.keys}
-    for index, rule in enumerate(interface.rules):
-        place: list[str | int] = ["rules", index]
-        _check_since(interface, rule.since, place, report)
-        if rule.key is None:
+    for index, check in enumerate(interface.checks):
+        place: list[str | int] = ["checks", index]
+        _check_since(interface, check.since, place, report)
+        if bool(check.rules) == (check.beyond is not None):
+            problem = "needs either rules or a reason why it is here without one"
+            mend = "name the rules, or write 'beyond: reason', not both"
+            report([*place, "rules"], problem, mend)
+        if check.key is None:
             continue
-        if rule.key not in keys:
+        if check.key not in keys:
             mend = f"use one of {', '.join(keys)}"
-            report([*place, "key"], f"no key is called '{rule.key}'", mend)
-        elif rule.since < keys[rule.key].since:
+            report([*place, "key"], f"no key is called '{check.key}'", mend)
+        elif check.since < keys[check.key].since:
             report(
                 [*place, "since"],
-                f"'{rule.key}' does not exist in version {rule.since}",
-                f"it has been there since {keys[rule.key].since}",
+                f"'{check.key}' does not exist in version {check.since}",
+                f"it has been there since {keys[check.key].since}",
             )
 
 
@@ -281,9 +274,8 @@ def _check_unique(
     field: str,
     values: Iterable[object],
     report: Report,
-    seen: set[object] | None = None,
 ) -> None:
-    seen = set() if seen is None else seen
+    seen: set[object] = set()
     for index, value in enumerate(values):
         if value in seen:
             keys: list[str | int] = [*([where] if isinstance(where, str) else where), index, field]

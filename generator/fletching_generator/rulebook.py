@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from .dictionaries import DictionaryInterface
 from .documents import Document, KeyPath, plain
 from .errors import Mistake, SpecError
 from .model import Erratum, Spec
@@ -111,7 +112,11 @@ def load_rulebook(root: Path, spec: Spec) -> Rulebook:
         tuple(_family(name, plain(doc.content)) for name, doc in families.items()),
         tuple(_text(name, plain(doc.content)) for name, doc in texts.items()),
     )
-    mistakes = [*_check_families(book, spec, families), *_check_texts(book, texts)]
+    mistakes = [
+        *_check_families(book, spec, families),
+        *_check_dictionary(book, spec.cuda_array_interface, families, root),
+        *_check_texts(book, texts),
+    ]
     if mistakes:
         raise SpecError(*sorted(mistakes, key=lambda mistake: (mistake.file, mistake.line)))
     return book
@@ -181,7 +186,7 @@ def _check_families(
 def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> Iterator[Mistake]:
     if rule.about is not None and rule.about not in _names(spec):
         problem = f"'{rule.about}' is not defined"
-        mend = "name a struct, Struct.field, typedef or guard of the spec"
+        mend = "name a struct, Struct.field, typedef, function, constant, guard or key of the spec"
         yield document.mistake([*keys, "about"], problem, mend)
     if (rule.check == "not_checkable") != (rule.reason is not None):
         problem = "'not_checkable' and 'reason' go together"
@@ -197,10 +202,43 @@ def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> It
             yield document.mistake([*keys, "errata", number], problem, mend)
 
 
+def _check_dictionary(
+    book: Rulebook, interface: DictionaryInterface, families: dict[str, Document], root: Path
+) -> Iterator[Mistake]:
+    """The checks of an interface and the rules of its family have to know each other."""
+    name = f"spec/{interface.id}.yaml"
+    rules = [rule for family in book.families if family.id == interface.id for rule in family.rules]
+    known = {rule.id for rule in rules}
+    for index, check in enumerate(interface.checks):
+        for number, rule_id in enumerate(check.rules):
+            if rule_id not in known:
+                problem = f"no rule is called '{rule_id}'"
+                mend = f"use an id of spec/rules/{interface.id}.yaml, or add the rule there"
+                keys: KeyPath = ["checks", index, "rules", number]
+                yield Document(root / name, name).mistake(keys, problem, mend)
+    reached = {rule_id for check in interface.checks for rule_id in check.rules}
+    for index, rule in enumerate(rules):
+        if (rule.check == "validator") != (rule.id in reached):
+            if rule.id in reached:
+                problem = f"{name} has a check for '{rule.id}'"
+                mend = "write 'check: validator'"
+            else:
+                problem = f"no check of {name} comes from '{rule.id}'"
+                mend = "name it there under 'rules', or write 'test' when no dictionary shows it"
+            yield families[interface.id].mistake(["rules", index, "check"], problem, mend)
+
+
 def _names(spec: Spec) -> set[str]:
     names = {s.name for s in spec.structs} | {t.type.name for t in spec.typedefs}
     names |= {f"{s.name}.{f.name}" for s in spec.structs for f in s.fields}
-    return names | {interface.guard for interface in spec.interfaces}
+    names |= {interface.guard for interface in spec.interfaces}
+    names |= {f.name for interface in spec.interfaces for f in interface.functions if f.name}
+    names |= {constant.name for interface in spec.interfaces for constant in interface.constants}
+    dictionary = spec.cuda_array_interface
+    return names | {
+        dictionary.attribute,
+        *(f"{dictionary.attribute}.{key.name}" for key in dictionary.keys),
+    }
 
 
 def _check_texts(book: Rulebook, documents: dict[str, Document]) -> Iterator[Mistake]:

@@ -111,30 +111,35 @@ SPOILED = {
         "name: legacy_default",
         r"streams\[2\]\.name: 'legacy_default' stands twice",
     ),
-    "a rule that nothing checks": (
+    "a check that nobody wrote": (
         "  - name: stream-zero",
         "  - name: stream-nought",
-        r'rules\[23\]\.name: "stream-nought" is unknown; use one of dictionary, required-keys,',
+        r'checks\[23\]\.name: "stream-nought" is unknown; use one of dictionary, required-keys,',
     ),
-    "a rule twice": (
+    "a check twice": (
         "  - name: stream-zero",
         "  - name: stream-handle",
-        r"rules\[24\]\.name: 'cuda-array-interface\.stream-handle' stands twice",
+        r"checks\[24\]\.name: 'cuda-array-interface\.stream-handle' stands twice",
     ),
-    "a rule and a duty of one name": (
-        "  - name: stream-lifetime",
-        "  - name: stream-zero",
-        r"duties\[4\]\.name: 'cuda-array-interface\.stream-zero' stands twice",
+    "neither rules nor a reason": (
+        "    rules: [cai-stream.not-zero]\n",
+        "    rules: []\n",
+        r"checks\[23\]\.rules: needs either rules or a reason why it is here without one; name",
     ),
-    "a rule before its key": (
+    "rules and a reason": (
+        "    rules: [cai-stream.not-zero]\n",
+        "    rules: [cai-stream.not-zero]\n    beyond: because\n",
+        r"checks\[23\]\.rules: needs either rules or a reason why it is here without one; name",
+    ),
+    "a check before its key": (
         "    key: stream\n    severity: error\n    since: 3\n    typed: false",
         "    key: stream\n    severity: error\n    since: 2\n    typed: false",
-        r"rules\[22\]\.since: 'stream' does not exist in version 2; it has been there since 3",
+        r"checks\[22\]\.since: 'stream' does not exist in version 2; it has been there since 3",
     ),
-    "a rule of a version to come": (
+    "a check of a version to come": (
         "    key: stream\n    severity: error\n    since: 3\n    typed: false",
         "    key: stream\n    severity: error\n    since: 4\n    typed: false",
-        r"rules\[22\]\.since: there is no version 4; the newest version is 3",
+        r"checks\[22\]\.since: there is no version 4; the newest version is 3",
     ),
 }
 
@@ -147,21 +152,21 @@ def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) 
     assert re.search(expected, text), text
 
 
-def test_a_key_that_no_rule_looks_at(scratch: Scratch) -> None:
+def test_a_key_that_no_check_looks_at(scratch: Scratch) -> None:
     path = scratch.root / "spec" / FILE
     text = path.read_text(encoding="utf-8").replace("    key: descr\n", "    key: typestr\n")
     path.write_text(text, encoding="utf-8")
-    assert "keys[5].name: no rule looks at 'descr'; add a rule for it" in scratch.mistakes()[0]
+    assert "keys[5].name: no check looks at 'descr'; add a check for it" in scratch.mistakes()[0]
 
 
-def test_a_rule_about_a_key_that_is_not_there(scratch: Scratch) -> None:
+def test_a_check_of_a_key_that_is_not_there(scratch: Scratch) -> None:
     path = scratch.root / "spec" / FILE
     text = path.read_text(encoding="utf-8")
     start, end = text.index("  - name: stream\n"), text.index("# The type string:")
     path.write_text(text[:start] + text[end:], encoding="utf-8")
     found = scratch.mistakes()
     assert len(found) == 3
-    assert "rules[22].key: no key is called 'stream'; use one of shape, typestr," in found[0]
+    assert "checks[22].key: no key is called 'stream'; use one of shape, typestr," in found[0]
 
 
 def test_missing_file(scratch: Scratch) -> None:
@@ -197,15 +202,15 @@ def with_kind(index: int, **changes: Any) -> DictionaryInterface:
 Mutants = Iterator[tuple[str, DictionaryInterface]]
 
 
-def of_rules() -> Mutants:
+def of_checks() -> Mutants:
     key_since = {key.name: key.since for key in CAI.keys}
-    for i, rule in enumerate(CAI.rules):
-        yield f"no rule {rule.name}", without(i, "rules")
-        # A rule cannot be older than its key; the meaning check refuses that.
-        if rule.since > key_since.get(rule.key or "", 0):
-            yield f"{rule.name} a version earlier", with_entry(i, "rules", since=rule.since - 1)
-        if rule.since:
-            yield f"{rule.name} a version later", with_entry(i, "rules", since=rule.since + 1)
+    for i, check in enumerate(CAI.checks):
+        yield f"no check {check.name}", without(i, "checks")
+        # A check cannot be older than its key; the meaning check refuses that.
+        if check.since > key_since.get(check.key or "", 0):
+            yield f"{check.name} a version earlier", with_entry(i, "checks", since=check.since - 1)
+        if check.since:
+            yield f"{check.name} a version later", with_entry(i, "checks", since=check.since + 1)
 
 
 def of_type_strings() -> Mutants:
@@ -262,7 +267,7 @@ def of_numbers() -> Mutants:
 
 MUTANTS = {
     name: mutant
-    for family in (of_rules, of_type_strings, of_counts, of_keys, of_numbers)
+    for family in (of_checks, of_type_strings, of_counts, of_keys, of_numbers)
     for name, mutant in family()
 }
 
@@ -312,19 +317,19 @@ def test_a_vector_notices(name: str, replay: Any, tmp_path: Path) -> None:
     assert replay(MUTANTS[name], tmp_path) != []
 
 
-def test_the_header_has_the_rules_of_the_spec(spec: Spec) -> None:
-    for i, rule in enumerate(CAI.rules):
-        for interface, there in ((CAI, rule.typed), (without(i, "rules"), False)):
+def test_the_header_has_the_checks_of_the_spec(spec: Spec) -> None:
+    for i, check in enumerate(CAI.checks):
+        for interface, there in ((CAI, check.typed), (without(i, "checks"), False)):
             changed = dataclasses.replace(spec, cuda_array_interface=interface)
             texts = render(cuda_array_interface.outputs(changed), cuda_array_interface.FILTERS)
-            assert (f'{{"{rule.id}",' in texts[HEADER]) == there
+            assert (f'{{"{check.id}",' in texts[HEADER]) == there
 
 
 @pytest.mark.parametrize(
     "template", ["python/cuda_array_interface.py", "cpp/cuda_array_interface.hpp"]
 )
-def test_every_rule_has_its_check(template: str) -> None:
+def test_every_check_is_written(template: str) -> None:
     text = (TEMPLATES / template).read_text(encoding="utf-8")
-    for rule in CAI.rules:
-        if rule.typed or template.endswith(".py"):
-            assert re.search(rf"(def _|Found ){rule.name}\(", text), rule.name
+    for check in CAI.checks:
+        if check.typed or template.endswith(".py"):
+            assert re.search(rf"(def _|Found ){check.name}\(", text), check.name

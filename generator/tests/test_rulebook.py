@@ -13,6 +13,7 @@ from fletching_generator.load import load_spec
 from fletching_generator.rulebook import load_rulebook
 
 RULES = "rules/c-stream.yaml"
+DICTIONARY = "cuda-array-interface.yaml"
 TEXT = "texts/arrow-device-proposal.yaml"
 FIRST = "  - id: stream-header.guard-kept\n"
 
@@ -145,6 +146,39 @@ SPOILED = {
         "not_a_rule: reason for the proposal",
         "not_a_rule: reason for the proposal, rules: [stream.errno-read]",
         r"sentences\[0\]: needs either rules or a reason",
+    ),
+    "unknown rule of a check": (
+        DICTIONARY,
+        "rules: [cai-stream.not-zero]",
+        "rules: [cai-stream.not-zero, cai-stream.zero]",
+        r"spec/cuda-array-interface\.yaml:\d+: checks\[23\]\.rules\[1\]: no rule is called "
+        r"'cai-stream\.zero'; use an id of spec/rules/cuda-array-interface\.yaml, or add",
+    ),
+    "check of a rule of another interface": (
+        DICTIONARY,
+        "rules: [cai-stream.not-zero]",
+        "rules: [cai-stream.not-zero, dlpack-stream.cuda-not-zero]",
+        r"checks\[23\]\.rules\[1\]: no rule is called 'dlpack-stream\.cuda-not-zero'; use an id",
+    ),
+    "rule that no check comes from": (
+        DICTIONARY,
+        "rules: [cai-stream.not-zero]",
+        "rules: [cai-stream.values]",
+        r"spec/rules/cuda-array-interface\.yaml:\d+: rules\[\d+\]\.check: no check of "
+        r"spec/cuda-array-interface\.yaml comes from 'cai-stream\.not-zero'; name it there",
+    ),
+    "rule with a check that says it has none": (
+        "rules/cuda-array-interface.yaml",
+        "text: stream is never 0.\n    check: validator",
+        "text: stream is never 0.\n    check: test",
+        r"rules\[\d+\]\.check: spec/cuda-array-interface\.yaml has a check for "
+        r"'cai-stream\.not-zero'; write 'check: validator'",
+    ),
+    "unknown key of a dictionary": (
+        "rules/cuda-array-interface.yaml",
+        "    about: __cuda_array_interface__.descr\n",
+        "    about: __cuda_array_interface__.description\n",
+        r"\.about: '__cuda_array_interface__\.description' is not defined; name a struct,",
     ),
     "shares with nobody": (
         "texts/arrow-device-source.yaml",

@@ -344,12 +344,13 @@ type ArrowAsyncProducer struct {
 	// arrive through on_error.
 	Request uintptr
 
-	// Ends the stream early. Tasks that were already asked for may still arrive, then release.
+	// Ends the stream early. Tasks that were already asked for may still arrive, and so may an
+	// error that came before; then release.
 	//
 	// C: void (*cancel)(struct ArrowAsyncProducer* self). Set by the producer. Valid: never NULL.
 	//
 	// Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
-	// calls no handler synchronously but on_error. Returns: nothing; errors arrive through
+	// calls no handler synchronously. Returns: nothing; a cancel that succeeds leads to no
 	// on_error.
 	Cancel uintptr
 

@@ -234,7 +234,8 @@ struct ArrowAsyncProducer {
   // Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
   // on_error. Does nothing after cancel.
   void (*request)(struct ArrowAsyncProducer* self, int64_t n);
-  // Ends the stream early. Tasks that were already asked for may still arrive, then release.
+  // Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
+  // that came before; then release.
   void (*cancel)(struct ArrowAsyncProducer* self);
   // What the producer wants to tell about the whole stream, such as the number of rows.
   const char* additional_metadata;

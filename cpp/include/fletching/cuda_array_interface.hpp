@@ -3,8 +3,8 @@
 //
 // The CUDA Array Interface, version 3: its keys and type strings as constants, what a dictionary
 // says as a struct, and checks of it. Nothing here touches device memory or needs a GPU. What no
-// dictionary shows, who synchronizes and who keeps what alive, is in the reference,
-// docs/reference/cuda-array-interface.md.
+// dictionary shows, who synchronizes and who keeps what alive, is among the rules
+// in docs/reference/rules/cuda-array-interface.md.
 //
 // Only std::bad_alloc is thrown, by what returns a string or a vector.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..dictionaries import DictionaryInterface, Kind, Rule, StreamNumber
+from ..dictionaries import Check, DictionaryInterface, Kind, StreamNumber
 from ..model import Spec
 from ..render import Filters, Output
 from .c import literal, wrap_arguments
@@ -20,12 +20,13 @@ def outputs(spec: Spec) -> list[Output]:
     typed = {
         **context,
         "most_sizes": most_sizes(interface),
-        "typed_rules": [rule for rule in interface.rules if rule.typed],
+        "typed_checks": [check for check in interface.checks if check.typed],
     }
+    page = {**context, "rules_page": f"rules/{interface.id}.md"}
     return [
         Output(f"bindings/python/src/fletching/{name}.py", f"python/{name}.py", source, context),
         Output(f"cpp/include/fletching/{name}.hpp", f"cpp/{name}.hpp", source, typed),
-        Output(f"docs/reference/{interface.id}.md", f"docs/{name}.md", source, context),
+        Output(f"docs/reference/{interface.id}.md", f"docs/{name}.md", source, page),
     ]
 
 
@@ -57,10 +58,10 @@ def kind_row(kind: Kind) -> str:
     return call(f'"{kind.char}": Kind(', cells)
 
 
-def rule_row(rule: Rule) -> str:
-    """A rule in Python's table."""
-    cells = [literal(rule.id), literal(rule.key or ""), literal(rule.severity), str(rule.since)]
-    cells += [literal(rule.mend), f"_{rule.name}"]
+def check_row(check: Check) -> str:
+    """A check in Python's table."""
+    cells = [literal(check.id), literal(check.key or ""), literal(check.severity), str(check.since)]
+    cells += [literal(check.mend), f"_{check.name}"]
     return call("Rule(", cells)
 
 
@@ -102,10 +103,11 @@ def cpp_kind_row(kind: Kind) -> str:
     return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
 
 
-def cpp_rule_row(rule: Rule) -> str:
-    """A rule in the table of C++."""
-    cells = [literal(rule.id), literal(rule.key or ""), f"Severity::k{rule.severity.capitalize()}"]
-    cells += [str(rule.since), literal(rule.mend), f"&detail::{rule.name}"]
+def cpp_check_row(check: Check) -> str:
+    """A check in the table of C++."""
+    severity = f"Severity::k{check.severity.capitalize()}"
+    cells = [literal(check.id), literal(check.key or ""), severity, str(check.since)]
+    cells += [literal(check.mend), f"&detail::{check.name}"]
     return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
 
 
@@ -121,8 +123,8 @@ FILTERS: Filters = {
     "cell": cell,
     "cpp_kind_row": cpp_kind_row,
     "cpp_refused_streams": cpp_refused_streams,
-    "cpp_rule_row": cpp_rule_row,
+    "cpp_check_row": cpp_check_row,
     "kind_row": kind_row,
-    "rule_row": rule_row,
+    "check_row": check_row,
     "tuple_of": tuple_of,
 }

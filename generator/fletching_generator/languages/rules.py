@@ -58,8 +58,11 @@ def _home(spec: Spec, rule: Rule) -> str | None:
     for interface in spec.interfaces:
         if name in [t.type.name for t in interface.typedefs] + [s.name for s in interface.structs]:
             return f"../{interface.id}.md#{name.lower()}"
-        if name == interface.guard:
+        others = [interface.guard, *(function.name for function in interface.functions)]
+        if name in [*others, *(constant.name for constant in interface.constants)]:
             return f"../{interface.id}.md"
+    if name == spec.cuda_array_interface.attribute:
+        return f"../{spec.cuda_array_interface.id}.md#keys"
     return None
 
 

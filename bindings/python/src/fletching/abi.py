@@ -856,13 +856,14 @@ class ArrowAsyncProducer(ctypes.Structure):
     Returns: nothing; errors arrive through on_error.
     """
     cancel: CallbackPointer
-    """Ends the stream early. Tasks that were already asked for may still arrive, then release.
+    """Ends the stream early. Tasks that were already asked for may still arrive, and so may an
+    error that came before; then release.
 
     Mandatory, set by the producer. Valid: never NULL.
 
     Called by the consumer, thread: any. Times: any number; all but the first do nothing. Inside:
-    calls no handler synchronously but on_error. May be NULL: no argument. Returns: nothing; errors
-    arrive through on_error.
+    calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
+    succeeds leads to no on_error.
     """
     additional_metadata: int | None
     """What the producer wants to tell about the whole stream, such as the number of rows.

@@ -6,7 +6,8 @@
         print(violation)
 
 `check` looks at values only: it touches no device memory and needs no GPU. What no dictionary
-shows, who synchronizes and who keeps what alive, is in docs/reference/cuda-array-interface.md.
+shows, who synchronizes and who keeps what alive, is among the rules in
+docs/reference/rules/cuda-array-interface.md.
 """
 
 from __future__ import annotations

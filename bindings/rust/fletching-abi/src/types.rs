@@ -428,15 +428,16 @@ pub struct ArrowAsyncProducer {
     /// - May be NULL: no argument.
     /// - Returns: nothing; errors arrive through on_error.
     pub request: Option<unsafe extern "C" fn(this: *mut ArrowAsyncProducer, n: i64)>,
-    /// Ends the stream early. Tasks that were already asked for may still arrive, then release.
+    /// Ends the stream early. Tasks that were already asked for may still arrive, and so may an
+    /// error that came before; then release.
     ///
     /// Mandatory. Set by the producer. Valid: never NULL.
     ///
     /// - Called by the consumer: any number; all but the first do nothing.
     /// - Thread: any.
-    /// - Inside: calls no handler synchronously but on_error.
+    /// - Inside: calls no handler synchronously.
     /// - May be NULL: no argument.
-    /// - Returns: nothing; errors arrive through on_error.
+    /// - Returns: nothing; a cancel that succeeds leads to no on_error.
     pub cancel: Option<unsafe extern "C" fn(this: *mut ArrowAsyncProducer)>,
     /// What the producer wants to tell about the whole stream, such as the number of rows.
     ///

@@ -3,8 +3,8 @@
 //
 // The /*{ cai.title }*/, version /*{ cai.version }*/: its keys and type strings as constants, what a dictionary
 // says as a struct, and checks of it. Nothing here touches device memory or needs a GPU. What no
-// dictionary shows, who synchronizes and who keeps what alive, is in the reference,
-// docs/reference/cuda-array-interface.md.
+// dictionary shows, who synchronizes and who keeps what alive, is among the rules
+// in docs/reference/rules/cuda-array-interface.md.
 //
 // Only std::bad_alloc is thrown, by what returns a string or a vector.
 
@@ -514,9 +514,9 @@ struct Rule {
 
 /// Every rule that an Interface can break, in the order of `check`. Those about the types of a
 /// dictionary's values are left to who reads the dictionary.
-inline constexpr std::array<Rule, /*{ typed_rules | length }*/> kRules{{
-/*% for rule in typed_rules %*/
-    /*{ rule | cpp_rule_row }*/
+inline constexpr std::array<Rule, /*{ typed_checks | length }*/> kRules{{
+/*% for check in typed_checks %*/
+    /*{ check | cpp_check_row }*/
 /*% endfor %*/
 }};
 

@@ -6,7 +6,8 @@
         print(violation)
 
 `check` looks at values only: it touches no device memory and needs no GPU. What no dictionary
-shows, who synchronizes and who keeps what alive, is in docs/reference/{{ cai.id }}.md.
+shows, who synchronizes and who keeps what alive, is among the rules in
+docs/reference/rules/{{ cai.id }}.md.
 """
 
 from __future__ import annotations
@@ -419,8 +420,8 @@ def _stream_handle(array: _Array) -> str | None:
 
 
 RULES: Final = (
-#% for rule in cai.rules %#
-{{ rule | rule_row }}
+#% for check in cai.checks %#
+{{ check | check_row }}
 #% endfor %#
 )
 """Every rule that a dictionary can be seen to break, in the order of `check`."""

@@ -47,7 +47,8 @@ public class ArrowAsyncProducer extends AbiStructure {
   public Pointer request;
 
   /**
-   * Ends the stream early. Tasks that were already asked for may still arrive, then release.
+   * Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
+   * that came before; then release.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
    */
@@ -146,10 +147,11 @@ public class ArrowAsyncProducer extends AbiStructure {
   }
 
   /**
-   * Ends the stream early. Tasks that were already asked for may still arrive, then release.
+   * Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
+   * that came before; then release.
    *
    * <p>Called by the consumer. Thread: any. Times: any number; all but the first do nothing.
-   * Inside: calls no handler synchronously but on_error. Returns: nothing; errors arrive through
+   * Inside: calls no handler synchronously. Returns: nothing; a cancel that succeeds leads to no
    * on_error.
    */
   public interface Cancel extends Callback {
