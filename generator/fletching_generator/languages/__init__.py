@@ -10,6 +10,7 @@ from typing import Protocol
 from ..model import Spec
 from ..render import Filters, Output
 from . import (
+    async_diagram,
     async_docs,
     c,
     cpp,
@@ -33,6 +34,7 @@ class Language(Protocol):
 
 
 LANGUAGES: tuple[Language, ...] = (
+    async_diagram,
     async_docs,
     c,
     cpp,

@@ -1,10 +1,11 @@
-"""The reference page of the async stream: diagrams and tables of both sides, as Markdown."""
+"""The reference page of the async stream: the tables of both sides, as Markdown."""
 
 from __future__ import annotations
 
 from ..async_table import Case, Cell, Side
 from ..model import Spec
 from ..render import Filters, Output
+from .async_diagram import diagram_name
 from .docs import cell as table_cell
 
 Row = tuple[str, str, str, str, str]  # states, when, what is done, next, errata
@@ -13,18 +14,6 @@ Row = tuple[str, str, str, str, str]  # states, when, what is done, next, errata
 def outputs(spec: Spec) -> list[Output]:
     context = {"table": spec.async_table, "errata": {e.id: e for e in spec.errata}}
     return [Output("docs/reference/async.md", "docs/async.md", "spec/async.yaml", context)]
-
-
-def transitions(side: Side) -> list[tuple[str, str, str]]:
-    """The arrows of the diagram: from, to, and the events that lead there."""
-    events: dict[tuple[str, str], list[str]] = {}
-    for one in side.possible:
-        for case in one.cases:
-            if case.next != one.state:
-                names = events.setdefault((one.state, case.next), [])
-                if one.event not in names:
-                    names.append(one.event)
-    return [(start, end, ", ".join(names)) for (start, end), names in events.items()]
 
 
 def rows(side: Side, event: str) -> list[Row]:
@@ -59,4 +48,4 @@ def _links(errata: tuple[str, ...]) -> str:
     return ", ".join(f"[{name}](errata.md#{name})" for name in errata)
 
 
-FILTERS: Filters = {"cell": table_cell, "rows": rows, "transitions": transitions, "links": _links}
+FILTERS: Filters = {"cell": table_cell, "diagram_name": diagram_name, "rows": rows, "links": _links}
