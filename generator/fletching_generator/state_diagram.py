@@ -137,8 +137,9 @@ class Grid:
         into = {a.end: a.start for a in self.sideways if places[a.end].row == row}
         from_above = [end for end, start in into.items() if places[start].row < row]
         from_below = [end for end in into if end not in from_above]
+        keys: list[Arrow | str] = [*from_above, *out, *from_below]
         level = top + 4
-        for key in [*from_above, *out, *from_below]:
+        for key in keys:
             level += 8 + TEXT * (len(key.text) if isinstance(key, Arrow) else 1)
             self.levels[key] = level
         return max(level + 12 - top, ROW_GAP)
@@ -157,7 +158,7 @@ class Grid:
         out = start.x + (BOX if lane > start.x else 0)
         into = end.x + (BOX if lane > end.x else 0)
         way = ((out, leave), (lane, leave), (lane, enter), (into, enter))
-        first = leave - 4 - TEXT * (len(arrow.text) - 1)
+        first = leave - 5 - TEXT * (len(arrow.text) - 1)
         if self.plan.leftward(arrow):
             return Line(arrow, end.kind, way, (out - 7, first), "end")
         return Line(arrow, end.kind, way, (out + 7, first))
