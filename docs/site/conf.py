@@ -15,10 +15,8 @@ from urllib.parse import urldefrag
 
 import yaml
 from docutils import nodes
-from pygments.lexers.special import TextLexer
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.highlighting import lexers
 from sphinx.transforms import SphinxTransform
 from sphinx.util.matching import patfilter
 
@@ -45,9 +43,6 @@ html_show_sphinx = False
 html_theme_options = {"top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
-
-# GitHub draws these diagrams; a site without scripts shows their text.
-lexers["mermaid"] = TextLexer()
 
 # The sidebar: below which page, under which heading, which pages. A pattern adds what is not named.
 SIDEBAR: dict[str, dict[str, list[str]]] = {
