@@ -407,14 +407,17 @@ def _with_type(good: Documents, verb: str, struct: str, name: str, type_: str) -
 
 def _with_typedef(good: Documents, id_: str, file: str, name: str, type_: str) -> Mutant:
     documents = copy.deepcopy(good)
-    for typedef in documents[file]["typedefs"]:
-        if typedef["name"] == name:
+    names = {name}
+    if documents[file].get("device_macros"):  # all device types have one width
+        names |= {t["name"] for _, t in _typedefs(documents) if _is_of_devices(t)}
+    for _, typedef in _typedefs(documents):
+        if typedef["name"] in names:
             typedef["type"] = type_
     about = tuple(
         f"{struct}.{field['name']}"
         for struct, fields in _structs(documents)
         for field in fields
-        if field["type"] == name
+        if field["type"] in names
     )
     return Mutant(id_, about, documents)
 
