@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a function returns that can fail: a value, or an errno value with words.
+#ifndef FLETCHING_RESULT_HPP
+#define FLETCHING_RESULT_HPP
+
+#include <cerrno>
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace fletching {
+
+/// Why something did not work.
+class Error {
+ public:
+  /// `code` is an errno value; what is not positive becomes EIO, because 0 would read as success.
+  Error(int code, std::string message) noexcept
+      : code_(code > 0 ? code : EIO), message_(std::move(message)) {}
+
+  [[nodiscard]] int code() const noexcept { return code_; }
+
+  /// UTF-8, one sentence that names what was wrong and how to mend it. May be empty.
+  [[nodiscard]] const std::string& message() const noexcept { return message_; }
+
+ private:
+  int code_;
+  std::string message_;
+};
+
+/// A value of type T, or an Error. T may be void.
+///
+/// Functions that return one do not throw: memory that runs out is the error ENOMEM.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  using value_type = T;
+
+  Result(T value) noexcept(std::is_nothrow_move_constructible_v<T>)
+      : content_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) noexcept : content_(std::in_place_index<1>, std::move(error)) {}
+
+  [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
+  explicit operator bool() const noexcept { return ok(); }
+
+  /// The value. Throws std::system_error with the error's code and text when there is none.
+  T& value() & { return checked(), **this; }
+  const T& value() const& { return checked(), **this; }
+  T&& value() && { return checked(), *std::move(*this); }
+
+  /// The value; there has to be one.
+  T& operator*() & noexcept { return *std::get_if<0>(&content_); }
+  const T& operator*() const& noexcept { return *std::get_if<0>(&content_); }
+  T&& operator*() && noexcept { return std::move(*std::get_if<0>(&content_)); }
+  T* operator->() noexcept { return std::get_if<0>(&content_); }
+  const T* operator->() const noexcept { return std::get_if<0>(&content_); }
+
+  /// The error; there has to be one.
+  [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(&content_); }
+  [[nodiscard]] Error&& error() && noexcept { return std::move(*std::get_if<1>(&content_)); }
+
+ private:
+  void checked() const {
+    if (ok()) return;
+    throw std::system_error(error().code(), std::generic_category(), error().message());
+  }
+
+  std::variant<T, Error> content_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  using value_type = void;
+
+  Result() noexcept : content_(std::in_place_index<0>) {}
+  Result(Error error) noexcept : content_(std::in_place_index<1>, std::move(error)) {}
+
+  [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
+  explicit operator bool() const noexcept { return ok(); }
+
+  /// Throws std::system_error when there is an error.
+  void value() const {
+    if (ok()) return;
+    throw std::system_error(error().code(), std::generic_category(), error().message());
+  }
+
+  [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(&content_); }
+  [[nodiscard]] Error&& error() && noexcept { return std::move(*std::get_if<1>(&content_)); }
+
+ private:
+  std::variant<std::monostate, Error> content_;
+};
+
+/// Success, or an Error.
+using Status = Result<void>;
+
+namespace detail {
+
+/// The running exception as an Error. Its text is left out when there is no memory for it.
+inline Error current_error() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {ENOMEM, "out of memory"};
+  } catch (const std::system_error& error) {
+    const bool is_errno = error.code().category() == std::generic_category();
+    try {
+      return {is_errno ? error.code().value() : EIO, error.what()};
+    } catch (...) {
+      return {ENOMEM, "out of memory"};
+    }
+  } catch (const std::exception& error) {
+    try {
+      return {EIO, error.what()};
+    } catch (...) {
+      return {ENOMEM, "out of memory"};
+    }
+  } catch (...) {
+    return {EIO, "not a standard exception"};  // whoever threw it gave no text
+  }
+}
+
+/// Runs `body`, which returns a Result, and makes an Error of what it throws.
+template <class Body>
+std::invoke_result_t<Body> guarded(Body&& body) noexcept {
+  try {
+    return std::forward<Body>(body)();
+  } catch (...) {
+    return current_error();
+  }
+}
+
+}  // namespace detail
+}  // namespace fletching
+
+#endif  // FLETCHING_RESULT_HPP
