@@ -1,16 +1,70 @@
-// Where buffers live. One backend is one device, in one file.
+// Where buffers live, and the work that fills them. One backend is one device, in one file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "fletching/abi.h"
 
 namespace fletching::producer {
 
-// Every function may be called from any thread. A failure is thrown as an Error or std::bad_alloc.
+enum class Presence { kReal, kStandIn, kAbsent };
+
+// What is there of a device on this machine.
+struct Device {
+  Presence presence;
+  std::string text;  // its name and version, or why it is absent
+};
+
+// An event that was recorded on a queue. Destroying it leaves the work before it alone.
+class Event {
+ public:
+  virtual ~Event() = default;
+
+  // What ArrowDeviceArray.sync_event holds; the same as long as the event lives.
+  virtual void* Address() noexcept = 0;
+
+  // Blocks until the work before it is done.
+  virtual void Wait() = 0;
+};
+
+// Holds back what was enqueued behind it. Destroying it opens it.
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  virtual void Open() = 0;  // again: nothing happens
+};
+
+// A stream or queue of the device: what is enqueued is done later, one after the other, beside what
+// is on other queues. Destroying it waits for what is on it.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+
+  // What a consumer passes to `wait_on`; gate.h says what it is on each backend.
+  virtual void* Handle() = 0;
+
+  // Everything enqueued from now on waits until the gate is opened.
+  virtual std::unique_ptr<Gate> Shut() = 0;
+
+  // Enqueues a kernel that turns every bit of `bytes` bytes around.
+  virtual void Invert(void* buffer, size_t bytes) = 0;
+
+  // Enqueues a copy to `staging`, memory of Backend::AllocateStaging.
+  virtual void Read(void* staging, const void* buffer, size_t bytes) = 0;
+
+  virtual std::unique_ptr<Event> Record() = 0;
+
+  virtual bool IsIdle() = 0;
+  virtual void Finish() = 0;  // blocks until everything on it is done
+};
+
+// Every function may be called from any thread, with whatever context is current there; the same
+// one is current afterwards. A failure is thrown as an Error or std::bad_alloc, and names the
+// vendor's function and error.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -19,33 +73,30 @@ class Backend {
   virtual ArrowDeviceType DeviceType() const = 0;
   virtual int64_t DeviceId() const = 0;
 
+  // Looks for library and device at the first call.
+  virtual const Device& Find() = 0;
+
   // A buffer is what stands in ArrowArray.buffers on this device: an address or a handle, never
-  // NULL.
+  // NULL. The copies are done when they return.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* buffer) noexcept = 0;
   virtual void CopyTo(void* buffer, const void* host, size_t bytes) = 0;
   virtual void CopyFrom(void* host, const void* buffer, size_t bytes) = 0;
+
+  // Host memory that a queue can copy to while the host goes on.
+  virtual void* AllocateStaging(size_t bytes) = 0;
+  virtual void FreeStaging(void* staging) noexcept = 0;
+
+  // Whether there are queues, and so events. Without them the data is there when the struct is.
+  virtual bool HasQueues() const { return true; }
+  virtual std::unique_ptr<Queue> NewQueue() = 0;
 };
 
-// The backends that work on this machine, always in the same order.
+// Every backend, whether its device is there or not, always in the same order.
 const std::vector<Backend*>& Backends();
 
 // One per backend, each in its own file.
 Backend* CpuBackend();
-
-// One buffer with its bytes, freed with the object. `bytes` is remembered as what it came from.
-class Allocation {
- public:
-  Allocation(Backend& backend, const std::vector<uint8_t>& bytes);
-  ~Allocation();
-  Allocation(const Allocation&) = delete;
-  Allocation& operator=(const Allocation&) = delete;
-
-  const void* buffer() const { return buffer_; }
-
- private:
-  Backend& backend_;
-  void* buffer_;
-};
+Backend* ExtDevBackend();
 
 }  // namespace fletching::producer

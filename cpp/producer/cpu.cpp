@@ -3,6 +3,7 @@
 #include <new>
 
 #include "backend.hpp"
+#include "message.hpp"
 
 namespace fletching::producer {
 namespace {
@@ -14,6 +15,10 @@ class Cpu : public Backend {
   const char* Name() const override { return "cpu"; }
   ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_CPU; }
   int64_t DeviceId() const override { return -1; }
+  const Device& Find() override {
+    static const Device device{Presence::kReal, "the host"};
+    return device;
+  }
 
   void* Allocate(size_t bytes) override { return ::operator new(bytes, kAlignment); }
   void Free(void* buffer) noexcept override { ::operator delete(buffer, kAlignment); }
@@ -22,6 +27,13 @@ class Cpu : public Backend {
   }
   void CopyFrom(void* host, const void* buffer, size_t bytes) override {
     std::memcpy(host, buffer, bytes);
+  }
+  void* AllocateStaging(size_t bytes) override { return Allocate(bytes); }
+  void FreeStaging(void* staging) noexcept override { Free(staging); }
+
+  bool HasQueues() const override { return false; }
+  std::unique_ptr<Queue> NewQueue() override {
+    Fail(ENOTSUP, "backend cpu has no queue: its data is there when the struct is");
   }
 };
 

@@ -42,9 +42,10 @@ struct SchemaState {
 };
 
 struct ArrayState {
-  explicit ArrayState(const Node& node) : family(node.children.size()) {}
+  ArrayState(const Node& node, const std::shared_ptr<Work>& work)
+      : memory(Memory::New(work)), family(node.children.size()) {}
 
-  std::vector<std::unique_ptr<Allocation>> allocations;
+  std::shared_ptr<Memory> memory;
   std::vector<const void*> buffers;
   Family<ArrowArray> family;
 };
@@ -63,22 +64,25 @@ void ReleaseArray(ArrowArray* self) noexcept {
   Unregister(Kind::kArray, self->private_data);
 }
 
-void AddBuffers(Backend& backend, const Node& node, ArrayState& state) {
+void AddBuffers(const Node& node, ArrayState& state) {
   for (size_t i = 0; i < node.buffers.size(); ++i) {
     const std::optional<Bytes>& bytes = node.buffers[i];
-    Backend& home = IsInHostMemory(node, i) ? *CpuBackend() : backend;
-    if (bytes) state.allocations.push_back(std::make_unique<Allocation>(home, *bytes));
-    state.buffers.push_back(bytes ? state.allocations.back()->buffer() : nullptr);
+    const void* buffer = nullptr;
+    if (bytes) {
+      buffer =
+          IsInHostMemory(node, i) ? state.memory->AddOnHost(*bytes) : state.memory->Add(*bytes);
+    }
+    state.buffers.push_back(buffer);
   }
 }
 
-void ExportTree(Backend& backend, const Node& node, ArrowArray* out) {
-  auto state = std::make_shared<ArrayState>(node);
-  AddBuffers(backend, node, *state);
+void ExportTree(const std::shared_ptr<Work>& work, const Node& node, ArrowArray* out) {
+  auto state = std::make_shared<ArrayState>(node, work);
+  AddBuffers(node, *state);
   for (size_t i = 0; i < node.children.size(); ++i) {
-    ExportTree(backend, node.children[i], &state->family.children[i]);
+    ExportTree(work, node.children[i], &state->family.children[i]);
   }
-  if (node.dictionary) ExportTree(backend, *node.dictionary, &state->family.dictionary);
+  if (node.dictionary) ExportTree(work, *node.dictionary, &state->family.dictionary);
 
   void* private_data = Register(Kind::kArray, state);
   out->length = node.length;
@@ -116,10 +120,31 @@ void ExportTree(const Node& node, ArrowSchema* out) {
 
 void ExportSchema(const Node& node, ArrowSchema* out) { ExportTree(node, out); }
 
-void ExportArray(Backend& backend, const Node& node, ArrowDeviceArray* out) {
-  ExportTree(backend, node, &out->array);
+void ExportArray(std::shared_ptr<Filler> filler, const Node& node, ArrowDeviceArray* out) {
+  const Backend& backend = filler->backend();
+  const auto work = std::make_shared<Work>(std::move(filler));
+  ExportTree(work, node, &out->array);
+  try {
+    out->sync_event = work->Record();
+  } catch (...) {
+    out->array.release(&out->array);
+    Zero(out);
+    throw;
+  }
   out->device_id = backend.DeviceId();
   out->device_type = backend.DeviceType();
+}
+
+void Export(std::shared_ptr<Filler> filler, const Case& what, ArrowSchema* schema,
+            ArrowDeviceArray* array) {
+  ExportSchema(what.node, schema);
+  try {
+    ExportArray(std::move(filler), what.node, array);
+  } catch (...) {
+    schema->release(schema);
+    Zero(schema);
+    throw;
+  }
 }
 
 }  // namespace fletching::producer

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backend.hpp"
 #include "catalogue.hpp"
+#include "memory.hpp"
 
 namespace fletching::producer {
 
@@ -17,9 +17,12 @@ void Zero(Struct* out) {
 
 // Each fills *out, which is zeroed before; on an exception it stays so, and nothing is left behind.
 void ExportSchema(const Node& node, ArrowSchema* out);
-void ExportArray(Backend& backend, const Node& node, ArrowDeviceArray* out);
-void ExportStream(Backend& backend, const Case& what, int64_t batches, int64_t fail_at,
-                  ArrowDeviceArrayStream* out);
+void ExportArray(std::shared_ptr<Filler> filler, const Node& node, ArrowDeviceArray* out);
+// Both or none of them.
+void Export(std::shared_ptr<Filler> filler, const Case& what, ArrowSchema* schema,
+            ArrowDeviceArray* array);
+void ExportStream(std::shared_ptr<Filler> filler, const Case& what, int64_t batches,
+                  int64_t fail_at, ArrowDeviceArrayStream* out);
 
 // What get_last_error of such a stream says after the failure.
 std::string FailureText(const Case& what, int64_t batch);

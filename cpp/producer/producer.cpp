@@ -2,47 +2,13 @@
 // a text.
 #include "producer.h"
 
-#include <cstring>
-
-#include "backend.hpp"
-#include "catalogue.hpp"
+#include "arguments.hpp"
 #include "export.hpp"
-#include "message.hpp"
 #include "registry.hpp"
 #include "verify.hpp"
 
 namespace fletching::producer {
 namespace {
-
-const char* NameOf(const Backend* backend) { return backend->Name(); }
-const char* NameOf(const Case& what) { return what.name.c_str(); }
-
-// `kind`: "backend", "case".
-template <class Item>
-const Item& ByName(const char* kind, const char* name, const std::vector<Item>& items) {
-  if (name == nullptr) Fail(EINVAL, std::string(kind) + " is NULL");
-  std::string known;
-  for (const Item& item : items) {
-    if (std::strcmp(NameOf(item), name) == 0) return item;
-    known += std::string(known.empty() ? "" : ", ") + NameOf(item);
-  }
-  Fail(EINVAL, "unknown " + std::string(kind) + " '" + ForeignText(name) + "'; known: " + known);
-}
-
-Backend& BackendByName(const char* name) { return *ByName("backend", name, Backends()); }
-const Case& CaseByName(const char* name) { return ByName("case", name, Catalogue()); }
-
-void RequirePointer(const char* name, const void* pointer) {
-  if (pointer == nullptr) Fail(EINVAL, std::string(name) + " is NULL");
-}
-
-void CheckBatches(int64_t batches, int64_t fail_at) {
-  if (batches < 0)
-    Fail(EINVAL, "batches is " + std::to_string(batches) + ", and may not be negative");
-  if (fail_at >= -1 && fail_at <= batches) return;
-  Fail(EINVAL, "fail_at is " + std::to_string(fail_at) + ", and has to be from -1 to batches (" +
-                   std::to_string(batches) + ")");
-}
 
 // `fallback` where even that fails for want of memory.
 template <class Work, class Result>
@@ -88,19 +54,11 @@ int FletchingProducerExportArray(const char* backend, const char* case_name,
                                  struct FletchingMessage* message) {
   Zero(schema);
   Zero(array);
-  const int code = Guarded(message, [&] {
+  return Guarded(message, [&] {
     RequirePointer("schema", schema);
     RequirePointer("array", array);
-    Backend& device = BackendByName(backend);
-    const Case& what = CaseByName(case_name);
-    ExportSchema(what.node, schema);
-    ExportArray(device, what.node, array);
+    Export(Filler::Ungated(BackendByName(backend)), CaseByName(case_name), schema, array);
   });
-  if (code != 0 && schema != nullptr && schema->release != nullptr) {
-    schema->release(schema);
-    Zero(schema);
-  }
-  return code;
 }
 
 int FletchingProducerExportStream(const char* backend, const char* case_name, int64_t batches,
@@ -110,7 +68,8 @@ int FletchingProducerExportStream(const char* backend, const char* case_name, in
   return Guarded(message, [&] {
     RequirePointer("stream", stream);
     CheckBatches(batches, fail_at);
-    ExportStream(BackendByName(backend), CaseByName(case_name), batches, fail_at, stream);
+    ExportStream(Filler::Ungated(BackendByName(backend)), CaseByName(case_name), batches, fail_at,
+                 stream);
   });
 }
 

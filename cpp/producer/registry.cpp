@@ -18,6 +18,7 @@ struct Registry {
   std::mutex mutex;
   std::unordered_map<uintptr_t, Entry> entries;
   std::unordered_map<const void*, const void*> allocations;  // to their origins
+  std::unordered_map<const void*, Event*> events;            // by address
   uintptr_t last_number = 0;
   FletchingProducerCounters counters{};
 };
@@ -96,6 +97,27 @@ const void* OriginOf(const void* buffer) noexcept {
   const std::lock_guard lock(registry.mutex);
   const auto found = registry.allocations.find(buffer);
   return found == registry.allocations.end() ? nullptr : found->second;
+}
+
+void AddEvent(Event* event) {
+  Registry& registry = TheRegistry();
+  const std::lock_guard lock(registry.mutex);
+  registry.events.emplace(event->Address(), event);
+  ++registry.counters.live_allocations;
+}
+
+void RemoveEvent(Event* event) noexcept {
+  Registry& registry = TheRegistry();
+  const std::lock_guard lock(registry.mutex);
+  registry.events.erase(event->Address());
+  --registry.counters.live_allocations;
+}
+
+Event* FindEvent(const void* sync_event) noexcept {
+  Registry& registry = TheRegistry();
+  const std::lock_guard lock(registry.mutex);
+  const auto found = registry.events.find(sync_event);
+  return found == registry.events.end() ? nullptr : found->second;
 }
 
 FletchingProducerCounters ReadCounters() noexcept {

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "backend.hpp"
 #include "producer.h"
 
 namespace fletching::producer {
@@ -28,6 +29,13 @@ void AddAllocation(const void* buffer, const void* origin);
 void RemoveAllocation(const void* buffer) noexcept;
 // NULL when no such buffer is alive.
 const void* OriginOf(const void* buffer) noexcept;
+
+// An event that was given out as a sync_event, for as long as it is alive. It counts as an
+// allocation.
+void AddEvent(Event* event);
+void RemoveEvent(Event* event) noexcept;
+// NULL when no such event is alive.
+Event* FindEvent(const void* sync_event) noexcept;
 
 FletchingProducerCounters ReadCounters() noexcept;
 void ResetCounters() noexcept;

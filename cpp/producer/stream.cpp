@@ -6,7 +6,7 @@ namespace fletching::producer {
 namespace {
 
 struct StreamState {
-  Backend& backend;
+  std::shared_ptr<Filler> filler;
   const Case& what;
   int64_t batches;
   int64_t fail_at;
@@ -37,7 +37,7 @@ int GetNext(ArrowDeviceArrayStream* self, ArrowDeviceArray* out) noexcept {
     Zero(out);
     if (state->next == state->fail_at) Fail(EIO, FailureText(state->what, state->next));
     if (state->next == state->batches) return;
-    ExportArray(state->backend, state->what.node, out);
+    ExportArray(state->filler, state->what.node, out);
     ++state->next;
   });
 }
@@ -61,11 +61,12 @@ std::string FailureText(const Case& what, int64_t batch) {
          std::to_string(batch);
 }
 
-void ExportStream(Backend& backend, const Case& what, int64_t batches, int64_t fail_at,
-                  ArrowDeviceArrayStream* out) {
-  void* private_data = Register(
-      Kind::kStream, std::make_shared<StreamState>(StreamState{backend, what, batches, fail_at}));
-  out->device_type = backend.DeviceType();
+void ExportStream(std::shared_ptr<Filler> filler, const Case& what, int64_t batches,
+                  int64_t fail_at, ArrowDeviceArrayStream* out) {
+  const ArrowDeviceType device_type = filler->backend().DeviceType();
+  void* private_data = Register(Kind::kStream, std::make_shared<StreamState>(StreamState{
+                                                   std::move(filler), what, batches, fail_at}));
+  out->device_type = device_type;
   out->get_schema = GetSchema;
   out->get_next = GetNext;
   out->get_last_error = GetLastError;

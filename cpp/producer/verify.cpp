@@ -164,13 +164,22 @@ void CheckNode(Backend& backend, const Place& place, const Node& node, const Arr
   CheckBelow(backend, place, "array", node, array);
 }
 
+// Waits for the event, too: what comes after reads the buffers.
+void CheckEvent(const Backend& backend, const Place& root, const void* sync_event) {
+  CheckPresent(root, "sync_event", sync_event, backend.HasQueues());
+  if (sync_event == nullptr) return;
+  Event* event = FindEvent(sync_event);
+  if (event == nullptr) Differ(root, "sync_event is not the event that was exported");
+  event->Wait();
+}
+
 void CheckDeviceArray(Backend& backend, const std::string& subject, const Node& node,
                       const ArrowDeviceArray& array) {
   const Place root{subject, ""};
   if (array.array.release == nullptr) Differ(root, "array is released");
   CheckNumber(root, "device_type", array.device_type, backend.DeviceType());
   CheckNumber(root, "device_id", array.device_id, backend.DeviceId());
-  CheckPresent(root, "sync_event", array.sync_event, false);
+  CheckEvent(backend, root, array.sync_event);
   for (size_t i = 0; i < 3; ++i) {
     CheckNumber(root, "reserved[" + std::to_string(i) + "]", array.reserved[i], 0);
   }

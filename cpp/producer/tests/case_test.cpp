@@ -367,9 +367,9 @@ TEST(Catalogue, TextIsWhatTheHeaderSays) {
 }
 
 TEST(Catalogue, NamesEndWithNull) {
-  ASSERT_EQ(FletchingProducerBackendCount(), 1);
+  ASSERT_GT(FletchingProducerBackendCount(), 0);
   EXPECT_STREQ(FletchingProducerBackendName(0), "cpu");
-  EXPECT_EQ(FletchingProducerBackendName(1), nullptr);
+  EXPECT_EQ(FletchingProducerBackendName(FletchingProducerBackendCount()), nullptr);
   EXPECT_EQ(FletchingProducerBackendName(-1), nullptr);
   EXPECT_EQ(FletchingProducerCaseName(FletchingProducerCaseCount()), nullptr);
   EXPECT_EQ(FletchingProducerCaseName(-1), nullptr);

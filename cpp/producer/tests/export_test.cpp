@@ -127,7 +127,9 @@ TEST_F(Export, RefusesBadArguments) {
   EXPECT_EQ(code(nullptr, "int32", &schema, &array), EINVAL);
   EXPECT_STREQ(message.text, "backend is NULL");
   EXPECT_EQ(code("tpu\n\xff", "int32", &schema, &array), EINVAL);
-  EXPECT_STREQ(message.text, "unknown backend 'tpu \uFFFD'; known: cpu");
+  EXPECT_TRUE(
+      std::string_view(message.text).starts_with("unknown backend 'tpu \uFFFD'; known: cpu, "))
+      << message.text;
   EXPECT_EQ(code("cpu", nullptr, &schema, &array), EINVAL);
   EXPECT_STREQ(message.text, "case is NULL");
   EXPECT_EQ(code("cpu", "", &schema, &array), EINVAL);

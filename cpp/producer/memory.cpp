@@ -1,0 +1,123 @@
+#include "memory.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "registry.hpp"
+
+namespace fletching::producer {
+
+Allocation::Allocation(Backend& backend, const Bytes& bytes, bool inverted)
+    : backend_(backend), buffer_(backend.Allocate(bytes.size())) {
+  try {
+    Bytes content = bytes;
+    if (inverted) std::ranges::transform(content, content.begin(), std::bit_not());
+    if (!content.empty()) backend_.CopyTo(buffer_, content.data(), content.size());
+    AddAllocation(buffer_, &bytes);
+  } catch (...) {
+    backend_.Free(buffer_);
+    throw;
+  }
+}
+
+Allocation::~Allocation() {
+  RemoveAllocation(buffer_);  // first: the address may be given out again at once
+  backend_.Free(buffer_);
+}
+
+// --- Filler
+
+Filler::Filler(Backend& backend, bool shut) : backend_(backend) {
+  if (!shut && !backend.HasQueues()) return;
+  queue_ = backend.NewQueue();
+  if (shut) gate_ = queue_->Shut();
+}
+
+std::shared_ptr<Filler> Filler::Ungated(Backend& backend) {
+  // Never destroyed: arrays may be released while the process ends.
+  static auto& fillers = *new std::map<Backend*, std::shared_ptr<Filler>>;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Filler>& filler = fillers[&backend];
+  if (filler == nullptr) filler = std::make_shared<Filler>(backend, false);
+  return filler;
+}
+
+void Filler::Open() {
+  const std::lock_guard lock(mutex_);
+  if (gate_ != nullptr) gate_->Open();
+}
+
+void Filler::Close() {
+  std::vector<std::shared_ptr<Memory>> kept;
+  {
+    const std::lock_guard lock(mutex_);
+    kept.swap(kept_);
+    if (gate_ != nullptr) gate_->Open();
+    if (queue_ != nullptr) queue_->Finish();
+  }
+}
+
+// --- Work
+
+Work::Work(std::shared_ptr<Filler> filler) : filler_(std::move(filler)) {}
+
+Work::~Work() {
+  if (event_ != nullptr) RemoveEvent(event_.get());
+}
+
+void* Work::Record() {
+  if (filler_->queue_ == nullptr) return nullptr;
+  const std::lock_guard lock(filler_->mutex_);
+  std::unique_ptr<Event> event = filler_->queue_->Record();
+  AddEvent(event.get());
+  event_ = std::move(event);
+  return event_->Address();
+}
+
+void Work::Wait() {
+  if (event_ != nullptr) return event_->Wait();
+  // Not recorded: the export has failed halfway.
+  if (filler_->queue_ != nullptr) filler_->queue_->Finish();
+}
+
+// --- Memory
+
+std::shared_ptr<Memory> Memory::New(std::shared_ptr<Work> work) {
+  Filler& filler = *work->filler_;
+  auto memory = std::shared_ptr<Memory>(new Memory(std::move(work)));
+  if (filler.gate_ != nullptr) {
+    const std::lock_guard lock(filler.mutex_);
+    filler.kept_.push_back(memory);
+  }
+  return memory;
+}
+
+Memory::~Memory() {
+  if (allocations_.empty()) return;
+  try {
+    work_->Wait();
+  } catch (...) {
+    // The device is lost: nothing runs there any more that could use the memory.
+  }
+}
+
+const void* Memory::Add(const Bytes& bytes) {
+  Filler& filler = *work_->filler_;
+  const bool later = filler.queue_ != nullptr;
+  allocations_.push_back(std::make_unique<Allocation>(filler.backend_, bytes, later));
+  void* buffer = allocations_.back()->buffer();
+  if (later && !bytes.empty()) {
+    const std::lock_guard lock(filler.mutex_);
+    filler.queue_->Invert(buffer, bytes.size());
+  }
+  return buffer;
+}
+
+const void* Memory::AddOnHost(const Bytes& bytes) {
+  allocations_.push_back(std::make_unique<Allocation>(*CpuBackend(), bytes, false));
+  return allocations_.back()->buffer();
+}
+
+}  // namespace fletching::producer
