@@ -145,7 +145,7 @@ class _Reader:
         entry = self._entry
         types = tuple(self._vendor_type(*item) for item in enumerate(entry.get("types", [])))
         for number, constant in enumerate(entry.get("constants", [])):
-            self._declare(self._constants, ["constants", number], Constant(**constant))
+            self._declare(self._constants, ["constants", number], self._constant(number, constant))
         for number, function in enumerate(entry.get("functions", [])):
             self._declare(self._functions, ["functions", number], self._function(number, function))
         header, convention = entry.get("header"), entry.get("convention")
@@ -217,6 +217,14 @@ class _Reader:
         )
         self._declare(self._types, keys, found)
         return found
+
+    def _constant(self, number: int, entry: dict[str, Any]) -> Constant:
+        keys: list[str | int] = ["constants", number, "type"]
+        parsed = self._parse(entry["type"], keys)
+        passed = parsed.scalar if isinstance(parsed, Typedef) else parsed
+        if not isinstance(passed, Scalar) or passed.name not in (*INTEGERS, "pointer"):
+            raise self._fail(keys, f"'{entry['type']}' is no integer and no handle", "name one")
+        return Constant(**entry)
 
     def _function(self, number: int, entry: dict[str, Any]) -> Function:
         return Function(

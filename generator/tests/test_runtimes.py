@@ -56,6 +56,18 @@ SPOILED = {
         "{name: CL_QUEUED, value: 1",
         r"constants\[4\]\.name: 'CL_QUEUED' stands twice; remove one",
     ),
+    "constant of an unknown type": (
+        R,
+        "{name: CL_RUNNING, value: 1, type: cl_int,",
+        "{name: CL_RUNNING, value: 1, type: cl_in,",
+        r"constants\[2\]\.type: type 'cl_in' is not defined",
+    ),
+    "constant that is a struct": (
+        R,
+        "{name: VK_ACCESS_MEMORY_READ_BIT, value: 0x8000, type: VkFlags,",
+        "{name: VK_ACCESS_MEMORY_READ_BIT, value: 0x8000, type: VkMemoryBarrier,",
+        r"type: 'VkMemoryBarrier' is no integer and no handle; name one",
+    ),
     "duplicate symbol": (
         R,
         "symbol: cuMemFree_v2",

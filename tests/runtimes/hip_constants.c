@@ -31,6 +31,7 @@ FLETCHING_CONSTANT(hipErrorNotReady, 600);
 FLETCHING_CONSTANT(hipErrorDeinitialized, 4);
 FLETCHING_CONSTANT(hipErrorNoDevice, 100);
 FLETCHING_CONSTANT(hipErrorInvalidContext, 201);
+FLETCHING_CONSTANT(hipErrorInvalidHandle, 400);
 FLETCHING_CONSTANT(hipErrorNotSupported, 801);
 FLETCHING_CONSTANT(hipEventDefault, 0);
 FLETCHING_CONSTANT(hipEventBlockingSync, 1);

@@ -24,6 +24,24 @@ enum class EventPointer {
   kProducerDefined,  ///< the producer documents it
 };
 
+/// The software behind a device type, which its events belong to.
+enum class Runtime {
+  /// There is none, or it is not known.
+  kNone,
+  /// CUDA driver API.
+  kCuda,
+  /// HIP runtime API.
+  kHip,
+  /// OpenCL.
+  kOpencl,
+  /// Vulkan.
+  kVulkan,
+  /// SYCL.
+  kSycl,
+  /// Metal.
+  kMetal,
+};
+
 /// What is known about one device type.
 struct DeviceInfo {
   ArrowDeviceType value;
@@ -32,29 +50,37 @@ struct DeviceInfo {
   std::string_view dlpack_name;  ///< "kDLCUDAHost"
   EventPointer event_pointer;
   std::string_view event_type;  ///< "cudaEvent_t*", as the published table has it; or empty
+  Runtime runtime;
 };
 
 /// Every known device type, by value.
 inline constexpr std::array<DeviceInfo, 16> kDevices{{
-    {1, "cpu", "ARROW_DEVICE_CPU", "kDLCPU", EventPointer::kNone, ""},
-    {2, "cuda", "ARROW_DEVICE_CUDA", "kDLCUDA", EventPointer::kAddressOfHandle, "cudaEvent_t*"},
+    {1, "cpu", "ARROW_DEVICE_CPU", "kDLCPU", EventPointer::kNone, "", Runtime::kNone},
+    {2, "cuda", "ARROW_DEVICE_CUDA", "kDLCUDA", EventPointer::kAddressOfHandle, "cudaEvent_t*",
+     Runtime::kCuda},
     {3, "cuda_host", "ARROW_DEVICE_CUDA_HOST", "kDLCUDAHost", EventPointer::kAddressOfHandle,
-     "cudaEvent_t*"},
-    {4, "opencl", "ARROW_DEVICE_OPENCL", "kDLOpenCL", EventPointer::kAddressOfHandle, "cl_event*"},
-    {7, "vulkan", "ARROW_DEVICE_VULKAN", "kDLVulkan", EventPointer::kAddressOfHandle, "VkEvent*"},
-    {8, "metal", "ARROW_DEVICE_METAL", "kDLMetal", EventPointer::kObject, "MTLEvent*"},
-    {9, "vpi", "ARROW_DEVICE_VPI", "kDLVPI", EventPointer::kNone, ""},
-    {10, "rocm", "ARROW_DEVICE_ROCM", "kDLROCM", EventPointer::kAddressOfHandle, "hipEvent_t*"},
+     "cudaEvent_t*", Runtime::kCuda},
+    {4, "opencl", "ARROW_DEVICE_OPENCL", "kDLOpenCL", EventPointer::kAddressOfHandle, "cl_event*",
+     Runtime::kOpencl},
+    {7, "vulkan", "ARROW_DEVICE_VULKAN", "kDLVulkan", EventPointer::kAddressOfHandle, "VkEvent*",
+     Runtime::kVulkan},
+    {8, "metal", "ARROW_DEVICE_METAL", "kDLMetal", EventPointer::kObject, "MTLEvent*",
+     Runtime::kMetal},
+    {9, "vpi", "ARROW_DEVICE_VPI", "kDLVPI", EventPointer::kNone, "", Runtime::kNone},
+    {10, "rocm", "ARROW_DEVICE_ROCM", "kDLROCM", EventPointer::kAddressOfHandle, "hipEvent_t*",
+     Runtime::kHip},
     {11, "rocm_host", "ARROW_DEVICE_ROCM_HOST", "kDLROCMHost", EventPointer::kAddressOfHandle,
-     "hipEvent_t*"},
-    {12, "ext_dev", "ARROW_DEVICE_EXT_DEV", "kDLExtDev", EventPointer::kProducerDefined, ""},
+     "hipEvent_t*", Runtime::kHip},
+    {12, "ext_dev", "ARROW_DEVICE_EXT_DEV", "kDLExtDev", EventPointer::kProducerDefined, "",
+     Runtime::kNone},
     {13, "cuda_managed", "ARROW_DEVICE_CUDA_MANAGED", "kDLCUDAManaged",
-     EventPointer::kAddressOfHandle, "cudaEvent_t*"},
-    {14, "oneapi", "ARROW_DEVICE_ONEAPI", "kDLOneAPI", EventPointer::kObject, "sycl::event*"},
-    {15, "webgpu", "ARROW_DEVICE_WEBGPU", "kDLWebGPU", EventPointer::kNone, ""},
-    {16, "hexagon", "ARROW_DEVICE_HEXAGON", "kDLHexagon", EventPointer::kNone, ""},
-    {17, "maia", "", "kDLMAIA", EventPointer::kNone, ""},
-    {18, "trn", "", "kDLTrn", EventPointer::kNone, ""},
+     EventPointer::kAddressOfHandle, "cudaEvent_t*", Runtime::kCuda},
+    {14, "oneapi", "ARROW_DEVICE_ONEAPI", "kDLOneAPI", EventPointer::kObject, "sycl::event*",
+     Runtime::kSycl},
+    {15, "webgpu", "ARROW_DEVICE_WEBGPU", "kDLWebGPU", EventPointer::kNone, "", Runtime::kNone},
+    {16, "hexagon", "ARROW_DEVICE_HEXAGON", "kDLHexagon", EventPointer::kNone, "", Runtime::kNone},
+    {17, "maia", "", "kDLMAIA", EventPointer::kNone, "", Runtime::kNone},
+    {18, "trn", "", "kDLTrn", EventPointer::kNone, "", Runtime::kNone},
 }};
 
 /// The entry of a device type, or nullptr when its number is not known.

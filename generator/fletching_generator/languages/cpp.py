@@ -37,6 +37,7 @@ def device_row(device: Device) -> str:
         literal(device.dlpack),
         f"EventPointer::{_POINTERS[device.event.pointer]}",
         literal(device.event.type or ""),
+        f"Runtime::k{(device.runtime or 'none').capitalize()}",
     ]
     return wrap_arguments("{", cells, "},", indent=4, width=100)
 

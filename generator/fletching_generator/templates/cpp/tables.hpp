@@ -24,6 +24,16 @@ enum class EventPointer {
   kProducerDefined,  ///< the producer documents it
 };
 
+/// The software behind a device type, which its events belong to.
+enum class Runtime {
+  /// There is none, or it is not known.
+  kNone,
+/*% for runtime in spec.runtimes %*/
+  /// /*{ runtime.title }*/.
+  k/*{ runtime.name | capitalize }*/,
+/*% endfor %*/
+};
+
 /// What is known about one device type.
 struct DeviceInfo {
   ArrowDeviceType value;
@@ -32,6 +42,7 @@ struct DeviceInfo {
   std::string_view dlpack_name;  ///< "kDLCUDAHost"
   EventPointer event_pointer;
   std::string_view event_type;  ///< "cudaEvent_t*", as the published table has it; or empty
+  Runtime runtime;
 };
 
 /// Every known device type, by value.

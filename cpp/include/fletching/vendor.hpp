@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads the library of a vendor's runtime when it is needed, and finds its functions.
+#ifndef FLETCHING_VENDOR_HPP
+#define FLETCHING_VENDOR_HPP
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "fletching/result.hpp"
+
+#if defined(_WIN32)
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#else
+#include <dlfcn.h>
+#endif
+
+namespace fletching {
+
+/// Who needs a function: everybody who takes device arrays, or only who makes them.
+enum class Party : std::uint8_t { kConsumer, kProducer };
+
+/// What an event says when it is asked.
+enum class EventState : std::uint8_t { kDone, kPending, kFailed };
+
+/// Any function, to be cast to what it is.
+using AnyFunction = void (*)();
+
+/// A pointer to a C function.
+template <class Signature>
+using CFunction = Signature*;
+
+namespace detail {
+
+template <class Signature>
+struct Stdcall;
+template <class Return, class... Arguments>
+struct Stdcall<Return(Arguments...)> {
+#if defined(_WIN32) && !defined(_WIN64)
+  using type = Return(__stdcall*)(Arguments...);
+#else
+  using type = Return (*)(Arguments...);
+#endif
+};
+
+}  // namespace detail
+
+/// A pointer to a function that is stdcall on 32-bit Windows, and a C function everywhere else.
+template <class Signature>
+using StdcallFunction = typename detail::Stdcall<Signature>::type;
+
+/// A handle that has 64 bits on every target: a pointer where pointers have 64 bits.
+template <class Opaque>
+using Handle64 = std::conditional_t<sizeof(void*) == 8, Opaque*, std::uint64_t>;
+
+/// One function of a vendor's library.
+struct VendorFunction {
+  const char* name;        ///< as source code calls it, "cuCtxPushCurrent"
+  const char* symbol;      ///< as the library exports it, "cuCtxPushCurrent_v2"
+  const char* per_thread;  ///< the symbol for which NULL is the thread's own stream; or nullptr
+  const char* optional;    ///< since when libraries have it, if some lack it; or nullptr
+  Party party;
+  std::size_t offset;  ///< of the pointer in the runtime's struct Functions
+};
+
+/// A vendor's runtime: what its library is called, and what is to be found in it.
+struct VendorRuntime {
+  const char* name;                        ///< "cuda"
+  const char* title;                       ///< "CUDA driver API"
+  std::span<const char* const> libraries;  ///< in the order in which they are tried
+  std::span<const VendorFunction> functions;
+};
+
+namespace detail {
+
+struct Library {
+  void* handle;
+  const char* name;
+};
+
+#if defined(_WIN32)
+
+inline void* open_library(const char* name, bool already_there) noexcept {
+  HMODULE module = nullptr;
+  if (already_there) return GetModuleHandleExA(0, name, &module) != 0 ? module : nullptr;
+  return LoadLibraryA(name);
+}
+
+inline std::string library_error(const char* name) {
+  return std::string(name) + ": error " + std::to_string(GetLastError()) + " of Windows";
+}
+
+inline AnyFunction find_symbol(void* library, const char* symbol) noexcept {
+  return reinterpret_cast<AnyFunction>(GetProcAddress(static_cast<HMODULE>(library), symbol));
+}
+
+#else
+
+inline void* open_library(const char* name, bool already_there) noexcept {
+  // One that is there keeps the visibility that it has.
+  return already_there ? ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD)
+                       : ::dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+}
+
+inline std::string library_error(const char* name) {
+  const char* text = ::dlerror();  // begins with the name
+  return text != nullptr ? text : std::string(name) + ": no reason given";
+}
+
+inline AnyFunction find_symbol(void* library, const char* symbol) noexcept {
+  return reinterpret_cast<AnyFunction>(::dlsym(library, symbol));
+}
+
+#endif
+
+/// The library under the first name that works. One that is in the process already comes first,
+/// whatever its name: the handles of one version are nothing to another. It is never closed.
+inline Result<Library> find_library(const VendorRuntime& runtime) noexcept {
+  return guarded([&]() -> Result<Library> {
+    std::string names;
+    std::string reasons;
+    for (const bool already_there : {true, false}) {
+      for (const char* name : runtime.libraries) {
+        if (void* handle = open_library(name, already_there)) return Library{handle, name};
+        if (already_there) continue;
+        reasons += (reasons.empty() ? "" : "; ") + library_error(name);
+        names += (names.empty() ? "" : ", ") + std::string(name);
+      }
+    }
+    const std::string title = runtime.title;
+    if (names.empty()) return Error{ENOENT, title + ": there is no library for this system"};
+    return Error{ENOENT, title + ": cannot load " + names +
+                             "; install it, or add its folder to the library search path (" +
+                             reasons + ")"};
+  });
+}
+
+/// Fills the struct Functions of the runtime. What is missing is nullptr, and an error when a
+/// consumer needs it; `missing` becomes the name of the first one that a producer would need.
+inline Status find_functions(const VendorRuntime& runtime, const Library& library, void* functions,
+                             const VendorFunction** missing) noexcept {
+  return guarded([&]() -> Status {
+    for (const VendorFunction& function : runtime.functions) {
+      AnyFunction found = find_symbol(library.handle, function.symbol);
+      std::memcpy(static_cast<char*>(functions) + function.offset, &found, sizeof found);
+      if (found != nullptr || function.optional != nullptr) continue;
+      if (function.party == Party::kProducer) {
+        if (*missing == nullptr) *missing = &function;
+        continue;
+      }
+      return Error{ENOSYS, std::string(runtime.title) + ": " + library.name + " has no " +
+                               function.symbol + "; install a newer version of it"};
+    }
+    return {};
+  });
+}
+
+template <class Functions>
+struct LoadedRuntime {
+  static_assert(std::is_standard_layout_v<Functions>);
+
+  Functions functions{};
+  Library library{};
+  const VendorFunction* missing = nullptr;  ///< the first one that only a producer would need
+};
+
+/// Loads the library and keeps it, once per process.
+///
+/// What did not work is tried again by the next call: the library may have been loaded, or become
+/// installed, since then.
+template <class Functions>
+Result<const LoadedRuntime<Functions>*> loaded_runtime(const VendorRuntime& runtime) noexcept {
+  static std::mutex mutex;
+  static std::atomic<const LoadedRuntime<Functions>*> ready{nullptr};
+  static LoadedRuntime<Functions> loaded;
+
+  if (const auto* found = ready.load(std::memory_order_acquire)) return found;
+  return guarded([&]() -> Result<const LoadedRuntime<Functions>*> {
+    const std::scoped_lock lock(mutex);
+    if (const auto* found = ready.load(std::memory_order_relaxed)) return found;
+    loaded = {};
+    Result<Library> library = find_library(runtime);
+    if (!library) return std::move(library).error();
+    loaded.library = *library;
+    Status status = find_functions(runtime, *library, &loaded.functions, &loaded.missing);
+    if (!status) return std::move(status).error();
+    ready.store(&loaded, std::memory_order_release);
+    return &loaded;
+  });
+}
+
+template <class Functions>
+Result<const Functions*> loaded_functions(const VendorRuntime& runtime, Party party) noexcept {
+  return guarded([&]() -> Result<const Functions*> {
+    auto loaded = loaded_runtime<Functions>(runtime);
+    if (!loaded) return std::move(loaded).error();
+    if (party == Party::kProducer && (*loaded)->missing != nullptr) {
+      return Error{ENOSYS, std::string(runtime.title) + ": " + (*loaded)->library.name +
+                               " has no " + (*loaded)->missing->symbol +
+                               ", which a producer needs; install a newer version of it"};
+    }
+    return &(*loaded)->functions;
+  });
+}
+
+}  // namespace detail
+}  // namespace fletching
+
+#endif  // FLETCHING_VENDOR_HPP

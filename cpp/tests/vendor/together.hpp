@@ -1,0 +1,62 @@
+// What the tables and the real headers have to agree on, whichever was included first.
+#ifndef FLETCHING_TESTS_VENDOR_TOGETHER_HPP
+#define FLETCHING_TESTS_VENDOR_TOGETHER_HPP
+
+#include <type_traits>
+
+#include "headers.hpp"
+#include "tables.hpp"
+
+namespace fletching::testing {
+
+// How a type is passed to a function: pointers are alike, and so are an enum and its integer.
+template <class T>
+struct Passed {
+  using type = T;
+};
+template <class T>
+  requires std::is_enum_v<T>
+struct Passed<T> {
+  using type = std::make_signed_t<std::underlying_type_t<T>>;
+};
+template <class T>
+  requires std::is_integral_v<T>
+struct Passed<T> {
+  using type = std::make_signed_t<T>;
+};
+template <class T>
+struct Passed<T*> {
+  using type = void*;
+};
+
+template <class Signature>
+struct Shape;
+template <class Return, class... Arguments>
+struct Shape<Return (*)(Arguments...)> {
+  using type = typename Passed<Return>::type (*)(typename Passed<Arguments>::type...);
+};
+
+template <class Ours, class Theirs>
+constexpr bool same_shape(Ours, Theirs*) {
+  return std::is_same_v<typename Shape<Ours>::type, typename Shape<Theirs*>::type>;
+}
+
+// On this target the convention changes nothing, so that a member has the type of the function.
+static_assert(same_shape(cuda::Functions{}.cu_event_query, ::cuEventQuery));
+static_assert(same_shape(cuda::Functions{}.cu_stream_wait_event, ::cuStreamWaitEvent));
+static_assert(same_shape(cuda::Functions{}.cu_ctx_pop_current, ::cuCtxPopCurrent));
+static_assert(same_shape(hip::Functions{}.hip_event_query, ::hipEventQuery));
+static_assert(same_shape(hip::Functions{}.hip_stream_wait_event, ::hipStreamWaitEvent));
+static_assert(same_shape(opencl::Functions{}.cl_get_event_info, ::clGetEventInfo));
+static_assert(same_shape(vulkan::Functions{}.vk_get_event_status, ::vkGetEventStatus));
+static_assert(same_shape(vulkan::Functions{}.vk_cmd_wait_events, ::vkCmdWaitEvents));
+
+static_assert(cuda::kCudaErrorNotReady == CUDA_ERROR_NOT_READY);
+static_assert(hip::kHipErrorNotReady == hipErrorNotReady);
+static_assert(opencl::kClEventContext == CL_EVENT_CONTEXT);
+static_assert(vulkan::kVkEventReset == VK_EVENT_RESET);
+static_assert(sizeof(vulkan::VkMemoryBarrier) == sizeof(::VkMemoryBarrier));
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_VENDOR_TOGETHER_HPP

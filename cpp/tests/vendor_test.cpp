@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loader of vendors' libraries, on libraries of this test, and the tables.
+#include "fletching/vendor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "fletching/runtimes/cuda.hpp"
+#include "fletching/runtimes/hip.hpp"
+#include "fletching/runtimes/opencl.hpp"
+#include "fletching/runtimes/vulkan.hpp"
+
+namespace fletching {
+namespace {
+
+// libfirst and libsecond are two versions of one library: the number of each is another.
+constexpr std::array<const char*, 2> kVersions{FLETCHING_TEST_FIRST, FLETCHING_TEST_SECOND};
+constexpr std::array<const char*, 1> kSecond{FLETCHING_TEST_SECOND};
+constexpr std::array<const char*, 2> kAbsent{"libfletching-none.so.1", "libfletching-none.so"};
+
+struct Functions {
+  CFunction<int()> number;
+  CFunction<int()> other;
+};
+
+constexpr VendorFunction row(const char* symbol, Party party, const char* optional) {
+  return {"other", symbol, nullptr, optional, party, offsetof(Functions, other)};
+}
+
+constexpr VendorFunction kNumber{"number", "fletching_test_number", nullptr,
+                                 nullptr,  Party::kConsumer,        offsetof(Functions, number)};
+
+// Each instance has its own copy of what is loaded.
+template <int kInstance>
+struct Instance : Functions {};
+
+bool contains(const Error& error, std::string_view part) {
+  return error.message().find(part) != std::string::npos;
+}
+
+TEST(Loader, NamesEveryLibraryThatItTried) {
+  const VendorRuntime runtime{"none", "None API", kAbsent, {}};
+  const auto found = detail::find_library(runtime);
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code(), ENOENT);
+  for (const char* name : kAbsent) EXPECT_TRUE(contains(found.error(), name));
+  EXPECT_TRUE(contains(found.error(), "None API")) << found.error().message();
+  EXPECT_TRUE(contains(found.error(), "No such file")) << found.error().message();
+}
+
+TEST(Loader, SaysThatASystemHasNone) {
+  const auto found = detail::find_library({"none", "None API", {}, {}});
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().message(), "None API: there is no library for this system");
+}
+
+TEST(Loader, TakesTheVersionThatIsThereAlready) {
+  const auto alone = detail::find_library({"two", "Two API", kSecond, {}});
+  ASSERT_TRUE(alone.ok()) << alone.error().message();
+  // libfirst.so comes first in the list, but libsecond.so is in the process.
+  const auto found = detail::find_library({"two", "Two API", kVersions, {}});
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_STREQ(found->name, FLETCHING_TEST_SECOND);
+  EXPECT_EQ(found->handle, alone->handle);
+}
+
+TEST(Loader, FillsTheFunctions) {
+  static constexpr std::array kRows{kNumber, row("fletching_test_new", Party::kConsumer, "3.0")};
+  const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
+  const auto found = detail::loaded_functions<Instance<0>>(runtime, Party::kProducer);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_EQ((*found)->number(), 2);
+  EXPECT_EQ((*found)->other, nullptr) << "it is optional";
+}
+
+TEST(Loader, NamesASymbolThatIsMissing) {
+  static constexpr std::array kRows{kNumber, row("fletching_test_new", Party::kConsumer, nullptr)};
+  const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto found = detail::loaded_functions<Instance<1>>(runtime, Party::kConsumer);
+    ASSERT_FALSE(found.ok());
+    EXPECT_EQ(found.error().code(), ENOSYS);
+    EXPECT_TRUE(contains(found.error(), "fletching_test_new")) << found.error().message();
+    EXPECT_TRUE(contains(found.error(), FLETCHING_TEST_SECOND)) << found.error().message();
+  }
+}
+
+TEST(Loader, AConsumerNeedsNoFunctionOfProducers) {
+  static constexpr std::array kRows{kNumber, row("fletching_test_new", Party::kProducer, nullptr)};
+  const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
+  EXPECT_TRUE(detail::loaded_functions<Instance<2>>(runtime, Party::kConsumer).ok());
+  const auto found = detail::loaded_functions<Instance<2>>(runtime, Party::kProducer);
+  ASSERT_FALSE(found.ok());
+  EXPECT_TRUE(contains(found.error(), "which a producer needs")) << found.error().message();
+}
+
+TEST(Loader, LoadsOnceForAllThreads) {
+  static constexpr std::array kRows{kNumber};
+  const VendorRuntime runtime{"two", "Two API", kSecond, kRows};
+  std::vector<const Instance<3>*> found(8);
+  std::vector<std::thread> threads;
+  threads.reserve(found.size());
+  for (auto& slot : found) {
+    threads.emplace_back([&slot, &runtime] {
+      auto loaded = detail::loaded_functions<Instance<3>>(runtime, Party::kConsumer);
+      if (loaded.ok() && (*loaded)->number() == 2) slot = *loaded;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_NE(found[0], nullptr);
+  for (const auto* each : found) EXPECT_EQ(each, found[0]);
+}
+
+template <class Functions>
+void check_rows(const VendorRuntime& runtime) {
+  std::set<std::string_view> symbols;
+  std::size_t offset = 0;
+  for (const VendorFunction& function : runtime.functions) {
+    EXPECT_TRUE(symbols.insert(function.symbol).second) << function.symbol;
+    EXPECT_EQ(function.offset, offset) << function.name;
+    offset += sizeof(AnyFunction);
+  }
+  EXPECT_EQ(offset, sizeof(Functions)) << "a row for each function, and the other way round";
+}
+
+TEST(Tables, HaveARowForEachFunction) {
+  check_rows<cuda::Functions>(cuda::kRuntime);
+  check_rows<hip::Functions>(hip::kRuntime);
+  check_rows<opencl::Functions>(opencl::kRuntime);
+  check_rows<vulkan::Functions>(vulkan::kRuntime);
+}
+
+TEST(Tables, TellDoneFromPendingFromFailed) {
+  EXPECT_EQ(cuda::event_state(0), EventState::kDone);
+  EXPECT_EQ(cuda::event_state(600), EventState::kPending);
+  EXPECT_EQ(cuda::event_state(719), EventState::kFailed);
+  EXPECT_EQ(hip::event_state(600), EventState::kPending);
+  EXPECT_EQ(opencl::event_state(0), EventState::kDone);
+  EXPECT_EQ(opencl::event_state(3), EventState::kPending);
+  EXPECT_EQ(opencl::event_state(17), EventState::kPending) << "a state between, of an extension";
+  EXPECT_EQ(opencl::event_state(-5), EventState::kFailed);
+  EXPECT_EQ(vulkan::event_state(3), EventState::kDone);
+  EXPECT_EQ(vulkan::event_state(4), EventState::kPending);
+  EXPECT_EQ(vulkan::event_state(0), EventState::kFailed) << "VK_SUCCESS is no state";
+}
+
+TEST(Tables, NameResults) {
+  EXPECT_STREQ(opencl::status_name(-58), "CL_INVALID_EVENT");
+  EXPECT_EQ(opencl::status_name(-9999), nullptr);
+}
+
+TEST(Tables, TheInstalledLibrariesHaveEveryFunction) {
+  for (const auto* runtime : {&opencl::kRuntime, &vulkan::kRuntime}) {
+    const auto library = detail::find_library(*runtime);
+    if (!library.ok()) GTEST_SKIP() << library.error().message();
+    for (const VendorFunction& function : runtime->functions) {
+      EXPECT_NE(detail::find_symbol(library->handle, function.symbol), nullptr) << function.symbol;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fletching
