@@ -3,7 +3,7 @@
 namespace fletching::producer {
 
 const std::vector<Backend*>& Backends() {
-  static const std::vector<Backend*> backends = {CpuBackend(), ExtDevBackend()};
+  static const std::vector<Backend*> backends = {CpuBackend(), OpenClBackend(), ExtDevBackend()};
   return backends;
 }
 

@@ -98,5 +98,6 @@ const std::vector<Backend*>& Backends();
 // One per backend, each in its own file.
 Backend* CpuBackend();
 Backend* ExtDevBackend();
+Backend* OpenClBackend();
 
 }  // namespace fletching::producer

@@ -1,50 +1,57 @@
-// The gate, with the consumer's side in raw C calls: what a language's binding does is done here by
-// hand.
+// The gate, on every backend that has queues.
 #include "gate.h"
 
 #include <memory>
 #include <regex>
-#include "ext_dev.h"
+#include <tuple>
 
+#include "consumers.hpp"
 #include "support.hpp"
 
 namespace {
 
 struct GateDeleter {
   void operator()(FletchingProducerGate* gate) const {
-    EXPECT_EQ(FletchingProducerGateDestroy(gate, nullptr), 0);
+    FletchingMessage message;
+    EXPECT_EQ(FletchingProducerGateDestroy(gate, &message), 0) << message.text;
   }
 };
 using OwnedGate = std::unique_ptr<FletchingProducerGate, GateDeleter>;
 
 struct QueueDeleter {
   void operator()(FletchingProducerQueue* queue) const {
-    EXPECT_EQ(FletchingProducerQueueDestroy(queue, nullptr), 0);
+    FletchingMessage message;
+    EXPECT_EQ(FletchingProducerQueueDestroy(queue, &message), 0) << message.text;
   }
 };
 using OwnedQueue = std::unique_ptr<FletchingProducerQueue, QueueDeleter>;
 
-OwnedGate NewGate() {
+OwnedGate NewGate(const std::string& backend) {
   FletchingProducerGate* gate = nullptr;
   FletchingMessage message;
-  EXPECT_EQ(FletchingProducerGateCreate("ext_dev", &gate, &message), 0) << message.text;
+  EXPECT_EQ(FletchingProducerGateCreate(backend.c_str(), &gate, &message), 0) << message.text;
   return OwnedGate(gate);
 }
 
-OwnedQueue NewQueue() {
+OwnedQueue NewQueue(const std::string& backend) {
   FletchingProducerQueue* queue = nullptr;
   FletchingMessage message;
-  EXPECT_EQ(FletchingProducerQueueCreate("ext_dev", &queue, &message), 0) << message.text;
+  EXPECT_EQ(FletchingProducerQueueCreate(backend.c_str(), &queue, &message), 0) << message.text;
   return OwnedQueue(queue);
+}
+
+void Open(const OwnedGate& gate) {
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerGateOpen(gate.get(), &message), 0) << message.text;
 }
 
 bool IsIdle(const OwnedQueue& queue) {
   int32_t idle = -1;
-  EXPECT_EQ(FletchingProducerQueueIsIdle(queue.get(), &idle, nullptr), 0);
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerQueueIsIdle(queue.get(), &idle, &message), 0) << message.text;
   return idle == 1;
 }
 
-// Enqueues the read of an array.
 void Read(const OwnedQueue& queue, const std::string& name, const ArrowDeviceArray& array) {
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerQueueRead(queue.get(), name.c_str(), &array, &message), 0)
@@ -60,29 +67,38 @@ int64_t Verify(const OwnedQueue& queue, int32_t expected) {
   return asserted;
 }
 
-const FletchingExtDevEvent* EventOf(const ArrowDeviceArray& array) {
-  return static_cast<const FletchingExtDevEvent*>(array.sync_event);
+// Why the device is not there; empty when it is.
+std::string WhyAbsent(const std::string& backend) {
+  int32_t presence = -1;
+  FletchingMessage description;
+  EXPECT_EQ(FletchingProducerBackendPresence(backend.c_str(), &presence, &description), 0)
+      << description.text;
+  return presence == FLETCHING_PRODUCER_ABSENT ? description.text : "";
 }
 
-void WaitOn(const ArrowDeviceArray& array, const OwnedQueue& queue) {
-  const FletchingExtDevEvent* event = EventOf(array);
-  void* handle = FletchingProducerQueueHandle(queue.get());
-  EXPECT_EQ(event->wait_on(event, static_cast<FletchingExtDevQueue*>(handle)), 0);
-}
-
-bool IsReady(const ArrowDeviceArray& array) { return EventOf(array)->query(EventOf(array)) == 1; }
-
-class GateTest : public ProducerTest, public testing::WithParamInterface<std::string> {
+class GateTest : public ProducerTest {
  protected:
-  void SetUp() override {
-    ProducerTest::SetUp();
+  void Use(const std::string& backend) {
+    const std::string why = WhyAbsent(backend);
+    if (!why.empty()) GTEST_SKIP() << backend << " is absent: " << why;
+    backend_ = backend;
+    for (const Consumer& consumer : Consumers()) {
+      if (consumer.backend == backend) consumer_ = consumer;
+    }
+    gate_ = NewGate(backend);
+  }
+  void ExportArray(const std::string& name) {
     FletchingMessage message;
-    ASSERT_EQ(FletchingProducerExportArrayBehind(gate_.get(), GetParam().c_str(), &schema_, &array_,
-                                                 &message),
-              0)
+    ASSERT_EQ(
+        FletchingProducerExportArrayBehind(gate_.get(), name.c_str(), &schema_, &array_, &message),
+        0)
         << message.text;
     ASSERT_NE(array_.sync_event, nullptr);
   }
+  void WaitOn(const ArrowDeviceArray& array, const OwnedQueue& queue) {
+    consumer_.wait_on(array.sync_event, FletchingProducerQueueHandle(queue.get()));
+  }
+  bool IsReady(const ArrowDeviceArray& array) { return consumer_.ready(array.sync_event); }
   void TearDown() override {
     if (array_.array.release != nullptr) Release(array_.array);
     if (schema_.release != nullptr) Release(schema_);
@@ -90,36 +106,87 @@ class GateTest : public ProducerTest, public testing::WithParamInterface<std::st
     ProducerTest::TearDown();
   }
 
-  OwnedGate gate_ = NewGate();
+  std::string backend_;
+  Consumer consumer_;
+  OwnedGate gate_;
   ArrowSchema schema_{};
   ArrowDeviceArray array_{};
 };
 
-TEST_P(GateTest, HoldsBackTheDataUntilItIsOpen) {
-  const OwnedQueue careless = NewQueue();
-  const OwnedQueue careful = NewQueue();
+// --- Every case
+
+// But those without a byte on the device, which have no old data to see.
+std::vector<std::string> CasesWithData() {
+  std::vector<std::string> names = CaseNames();
+  std::erase_if(names, [](const std::string& name) {
+    static const std::regex data("buffer \\d+ [1-9]");
+    return !std::regex_search(FletchingProducerDescribe(name.c_str()), data);
+  });
+  return names;
+}
+
+std::vector<std::string> BackendNames() {
+  std::vector<std::string> names;
+  for (const Consumer& consumer : Consumers()) names.push_back(consumer.backend);
+  return names;
+}
+
+class GateCaseTest : public GateTest,
+                     public testing::WithParamInterface<std::tuple<std::string, std::string>> {
+ protected:
+  void SetUp() override {
+    GateTest::SetUp();
+    Use(std::get<0>(GetParam()));
+    if (!IsSkipped()) ExportArray(name_);
+  }
+
+  std::string name_ = std::get<1>(GetParam());
+};
+
+TEST_P(GateCaseTest, HoldsBackTheDataUntilItIsOpen) {
+  const OwnedQueue careless = NewQueue(backend_);
+  const OwnedQueue careful = NewQueue(backend_);
 
   EXPECT_FALSE(IsReady(array_));
-  Read(careless, GetParam(), array_);
+  Read(careless, name_, array_);
   const int64_t old_bytes = Verify(careless, FLETCHING_PRODUCER_OLD);
+  EXPECT_GT(old_bytes, 0);
   WaitOn(array_, careful);
-  Read(careful, GetParam(), array_);
+  Read(careful, name_, array_);
   EXPECT_FALSE(IsIdle(careful));
 
-  EXPECT_EQ(FletchingProducerGateOpen(gate_.get(), nullptr), 0);
+  Open(gate_);
   EXPECT_EQ(Verify(careful, FLETCHING_PRODUCER_NEW), old_bytes);
-  EventOf(array_)->synchronize(EventOf(array_));
+  consumer_.synchronize(array_.sync_event);
   EXPECT_TRUE(IsReady(array_));
   EXPECT_TRUE(IsIdle(careful));
 
   FletchingMessage message;
   EXPECT_EQ(
-      FletchingProducerVerifyArray("ext_dev", GetParam().c_str(), &schema_, &array_, &message), 0)
+      FletchingProducerVerifyArray(backend_.c_str(), name_.c_str(), &schema_, &array_, &message), 0)
       << message.text;
 }
 
+INSTANTIATE_TEST_SUITE_P(All, GateCaseTest,
+                         testing::Combine(testing::ValuesIn(BackendNames()),
+                                          testing::ValuesIn(CasesWithData())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param);
+                         });
+
+// --- Every backend
+
+class GateBackendTest : public GateTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    GateTest::SetUp();
+    Use(GetParam());
+  }
+};
+
 // The kernel has yet to write there.
-TEST_P(GateTest, KeepsTheMemoryOfWhatIsReleasedWhileShut) {
+TEST_P(GateBackendTest, KeepsTheMemoryOfWhatIsReleasedWhileShut) {
+  ExportArray("record_batch");
   const int64_t alive = Counters().live_allocations;
   Release(array_.array);
   Release(schema_);
@@ -128,70 +195,79 @@ TEST_P(GateTest, KeepsTheMemoryOfWhatIsReleasedWhileShut) {
   EXPECT_EQ(Counters().live_allocations, 0);
 }
 
-// Every case but those without a byte on the device, which have no old data to see.
-std::vector<std::string> CasesWithData() {
-  std::vector<std::string> names = CaseNames();
-  std::erase_if(names, [](const std::string& name) {
-    const std::string text = FletchingProducerDescribe(name.c_str());
-    static const std::regex data("buffer \\d+ [1-9]");
-    return !std::regex_search(text, data);
-  });
-  return names;
+// The event belongs to everything that was exported with it.
+TEST_P(GateBackendTest, TheEventOutlivesTheParentOfAMovedChild) {
+  ExportArray("record_batch");
+  ArrowArray child = Move(*array_.array.children[0]);
+  void* event = array_.sync_event;
+  Release(array_.array);
+  EXPECT_FALSE(consumer_.ready(event));
+  Open(gate_);
+  consumer_.synchronize(event);
+  EXPECT_TRUE(consumer_.ready(event));
+  Release(child);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, GateTest, testing::ValuesIn(CasesWithData()),
-                         [](const auto& info) { return info.param; });
-
-class GateStreamTest : public ProducerTest {};
-
-TEST_F(GateStreamTest, EveryBatchHasItsEvent) {
-  OwnedGate gate = NewGate();
-  const OwnedQueue queue = NewQueue();
+TEST_P(GateBackendTest, EveryBatchHasItsEvent) {
+  const OwnedQueue queue = NewQueue(backend_);
   ArrowDeviceArrayStream stream;
   FletchingMessage message;
   ASSERT_EQ(
-      FletchingProducerExportStreamBehind(gate.get(), "record_batch", 3, -1, &stream, &message), 0)
+      FletchingProducerExportStreamBehind(gate_.get(), "record_batch", 3, -1, &stream, &message), 0)
       << message.text;
-  EXPECT_EQ(stream.device_type, ARROW_DEVICE_EXT_DEV);
   std::vector<ArrowDeviceArray> batches(3);
   for (ArrowDeviceArray& batch : batches) {
-    ASSERT_EQ(stream.get_next(&stream, &batch), 0);
+    ASSERT_EQ(stream.get_next(&stream, &batch), 0) << stream.get_last_error(&stream);
+    EXPECT_EQ(batch.device_type, stream.device_type);
     EXPECT_FALSE(IsReady(batch));
     WaitOn(batch, queue);
     Read(queue, "record_batch", batch);
   }
   stream.release(&stream);
   EXPECT_FALSE(IsIdle(queue));
-  EXPECT_EQ(FletchingProducerGateOpen(gate.get(), nullptr), 0);
+  Open(gate_);
   EXPECT_GT(Verify(queue, FLETCHING_PRODUCER_NEW), 0);
   for (ArrowDeviceArray& batch : batches) Release(batch.array);
-  gate.reset();
 }
 
-// The read of the negative control is judged: a reader that sees the wrong data is told so.
-TEST_F(GateStreamTest, VerifyNoticesTheOtherData) {
-  OwnedGate gate = NewGate();
-  const OwnedQueue queue = NewQueue();
-  ArrowSchema schema;
-  ArrowDeviceArray array;
-  ASSERT_EQ(FletchingProducerExportArrayBehind(gate.get(), "int32", &schema, &array, nullptr), 0);
+// Without a gate the work is done soon, and not before the event says so.
+TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
   FletchingMessage message;
-  Read(queue, "int32", array);
+  ASSERT_EQ(
+      FletchingProducerExportArray(backend_.c_str(), "record_batch", &schema_, &array_, &message),
+      0)
+      << message.text;
+  const OwnedQueue queue = NewQueue(backend_);
+  WaitOn(array_, queue);
+  Read(queue, "record_batch", array_);
+  EXPECT_GT(Verify(queue, FLETCHING_PRODUCER_NEW), 0);
+}
+
+// A reader that sees the wrong data is told so.
+TEST_P(GateBackendTest, VerifyNoticesTheOtherData) {
+  ExportArray("int32");
+  const OwnedQueue queue = NewQueue(backend_);
+  FletchingMessage message;
+  Read(queue, "int32", array_);
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), FLETCHING_PRODUCER_NEW, nullptr, &message),
             EBADMSG);
   EXPECT_STREQ(message.text, "case int32: / buffer 1: byte 0 is old, expected new");
-  EXPECT_EQ(FletchingProducerGateOpen(gate.get(), nullptr), 0);
-  WaitOn(array, queue);
-  Read(queue, "int32", array);
+  Open(gate_);
+  WaitOn(array_, queue);
+  Read(queue, "int32", array_);
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), FLETCHING_PRODUCER_OLD, nullptr, &message),
             EBADMSG);
   EXPECT_STREQ(message.text, "case int32: / buffer 1: byte 0 is new, expected old");
-  Release(array.array);
-  Release(schema);
-  gate.reset();
 }
 
-TEST_F(GateStreamTest, RefusesBadArguments) {
+INSTANTIATE_TEST_SUITE_P(All, GateBackendTest, testing::ValuesIn(BackendNames()),
+                         [](const auto& info) { return info.param; });
+
+// --- Arguments
+
+class GateArgumentTest : public ProducerTest {};
+
+TEST_F(GateArgumentTest, AreNamedWhenTheyAreWrong) {
   FletchingMessage message;
   FletchingProducerGate* gate = nullptr;
   EXPECT_EQ(FletchingProducerGateCreate("cpu", &gate, &message), ENOTSUP);
@@ -204,7 +280,7 @@ TEST_F(GateStreamTest, RefusesBadArguments) {
   EXPECT_EQ(FletchingProducerQueueDestroy(nullptr, &message), 0);
   EXPECT_EQ(FletchingProducerQueueHandle(nullptr), nullptr);
 
-  const OwnedQueue queue = NewQueue();
+  const OwnedQueue queue = NewQueue("ext_dev");
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), 2, nullptr, &message), EINVAL);
   EXPECT_STREQ(message.text,
                "expected is 2, and has to be FLETCHING_PRODUCER_OLD or FLETCHING_PRODUCER_NEW");
@@ -213,7 +289,7 @@ TEST_F(GateStreamTest, RefusesBadArguments) {
   EXPECT_STREQ(message.text, "case int64: / buffer 1 is not the memory that was exported");
 }
 
-TEST_F(GateStreamTest, SaysWhatIsThere) {
+TEST_F(GateArgumentTest, PresenceSaysWhatIsThere) {
   int32_t presence = -1;
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerBackendPresence("ext_dev", &presence, &message), 0);

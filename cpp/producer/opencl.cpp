@@ -1,0 +1,294 @@
+// The first OpenCL device that there is. Its buffers are cl_mem handles, its events cl_event.
+#include "fletching/runtimes/opencl.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend.hpp"
+#include "message.hpp"
+
+namespace fletching::producer {
+namespace {
+
+using namespace fletching::opencl;
+
+constexpr const char* kKernel =
+    "__kernel void fletching_invert(__global uchar* buffer, ulong bytes) {\n"
+    "  const size_t step = get_global_size(0);\n"
+    "  for (size_t i = get_global_id(0); i < bytes; i += step) buffer[i] = ~buffer[i];\n"
+    "}\n";
+
+// Functions that were found when the device was. Only used after that.
+const Functions* g_cl = nullptr;
+
+void Check(const char* function, cl_int status) {
+  if (status == kClSuccess) return;
+  const char* name = status_name(status);
+  Fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
+                std::to_string(status) + ")");
+}
+
+// A handle with its release function, as OpenCL counts references.
+template <class Handle, auto Release>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(Handle handle) : handle_(handle) {}
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() {
+    if (handle_ != nullptr) (g_cl->*Release)(handle_);
+  }
+
+  Handle get() const { return handle_; }
+  Handle* address() { return &handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using OwnedEvent = Owned<cl_event, &Functions::cl_release_event>;
+using OwnedQueue = Owned<cl_command_queue, &Functions::cl_release_command_queue>;
+using OwnedProgram = Owned<cl_program, &Functions::cl_release_program>;
+using OwnedKernel = Owned<cl_kernel, &Functions::cl_release_kernel>;
+using OwnedContext = Owned<cl_context, &Functions::cl_release_context>;
+
+// A call that gives a handle and writes its status to the last argument.
+template <class Handle>
+Handle Checked(const char* function, Handle handle, const cl_int& status) {
+  Check(function, status);
+  return handle;
+}
+
+// What every queue and buffer of this process is made from.
+struct Root {
+  cl_device_id device = nullptr;
+  OwnedContext context;
+  OwnedProgram program;
+};
+
+void WaitForEvent(const cl_event& event) {
+  Check("clWaitForEvents", g_cl->cl_wait_for_events(1, &event));
+}
+
+class OpenClEvent : public Event {
+ public:
+  explicit OpenClEvent(OwnedEvent event) : event_(std::move(event)) {}
+  void* Address() noexcept override { return event_.address(); }
+  void Wait() override { WaitForEvent(event_.get()); }
+
+ private:
+  OwnedEvent event_;
+};
+
+// A user event, which the host sets.
+class OpenClGate : public Gate {
+ public:
+  explicit OpenClGate(cl_context context) {
+    cl_int status = kClSuccess;
+    event_ = OwnedEvent(
+        Checked("clCreateUserEvent", g_cl->cl_create_user_event(context, &status), status));
+  }
+  ~OpenClGate() override {
+    if (!open_) g_cl->cl_set_user_event_status(event_.get(), kClComplete);
+  }
+  OpenClGate(const OpenClGate&) = delete;
+  OpenClGate& operator=(const OpenClGate&) = delete;
+
+  void Open() override {
+    if (open_) return;
+    Check("clSetUserEventStatus", g_cl->cl_set_user_event_status(event_.get(), kClComplete));
+    open_ = true;
+  }
+  const cl_event* event() { return event_.address(); }
+
+ private:
+  OwnedEvent event_;
+  bool open_ = false;
+};
+
+class OpenClQueue : public Queue {
+ public:
+  explicit OpenClQueue(const Root& root) : root_(root) {
+    cl_int status = kClSuccess;
+    cl_command_queue queue =
+        g_cl->cl_create_command_queue(root.context.get(), root.device, 0, &status);
+    queue_ = OwnedQueue(Checked("clCreateCommandQueue", queue, status));
+    // Of its own: the arguments of a kernel are part of it.
+    cl_kernel kernel = g_cl->cl_create_kernel(root.program.get(), "fletching_invert", &status);
+    kernel_ = OwnedKernel(Checked("clCreateKernel", kernel, status));
+  }
+  ~OpenClQueue() override { g_cl->cl_finish(queue_.get()); }
+  OpenClQueue(const OpenClQueue&) = delete;
+  OpenClQueue& operator=(const OpenClQueue&) = delete;
+
+  void* Handle() override { return queue_.get(); }
+
+  std::unique_ptr<Gate> Shut() override {
+    auto gate = std::make_unique<OpenClGate>(root_.context.get());
+    Check("clEnqueueBarrierWithWaitList",
+          g_cl->cl_enqueue_barrier_with_wait_list(queue_.get(), 1, gate->event(), nullptr));
+    return gate;
+  }
+  void Invert(void* buffer, size_t bytes) override {
+    cl_mem memory = static_cast<cl_mem>(buffer);
+    const std::uint64_t count = bytes;
+    SetArgument(0, sizeof memory, &memory);
+    SetArgument(1, sizeof count, &count);
+    const size_t items = std::min<size_t>(bytes, kMostItems);
+    Check("clEnqueueNDRangeKernel",
+          g_cl->cl_enqueue_nd_range_kernel(queue_.get(), kernel_.get(), 1, nullptr, &items, nullptr,
+                                           0, nullptr, nullptr));
+  }
+  void Read(void* staging, const void* buffer, size_t bytes) override {
+    auto* memory = static_cast<cl_mem>(const_cast<void*>(buffer));
+    OwnedEvent done;
+    Check("clEnqueueReadBuffer",
+          g_cl->cl_enqueue_read_buffer(queue_.get(), memory, kClFalse, 0, bytes, staging, 0,
+                                       nullptr, done.address()));
+    last_ = std::move(done);
+    Check("clFlush", g_cl->cl_flush(queue_.get()));
+  }
+  // Done when it returns.
+  void Write(void* buffer, const void* host, size_t bytes) {
+    Check("clEnqueueWriteBuffer",
+          g_cl->cl_enqueue_write_buffer(queue_.get(), static_cast<cl_mem>(buffer), kClTrue, 0,
+                                        bytes, host, 0, nullptr, nullptr));
+  }
+  std::unique_ptr<Event> Record() override {
+    OwnedEvent event;
+    Check("clEnqueueMarkerWithWaitList",
+          g_cl->cl_enqueue_marker_with_wait_list(queue_.get(), 0, nullptr, event.address()));
+    auto recorded = std::make_unique<OpenClEvent>(std::move(event));
+    Check("clFlush", g_cl->cl_flush(queue_.get()));
+    return recorded;
+  }
+  bool IsIdle() override {
+    if (last_.get() == nullptr) return true;
+    cl_int answer = 0;
+    Check("clGetEventInfo", g_cl->cl_get_event_info(last_.get(), kClEventCommandExecutionStatus,
+                                                    sizeof answer, &answer, nullptr));
+    if (event_state(answer) == EventState::kFailed) Check("the read on the queue", answer);
+    return event_state(answer) == EventState::kDone;
+  }
+  void Finish() override { Check("clFinish", g_cl->cl_finish(queue_.get())); }
+
+ private:
+  static constexpr size_t kMostItems = 4096;
+
+  void SetArgument(cl_uint index, size_t bytes, const void* value) {
+    Check("clSetKernelArg", g_cl->cl_set_kernel_arg(kernel_.get(), index, bytes, value));
+  }
+
+  const Root& root_;
+  OwnedQueue queue_;
+  OwnedKernel kernel_;
+  OwnedEvent last_;  // of the last read
+};
+
+class OpenCl : public Backend {
+ public:
+  const char* Name() const override { return "opencl"; }
+  ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_OPENCL; }
+  int64_t DeviceId() const override { return 0; }  // the first of the context
+
+  const Device& Find() override {
+    std::call_once(found_, [&] {
+      try {
+        device_ = {Presence::kReal, Open()};
+      } catch (const Error& error) {
+        device_ = {Presence::kAbsent, error.text};
+      }
+    });
+    return device_;
+  }
+
+  void* Allocate(size_t bytes) override {
+    cl_int status = kClSuccess;
+    cl_mem memory = g_cl->cl_create_buffer(root_.context.get(), kClMemReadWrite,
+                                           std::max<size_t>(bytes, 1), nullptr, &status);
+    return Checked("clCreateBuffer", memory, status);
+  }
+  void Free(void* buffer) noexcept override {
+    g_cl->cl_release_mem_object(static_cast<cl_mem>(buffer));
+  }
+  void CopyTo(void* buffer, const void* host, size_t bytes) override {
+    OpenClQueue(root_).Write(buffer, host, bytes);
+  }
+  void CopyFrom(void* host, const void* buffer, size_t bytes) override {
+    OpenClQueue queue(root_);
+    queue.Read(host, buffer, bytes);
+    queue.Finish();
+  }
+  void* AllocateStaging(size_t bytes) override { return CpuBackend()->Allocate(bytes); }
+  void FreeStaging(void* staging) noexcept override { CpuBackend()->Free(staging); }
+
+  std::unique_ptr<Queue> NewQueue() override { return std::make_unique<OpenClQueue>(root_); }
+
+ private:
+  // Finds the device and compiles the kernel for it; its name. What fails leaves nothing behind.
+  std::string Open() {
+    Result<const Functions*> functions = opencl::functions(Party::kProducer);
+    if (!functions) Fail(functions.error().code(), functions.error().message());
+    g_cl = *functions;
+    Root root;
+    root.device = FirstDevice();
+    cl_int status = kClSuccess;
+    root.context = OwnedContext(Checked(
+        "clCreateContext",
+        g_cl->cl_create_context(nullptr, 1, &root.device, nullptr, nullptr, &status), status));
+    const char* text = kKernel;
+    root.program = OwnedProgram(
+        Checked("clCreateProgramWithSource",
+                g_cl->cl_create_program_with_source(root.context.get(), 1, &text, nullptr, &status),
+                status));
+    Check("clBuildProgram",
+          g_cl->cl_build_program(root.program.get(), 1, &root.device, "", nullptr, nullptr));
+    char name[256] = {};
+    Check("clGetDeviceInfo",
+          g_cl->cl_get_device_info(root.device, kClDeviceName, sizeof name - 1, name, nullptr));
+    root_ = std::move(root);
+    return std::string("OpenCL: ") + name;
+  }
+
+  static cl_device_id FirstDevice() {
+    cl_uint count = 0;
+    const cl_int status = g_cl->cl_get_platform_ids(0, nullptr, &count);
+    if (count == 0) {
+      Fail(ENODEV, "clGetPlatformIDs found no driver (" + std::to_string(status) +
+                       "); install one, such as pocl-opencl-icd");
+    }
+    Check("clGetPlatformIDs", status);
+    std::vector<cl_platform_id> platforms(count);
+    Check("clGetPlatformIDs", g_cl->cl_get_platform_ids(count, platforms.data(), nullptr));
+    for (cl_platform_id platform : platforms) {
+      cl_device_id device = nullptr;
+      cl_uint devices = 0;
+      g_cl->cl_get_device_ids(platform, kClDeviceTypeAll, 1, &device, &devices);
+      if (devices > 0) return device;
+    }
+    Fail(ENODEV, "clGetDeviceIDs found no device");
+  }
+
+  std::once_flag found_;
+  Device device_{Presence::kAbsent, ""};
+  Root root_;
+};
+
+}  // namespace
+
+Backend* OpenClBackend() {
+  // Never destroyed: arrays may be released while the process ends.
+  static auto& device = *new OpenCl;
+  return &device;
+}
+
+}  // namespace fletching::producer
