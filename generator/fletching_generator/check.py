@@ -8,12 +8,12 @@ from .documents import Document, KeyPath
 from .errors import Mistake, SpecError
 from .model import (
     Callback,
+    Declarations,
     Event,
     Field,
     Interface,
     Pointer,
     Scalar,
-    Spec,
     Struct,
     StructType,
     Type,
@@ -25,7 +25,7 @@ Report = Callable[[KeyPath, str, str], None]
 
 
 def check_meaning(
-    spec: Spec,
+    spec: Declarations,
     project: Document,
     interfaces: Mapping[str, Document],
     devices: Document,
@@ -50,12 +50,12 @@ def check_meaning(
         raise SpecError(*sorted(mistakes, key=lambda m: (order[m.file], m.line)))
 
 
-def _files(spec: Spec) -> list[str]:
+def _files(spec: Declarations) -> list[str]:
     names = ("project", *spec.project.interfaces, "devices", "errata")
     return [f"spec/{name}.yaml" for name in names]
 
 
-def _check_guards(spec: Spec, report: Report) -> None:
+def _check_guards(spec: Declarations, report: Report) -> None:
     guards: dict[str, str] = {}
     for index, interface in enumerate(spec.interfaces):
         if interface.guard in guards:
@@ -71,7 +71,7 @@ def _check_guards(spec: Spec, report: Report) -> None:
 
 
 def _check_interface(
-    spec: Spec, interface: Interface, seen: set[str], macros: dict[str, str], report: Report
+    spec: Declarations, interface: Interface, seen: set[str], macros: dict[str, str], report: Report
 ) -> None:
     for index, name in enumerate(interface.requires):
         if name not in seen:
@@ -95,7 +95,7 @@ def _check_interface(
 
 
 def _check_struct(
-    spec: Spec, interface: Interface, struct: Struct, keys: list[str | int], report: Report
+    spec: Declarations, interface: Interface, struct: Struct, keys: list[str | int], report: Report
 ) -> None:
     names: set[str] = set()
     visible = _visible_structs(spec, interface, struct)
@@ -107,7 +107,7 @@ def _check_struct(
         _check_field(struct, field, visible, here, report)
 
 
-def _device_type(spec: Spec) -> Typedef | None:
+def _device_type(spec: Declarations) -> Typedef | None:
     """The type of the device macros."""
     homes = (interface for interface in spec.interfaces if interface.device_macros)
     return next((home.typedefs[0].type for home in homes), None)
@@ -125,7 +125,7 @@ def _check_enumerators(typedef: TypedefDeclaration, keys: list[str | int], repor
             seen.add(getattr(enumerator, key))
 
 
-def _visible_structs(spec: Spec, interface: Interface, struct: Struct) -> set[str]:
+def _visible_structs(spec: Declarations, interface: Interface, struct: Struct) -> set[str]:
     """The structs that C has seen in full where this one is declared."""
     visible = {s.name for i in spec.interfaces if i.id in interface.requires for s in i.structs}
     for other in interface.structs:
@@ -238,7 +238,7 @@ def _check_device(device: dict, notes: dict, keys: list[str | int], report: Repo
         )
 
 
-def _check_errata(spec: Spec, report: Report) -> None:
+def _check_errata(spec: Declarations, report: Report) -> None:
     known = {s.name for s in spec.structs} | {t.type.name for t in spec.typedefs}
     known |= {f"{s.name}.{f.name}" for s in spec.structs for f in s.fields}
     known |= {interface.guard for interface in spec.interfaces}

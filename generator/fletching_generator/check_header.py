@@ -10,10 +10,10 @@ from .languages.c import interface_constants
 from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
 from .model import (
     Callback,
+    Declarations,
     Field,
     Interface,
     Scalar,
-    Spec,
     Struct,
     Type,
     TypedefDeclaration,
@@ -51,7 +51,7 @@ class Report:
         return self.missed or any(finding.severity == ERROR for finding, _ in self.findings)
 
 
-def compare(spec: Spec, runs: Sequence[Run], interfaces: Sequence[str]) -> Report:
+def compare(spec: Declarations, runs: Sequence[Run], interfaces: Sequence[str]) -> Report:
     """Holds every run against the interfaces of the spec, all of them when none is named."""
     wanted = [i for i in spec.interfaces if not interfaces or i.id in interfaces]
     seen: dict[Finding, list[Run]] = {}
@@ -70,7 +70,7 @@ def compare(spec: Spec, runs: Sequence[Run], interfaces: Sequence[str]) -> Repor
     )
 
 
-def _declares(spec: Spec, interface: Interface, run: Run) -> bool:
+def _declares(spec: Declarations, interface: Interface, run: Run) -> bool:
     """Whether the header has anything of the interface: a struct, a macro, a typedef, its guard."""
     names = {s.name for s in interface.structs} | {t.type.name for t in interface.typedefs}
     names |= {c.name for c in interface_constants(spec, interface)} | {interface.guard}
@@ -78,7 +78,7 @@ def _declares(spec: Spec, interface: Interface, run: Run) -> bool:
     return bool(names & there)
 
 
-def _compare_interface(spec: Spec, interface: Interface, run: Run) -> Iterator[Finding]:
+def _compare_interface(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
     yield from _compare_guard(interface, run)
     for struct in interface.structs:
         yield from _compare_struct(spec, interface, struct, run)
@@ -114,7 +114,7 @@ def _guards_elsewhere(place: Place, run: Run) -> list[str]:
 
 
 def _compare_struct(
-    spec: Spec, interface: Interface, struct: Struct, run: Run
+    spec: Declarations, interface: Interface, struct: Struct, run: Run
 ) -> Iterator[Finding]:
     record = run.records.get(struct.name)
     if record is None:
@@ -190,7 +190,7 @@ def _compare_typedef(
 
 
 def _compare_enum(
-    spec: Spec, interface: Interface, expected: TypedefDeclaration, run: Run
+    spec: Declarations, interface: Interface, expected: TypedefDeclaration, run: Run
 ) -> Iterator[Finding]:
     name = expected.type.name
     enum = next((e for e in run.enums if e.name == name), None)
@@ -209,7 +209,7 @@ def _compare_enum(
 
 
 def _compare_other_enumerators(
-    spec: Spec, interface: Interface, expected: TypedefDeclaration, enum: HeaderEnum
+    spec: Declarations, interface: Interface, expected: TypedefDeclaration, enum: HeaderEnum
 ) -> Iterator[Finding]:
     """What the header has more, which may be newer than the spec, or a fork's."""
     known = {enumerator.name for enumerator in expected.enumerators}
@@ -239,7 +239,7 @@ def _version(text: str) -> tuple[int, int]:
     return major, minor
 
 
-def _compare_constants(spec: Spec, interface: Interface, run: Run) -> Iterator[Finding]:
+def _compare_constants(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
     for constant in interface_constants(spec, interface):
         macro = run.macros.get(constant.name)
         if macro is None:
@@ -268,7 +268,7 @@ def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
     return f"it stands under '{' and '.join(macro.conditions)}', which does not hold"
 
 
-def _compare_other_devices(spec: Spec, interface: Interface, run: Run) -> Iterator[Finding]:
+def _compare_other_devices(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
     known = {device.arrow for device in spec.arrow_devices}
     by_value = {device.value: device for device in spec.devices}
     holes = {hole.value for hole in spec.holes}

@@ -12,7 +12,7 @@ from .check_header import compare
 from .errors import Mistake, SpecError, UsageError
 from .facts import TARGETS, read_header
 from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, layout_class, struct_layout
-from .load import load_spec
+from .load import load_declarations, load_spec
 from .report import as_json, as_text
 from .rulebook import load_rulebook
 from .sync import sync
@@ -140,7 +140,7 @@ def _check_spec(root: Path, options: argparse.Namespace) -> int:
 
 
 def _layout(root: Path, options: argparse.Namespace) -> int:
-    spec = load_spec(root)
+    spec = load_declarations(root)
     targets = _targets(options.target)
     known = [struct.name for struct in spec.structs]
     for name in options.struct:
@@ -185,7 +185,7 @@ def _as_text(target: LayoutClass, layouts: list[StructLayout]) -> str:
 
 
 def _check_header(root: Path, options: argparse.Namespace) -> int:
-    spec = load_spec(root)
+    spec = load_declarations(root)
     known = [interface.id for interface in spec.interfaces]
     for name in options.interface:
         if name not in known:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from .model import (
     Callback,
+    Declarations,
     FixedArray,
     Pointer,
     Scalar,
-    Spec,
     Struct,
     StructType,
     Type,
@@ -82,7 +82,7 @@ def layout_class(name: str) -> LayoutClass | None:
     return next((c for c in LAYOUT_CLASSES if c.name == name), None)
 
 
-def struct_layout(spec: Spec, struct: Struct, target: LayoutClass) -> StructLayout:
+def struct_layout(spec: Declarations, struct: Struct, target: LayoutClass) -> StructLayout:
     """Lays the fields out one after the other, each at the next multiple of its alignment."""
     end = 0
     align = 1
@@ -96,7 +96,7 @@ def struct_layout(spec: Spec, struct: Struct, target: LayoutClass) -> StructLayo
     return StructLayout(struct.name, _round_up(end, align), align, tuple(fields))
 
 
-def size_and_align(spec: Spec, type_: Type, target: LayoutClass) -> tuple[int, int]:
+def size_and_align(spec: Declarations, type_: Type, target: LayoutClass) -> tuple[int, int]:
     match type_:
         case Scalar(name=name):
             size = SCALAR_SIZES[name]
@@ -113,7 +113,7 @@ def size_and_align(spec: Spec, type_: Type, target: LayoutClass) -> tuple[int, i
             return inner.size, inner.align
 
 
-def leaves(spec: Spec, struct: Struct, prefix: str = "") -> tuple[Leaf, ...]:
+def leaves(spec: Declarations, struct: Struct, prefix: str = "") -> tuple[Leaf, ...]:
     """Every field of the struct, embedded structs opened up."""
     found: list[Leaf] = []
     for field in struct.fields:

@@ -22,24 +22,20 @@ _CUDA_ARRAY_INTERFACE = "cuda-array-interface"
 
 
 class SpecFiles:
-    """The documents of spec/, held to their schemas."""
+    """The documents of spec/, held to their schemas; those of the declarations are read at once."""
 
     def __init__(self, root: Path) -> None:
         self._spec = root / "spec"
-        self.project = self._read("project")
-        self.devices = self._read("devices")
-        self.runtimes = self._read("runtimes")
-        self.errata = self._read("errata")
-        self.async_table = self._read("async")
-        self.async_scenarios = self._read("async-scenarios")
-        self.cuda_array_interface = self._read(_CUDA_ARRAY_INTERFACE)
+        self.project = self.read("project")
+        self.devices = self.read("devices")
+        self.errata = self.read("errata")
         self.interfaces = {
-            name: self._read(name, schema="interface")
+            name: self.read(name, schema="interface")
             for name in plain(self.project.content)["interfaces"]
         }
         self._refuse_strays()
 
-    def _read(self, name: str, schema: str | None = None) -> Document:
+    def read(self, name: str, schema: str | None = None) -> Document:
         document = Document(self._spec / f"{name}.yaml", f"spec/{name}.yaml")
         document.validate(self._spec / "schema" / f"{schema or name}.schema.json")
         return document
@@ -54,33 +50,45 @@ class SpecFiles:
                 raise SpecError(Mistake(name, 1, "(whole file)", "no part of the spec", mend))
 
 
+def load_declarations(root: Path) -> model.Declarations:
+    """What the spec under `root` declares, checked. Raises SpecError."""
+    return _declarations(SpecFiles(root))
+
+
 def load_spec(root: Path) -> model.Spec:
     """The spec under `root`, checked. Raises SpecError."""
     files = SpecFiles(root)
+    declarations = _declarations(files)
+    runtimes, dictionary = files.read("runtimes"), files.read(_CUDA_ARRAY_INTERFACE)
+    ids = frozenset(erratum.id for erratum in declarations.errata)
+    spec = model.Spec(
+        **vars(declarations),
+        runtimes=load_runtimes(runtimes),
+        async_table=check_async(files.read("async"), files.read("async-scenarios"), ids),
+        cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, dictionary),
+    )
+    check_runtimes(spec.runtimes, runtimes, files.devices)
+    check_memory(spec, files.devices)
+    return spec
+
+
+def _declarations(files: SpecFiles) -> model.Declarations:
     names = _collect_names(files)
     content = plain(files.devices.content)
     devices = tuple(sorted(map(_device, content["devices"]), key=lambda d: d.value))
     interfaces = tuple(
         _interface(name, doc, names, devices) for name, doc in files.interfaces.items()
     )
-    errata = tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"])
-    ids = frozenset(erratum.id for erratum in errata)
-    async_table = check_async(files.async_table, files.async_scenarios, ids)
-    spec = model.Spec(
+    declarations = model.Declarations(
         project=_project(plain(files.project.content)),
         interfaces=interfaces,
         devices=devices,
         holes=tuple(model.Hole(**hole) for hole in content["holes"]),
         notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
-        runtimes=load_runtimes(files.runtimes),
-        errata=errata,
-        async_table=async_table,
-        cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, files.cuda_array_interface),
+        errata=tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"]),
     )
-    check_meaning(spec, files.project, files.interfaces, files.devices, files.errata)
-    check_runtimes(spec.runtimes, files.runtimes, files.devices)
-    check_memory(spec, files.devices)
-    return spec
+    check_meaning(declarations, files.project, files.interfaces, files.devices, files.errata)
+    return declarations
 
 
 def _project(content: dict[str, Any]) -> model.Project:

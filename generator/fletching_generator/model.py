@@ -264,16 +264,15 @@ class Project:
 
 
 @dataclass(frozen=True)
-class Spec:
+class Declarations:
+    """What headers declare: enough to lay structs out and to judge a header."""
+
     project: Project
     interfaces: tuple[Interface, ...]  # in the order of the C header
     devices: tuple[Device, ...]  # by value
     holes: tuple[Hole, ...]
     notes: tuple[Note, ...]
-    runtimes: tuple[Runtime, ...]  # see runtimes.py
     errata: tuple[Erratum, ...]
-    async_table: AsyncTable
-    cuda_array_interface: DictionaryInterface
 
     @property
     def structs(self) -> tuple[Struct, ...]:
@@ -301,3 +300,12 @@ class Spec:
 
     def struct(self, name: str) -> Struct:
         return next(s for s in self.structs if s.name == name)
+
+
+@dataclass(frozen=True)
+class Spec(Declarations):
+    """All of spec/ but the rules and texts, which rulebook.py has."""
+
+    runtimes: tuple[Runtime, ...]  # see runtimes.py
+    async_table: AsyncTable
+    cuda_array_interface: DictionaryInterface

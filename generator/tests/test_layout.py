@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from conftest import Scratch
 
 from fletching_generator.cli import main
 from fletching_generator.layout import LAYOUT_CLASSES, leaves, struct_layout
@@ -61,3 +62,12 @@ def test_command_names_what_exists(
 ) -> None:
     assert main(["layout", *arguments]) == 2
     assert "use one of" in capsys.readouterr().err
+
+
+def test_command_reads_only_what_declares(
+    scratch: Scratch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("runtimes", "async", "async-scenarios", "cuda-array-interface"):
+        (scratch.root / "spec" / f"{name}.yaml").write_text("spoiled", encoding="utf-8")
+    assert main(["--root", str(scratch.root), "layout", "ArrowSchema"]) == 0, capsys.readouterr()
+    assert main(["--root", str(scratch.root), "check-spec"]) == 2

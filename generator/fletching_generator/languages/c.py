@@ -7,6 +7,7 @@ from ..model import (
     Argument,
     Callback,
     Constant,
+    Declarations,
     Enumerator,
     Field,
     FixedArray,
@@ -75,7 +76,7 @@ def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]
     return dict(sorted(found.items()))
 
 
-def interface_constants(spec: Spec, interface: Interface) -> list[Constant]:
+def interface_constants(spec: Declarations, interface: Interface) -> list[Constant]:
     """The macros that stand inside the guard of the interface."""
     devices = spec.arrow_devices if interface.device_macros else ()
     macros = [Constant(device.arrow or "", device.value, device.doc) for device in devices]
