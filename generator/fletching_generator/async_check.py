@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from .async_actions import ACTIONS, PEER_CALLS
 from .async_run import NotPossibleError
 from .async_table import AsyncTable, Case, Side, build_side, build_table
 from .async_traces import run_scenario, sweeps
-from .documents import Document, KeyPath, plain
+from .documents import Document, KeyPath, Report, plain
 from .errors import Mistake, SpecError
-
-Report = Callable[[KeyPath, str, str], None]
 
 # What an action or a condition reads from its event.
 _READS = {
@@ -49,15 +47,12 @@ def check_async(table: Document, scenarios: Document, errata: frozenset[str]) ->
 
 def _check_table(table: Document, scenarios: Document, errata: frozenset[str]) -> AsyncTable:
     mistakes: list[Mistake] = []
-
-    def reporter(document: Document) -> Report:
-        return lambda keys, problem, mend: mistakes.append(document.mistake(keys, problem, mend))
-
+    report, report_scenario = table.reporter(mistakes), scenarios.reporter(mistakes)
     content = plain(table.content)
     for name, side in content["sides"].items():
-        _check_names(["sides", name], side, reporter(table))
-    _check_errata(content, [], errata, reporter(table))
-    _check_phrases(plain(scenarios.content), reporter(scenarios))
+        _check_names(["sides", name], side, report)
+    _check_errata(content, [], errata, report)
+    _check_phrases(plain(scenarios.content), report_scenario)
     _stop_on(mistakes)
 
     for name, side in content["sides"].items():
@@ -67,12 +62,12 @@ def _check_table(table: Document, scenarios: Document, errata: frozenset[str]) -
             keys: KeyPath = ["sides", name, "states", state]
             if event is not None:
                 keys = ["sides", name, "cells", entries[state, event]]
-            reporter(table)(keys, problem, mend)
+            report(keys, problem, mend)
     _stop_on(mistakes)
 
     built_table = build_table(content, plain(scenarios.content))
     for side_ in built_table.sides:
-        _check_scenarios(built_table, side_, reporter(scenarios))
+        _check_scenarios(built_table, side_, report_scenario)
     _stop_on(mistakes)
     return built_table
 

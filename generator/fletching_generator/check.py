@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from .documents import Document, KeyPath
+from .documents import Document, Report
 from .errors import Mistake, SpecError
 from .model import (
     Callback,
@@ -21,8 +21,6 @@ from .model import (
     TypedefDeclaration,
 )
 
-Report = Callable[[KeyPath, str, str], None]
-
 
 def check_meaning(
     spec: Declarations,
@@ -33,18 +31,15 @@ def check_meaning(
 ) -> None:
     """Raises SpecError with every mistake found, file by file in the order of the lines."""
     mistakes: list[Mistake] = []
-
-    def reporter(document: Document) -> Report:
-        return lambda keys, problem, mend: mistakes.append(document.mistake(keys, problem, mend))
-
-    _check_guards(spec, reporter(project))
+    _check_guards(spec, project.reporter(mistakes))
     seen: set[str] = set()
     macros: dict[str, str] = {}
     for interface in spec.interfaces:
-        _check_interface(spec, interface, seen, macros, reporter(interfaces[interface.id]))
+        report = interfaces[interface.id].reporter(mistakes)
+        _check_interface(spec, interface, seen, macros, report)
         seen.add(interface.id)
-    _check_devices(devices.content, macros, reporter(devices))
-    _check_errata(spec, reporter(errata))
+    _check_devices(devices.content, macros, devices.reporter(mistakes))
+    _check_errata(spec, errata.reporter(mistakes))
     if mistakes:
         order = {name: number for number, name in enumerate(_files(spec))}
         raise SpecError(*sorted(mistakes, key=lambda m: (order[m.file], m.line)))

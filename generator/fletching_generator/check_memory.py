@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from .documents import Document, KeyPath
+from .documents import Document, Report
 from .errors import Mistake, SpecError
 from .model import Device, Spec
-
-Report = Callable[[KeyPath, str, str], None]
 
 _FOR_THE_HOST = ("host_address", "shared_address")
 
@@ -23,10 +19,7 @@ def check_memory(spec: Spec, document: Document) -> None:
         if runtime.api == "c"
     }
     for index, entry in enumerate(document.content["devices"]):
-
-        def report(keys: KeyPath, problem: str, mend: str, index: int = index) -> None:
-            mistakes.append(document.mistake(["devices", index, *keys], problem, mend))
-
+        report = document.reporter(mistakes, "devices", index)
         device = devices[entry["name"]]
         _check_buffers(device, report)
         _check_access(device, devices, report)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from .documents import Document, KeyPath, plain
+from .documents import Document, Report, plain
 from .errors import Mistake, SpecError
 from .model import Pointer, Type
 from .runtimes import Function, Runtime, VendorType
-
-Report = Callable[[KeyPath, str, str], None]
 
 _OF_C = ("read_from", "header", "status", "query")
 _WITH_FUNCTIONS = ("call", "polling", "command_buffer")
@@ -22,10 +20,7 @@ def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: D
     symbols: dict[str, str] = {}
     names: set[str] = set()
     for index, runtime in enumerate(runtimes):
-
-        def report(keys: KeyPath, problem: str, mend: str, index: int = index) -> None:
-            mistakes.append(document.mistake(["runtimes", index, *keys], problem, mend))
-
+        report = document.reporter(mistakes, "runtimes", index)
         if runtime.name in names:
             report(["name"], f"'{runtime.name}' stands twice", "rename or remove one")
         names.add(runtime.name)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .documents import Document, KeyPath, plain
+from .documents import Document, Report, plain
 from .errors import Mistake, SpecError
-
-Report = Callable[[KeyPath, str, str], None]
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def read_dictionary(id_: str, document: Document) -> DictionaryInterface:
         }
     )
     mistakes: list[Mistake] = []
-    check_dictionary(interface, lambda *problem: mistakes.append(document.mistake(*problem)))
+    check_dictionary(interface, document.reporter(mistakes))
     if mistakes:
         raise SpecError(*sorted(mistakes, key=lambda mistake: mistake.line))
     return interface

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ruamel.yaml.scalarstring import ScalarString
 from .errors import Mistake, SpecError
 
 KeyPath = Sequence[str | int]
+Report = Callable[[KeyPath, str, str], None]  # where, what is wrong, how to mend it
 
 
 class Document:
@@ -43,6 +44,12 @@ class Document:
 
     def mistake(self, keys: KeyPath, problem: str, mend: str) -> Mistake:
         return Mistake(self.name, self.line(keys), spell_keys(keys), problem, mend)
+
+    def reporter(self, mistakes: list[Mistake], *under: str | int) -> Report:
+        """What adds to `mistakes`; its keys are those below `under`."""
+        return lambda keys, problem, mend: mistakes.append(
+            self.mistake([*under, *keys], problem, mend)
+        )
 
     def validate(self, schema_file: Path) -> None:
         """Raises SpecError with everything in which the file differs from its schema."""
