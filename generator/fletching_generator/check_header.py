@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .dlpack_version import header_version, parse_version
 from .facts import HeaderEnum, HeaderField, HeaderMacro, HeaderRecord, Place, Run
 from .languages.c import interface_constants
 from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
@@ -119,7 +120,7 @@ def _compare_struct(
     record = run.records.get(struct.name)
     if record is None:
         text = "is not declared, though other parts of the interface are"
-        older = struct.since is not None and _dlpack_version(run) < _version(struct.since)
+        older = struct.since is not None and header_version(run) < parse_version(struct.since)
         severity, text = (NOTE, LAGS) if older else (ERROR, text)
         yield Finding(severity, interface.id, struct.name, text, None)
         return
@@ -218,25 +219,18 @@ def _compare_other_enumerators(
     for enumerator in enum.enumerators:
         if enumerator.name in known:
             continue
-        severity, text = NOTE, f"is {enumerator.value}; the specification does not know it"
-        if enumerator.value in holes:
-            severity, text = ERROR, f"is {enumerator.value}, a number that is never given out"
-        elif enumerator.value in owners:
-            severity = ERROR
-            text = f"is {enumerator.value}, the number of {owners[enumerator.value]}"
+        owner = owners.get(enumerator.value)
+        severity, text = _verdict(enumerator.value, holes, owner, "it")
         yield Finding(severity, interface.id, enumerator.name, text, enumerator.place)
 
 
-def _dlpack_version(run: Run) -> tuple[int, int]:
-    """The version of a dlpack.h; (0, 0) before 1.0, which has no such macros."""
-    macros = [run.macros.get(f"DLPACK_{part}_VERSION") for part in ("MAJOR", "MINOR")]
-    major, minor = (macro.value or 0 if macro is not None else 0 for macro in macros)
-    return major, minor
-
-
-def _version(text: str) -> tuple[int, int]:
-    major, minor = map(int, text.split("."))
-    return major, minor
+def _verdict(value: int, holes: set[int], owner: str | None, what: str) -> tuple[str, str]:
+    """Severity and text for a number under a name that the spec does not know."""
+    if value in holes:
+        return ERROR, f"is {value}, a number that is never given out"
+    if owner is not None:
+        return ERROR, f"is {value}, the number of {owner}"
+    return NOTE, f"is {value}; the specification does not know {what}"
 
 
 def _compare_constants(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
@@ -275,16 +269,12 @@ def _compare_other_devices(spec: Declarations, interface: Interface, run: Run) -
     for macro in run.macros.values():
         if not macro.name.startswith(_DEVICE_PREFIX) or macro.name in known or macro.value is None:
             continue
-        if macro.value in holes:
-            severity, text = ERROR, f"is {macro.value}, a number that is never given out"
-        elif macro.value in by_value:
-            owner = by_value[macro.value]
-            severity, text = ERROR, f"is {macro.value}, the number of '{owner.name}'"
-            if owner.arrow is None:
-                severity, text = NOTE, f"is {macro.value}; the specification has it in DLPack only"
+        owner = by_value.get(macro.value)
+        if owner is not None and owner.arrow is None:
+            severity, text = NOTE, f"is {macro.value}; the specification has it in DLPack only"
         else:
-            severity = NOTE
-            text = f"is {macro.value}; the specification does not know this device"
+            name = None if owner is None else f"'{owner.name}'"
+            severity, text = _verdict(macro.value, holes, name, "this device")
         yield Finding(severity, interface.id, macro.name, text, macro.place)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .dlpack_version import Version, header_version, spec_version
 from .errors import Mistake, SpecError, UsageError
 from .facts import HeaderEnum, HeaderEnumerator, Run, read_header
 from .files import replace_file
@@ -60,7 +61,6 @@ class Addition:
 class Result:
     """What a header brings."""
 
-    version: str  # "1.3": of the header
     added: tuple[Addition, ...]  # devices first, each by value
     absent: tuple[str, ...]  # enums that the header does not declare
 
@@ -74,15 +74,14 @@ def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Resul
         raise UsageError(f"{header} is no dlpack.h: it declares no enum {_DEVICES}")
     pairs = [(r, enum) for r in _registries(spec) if (enum := found[r.enum]) is not None]
     _refuse(pairs)
-    version = _version(runs[0])
     added = tuple(addition for registry, enum in pairs for addition in _additions(registry, enum))
-    texts = _edited(root, added, _since(spec, version))
+    texts = _edited(root, added, _since(spec_version(spec), header_version(runs[0])))
     if texts:
         _check(root, texts)
         if not dry_run:
             for file, text in texts.items():
                 replace_file(root / file, text)
-    return Result(version, added, tuple(name for name, enum in found.items() if enum is None))
+    return Result(added, tuple(name for name, enum in found.items() if enum is None))
 
 
 def _registries(spec: Spec) -> list[Registry]:
@@ -102,24 +101,13 @@ def _read_enum(header: Path, runs: Sequence[Run], name: str) -> HeaderEnum | Non
     return enums[0] if enums else None
 
 
-def _version(run: Run) -> str:
-    """`1.3` from the header's macros; headers before 1.0 spell it in another way or not at all."""
-    parts = [run.macros.get(f"DLPACK_{part}_VERSION") for part in ("MAJOR", "MINOR")]
-    if all(part is not None and part.value is not None for part in parts):
-        return ".".join(str(part.value) for part in parts if part is not None)
-    return "0.0"
-
-
-def _since(spec: Spec, version: str) -> str:
+def _since(known: Version, found: Version) -> str:
     """The version that is the first to have what is new: the header's, or the one after the spec's.
 
     A header between two versions still has the number of the earlier one, which had nothing new.
     """
-    known = {c.name: c.value for c in spec.constants}
-    major, minor = (int(known[f"DLPACK_{part}_VERSION"]) for part in ("MAJOR", "MINOR"))
-    if tuple(map(int, version.split("."))) > (major, minor):
-        return version
-    return f"{major}.{minor + 1}"
+    major, minor = max(found, (known[0], known[1] + 1))
+    return f"{major}.{minor}"
 
 
 # --- What is refused ---------------------------------------------------------------------------

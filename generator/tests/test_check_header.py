@@ -16,6 +16,7 @@ from fletching_generator.layout import LAYOUT_CLASSES
 
 OURS = REPOSITORY / "cpp" / "include" / "fletching" / "abi.h"
 UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "abi.h"
+DLPACK = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
 
 Check = Callable[..., tuple[int, str]]
 
@@ -257,6 +258,24 @@ def test_lag_and_lead_are_notes(check: Check, copy: Callable[..., Path]) -> None
     assert code == 0
     assert "note: lags behind the specification by ARROW_DEVICE_HEXAGON" in text
     assert "ARROW_DEVICE_NEXT is 99; the specification does not know this device" in text
+
+
+def test_numbers_under_other_names(
+    check: Check, copy: Callable[..., Path], tmp_path: Path
+) -> None:
+    header = tmp_path / "dlpack.h"
+    text = DLPACK.read_text(encoding="utf-8")
+    assert "  kDLMetal = 8,\n" in text
+    more = "  kDLA = 5,\n  kDLB = 8,\n  kDLC = 99,\n"
+    header.write_text(text.replace("  kDLMetal = 8,\n", "  kDLMetal = 8,\n" + more), "utf-8")
+    code, text = check(header)
+    assert code == 1
+    assert "kDLA is 5, a number that is never given out" in text
+    assert "kDLB is 8, the number of kDLMetal" in text
+    assert "kDLC is 99; the specification does not know it" in text
+    code, text = check(copy((CPU, f"#define ARROW_DEVICE_MAIA 17\n{CPU}")))
+    assert code == 0
+    assert "ARROW_DEVICE_MAIA is 17; the specification has it in DLPack only" in text
 
 
 def test_json(check: Check, copy: Callable[..., Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..dlpack_version import parse_version
 from ..layout import LAYOUT_CLASSES, StructLayout, struct_layout
 from ..model import (
     Argument,
@@ -71,8 +72,8 @@ def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]
     found: dict[int, list[Enumerator]] = {}
     for typedef in (t for i in interfaces for t in i.typedefs):
         for enumerator in typedef.enumerators:
-            major, minor = map(int, enumerator.since.split("."))
-            found.setdefault(minor if (major, minor) > DLPACK_MINIMUM else 0, []).append(enumerator)
+            since = parse_version(enumerator.since)
+            found.setdefault(since[1] if since > DLPACK_MINIMUM else 0, []).append(enumerator)
     return dict(sorted(found.items()))
 
 
