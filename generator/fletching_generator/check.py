@@ -234,9 +234,7 @@ def _check_device(device: dict, notes: dict, keys: list[str | int], report: Repo
 
 
 def _check_errata(spec: Declarations, report: Report) -> None:
-    known = {s.name for s in spec.structs} | {t.type.name for t in spec.typedefs}
-    known |= {f"{s.name}.{f.name}" for s in spec.structs for f in s.fields}
-    known |= {interface.guard for interface in spec.interfaces}
+    known = spec.declared_names
     ids: set[str] = set()
     for index, erratum in enumerate(spec.errata):
         if erratum.id in ids:

@@ -298,6 +298,13 @@ class Declarations:
         """DLPack's families of element types."""
         return next(t for t in self.typedefs if t.type.name == "DLDataTypeCode")
 
+    @property
+    def declared_names(self) -> set[str]:
+        """What errata and rules are about: structs, `Struct.field`, typedefs and guards."""
+        names = {s.name for s in self.structs} | {t.type.name for t in self.typedefs}
+        names |= {f"{s.name}.{f.name}" for s in self.structs for f in s.fields}
+        return names | {interface.guard for interface in self.interfaces}
+
     def struct(self, name: str) -> Struct:
         return next(s for s in self.structs if s.name == name)
 

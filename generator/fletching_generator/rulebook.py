@@ -229,11 +229,8 @@ def _check_dictionary(
 
 
 def _names(spec: Spec) -> set[str]:
-    names = {s.name for s in spec.structs} | {t.type.name for t in spec.typedefs}
-    names |= {f"{s.name}.{f.name}" for s in spec.structs for f in s.fields}
-    names |= {interface.guard for interface in spec.interfaces}
+    names = spec.declared_names | {constant.name for constant in spec.constants}
     names |= {f.name for interface in spec.interfaces for f in interface.functions if f.name}
-    names |= {constant.name for interface in spec.interfaces for constant in interface.constants}
     dictionary = spec.cuda_array_interface
     return names | {
         dictionary.attribute,

@@ -260,9 +260,7 @@ def test_lag_and_lead_are_notes(check: Check, copy: Callable[..., Path]) -> None
     assert "ARROW_DEVICE_NEXT is 99; the specification does not know this device" in text
 
 
-def test_numbers_under_other_names(
-    check: Check, copy: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_numbers_under_other_names(check: Check, copy: Callable[..., Path], tmp_path: Path) -> None:
     header = tmp_path / "dlpack.h"
     text = DLPACK.read_text(encoding="utf-8")
     assert "  kDLMetal = 8,\n" in text

@@ -9,6 +9,7 @@ from ..model import Spec
 from ..render import Filters, Output
 from .c import literal, wrap_arguments
 from .docs import cell
+from .python import call
 
 _WIDTH = 100
 
@@ -55,26 +56,14 @@ def kind_row(kind: Kind) -> str:
         f"has_unit={kind.has_unit}",
         f"no_number={kind.no_number}",
     ]
-    return call(f'"{kind.char}": Kind(', cells)
+    return call(f'"{kind.char}": Kind', cells, indent=4, tail=",")
 
 
 def check_row(check: Check) -> str:
     """A check in Python's table."""
     cells = [literal(check.id), literal(check.key or ""), literal(check.severity), str(check.since)]
     cells += [literal(check.mend), f"_{check.name}"]
-    return call("Rule(", cells)
-
-
-def call(opening: str, cells: list[str]) -> str:
-    """A call within a table, as ruff would break it."""
-    line = f"    {opening}{', '.join(cells)}),"
-    if len(line) <= _WIDTH:
-        return line
-    inner = f"        {', '.join(cells)}"
-    if len(inner) <= _WIDTH:
-        return f"    {opening}\n{inner}\n    ),"
-    rows = "".join(f"        {cell_},\n" for cell_ in cells)
-    return f"    {opening}\n{rows}    ),"
+    return call("Rule", cells, indent=4, tail=",")
 
 
 # --- C++ -----------------------------------------------------------------------------------------

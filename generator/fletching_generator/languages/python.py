@@ -103,15 +103,16 @@ def _result(type_: Type) -> str:
     return "ctypes.c_void_p" if isinstance(type_, Pointer) else ctype(type_)
 
 
-def call(head: str, arguments: list[str]) -> str:
-    """`head(arguments)` on one line, or on three, or with one argument per line."""
-    line = f"{head}({', '.join(arguments)})"
+def call(head: str, arguments: list[str], indent: int = 0, tail: str = "") -> str:
+    """`head(arguments)` as ruff breaks it: on one line, on three, or one argument per line."""
+    margin = " " * indent
+    line = f"{margin}{head}({', '.join(arguments)}){tail}"
     if len(line) <= WIDTH:
         return line
-    inner = "    " + ", ".join(arguments)
+    inner = f"{margin}    {', '.join(arguments)}"
     if len(inner) > WIDTH:
-        inner = "\n".join(f"    {argument}," for argument in arguments)
-    return f"{head}(\n{inner}\n)"
+        inner = "\n".join(f"{margin}    {argument}," for argument in arguments)
+    return f"{margin}{head}(\n{inner}\n{margin}){tail}"
 
 
 # --- Docs --------------------------------------------------------------------------------------
@@ -195,10 +196,7 @@ def literal(value: int | str | None) -> str:
 
 def data_type_code_row(code: Enumerator) -> str:
     arguments = [f"DataTypeCode.{code.label.upper()}", f'"{code.label}"', f'"{code.name}"']
-    line = f"    DataTypeCodeInfo({', '.join(arguments)}),"
-    if len(line) <= WIDTH:
-        return line
-    return f"    DataTypeCodeInfo(\n        {', '.join(arguments)}\n    ),"
+    return call("DataTypeCodeInfo", arguments, indent=4, tail=",")
 
 
 FILTERS: Filters = {

@@ -7,9 +7,9 @@ from collections import Counter
 
 from ..model import Spec
 from ..render import Filters, Output
-from ..rulebook import Family, Rule, Rulebook, rule_errata
+from ..rulebook import Family, Rulebook, rule_errata
 from ..sentences import NORMATIVE
-from .docs import cell
+from .docs import cell, homes, owner
 
 _FOLDER = "docs/reference/rules"
 _CHECKS = {
@@ -22,13 +22,13 @@ _CHECKS = {
 
 
 def outputs(spec: Spec, book: Rulebook) -> list[Output]:
-    pages = [_index(book)]
+    pages, found = [_index(book)], _homes(spec)
     for family in book.families:
         context = {
             "book": book,
             "family": family,
             "errata": {rule.id: rule_errata(spec, rule) for rule in family.rules},
-            "homes": {rule.id: _home(spec, rule) for rule in family.rules},
+            "homes": found,
             "sources": {rule.id: book.sources(rule) for rule in family.rules},
             "checks": _CHECKS,
         }
@@ -52,18 +52,15 @@ def _counts(family: Family) -> Counter[str]:
     return Counter(rule.severity for rule in family.rules) + Counter(r.check for r in family.rules)
 
 
-def _home(spec: Spec, rule: Rule) -> str | None:
-    """The page, and where there is one the heading, of what a rule is about."""
-    name = (rule.about or "").partition(".")[0]
+def _homes(spec: Spec) -> dict[str, str]:
+    """The page, and where there is one the heading, of what rules are about."""
+    dictionary = spec.cuda_array_interface
+    found = {dictionary.attribute: f"../{dictionary.id}.md#keys"}
     for interface in spec.interfaces:
-        if name in [t.type.name for t in interface.typedefs] + [s.name for s in interface.structs]:
-            return f"../{interface.id}.md#{name.lower()}"
-        others = [interface.guard, *(function.name for function in interface.functions)]
-        if name in [*others, *(constant.name for constant in interface.constants)]:
-            return f"../{interface.id}.md"
-    if name == spec.cuda_array_interface.attribute:
-        return f"../{spec.cuda_array_interface.id}.md#keys"
-    return None
+        names = [interface.guard, *(constant.name for constant in interface.constants)]
+        names += [function.name for function in interface.functions if function.name]
+        found |= dict.fromkeys(names, f"../{interface.id}.md")
+    return found | {name: f"../{home}" for name, home in homes(spec).items()}
 
 
 def prose(text: str) -> str:
@@ -71,4 +68,4 @@ def prose(text: str) -> str:
     return re.sub(r"(?<![`\w.])[\w.]*_(?:[\w.]*\w)?", r"`\g<0>`", text)
 
 
-FILTERS: Filters = {"cell": cell, "prose": prose}
+FILTERS: Filters = {"cell": cell, "owner": owner, "prose": prose}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..model import Callback, Spec
+from ..model import Spec
 from ..render import Filters, Output
 from ..runtimes import INTEGERS, Function, VendorType
 from .c import type_name, wrap_arguments
@@ -21,11 +21,6 @@ def outputs(spec: Spec) -> list[Output]:
             context = {"runtime": runtime}
             files.append(Output(path, f"runtimes/{name}", "spec/runtimes.yaml", context))
     return files
-
-
-def pointer_type(callback: Callback) -> str:
-    """The type of a pointer to such a function."""
-    return f"{type_name(callback.returns)} (*)({', '.join(_arguments(callback))})"
 
 
 def type_check(type_: VendorType) -> str:
@@ -47,17 +42,13 @@ def size(type_: VendorType) -> str | None:
 def function_check(function: Function) -> str:
     """The assertions about a function's name and signature."""
     names = [function.name, function.symbol, function.per_thread or function.symbol]
-    arguments = [*names, type_name(function.type.returns), *_arguments(function.type)]
+    types = [function.type.returns, *(argument.type for argument in function.type.arguments)]
+    arguments = [*names, *map(type_name, types)]
     return wrap_arguments("FLETCHING_FUNCTION(", arguments, ");", 0, _WIDTH)
-
-
-def _arguments(callback: Callback) -> list[str]:
-    return [type_name(argument.type) for argument in callback.arguments]
 
 
 FILTERS: Filters = {
     "function_check": function_check,
-    "pointer_type": pointer_type,
     "size": size,
     "type_check": type_check,
     "type_name": type_name,

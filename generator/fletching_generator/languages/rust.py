@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from ..layout import LAYOUT_CLASSES, FieldLayout, Leaf, StructLayout, leaves, struct_layout
+from ..layout import FieldLayout, Leaf, StructLayout, leaves
 from ..model import (
     Argument,
     Callback,
@@ -24,7 +24,7 @@ from ..model import (
     Typedef,
 )
 from ..render import Filters, Output
-from .c import literal
+from .c import literal, struct_layouts
 
 WIDTH = 100
 _SOURCES = "bindings/rust/fletching-abi/src"
@@ -77,10 +77,6 @@ def outputs(spec: Spec) -> list[Output]:
         Output(f"{_SOURCES}/layout.rs", "rust/layout.rs", "spec/*.yaml", context),
         Output("bindings/rust/testing/src/fields.rs", "rust/fields.rs", "spec/*.yaml", context),
     ]
-
-
-def struct_layouts(spec: Spec, struct: Struct) -> list[StructLayout]:
-    return [struct_layout(spec, struct, target) for target in LAYOUT_CLASSES]
 
 
 def paths(spec: Spec, struct: Struct, prefix: str = "") -> list[str]:

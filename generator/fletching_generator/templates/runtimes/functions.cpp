@@ -11,7 +11,7 @@
 
 // Functions that are passed to functions; the header has no name for them.
 /*% endif %*/
-using /*{ type.name }*/ = /*{ type.callback | pointer_type }*/;
+using /*{ type.name }*/ = /*{ type.callback | type_name }*/;
 /*% endfor %*/
 
 /*% for type in runtime.types if type.kind != "callback" %*/
