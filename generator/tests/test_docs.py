@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 import pytest
 from conftest import REPOSITORY
 
+from fletching_generator.languages.docs import declaration
 from fletching_generator.model import Spec
 
 PAGES = "docs/reference"
@@ -40,6 +41,13 @@ def test_every_device_has_a_page(spec: Spec, pages: dict[str, str]) -> None:
         assert [text for text in wanted if text not in page] == [], device.name
     there = {PurePosixPath(p).stem for p in pages if PurePosixPath(p).parent.name == "devices"}
     assert there == {device.name for device in spec.devices}
+
+
+def test_nothing_but_the_field_goes_without_a_name(spec: Spec) -> None:
+    fields = [field for struct in spec.structs for field in struct.fields]
+    assert any("set_error" in declaration(field) for field in fields)
+    for field in fields:
+        assert declaration(field).count("(*)") == field.is_callback, declaration(field)
 
 
 def test_the_table_of_devices_shows_every_number(spec: Spec, pages: dict[str, str]) -> None:

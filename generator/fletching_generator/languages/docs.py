@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..layout import LAYOUT_CLASSES, StructLayout
@@ -18,7 +19,7 @@ from ..model import (
     Struct,
 )
 from ..render import Filters, Output
-from .c import interface_constants, struct_layouts, type_name
+from .c import declare_function, interface_constants, struct_layouts, type_name
 from .maps import map_name
 
 _FOLDER = "docs/reference"
@@ -99,9 +100,8 @@ def declaration(field: Field) -> str:
     match field.type:
         case FixedArray(of=of, count=count):
             return f"{type_name(of)}[{count}]"
-        case Callback(arguments=arguments, returns=returns):
-            inner = ", ".join(f"{type_name(a.type)} {a.name}" for a in arguments)
-            return f"{type_name(returns)} (*)({inner})"
+        case Callback():
+            return declare_function("(*)", field.type, width=sys.maxsize)
         case _:
             return type_name(field.type)
 
