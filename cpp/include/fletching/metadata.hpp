@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The key-value metadata of ArrowSchema.metadata, of the async interface too: read in place, and
+// encoded.
+#ifndef FLETCHING_METADATA_HPP
+#define FLETCHING_METADATA_HPP
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+
+#include "fletching/result.hpp"
+
+namespace fletching {
+
+/// One pair of a metadata block. The bytes are any bytes, and no NUL follows them.
+struct KeyValue {
+  std::string_view key;
+  std::string_view value;
+
+  bool operator==(const KeyValue&) const = default;
+};
+
+/// A metadata block that has been checked, as a range of KeyValue in the order of the block; a key
+/// may come more than once.
+///
+/// Ownership: a view. The block stays with whoever owns it and has to live, unchanged, as long as
+/// the view and what was read through it: for a schema until its release, for the async interface
+/// until the callback that passed it returns.
+///
+/// Source: Arrow C data interface, "ArrowSchema.metadata".
+class MetadataView {
+ public:
+  /// For a block of which nobody told the size.
+  static constexpr size_t kNoLimit = std::numeric_limits<ptrdiff_t>::max();
+
+  class Iterator {
+   public:
+    using value_type = KeyValue;
+    using difference_type = ptrdiff_t;
+    using iterator_concept = std::forward_iterator_tag;
+    using iterator_category = std::input_iterator_tag;
+
+    Iterator() noexcept = default;
+    KeyValue operator*() const noexcept {
+      const std::string_view key = text_at(pair_);
+      return {key, text_at(key.data() + key.size())};
+    }
+    Iterator& operator++() noexcept {
+      const std::string_view value = (**this).value;
+      pair_ = value.data() + value.size();
+      --left_;
+      return *this;
+    }
+    Iterator operator++(int) noexcept {
+      Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    bool operator==(const Iterator& other) const noexcept { return left_ == other.left_; }
+
+   private:
+    friend class MetadataView;
+    Iterator(const char* pair, int32_t left) noexcept : pair_(pair), left_(left) {}
+
+    const char* pair_ = nullptr;
+    int32_t left_ = 0;
+  };
+
+  /// No pairs.
+  MetadataView() noexcept = default;
+
+  /// Checks the block once, from the first byte to the last; afterwards every pair can be read.
+  ///
+  /// `block` may be NULL, which is no pairs. `limit` is the number of bytes that may be read there.
+  /// The encoding says its own size, so a caller who knows no other needs none; but then a block
+  /// that lies about its lengths is read beyond its end, which nobody can notice.
+  ///
+  /// Errors: EINVAL for a negative count or length, and for a block that does not end within
+  /// `limit`; the text says which and at which byte.
+  static Result<MetadataView> read(const char* block, size_t limit = kNoLimit) noexcept {
+    return detail::guarded([&]() -> Result<MetadataView> {
+      if (block == nullptr) return MetadataView();
+      size_t position = 0;
+      const Result<int32_t> count = read_int32(block, limit, &position, "number of pairs");
+      if (!count) return count.error();
+      for (int64_t text = 0; text < int64_t{*count} * 2; ++text) {
+        const char* what = text % 2 == 0 ? "length of key " : "length of value ";
+        Status skipped = skip_text(block, limit, &position, what, text / 2);
+        if (!skipped) return std::move(skipped).error();
+      }
+      return MetadataView(block, *count, position);
+    });
+  }
+
+  [[nodiscard]] Iterator begin() const noexcept {
+    return {block_ == nullptr ? nullptr : block_ + sizeof count_, count_};
+  }
+  [[nodiscard]] Iterator end() const noexcept { return {}; }
+  [[nodiscard]] size_t size() const noexcept { return static_cast<size_t>(count_); }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+  /// The encoded block: to copy it, copy these bytes. Empty for NULL.
+  [[nodiscard]] std::string_view block() const noexcept { return {block_, byte_size_}; }
+
+  /// The value of the first pair with this key.
+  [[nodiscard]] std::optional<std::string_view> find(std::string_view key) const noexcept {
+    for (const KeyValue pair : *this) {
+      if (pair.key == key) return pair.value;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  MetadataView(const char* block, int32_t count, size_t byte_size) noexcept
+      : block_(block), byte_size_(byte_size), count_(count) {}
+
+  // A block has no alignment, and the byte order of the machine.
+  static int32_t int32_at(const char* bytes) noexcept {
+    int32_t value = 0;
+    std::memcpy(&value, bytes, sizeof value);
+    return value;
+  }
+
+  static std::string_view text_at(const char* bytes) noexcept {
+    return {bytes + sizeof(int32_t), static_cast<size_t>(int32_at(bytes))};
+  }
+
+  static Error malformed(const std::string& what, size_t position, const std::string& how) {
+    return {EINVAL, "metadata: the " + what + ", at byte " + std::to_string(position) + ", " + how};
+  }
+
+  static Result<int32_t> read_int32(const char* block, size_t limit, size_t* position,
+                                    const char* what, int64_t pair = -1) {
+    const auto name = [&] { return pair < 0 ? what : what + std::to_string(pair); };
+    if (limit - *position < sizeof(int32_t)) {
+      return malformed(name(), *position,
+                       "is cut off: the block has " + std::to_string(limit) + " bytes");
+    }
+    const int32_t value = int32_at(block + *position);
+    if (value < 0) {
+      return malformed(name(), *position, "is " + std::to_string(value) + ", less than 0");
+    }
+    *position += sizeof(int32_t);
+    return value;
+  }
+
+  static Status skip_text(const char* block, size_t limit, size_t* position, const char* what,
+                          int64_t pair) {
+    const size_t start = *position;
+    const Result<int32_t> length = read_int32(block, limit, position, what, pair);
+    if (!length) return length.error();
+    if (limit - *position < static_cast<size_t>(*length)) {
+      return malformed(what + std::to_string(pair), start,
+                       "is " + std::to_string(*length) + ", and only " +
+                           std::to_string(limit - *position) + " bytes follow");
+    }
+    *position += static_cast<size_t>(*length);
+    return {};
+  }
+
+  const char* block_ = nullptr;
+  size_t byte_size_ = 0;
+  int32_t count_ = 0;
+};
+
+/// Encodes pairs of texts: KeyValue, std::pair, the elements of a std::map. The result may be
+/// copied to any address and passed as `metadata`; it may hold NULs, and no pairs give the four
+/// bytes of a 0, where a schema without metadata has NULL.
+///
+/// Errors: EINVAL for more than 2^31-1 pairs, and for a longer text; ENOMEM.
+template <std::ranges::forward_range Pairs>
+Result<std::string> encode_metadata(const Pairs& pairs) noexcept {
+  return detail::guarded([&]() -> Result<std::string> {
+    constexpr size_t kMost = std::numeric_limits<int32_t>::max();
+    const auto append = [](std::string* block, size_t number) {
+      const auto value = static_cast<int32_t>(number);
+      block->append(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    size_t count = 0;
+    size_t size = sizeof(int32_t);
+    for (const auto& [key, value] : pairs) {
+      for (const std::string_view text : {std::string_view(key), std::string_view(value)}) {
+        if (text.size() > kMost) {
+          return Error(EINVAL, "metadata: a text of pair " + std::to_string(count) + " has " +
+                                   std::to_string(text.size()) +
+                                   " bytes; an int32 says its length");
+        }
+        size += sizeof(int32_t) + text.size();
+      }
+      ++count;
+    }
+    if (count > kMost) {
+      return Error(EINVAL, "metadata: there are " + std::to_string(count) +
+                               " pairs; an int32 says how many there are");
+    }
+    std::string block;
+    block.reserve(size);
+    append(&block, count);
+    for (const auto& [key, value] : pairs) {
+      for (const std::string_view text : {std::string_view(key), std::string_view(value)}) {
+        append(&block, text.size());
+        block += text;
+      }
+    }
+    return block;
+  });
+}
+
+inline Result<std::string> encode_metadata(std::initializer_list<KeyValue> pairs) noexcept {
+  return encode_metadata<std::initializer_list<KeyValue>>(pairs);
+}
+
+}  // namespace fletching
+
+template <>
+inline constexpr bool std::ranges::enable_borrowed_range<fletching::MetadataView> = true;
+
+#endif  // FLETCHING_METADATA_HPP

@@ -1,0 +1,123 @@
+#include "alloc_failure.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace fletching::testing {
+namespace {
+
+constexpr int64_t kNever = -1;
+
+std::atomic<int64_t> allocated{0};
+std::atomic<int64_t> freed{0};
+
+// Counts down to 0, where the allocation fails, and goes on below it: kNever or less is no failure.
+std::atomic<int64_t> until_failure{kNever};
+std::atomic<bool> on_every_thread{false};
+std::atomic<bool> has_fired{false};
+thread_local bool is_chosen = false;
+
+bool fails_now() noexcept {
+  if (!is_chosen && !on_every_thread.load(std::memory_order_relaxed)) return false;
+  if (until_failure.load(std::memory_order_relaxed) <= kNever) return false;
+  if (until_failure.fetch_sub(1, std::memory_order_relaxed) != 0) return false;
+  has_fired.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+void* allocate(size_t size, size_t alignment) noexcept {
+  if (fails_now()) return nullptr;
+  if (size == 0) size = 1;
+  void* memory =
+      alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__
+          ? std::malloc(size)
+          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory != nullptr) allocated.fetch_add(1, std::memory_order_relaxed);
+  return memory;
+}
+
+void* allocate_or_throw(size_t size, size_t alignment) {
+  void* memory = allocate(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void deallocate(void* memory) noexcept {
+  if (memory == nullptr) return;
+  freed.fetch_add(1, std::memory_order_relaxed);
+  std::free(memory);
+}
+
+constexpr size_t kDefault = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+}  // namespace
+
+int64_t allocations() noexcept { return allocated.load(); }
+int64_t live_allocations() noexcept { return allocated.load() - freed.load(); }
+
+FailAllocation::FailAllocation(int64_t nth, FailOn where) noexcept {
+  has_fired.store(false);
+  is_chosen = true;
+  on_every_thread.store(where == FailOn::kEveryThread);
+  until_failure.store(nth);
+}
+
+FailAllocation::~FailAllocation() {
+  until_failure.store(kNever);
+  on_every_thread.store(false);
+  is_chosen = false;
+}
+
+bool FailAllocation::fired() const noexcept { return has_fired.load(); }
+
+}  // namespace fletching::testing
+
+// Every form, because what a sanitizer's runtime has for a form left out would not be counted.
+// NOLINTBEGIN(misc-new-delete-overloads)
+namespace t = fletching::testing;
+using std::align_val_t;
+using std::nothrow_t;
+
+void* operator new(size_t size) { return t::allocate_or_throw(size, t::kDefault); }
+void* operator new[](size_t size) { return t::allocate_or_throw(size, t::kDefault); }
+void* operator new(size_t size, align_val_t alignment) {
+  return t::allocate_or_throw(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, align_val_t alignment) {
+  return t::allocate_or_throw(size, static_cast<size_t>(alignment));
+}
+void* operator new(size_t size, const nothrow_t& /*tag*/) noexcept {
+  return t::allocate(size, t::kDefault);
+}
+void* operator new[](size_t size, const nothrow_t& /*tag*/) noexcept {
+  return t::allocate(size, t::kDefault);
+}
+void* operator new(size_t size, align_val_t alignment, const nothrow_t& /*tag*/) noexcept {
+  return t::allocate(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, align_val_t alignment, const nothrow_t& /*tag*/) noexcept {
+  return t::allocate(size, static_cast<size_t>(alignment));
+}
+
+void operator delete(void* memory) noexcept { t::deallocate(memory); }
+void operator delete[](void* memory) noexcept { t::deallocate(memory); }
+void operator delete(void* memory, size_t /*size*/) noexcept { t::deallocate(memory); }
+void operator delete[](void* memory, size_t /*size*/) noexcept { t::deallocate(memory); }
+void operator delete(void* memory, align_val_t /*alignment*/) noexcept { t::deallocate(memory); }
+void operator delete[](void* memory, align_val_t /*alignment*/) noexcept { t::deallocate(memory); }
+void operator delete(void* memory, size_t /*size*/, align_val_t /*alignment*/) noexcept {
+  t::deallocate(memory);
+}
+void operator delete[](void* memory, size_t /*size*/, align_val_t /*alignment*/) noexcept {
+  t::deallocate(memory);
+}
+void operator delete(void* memory, const nothrow_t& /*tag*/) noexcept { t::deallocate(memory); }
+void operator delete[](void* memory, const nothrow_t& /*tag*/) noexcept { t::deallocate(memory); }
+void operator delete(void* memory, align_val_t /*a*/, const nothrow_t& /*tag*/) noexcept {
+  t::deallocate(memory);
+}
+void operator delete[](void* memory, align_val_t /*a*/, const nothrow_t& /*tag*/) noexcept {
+  t::deallocate(memory);
+}
+// NOLINTEND(misc-new-delete-overloads)

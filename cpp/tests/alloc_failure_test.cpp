@@ -1,0 +1,101 @@
+// The tool of the other tests: it notices what it is meant to notice.
+#include "alloc_failure.hpp"
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace fletching::testing {
+namespace {
+
+struct alignas(64) Wide {
+  char bytes[64];
+};
+
+// A compiler may leave out an allocation whose result nobody sees.
+void* volatile seen = nullptr;
+
+template <class T>
+T* see(T* allocated) noexcept {
+  seen = allocated;
+  return allocated;
+}
+
+// Two allocations; false when one of them fails.
+bool allocate_twice() {
+  try {
+    const std::unique_ptr<int> one(see(new int));
+    const std::unique_ptr<Wide> two(see(new Wide));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+TEST(AllocFailure, EachAllocationFailsOnce) {
+  int rounds = 0;
+  const int64_t failed = fail_each_allocation([&](Injection& inject) {
+    ++rounds;
+    const bool worked = inject(allocate_twice);
+    EXPECT_EQ(worked, !inject.fired());
+  });
+  EXPECT_EQ(failed, 2);
+  EXPECT_EQ(rounds, 3);
+}
+
+TEST(AllocFailure, EveryFormOfNewFails) {
+  const auto fails = [](auto allocate) {
+    const FailAllocation failure(0);
+    try {
+      return see(allocate()) == nullptr;
+    } catch (const std::bad_alloc&) {
+      return true;
+    }
+  };
+  EXPECT_TRUE(fails([] { return new int; }));
+  EXPECT_TRUE(fails([] { return new int[2]; }));
+  EXPECT_TRUE(fails([] { return new Wide; }));
+  EXPECT_TRUE(fails([] { return new Wide[2]; }));
+  EXPECT_TRUE(fails([] { return new (std::nothrow) int; }));
+  EXPECT_TRUE(fails([] { return new (std::nothrow) int[2]; }));
+  EXPECT_TRUE(fails([] { return new (std::nothrow) Wide; }));
+  EXPECT_TRUE(fails([] { return new (std::nothrow) Wide[2]; }));
+}
+
+int* leaked = nullptr;
+
+TEST(AllocFailure, WhatIsLeftBehindIsNoticed) {
+  EXPECT_NONFATAL_FAILURE(fail_each_allocation([](Injection& inject) {
+                            inject([] { leaked = new (std::nothrow) int; });
+                          }),
+                          "left behind when allocation 1 failed");
+  delete std::exchange(leaked, nullptr);
+}
+
+TEST(AllocFailure, AnotherThreadFailsOnlyWhenAsked) {
+  for (const FailOn where : {FailOn::kThisThread, FailOn::kEveryThread}) {
+    std::atomic<int> go{0};
+    bool worked = true;
+    std::thread other([&] {
+      go.wait(0);
+      worked = allocate_twice();
+    });
+    {
+      const FailAllocation failure(0, where);
+      go.store(1);
+      go.notify_one();
+      other.join();
+      EXPECT_EQ(failure.fired(), where == FailOn::kEveryThread);
+    }
+    EXPECT_EQ(worked, where == FailOn::kThisThread);
+  }
+}
+
+}  // namespace
+}  // namespace fletching::testing

@@ -1,0 +1,168 @@
+// The metadata of a schema: encoded, read in place, and refused when it is malformed.
+#include "fletching/metadata.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "alloc_failure.hpp"
+
+namespace fletching {
+namespace {
+
+using std::string_literals::operator""s;
+using testing::code_of;
+using testing::fail_each_allocation;
+using testing::Injection;
+
+static_assert(std::ranges::forward_range<MetadataView>);
+static_assert(std::ranges::borrowed_range<MetadataView>);
+
+std::string int32(int32_t value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
+
+std::string text(std::string_view bytes) {
+  return int32(static_cast<int32_t>(bytes.size())) + std::string(bytes);
+}
+
+std::vector<KeyValue> pairs_of(const MetadataView& view) { return {view.begin(), view.end()}; }
+
+// A block of its own on the heap, so that a sanitizer sees a byte that is read beyond its end.
+struct Exact {
+  explicit Exact(const std::string& bytes)
+      : memory(std::make_unique<char[]>(bytes.size())), size(bytes.size()) {
+    std::ranges::copy(bytes, memory.get());
+  }
+  std::unique_ptr<char[]> memory;
+  size_t size;
+};
+
+TEST(Metadata, NullIsNoPairs) {
+  const MetadataView view = MetadataView::read(nullptr).value();
+  EXPECT_TRUE(view.empty());
+  EXPECT_EQ(view.begin(), view.end());
+  EXPECT_EQ(view.block(), "");
+  EXPECT_FALSE(view.find("k").has_value());
+}
+
+TEST(Metadata, NoPairsAreFourBytes) {
+  EXPECT_EQ(encode_metadata({}).value(), int32(0));
+  const Exact block(int32(0));
+  EXPECT_TRUE(MetadataView::read(block.memory.get()).value().empty());
+}
+
+TEST(Metadata, AnyRangeOfPairsIsEncoded) {
+  const std::string expected = int32(2) + text("a") + text("1") + text("b") + text("");
+  EXPECT_EQ(encode_metadata({{"a", "1"}, {"b", ""}}).value(), expected);
+  EXPECT_EQ(encode_metadata(std::map<std::string, std::string>{{"b", ""}, {"a", "1"}}).value(),
+            expected);
+  const std::vector<std::pair<const char*, std::string_view>> pairs{{"a", "1"}, {"b", ""}};
+  EXPECT_EQ(encode_metadata(pairs).value(), expected);
+}
+
+TEST(Metadata, WhatIsReadEncodesToTheSameBytes) {
+  const std::string block = encode_metadata({{"k", "v"}, {"", ""}, {"k", "again"}}).value();
+  const MetadataView view = MetadataView::read(block.data()).value();
+  EXPECT_EQ(view.size(), 3U);
+  EXPECT_EQ(view.block(), block);
+  EXPECT_EQ(encode_metadata(view).value(), block);
+  EXPECT_EQ(view.find("k"), "v");
+  EXPECT_EQ(view.find(""), "");
+  EXPECT_EQ(view.find("no"), std::nullopt);
+}
+
+TEST(Metadata, ABlockNeedsNoAlignment) {
+  const std::string block = "x" + encode_metadata({{"key", "value"}}).value();
+  EXPECT_EQ(MetadataView::read(block.data() + 1).value().find("key"), "value");
+}
+
+// The limits of an array that nobody could allocate: only the size of such a text is looked at.
+TEST(Metadata, ATextThatNoInt32MeasuresIsRefused) {
+  if constexpr (sizeof(size_t) > sizeof(int32_t)) {
+    const char byte = 'x';
+    const std::string_view huge(&byte, size_t{1} << 31U);
+    const std::vector<KeyValue> pairs{{"k", "v"}, {"k", huge}};
+    const Result<std::string> block = encode_metadata(pairs);
+    ASSERT_FALSE(block);
+    EXPECT_EQ(block.error().code(), EINVAL);
+    EXPECT_EQ(block.error().message(),
+              "metadata: a text of pair 1 has 2147483648 bytes; an int32 says its length");
+  }
+}
+
+TEST(Rules, metadata_encoding) {
+  struct Case {
+    std::string block;
+    std::string message;
+  };
+  const Case cases[] = {
+      {int32(-1), "metadata: the number of pairs, at byte 0, is -1, less than 0"},
+      {int32(1) + int32(-5), "metadata: the length of key 0, at byte 4, is -5, less than 0"},
+      {int32(1) + text("k") + int32(std::numeric_limits<int32_t>::min()),
+       "metadata: the length of value 0, at byte 9, is -2147483648, less than 0"},
+      {"", "metadata: the number of pairs, at byte 0, is cut off: the block has 0 bytes"},
+      {"\1\0\0"s, "metadata: the number of pairs, at byte 0, is cut off: the block has 3 bytes"},
+      {int32(2) + text("k") + text("v"),
+       "metadata: the length of key 1, at byte 14, is cut off: the block has 14 bytes"},
+      {int32(1) + int32(2) + "k",
+       "metadata: the length of key 0, at byte 4, is 2, and only 1 bytes follow"},
+      {int32(std::numeric_limits<int32_t>::max()) + text(""),
+       "metadata: the length of value 0, at byte 8, is cut off: the block has 8 bytes"},
+      {int32(1) + int32(std::numeric_limits<int32_t>::max()),
+       "metadata: the length of key 0, at byte 4, is 2147483647, and only 0 bytes follow"},
+  };
+  for (const Case& malformed : cases) {
+    const Exact block(malformed.block);
+    const Result<MetadataView> view = MetadataView::read(block.memory.get(), block.size);
+    ASSERT_FALSE(view) << malformed.message;
+    EXPECT_EQ(view.error().code(), EINVAL);
+    EXPECT_EQ(view.error().message(), malformed.message);
+  }
+}
+
+TEST(Rules, metadata_native_endian) {
+  const std::string block = encode_metadata({{"key", ""}}).value();
+  int32_t length = 0;
+  std::memcpy(&length, block.data() + 4, sizeof length);
+  EXPECT_EQ(length, 3);
+}
+
+TEST(Rules, metadata_not_nul_terminated) {
+  const std::string with_nul("a\0b", 3);
+  const Exact block(encode_metadata({{with_nul, "v"}, {"k", with_nul}}).value());
+  const MetadataView view = MetadataView::read(block.memory.get()).value();
+  EXPECT_EQ(pairs_of(view), (std::vector<KeyValue>{{with_nul, "v"}, {"k", with_nul}}));
+  EXPECT_EQ(view.find("k"), with_nul);
+}
+
+TEST(Metadata, MemoryRunsOutWhileEncoding) {
+  const int64_t failed = fail_each_allocation([](Injection& inject) {
+    const Result<std::string> block =
+        inject([] { return encode_metadata({{"a key", "a value that is longer than a word"}}); });
+    EXPECT_EQ(code_of(block), inject.fired() ? ENOMEM : 0);
+  });
+  EXPECT_EQ(failed, 1);
+}
+
+TEST(Metadata, MemoryRunsOutWhileAnErrorIsWritten) {
+  const std::string block = int32(1) + int32(-5);
+  const int64_t failed = fail_each_allocation([&](Injection& inject) {
+    const Result<MetadataView> view = inject([&] { return MetadataView::read(block.data()); });
+    ASSERT_FALSE(view);
+    EXPECT_EQ(view.error().code(), inject.fired() ? ENOMEM : EINVAL);
+  });
+  EXPECT_GT(failed, 0);
+}
+
+}  // namespace
+}  // namespace fletching
