@@ -71,6 +71,20 @@ TEST(DeviceTable, NamesAnEventTypeWhereThereIsAnEvent) {
   }
 }
 
+TEST(DeviceTable, SaysWhoCanUseWhoseMemory) {
+  EXPECT_TRUE(is_accessible(ARROW_DEVICE_CPU, ARROW_DEVICE_CPU));
+  EXPECT_TRUE(is_accessible(ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_CPU));
+  EXPECT_TRUE(is_accessible(ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_CUDA));
+  EXPECT_FALSE(is_accessible(ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST));
+  EXPECT_FALSE(is_accessible(ARROW_DEVICE_CUDA, ARROW_DEVICE_CPU));
+  EXPECT_FALSE(is_accessible(ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_ROCM));
+  EXPECT_FALSE(is_accessible(kUnknown, kUnknown));
+  for (const DeviceAccess& access : kDeviceAccess) {
+    EXPECT_NE(find_device(access.memory), nullptr) << access.memory;
+    EXPECT_NE(find_device(access.device), nullptr) << access.device;
+  }
+}
+
 TEST(DeviceTable, HasTheNumbersOfDlpack) {
   std::string list;
   for (const DeviceInfo& device : kDevices) {

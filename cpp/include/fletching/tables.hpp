@@ -97,6 +97,56 @@ inline std::string device_name(ArrowDeviceType type) {
   return device != nullptr ? std::string(device->name) : "unknown(" + std::to_string(type) + ")";
 }
 
+/// That memory of one device type can be used, as it is, by the devices of a type.
+struct DeviceAccess {
+  ArrowDeviceType memory;
+  ArrowDeviceType device;
+};
+
+/// Everything that is known to be accessible; what is not here may be so or not.
+inline constexpr std::array<DeviceAccess, 15> kDeviceAccess{{
+    // cpu from cpu
+    {1, 1},
+    // cuda from cuda
+    {2, 2},
+    // cuda_host from cpu
+    {3, 1},
+    // cuda_host from cuda
+    {3, 2},
+    // opencl from opencl
+    {4, 4},
+    // vulkan from vulkan
+    {7, 7},
+    // metal from metal
+    {8, 8},
+    // rocm from rocm
+    {10, 10},
+    // rocm_host from cpu
+    {11, 1},
+    // rocm_host from rocm
+    {11, 10},
+    // ext_dev from ext_dev
+    {12, 12},
+    // cuda_managed from cpu
+    {13, 1},
+    // cuda_managed from cuda
+    {13, 2},
+    // oneapi from oneapi
+    {14, 14},
+    // webgpu from webgpu
+    {15, 15},
+}};
+
+/// Whether memory of the type `memory` can be used by devices of the type `device`: pinned memory
+/// by the CPU, for example. Says nothing of the reverse, and which device ids go together is the
+/// runtime's to say.
+constexpr bool is_accessible(ArrowDeviceType memory, ArrowDeviceType device) noexcept {
+  for (const DeviceAccess& access : kDeviceAccess) {
+    if (access.memory == memory && access.device == device) return true;
+  }
+  return false;
+}
+
 /// What is known about one data-type code of DLPack.
 struct DataTypeCodeInfo {
   std::uint8_t value;            ///< as DLDataType::code holds it

@@ -17,7 +17,10 @@ _POINTERS = {
 
 def outputs(spec: Spec) -> list[Output]:
     tables = Output(
-        "cpp/include/fletching/tables.hpp", "cpp/tables.hpp", "spec/devices.yaml", {"spec": spec}
+        "cpp/include/fletching/tables.hpp",
+        "cpp/tables.hpp",
+        "spec/devices.yaml",
+        {"spec": spec, "accesses": accesses(spec)},
     )
     fields = Output(
         "cpp/tests/abi_fields.hpp",
@@ -26,6 +29,16 @@ def outputs(spec: Spec) -> list[Output]:
         {"spec": spec, "leaves": {s.name: leaves(spec, s) for s in spec.structs}},
     )
     return [tables, fields]
+
+
+def accesses(spec: Spec) -> list[tuple[Device, Device]]:
+    """The memory of the first can be used by the second."""
+    devices = {device.name: device for device in spec.devices}
+    return [
+        (memory, devices[name])
+        for memory in spec.devices
+        for name in memory.accessible_from.devices
+    ]
 
 
 def device_row(device: Device) -> str:

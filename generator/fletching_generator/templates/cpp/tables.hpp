@@ -66,6 +66,30 @@ inline std::string device_name(ArrowDeviceType type) {
   return device != nullptr ? std::string(device->name) : "unknown(" + std::to_string(type) + ")";
 }
 
+/// That memory of one device type can be used, as it is, by the devices of a type.
+struct DeviceAccess {
+  ArrowDeviceType memory;
+  ArrowDeviceType device;
+};
+
+/// Everything that is known to be accessible; what is not here may be so or not.
+inline constexpr std::array<DeviceAccess, /*{ accesses | length }*/> kDeviceAccess{{
+/*% for memory, device in accesses %*/
+    // /*{ memory.name }*/ from /*{ device.name }*/
+    {/*{ memory.value }*/, /*{ device.value }*/},
+/*% endfor %*/
+}};
+
+/// Whether memory of the type `memory` can be used by devices of the type `device`: pinned memory
+/// by the CPU, for example. Says nothing of the reverse, and which device ids go together is the
+/// runtime's to say.
+constexpr bool is_accessible(ArrowDeviceType memory, ArrowDeviceType device) noexcept {
+  for (const DeviceAccess& access : kDeviceAccess) {
+    if (access.memory == memory && access.device == device) return true;
+  }
+  return false;
+}
+
 /// What is known about one data-type code of DLPack.
 struct DataTypeCodeInfo {
   std::uint8_t value;            ///< as DLDataType::code holds it
