@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "fletching/abi.h"
+#include "fletching/message.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,12 +27,6 @@ extern "C" {
 #else
 #define FLETCHING_PRODUCER_EXPORT __attribute__((visibility("default")))
 #endif
-
-/* One line of UTF-8, NUL-terminated, cut at a character boundary when it is too long. Owned by the
- * caller. */
-struct FletchingMessage {
-  char text[1024];
-};
 
 /* What is alive, and what happened since the last reset.
  *

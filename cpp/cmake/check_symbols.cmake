@@ -1,10 +1,10 @@
-# Fails when the library shows a symbol without our prefix. -DNM=... -DLIBRARY=...
+# Fails when the library shows a symbol without the prefix: -DNM=... -DLIBRARY=... -DPREFIX=...
 execute_process(COMMAND ${NM} -D --defined-only -P ${LIBRARY}
   OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${text}")
 set(count 0)
 foreach(line IN LISTS lines)
-  if(NOT line MATCHES "^FletchingProducer[A-Za-z]+ T ")
+  if(NOT line MATCHES "^${PREFIX}[A-Za-z]+ T ")
     message(SEND_ERROR "${LIBRARY} shows '${line}'")
   endif()
   math(EXPR count "${count} + 1")

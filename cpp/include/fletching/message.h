@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The words of an error across a C interface: memory of the caller, written by the callee.
+#ifndef FLETCHING_MESSAGE_H
+#define FLETCHING_MESSAGE_H
+
+/// One line of UTF-8, NUL-terminated, cut at a character boundary when it is too long. Empty when
+/// there was no error. Owned by the caller; wherever a function takes one, NULL means that nobody
+/// reads it.
+struct FletchingMessage {
+  char text[1024];
+};
+
+#endif  // FLETCHING_MESSAGE_H
