@@ -3,7 +3,9 @@
 namespace fletching::producer {
 
 const std::vector<Backend*>& Backends() {
-  static const std::vector<Backend*> backends = {CpuBackend(), OpenClBackend(), ExtDevBackend()};
+  static const std::vector<Backend*> backends = {
+      CpuBackend(),  CudaBackend(),     CudaHostBackend(), CudaManagedBackend(),
+      RocmBackend(), RocmHostBackend(), OpenClBackend(),   ExtDevBackend()};
   return backends;
 }
 

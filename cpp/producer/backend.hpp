@@ -99,5 +99,10 @@ const std::vector<Backend*>& Backends();
 Backend* CpuBackend();
 Backend* ExtDevBackend();
 Backend* OpenClBackend();
+Backend* CudaBackend();
+Backend* CudaHostBackend();
+Backend* CudaManagedBackend();
+Backend* RocmBackend();
+Backend* RocmHostBackend();
 
 }  // namespace fletching::producer

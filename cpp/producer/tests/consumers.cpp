@@ -39,4 +39,8 @@ Consumer OpenClConsumer() {
       }};
 }
 
-std::vector<Consumer> Consumers() { return {OpenClConsumer(), ExtDevConsumer()}; }
+std::vector<Consumer> Consumers() {
+  return {CudaConsumer("cuda"), CudaConsumer("cuda_host"), CudaConsumer("cuda_managed"),
+          RocmConsumer("rocm"), RocmConsumer("rocm_host"), OpenClConsumer(),
+          ExtDevConsumer()};
+}

@@ -15,6 +15,8 @@ struct Consumer {
 
 Consumer ExtDevConsumer();
 Consumer OpenClConsumer();
+Consumer CudaConsumer(std::string backend);
+Consumer RocmConsumer(std::string backend);
 
 // One per backend that has queues, whether its device is there or not.
 std::vector<Consumer> Consumers();

@@ -1,0 +1,237 @@
+// What CUDA and ROCm have in common: streams, events, kernels, and three kinds of memory. `Api` is
+// the vendor's half, one struct of static functions (cuda.cpp, rocm.cpp).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "backend.hpp"
+#include "fletching/vendor.hpp"
+#include "kernels.hpp"
+#include "message.hpp"
+
+namespace fletching::producer {
+
+enum class MemoryKind { kDevice, kPinned, kManaged };
+
+// Every member function makes the device current for its thread, and puts back what was. That is
+// what `typename Api::Current current` is for.
+template <class Api>
+class GpuEvent : public Event {
+ public:
+  explicit GpuEvent(typename Api::Stream stream) {
+    const typename Api::Current current;
+    event_ = Api::NewEvent();
+    try {
+      Api::Record(event_, stream);
+    } catch (...) {
+      Api::DestroyEvent(event_);
+      throw;
+    }
+  }
+  ~GpuEvent() override {
+    const typename Api::Current current;
+    Api::DestroyEvent(event_);
+  }
+  GpuEvent(const GpuEvent&) = delete;
+  GpuEvent& operator=(const GpuEvent&) = delete;
+
+  void* Address() noexcept override { return &event_; }
+  void Wait() override {
+    const typename Api::Current current;
+    Api::Synchronize(event_);
+  }
+
+ private:
+  typename Api::Event event_;
+};
+
+// Pinned memory that the device reaches as well.
+template <class Api>
+class Pinned {
+ public:
+  explicit Pinned(size_t bytes) {
+    const typename Api::Current current;
+    memory_ = Api::Allocate(MemoryKind::kPinned, bytes);
+  }
+  ~Pinned() {
+    const typename Api::Current current;
+    Api::Free(MemoryKind::kPinned, memory_);
+  }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+  void* get() const { return memory_; }
+
+ private:
+  void* memory_;
+};
+
+// A word in pinned memory: the stream waits until it is 1.
+template <class Api>
+class GpuGate : public Gate {
+ public:
+  explicit GpuGate(typename Api::Stream stream) : word_(sizeof(uint32_t)) {
+    Word().store(0);
+    const typename Api::Current current;
+    Api::WaitValue(stream, word_.get(), 1);
+    passed_ = std::make_unique<GpuEvent<Api>>(stream);
+  }
+  // The stream looks at the word until it has seen it.
+  ~GpuGate() override {
+    Word().store(1);
+    try {
+      passed_->Wait();
+    } catch (...) {
+      // The device is lost, and looks at nothing any more.
+    }
+  }
+  GpuGate(const GpuGate&) = delete;
+  GpuGate& operator=(const GpuGate&) = delete;
+
+  void Open() override { Word().store(1); }
+
+ private:
+  std::atomic_ref<uint32_t> Word() {
+    return std::atomic_ref<uint32_t>(*static_cast<uint32_t*>(word_.get()));
+  }
+
+  Pinned<Api> word_;
+  std::unique_ptr<GpuEvent<Api>> passed_;
+};
+
+template <class Api>
+class GpuQueue : public Queue {
+ public:
+  // Non-blocking: the legacy default stream would wait for everything, and hide a missing wait.
+  GpuQueue() {
+    const typename Api::Current current;
+    stream_ = Api::NewStream();
+  }
+  ~GpuQueue() override {
+    const typename Api::Current current;
+    try {
+      Api::Finish(stream_);
+    } catch (...) {
+      // The device is lost.
+    }
+    Api::DestroyStream(stream_);
+  }
+  GpuQueue(const GpuQueue&) = delete;
+  GpuQueue& operator=(const GpuQueue&) = delete;
+
+  void* Handle() override { return stream_; }
+  std::unique_ptr<Gate> Shut() override { return std::make_unique<GpuGate<Api>>(stream_); }
+  void Invert(void* buffer, size_t bytes) override {
+    const typename Api::Current current;
+    const uint64_t blocks = (bytes + kThreads - 1) / kThreads;
+    Api::Invert(buffer, bytes, static_cast<uint32_t>(std::min(blocks, kMostBlocks)), kThreads,
+                stream_);
+  }
+  void Read(void* staging, const void* buffer, size_t bytes) override {
+    Copy(staging, buffer, bytes);
+  }
+  void Copy(void* to, const void* from, size_t bytes) {
+    const typename Api::Current current;
+    Api::Copy(to, from, bytes, stream_);
+  }
+  std::unique_ptr<Event> Record() override { return std::make_unique<GpuEvent<Api>>(stream_); }
+  bool IsIdle() override {
+    const typename Api::Current current;
+    return Api::IsIdle(stream_);
+  }
+  void Finish() override {
+    const typename Api::Current current;
+    Api::Finish(stream_);
+  }
+
+ private:
+  static constexpr uint32_t kThreads = 256;
+  static constexpr uint64_t kMostBlocks = 256;
+
+  typename Api::Stream stream_;
+};
+
+// The first device, with buffers of one kind of memory.
+template <class Api>
+class Gpu : public Backend {
+ public:
+  Gpu(const char* name, ArrowDeviceType device_type, MemoryKind kind)
+      : name_(name), device_type_(device_type), kind_(kind) {}
+
+  const char* Name() const override { return name_; }
+  ArrowDeviceType DeviceType() const override { return device_type_; }
+  int64_t DeviceId() const override { return 0; }
+  const Device& Find() override {
+    std::call_once(found_, [&] {
+      try {
+        device_ = Api::Open();
+        if (kind_ == MemoryKind::kManaged) Api::RequireManagedMemory();
+      } catch (const Error& error) {
+        device_ = {Presence::kAbsent, error.text};
+      }
+    });
+    return device_;
+  }
+
+  void* Allocate(size_t bytes) override {
+    const typename Api::Current current;
+    return Api::Allocate(kind_, std::max<size_t>(bytes, 1));
+  }
+  void Free(void* buffer) noexcept override {
+    const typename Api::Current current;
+    Api::Free(kind_, buffer);
+  }
+  void CopyTo(void* buffer, const void* host, size_t bytes) override {
+    GpuQueue<Api> queue;
+    queue.Copy(buffer, host, bytes);
+    queue.Finish();
+  }
+  void CopyFrom(void* host, const void* buffer, size_t bytes) override {
+    GpuQueue<Api> queue;
+    queue.Copy(host, buffer, bytes);
+    queue.Finish();
+  }
+  void* AllocateStaging(size_t bytes) override {
+    const typename Api::Current current;
+    return Api::Allocate(MemoryKind::kPinned, bytes);
+  }
+  void FreeStaging(void* staging) noexcept override {
+    const typename Api::Current current;
+    Api::Free(MemoryKind::kPinned, staging);
+  }
+  std::unique_ptr<Queue> NewQueue() override { return std::make_unique<GpuQueue<Api>>(); }
+
+ private:
+  const char* name_;
+  ArrowDeviceType device_type_;
+  MemoryKind kind_;
+  std::once_flag found_;
+  Device device_{Presence::kAbsent, ""};
+};
+
+// A stand-in of the vendor's library has its control functions beside the vendor's.
+template <class Functions>
+bool IsStandIn(const VendorRuntime& runtime) {
+  const auto loaded = fletching::detail::loaded_runtime<Functions>(runtime);
+  return loaded && fletching::detail::find_symbol((*loaded)->library.handle,
+                                                  "FletchingStandinCalls") != nullptr;
+}
+
+// It runs no device code: its image names the kernels that are built into it.
+inline constexpr char kStandInImage[] = "FLETCHING-STANDIN-IMAGE 1\nkernel fletching_invert\n";
+
+// The kernel's code for this library. Throws when it was left out of the build; `compiler` is who
+// was missing then.
+inline const void* KernelFor(Presence presence, const Image& image, const char* compiler) {
+  if (presence == Presence::kStandIn) return kStandInImage;
+  if (image.size > 0) return image.data;
+  Fail(ENODEV, std::string("the kernel was left out, because there was no ") + compiler +
+                   " when this library was built");
+}
+
+}  // namespace fletching::producer

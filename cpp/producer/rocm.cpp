@@ -1,0 +1,181 @@
+// ROCm through HIP: device and pinned memory of the first device.
+#include "fletching/runtimes/hip.hpp"
+
+#include "gpu.hpp"
+
+namespace fletching::producer {
+namespace {
+
+using namespace fletching::hip;
+
+// Set when the device was found, and used only after that.
+struct Root {
+  const Functions* functions = nullptr;
+  int32_t device = 0;
+  hipFunction_t kernel = nullptr;
+};
+Root g_root;
+
+void Check(const char* function, hipError_t status) {
+  if (status == kHipSuccess) return;
+  const char* name = g_root.functions->hip_get_error_name(status);
+  const char* text = g_root.functions->hip_get_error_string(status);
+  Fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
+                std::to_string(status) + ")" + (text != nullptr ? std::string(": ") + text : ""));
+}
+
+struct HipApi {
+  using Stream = hipStream_t;
+  using Event = hipEvent_t;
+
+  // The device of the calling thread as long as the object lives. A failure shows in the call for
+  // which it was made.
+  struct Current {
+    Current() noexcept : known(g_root.functions->hip_get_device(&before) == kHipSuccess) {
+      if (before != g_root.device) g_root.functions->hip_set_device(g_root.device);
+    }
+    ~Current() {
+      if (known && before != g_root.device) g_root.functions->hip_set_device(before);
+    }
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+    int32_t before = 0;
+    bool known;
+  };
+
+  static Device Open();
+  static void RequireManagedMemory() {}
+
+  static void* Allocate(MemoryKind kind, size_t bytes) {
+    const Functions& hip = *g_root.functions;
+    void* memory = nullptr;
+    switch (kind) {
+      case MemoryKind::kDevice:
+        Check("hipMalloc", hip.hip_malloc(&memory, bytes));
+        break;
+      case MemoryKind::kManaged:
+        Check("hipMallocManaged", hip.hip_malloc_managed(&memory, bytes, kHipMemAttachGlobal));
+        break;
+      case MemoryKind::kPinned:
+        Check("hipHostMalloc",
+              hip.hip_host_malloc(&memory, bytes, kHipHostMallocPortable | kHipHostMallocMapped));
+        break;
+    }
+    return memory;
+  }
+  static void Free(MemoryKind kind, void* memory) noexcept {
+    if (kind == MemoryKind::kPinned) {
+      g_root.functions->hip_host_free(memory);
+    } else {
+      g_root.functions->hip_free(memory);
+    }
+  }
+
+  static Stream NewStream() {
+    Stream stream = nullptr;
+    Check("hipStreamCreateWithFlags",
+          g_root.functions->hip_stream_create_with_flags(&stream, kHipStreamNonBlocking));
+    return stream;
+  }
+  static void DestroyStream(Stream stream) noexcept {
+    g_root.functions->hip_stream_destroy(stream);
+  }
+  static void Finish(Stream stream) {
+    Check("hipStreamSynchronize", g_root.functions->hip_stream_synchronize(stream));
+  }
+  static bool IsIdle(Stream stream) {
+    const hipError_t status = g_root.functions->hip_stream_query(stream);
+    if (status == kHipErrorNotReady) return false;
+    Check("hipStreamQuery", status);
+    return true;
+  }
+  static void WaitValue(Stream stream, void* word, uint32_t value) {
+    void* address = nullptr;
+    Check("hipHostGetDevicePointer",
+          g_root.functions->hip_host_get_device_pointer(&address, word, 0));
+    Check("hipStreamWaitValue32", g_root.functions->hip_stream_wait_value32(
+                                      stream, address, value, kHipStreamWaitValueEq, UINT32_MAX));
+  }
+  static void Copy(void* to, const void* from, size_t bytes, Stream stream) {
+    Check("hipMemcpyAsync",
+          g_root.functions->hip_memcpy_async(to, from, bytes, kHipMemcpyDefault, stream));
+  }
+  static void Invert(void* buffer, uint64_t bytes, uint32_t blocks, uint32_t threads,
+                     Stream stream) {
+    void* arguments[] = {&buffer, &bytes};
+    Check("hipModuleLaunchKernel",
+          g_root.functions->hip_module_launch_kernel(g_root.kernel, blocks, 1, 1, threads, 1, 1, 0,
+                                                     stream, arguments, nullptr));
+  }
+
+  static Event NewEvent() {
+    Event event = nullptr;
+    Check("hipEventCreateWithFlags",
+          g_root.functions->hip_event_create_with_flags(&event, kHipEventDisableTiming));
+    return event;
+  }
+  static void Record(Event event, Stream stream) {
+    Check("hipEventRecord", g_root.functions->hip_event_record(event, stream));
+  }
+  static void Synchronize(Event event) {
+    Check("hipEventSynchronize", g_root.functions->hip_event_synchronize(event));
+  }
+  static void DestroyEvent(Event event) noexcept { g_root.functions->hip_event_destroy(event); }
+};
+
+std::string Describe(const Functions& hip) {
+  char name[256] = {};
+  int32_t version = 0;
+  Check("hipDeviceGetName", hip.hip_device_get_name(name, sizeof name - 1, g_root.device));
+  Check("hipRuntimeGetVersion", hip.hip_runtime_get_version(&version));
+  return std::string(name) + ", HIP runtime " + std::to_string(version);
+}
+
+Device OpenDevice() {
+  Result<const Functions*> functions = hip::functions(Party::kProducer);
+  if (!functions) Fail(functions.error().code(), functions.error().message());
+  const Functions& hip = **functions;
+  g_root.functions = &hip;
+  Check("hipInit", hip.hip_init(0));
+  int32_t count = 0;
+  Check("hipGetDeviceCount", hip.hip_get_device_count(&count));
+  if (count == 0) Fail(ENODEV, "hipGetDeviceCount found no device");
+  const Presence presence = IsStandIn<Functions>(kRuntime) ? Presence::kStandIn : Presence::kReal;
+  const void* image = KernelFor(presence, kHipImage, "hipcc");
+  Device device{presence, Describe(hip)};
+  const HipApi::Current current;
+  hipModule_t module = nullptr;
+  Check("hipModuleLoadData", hip.hip_module_load_data(&module, image));
+  Check("hipModuleGetFunction",
+        hip.hip_module_get_function(&g_root.kernel, module, "fletching_invert"));
+  return device;
+}
+
+Device HipApi::Open() {
+  static std::once_flag once;
+  static Device device;
+  std::call_once(once, [] {
+    try {
+      device = OpenDevice();
+    } catch (const Error& error) {
+      device = {Presence::kAbsent, error.text};
+    }
+  });
+  if (device.presence == Presence::kAbsent) Fail(ENODEV, device.text);
+  return device;
+}
+
+template <MemoryKind kind>
+Backend* The(const char* name, ArrowDeviceType device_type) {
+  // Never destroyed: arrays may be released while the process ends.
+  static auto& device = *new Gpu<HipApi>(name, device_type, kind);
+  return &device;
+}
+
+}  // namespace
+
+Backend* RocmBackend() { return The<MemoryKind::kDevice>("rocm", ARROW_DEVICE_ROCM); }
+Backend* RocmHostBackend() { return The<MemoryKind::kPinned>("rocm_host", ARROW_DEVICE_ROCM_HOST); }
+
+}  // namespace fletching::producer

@@ -1,0 +1,42 @@
+// Against AMD's hip_runtime_api.h. The library is the one that the producer has loaded.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <hip/hip_runtime_api.h>
+
+#include "consumers.hpp"
+
+namespace {
+
+template <class Function>
+Function* Find(const char* symbol) {
+  for (const char* name :
+       {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
+    void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library != nullptr) return reinterpret_cast<Function*>(dlsym(library, symbol));
+  }
+  ADD_FAILURE() << "no libamdhip64 is loaded";
+  return nullptr;
+}
+
+hipEvent_t EventAt(void* sync_event) { return *static_cast<hipEvent_t*>(sync_event); }
+
+}  // namespace
+
+Consumer RocmConsumer(std::string backend) {
+  return {std::move(backend),
+          [](void* event) {
+            const hipError_t status =
+                Find<decltype(hipEventQuery)>("hipEventQuery")(EventAt(event));
+            EXPECT_TRUE(status == hipSuccess || status == hipErrorNotReady) << status;
+            return status == hipSuccess;
+          },
+          [](void* event) {
+            EXPECT_EQ(Find<decltype(hipEventSynchronize)>("hipEventSynchronize")(EventAt(event)),
+                      hipSuccess);
+          },
+          [](void* event, void* stream) {
+            EXPECT_EQ(Find<decltype(hipStreamWaitEvent)>("hipStreamWaitEvent")(
+                          static_cast<hipStream_t>(stream), EventAt(event), 0),
+                      hipSuccess);
+          }};
+}
