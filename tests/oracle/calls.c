@@ -317,11 +317,7 @@ int32_t FletchingOracleArgumentCount(const char* struct_name, const char* callba
 
 static int IsCallback(const char* struct_name, Name name) {
   for (int32_t i = 0; i < kCallbackCount; ++i) {
-    if (Same(kCallbacks[i].struct_name, struct_name) &&
-        strlen(kCallbacks[i].name) == (size_t)name.length &&
-        memcmp(kCallbacks[i].name, name.text, (size_t)name.length) == 0) {
-      return 1;
-    }
+    if (Same(kCallbacks[i].struct_name, struct_name) && NameIs(name, kCallbacks[i].name)) return 1;
   }
   return 0;
 }

@@ -38,7 +38,7 @@ int FletchingOracleCheckStruct(const char* struct_name, int64_t size, int64_t al
 static int CheckFieldOrder(const Struct* owner, const char* names, char* message, size_t capacity) {
   Name name;
   for (int32_t i = 0; NextName(&names, &name); ++i) {
-    if (FindField(owner, name.text, (size_t)name.length) != &owner->fields[i]) {
+    if (FindField(owner, name) != &owner->fields[i]) {
       return Fail(message, capacity, "%s.%s: field %d upstream, %.*s stands there in the binding",
                   owner->name, owner->fields[i].name, i, name.length, name.text);
     }
@@ -53,7 +53,7 @@ int FletchingOracleCheckFieldNames(const char* struct_name, const char* names, c
   const char* rest = names;
   Name name;
   while (NextName(&rest, &name)) {
-    if (FindField(owner, name.text, (size_t)name.length) == NULL) {
+    if (FindField(owner, name) == NULL) {
       return Fail(message, capacity, "%s.%.*s: upstream has no such field", owner->name,
                   name.length, name.text);
     }
@@ -104,10 +104,7 @@ int FletchingOracleCheckConstant(const char* name, int64_t value, char* message,
 
 static int IsConstant(Name name) {
   for (int32_t i = 0; i < kConstantCount; ++i) {
-    if (strlen(kConstants[i].name) == (size_t)name.length &&
-        memcmp(kConstants[i].name, name.text, (size_t)name.length) == 0) {
-      return 1;
-    }
+    if (NameIs(name, kConstants[i].name)) return 1;
   }
   return 0;
 }
@@ -155,10 +152,7 @@ static int SplitValue(Name entry, Valued* split) {
 static const Enumerator* FindEnumerator(const char* owner, Name name) {
   for (int32_t i = 0; i < kEnumeratorCount; ++i) {
     const Enumerator* candidate = &kEnumerators[i];
-    if (strcmp(candidate->owner, owner) == 0 && strlen(candidate->name) == (size_t)name.length &&
-        memcmp(candidate->name, name.text, (size_t)name.length) == 0) {
-      return candidate;
-    }
+    if (strcmp(candidate->owner, owner) == 0 && NameIs(name, candidate->name)) return candidate;
   }
   return NULL;
 }

@@ -29,12 +29,16 @@ int NextName(const char** rest, Name* name) {
   return 1;
 }
 
+int NameIs(Name name, const char* text) {
+  const size_t length = (size_t)name.length;
+  return strlen(text) == length && memcmp(name.text, text, length) == 0;
+}
+
 int32_t CountName(const char* names, const char* name) {
-  const int length = (int)strlen(name);
   int32_t count = 0;
   Name next;
   while (NextName(&names, &next)) {
-    if (next.length == length && memcmp(next.text, name, (size_t)length) == 0) ++count;
+    if (NameIs(next, name)) ++count;
   }
   return count;
 }

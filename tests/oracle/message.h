@@ -25,6 +25,8 @@ typedef struct {
  * beginning. */
 int NextName(const char** rest, Name* name);
 
+int NameIs(Name name, const char* text);
+
 /* How often `name` stands in the list. */
 int32_t CountName(const char* names, const char* name);
 

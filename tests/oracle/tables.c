@@ -95,12 +95,9 @@ const Struct* FindStruct(const char* name) {
   return NULL;
 }
 
-const Field* FindField(const Struct* owner, const char* name, size_t length) {
+const Field* FindField(const Struct* owner, Name name) {
   for (int32_t i = 0; i < owner->field_count; ++i) {
-    const char* candidate = owner->fields[i].name;
-    if (strlen(candidate) == length && memcmp(candidate, name, length) == 0) {
-      return &owner->fields[i];
-    }
+    if (NameIs(name, owner->fields[i].name)) return &owner->fields[i];
   }
   return NULL;
 }
@@ -115,14 +112,14 @@ const Constant* FindConstant(const char* name) {
 int FindPath(const Struct* owner, const char* path, size_t* offset, size_t* size) {
   *offset = 0;
   while (owner != NULL && path != NULL) {
-    const size_t length = strcspn(path, ".");
-    const Field* field = FindField(owner, path, length);
+    const Name name = {path, (int)strcspn(path, ".")};
+    const Field* field = FindField(owner, name);
     if (field == NULL) return 0;
     *offset += field->offset;
     *size = field->size;
-    if (path[length] == '\0') return 1;
+    if (path[name.length] == '\0') return 1;
     owner = FindStruct(field->embeds);
-    path += length + 1;
+    path += name.length + 1;
   }
   return 0;
 }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "message.h"
+
 typedef struct {
   const char* name;
   const char* embeds; /* name of the embedded struct, or NULL */
@@ -55,7 +57,7 @@ extern const int32_t kEnumeratorCount;
 
 /* NULL when there is none; a NULL name is a name that nobody has. */
 const Struct* FindStruct(const char* name);
-const Field* FindField(const Struct* owner, const char* name, size_t length);
+const Field* FindField(const Struct* owner, Name name);
 const Constant* FindConstant(const char* name);
 
 /* Looks a path up, through embedded structs. Returns 0 when upstream has no such path. */
