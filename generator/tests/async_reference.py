@@ -9,16 +9,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 EIO, EINVAL = 5, 22
 INT64_MAX = 2**63 - 1
-
-
-class Batch(Protocol):
-    def read(self) -> int: ...  # 0, or an errno value: the data cannot be had
-
-    def free(self) -> None: ...
 
 
 class Task:

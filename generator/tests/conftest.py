@@ -1,17 +1,22 @@
-"""A scratch copy of the spec that a test may spoil."""
+"""A scratch copy of the spec that a test may spoil, and the headers of upstream."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 from fletching_generator.errors import SpecError
 from fletching_generator.load import load_spec
 from fletching_generator.model import Spec
+from fletching_generator.rulebook import load_rulebook
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c"
+ABI, DLPACK = UPSTREAM / "abi.h", UPSTREAM / "dlpack_abi.h"
 
 
 class Scratch:
@@ -32,10 +37,17 @@ class Scratch:
         return load_spec(self.root)
 
     def mistakes(self) -> list[str]:
-        """What loading says, a line each."""
+        """What loading all of it says, a line each."""
         with pytest.raises(SpecError) as caught:
-            self.load()
+            load_rulebook(self.root, self.load())
         return str(caught.value).splitlines()
+
+    def refuses(self, file: str, old: str, new: str, expected: str) -> None:
+        """With `new` for `old`, one line says what is expected, of this file or of one it names."""
+        self.replace(file, old, new)
+        text = "\n".join(self.mistakes())
+        place = "" if expected.startswith("spec/") else rf"spec/{re.escape(file)}:\d+: .*"
+        assert re.search(f"^{place}{expected}", text, re.MULTILINE), text
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from conftest import Scratch
 
@@ -12,7 +10,7 @@ SPOILED = {
         "async.yaml",
         "  - {on: turn, in: [created]}",
         "  - {on: turn, inn: [created]}",
-        r"async\.yaml:\d+: sides\.producer\.cells\[\d+\].*'in' is missing|unknown key 'inn'",
+        r"sides\.producer\.cells\[\d+\].*('in' is missing|unknown key 'inn')",
     ),
     "cell left out": (
         "async.yaml",
@@ -151,8 +149,4 @@ SPOILED = {
 
 @pytest.mark.parametrize("name", SPOILED)
 def test_spoiled_table_names_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
-    file, old, new, expected = SPOILED[name]
-    scratch.replace(file, old, new)
-    text = "\n".join(scratch.mistakes())
-    assert re.search(expected, text), text
-    assert text.startswith(f"spec/{file}:"), text
+    scratch.refuses(*SPOILED[name])

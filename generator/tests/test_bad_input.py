@@ -6,13 +6,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow
 import pytest
-from conftest import Scratch
+from conftest import ABI, DLPACK, UPSTREAM, Scratch
 
 from fletching_generator.cli import main
 
-UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c"
 COMMANDS = ("check-header", "sync")
 # A header that brings a device, so that there is something to write.
 NEW_DEVICE = 'typedef enum {\n#include "devices.inc"\n  kDLNext = 99\n} DLDeviceType;\n'
@@ -115,7 +113,7 @@ def test_a_missing_include_says_how_to_name_its_folder(command: str, refused: Re
     ],
 )
 def test_unknown_names(arguments: list[str], expected: str, refused: Refused) -> None:
-    assert expected in refused("check-header", UPSTREAM / "abi.h", *arguments)
+    assert expected in refused("check-header", ABI, *arguments)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -193,7 +191,7 @@ def test_a_killed_write_leaves_the_old_spec(
 def test_a_tool_that_is_something_else(
     command: str, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    header = UPSTREAM / "dlpack_abi.h"
+    header = DLPACK
     monkeypatch.setenv("FLETCHING_EXTRACT", "/nowhere/extract")
     assert "/nowhere/extract: No such file" in refused(command, header)
     monkeypatch.setenv("FLETCHING_EXTRACT", "/bin/true")

@@ -6,17 +6,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow
 import pytest
-from conftest import REPOSITORY
+from conftest import ABI, DLPACK, REPOSITORY
 
 from fletching_generator.cli import main
 from fletching_generator.facts import TARGETS
 from fletching_generator.layout import LAYOUT_CLASSES
 
 OURS = REPOSITORY / "cpp" / "include" / "fletching" / "abi.h"
-UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "abi.h"
-DLPACK = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
 
 Check = Callable[..., tuple[int, str]]
 
@@ -57,7 +54,7 @@ def test_targets_cover_every_layout_class_windows_and_big_endian() -> None:
     assert any(target.startswith(("s390x", "mips-", "powerpc-")) for target in TARGETS)
 
 
-@pytest.mark.parametrize("header", [OURS, UPSTREAM], ids=["ours", "upstream"])
+@pytest.mark.parametrize("header", [OURS, ABI], ids=["ours", "upstream"])
 def test_good_headers_agree_on_all_targets(header: Path, check: Check) -> None:
     code, text = check(header)
     assert code == 0, text
@@ -191,7 +188,7 @@ def test_macros_hidden_by_another_copy(check: Check, tmp_path: Path) -> None:
         encoding="utf-8",
     )
     header = tmp_path / "second.h"
-    header.write_text(f'#include "first.h"\n#include "{UPSTREAM}"\n', encoding="utf-8")
+    header.write_text(f'#include "first.h"\n#include "{ABI}"\n', encoding="utf-8")
     code, text = check(header, "--interface", "c-device-data")
     assert code == 1
     assert (
@@ -215,7 +212,7 @@ def test_what_is_wrong_in_an_included_file_is_said_of_that_file(
 
 
 def test_a_guard_counts_in_its_own_file_and_around_an_include(check: Check, tmp_path: Path) -> None:
-    structs = UPSTREAM.read_text(encoding="utf-8")
+    structs = ABI.read_text(encoding="utf-8")
     guard = "ARROW_C_STREAM_INTERFACE"
     part = tmp_path / "part.h"
     part.write_text(
@@ -288,7 +285,7 @@ def test_json(check: Check, copy: Callable[..., Path]) -> None:
 
 def test_a_cpp_header_is_read_as_cpp(check: Check, tmp_path: Path) -> None:
     header = tmp_path / "only.hpp"
-    header.write_text(f'namespace a {{ class B; }}\n#include "{UPSTREAM}"\n', encoding="utf-8")
+    header.write_text(f'namespace a {{ class B; }}\n#include "{ABI}"\n', encoding="utf-8")
     code, text = check(header)
     assert code == 0
     assert f"read as c++ on {len(TARGETS)} targets" in text

@@ -8,15 +8,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
-from conftest import REPOSITORY, Scratch
+from conftest import DLPACK, REPOSITORY, Scratch
 
 from fletching_generator import cli, render
 from fletching_generator.model import Spec
 
 DOCS = REPOSITORY / "docs"
-UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
 PAGES = sorted([*DOCS.glob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"])
 
 
@@ -32,7 +30,7 @@ def test_a_device_is_added_as_the_guide_shows(
 ) -> None:
     page = DOCS / "adding-a-device.md"
     header = scratch.root / "dlpack.h"
-    text = UPSTREAM.read_text(encoding="utf-8")
+    text = DLPACK.read_text(encoding="utf-8")
     header.write_text(text.replace("kDLTrn = 18,", "kDLTrn = 18, kDLNova = 90,"), encoding="utf-8")
     root = ["--root", str(scratch.root), "sync", str(header)]
     assert cli.main([*root, "--dry-run"]) == 0

@@ -6,14 +6,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow
 import pytest
-from conftest import Scratch
+from conftest import DLPACK, Scratch
 
 from fletching_generator import generate
 from fletching_generator.cli import main
-
-UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
 
 Sync = Callable[..., tuple[int, str]]
 
@@ -58,7 +55,7 @@ def devices(scratch: Scratch) -> str:
 
 def test_upstream_brings_nothing_new(sync: Sync, scratch: Scratch) -> None:
     before = devices(scratch)
-    code, text = sync(UPSTREAM)
+    code, text = sync(DLPACK)
     assert (code, devices(scratch)) == (0, before)
     assert "every device and every data-type code" in text
 
@@ -189,7 +186,7 @@ def upstream_with(tmp_path: Path) -> Callable[[str, str], Path]:
     """Upstream's header with one text in the place of another."""
 
     def make(old: str, new: str) -> Path:
-        text = UPSTREAM.read_text(encoding="utf-8")
+        text = DLPACK.read_text(encoding="utf-8")
         assert old in text, old
         path = tmp_path / "dlpack.h"
         path.write_text(text.replace(old, new), encoding="utf-8")
@@ -251,7 +248,7 @@ def test_a_code_between_others_keeps_the_order(sync: Sync, scratch: Scratch) -> 
     cut = re.sub(r"      - name: kDLOpaqueHandle\n(        .*\n)*", "", whole)
     cut = re.sub(r"      - {name: kDLBool,.*\n", "", cut)
     path.write_text(cut, encoding="utf-8")
-    assert sync(UPSTREAM)[0] == 0
+    assert sync(DLPACK)[0] == 0
     values = [code.value for code in scratch.load().data_type_codes.enumerators]
     assert values == list(range(len(values)))
     labels = re.findall(r"label: (\w+)", path.read_text(encoding="utf-8"))

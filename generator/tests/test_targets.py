@@ -8,17 +8,16 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
 import tvm_ffi
-from conftest import REPOSITORY
+from conftest import ABI, REPOSITORY
 
 from fletching_generator.cli import main
 from fletching_generator.facts import TARGETS, HeaderRecord, Run, extract
 from fletching_generator.layout import LAYOUT_CLASSES
 
 HEADERS = {
-    "upstream": Path(pyarrow.get_include()) / "arrow" / "c" / "abi.h",
+    "upstream": ABI,
     "upstream-dlpack": Path(tvm_ffi.libinfo.find_dlpack_include_path()) / "dlpack" / "dlpack.h",
     "ours": REPOSITORY / "cpp" / "include" / "fletching" / "abi.h",
     "ours-dlpack": REPOSITORY / "cpp" / "include" / "fletching" / "dlpack.h",

@@ -7,9 +7,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow
 import pytest
-from conftest import REPOSITORY, Scratch
+from conftest import REPOSITORY, UPSTREAM, Scratch
 
 from fletching_generator.cli import main
 from fletching_generator.load import load_spec
@@ -17,7 +16,6 @@ from fletching_generator.rulebook import Family, Rule, Rulebook, Statement, Text
 from fletching_generator.sentences import read_sentences, sentence_hash
 from fletching_generator.texts import as_skeleton, as_text, check_texts, compare, read_text
 
-HEADERS = Path(pyarrow.get_include()) / "arrow" / "c"
 # The texts themselves are no part of the repository; FLETCHING_TEXTS names folders that hold them.
 TEXTS = [Path(p) for p in os.environ.get("FLETCHING_TEXTS", "").split(os.pathsep) if p] or [
     REPOSITORY.parent / "shared" / "reference"
@@ -296,7 +294,7 @@ def check_spec(root: Path, *arguments: str | Path) -> int:
 def test_the_headers_of_the_pinned_wheel_are_dealt_with(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert check_spec(REPOSITORY, "--texts", HEADERS) == 0
+    assert check_spec(REPOSITORY, "--texts", UPSTREAM) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if " 0 " in line] == ["abi.h", "dlpack_abi.h"]
 
@@ -308,14 +306,14 @@ def test_the_command_fails_when_an_entry_is_missing(
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     license_ = next(line for line in lines if "not_a_rule: license" in line)
     path.write_text("".join(line for line in lines if line != license_), encoding="utf-8")
-    assert check_spec(scratch.root, "--texts", HEADERS) == 1
+    assert check_spec(scratch.root, "--texts", UPSTREAM) == 1
     assert "is unmapped; add it to spec/texts/arrow-header.yaml" in capsys.readouterr().out
-    assert check_spec(scratch.root, "--texts", HEADERS, "--skeleton") == 1
+    assert check_spec(scratch.root, "--texts", UPSTREAM, "--skeleton") == 1
     skeleton = capsys.readouterr().out.splitlines()[-1]
     assert skeleton.endswith("rules: []}")
     filled = skeleton.replace("rules: []", "not_a_rule: license")
     path.write_text(path.read_text(encoding="utf-8") + filled + "\n", encoding="utf-8")
-    assert check_spec(scratch.root, "--texts", HEADERS) == 0
+    assert check_spec(scratch.root, "--texts", UPSTREAM) == 0
 
 
 @pytest.mark.parametrize(
@@ -357,7 +355,7 @@ def given_folders() -> list[Path]:
     folders = [folder for folder in TEXTS if folder.is_dir()]
     if not folders:
         pytest.skip(f"no texts in {TEXTS[0]}; FLETCHING_TEXTS can name other folders")
-    return [*folders, HEADERS]
+    return [*folders, UPSTREAM]
 
 
 def test_every_sentence_of_the_given_texts_is_dealt_with() -> None:
