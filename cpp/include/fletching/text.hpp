@@ -1,14 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Foreign text in our own messages.
+// Foreign text made fit to print and to hand on: UTF-8, without NULs, of a bounded length.
 #ifndef FLETCHING_TEXT_HPP
 #define FLETCHING_TEXT_HPP
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace fletching::detail {
+
+/// More of a foreign text is never read.
+inline constexpr std::size_t kMaxText = 4096;
+
+/// How many bytes the UTF-8 character at the start of `text` has; 0 when there is none.
+constexpr std::size_t utf8_length(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  if (text.empty()) return 0;
+  const std::uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = first == 0xED && byte(1) > 0x9F;
+  const bool too_high = first == 0xF4 && byte(1) > 0x8F;
+  return overlong || surrogate || too_high ? 0 : length;
+}
+
+/// The text with every byte that is not UTF-8 and every control character, other than a line feed
+/// and a tab, as "\xNN". It ends with "..." when it was longer than kMaxText.
+inline std::string printable(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const bool cut = text.size() > kMaxText;
+  if (cut) {
+    // A character that the cut would split is left out.
+    std::size_t end = kMaxText;
+    while (end > kMaxText - 4 && (static_cast<std::uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+    text = text.substr(0, end);
+  }
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const char first = text.front();
+    const bool control = (static_cast<std::uint8_t>(first) < 0x20 || first == 0x7F) &&
+                         first != '\n' && first != '\t';
+    const std::size_t length = control ? 0 : utf8_length(text);
+    if (length > 0) {
+      result.append(text.substr(0, length));
+    } else {
+      const auto byte = static_cast<std::uint8_t>(first);
+      result.append({'\\', 'x', kDigits[byte >> 4], kDigits[byte & 0xF]});
+    }
+    text.remove_prefix(length > 0 ? length : 1);
+  }
+  if (cut) result.append("...");
+  return result;
+}
+
+/// The same for a text of C; empty for NULL.
+inline std::string printable(const char* text) {
+  if (text == nullptr) return {};
+  // A text may lack its NUL: nothing behind the limit is looked at, but for whether there is more.
+  const void* end = std::memchr(text, '\0', kMaxText + 1);
+  return printable(end == nullptr
+                       ? std::string_view(text, kMaxText + 1)
+                       : std::string_view(text, static_cast<std::size_t>(
+                                                    static_cast<const char*>(end) - text)));
+}
 
 /// How much of a foreign text a message shows.
 inline constexpr std::size_t kQuotedBytes = 64;

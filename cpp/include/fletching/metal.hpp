@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How to wait on the events of Metal, for Objective-C++ on macOS.
+#ifndef FLETCHING_METAL_HPP
+#define FLETCHING_METAL_HPP
+
+#if !defined(__OBJC__) || !__has_include(<Metal/Metal.h>)
+#error "fletching/metal.hpp needs Objective-C++ and <Metal/Metal.h>: compile on macOS"
+#endif
+
+#import <Metal/Metal.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "fletching/waiter.hpp"
+
+namespace fletching {
+
+/// The value that an MTLEvent is waited for. The interface does not carry it, so whoever knows the
+/// producer has to tell. It has to outlive every wait.
+struct MetalValue {
+  std::uint64_t (*of)(void* user, id<MTLEvent> event);
+  void* user;
+};
+
+namespace detail {
+
+/// `stream` is an id<MTLCommandBuffer>, without a transfer of ownership.
+inline int metal_wait_on(void* context, void* sync_event, int64_t /*device_id*/, void* stream,
+                         FletchingMessage* message) {
+  if (stream == nullptr) {
+    std::strcpy(message->text, "Metal has no default command buffer; pass an id<MTLCommandBuffer>");
+    return EINVAL;
+  }
+  const auto* value = static_cast<const MetalValue*>(context);
+  id<MTLEvent> event = (__bridge id<MTLEvent>)sync_event;
+  id<MTLCommandBuffer> commands = (__bridge id<MTLCommandBuffer>)stream;
+  [commands encodeWaitForEvent:event value:value->of(value->user, event)];
+  return 0;
+}
+
+}  // namespace detail
+
+/// Registers the waiter for ARROW_DEVICE_METAL, whose sync_event is the MTLEvent. `stream` of
+/// SyncEvent::wait_on is then an id<MTLCommandBuffer>. An MTLEvent has no host wait and cannot be
+/// asked: synchronize and ready are errors. Threads: any.
+inline Status register_metal_waiter(const MetalValue* value) noexcept {
+  if (value == nullptr || value->of == nullptr) {
+    return Error{EINVAL, "register_metal_waiter: an MTLEvent cannot be waited on without a value"};
+  }
+  return register_waiter(ARROW_DEVICE_METAL, {nullptr, &detail::metal_wait_on, nullptr,
+                                              const_cast<MetalValue*>(value)});
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_METAL_HPP

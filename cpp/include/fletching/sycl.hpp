@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How to wait on the events of SYCL. Compiles with the SYCL library whose events are to be waited
+// on: a sycl::event has the ABI of the library that made it.
+#ifndef FLETCHING_SYCL_HPP
+#define FLETCHING_SYCL_HPP
+
+#if !defined(__has_include) || !__has_include(<sycl/sycl.hpp>)
+#error "fletching/sycl.hpp needs <sycl/sycl.hpp>: compile with a SYCL implementation"
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <string_view>
+#include <sycl/sycl.hpp>
+
+#include "fletching/waiter.hpp"
+
+namespace fletching {
+namespace detail {
+
+inline void write_message(FletchingMessage* message, std::string_view text) noexcept {
+  const std::size_t size = std::min(text.size(), sizeof message->text - 1);
+  std::memcpy(message->text, text.data(), size);
+  message->text[size] = '\0';
+}
+
+/// Runs one verb; what SYCL throws becomes a text.
+template <class Body>
+int sycl_verb(FletchingMessage* message, Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    write_message(message, error.what());
+  } catch (...) {
+    write_message(message, "SYCL threw something that is no std::exception");
+  }
+  return EIO;
+}
+
+inline int sycl_synchronize(void* /*context*/, void* event, int64_t /*device_id*/,
+                            FletchingMessage* message) {
+  return sycl_verb(message, [&] {
+    static_cast<sycl::event*>(event)->wait_and_throw();
+    return 0;
+  });
+}
+
+/// `stream` is a sycl::queue*.
+inline int sycl_wait_on(void* /*context*/, void* event, int64_t /*device_id*/, void* stream,
+                        FletchingMessage* message) {
+  if (stream == nullptr) {
+    write_message(message, "SYCL has no default queue; pass the address of a sycl::queue");
+    return EINVAL;
+  }
+  return sycl_verb(message, [&] {
+    auto& queue = *static_cast<sycl::queue*>(stream);
+#ifdef SYCL_EXT_ONEAPI_ENQUEUE_BARRIER
+    queue.ext_oneapi_submit_barrier({*static_cast<sycl::event*>(event)});
+#else
+    // Without the extension only a queue that keeps its order has a place to wait at.
+    if (!queue.is_in_order()) {
+      write_message(message, "this SYCL has no barrier for a queue that is out of order; pass one "
+                             "that is in order, or name the event in depends_on");
+      return ENOTSUP;
+    }
+    queue.submit([&](sycl::handler& commands) {
+      commands.depends_on(*static_cast<sycl::event*>(event));
+      commands.single_task([] {});
+    });
+#endif
+    return 0;
+  });
+}
+
+inline int sycl_ready(void* /*context*/, void* event, int64_t /*device_id*/, int* ready,
+                      FletchingMessage* message) {
+  return sycl_verb(message, [&] {
+    const auto status = static_cast<const sycl::event*>(event)
+                            ->get_info<sycl::info::event::command_execution_status>();
+    *ready = status == sycl::info::event_command_status::complete ? 1 : 0;
+    return 0;
+  });
+}
+
+}  // namespace detail
+
+/// Registers the waiter for ARROW_DEVICE_ONEAPI, whose sync_event is a sycl::event*. `stream` of
+/// SyncEvent::wait_on is then a sycl::queue*. Threads: any.
+inline Status register_sycl_waiter() noexcept {
+  return register_waiter(ARROW_DEVICE_ONEAPI, {&detail::sycl_synchronize, &detail::sycl_wait_on,
+                                               &detail::sycl_ready, nullptr});
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_SYCL_HPP

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The event of a device array: wait on it before the first access to any buffer.
+#ifndef FLETCHING_SYNC_EVENT_HPP
+#define FLETCHING_SYNC_EVENT_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <type_traits>
+
+#include "fletching/abi.h"
+#include "fletching/detail/cuda_events.hpp"
+#include "fletching/detail/hip_events.hpp"
+#include "fletching/detail/opencl_events.hpp"
+#include "fletching/device_type.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/vulkan_event.hpp"
+#include "fletching/waiter.hpp"
+
+namespace fletching {
+
+/// A view of the sync_event of a device array (C Device Data Interface, "Synchronization Event
+/// Types"): three verbs to wait on it, whatever the device.
+///
+/// Ownership: none. The event belongs to the producer, and lives until the array is released; it
+/// stays where it is when the array is moved.
+///
+/// What the verbs do: the runtime that the device type belongs to (tables.hpp) is called, from its
+/// library, which the first call loads. CUDA, HIP and OpenCL have all three. Vulkan needs a
+/// vulkan::WaitContext. Every other device type needs a waiter (register_waiter). A NULL event is
+/// nothing to wait for, on any device. An event that there is no way to wait on is an error, never
+/// skipped.
+///
+/// Errors: ENOENT when the library of the runtime is not there, ENOSYS when it lacks a function,
+/// ENOTSUP when the runtime has no means for what is asked, EINVAL for what cannot be an event or
+/// does not fit, EIO for what else the runtime reports, whose own name of it is in the text; what a
+/// waiter returns. After an error nothing is known of the buffers: do not read them.
+///
+/// CUDA contexts: a wait on a stream happens in the stream's own context, everything else in the
+/// current one. When there is none, it is the primary context of the device, if that is active
+/// already. None is created, and afterwards the calling thread has the one that it had before. With
+/// HIP the same holds for the thread's device.
+///
+/// Threads: any thread, several at once.
+class SyncEvent {
+ public:
+  /// NULL.
+  SyncEvent() noexcept = default;
+  SyncEvent(DeviceType device_type, int64_t device_id, void* sync_event) noexcept
+      : event_{device_type, device_id, sync_event} {}
+  explicit SyncEvent(const ArrowDeviceArray& array) noexcept
+      : SyncEvent(array.device_type, array.device_id, array.sync_event) {}
+  explicit SyncEvent(const DeviceArray& array) noexcept : SyncEvent(*array.get()) {}
+
+  [[nodiscard]] DeviceType device_type() const noexcept { return event_.device_type; }
+  [[nodiscard]] int64_t device_id() const noexcept { return event_.device_id; }
+  /// sync_event as the struct has it; what it is, device_type().event_pointer() says.
+  [[nodiscard]] void* get() const noexcept { return event_.sync_event; }
+  /// Whether there is nothing to wait for.
+  [[nodiscard]] bool is_null() const noexcept { return event_.sync_event == nullptr; }
+
+  /// Blocks the calling thread until the event has happened: then the host may read what it can
+  /// read of the buffers.
+  [[nodiscard]] Status synchronize() const noexcept {
+    if (is_null()) return {};
+    return dispatch([&](auto runtime) { return runtime.synchronize(event_); });
+  }
+
+  /// Lets what is enqueued on the stream from now on wait for the event, and returns while it is
+  /// still pending: then kernels on that stream may read the buffers.
+  ///
+  /// `stream` is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter of
+  /// another device type takes. CUDA and HIP have default streams: NULL and 1 (legacy_stream()) are
+  /// the legacy one, 2 (per_thread_stream()) that of the calling thread. NULL is the legacy one
+  /// also where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OpenCL has none, and its queue has
+  /// to be of the event's cl_context.
+  [[nodiscard]] Status wait_on(void* stream) const noexcept {
+    if (is_null()) return {};
+    return dispatch([&](auto runtime) { return runtime.wait_on(event_, stream); });
+  }
+
+  /// Whether the event has happened. Does not block.
+  [[nodiscard]] Result<bool> ready() const noexcept {
+    if (is_null()) return true;
+    return dispatch([&](auto runtime) { return runtime.ready(event_); });
+  }
+
+  /// The same for Vulkan. There is no host wait for a VkEvent: it is asked again and again, with
+  /// sleeps of up to a millisecond in between.
+  [[nodiscard]] Status synchronize(const vulkan::WaitContext& context) const noexcept {
+    if (is_null()) return {};
+    return in_vulkan([&] { return detail::VulkanEvents::synchronize(event_, context); });
+  }
+
+  /// The same for Vulkan, into a command buffer that is being recorded, outside of a render pass.
+  /// It has to be submitted to the producer's queue: a VkEvent orders no others.
+  [[nodiscard]] Status wait_on(const vulkan::WaitContext& context,
+                               void* command_buffer) const noexcept {
+    if (is_null()) return {};
+    return in_vulkan(
+        [&] { return detail::VulkanEvents::wait_on(event_, context, command_buffer); });
+  }
+
+  /// The same for Vulkan. The event must not be one that only the device can use.
+  [[nodiscard]] Result<bool> ready(const vulkan::WaitContext& context) const noexcept {
+    if (is_null()) return true;
+    return in_vulkan([&] { return detail::VulkanEvents::ready(event_, context); });
+  }
+
+ private:
+  template <class Verb>
+  [[nodiscard]] std::invoke_result_t<Verb, detail::RegisteredWaiter> dispatch(
+      Verb verb) const noexcept {
+    return detail::guarded([&] {
+      switch (event_.device_type.runtime()) {
+        case Runtime::kCuda:
+          return verb(detail::CudaEvents{});
+        case Runtime::kHip:
+          return verb(detail::HipEvents{});
+        case Runtime::kOpencl:
+          return verb(detail::OpenclEvents{});
+        default:
+          return verb(detail::RegisteredWaiter{});
+      }
+    });
+  }
+
+  template <class Verb>
+  [[nodiscard]] std::invoke_result_t<Verb> in_vulkan(Verb verb) const noexcept {
+    return detail::guarded([&]() -> std::invoke_result_t<Verb> {
+      if (event_.device_type.runtime() == Runtime::kVulkan) return verb();
+      return Error{EINVAL,
+                   "a vulkan::WaitContext is no use for an event of " + event_.device_type.name()};
+    });
+  }
+
+  detail::EventReference event_;
+};
+
+/// The handle of the legacy default stream of CUDA and HIP, which NULL is as well.
+inline void* legacy_stream() noexcept { return reinterpret_cast<void*>(cuda::kCuStreamLegacy); }
+
+/// The handle of the calling thread's default stream of CUDA and HIP.
+inline void* per_thread_stream() noexcept {
+  return reinterpret_cast<void*>(cuda::kCuStreamPerThread);
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_SYNC_EVENT_HPP

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The waiters that the process has registered, by device type.
+#ifndef FLETCHING_WAITER_HPP
+#define FLETCHING_WAITER_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fletching/device_type.hpp"
+#include "fletching/result.hpp"
+#include "fletching/text.hpp"
+#include "fletching/waiter.h"
+
+namespace fletching {
+namespace detail {
+
+struct WaiterRegistry {
+  std::mutex mutex;
+  std::map<DeviceType, FletchingWaiter> waiters;
+
+  /// One for the process, never destroyed: events are waited on until the very end.
+  static WaiterRegistry& instance() {
+    static auto* const registry = new WaiterRegistry;
+    return *registry;
+  }
+};
+
+/// Whether Fletching waits on the events of this type itself, without being told anything.
+constexpr bool has_own_verbs(DeviceType type) noexcept {
+  const Runtime runtime = type.runtime();
+  return runtime == Runtime::kCuda || runtime == Runtime::kHip || runtime == Runtime::kOpencl;
+}
+
+inline std::optional<FletchingWaiter> find_waiter(DeviceType type) {
+  WaiterRegistry& registry = WaiterRegistry::instance();
+  const std::scoped_lock lock(registry.mutex);
+  const auto found = registry.waiters.find(type);
+  if (found == registry.waiters.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace detail
+
+/// Registers how to wait on the events of a device type, for the whole process. One that was there
+/// is replaced; calls that have begun finish with it, so that its context has to live on.
+///
+/// Errors: EINVAL for a device type that Fletching waits on itself (CUDA, HIP, OpenCL), and for a
+/// waiter without any function. Threads: any.
+inline Status register_waiter(DeviceType type, const FletchingWaiter& waiter) noexcept {
+  return detail::guarded([&]() -> Status {
+    if (detail::has_own_verbs(type)) {
+      return Error{EINVAL, "register_waiter: the events of " + type.name() +
+                               " need no waiter; Fletching calls their runtime itself"};
+    }
+    if (!waiter.synchronize && !waiter.wait_on && !waiter.ready) {
+      return Error{EINVAL, "register_waiter: the waiter for " + type.name() +
+                               " has no function; use unregister_waiter to remove one"};
+    }
+    detail::WaiterRegistry& registry = detail::WaiterRegistry::instance();
+    const std::scoped_lock lock(registry.mutex);
+    registry.waiters.insert_or_assign(type, waiter);
+    return {};
+  });
+}
+
+/// Removes the waiter of a device type. False when there was none. Threads: any.
+inline bool unregister_waiter(DeviceType type) noexcept {
+  detail::WaiterRegistry& registry = detail::WaiterRegistry::instance();
+  const std::scoped_lock lock(registry.mutex);
+  return registry.waiters.erase(type) != 0;
+}
+
+namespace detail {
+
+/// The event of a device array, as the struct has it.
+struct EventReference {
+  DeviceType device_type;
+  int64_t device_id = 0;
+  void* sync_event = nullptr;
+};
+
+/// The verbs by the waiter that is registered for the device type.
+struct RegisteredWaiter {
+  static Status synchronize(const EventReference& event) {
+    return call("synchronize", &FletchingWaiter::synchronize, event);
+  }
+
+  static Status wait_on(const EventReference& event, void* stream) {
+    return call("wait_on", &FletchingWaiter::wait_on, event, stream);
+  }
+
+  static Result<bool> ready(const EventReference& event) {
+    int ready = 0;
+    Status status = call("ready", &FletchingWaiter::ready, event, &ready);
+    if (!status) return std::move(status).error();
+    return ready != 0;
+  }
+
+ private:
+  template <class Function, class... Arguments>
+  static Status call(const char* verb, Function FletchingWaiter::* function,
+                     const EventReference& event, Arguments... arguments) {
+    const std::optional<FletchingWaiter> waiter = find_waiter(event.device_type);
+    if (!waiter) return no_waiter(verb, event.device_type);
+    const std::string what = std::string(verb) + " of an event of " + event.device_type.name();
+    if ((*waiter).*function == nullptr) {
+      return Error{ENOTSUP, what + ": its runtime has no means for that, the waiter says"};
+    }
+    FletchingMessage message{};
+    const int code = ((*waiter).*function)(waiter->context, event.sync_event, event.device_id,
+                                           arguments..., &message);
+    if (code == 0) return {};
+    message.text[sizeof message.text - 1] = '\0';
+    const std::string text = printable(std::string_view(message.text));
+    return Error{code, what + ": " + (text.empty() ? "the waiter gives no reason" : text)};
+  }
+
+  static Error no_waiter(const char* verb, DeviceType type) {
+    const std::string what = std::string(verb) + ": ";
+    if (type.runtime() == Runtime::kVulkan) {
+      return {ENOTSUP, what +
+                           "a Vulkan event does not tell its VkDevice and queue; pass a "
+                           "vulkan::WaitContext, or register a waiter"};
+    }
+    const bool has_none = type.is_known() && type.event_pointer() == EventPointer::kNone;
+    return {ENOTSUP, what + "there is no way to wait on an event of " + type.name() +
+                         (has_none ? ", a device type whose sync_event is always NULL"
+                                   : "; register a waiter for this device type")};
+  }
+};
+
+}  // namespace detail
+}  // namespace fletching
+
+#endif  // FLETCHING_WAITER_HPP

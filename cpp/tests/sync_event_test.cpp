@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device types, and events that need no vendor: NULL, of no runtime, through a waiter.
+#include "fletching/sync_event.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "fletching/device_type.hpp"
+#include "fletching/event_verbs.hpp"
+#include "released_array.hpp"
+
+namespace fletching {
+namespace {
+
+using testing::ReleasedArray;
+
+constexpr ArrowDeviceType kNew = 21;  // a number that no table has
+
+template <class T>
+std::string message(const Result<T>& result) {
+  return result.ok() ? std::string("no error") : result.error().message();
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+TEST(DeviceType, IsOpen) {
+  for (const ArrowDeviceType number : {kNew, 0, -1, std::numeric_limits<int>::min()}) {
+    const DeviceType type = number;
+    EXPECT_EQ(type.value(), number);
+    EXPECT_FALSE(type.is_known());
+    EXPECT_EQ(type.name(), "unknown(" + std::to_string(number) + ")");
+    EXPECT_EQ(type.runtime(), Runtime::kNone);
+    EXPECT_EQ(type.event_pointer(), EventPointer::kProducerDefined);
+  }
+}
+
+TEST(DeviceType, KnowsTheTable) {
+  constexpr DeviceType kHost = ARROW_DEVICE_CUDA_HOST;
+  static_assert(kHost.is_known() && kHost.runtime() == Runtime::kCuda);
+  EXPECT_EQ(kHost.name(), "cuda_host");
+  EXPECT_EQ(kHost.event_pointer(), EventPointer::kAddressOfHandle);
+  EXPECT_EQ(DeviceType(ARROW_DEVICE_ONEAPI).event_pointer(), EventPointer::kObject);
+  EXPECT_EQ(DeviceType(ARROW_DEVICE_ROCM).runtime(), Runtime::kHip);
+  EXPECT_LT(DeviceType(ARROW_DEVICE_CPU), kHost);
+}
+
+TEST(Rules, sync_event_null_accepted) {
+  std::vector<ArrowDeviceType> types{kNew};
+  for (const DeviceInfo& device : kDevices) types.push_back(device.value);
+  for (const ArrowDeviceType type : types) {
+    const SyncEvent event(type, 0, nullptr);
+    EXPECT_TRUE(event.is_null());
+    EXPECT_TRUE(event.synchronize().ok()) << type;
+    EXPECT_TRUE(event.wait_on(nullptr).ok()) << type;
+    ASSERT_TRUE(event.ready().ok()) << type;
+    EXPECT_TRUE(*event.ready());
+    EXPECT_TRUE(event.ready(vulkan::WaitContext{}).ok());
+  }
+}
+
+// Waiting is an error where there is no way to: never a skip.
+TEST(Rules, sync_event_waited_before_access) {
+  int object = 0;
+  for (const ArrowDeviceType type :
+       {ARROW_DEVICE_CPU, ARROW_DEVICE_METAL, ARROW_DEVICE_VULKAN, ARROW_DEVICE_ONEAPI, kNew}) {
+    const SyncEvent event(type, 0, &object);
+    const std::string name = device_name(type);
+    EXPECT_EQ(event.synchronize().error().code(), ENOTSUP) << name;
+    EXPECT_EQ(event.wait_on(&object).error().code(), ENOTSUP) << name;
+    EXPECT_EQ(event.ready().error().code(), ENOTSUP) << name;
+    EXPECT_TRUE(contains(message(event.ready()), type == ARROW_DEVICE_VULKAN ? "Vulkan" : name))
+        << message(event.ready());
+  }
+}
+
+TEST(Rules, sync_event_null_where_none) {
+  int object = 0;
+  const SyncEvent event(ARROW_DEVICE_CPU, -1, &object);
+  EXPECT_TRUE(contains(message(event.synchronize()), "always NULL"))
+      << message(event.synchronize());
+}
+
+// The event itself in place of its address.
+TEST(Rules, sync_event_type_of_table) {
+  for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_OPENCL}) {
+    for (const std::uintptr_t handle : {std::uintptr_t{42}, std::uintptr_t{0x7000000000001}}) {
+      const SyncEvent event(type, 0, reinterpret_cast<void*>(handle));
+      ASSERT_FALSE(event.ready().ok());
+      EXPECT_EQ(event.ready().error().code(), EINVAL);
+      EXPECT_TRUE(contains(message(event.ready()), "handle itself")) << message(event.ready());
+    }
+    void* null_handle = nullptr;
+    const SyncEvent event(type, 0, static_cast<void*>(&null_handle));
+    EXPECT_TRUE(contains(message(event.wait_on(&null_handle)), "handle that is NULL"));
+  }
+}
+
+struct Calls {
+  int synchronized = 0;
+  void* stream = nullptr;
+  bool happened = false;
+  int code = 0;
+  std::string_view text;
+};
+
+int answer(void* context, FletchingMessage* message) {
+  const auto* calls = static_cast<Calls*>(context);
+  std::memcpy(message->text, calls->text.data(), calls->text.size());
+  return calls->code;
+}
+
+constexpr FletchingWaiter waiter_for(Calls* calls) {
+  return {[](void* context, void*, int64_t, FletchingMessage* message) {
+            ++static_cast<Calls*>(context)->synchronized;
+            return answer(context, message);
+          },
+          [](void* context, void*, int64_t, void* stream, FletchingMessage* message) {
+            static_cast<Calls*>(context)->stream = stream;
+            return answer(context, message);
+          },
+          [](void* context, void*, int64_t, int* ready, FletchingMessage* message) {
+            *ready = static_cast<Calls*>(context)->happened ? 1 : 0;
+            return answer(context, message);
+          },
+          calls};
+}
+
+class Waiter : public ::testing::Test {
+ protected:
+  void TearDown() override { unregister_waiter(kNew); }
+
+  Calls calls_;
+  int object_ = 0;
+  SyncEvent event_{kNew, 7, &object_};
+};
+
+TEST_F(Waiter, IsAskedByEveryVerb) {
+  ASSERT_TRUE(register_waiter(kNew, waiter_for(&calls_)).ok());
+  EXPECT_FALSE(*event_.ready());
+  calls_.happened = true;
+  EXPECT_TRUE(*event_.ready());
+  EXPECT_TRUE(event_.synchronize().ok());
+  EXPECT_EQ(calls_.synchronized, 1);
+  EXPECT_TRUE(event_.wait_on(&calls_).ok());
+  EXPECT_EQ(calls_.stream, &calls_);
+  EXPECT_TRUE(unregister_waiter(kNew));
+  EXPECT_FALSE(unregister_waiter(kNew));
+  EXPECT_EQ(event_.synchronize().error().code(), ENOTSUP);
+}
+
+TEST_F(Waiter, FailsWithItsOwnWords) {
+  calls_.code = ENODEV;
+  calls_.text = "the device \xff is gone";
+  ASSERT_TRUE(register_waiter(kNew, waiter_for(&calls_)).ok());
+  const Status status = event_.synchronize();
+  EXPECT_EQ(status.error().code(), ENODEV);
+  EXPECT_EQ(message(status), "synchronize of an event of unknown(21): the device \\xff is gone");
+  calls_.text = "";
+  EXPECT_TRUE(contains(message(event_.ready()), "no reason"));
+}
+
+TEST_F(Waiter, MayLackAVerb) {
+  FletchingWaiter waiter = waiter_for(&calls_);
+  waiter.synchronize = nullptr;
+  ASSERT_TRUE(register_waiter(kNew, waiter).ok());
+  EXPECT_EQ(event_.synchronize().error().code(), ENOTSUP);
+  EXPECT_TRUE(contains(message(event_.synchronize()), "no means"));
+  EXPECT_TRUE(event_.ready().ok());
+}
+
+TEST_F(Waiter, IsRefusedWhereItIsOfNoUse) {
+  for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_OPENCL}) {
+    EXPECT_EQ(register_waiter(type, waiter_for(&calls_)).error().code(), EINVAL);
+  }
+  EXPECT_EQ(register_waiter(kNew, FletchingWaiter{}).error().code(), EINVAL);
+  EXPECT_TRUE(register_waiter(ARROW_DEVICE_VULKAN, waiter_for(&calls_)).ok());
+  EXPECT_TRUE(unregister_waiter(ARROW_DEVICE_VULKAN));
+}
+
+TEST_F(Waiter, IsRegisteredFromManyThreads) {
+  std::vector<std::thread> threads;
+  threads.reserve(8);
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([this] {
+      for (int round = 0; round < 100; ++round) {
+        EXPECT_TRUE(register_waiter(kNew, waiter_for(&calls_)).ok());
+        (void)event_.ready().ok();
+        unregister_waiter(kNew);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(WaitContext, IsOfVulkanOnly) {
+  int object = 0;
+  const SyncEvent event(ARROW_DEVICE_CUDA, 0, &object);
+  EXPECT_EQ(event.synchronize(vulkan::WaitContext{}).error().code(), EINVAL);
+}
+
+TEST(EventVerbs, NameRuntimeAndReasonWhereTheyCannot) {
+  for (const ArrowDeviceType type :
+       {ARROW_DEVICE_CPU, ARROW_DEVICE_VULKAN, ARROW_DEVICE_METAL, ARROW_DEVICE_ONEAPI, kNew}) {
+    ReleasedArray made;
+    DeviceArray array = made.make(type, 0);
+    const Status exported = export_with_event(array, nullptr);
+    EXPECT_EQ(exported.error().code(), ENOTSUP);
+    EXPECT_TRUE(contains(message(exported), device_name(type))) << message(exported);
+    EXPECT_EQ(array->sync_event, nullptr);
+    EXPECT_EQ(release_after(array, nullptr).error().code(), ENOTSUP);
+    EXPECT_FALSE(array.is_released()) << "it is still the caller's";
+    array.release();
+    EXPECT_EQ(made.parents.count(), 1);
+    EXPECT_EQ(export_with_event(array, nullptr).error().code(), EINVAL);
+    EXPECT_EQ(release_after(array, nullptr).error().code(), EINVAL);
+  }
+}
+
+TEST(EventVerbs, ExportRefusesASecondEvent) {
+  ReleasedArray made;
+  DeviceArray array = made.make(ARROW_DEVICE_CUDA, 0);
+  int object = 0;
+  array->sync_event = &object;
+  EXPECT_EQ(export_with_event(array, nullptr).error().code(), EINVAL);
+  EXPECT_EQ(array->sync_event, &object);
+}
+
+}  // namespace
+}  // namespace fletching
