@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams of arrays and of device arrays, read as a range of results.
+#ifndef FLETCHING_STREAM_HPP
+#define FLETCHING_STREAM_HPP
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fletching/options.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/tables.hpp"
+#include "fletching/text.hpp"
+
+namespace fletching {
+namespace detail {
+
+/// What differs between the two interfaces.
+template <class Raw>
+struct StreamTraits;
+
+template <>
+struct StreamTraits<ArrowArrayStream> {
+  using Batch = Array;
+  static constexpr std::string_view kName = "ArrowArrayStream";
+  static constexpr std::string_view kCallbacksSet = "stream.callbacks-set";
+  static ArrowDeviceType device_type(const ArrowArrayStream& /*raw*/) noexcept {
+    return ARROW_DEVICE_CPU;
+  }
+};
+
+template <>
+struct StreamTraits<ArrowDeviceArrayStream> {
+  using Batch = DeviceArray;
+  static constexpr std::string_view kName = "ArrowDeviceArrayStream";
+  static constexpr std::string_view kCallbacksSet = "device-stream.callbacks-set";
+  static ArrowDeviceType device_type(const ArrowDeviceArrayStream& raw) noexcept {
+    return raw.device_type;
+  }
+};
+
+/// Whether every device that can use memory of the type `promised` can use that of `given` too.
+constexpr bool stands_in_for(ArrowDeviceType given, ArrowDeviceType promised) noexcept {
+  bool known = false;
+  for (const DeviceAccess& access : kDeviceAccess) {
+    if (access.memory != promised) continue;
+    known = true;
+    if (!is_accessible(given, access.device)) return false;
+  }
+  return known;
+}
+
+/// Whether a batch may come out of a stream that has promised a device type.
+inline Status check_batch(const ArrowArray& /*batch*/, ArrowDeviceType /*promised*/,
+                          const Options& /*options*/) noexcept {
+  return {};
+}
+inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promised,
+                          const Options& options) noexcept {
+  if (promised == 0) {
+    return guarded([]() -> Status {
+      return broken_rule("device-stream.device-type-set",
+                         "ArrowDeviceArrayStream.device_type is 0: the producer has to set it");
+    });
+  }
+  if (batch.device_type != promised) {
+    const auto text = [&] {
+      return "a batch has device_type " + device_name(batch.device_type) + ", and its stream has " +
+             device_name(promised);
+    };
+    if (!stands_in_for(batch.device_type, promised)) {
+      return guarded([&]() -> Status {
+        return broken_rule("device-stream-result.accessible",
+                           text() + ", whose devices may not be able to use the memory");
+      });
+    }
+    Status status = warn(options, "device-stream.one-device-type", text);
+    if (!status) return status;
+  }
+  const bool zero = std::ranges::all_of(batch.reserved, [](auto word) { return word == 0; });
+  if (zero) return {};
+  return warn(options, "device-array.reserved-zero", [] {
+    return std::string("ArrowDeviceArray.reserved is not zero: the producer has to zero it");
+  });
+}
+
+}  // namespace detail
+
+/// Reads a stream: `Raw` is ArrowArrayStream or ArrowDeviceArrayStream, a batch an Array or a
+/// DeviceArray.
+///
+/// It is a std::ranges::input_range of Result<batch_type>&, to be gone through once:
+///
+///     for (Result<DeviceArray>& batch : reader) {
+///       if (!batch) return batch.error();
+///       use(std::move(*batch));
+///     }
+///
+/// The range ends at the end of the stream, or after the one element that is an error. After an
+/// error the stream is dead: schema() and next() return that error and call nothing.
+///
+/// Ownership: the reader owns the stream and releases it; schemas and batches are the caller's and
+/// outlive it. Moving the reader makes iterators invalid.
+///
+/// Errors: what the stream returned as errno value, a value that is none as EIO, with the text of
+/// get_last_error: as it was, but that a byte that is not UTF-8 or printable reads "\xNN" and that
+/// what is longer than 4096 bytes is cut. EINVAL, with the id of the rule, for a stream that breaks
+/// one: a callback that is NULL, a batch on a device from which the stream's device type cannot be
+/// served (device-stream-result.accessible). ENOMEM.
+///
+/// Warnings: see Options; `device-stream.one-device-type` for a batch of another device type whose
+/// memory everyone can use who can use that of the stream's, `device-array.reserved-zero`.
+///
+/// Threads: one at a time, as the stream itself is not thread-safe. What may run elsewhere is the
+/// release of schemas and batches.
+///
+/// Texts: C stream interface, C device stream interface.
+template <class Raw>
+class StreamReader {
+ public:
+  using batch_type = typename detail::StreamTraits<Raw>::Batch;
+
+  class Iterator;
+
+  /// Reads `stream`; a released one gives an error when it is read.
+  explicit StreamReader(Owner<Raw> stream, Options options = {}) noexcept
+      : stream_(std::move(stream)), options_(std::move(options)) {}
+
+  /// The device type of the stream; ARROW_DEVICE_CPU for an ArrowArrayStream.
+  [[nodiscard]] ArrowDeviceType device_type() const noexcept {
+    return detail::StreamTraits<Raw>::device_type(*stream_.get());
+  }
+
+  /// The schema of every batch. May be called at any time and repeatedly.
+  Result<Schema> schema() noexcept {
+    return unless_dead<Schema>([&] { return pull_schema(); });
+  }
+
+  /// The next batch; a released one at the end, and ever after.
+  Result<batch_type> next() noexcept {
+    if (ended_) return batch_type();
+    Result<batch_type> batch = unless_dead<batch_type>([&] { return pull_batch(); });
+    ended_ = batch.ok() && batch->is_released();
+    return batch;
+  }
+
+  /// Releases the stream before its time. Batches stay; the next read gives an error.
+  void release() noexcept { stream_.release(); }
+
+  /// Reads the next batch; the range goes on where reading has stopped.
+  Iterator begin() noexcept {
+    advance();
+    return Iterator(this);
+  }
+  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  template <class T, class Pull>
+  Result<T> unless_dead(const Pull& pull) noexcept {
+    if (!failure_) {
+      Result<T> result = detail::guarded(pull);
+      if (result.ok()) return result;
+      failure_.emplace(std::move(result).error());
+    }
+    return detail::guarded([&]() -> Result<T> { return Error(*failure_); });
+  }
+
+  Result<Schema> pull_schema() {
+    Schema schema;
+    Status status = call("get_schema", stream_->get_schema, schema.out());
+    if (!status) return std::move(status).error();
+    if (schema.is_released()) {
+      return Error(EINVAL,
+                   "get_schema returned 0 and no schema: a live one is what it has to give");
+    }
+    return schema;
+  }
+
+  Result<batch_type> pull_batch() {
+    batch_type batch;
+    Status status = call("get_next", stream_->get_next, batch.out());
+    if (!status) return std::move(status).error();
+    if (batch.is_released()) return batch;
+    status = detail::check_batch(*batch.get(), device_type(), options_);
+    if (!status) return std::move(status).error();
+    return batch;
+  }
+
+  template <class Callback, class Out>
+  Status call(std::string_view name, Callback callback, Out* out) {
+    if (stream_.is_released())
+      return Error(EINVAL, "the stream is released: nothing is left to read");
+    if (callback == nullptr) return null_callback(name);
+    const int code = callback(stream_.get(), out);
+    if (code == 0) return {};
+    // What a call that failed has left behind is not ours to release.
+    std::memset(out, 0, sizeof *out);
+    Result<std::string> text = detail::guarded([&] { return Result<std::string>(last_error()); });
+    return Error(code, text.ok() ? *std::move(text) : std::string());
+  }
+
+  static Error null_callback(std::string_view name) {
+    std::string text(detail::StreamTraits<Raw>::kName);
+    text.append(".").append(name).append(" is NULL: the producer has to set every callback");
+    return detail::broken_rule(detail::StreamTraits<Raw>::kCallbacksSet, text);
+  }
+
+  std::string last_error() {
+    return stream_->get_last_error == nullptr
+               ? std::string()
+               : detail::printable(stream_->get_last_error(stream_.get()));
+  }
+
+  void advance() noexcept {
+    at_end_ = failure_.has_value() && !current_.ok();
+    if (at_end_) return;
+    current_ = next();
+    at_end_ = ended_;
+  }
+
+  Owner<Raw> stream_;
+  Options options_;
+  std::optional<Error> failure_;
+  bool ended_ = false;
+  Result<batch_type> current_{batch_type()};  // what the iterator shows
+  bool at_end_ = false;
+};
+
+/// Goes through the batches; what it shows lies in the reader.
+template <class Raw>
+class StreamReader<Raw>::Iterator {
+ public:
+  using iterator_concept = std::input_iterator_tag;
+  using value_type = Result<batch_type>;
+  using difference_type = std::ptrdiff_t;
+
+  Iterator() noexcept = default;
+
+  /// The batch or the error; the batch may be moved out.
+  value_type& operator*() const noexcept { return reader_->current_; }
+  value_type* operator->() const noexcept { return &reader_->current_; }
+
+  Iterator& operator++() noexcept {
+    reader_->advance();
+    return *this;
+  }
+  void operator++(int) noexcept { ++*this; }
+
+  bool operator==(std::default_sentinel_t /*end*/) const noexcept {
+    return reader_ == nullptr || reader_->at_end_;
+  }
+
+ private:
+  friend class StreamReader;
+  explicit Iterator(StreamReader* reader) noexcept : reader_(reader) {}
+
+  StreamReader* reader_ = nullptr;
+};
+
+using ArrayStreamReader = StreamReader<ArrowArrayStream>;
+using DeviceArrayStreamReader = StreamReader<ArrowDeviceArrayStream>;
+
+}  // namespace fletching
+
+#endif  // FLETCHING_STREAM_HPP

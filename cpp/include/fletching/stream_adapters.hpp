@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A stream of arrays as a device stream on the CPU, and back.
+#ifndef FLETCHING_STREAM_ADAPTERS_HPP
+#define FLETCHING_STREAM_ADAPTERS_HPP
+
+#include <cerrno>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "fletching/options.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/stream.hpp"
+#include "fletching/stream_producer.hpp"
+#include "fletching/tables.hpp"
+
+namespace fletching {
+
+/// Waits, on the host, until the buffers of an array may be read.
+using WaitForArray = std::function<Status(const DeviceArray&)>;
+
+/// The array as a device array: on the CPU, device id -1, without an event. Takes the ownership.
+inline DeviceArray to_device_array(Array array) noexcept {
+  DeviceArray device;
+  ArrowDeviceArray* raw = device.out();
+  raw->device_type = ARROW_DEVICE_CPU;
+  raw->device_id = -1;
+  array.move_to(&raw->array);
+  return device;
+}
+
+/// The array without its device, for whoever reads on the CPU. Waits for its event with `wait`.
+///
+/// Errors: EINVAL when the CPU cannot read memory of its device type, when there is an event and no
+/// `wait`; what `wait` returns. Then the array is released.
+inline Result<Array> to_array(DeviceArray device, const WaitForArray& wait = {}) noexcept {
+  return detail::guarded([&]() -> Result<Array> {
+    if (device.is_released()) return Array();
+    if (!is_accessible(device->device_type, ARROW_DEVICE_CPU)) {
+      return Error(EINVAL, "the CPU cannot read memory of the device type " +
+                               device_name(device->device_type) + ": copy the array there first");
+    }
+    if (device->sync_event != nullptr) {
+      if (!wait) {
+        return detail::broken_rule("sync-event.waited-before-access",
+                                   "ArrowDeviceArray.sync_event is not NULL, and an ArrowArray has "
+                                   "no event: say how to wait for it");
+      }
+      Status waited = wait(device);
+      if (!waited) return std::move(waited).error();
+    }
+    return Array(&device->array);
+  });
+}
+
+namespace detail {
+
+struct CpuSource {
+  ArrayStreamReader reader;
+
+  Result<Schema> schema() noexcept { return reader.schema(); }
+  Result<DeviceArray> next() noexcept {
+    Result<Array> array = reader.next();
+    if (!array) return std::move(array).error();
+    return to_device_array(*std::move(array));
+  }
+};
+
+struct HostSource {
+  DeviceArrayStreamReader reader;
+  WaitForArray wait;
+
+  Result<Schema> schema() noexcept { return reader.schema(); }
+  Result<Array> next() noexcept {
+    Result<DeviceArray> array = reader.next();
+    if (!array) return std::move(array).error();
+    return to_array(*std::move(array), wait);
+  }
+};
+
+}  // namespace detail
+
+/// The stream as a device stream on the CPU. Takes the ownership; nothing is copied, errors keep
+/// their errno value and their text.
+///
+/// Errors: EINVAL when `stream` is released; ENOMEM. Then the stream is released.
+inline Result<DeviceArrayStream> to_device_stream(ArrayStream stream) noexcept {
+  return detail::guarded([&]() -> Result<DeviceArrayStream> {
+    if (stream.is_released()) return Error(EINVAL, "the stream is released");
+    return detail::export_stream<ArrowDeviceArrayStream>(
+        detail::CpuSource{ArrayStreamReader(std::move(stream))}, ARROW_DEVICE_CPU, {});
+  });
+}
+
+/// The device stream as a plain one, for whoever reads on the CPU: nothing is copied, get_next
+/// waits for the event of the batch with `wait`. Takes the ownership.
+///
+/// Errors: EINVAL when `stream` is released or the CPU cannot read memory of its device type;
+/// ENOMEM. Then the stream is released. Errors of to_array are those of get_next.
+inline Result<ArrayStream> to_array_stream(DeviceArrayStream stream, WaitForArray wait = {},
+                                           Options options = {}) noexcept {
+  return detail::guarded([&]() -> Result<ArrayStream> {
+    if (stream.is_released()) return Error(EINVAL, "the stream is released");
+    if (!is_accessible(stream->device_type, ARROW_DEVICE_CPU)) {
+      return Error(EINVAL, "the CPU cannot read memory of the stream's device type " +
+                               device_name(stream->device_type) + ": copy the arrays there first");
+    }
+    DeviceArrayStreamReader reader(std::move(stream), std::move(options));
+    return detail::export_stream<ArrowArrayStream>(
+        detail::HostSource{std::move(reader), std::move(wait)}, ARROW_DEVICE_CPU, {});
+  });
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_STREAM_ADAPTERS_HPP

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A foreign producer of streams, in plain C callbacks: it does what its script says, counts, and
+// notes what a consumer must not do.
+#ifndef FLETCHING_TESTS_STREAM_SUPPORT_HPP
+#define FLETCHING_TESTS_STREAM_SUPPORT_HPP
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "fletching/owner.hpp"
+#include "fletching/stream.hpp"
+
+namespace fletching::testing {
+
+/// What one get_next does.
+struct Step {
+  int code = 0;
+  ArrowDeviceType device_type = ARROW_DEVICE_CPU;
+  std::int64_t reserved = 0;
+};
+
+/// The end comes after the last step.
+struct Script {
+  std::vector<Step> steps{};
+  int schema_code = 0;
+  bool schema_released = false;
+  const char* text = "the foreign text";
+  ArrowDeviceType device_type = ARROW_DEVICE_CPU;
+
+  std::size_t at = 0;
+  int live = 0;  // schemas and arrays that are not released
+  int released_streams = 0;
+  int asked_for_text = 0;
+  int pulls = 0;
+  std::vector<std::string> broken{};  // what the consumer did wrong
+  std::vector<char> given_text{};
+  bool failed = false;  // the last call
+  bool inside = false;  // a call is running
+  bool gone = false;
+};
+
+/// One running call: none may begin before it is over, and none after release.
+class Call {
+ public:
+  template <class Raw>
+  explicit Call(Raw* self, const char* name) : script_(*static_cast<Script*>(self->private_data)) {
+    if (script_.inside) script_.broken.emplace_back("two calls at once");
+    if (script_.gone) script_.broken.push_back(std::string(name) + " after release");
+    script_.inside = true;
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call() { script_.inside = false; }
+
+  Script& script() { return script_; }
+
+  /// A call that takes an out-struct makes the text of the last error invalid.
+  template <class Out>
+  Script& begin(const Out* out) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(out);
+    if (std::any_of(bytes, bytes + sizeof *out, [](unsigned char b) { return b != 0; })) {
+      script_.broken.emplace_back("an out-struct that is not zeroed");
+    }
+    std::fill(script_.given_text.begin(), script_.given_text.end(), '!');
+    script_.failed = false;
+    return script_;
+  }
+
+ private:
+  Script& script_;
+};
+
+template <class Base>
+void release_base(Base* self) {
+  auto& script = *static_cast<Script*>(self->private_data);
+  --script.live;
+  self->release = nullptr;
+}
+
+inline void fill(ArrowArray* out, Script& script, const Step& /*step*/) {
+  out->length = static_cast<std::int64_t>(script.at) + 1;
+  out->release = release_base<ArrowArray>;
+  out->private_data = &script;
+  ++script.live;
+}
+inline void fill(ArrowDeviceArray* out, Script& script, const Step& step) {
+  fill(&out->array, script, step);
+  out->device_type = step.device_type;
+  out->device_id = -1;
+  out->reserved[2] = step.reserved;
+}
+
+template <class Raw>
+int foreign_get_schema(Raw* self, ArrowSchema* out) {
+  Call call(self, "get_schema");
+  Script& script = call.begin(out);
+  script.failed = script.schema_code != 0;
+  if (script.failed || script.schema_released) return script.schema_code;
+  out->format = "i";
+  out->name = "values";
+  out->release = release_base<ArrowSchema>;
+  out->private_data = &script;
+  ++script.live;
+  return 0;
+}
+
+template <class Raw, class Out>
+int foreign_get_next(Raw* self, Out* out) {
+  Call call(self, "get_next");
+  Script& script = call.begin(out);
+  ++script.pulls;
+  if (script.at == script.steps.size()) return 0;
+  const Step& step = script.steps[script.at];
+  script.failed = step.code != 0;
+  if (!script.failed) fill(out, script, step);
+  ++script.at;
+  return step.code;
+}
+
+template <class Raw>
+const char* foreign_get_last_error(Raw* self) {
+  Call call(self, "get_last_error");
+  Script& script = call.script();
+  if (!script.failed) script.broken.emplace_back("get_last_error without an error");
+  ++script.asked_for_text;
+  if (script.text == nullptr) return nullptr;
+  script.given_text.assign(script.text, script.text + std::strlen(script.text) + 1);
+  return script.given_text.data();
+}
+
+template <class Raw>
+void foreign_release(Raw* self) {
+  auto& script = *static_cast<Script*>(self->private_data);
+  ++script.released_streams;
+  script.gone = true;
+  self->release = nullptr;
+}
+
+/// A stream over `script`, which has to outlive it and all that comes out of it.
+template <class Raw>
+Owner<Raw> foreign_stream(Script& script) {
+  Owner<Raw> stream;
+  Raw* raw = stream.out();
+  if constexpr (std::is_same_v<Raw, ArrowDeviceArrayStream>) raw->device_type = script.device_type;
+  raw->get_schema = foreign_get_schema<Raw>;
+  raw->get_next = foreign_get_next<Raw>;
+  raw->get_last_error = foreign_get_last_error<Raw>;
+  raw->release = foreign_release<Raw>;
+  raw->private_data = &script;
+  return stream;
+}
+
+inline std::int64_t length_of(const Array& array) { return array->length; }
+inline std::int64_t length_of(const DeviceArray& array) { return array->array.length; }
+
+/// Nothing is alive, the stream was released once, and the consumer kept the rules.
+inline void expect_clean(const Script& script) {
+  EXPECT_EQ(script.live, 0);
+  EXPECT_EQ(script.released_streams, 1);
+  for (const std::string& line : script.broken) ADD_FAILURE() << line;
+}
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_STREAM_SUPPORT_HPP

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reader of streams against a foreign producer that does as its script says.
+#include "fletching/stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "alloc_failure.hpp"
+#include "stream_support.hpp"
+
+namespace fletching::testing {
+namespace {
+
+using Plain = ArrowArrayStream;
+using Device = ArrowDeviceArrayStream;
+
+static_assert(std::ranges::input_range<ArrayStreamReader>);
+static_assert(std::ranges::input_range<DeviceArrayStreamReader>);
+static_assert(!std::ranges::forward_range<DeviceArrayStreamReader>);
+static_assert(std::is_nothrow_move_constructible_v<DeviceArrayStreamReader>);
+static_assert(!std::is_copy_constructible_v<DeviceArrayStreamReader>);
+
+template <class Raw>
+StreamReader<Raw> reader_of(Script& script, Options options = {}) {
+  return StreamReader<Raw>(foreign_stream<Raw>(script), std::move(options));
+}
+
+// --- What both kinds of stream have to do ---
+
+template <class Raw>
+void reads_batches_and_end() {
+  Script script{.steps{{}, {}, {}}};
+  {
+    auto reader = reader_of<Raw>(script);
+    std::vector<std::int64_t> lengths;
+    for (auto& batch : reader) {
+      ASSERT_TRUE(batch.ok());
+      lengths.push_back(length_of(*batch));
+    }
+    EXPECT_EQ(lengths, (std::vector<std::int64_t>{1, 2, 3}));
+    EXPECT_TRUE(reader.next()->is_released());  // stays ended
+    EXPECT_EQ(script.pulls, 4);                 // and does not ask again
+  }
+  expect_clean(script);
+}
+TEST(Rules, stream_result_end_checked) { reads_batches_and_end<Plain>(); }
+TEST(Rules, device_stream_result_end_checked) { reads_batches_and_end<Device>(); }
+
+template <class Raw>
+void batches_outlive() {
+  Script script{.steps{{}, {}}};
+  {
+    std::vector<Result<typename StreamReader<Raw>::batch_type>> kept;
+    Result<Schema> schema = Error(EIO, "not read");
+    {
+      auto reader = reader_of<Raw>(script);
+      schema = reader.schema();
+      for (auto& batch : reader) kept.push_back(std::move(batch));
+    }
+    EXPECT_EQ(script.released_streams, 1);
+    EXPECT_EQ(script.live, 3);
+    EXPECT_EQ(length_of(**kept.rbegin()), 2);
+    EXPECT_STREQ((*schema)->format, "i");
+  }
+  expect_clean(script);
+}
+TEST(Rules, stream_result_released_independently) { batches_outlive<Plain>(); }
+TEST(Rules, device_stream_result_released_independently) { batches_outlive<Device>(); }
+
+template <class Raw>
+void keeps_errno(int code, int expected) {
+  Script script{.steps{{}, {.code = code}, {}}};
+  {
+    auto reader = reader_of<Raw>(script);
+    int elements = 0;
+    for (auto& batch : reader) {
+      ++elements;
+      if (elements == 1) {
+        EXPECT_TRUE(batch.ok());
+        continue;
+      }
+      ASSERT_FALSE(batch.ok());
+      EXPECT_EQ(batch.error().code(), expected);
+      EXPECT_EQ(batch.error().message(), "the foreign text");
+    }
+    EXPECT_EQ(elements, 2);  // the error is the last one
+    // Dead: the same error, and nobody is asked.
+    EXPECT_EQ(reader.next().error().code(), expected);
+    EXPECT_EQ(reader.next().error().message(), "the foreign text");
+    EXPECT_EQ(reader.schema().error().code(), expected);
+    EXPECT_EQ(script.pulls, 2);
+    EXPECT_EQ(script.asked_for_text, 1);
+  }
+  expect_clean(script);
+}
+TEST(Rules, stream_errno_read) {
+  keeps_errno<Plain>(ENOSPC, ENOSPC);
+  keeps_errno<Device>(ENOSPC, ENOSPC);
+  keeps_errno<Plain>(-1, EIO);  // no errno value, and still an error
+  keeps_errno<Device>(-1, EIO);
+}
+TEST(Rules, stream_errno_recognized) {
+  for (const int code : {EINVAL, ENOMEM, EIO}) {
+    keeps_errno<Plain>(code, code);
+    keeps_errno<Device>(code, code);
+  }
+}
+
+template <class Raw>
+void copies_text() {
+  Script script{.steps{{.code = EIO}}};
+  {
+    auto reader = reader_of<Raw>(script);
+    const auto batch = reader.next();
+    std::fill(script.given_text.begin(), script.given_text.end(), '!');
+    EXPECT_EQ(batch.error().message(), "the foreign text");
+  }
+  expect_clean(script);
+}
+TEST(Rules, stream_error_text_copied) { copies_text<Plain>(); }
+TEST(Rules, device_stream_error_text_copied) { copies_text<Device>(); }
+
+template <class Raw>
+void accepts_no_text() {
+  Script script{.steps{{.code = EIO}}, .text = nullptr};
+  {
+    auto reader = reader_of<Raw>(script);
+    const auto batch = reader.next();
+    EXPECT_EQ(batch.error().code(), EIO);
+    EXPECT_EQ(batch.error().message(), "");
+  }
+  expect_clean(script);
+}
+TEST(Rules, stream_error_text_null_accepted) { accepts_no_text<Plain>(); }
+TEST(Rules, device_stream_error_text_null_accepted) { accepts_no_text<Device>(); }
+
+template <class Raw>
+void asks_for_text_only_after_an_error() {
+  Script script{.steps{{}, {}}};
+  {
+    auto reader = reader_of<Raw>(script);
+    EXPECT_TRUE(reader.schema().ok());
+    while (!reader.next()->is_released()) {
+    }
+    EXPECT_EQ(script.asked_for_text, 0);
+  }
+  expect_clean(script);
+}
+TEST(Rules, stream_get_last_error_only_after_error) { asks_for_text_only_after_an_error<Plain>(); }
+TEST(Rules, device_stream_get_last_error_only_after_error) {
+  asks_for_text_only_after_an_error<Device>();
+}
+
+template <class Raw, class Read>
+void not_after_release(const Read& read) {
+  Script script{.steps{{}}};
+  auto reader = reader_of<Raw>(script);
+  reader.release();
+  EXPECT_EQ(read(reader), EINVAL);
+  EXPECT_EQ(script.asked_for_text, 0);
+  expect_clean(script);  // the script notes every call after release
+}
+const auto kReadSchema = [](auto& reader) { return code_of(reader.schema()); };
+const auto kReadNext = [](auto& reader) { return code_of(reader.next()); };
+TEST(Rules, stream_get_schema_not_after_release) { not_after_release<Plain>(kReadSchema); }
+TEST(Rules, device_stream_get_schema_not_after_release) { not_after_release<Device>(kReadSchema); }
+TEST(Rules, stream_get_next_not_after_release) { not_after_release<Plain>(kReadNext); }
+TEST(Rules, device_stream_get_next_not_after_release) { not_after_release<Device>(kReadNext); }
+TEST(Rules, stream_get_last_error_not_after_release) { not_after_release<Plain>(kReadNext); }
+TEST(Rules, device_stream_get_last_error_not_after_release) {
+  not_after_release<Device>(kReadNext);
+}
+
+template <class Raw>
+void calls_one_at_a_time() {
+  Script script{.steps{{}, {.code = EIO}}};
+  {
+    auto reader = reader_of<Raw>(script);
+    for (auto& batch : reader) EXPECT_EQ(code_of(batch), script.failed ? EIO : 0);
+    EXPECT_EQ(script.pulls, 2);
+  }
+  expect_clean(script);  // the script notes a call during a call
+}
+TEST(Rules, stream_calls_serialized) { calls_one_at_a_time<Plain>(); }
+TEST(Rules, device_stream_calls_serialized) { calls_one_at_a_time<Device>(); }
+
+template <class Raw>
+void leaves_private_data() {
+  Script script{.steps{{}}};
+  Owner<Raw> stream = foreign_stream<Raw>(script);
+  StreamReader<Raw> reader(std::move(stream));
+  StreamReader<Raw> moved(std::move(reader));
+  // Every callback finds its script through private_data.
+  EXPECT_TRUE(moved.schema().ok());
+  EXPECT_EQ(length_of(*moved.next()), 1);
+  moved.release();
+  expect_clean(script);
+}
+TEST(Rules, stream_private_data_untouched) { leaves_private_data<Plain>(); }
+TEST(Rules, device_stream_private_data_untouched) { leaves_private_data<Device>(); }
+
+template <class Raw>
+void null_callbacks() {
+  const auto refused = [](auto&& result, const std::string& name) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code(), EINVAL);
+    EXPECT_NE(result.error().message().find(name), std::string::npos) << result.error().message();
+  };
+  Script script{.steps{{}}};
+  {
+    auto stream = foreign_stream<Raw>(script);
+    stream->get_schema = nullptr;
+    StreamReader<Raw> reader(std::move(stream));
+    refused(reader.schema(), "get_schema is NULL");
+  }
+  {
+    auto stream = foreign_stream<Raw>(script);
+    stream->get_next = nullptr;
+    StreamReader<Raw> reader(std::move(stream));
+    refused(reader.next(), "get_next is NULL");
+  }
+  EXPECT_EQ(script.asked_for_text, 0);
+  Script failing{.steps{{.code = EIO}}};
+  {
+    auto stream = foreign_stream<Raw>(failing);
+    stream->get_last_error = nullptr;
+    StreamReader<Raw> reader(std::move(stream));
+    EXPECT_EQ(code_of(reader.next()), EIO);
+  }
+  expect_clean(failing);
+}
+TEST(Rules, stream_callbacks_set) { null_callbacks<Plain>(); }
+TEST(Rules, device_stream_callbacks_set) { null_callbacks<Device>(); }
+
+// --- Device types ---
+
+struct Heard {
+  std::vector<std::string> rules;
+  Options options{.on_warning = [this](const Warning& warning) {
+    EXPECT_FALSE(warning.message.empty());
+    rules.emplace_back(warning.rule);
+  }};
+};
+
+Script device_script(ArrowDeviceType stream, ArrowDeviceType batch) {
+  return {.steps{{.device_type = batch}}, .device_type = stream};
+}
+
+TEST(Rules, device_stream_one_device_type) {
+  Heard heard;
+  Script script = device_script(ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST);
+  EXPECT_EQ(code_of(reader_of<Device>(script, heard.options).next()), 0);
+  EXPECT_EQ(heard.rules, std::vector<std::string>{"device-stream.one-device-type"});
+  expect_clean(script);
+
+  script = device_script(ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST);
+  const auto refused = reader_of<Device>(script, {.strict = true}).next();
+  ASSERT_EQ(code_of(refused), EINVAL);
+  EXPECT_EQ(refused.error().message(),
+            "a batch has device_type cuda_host, and its stream has cpu (rule "
+            "device-stream.one-device-type)");
+  expect_clean(script);
+
+  script = device_script(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA);
+  EXPECT_EQ(code_of(reader_of<Device>(script, {.strict = true}).next()), 0);
+}
+
+TEST(Rules, device_stream_result_accessible) {
+  const std::pair<ArrowDeviceType, ArrowDeviceType> cases[] = {
+      {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA},           // nobody on the CPU can read it
+      {ARROW_DEVICE_CUDA, ARROW_DEVICE_CPU},           //
+      {ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_CUDA},  // whom it was promised may be the CPU
+      {ARROW_DEVICE_ROCM, ARROW_DEVICE_CUDA_HOST},     //
+      {ARROW_DEVICE_VPI, ARROW_DEVICE_CPU},            // nothing is known of it
+      {21, ARROW_DEVICE_CPU},
+      {ARROW_DEVICE_CPU, 21},
+  };
+  for (const auto& [stream, batch] : cases) {
+    Heard heard;
+    Script script = device_script(stream, batch);
+    {
+      auto reader = reader_of<Device>(script, heard.options);
+      EXPECT_EQ(code_of(reader.next()), EINVAL) << stream << ' ' << batch;
+      EXPECT_EQ(code_of(reader.next()), EINVAL);
+    }
+    EXPECT_TRUE(heard.rules.empty());
+    expect_clean(script);
+  }
+  Script script = device_script(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_MANAGED);
+  EXPECT_EQ(code_of(reader_of<Device>(script).next()), 0);
+}
+
+TEST(Rules, device_stream_device_type_set) {
+  Script script = device_script(0, 0);
+  EXPECT_EQ(code_of(reader_of<Device>(script).next()), EINVAL);
+  expect_clean(script);
+}
+
+TEST(Rules, device_array_reserved_zero) {
+  Heard heard;
+  Script script{.steps{{.reserved = 7}}};
+  EXPECT_EQ(code_of(reader_of<Device>(script, heard.options).next()), 0);
+  EXPECT_EQ(heard.rules, std::vector<std::string>{"device-array.reserved-zero"});
+  expect_clean(script);
+
+  script = {.steps{{.reserved = 7}}};
+  EXPECT_EQ(code_of(reader_of<Device>(script, {.strict = true}).next()), EINVAL);
+  expect_clean(script);
+}
+
+TEST(StreamReader, unknown_device_types_survive) {
+  Script script = device_script(21, 21);
+  auto reader = reader_of<Device>(script, {.strict = true});
+  EXPECT_EQ(reader.device_type(), 21);
+  EXPECT_EQ((*reader.next())->device_type, 21);
+}
+
+TEST(StreamReader, a_warning_that_throws_is_the_error) {
+  Script script{.steps{{.reserved = 7}, {}}};
+  auto reader = reader_of<Device>(
+      script, {.on_warning = [](const Warning&) { throw std::runtime_error("enough"); }});
+  const auto batch = reader.next();
+  ASSERT_EQ(code_of(batch), EIO);
+  EXPECT_EQ(batch.error().message(), "enough");
+  EXPECT_EQ(script.live, 0);
+}
+
+// --- As a range ---
+
+TEST(StreamReader, works_with_views) {
+  Script script{.steps{{}, {}, {}, {}}};
+  {
+    std::vector<std::int64_t> lengths;
+    auto big = reader_of<Device>(script) |
+               std::views::filter([](const auto& batch) { return length_of(*batch) % 2 == 0; }) |
+               std::views::transform([](auto& batch) { return length_of(*batch); });
+    for (const std::int64_t length : big) lengths.push_back(length);
+    EXPECT_EQ(lengths, (std::vector<std::int64_t>{2, 4}));
+  }
+  expect_clean(script);
+}
+
+TEST(StreamReader, a_batch_that_was_moved_out_is_not_the_end) {
+  Script script{.steps{{}, {}}};
+  auto reader = reader_of<Device>(script);
+  auto it = reader.begin();
+  const Result<DeviceArray> first = std::move(*it);
+  EXPECT_FALSE(it == reader.end());
+  ++it;
+  EXPECT_EQ(length_of(**it), 2);
+  ++it;
+  EXPECT_TRUE(it == reader.end());
+}
+
+TEST(StreamReader, a_schema_that_fails_ends_it) {
+  Script script{.steps{{}}, .schema_code = ENOMEM};
+  {
+    auto reader = reader_of<Plain>(script);
+    EXPECT_EQ(reader.schema().error().message(), "the foreign text");
+    EXPECT_EQ(code_of(reader.next()), ENOMEM);
+    EXPECT_EQ(script.pulls, 0);
+  }
+  expect_clean(script);
+  Script none{.schema_released = true};
+  EXPECT_EQ(code_of(reader_of<Plain>(none).schema()), EINVAL);
+}
+
+TEST(StreamReader, foreign_text_is_made_printable) {
+  Script script{.steps{{.code = EIO}}, .text = "caf\xC3\xA9 \xFF\x1B["};
+  EXPECT_EQ(reader_of<Plain>(script).next().error().message(), "caf\xC3\xA9 \\xff\\x1b[");
+}
+
+TEST(StreamReader, survives_every_allocation_failing) {
+  fail_each_allocation([](Injection& inject) {
+    Script script{.steps{{}, {.code = ENOSPC}}, .text = "a text too long for the string itself"};
+    {
+      DeviceArrayStreamReader reader(foreign_stream<Device>(script));
+      EXPECT_EQ(code_of(reader.next()), 0);
+      // given_text of the script allocates too; in plain C that would not throw.
+      script.given_text.reserve(64);
+      const int code = inject([&] { return code_of(reader.next()); });
+      EXPECT_TRUE(code == ENOSPC || (inject.fired() && code == ENOMEM)) << code;
+      EXPECT_EQ(code_of(reader.next()), ENOSPC);
+      EXPECT_EQ(script.pulls, 2);
+    }
+    expect_clean(script);
+  });
+  fail_each_allocation([](Injection& inject) {
+    Script script{.steps{{.reserved = 1}}};
+    {
+      DeviceArrayStreamReader reader(foreign_stream<Device>(script), {.strict = true});
+      const int code = inject([&] { return code_of(reader.next()); });
+      EXPECT_EQ(code, inject.fired() ? ENOMEM : EINVAL);
+    }
+    expect_clean(script);
+  });
+}
+
+}  // namespace
+}  // namespace fletching::testing
