@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <ranges>
@@ -120,7 +121,7 @@ void copies_text() {
   {
     auto reader = reader_of<Raw>(script);
     const auto batch = reader.next();
-    std::fill(script.given_text.begin(), script.given_text.end(), '!');
+    std::ranges::fill(script.given_text, '!');
     EXPECT_EQ(batch.error().message(), "the foreign text");
   }
   expect_clean(script);

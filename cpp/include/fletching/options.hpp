@@ -28,7 +28,7 @@ struct Options {
 
   /// Called for each warning, on the thread that reads, before the data is handed on. What it
   /// throws becomes the error of the call that it warns about. Without it warnings are dropped.
-  std::function<void(const Warning&)> on_warning{};
+  std::function<void(const Warning&)> on_warning = nullptr;
 };
 
 namespace detail {

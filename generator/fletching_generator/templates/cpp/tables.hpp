@@ -84,10 +84,11 @@ inline constexpr std::array<DeviceAccess, /*{ accesses | length }*/> kDeviceAcce
 /// by the CPU, for example. Says nothing of the reverse, and which device ids go together is the
 /// runtime's to say.
 constexpr bool is_accessible(ArrowDeviceType memory, ArrowDeviceType device) noexcept {
+  bool found = false;
   for (const DeviceAccess& access : kDeviceAccess) {
-    if (access.memory == memory && access.device == device) return true;
+    found = found || (access.memory == memory && access.device == device);
   }
-  return false;
+  return found;
 }
 
 /// What is known about one data-type code of DLPack.

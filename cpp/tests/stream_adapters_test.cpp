@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fletching/stream_adapters.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "alloc_failure.hpp"
+#include "stream_support.hpp"
+
+namespace fletching::testing {
+namespace {
+
+TEST(StreamAdapters, plain_stream_as_device_stream) {
+  Script script{.steps{{}, {}, {.code = ENOSPC}}};
+  {
+    DeviceArrayStreamReader reader(
+        to_device_stream(foreign_stream<ArrowArrayStream>(script)).value(), {.strict = true});
+    EXPECT_EQ(reader.device_type(), ARROW_DEVICE_CPU);
+    EXPECT_STREQ(reader.schema().value()->name, "values");
+    const DeviceArray batch = reader.next().value();
+    EXPECT_EQ(batch->array.length, 1);
+    EXPECT_EQ(batch->device_type, ARROW_DEVICE_CPU);
+    EXPECT_EQ(batch->device_id, -1);
+    EXPECT_EQ(batch->sync_event, nullptr);
+    EXPECT_EQ(length_of(reader.next().value()), 2);
+    const auto failure = reader.next();
+    EXPECT_EQ(failure.error().code(), ENOSPC);
+    EXPECT_EQ(failure.error().message(), "the foreign text");
+  }
+  expect_clean(script);
+}
+
+TEST(StreamAdapters, device_stream_as_plain_stream) {
+  Script script{.steps{{.device_type = ARROW_DEVICE_CUDA_HOST}, {.code = ENOSPC}},
+                .device_type = ARROW_DEVICE_CUDA_HOST};
+  {
+    ArrayStreamReader reader(
+        to_array_stream(foreign_stream<ArrowDeviceArrayStream>(script)).value());
+    EXPECT_STREQ(reader.schema().value()->name, "values");
+    EXPECT_EQ(length_of(reader.next().value()), 1);
+    EXPECT_EQ(reader.next().error().message(), "the foreign text");
+  }
+  expect_clean(script);
+}
+
+TEST(StreamAdapters, a_device_that_the_cpu_cannot_read_is_refused) {
+  for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_EXT_DEV, 21}) {
+    Script script{.device_type = type};
+    const auto stream = to_array_stream(foreign_stream<ArrowDeviceArrayStream>(script));
+    ASSERT_EQ(code_of(stream), EINVAL);
+    EXPECT_NE(stream.error().message().find(device_name(type)), std::string::npos);
+    expect_clean(script);
+    script = {.steps{{.device_type = type}}};
+    DeviceArray batch;
+    fill(batch.out(), script, script.steps[0]);
+    EXPECT_EQ(code_of(to_array(std::move(batch))), EINVAL);
+    EXPECT_EQ(script.live, 0);
+  }
+}
+
+TEST(Rules, sync_event_waited_before_access) {
+  Script script;
+  int event = 0;
+  const auto with_event = [&] {
+    DeviceArray batch;
+    fill(batch.out(), script, {.device_type = ARROW_DEVICE_CUDA_HOST});
+    batch->sync_event = &event;
+    return batch;
+  };
+  EXPECT_EQ(code_of(to_array(with_event())), EINVAL);  // no way to wait is no reason to skip it
+
+  const auto waits = [&](const DeviceArray& array) -> Status {
+    EXPECT_EQ(array->sync_event, &event);
+    ++event;
+    return {};
+  };
+  EXPECT_TRUE(to_array(with_event(), waits).ok());
+  EXPECT_EQ(event, 1);
+  const auto fails = [](const DeviceArray&) -> Status {
+    return Error(ETIMEDOUT, "the queue died");
+  };
+  EXPECT_EQ(code_of(to_array(with_event(), fails)), ETIMEDOUT);
+  EXPECT_EQ(script.live, 0);
+}
+
+TEST(StreamAdapters, there_and_back) {
+  Script script{.steps{{}, {}}};
+  {
+    auto device = to_device_stream(foreign_stream<ArrowArrayStream>(script)).value();
+    ArrayStreamReader reader(to_array_stream(std::move(device)).value());
+    std::vector<std::int64_t> lengths;
+    for (auto& batch : reader) lengths.push_back(length_of(*batch));
+    EXPECT_EQ(lengths, (std::vector<std::int64_t>{1, 2}));
+  }
+  expect_clean(script);
+}
+
+TEST(StreamAdapters, released_streams_are_refused) {
+  EXPECT_EQ(code_of(to_device_stream(ArrayStream())), EINVAL);
+  EXPECT_EQ(code_of(to_array_stream(DeviceArrayStream())), EINVAL);
+}
+
+TEST(StreamAdapters, survive_every_allocation_failing) {
+  const auto failed = fail_each_allocation([](Injection& inject) {
+    Script script;
+    const int code =
+        inject([&] { return code_of(to_device_stream(foreign_stream<ArrowArrayStream>(script))); });
+    EXPECT_EQ(code, inject.fired() ? ENOMEM : 0);
+    expect_clean(script);
+  });
+  EXPECT_EQ(failed, 1);
+}
+
+}  // namespace
+}  // namespace fletching::testing

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams made of ranges and callables, seen through their C callbacks and through the reader.
+#include "fletching/stream_producer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "alloc_failure.hpp"
+#include "stream_support.hpp"
+
+namespace fletching::testing {
+namespace {
+
+using Plain = ArrowArrayStream;
+using Device = ArrowDeviceArrayStream;
+
+/// Schemas and batches of one test, counted.
+struct Parts {
+  Script script{};
+
+  Schema schema() {
+    Schema schema;
+    schema->format = "i";
+    schema->name = "values";
+    schema->release = release_base<ArrowSchema>;
+    schema->private_data = &script;
+    ++script.live;
+    return schema;
+  }
+  template <class Batch>
+  Batch batch(std::int64_t length, ArrowDeviceType type = ARROW_DEVICE_CPU) {
+    Batch batch;
+    script.at = static_cast<std::size_t>(length - 1);
+    fill(batch.out(), script, {.device_type = type});
+    return batch;
+  }
+  ~Parts() { EXPECT_EQ(script.live, 0); }
+};
+
+template <class Raw>
+using BatchOf = typename StreamReader<Raw>::batch_type;
+
+template <class Raw, class Content>
+Owner<Raw> stream_of(Parts& parts, Content content) {
+  if constexpr (std::is_same_v<Raw, Device>) {
+    return make_device_stream(parts.schema(), ARROW_DEVICE_CPU, std::move(content)).value();
+  } else {
+    return make_array_stream(parts.schema(), std::move(content)).value();
+  }
+}
+
+/// Gives batches of length 1 to `count`, then what `last` returns.
+template <class Raw, class Last>
+auto counting(Parts& parts, std::int64_t count, Last last) {
+  return [&parts, count, last, n = std::int64_t{0}]() mutable -> Result<BatchOf<Raw>> {
+    if (n == count) return last();
+    return parts.batch<BatchOf<Raw>>(++n);
+  };
+}
+
+template <class Raw>
+auto ends() {
+  return [] { return Result<BatchOf<Raw>>(BatchOf<Raw>()); };
+}
+
+template <class Raw>
+auto get_next(Owner<Raw>& stream, BatchOf<Raw>& out) {
+  return stream->get_next(stream.get(), out.out());
+}
+
+// --- Rules ---
+
+template <class Raw>
+void sets_callbacks() {
+  Parts parts;
+  auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 0, ends<Raw>()));
+  EXPECT_NE(stream->get_schema, nullptr);
+  EXPECT_NE(stream->get_next, nullptr);
+  EXPECT_NE(stream->get_last_error, nullptr);
+  EXPECT_NE(stream->release, nullptr);
+}
+TEST(Rules, stream_callbacks_set) { sets_callbacks<Plain>(); }
+TEST(Rules, device_stream_callbacks_set) { sets_callbacks<Device>(); }
+
+template <class Raw>
+void ends_with_a_released_array() {
+  Parts parts;
+  int calls = 0;
+  auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 2, [&] {
+                                 ++calls;
+                                 return BatchOf<Raw>();
+                               }));
+  BatchOf<Raw> batch;
+  for (const std::int64_t length : {1, 2}) {
+    ASSERT_EQ(get_next(stream, batch), 0);
+    EXPECT_EQ(length_of(batch), length);
+  }
+  for (int again = 0; again < 3; ++again) {
+    ASSERT_EQ(get_next(stream, batch), 0);
+    EXPECT_TRUE(batch.is_released());
+  }
+  EXPECT_EQ(calls, 1);
+}
+TEST(Rules, stream_result_end_is_released_array) { ends_with_a_released_array<Plain>(); }
+TEST(Rules, device_stream_result_end_is_released_array) { ends_with_a_released_array<Device>(); }
+
+template <class Raw>
+void results_outlive() {
+  Parts parts;
+  Schema schema;
+  BatchOf<Raw> batch;
+  {
+    auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 1, ends<Raw>()));
+    ASSERT_EQ(stream->get_schema(stream.get(), schema.out()), 0);
+    ASSERT_EQ(get_next(stream, batch), 0);
+  }
+  EXPECT_EQ(parts.script.live, 2);
+  EXPECT_STREQ(schema->name, "values");
+  EXPECT_EQ(length_of(batch), 1);
+}
+TEST(Rules, stream_result_outlives_stream) { results_outlive<Plain>(); }
+TEST(Rules, device_stream_result_outlives_stream) { results_outlive<Device>(); }
+
+template <class Raw>
+void gives_one_schema() {
+  Parts parts;
+  auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 1, ends<Raw>()));
+  for (int again = 0; again < 3; ++again) {
+    Schema schema;
+    ASSERT_EQ(stream->get_schema(stream.get(), schema.out()), 0);
+    EXPECT_STREQ(schema->format, "i");
+    EXPECT_STREQ(schema->name, "values");
+    BatchOf<Raw> batch;
+    ASSERT_EQ(get_next(stream, batch), 0);
+  }
+}
+TEST(Rules, stream_result_schema_constant) { gives_one_schema<Plain>(); }
+TEST(Rules, device_stream_result_schema_constant) { gives_one_schema<Device>(); }
+
+template <class Raw, class Thrown>
+int code_when_thrown(const Thrown& thrown) {
+  Parts parts;
+  auto stream = stream_of<Raw>(
+      parts, counting<Raw>(parts, 0, [&]() -> Result<BatchOf<Raw>> { throw thrown; }));
+  BatchOf<Raw> batch;
+  const int code = get_next(stream, batch);
+  EXPECT_TRUE(batch.is_released());
+  EXPECT_EQ(get_next(stream, batch), code);
+  return code;
+}
+template <class Raw>
+void returns_errno_codes() {
+  const std::system_error no_space(ENOSPC, std::generic_category(), "disk");
+  EXPECT_EQ(code_when_thrown<Raw>(no_space), ENOSPC);
+  EXPECT_EQ(code_when_thrown<Raw>(std::bad_alloc()), ENOMEM);
+  EXPECT_EQ(code_when_thrown<Raw>(std::runtime_error("words")), EIO);
+  EXPECT_EQ(code_when_thrown<Raw>(17), EIO);
+
+  Parts parts;
+  const auto fails = [] { return Result<BatchOf<Raw>>(Error(-3, "no errno value")); };
+  auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 0, fails));
+  BatchOf<Raw> batch;
+  EXPECT_EQ(get_next(stream, batch), EIO);
+}
+TEST(Rules, stream_errno_codes) { returns_errno_codes<Plain>(); }
+TEST(Rules, device_stream_errno_codes) { returns_errno_codes<Device>(); }
+
+template <class Raw>
+void tells_why() {
+  const auto text_for = [](const std::string& words) -> std::string {
+    Parts parts;
+    const auto fails = [&] { return Result<BatchOf<Raw>>(Error(EIO, words)); };
+    auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 0, fails));
+    EXPECT_EQ(stream->get_last_error(stream.get()), nullptr);  // nothing has failed yet
+    BatchOf<Raw> batch;
+    EXPECT_EQ(get_next(stream, batch), EIO);
+    const char* text = stream->get_last_error(stream.get());
+    return text != nullptr ? text : "NULL";
+  };
+  EXPECT_EQ(text_for("caf\xC3\xA9"), "caf\xC3\xA9");
+  EXPECT_EQ(text_for("\xFF\x01"), "\\xff\\x01");
+  EXPECT_EQ(text_for(std::string("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(text_for(""), "NULL");
+  EXPECT_EQ(text_for(std::string(10'000, 'x')).size(), 4099U);
+}
+TEST(Rules, stream_error_text) { tells_why<Plain>(); }
+TEST(Rules, device_stream_error_text) { tells_why<Device>(); }
+
+template <class Raw>
+void text_stays_until_the_next_call() {
+  Parts parts;
+  const auto fails = [] { return Result<BatchOf<Raw>>(Error(EIO, "long enough for the heap")); };
+  auto stream = stream_of<Raw>(parts, counting<Raw>(parts, 0, fails));
+  BatchOf<Raw> batch;
+  EXPECT_EQ(get_next(stream, batch), EIO);
+  const char* text = stream->get_last_error(stream.get());
+  Owner<Raw> moved(std::move(stream));
+  EXPECT_EQ(moved->get_last_error(moved.get()), text);
+  EXPECT_STREQ(text, "long enough for the heap");
+  // A stream that has failed fails again in the same words; get_schema still works, without any.
+  Schema schema;
+  EXPECT_EQ(moved->get_schema(moved.get(), schema.out()), 0);
+  EXPECT_EQ(moved->get_last_error(moved.get()), nullptr);
+  EXPECT_EQ(get_next(moved, batch), EIO);
+  EXPECT_STREQ(moved->get_last_error(moved.get()), "long enough for the heap");
+}
+TEST(Rules, stream_error_text_lifetime) { text_stays_until_the_next_call<Plain>(); }
+TEST(Rules, device_stream_error_text_lifetime) { text_stays_until_the_next_call<Device>(); }
+
+template <class Raw>
+void releases_like_an_array() {
+  const auto token = std::make_shared<int>(1);
+  Parts parts;
+  auto stream = stream_of<Raw>(
+      parts, [&parts, token]() -> Result<BatchOf<Raw>> { return parts.batch<BatchOf<Raw>>(1); });
+  EXPECT_EQ(token.use_count(), 2);
+  Raw* raw = stream.get();
+  const auto release = raw->release;
+  release(raw);
+  EXPECT_EQ(raw->release, nullptr);
+  EXPECT_EQ(token.use_count(), 1);
+  EXPECT_EQ(parts.script.live, 0);
+  // What a consumer must not do does no harm.
+  release(raw);
+  BatchOf<Raw> batch;
+  EXPECT_EQ(get_next(stream, batch), EINVAL);
+  EXPECT_EQ(raw->get_last_error(raw), nullptr);
+}
+TEST(Rules, stream_release_like_array) { releases_like_an_array<Plain>(); }
+TEST(Rules, device_stream_release_like_array) { releases_like_an_array<Device>(); }
+
+TEST(Rules, device_stream_device_type_set) {
+  Parts parts;
+  const auto none = [] { return DeviceArray(); };
+  EXPECT_EQ(make_device_stream(parts.schema(), ARROW_DEVICE_CUDA, none).value()->device_type,
+            ARROW_DEVICE_CUDA);
+  EXPECT_EQ(make_device_stream(parts.schema(), 21, none).value()->device_type, 21);
+  EXPECT_EQ(code_of(make_device_stream(parts.schema(), 0, none)), EINVAL);
+}
+
+int code_of_batch(ArrowDeviceType stream, ArrowDeviceType batch, Options options = {}) {
+  Parts parts;
+  auto made = make_device_stream(
+      parts.schema(), stream, [&] { return parts.batch<DeviceArray>(1, batch); },
+      std::move(options));
+  DeviceArray out;
+  return get_next(*made, out);
+}
+TEST(Rules, device_stream_one_device_type) {
+  int warnings = 0;
+  const Options counts{.on_warning = [&](const Warning& warning) {
+    EXPECT_EQ(warning.rule, "device-stream.one-device-type");
+    ++warnings;
+  }};
+  EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA, counts), 0);
+  EXPECT_EQ(warnings, 0);
+  EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_MANAGED, counts), 0);
+  EXPECT_EQ(warnings, 1);
+  EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_MANAGED, {.strict = true}), EINVAL);
+}
+TEST(Rules, device_stream_result_accessible) {
+  EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, ARROW_DEVICE_CPU), EINVAL);
+  EXPECT_EQ(code_of_batch(ARROW_DEVICE_CUDA, 21), EINVAL);
+}
+TEST(Rules, device_stream_stream_per_device_type) {
+  Parts parts;
+  std::vector<DeviceArray> batches;
+  batches.push_back(parts.batch<DeviceArray>(1, ARROW_DEVICE_CUDA));
+  batches.push_back(parts.batch<DeviceArray>(2, ARROW_DEVICE_ROCM));
+  auto stream = make_device_stream(parts.schema(), ARROW_DEVICE_CUDA, std::move(batches));
+  DeviceArray batch;
+  EXPECT_EQ(get_next(*stream, batch), 0);
+  EXPECT_EQ(get_next(*stream, batch), EINVAL);
+}
+
+TEST(Rules, device_array_reserved_zero) {
+  Parts parts;
+  int warnings = 0;
+  auto stream = make_device_stream(parts.schema(), ARROW_DEVICE_CPU,
+                                   [&] {
+                                     auto batch = parts.batch<DeviceArray>(1);
+                                     batch->reserved[1] = 5;
+                                     return batch;
+                                   },
+                                   {.on_warning = [&](const Warning&) { ++warnings; }});
+  DeviceArray out;
+  ASSERT_EQ(get_next(*stream, out), 0);
+  for (const std::int64_t word : out->reserved) EXPECT_EQ(word, 0);
+  EXPECT_EQ(warnings, 1);
+}
+
+// --- What streams are made of ---
+
+template <class Raw, class Content>
+std::vector<std::int64_t> lengths_of(Parts& parts, Content content) {
+  std::vector<std::int64_t> lengths;
+  StreamReader<Raw> reader(stream_of<Raw>(parts, std::move(content)));
+  for (auto& batch : reader) lengths.push_back(batch ? length_of(*batch) : -batch.error().code());
+  return lengths;
+}
+
+TEST(MakeStream, of_a_vector) {
+  Parts parts;
+  std::vector<DeviceArray> batches;
+  for (const int length : {1, 2}) batches.push_back(parts.batch<DeviceArray>(length));
+  EXPECT_EQ(lengths_of<Device>(parts, std::move(batches)), (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(MakeStream, of_a_view) {
+  Parts parts;
+  auto view = std::views::iota(1, 4) |
+              std::views::transform([&](int length) { return parts.batch<Array>(length); });
+  EXPECT_EQ(lengths_of<Plain>(parts, view), (std::vector<std::int64_t>{1, 2, 3}));
+}
+
+TEST(MakeStream, of_results) {
+  Parts parts;
+  std::vector<Result<Array>> batches;
+  batches.emplace_back(parts.batch<Array>(1));
+  batches.emplace_back(Error(ENOSPC, "full"));
+  batches.emplace_back(parts.batch<Array>(3));
+  EXPECT_EQ(lengths_of<Plain>(parts, std::move(batches)), (std::vector<std::int64_t>{1, -ENOSPC}));
+}
+
+TEST(MakeStream, of_a_reader) {
+  Parts parts;
+  Script foreign{.steps{{}, {}, {.code = ENOSPC}}};
+  DeviceArrayStreamReader reader(foreign_stream<Device>(foreign));
+  EXPECT_EQ(lengths_of<Device>(parts, std::move(reader)),
+            (std::vector<std::int64_t>{1, 2, -ENOSPC}));
+  expect_clean(foreign);
+}
+
+TEST(MakeStream, refuses_a_released_element) {
+  Parts parts;
+  std::vector<Array> batches(2);
+  EXPECT_EQ(lengths_of<Plain>(parts, std::move(batches)), (std::vector<std::int64_t>{-EINVAL}));
+}
+
+TEST(MakeStream, refuses_a_released_schema) {
+  EXPECT_EQ(code_of(make_array_stream(Schema(), [] { return Array(); })), EINVAL);
+}
+
+TEST(MakeStream, takes_null_arguments) {
+  Parts parts;
+  auto stream = stream_of<Plain>(parts, [] { return Array(); });
+  EXPECT_EQ(stream->get_next(stream.get(), nullptr), EINVAL);
+  EXPECT_EQ(stream->get_schema(nullptr, nullptr), EINVAL);
+  EXPECT_EQ(stream->get_last_error(nullptr), nullptr);
+}
+
+TEST(MakeStream, survives_every_allocation_failing) {
+  Parts parts;
+  const auto failed = fail_each_allocation([&](Injection& inject) {
+    const auto run = [&]() -> int {
+      auto stream =
+          make_array_stream(parts.schema(), counting<Plain>(parts, 1, []() -> Result<Array> {
+                              return Error(ENOSPC, "a text that is too long for the string itself");
+                            }));
+      if (!stream) return stream.error().code();
+      Schema schema;
+      if (const int code = (*stream)->get_schema(stream->get(), schema.out()); code != 0)
+        return code;
+      Array batch;
+      if (const int code = get_next(*stream, batch); code != 0) return code;
+      const int code = get_next(*stream, batch);
+      const char* text = (*stream)->get_last_error(stream->get());
+      EXPECT_TRUE(inject.fired() || text == nullptr || std::string_view(text).size() > 10);
+      return code;
+    };
+    const int code = inject(run);
+    EXPECT_TRUE(code == ENOSPC || (inject.fired() && code == ENOMEM)) << code;
+  });
+  EXPECT_GT(failed, 3);
+}
+
+}  // namespace
+}  // namespace fletching::testing

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fletching/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fletching::testing {
+namespace {
+
+using detail::kMaxText;
+using detail::printable;
+
+TEST(Text, keeps_what_is_utf8) {
+  EXPECT_EQ(printable("plain\n\ttext"), "plain\n\ttext");
+  const std::string_view several =
+      "\xC2\x80 \xE0\xA0\x80 \xED\x9F\xBF \xEF\xBF\xBF \xF4\x8F\xBF\xBF";
+  EXPECT_EQ(printable(several), several);
+  EXPECT_EQ(printable(""), "");
+}
+
+TEST(Text, spells_out_what_is_not) {
+  EXPECT_EQ(printable("\xC3("), "\\xc3(");                  // no continuation
+  EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");           // overlong, two bytes
+  EXPECT_EQ(printable("\xE0\x80\xAF"), "\\xe0\\x80\\xaf");  // three
+  EXPECT_EQ(printable("\xF0\x80\x80\xAF"), "\\xf0\\x80\\x80\\xaf");
+  EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");           // a surrogate
+  EXPECT_EQ(printable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
+  EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82");                    // cut off
+  EXPECT_EQ(printable("\x80\xFF"), "\\x80\\xff");
+  EXPECT_EQ(printable("\x1B[0m\x7F\r"), "\\x1b[0m\\x7f\\x0d");
+  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
+}
+
+TEST(Text, null_is_empty) { EXPECT_EQ(printable(static_cast<const char*>(nullptr)), ""); }
+
+TEST(Text, is_cut_between_characters) {
+  const std::string fits(kMaxText, 'x');
+  EXPECT_EQ(printable(fits.c_str()), fits);
+  EXPECT_EQ(printable((fits + "y").c_str()), fits + "...");
+  const std::string split = std::string(kMaxText - 1, 'x') + "\xC3\xA9";
+  EXPECT_EQ(printable(split.c_str()), std::string(kMaxText - 1, 'x') + "...");
+}
+
+TEST(Text, reads_no_further_than_the_limit) {
+  const std::vector<char> without_nul(kMaxText + 1, 'x');  // the sanitizer guards what follows
+  EXPECT_EQ(printable(without_nul.data()), std::string(kMaxText, 'x') + "...");
+}
+
+}  // namespace
+}  // namespace fletching::testing
