@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <deque>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <span>
@@ -20,56 +20,62 @@
 #include <string_view>
 #include <vector>
 
-#include "json.hpp"
-
 namespace fletching::testing {
 namespace {
 
 namespace cai = cuda_array_interface;
+using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPrefix = "cuda-array-interface.";
 
 /// Thrown for a dictionary that no Interface can hold.
 struct Untyped {};
 
+const Json* find(const Json& value, const char* key) {
+  const auto found = value.is_object() ? value.find(key) : value.end();
+  return found == value.end() ? nullptr : &*found;
+}
+
 template <typename Integer>
 Integer integer(const Json& value) {
-  const Json* digits = value.find("integer");
-  const std::string& text = digits != nullptr ? digits->text : value.text;
+  // What a double cannot hold is written as a text.
+  const Json* digits = find(value, "integer");
+  if (digits == nullptr && !value.is_number_integer()) throw Untyped{};
+  const Json& written = digits != nullptr ? *digits : value;
+  const std::string text = written.is_string() ? written.get<std::string>() : written.dump();
   Integer number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  const bool is_number = value.kind == Json::Kind::kNumber || digits != nullptr;
-  if (!is_number || error != std::errc{} || stop != end) throw Untyped{};
+  if (error != std::errc{} || stop != end) throw Untyped{};
   return number;
 }
 
 const std::string& text_of(const Json& value) {
-  if (value.kind != Json::Kind::kText) throw Untyped{};
-  return value.text;
+  if (!value.is_string()) throw Untyped{};
+  return value.get_ref<const std::string&>();
 }
 
-const std::vector<Json>& tuple_of(const Json& value) {
-  if (value.kind != Json::Kind::kArray) throw Untyped{};
-  return value.elements;
+const Json& tuple_of(const Json& value) {
+  if (!value.is_array()) throw Untyped{};
+  return value;
 }
 
 /// A dictionary of the vectors as an Interface, with what that points to.
 class Dictionary {
  public:
   explicit Dictionary(const Json& value) {
-    if (value.kind != Json::Kind::kObject) throw Untyped{};
+    if (!value.is_object()) throw Untyped{};
     for (const cai::Key& key : cai::kKeys) {
-      if (key.required && value.find(key.name) == nullptr) throw Untyped{};
+      if (key.required && !value.contains(key.name)) throw Untyped{};
     }
-    for (std::size_t i = 0; i < value.keys.size(); ++i) read(value.keys[i], value.elements[i]);
+    for (const auto& [key, one] : value.items()) read(key, one);
   }
 
   [[nodiscard]] const cai::Interface& says() const { return says_; }
 
  private:
   void read(std::string_view key, const Json& value) {
-    const bool none = value.kind == Json::Kind::kNull;
+    const bool none = value.is_null();
     if (key == "shape") {
       says_.shape = integers(value);
     } else if (key == "typestr") {
@@ -91,16 +97,16 @@ class Dictionary {
     }
   }
 
-  void read_data(const std::vector<Json>& pair) {
-    if (pair.size() != 2 || pair[1].kind != Json::Kind::kBoolean) throw Untyped{};
+  void read_data(const Json& pair) {
+    if (pair.size() != 2 || !pair[1].is_boolean()) throw Untyped{};
     says_.pointer = integer<std::uint64_t>(pair[0]);
-    says_.read_only = pair[1].boolean;
+    says_.read_only = pair[1].get<bool>();
   }
 
   void read_mask(const Json& value) {
-    const Json* object = value.find("object");
+    const Json* object = find(value, "object");
     if (object == nullptr) throw Untyped{};
-    if (object->text == "self") {
+    if (*object == "self") {
       says_.mask = &says_;
       return;
     }
@@ -115,21 +121,21 @@ class Dictionary {
   }
 
   std::span<const cai::Field> fields(const Json& value) {
-    const Json* list = value.find("list");
+    const Json* list = find(value, "list");
     if (list == nullptr) throw Untyped{};
     std::vector<cai::Field>& kept = fields_.emplace_back();
-    for (const Json& element : list->elements) kept.push_back(field(tuple_of(element)));
+    for (const Json& element : *list) kept.push_back(field(tuple_of(element)));
     return kept;
   }
 
-  cai::Field field(const std::vector<Json>& parts) {
+  cai::Field field(const Json& parts) {
     if (parts.size() != 2 && parts.size() != 3) throw Untyped{};
     cai::Field field;
-    const bool titled = parts[0].kind == Json::Kind::kArray && parts[0].elements.size() == 2;
-    if (titled) text_of(parts[0].elements[0]);
-    field.name = text_of(titled ? parts[0].elements[1] : parts[0]);
-    if (parts[1].kind == Json::Kind::kText) {
-      field.typestr = parts[1].text;
+    const bool titled = parts[0].is_array() && parts[0].size() == 2;
+    if (titled) text_of(parts[0][0]);
+    field.name = text_of(titled ? parts[0][1] : parts[0]);
+    if (parts[1].is_string()) {
+      field.typestr = text_of(parts[1]);
     } else {
       const std::span<const cai::Field> inner = fields(parts[1]);
       field.fields = inner.data();
@@ -157,15 +163,14 @@ std::vector<Vector> load() {
   static const Json file = [] {
     std::ifstream stream(FLETCHING_CUDA_ARRAY_INTERFACE_VECTORS);
     if (!stream) throw std::runtime_error("no " FLETCHING_CUDA_ARRAY_INTERFACE_VECTORS);
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    return JsonReader(text).read();
+    return Json::parse(stream);
   }();
   std::vector<Vector> vectors;
-  for (const Json& entry : file.at("vectors").elements) {
+  for (const Json& entry : file.at("vectors")) {
     Vector& vector = vectors.emplace_back();
-    vector.name = entry.at("name").text;
-    vector.untyped = entry.find("untyped") != nullptr;
-    for (const Json& line : entry.at("breaks").elements) vector.breaks.push_back(line.text);
+    vector.name = text_of(entry.at("name"));
+    vector.untyped = entry.contains("untyped");
+    for (const Json& line : entry.at("breaks")) vector.breaks.push_back(text_of(line));
     try {
       vector.dictionary = std::make_unique<Dictionary>(entry.at("interface"));
     } catch (const Untyped&) {

@@ -127,6 +127,15 @@ inline Error current_error() noexcept {
   }
 }
 
+/// An Error whose text is left out when there is no memory for it.
+inline Error plain_error(int code, std::string_view text) noexcept {
+  try {
+    return {code, std::string(text)};
+  } catch (...) {
+    return {code, std::string()};
+  }
+}
+
 /// Runs `body`, which returns a Result, and makes an Error of what it throws.
 template <class Body>
 std::invoke_result_t<Body> guarded(Body&& body) noexcept {

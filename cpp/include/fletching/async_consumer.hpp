@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The consumer's side of the async C device stream interface: a handler for a foreign producer, and
+// what the application does with the stream on any thread.
+#ifndef FLETCHING_ASYNC_CONSUMER_HPP
+#define FLETCHING_ASYNC_CONSUMER_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/async_consumer_core.hpp"
+#include "fletching/async_listener.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching {
+
+/// The application's handle of an async stream.
+///
+/// Threads: every method may be called on any thread, at the same time as others, and from inside
+/// what the listener is told; none waits for the producer. `take` is ordered by the calls, not by
+/// their ends.
+///
+/// Lifetime: the stream lives until the producer has released the handler. Destroying the handle
+/// cancels the stream; the listener is told nothing that begins afterwards.
+class AsyncConsumer {
+ public:
+  /// The listener is kept until the handler is released. Error: ENOMEM; EINVAL when it is NULL.
+  static Result<AsyncConsumer> create(std::shared_ptr<AsyncListener> listener) noexcept {
+    if (listener == nullptr) return detail::plain_error(EINVAL, "the listener is NULL");
+    return detail::guarded([&]() -> Result<AsyncConsumer> {
+      return AsyncConsumer(std::make_shared<detail::AsyncConsumerCore>(std::move(listener)));
+    });
+  }
+
+  AsyncConsumer(AsyncConsumer&&) noexcept = default;
+  AsyncConsumer& operator=(AsyncConsumer&& other) noexcept {
+    if (this != &other) {
+      if (core_ != nullptr) core_->cancel();
+      core_ = std::move(other.core_);
+    }
+    return *this;
+  }
+  AsyncConsumer(const AsyncConsumer&) = delete;
+  AsyncConsumer& operator=(const AsyncConsumer&) = delete;
+  ~AsyncConsumer() {
+    if (core_ != nullptr) core_->cancel();
+  }
+
+  /// The handler for the producer. From this call on it lives until its release is called, by the
+  /// producer or, when none takes it, by the caller. Call it once.
+  ArrowAsyncDeviceStreamHandler* handler() noexcept {
+    return detail::AsyncConsumerCore::hand_out(core_);
+  }
+
+  /// Asks for n batches more, n > 0; before on_schema it is remembered. The sum stops at INT64_MAX.
+  /// Does nothing once the stream is over. Error: EINVAL for another n.
+  Status want(std::int64_t n) noexcept { return core_->want(n); }
+
+  /// Extracts the oldest queued task. Its array is released when none is queued. Errors: what
+  /// extract_data returned, after which the stream is over; ENOMEM.
+  Result<AsyncBatch> take() noexcept { return core_->take(); }
+
+  /// Throws the oldest queued task away. False when none is queued.
+  bool drop() noexcept { return core_->drop(); }
+
+  /// No more, please: queued tasks are dropped, and the listener is told nothing any more.
+  void cancel() noexcept { core_->cancel(); }
+
+  /// Where the stream is. By the time it is read it may have gone on.
+  [[nodiscard]] AsyncConsumerState state() const noexcept { return core_->state(); }
+
+ private:
+  explicit AsyncConsumer(std::shared_ptr<detail::AsyncConsumerCore> core) noexcept
+      : core_(std::move(core)) {}
+
+  std::shared_ptr<detail::AsyncConsumerCore> core_;
+};
+
+}  // namespace fletching
+
+#endif  // FLETCHING_ASYNC_CONSUMER_HPP

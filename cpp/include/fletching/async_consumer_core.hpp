@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine behind AsyncConsumer. The states and what is done in each are the table in
+// docs/reference/async.md; nothing here is part of the interface.
+#ifndef FLETCHING_ASYNC_CONSUMER_CORE_HPP
+#define FLETCHING_ASYNC_CONSUMER_CORE_HPP
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/async_copy.hpp"
+#include "fletching/async_listener.hpp"
+#include "fletching/fifo.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching::detail {
+
+/// The stream itself. The handler keeps it alive until its release has returned.
+class AsyncConsumerCore {
+  using State = AsyncConsumerState;
+
+ public:
+  explicit AsyncConsumerCore(std::shared_ptr<AsyncListener> listener) noexcept
+      : listener_(std::move(listener)) {
+    handler_.on_schema = [](ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
+      return from(self).schema_came(schema);
+    };
+    handler_.on_next_task = [](ArrowAsyncDeviceStreamHandler* self, ArrowAsyncTask* task,
+                               const char* metadata) {
+      return from(self).task_came(task, metadata);
+    };
+    handler_.on_error = [](ArrowAsyncDeviceStreamHandler* self, int code, const char* message,
+                           const char* metadata) {
+      from(self).error_came(code, message, metadata);
+    };
+    handler_.release = [](ArrowAsyncDeviceStreamHandler* self) { from(self).release_came(); };
+    handler_.private_data = this;
+  }
+
+  static ArrowAsyncDeviceStreamHandler* hand_out(
+      const std::shared_ptr<AsyncConsumerCore>& core) noexcept {
+    core->self_ = core;
+    return &core->handler_;
+  }
+
+  // The application's side.
+
+  Status want(std::int64_t n) noexcept {
+    if (n <= 0) return plain_error(EINVAL, "want was called with a number that is not positive");
+    std::unique_lock lock(mutex_);
+    if (state_ == State::kCreated) wanted_ = sum(wanted_, n);
+    if (state_ != State::kStreaming) return {};
+    demand_ = sum(demand_, n);
+    const Out out(*this);
+    lock.unlock();
+    producer_->request(producer_, n);
+    return {};
+  }
+
+  Result<AsyncBatch> take() noexcept {
+    std::unique_lock lock(mutex_);
+    if (queue_.empty()) return take_kept();
+    Queued task = queue_.pop();
+    const Out out(*this);
+    lock.unlock();
+    Result<AsyncBatch> batch = extract(task);
+    if (!batch.ok()) lose();
+    return batch;
+  }
+
+  bool drop() noexcept {
+    std::unique_lock lock(mutex_);
+    if (queue_.empty()) {
+      if (kept_.empty()) return false;
+      const Result<AsyncBatch> batch = kept_.pop();
+      lock.unlock();
+      return true;
+    }
+    Queued task = queue_.pop();
+    const Out out(*this);
+    lock.unlock();
+    task.task.extract_data(&task.task, nullptr);
+    return true;
+  }
+
+  void cancel() noexcept {
+    std::unique_lock lock(mutex_);
+    const bool streaming = state_ == State::kStreaming;
+    if (state_ == State::kCreated) state_ = State::kUnwanted;
+    if (streaming) state_ = State::kCancelled;
+    Fifo<Queued> queue = take_queue();
+    const Fifo<Result<AsyncBatch>> kept = std::exchange(kept_, {});
+    const Out out(*this);
+    lock.unlock();
+    if (streaming) producer_->cancel(producer_);
+    drop_all(queue);
+  }
+
+  [[nodiscard]] State state() noexcept {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
+ private:
+  struct Queued {
+    ArrowAsyncTask task{};
+    std::string metadata;
+  };
+
+  /// A call of the other side that is running. Made with the lock, unless a handler call is
+  /// running; release waits for those of other threads.
+  class Out {
+   public:
+    explicit Out(AsyncConsumerCore& core) noexcept : core_(core), outer_(innermost_) {
+      innermost_ = this;
+      core_.running_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Out() {
+      innermost_ = outer_;
+      if (core_.running_.fetch_sub(1, std::memory_order_acq_rel) == kWaited + 1) core_.wake();
+    }
+    Out(const Out&) = delete;
+    Out& operator=(const Out&) = delete;
+
+    /// Whether this thread is inside a call that is made for `core`.
+    static bool inside(const AsyncConsumerCore& core) noexcept {
+      const Out* out = innermost_;
+      while (out != nullptr && &out->core_ != &core) out = out->outer_;
+      return out != nullptr;
+    }
+
+   private:
+    AsyncConsumerCore& core_;
+    const Out* const outer_;
+    static inline thread_local const Out* innermost_ = nullptr;
+  };
+
+  /// The time of a handler call. Another one meanwhile breaks the rules and is seen here.
+  class In {
+   public:
+    explicit In(AsyncConsumerCore& core) noexcept : core_(core), alone_(core.enter()) {}
+    ~In() {
+      if (alone_ && core_.calling_.exchange(kIdle) == kReleasedMeanwhile) core_.let_go();
+    }
+    In(const In&) = delete;
+    In& operator=(const In&) = delete;
+
+    [[nodiscard]] bool alone() const noexcept { return alone_; }
+
+   private:
+    AsyncConsumerCore& core_;
+    const bool alone_;
+  };
+
+  bool enter() noexcept {
+    int idle = kIdle;
+    return calling_.compare_exchange_strong(idle, kCalling);
+  }
+
+  static AsyncConsumerCore& from(ArrowAsyncDeviceStreamHandler* self) noexcept {
+    return *static_cast<AsyncConsumerCore*>(self->private_data);
+  }
+
+  static std::int64_t sum(std::int64_t a, std::int64_t b) noexcept {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    return b > kMost - a ? kMost : a + b;
+  }
+
+  // The handler's side.
+
+  int schema_came(ArrowSchema* schema) noexcept {
+    const In in(*this);
+    if (!in.alone()) return refuse(overlapping());
+    if (state_ != State::kCreated && state_ != State::kUnwanted) {
+      return refuse(plain_error(EINVAL, "on_schema was called for the second time"));
+    }
+    if (const char* missing = missing_for_schema(schema)) {
+      return refuse(plain_error(EINVAL, missing));
+    }
+    Result<std::string> metadata = copy_metadata(handler_.producer->additional_metadata);
+    if (!metadata.ok()) return refuse(std::move(metadata).error());
+    if (state_ == State::kCreated) {
+      Status accepted = listener_->accept_schema(*schema);
+      if (!accepted.ok()) return refuse(std::move(accepted).error());
+    }
+    Schema taken(schema);
+    std::unique_lock lock(mutex_);
+    producer_ = handler_.producer;
+    const bool unwanted = state_ == State::kUnwanted;
+    state_ = unwanted ? State::kCancelled : State::kStreaming;
+    demand_ = unwanted ? 0 : wanted_;
+    const std::int64_t n = demand_;
+    const ArrowDeviceType device_type = producer_->device_type;
+    const Out out(*this);
+    lock.unlock();
+    if (unwanted) {
+      taken.release();
+      producer_->cancel(producer_);
+      return 0;
+    }
+    if (n > 0) producer_->request(producer_, n);
+    listener_->on_schema(std::move(taken), {device_type, *std::move(metadata)});
+    return 0;
+  }
+
+  [[nodiscard]] const char* missing_for_schema(const ArrowSchema* schema) const noexcept {
+    if (schema == nullptr || schema->release == nullptr) return "on_schema came without a schema";
+    if (handler_.producer == nullptr) return "the producer has not set the handler's producer";
+    if (handler_.producer->request == nullptr) return "request of the producer is NULL";
+    if (handler_.producer->cancel == nullptr) return "cancel of the producer is NULL";
+    return nullptr;
+  }
+
+  int task_came(ArrowAsyncTask* task, const char* metadata) noexcept {
+    const In in(*this);
+    if (!in.alone()) return refuse(overlapping());
+    if (task == nullptr) return end_came();
+    if (task->extract_data == nullptr) {
+      return refuse(plain_error(EINVAL, "extract_data of the task is NULL"));
+    }
+    Result<std::string> copy = copy_metadata(metadata);
+    if (!copy.ok()) return refuse(std::move(copy).error());
+    if (state_ == State::kStreaming) {
+      Status accepted = listener_->accept_task(*copy);
+      if (!accepted.ok()) return refuse(std::move(accepted).error());
+    }
+    Status queued = guarded([&] { return queue_task(*task, *std::move(copy)); });
+    return queued.ok() ? 0 : refuse(std::move(queued).error());
+  }
+
+  Status queue_task(ArrowAsyncTask& task, std::string metadata) {
+    std::unique_lock lock(mutex_);
+    const bool wanted = state_ == State::kStreaming;
+    if (!wanted && state_ != State::kCancelled && state_ != State::kBroken) {
+      return plain_error(EINVAL, "on_next_task was called before on_schema or after the end");
+    }
+    if (demand_ == 0)
+      return plain_error(EINVAL, "the producer sent more tasks than were asked for");
+    if (wanted) queue_.push({task, std::move(metadata)});
+    --demand_;
+    if (wanted) {
+      lock.unlock();
+      listener_->on_task();
+      return {};
+    }
+    const Out out(*this);
+    lock.unlock();
+    task.extract_data(&task, nullptr);
+    return {};
+  }
+
+  int end_came() noexcept {
+    std::unique_lock lock(mutex_);
+    switch (state_) {
+      case State::kStreaming:
+        state_ = State::kEnded;
+        lock.unlock();
+        listener_->on_end();
+        return 0;
+      case State::kCancelled:
+        state_ = State::kEnded;
+        return 0;
+      case State::kBroken:
+        state_ = State::kFailed;
+        return 0;
+      default:
+        lock.unlock();
+        return refuse(plain_error(EINVAL, "the end came before on_schema or after the end"));
+    }
+  }
+
+  void error_came(int code, const char* message, const char* metadata) noexcept {
+    const In in(*this);
+    std::unique_lock lock(mutex_);
+    const bool tell = live();
+    if (tell || state_ == State::kUnwanted || state_ == State::kCancelled ||
+        state_ == State::kBroken) {
+      state_ = State::kFailed;
+    }
+    if (!tell) return;
+    Told told(*this);
+    lock.unlock();
+    told.drop_queue();
+    const Result<std::string> copy = copy_metadata(metadata);
+    told.listener->on_error(Error(code, copy_message(message)),
+                            copy.ok() ? std::string_view(*copy) : std::string_view());
+  }
+
+  void release_came() noexcept {
+    std::unique_lock lock(mutex_);
+    if (state_ == State::kReleasing || state_ == State::kReleased) return;
+    const bool tell = live();
+    const bool keep = state_ == State::kEnded;
+    const bool wait = running_.load(std::memory_order_acquire) != 0 && !Out::inside(*this);
+    state_ = wait ? State::kReleasing : State::kReleased;
+    Told told(*this);
+    lock.unlock();
+    if (keep) keep_data(told.queue);
+    if (tell) {
+      told.drop_queue();
+      told.listener->on_error(plain_error(EIO, "the producer released the stream before its end"),
+                              {});
+    }
+    if (wait) wait_for_calls(lock, *told.listener);
+    int calling = kCalling;
+    if (!calling_.compare_exchange_strong(calling, kReleasedMeanwhile)) let_go();
+  }
+
+  // What is done in the table's cells.
+
+  /// created, streaming: the application has not been told how the stream ended.
+  [[nodiscard]] bool live() const noexcept {
+    return state_ == State::kCreated || state_ == State::kStreaming;
+  }
+
+  /// What it takes to tell an error: taken with the lock, used without. It holds the listener,
+  /// because a release that breaks the rules may come meanwhile.
+  struct Told {
+    explicit Told(AsyncConsumerCore& core) noexcept
+        : core(core), queue(core.take_queue()), listener(core.listener_) {}
+    void drop_queue() noexcept {
+      const Out out(core);
+      drop_all(queue);
+    }
+
+    AsyncConsumerCore& core;
+    Fifo<Queued> queue;
+    const std::shared_ptr<AsyncListener> listener;
+  };
+
+  static Error overlapping() noexcept {
+    return plain_error(EINVAL, "a handler was called while another handler call was running");
+  }
+
+  /// Ends the stream by the answer to a handler call: its code.
+  int refuse(const Error& error) noexcept {
+    std::unique_lock lock(mutex_);
+    const bool tell = live();
+    if (tell || state_ == State::kUnwanted || state_ == State::kCancelled ||
+        state_ == State::kBroken) {
+      state_ = State::kRefused;
+    }
+    if (tell) {
+      Told told(*this);
+      lock.unlock();
+      told.drop_queue();
+      told.listener->on_error(error, {});
+    }
+    return error.code();
+  }
+
+  /// An extraction has failed: the stream is over for the application.
+  void lose() noexcept {
+    std::unique_lock lock(mutex_);
+    if (state_ != State::kStreaming) return;
+    state_ = State::kBroken;
+    Fifo<Queued> queue = take_queue();
+    lock.unlock();
+    drop_all(queue);
+  }
+
+  static Result<AsyncBatch> extract(Queued& task) noexcept {
+    Result<AsyncBatch> batch = AsyncBatch();
+    batch->metadata = std::move(task.metadata);
+    ArrowDeviceArray* out = batch->array.get();  // zeroed
+    const int code = task.task.extract_data(&task.task, out);
+    if (code != 0) {
+      out->array.release = nullptr;  // whatever was written there is not ours
+      return plain_error(code, "extract_data of the task has failed");
+    }
+    if (batch->array.is_released()) {
+      return plain_error(EINVAL, "extract_data of the task returned 0 and no array");
+    }
+    return batch;
+  }
+
+  static void drop_all(Fifo<Queued>& queue) noexcept {
+    while (!queue.empty()) {
+      Queued queued = queue.pop();
+      queued.task.extract_data(&queued.task, nullptr);
+    }
+  }
+
+  /// The stream has ended well, and the producer is about to go: what is queued is extracted now.
+  void keep_data(Fifo<Queued>& queue) noexcept {
+    const Out out(*this);
+    Fifo<Result<AsyncBatch>> kept;
+    lost_ = !guarded([&]() -> Status { return kept.reserve(queue.size()), Status(); }).ok();
+    if (lost_) drop_all(queue);
+    while (!queue.empty()) {
+      Queued queued = queue.pop();
+      kept.push(extract(queued));
+    }
+    const std::lock_guard lock(mutex_);
+    kept_ = std::move(kept);
+  }
+
+  Result<AsyncBatch> take_kept() noexcept {
+    if (kept_.empty()) {
+      if (std::exchange(lost_, false)) return plain_error(ENOMEM, "out of memory");
+      return AsyncBatch();
+    }
+    return kept_.pop();
+  }
+
+  Fifo<Queued> take_queue() noexcept { return std::exchange(queue_, {}); }
+
+  void wait_for_calls(std::unique_lock<std::mutex>& lock, AsyncListener& listener) noexcept {
+    running_.fetch_or(kWaited);
+    listener.on_release_waits();
+    lock.lock();
+    returned_.wait(lock, [this] { return running_.load(std::memory_order_acquire) == kWaited; });
+    state_ = State::kReleased;
+    lock.unlock();
+  }
+
+  void wake() noexcept {
+    const std::lock_guard lock(mutex_);
+    returned_.notify_all();
+  }
+
+  void let_go() noexcept {
+    std::unique_lock lock(mutex_);
+    const std::shared_ptr<AsyncListener> listener = std::move(listener_);
+    const std::shared_ptr<AsyncConsumerCore> self = std::move(self_);
+    lock.unlock();
+  }
+
+  static constexpr int kIdle = 0;
+  static constexpr int kCalling = 1;
+  static constexpr int kReleasedMeanwhile = 2;
+  static constexpr std::int64_t kWaited = std::int64_t{1} << 62;
+
+  ArrowAsyncDeviceStreamHandler handler_{};
+  std::shared_ptr<AsyncListener> listener_;
+  std::shared_ptr<AsyncConsumerCore> self_;
+  std::atomic<int> calling_{kIdle};
+  std::atomic<std::int64_t> running_{0};  // calls of the other side; kWaited once release waits
+  ArrowAsyncProducer* producer_ = nullptr;
+
+  std::mutex mutex_;  // for everything below
+  std::condition_variable returned_;
+  std::atomic<State> state_{State::kCreated};  // written with the lock
+  std::int64_t wanted_ = 0;
+  std::int64_t demand_ = 0;
+  Fifo<Queued> queue_;
+  Fifo<Result<AsyncBatch>> kept_;
+  bool lost_ = false;  // no memory for the kept batches
+};
+
+}  // namespace fletching::detail
+
+#endif  // FLETCHING_ASYNC_CONSUMER_CORE_HPP

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the application is told of an async stream.
+#ifndef FLETCHING_ASYNC_LISTENER_HPP
+#define FLETCHING_ASYNC_LISTENER_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "fletching/abi.h"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching {
+
+/// Where an async consumer is; the consumer's states of docs/reference/async.md.
+enum class AsyncConsumerState : std::uint8_t {
+  kCreated,    // on_schema has not come
+  kUnwanted,   // cancelled before on_schema
+  kStreaming,  // tasks may come
+  kCancelled,  // cancelled; tasks that were asked for may still come
+  kEnded,      // the end was told; queued tasks may still be taken
+  kBroken,     // an extraction has failed; on_error and release may come
+  kFailed,     // an error was told; release may come
+  kRefused,    // a handler call was answered with an error; release may come
+  kReleasing,  // release is running
+  kReleased,
+};
+
+/// What is known of a stream from its first call on.
+struct AsyncStreamInfo {
+  /// The device type of every batch.
+  ArrowDeviceType device_type = 0;
+  /// A copy of additional_metadata, encoded as ArrowSchema.metadata; empty: none.
+  std::string metadata;
+};
+
+/// One batch of an async stream. `array` is released when there was none to take.
+struct AsyncBatch {
+  DeviceArray array;
+  /// A copy of what came with the task, encoded as ArrowSchema.metadata; empty: none.
+  std::string metadata;
+};
+
+/// What an application is told of a stream: the schema, tasks, and one end, which is `on_end`,
+/// `on_error`, the error of `take`, or its own `cancel`, whichever comes first.
+///
+/// Each call comes from inside a handler call, on the producer's thread and without a lock: be
+/// brief, and call `want`, `take`, `drop` and `cancel` from inside as you like.
+class AsyncListener {
+ public:
+  virtual ~AsyncListener() = default;
+
+  /// May refuse the schema, which is looked at and left alone: the error is the handler's answer,
+  /// ends the stream and is told by on_error.
+  virtual Status accept_schema([[maybe_unused]] const ArrowSchema& schema) noexcept { return {}; }
+
+  /// May refuse a task in the same way. `metadata` as in AsyncBatch, valid during the call.
+  virtual Status accept_task([[maybe_unused]] std::string_view metadata) noexcept { return {}; }
+
+  /// The stream has begun; the schema is the application's.
+  virtual void on_schema(Schema schema, AsyncStreamInfo info) noexcept = 0;
+
+  /// One more task is queued: `take` it or `drop` it, here or later, on any thread.
+  virtual void on_task() noexcept = 0;
+
+  /// No more tasks. Those that are queued can still be taken.
+  virtual void on_end() noexcept = 0;
+
+  /// The stream has failed; queued tasks were dropped. `metadata` as in AsyncBatch.
+  virtual void on_error(const Error& error, std::string_view metadata) noexcept = 0;
+
+  /// Release of the handler has begun to wait for a `take`, `drop`, `want` or `cancel` that runs on
+  /// another thread.
+  virtual void on_release_waits() noexcept {}
+};
+
+}  // namespace fletching
+
+#endif  // FLETCHING_ASYNC_LISTENER_HPP

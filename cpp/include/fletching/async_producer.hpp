@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The producer's side of the async C device stream interface: takes schema, batches, end or failure
+// from a source on any thread, and calls a consumer's handler, one call at a time.
+#ifndef FLETCHING_ASYNC_PRODUCER_HPP
+#define FLETCHING_ASYNC_PRODUCER_HPP
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/async_producer_core.hpp"
+#include "fletching/async_source.hpp"
+#include "fletching/async_task.hpp"
+#include "fletching/executor.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching {
+
+/// The source's handle of an async stream: what is pushed here is delivered to the handler as the
+/// consumer asks for it.
+///
+/// Threads: every method may be called on any thread, at the same time as others, and from inside
+/// handler calls; none of them calls the handler. Batches are delivered in the order of the pushes.
+///
+/// Lifetime: the stream lives on until the handler's release has returned. A handle that is
+/// destroyed before `end` or `fail` fails the stream with ECANCELED.
+class AsyncProducer {
+ public:
+  /// Begins a stream: sets handler->producer, complete; no handler is called before `schema`.
+  ///
+  /// The handler belongs to the consumer and is called by this stream alone, until its release. The
+  /// executor outlives that. Errors: EINVAL for a callback that is NULL or additional metadata that
+  /// cannot be read, ENOMEM; the handler is untouched then.
+  static Result<AsyncProducer> start(ArrowAsyncDeviceStreamHandler* handler, Executor& executor,
+                                     AsyncProducerOptions options = {}) noexcept {
+    if (const char* missing = missing_callback(handler)) {
+      return detail::plain_error(EINVAL, missing);
+    }
+    return detail::guarded([&]() -> Result<AsyncProducer> {
+      AsyncProducer producer;
+      producer.core_ =
+          std::make_shared<detail::AsyncProducerCore>(handler, executor, std::move(options));
+      detail::AsyncProducerCore::start(producer.core_);
+      return producer;
+    });
+  }
+
+  AsyncProducer(AsyncProducer&&) noexcept = default;
+  AsyncProducer& operator=(AsyncProducer&& other) noexcept {
+    if (this != &other) {
+      abandon();
+      core_ = std::move(other.core_);
+    }
+    return *this;
+  }
+  AsyncProducer(const AsyncProducer&) = delete;
+  AsyncProducer& operator=(const AsyncProducer&) = delete;
+  ~AsyncProducer() { abandon(); }
+
+  // What follows takes its argument in every case: what is not delivered is released here. The
+  // error ECANCELED says that the stream is over (cancelled, refused or failed) and that nothing
+  // more is wanted.
+
+  /// The schema of the stream, once, before anything else. Error: EINVAL when it was given already.
+  Status schema(Schema schema) noexcept { return core_->give_schema(std::move(schema)); }
+
+  /// The next batch; `metadata` goes with its task, encoded as ArrowSchema.metadata, empty: none.
+  /// Errors: EINVAL before the schema, after the end, or for another device type than the
+  /// stream's; ENOMEM, after which the source may try again or fail the stream.
+  Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
+    DeviceArray taken(std::move(batch));
+    if (taken->device_type != core_->device_type()) {
+      return detail::plain_error(EINVAL, "the batch has another device_type than the stream");
+    }
+    return detail::guarded([&]() -> Status {
+      return core_->give_batch(
+          std::make_unique<detail::ArrayTaskNode>(*core_, std::move(taken), std::move(metadata)));
+    });
+  }
+
+  /// As `push`, of a batch that is made when the consumer extracts it, on the consumer's thread:
+  /// `Status make(ArrowDeviceArray* out)` fills a zeroed struct, once, cheaply and without blocking
+  /// (The ArrowAsyncTask structure). It is destroyed unused when the batch is not wanted. Its error
+  /// is what extract_data returns, and ends the stream with on_error.
+  template <class Make>
+  Status push_made(Make make, std::string metadata = {}) noexcept {
+    return detail::guarded([&]() -> Status {
+      return core_->give_batch(std::make_unique<detail::MadeTaskNode<Make>>(*core_, std::move(make),
+                                                                            std::move(metadata)));
+    });
+  }
+
+  /// No more batches. The end is told once all of them are delivered, without demand. Error: EINVAL
+  /// before the schema or for the second time.
+  Status end() noexcept { return core_->give_end(); }
+
+  /// The source has failed. Batches that are not delivered are released, and on_error follows with
+  /// the error's code and text and `metadata`. Does nothing once the stream is over or has an end.
+  void fail(Error error, std::string metadata = {}) noexcept {
+    core_->fail(std::move(error), std::move(metadata));
+  }
+
+  /// How many batches more the consumer has asked for than were pushed; 0 once the stream is over.
+  [[nodiscard]] std::int64_t demand() const noexcept { return core_->unmet_demand(); }
+
+  /// Where the stream is. By the time it is read it may have gone on.
+  [[nodiscard]] AsyncProducerState state() const noexcept { return core_->state(); }
+
+ private:
+  AsyncProducer() = default;
+
+  static const char* missing_callback(const ArrowAsyncDeviceStreamHandler* handler) noexcept {
+    if (handler == nullptr) return "the handler is NULL";
+    if (handler->on_schema == nullptr) return "on_schema of the handler is NULL";
+    if (handler->on_next_task == nullptr) return "on_next_task of the handler is NULL";
+    if (handler->on_error == nullptr) return "on_error of the handler is NULL";
+    if (handler->release == nullptr) return "release of the handler is NULL: it was released";
+    return nullptr;
+  }
+
+  void abandon() noexcept {
+    if (core_ == nullptr) return;
+    core_->fail(detail::plain_error(ECANCELED, "the source went away before the end"), {});
+    core_.reset();
+  }
+
+  std::shared_ptr<detail::AsyncProducerCore> core_;
+};
+
+}  // namespace fletching
+
+#endif  // FLETCHING_ASYNC_PRODUCER_HPP

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the source of an async stream can be told, and how it sets the stream up.
+#ifndef FLETCHING_ASYNC_SOURCE_HPP
+#define FLETCHING_ASYNC_SOURCE_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "fletching/abi.h"
+
+namespace fletching {
+
+/// Where an async producer is; the producer's states of docs/reference/async.md.
+enum class AsyncProducerState : std::uint8_t {
+  kCreated,    // the schema is not known yet
+  kSchema,     // on_schema is due
+  kInSchema,   // on_schema is running
+  kStreaming,  // no handler call is running
+  kInTask,     // on_next_task with a task is running
+  kInEnd,      // on_next_task with NULL is running
+  kStopping,   // a handler call is running, and the stream was cancelled
+  kErring,     // a handler call is running, and an error was noted
+  kFailing,    // on_error is due
+  kInError,    // on_error is running
+  kEnded,      // release is due, as in the next three
+  kFailed,
+  kCancelled,
+  kRefused,
+  kInRelease,  // release is running
+  kReleased,
+};
+
+/// What a source may want to know while its stream runs. Each call is made on the executor, never
+/// beside another one or beside a handler call, and without a lock.
+class AsyncSource {
+ public:
+  virtual ~AsyncSource() = default;
+
+  /// The consumer has room for `n` batches more than it was given, n > 0. Told once on_schema has
+  /// returned, and again after each request and each delivery as long as it is so.
+  virtual void on_demand([[maybe_unused]] std::int64_t n) noexcept {}
+
+  /// The stream is over before its end: cancelled, refused or failed. What is pushed from now on is
+  /// released at once.
+  virtual void on_stop() noexcept {}
+
+  /// The handler was released. The last call; the source is let go afterwards.
+  virtual void on_release() noexcept {}
+};
+
+struct AsyncProducerOptions {
+  /// The device type of every batch.
+  ArrowDeviceType device_type = ARROW_DEVICE_CPU;
+  /// additional_metadata for the whole stream, encoded as ArrowSchema.metadata; empty: none.
+  std::string metadata;
+  /// Who is told of demand; may be NULL.
+  std::shared_ptr<AsyncSource> source;
+};
+
+}  // namespace fletching
+
+#endif  // FLETCHING_ASYNC_SOURCE_HPP

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One batch of an async producer, from the source to the consumer's extract_data.
+#ifndef FLETCHING_ASYNC_TASK_HPP
+#define FLETCHING_ASYNC_TASK_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching::detail {
+
+class AsyncProducerCore;
+
+/// What the private_data of a delivered ArrowAsyncTask leads to. Its memory goes when it was
+/// extracted and on_next_task has returned, whichever comes last.
+class AsyncTaskNode {
+ public:
+  AsyncTaskNode(AsyncProducerCore& core, std::string metadata) noexcept
+      : core(core), metadata(std::move(metadata)) {}
+  virtual ~AsyncTaskNode() = default;
+  AsyncTaskNode(const AsyncTaskNode&) = delete;
+  AsyncTaskNode& operator=(const AsyncTaskNode&) = delete;
+
+  /// Moves the data to *out, which is left alone when that fails.
+  virtual Status give(ArrowDeviceArray* out) noexcept = 0;
+  /// Frees the data.
+  virtual void drop() noexcept = 0;
+
+  /// Extraction and return of the call each leave once; true for the second.
+  bool leave() noexcept { return left_.exchange(true, std::memory_order_acq_rel); }
+
+  AsyncProducerCore& core;
+  const std::string metadata;
+  AsyncTaskNode* next = nullptr;
+
+ private:
+  std::atomic<bool> left_{false};
+};
+
+/// A batch that is there already.
+class ArrayTaskNode final : public AsyncTaskNode {
+ public:
+  ArrayTaskNode(AsyncProducerCore& core, DeviceArray&& array, std::string metadata) noexcept
+      : AsyncTaskNode(core, std::move(metadata)), array_(std::move(array)) {}
+
+  Status give(ArrowDeviceArray* out) noexcept override {
+    array_.move_to(out);
+    return {};
+  }
+  void drop() noexcept override { array_.release(); }
+
+ private:
+  DeviceArray array_;
+};
+
+/// A batch that is made when the consumer extracts it: `make(out)` returns a Status.
+template <class Make>
+class MadeTaskNode final : public AsyncTaskNode {
+ public:
+  MadeTaskNode(AsyncProducerCore& core, Make make, std::string metadata)
+      : AsyncTaskNode(core, std::move(metadata)), make_(std::move(make)) {}
+
+  Status give(ArrowDeviceArray* out) noexcept override {
+    DeviceArray made;
+    Status status = guarded([&]() -> Status { return (*make_)(made.out()); });
+    drop();
+    if (status.ok()) made.move_to(out);
+    return status;
+  }
+  void drop() noexcept override { make_.reset(); }
+
+ private:
+  std::optional<Make> make_;
+};
+
+/// Tasks in their order, linked through themselves.
+class AsyncTaskList {
+ public:
+  AsyncTaskList() = default;
+  AsyncTaskList(AsyncTaskList&& other) noexcept { swap(other); }
+  AsyncTaskList& operator=(AsyncTaskList&&) = delete;
+  ~AsyncTaskList() {
+    while (AsyncTaskNode* node = pop()) delete node;
+  }
+
+  void push(AsyncTaskNode* node) noexcept {
+    (last_ == nullptr ? first_ : last_->next) = node;
+    last_ = node;
+    ++size_;
+  }
+
+  AsyncTaskNode* pop() noexcept {
+    AsyncTaskNode* node = first_;
+    if (node == nullptr) return nullptr;
+    first_ = node->next;
+    if (first_ == nullptr) last_ = nullptr;
+    --size_;
+    return node;
+  }
+
+  void swap(AsyncTaskList& other) noexcept {
+    std::swap(first_, other.first_);
+    std::swap(last_, other.last_);
+    std::swap(size_, other.size_);
+  }
+
+  [[nodiscard]] std::int64_t size() const noexcept { return size_; }
+
+ private:
+  AsyncTaskNode* first_ = nullptr;
+  AsyncTaskNode* last_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace fletching::detail
+
+#endif  // FLETCHING_ASYNC_TASK_HPP

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the calls of an async stream are made: a queue of jobs, run on a thread of the caller's or
+// on a worker thread.
+#ifndef FLETCHING_EXECUTOR_HPP
+#define FLETCHING_EXECUTOR_HPP
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "fletching/result.hpp"
+
+namespace fletching {
+
+/// Work that comes in pieces. Its owner submits it and keeps it until `run` has returned false.
+class Job {
+ public:
+  /// Does the next piece: for an async producer, at most one handler call.
+  ///
+  /// True: there is more; run it again, on any thread, now or after other jobs. False: nothing is
+  /// left, and the job may be gone already.
+  virtual bool run() noexcept = 0;
+
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+ protected:
+  Job() = default;
+  ~Job() = default;
+
+ private:
+  friend class RunQueue;
+  Job* next_ = nullptr;
+};
+
+/// Runs jobs. Derive from it to use the threads of a pool or an event loop:
+///
+///     void submit(Job& job) noexcept override { post([&job] { while (job.run()) {} }); }
+class Executor {
+ public:
+  /// Sees to it that `job` is run, after this call has returned. Must not run it from inside: the
+  /// call comes from where no handler may be called. It must not fail either: a producer whose job
+  /// is lost never finishes. Called on any thread, never for a job that is still to be run.
+  virtual void submit(Job& job) noexcept = 0;
+
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+ protected:
+  Executor() = default;
+  ~Executor() = default;
+};
+
+/// A queue of jobs that somebody else's thread runs. It takes no memory, so `submit` cannot fail.
+///
+/// It outlives every stream that uses it: keep it until the handlers are released.
+class RunQueue final : public Executor {
+ public:
+  void submit(Job& job) noexcept override {
+    const std::lock_guard lock(mutex_);
+    append(job);
+    // Under the lock, because the job may be what the owner of this queue waits for.
+    if (sleeping_) wake_.notify_one();
+  }
+
+  /// Runs jobs on the calling thread until none is left, and does not wait for more. False when
+  /// there was nothing to do. One thread at a time.
+  bool run_ready() noexcept {
+    Job* job = pop();
+    if (job == nullptr) return false;
+    for (; job != nullptr; job = pop()) turn(*job);
+    return true;
+  }
+
+  /// Runs jobs on the calling thread and sleeps while there is none, until `stop`; what was
+  /// submitted before the stop is still run. One thread at a time.
+  void run() noexcept {
+    while (Job* job = wait()) turn(*job);
+  }
+
+  /// Makes `run` return, now or as soon as it begins. From any thread.
+  void stop() noexcept {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    wake_.notify_all();
+  }
+
+ private:
+  // So often a job is run before the next one has its turn.
+  static constexpr int kTurn = 64;
+
+  void turn(Job& job) noexcept {
+    for (int i = 0; i < kTurn; ++i) {
+      if (!job.run()) return;
+    }
+    const std::lock_guard lock(mutex_);
+    append(job);
+  }
+
+  void append(Job& job) noexcept {
+    job.next_ = nullptr;
+    (last_ == nullptr ? first_ : last_->next_) = &job;
+    last_ = &job;
+  }
+
+  Job* pop() noexcept {
+    const std::lock_guard lock(mutex_);
+    return pop_locked();
+  }
+
+  Job* wait() noexcept {
+    std::unique_lock lock(mutex_);
+    sleeping_ = true;
+    wake_.wait(lock, [this] { return first_ != nullptr || stopped_; });
+    sleeping_ = false;
+    return pop_locked();
+  }
+
+  Job* pop_locked() noexcept {
+    Job* job = first_;
+    if (job == nullptr) return nullptr;
+    first_ = job->next_;
+    if (first_ == nullptr) last_ = nullptr;
+    return job;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  Job* first_ = nullptr;
+  Job* last_ = nullptr;
+  bool sleeping_ = false;
+  bool stopped_ = false;
+};
+
+/// A thread that runs the jobs of streams, as many as like to share it, and sleeps between them.
+///
+/// It outlives every stream that uses it. The destructor finishes what was submitted and joins the
+/// thread; it must not run on that thread.
+class WorkerThread final : public Executor {
+ public:
+  /// Starts the thread. Errors: ENOMEM, or what the system says when it has no thread left.
+  static Result<std::unique_ptr<WorkerThread>> start() noexcept {
+    return detail::guarded([]() -> Result<std::unique_ptr<WorkerThread>> {
+      // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
+      return std::unique_ptr<WorkerThread>(new WorkerThread);
+    });
+  }
+
+  ~WorkerThread() {
+    queue_.stop();
+    thread_.join();
+  }
+
+  void submit(Job& job) noexcept override { queue_.submit(job); }
+
+  /// The thread; for whoever asks where a call runs.
+  [[nodiscard]] std::thread::id id() const noexcept { return thread_.get_id(); }
+
+ private:
+  WorkerThread() : thread_([this] { queue_.run(); }) {}
+
+  RunQueue queue_;
+  std::thread thread_;
+};
+
+}  // namespace fletching
+
+#endif  // FLETCHING_EXECUTOR_HPP
