@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of the results, from a table that the build makes of cuda.h.
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "../engine/face.hpp"
+#include "cuda_errors.inc"
+#include "face.hpp"
+
+using fletching::standin::Status;
+
+namespace fletching::standin::face {
+
+const char* const kName = "cuda";
+const char* const kPrefix = "cu";
+
+std::optional<int> error_number(std::string_view name) {
+  for (const auto& each : kErrors) {
+    if (each.name == name) return each.number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fletching::standin::face
+
+namespace {
+
+constexpr int number(Status status) { return static_cast<int>(status); }
+static_assert(number(Status::kInvalidValue) == CUDA_ERROR_INVALID_VALUE);
+static_assert(number(Status::kOutOfMemory) == CUDA_ERROR_OUT_OF_MEMORY);
+static_assert(number(Status::kNotInitialized) == CUDA_ERROR_NOT_INITIALIZED);
+static_assert(number(Status::kNoDevice) == CUDA_ERROR_NO_DEVICE);
+static_assert(number(Status::kInvalidDevice) == CUDA_ERROR_INVALID_DEVICE);
+static_assert(number(Status::kInvalidImage) == CUDA_ERROR_INVALID_IMAGE);
+static_assert(number(Status::kInvalidContext) == CUDA_ERROR_INVALID_CONTEXT);
+static_assert(number(Status::kNoBinaryForGpu) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+static_assert(number(Status::kInvalidHandle) == CUDA_ERROR_INVALID_HANDLE);
+static_assert(number(Status::kNotFound) == CUDA_ERROR_NOT_FOUND);
+static_assert(number(Status::kNotReady) == CUDA_ERROR_NOT_READY);
+static_assert(number(Status::kIllegalAddress) == CUDA_ERROR_ILLEGAL_ADDRESS);
+static_assert(number(Status::kContextIsDestroyed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+static_assert(number(Status::kNotSupported) == CUDA_ERROR_NOT_SUPPORTED);
+static_assert(number(Status::kUnknown) == CUDA_ERROR_UNKNOWN);
+
+const Error* find(CUresult error) {
+  for (const auto& each : kErrors) {
+    if (each.number == static_cast<int>(error)) return &each;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGetErrorName(CUresult error, const char** text) {
+  return static_cast<CUresult>(fletching::standin::call(__func__, [&] {
+    const Error* found = find(error);
+    fletching::standin::cuda::store(text, found ? found->name : nullptr);
+    fletching::standin::require(found != nullptr, Status::kInvalidValue);
+  }));
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGetErrorString(CUresult error, const char** text) {
+  return static_cast<CUresult>(fletching::standin::call(__func__, [&] {
+    const Error* found = find(error);
+    fletching::standin::cuda::store(text, found ? found->text : nullptr);
+    fletching::standin::require(found != nullptr, Status::kInvalidValue);
+  }));
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that spec/runtimes.yaml does not name: what nanoarrow's CUDA device calls, what makes a
+// second context, what reads the time between events, and the plain copies that tests are glad of.
+#include "face.hpp"
+
+using namespace fletching::standin;
+using namespace fletching::standin::cuda;
+using fletching::standin::engine;
+
+namespace {
+
+std::shared_ptr<Stream> find(CUstream stream) {
+  require_some_context();
+  return engine().stream(stream, DefaultStream::kLegacy, current());
+}
+
+void copy_and_wait(CUdeviceptr to, CUdeviceptr from, size_t size) {
+  const auto stream = find(nullptr);
+  engine().copy(*stream, to, from, size);
+  engine().synchronize(*stream);
+}
+
+}  // namespace
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxCreate(CUcontext* context, CUctxCreateParams* params,
+                                                      unsigned int, CUdevice device) {
+  return driver(__func__, [&] {
+    require(context != nullptr && params == nullptr, Status::kInvalidValue);
+    void* handle = engine().create_context(device);
+    current_contexts().push_back(engine().context(handle));
+    *context = static_cast<CUcontext>(handle);
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxDestroy(CUcontext context) {
+  return driver_giving_back(__func__, [&] {
+    const auto ended = engine().context(context);
+    engine().destroy_context(context);
+    auto& contexts = current_contexts();
+    if (!contexts.empty() && contexts.back() == ended) contexts.pop_back();
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
+  return driver(__func__, [&] {
+    auto next = context ? engine().context(context) : nullptr;
+    auto& contexts = current_contexts();
+    if (!contexts.empty()) contexts.pop_back();
+    if (next) contexts.push_back(std::move(next));
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent from,
+                                                             CUevent to) {
+  return driver(__func__, [&] {
+    store(milliseconds, engine().elapsed_milliseconds(*engine().event(from), *engine().event(to)));
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAllocHost(void** pointer, size_t size) {
+  return driver(__func__, [&] {
+    require(pointer != nullptr, Status::kInvalidValue);
+    *pointer = reinterpret_cast<void*>(
+        engine().memory.allocate(MemoryKind::kHost, size, require_current()));
+  });
+}
+
+// There at once; the stand-in has no pools.
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* pointer, size_t size,
+                                                          CUstream stream) {
+  return driver(__func__, [&] {
+    require(pointer != nullptr, Status::kInvalidValue);
+    *pointer = engine().memory.allocate(MemoryKind::kDevice, size, find(stream)->context());
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from,
+                                                            size_t size, CUstream stream) {
+  return driver(__func__, [&] {
+    require(size == 0 || (engine().memory.find(to) && engine().memory.find(from)),
+            Status::kInvalidValue);
+    engine().copy(*find(stream), to, from, size);
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context,
+                                                            CUdeviceptr from,
+                                                            CUcontext from_context, size_t size,
+                                                            CUstream stream) {
+  return driver(__func__, [&] {
+    engine().context(to_context)->check();
+    engine().context(from_context)->check();
+    engine().copy(*find(stream), to, from, size);
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr to, const void* from,
+                                                       size_t size) {
+  return driver(__func__, [&] { copy_and_wait(to, reinterpret_cast<CUdeviceptr>(from), size); });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemcpyDtoH(void* to, CUdeviceptr from, size_t size) {
+  return driver(__func__, [&] { copy_and_wait(reinterpret_cast<CUdeviceptr>(to), from, size); });
+}

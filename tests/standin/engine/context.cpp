@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context.hpp"
+
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace fletching::standin {
+
+// Detached: a thread that waits for a gate nobody opens must not keep the process from ending. It
+// owns the stream, and the engine is never destroyed.
+void Stream::start() {
+  std::thread([self = shared_from_this()] { self->run(); }).detach();
+}
+
+void Stream::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+MarkerPtr Stream::enqueue(Operation operation) {
+  return context_->enqueue(*this, std::move(operation));
+}
+
+MarkerPtr Stream::tail() {
+  const std::lock_guard lock(mutex_);
+  return tail_;
+}
+
+MarkerPtr Stream::push(Operation operation) {
+  const std::lock_guard lock(mutex_);
+  MarkerPtr done = operation.done;
+  queue_.push_back(std::move(operation));
+  tail_ = done;
+  changed_.notify_all();
+  return done;
+}
+
+bool Stream::next(Operation& operation) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
+  if (queue_.empty()) return false;
+  operation = std::move(queue_.front());
+  queue_.pop_front();
+  return true;
+}
+
+void Stream::run() {
+  Operation operation;
+  while (next(operation)) {
+    for (const MarkerPtr& point : operation.after) point->wait(context_->gone());
+    try {
+      if (operation.work && !context_->gone().stop_requested()) operation.work(*context_);
+    } catch (const Failure& failure) {
+      context_->break_with(failure.status);
+    } catch (const std::bad_alloc&) {
+      context_->break_with(Status::kOutOfMemory);
+    }
+    operation.work = nullptr;  // lets go of what it holds before the point is reached
+    operation.done->reach();
+    operation = {};
+  }
+}
+
+std::shared_ptr<Stream> Context::make_stream(StreamKind kind) {
+  auto stream = std::make_shared<Stream>(shared_from_this(), kind);
+  const std::lock_guard lock(mutex_);
+  std::erase_if(streams_, [](const std::weak_ptr<Stream>& each) { return each.expired(); });
+  streams_.push_back(stream);
+  stream->start();
+  return stream;
+}
+
+std::shared_ptr<Stream> Context::legacy_stream() {
+  const std::lock_guard lock(mutex_);
+  if (!legacy_) {
+    auto stream = std::make_shared<Stream>(shared_from_this(), StreamKind::kLegacy);
+    stream->start();
+    legacy_ = std::move(stream);
+  }
+  return legacy_;
+}
+
+std::vector<std::shared_ptr<Stream>> Context::live_streams() {
+  std::vector<std::shared_ptr<Stream>> live;
+  for (const std::weak_ptr<Stream>& each : streams_) {
+    if (auto stream = each.lock()) live.push_back(std::move(stream));
+  }
+  return live;
+}
+
+std::vector<MarkerPtr> Context::points_before(const Stream& stream) {
+  std::vector<MarkerPtr> points;
+  const auto add = [&](Stream& each) {
+    if (MarkerPtr tail = each.tail()) points.push_back(std::move(tail));
+  };
+  if (stream.kind() == StreamKind::kBlocking && legacy_) add(*legacy_);
+  if (stream.kind() != StreamKind::kLegacy) return points;
+  for (const auto& each : live_streams()) {
+    if (each->kind() == StreamKind::kBlocking) add(*each);
+  }
+  return points;
+}
+
+MarkerPtr Context::enqueue(Stream& stream, Operation operation) {
+  const std::lock_guard lock(mutex_);
+  for (MarkerPtr& point : points_before(stream)) operation.after.push_back(std::move(point));
+  return stream.push(std::move(operation));
+}
+
+std::vector<MarkerPtr> Context::tails(Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  std::vector<MarkerPtr> points;
+  if (stream.kind() == StreamKind::kLegacy) points = points_before(stream);
+  if (MarkerPtr tail = stream.tail()) points.push_back(std::move(tail));
+  return points;
+}
+
+void Context::break_with(Status status) {
+  Status none = Status::kSuccess;
+  status_.compare_exchange_strong(none, status);
+  stop_.request_stop();
+}
+
+void Context::check() const {
+  const Status status = status_;
+  if (status != Status::kSuccess) fail(status);
+}
+
+void Context::destroy() {
+  break_with(Status::kContextIsDestroyed);
+  std::shared_ptr<Stream> legacy;
+  const std::lock_guard lock(mutex_);
+  for (const auto& stream : live_streams()) stream->close();
+  legacy = std::exchange(legacy_, nullptr);
+  if (legacy) legacy->close();
+}
+
+}  // namespace fletching::standin

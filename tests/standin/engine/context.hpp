@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts and their streams. A stream is a queue with a thread of its own that works it off.
+#ifndef FLETCHING_STANDIN_CONTEXT_HPP
+#define FLETCHING_STANDIN_CONTEXT_HPP
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <vector>
+
+#include "failure.hpp"
+#include "marker.hpp"
+
+namespace fletching::standin {
+
+class Context;
+
+// What a stream has to do: wait for the points, do the work, be done.
+struct Operation {
+  std::vector<MarkerPtr> after;
+  std::function<void(Context&)> work;  // may be empty; a Failure breaks the context
+  MarkerPtr done = std::make_shared<Marker>();
+};
+
+enum class StreamKind {
+  kLegacy,       // the default stream of a context
+  kBlocking,     // in order with the legacy default stream
+  kNonBlocking,  // not in order with it
+};
+
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(std::shared_ptr<Context> context, StreamKind kind)
+      : context_(std::move(context)), kind_(kind) {}
+
+  // Starts the thread, which ends when the stream is closed and its queue is empty.
+  void start();
+  void close();
+
+  // Adds at the end and returns the point that is reached when it is done.
+  MarkerPtr enqueue(Operation operation);
+
+  // The point at which everything so far is done.
+  MarkerPtr tail();
+
+  const std::shared_ptr<Context>& context() const { return context_; }
+  StreamKind kind() const { return kind_; }
+
+ private:
+  friend class Context;
+  MarkerPtr push(Operation operation);
+  void run();
+  bool next(Operation& operation);
+
+  std::shared_ptr<Context> context_;
+  StreamKind kind_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Operation> queue_;
+  MarkerPtr tail_;
+  bool closed_ = false;
+};
+
+class Context : public std::enable_shared_from_this<Context> {
+ public:
+  Context(int device, bool primary) : device_(device), primary_(primary) {}
+
+  int device() const { return device_; }
+  bool primary() const { return primary_; }
+
+  std::shared_ptr<Stream> make_stream(StreamKind kind);
+  std::shared_ptr<Stream> legacy_stream();
+  // The points that an operation on the stream has to wait for by the rules of the legacy default
+  // stream, and then the operation itself, as one step.
+  MarkerPtr enqueue(Stream& stream, Operation operation);
+  // The points at which everything is done that the stream waits for when it is synchronized.
+  std::vector<MarkerPtr> tails(Stream& stream);
+
+  // From now on everything here fails with the status, and streams drop what they have to do.
+  // The first one stays.
+  void break_with(Status status);
+  // Throws the status that the context is broken with.
+  void check() const;
+  const std::stop_token& gone() const { return gone_; }
+
+  // The same, for a context that comes to its end: its default stream ends too.
+  void destroy();
+
+ private:
+  std::vector<std::shared_ptr<Stream>> live_streams();
+  // The points that an operation on the stream has to wait for.
+  std::vector<MarkerPtr> points_before(const Stream& stream);
+
+  const int device_;
+  const bool primary_;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Stream>> streams_;
+  std::shared_ptr<Stream> legacy_;
+  std::atomic<Status> status_ = Status::kSuccess;
+  std::stop_source stop_;
+  std::stop_token gone_ = stop_.get_token();
+};
+
+struct Event {
+  Event(std::shared_ptr<Context> of, bool has_timing)
+      : context(std::move(of)), timing(has_timing) {}
+
+  // The point of the last record; none before the first.
+  MarkerPtr point() {
+    const std::lock_guard lock(mutex);
+    return last;
+  }
+
+  void record(Stream& stream) {
+    const std::lock_guard lock(mutex);
+    last = stream.enqueue({});
+  }
+
+  const std::shared_ptr<Context> context;
+  const bool timing;
+  std::mutex mutex;
+  MarkerPtr last;
+};
+
+}  // namespace fletching::standin
+
+#endif  // FLETCHING_STANDIN_CONTEXT_HPP

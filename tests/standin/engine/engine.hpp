@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime behind both faces: devices, current contexts, and what the vendors' functions do.
+// Everything here throws Failure; call() is what the faces wrap each function in.
+#ifndef FLETCHING_STANDIN_ENGINE_HPP
+#define FLETCHING_STANDIN_ENGINE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../standin.h"
+#include "context.hpp"
+#include "faults.hpp"
+#include "handles.hpp"
+#include "kernels.hpp"
+#include "memory.hpp"
+
+namespace fletching::standin {
+
+// Which stream a NULL handle means: CUDA and HIP have two variants of each function that takes one.
+enum class DefaultStream { kLegacy, kPerThread };
+
+enum class Condition { kGreaterOrEqual, kGreaterOrEqualSigned, kEqual, kAnd, kNor };
+
+// What a stream waits for at a gate.
+struct Gate {
+  std::uintptr_t address;
+  std::uint32_t value;
+  std::uint32_t mask;
+  Condition condition;
+};
+
+class Engine {
+ public:
+  Engine();
+
+  Handles handles;
+  Memory memory;
+  Faults faults;
+
+  // Devices. A negative or too large ordinal is kInvalidDevice.
+  int device_count() const { return static_cast<int>(devices_.size()); }
+  void check_device(int device) const;
+  bool primary_active(int device);
+  std::shared_ptr<Context> retain_primary(int device, bool counted = true);
+  void release_primary(int device);
+  void lose_device(int device, int error);
+  void restore_device(int device);
+
+  // Contexts. A context is known by its handle.
+  void* handle_of(const std::shared_ptr<Context>& context);
+  std::shared_ptr<Context> context(const void* handle);
+  void* create_context(int device);
+  void destroy_context(const void* handle);
+
+  // Streams and events. A stream handle may be that of a default stream; those need a current
+  // context, `current`, which may be NULL for the others.
+  void* create_stream(std::shared_ptr<Context> context, bool non_blocking);
+  void destroy_stream(const void* handle);
+  std::shared_ptr<Stream> stream(const void* handle, DefaultStream null_means,
+                                 const std::shared_ptr<Context>& current);
+  void* create_event(std::shared_ptr<Context> context, bool timing);
+  std::shared_ptr<Event> event(const void* handle);
+  void destroy_event(const void* handle);
+  void record(Event& event, Stream& stream);
+  void wait_on(Stream& stream, Event& event);
+  void query(Event& event);        // throws kNotReady
+  void synchronize(Event& event);  // blocks
+  float elapsed_milliseconds(Event& from, Event& to);
+  void query(Stream& stream);
+  void synchronize(Stream& stream);
+
+  // Work.
+  void copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size);
+  void fill(Stream& stream, std::uintptr_t to, std::uint8_t value, std::size_t size);
+  void wait_value(Stream& stream, Gate gate);
+  void* load_module(const void* image, std::shared_ptr<Context> context);
+  void unload_module(const void* handle);
+  void* function(const void* module, const char* name);
+  void launch(const void* function, Stream& stream, std::uint64_t threads, void** arguments);
+
+  FletchingStandinCounts counts();
+  std::string report();
+
+ private:
+  struct Device {
+    std::shared_ptr<Context> primary;
+    std::int64_t references = 0;
+    Status lost = Status::kSuccess;
+  };
+  void end(const std::shared_ptr<Context>& context);
+  void add_environment_faults();
+
+  std::mutex mutex_;
+  std::vector<Device> devices_;
+  std::int64_t abandoned_ = 0;
+};
+
+// Never destroyed: the threads of the streams outlive main().
+Engine& engine();
+
+// The contexts that are current for this thread, the last one on top.
+std::vector<std::shared_ptr<Context>>& current_contexts();
+
+std::string device_name(int device);
+
+// Counts the call of the function, fails it on demand and returns what `work` does as a number of
+// the vendor's.
+template <class Work>
+int call(const char* function, Work work) noexcept {
+  try {
+    if (const std::optional<int> fault = engine().faults.count(function)) return *fault;
+    work();
+    return static_cast<int>(Status::kSuccess);
+  } catch (const Failure& failure) {
+    return static_cast<int>(failure.status);
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(Status::kOutOfMemory);
+  } catch (...) {
+    return static_cast<int>(Status::kUnknown);
+  }
+}
+
+// The same for a function that gives something back: it does so even when it fails on demand, as
+// the real one, whose error comes from earlier work. Nobody could mend it otherwise.
+template <class Work>
+int call_giving_back(const char* function, Work work) noexcept {
+  std::optional<int> fault;
+  const int result = call(function, [] {});
+  if (result != 0) fault = result;
+  try {
+    work();
+  } catch (const Failure& failure) {
+    return fault.value_or(static_cast<int>(failure.status));
+  } catch (...) {
+    return fault.value_or(static_cast<int>(Status::kUnknown));
+  }
+  return fault.value_or(static_cast<int>(Status::kSuccess));
+}
+
+}  // namespace fletching::standin
+
+#endif  // FLETCHING_STANDIN_ENGINE_HPP

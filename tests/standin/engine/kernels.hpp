@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules and the kernels that are built in. An image is a text:
+//
+//     FLETCHING-STANDIN-IMAGE 1
+//     kernel add
+//     kernel fill
+//
+// with a NUL at the end. It names the kernels of the module, each one of
+//
+//     add(int32* data, int64 n, int32 value)          data[i] += value
+//     fill(int32* data, int64 n, int32 value)         data[i] = value
+//     copy(int32* to, const int32* from, int64 n)     to[i] = from[i]
+//
+// One thread does one element, as in the real thing: elements beyond grid * block stay as they are.
+#ifndef FLETCHING_STANDIN_KERNELS_HPP
+#define FLETCHING_STANDIN_KERNELS_HPP
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "context.hpp"
+
+namespace fletching::standin {
+
+class Memory;
+struct Kernel;
+
+struct Module {
+  std::shared_ptr<Context> context;
+  std::vector<const Kernel*> kernels;
+};
+
+struct Function {
+  std::weak_ptr<Module> module;
+  const Kernel* kernel;
+};
+
+// Throws kNoBinaryForGpu for code that a real device could run, kInvalidImage for anything else
+// that is no image of the stand-in's.
+std::shared_ptr<Module> load_image(const void* image, std::shared_ptr<Context> context);
+
+// NULL when the module does not name it.
+const Kernel* find_kernel(const Module& module, std::string_view name);
+
+// Throws kInvalidValue for an extent of 0, or a block of more than 1024.
+std::uint64_t threads_of(const std::array<unsigned int, 3>& grid,
+                         const std::array<unsigned int, 3>& block);
+
+// Reads the arguments now; the work runs the kernel with that many threads.
+std::function<void(Context&)> launch(const Kernel& kernel, std::uint64_t threads, void** arguments,
+                                     Memory& memory);
+
+}  // namespace fletching::standin
+
+#endif  // FLETCHING_STANDIN_KERNELS_HPP

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine does with streams, events and the work of streams.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "engine.hpp"
+
+namespace fletching::standin {
+namespace {
+
+// The two that a header defines as numbers; the same in CUDA and HIP.
+const void* const kLegacyHandle = reinterpret_cast<const void*>(std::uintptr_t{1});
+const void* const kPerThreadHandle = reinterpret_cast<const void*>(std::uintptr_t{2});
+
+// The default streams of one thread, by context; they end with the thread.
+struct ThreadStreams {
+  std::map<std::weak_ptr<Context>, std::shared_ptr<Stream>, std::owner_less<>> streams;
+
+  ThreadStreams() = default;
+  ThreadStreams(const ThreadStreams&) = delete;
+  ThreadStreams& operator=(const ThreadStreams&) = delete;
+  ~ThreadStreams() {
+    for (const auto& [context, stream] : streams) stream->close();
+  }
+};
+
+std::shared_ptr<Stream> per_thread_stream(const std::shared_ptr<Context>& context) {
+  static thread_local ThreadStreams of_thread;
+  std::shared_ptr<Stream>& stream = of_thread.streams[context];
+  if (!stream) stream = context->make_stream(StreamKind::kBlocking);
+  return stream;
+}
+
+bool holds(const Gate& gate, std::uint32_t word) {
+  const std::uint32_t masked = word & gate.mask;
+  switch (gate.condition) {
+    case Condition::kGreaterOrEqual:
+      return masked >= gate.value;
+    case Condition::kGreaterOrEqualSigned:
+      return static_cast<std::int32_t>(masked - gate.value) >= 0;
+    case Condition::kEqual:
+      return masked == gate.value;
+    case Condition::kAnd:
+      return (masked & gate.value) != 0;
+    case Condition::kNor:
+      return ~(masked | gate.value) != 0;
+  }
+  return false;
+}
+
+// Sleeps longer and longer up to 2 ms: a gate that stays shut costs next to nothing.
+void wait_at(const Gate& gate, std::byte* word, const std::stop_token& gone) {
+  const std::atomic_ref value(*reinterpret_cast<std::uint32_t*>(word));
+  std::chrono::microseconds pause(20);
+  while (!holds(gate, value.load(std::memory_order_acquire)) && !gone.stop_requested()) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(2000));
+  }
+}
+
+// One aligned word at once: another stream may be waiting for its value.
+void put(std::byte* into, const std::byte* from, std::size_t size) {
+  if (size == sizeof(std::uint32_t) && reinterpret_cast<std::uintptr_t>(into) % size == 0) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, from, sizeof(word));
+    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(into)).store(word, std::memory_order_release);
+    return;
+  }
+  std::memmove(into, from, size);
+}
+
+}  // namespace
+
+void* Engine::create_stream(std::shared_ptr<Context> context, bool non_blocking) {
+  context->check();
+  return handles.add(
+      context->make_stream(non_blocking ? StreamKind::kNonBlocking : StreamKind::kBlocking));
+}
+
+// The work on it goes on.
+void Engine::destroy_stream(const void* handle) {
+  const auto stream = handles.take<Stream>(handle);
+  require(stream != nullptr, Status::kInvalidHandle);
+  stream->close();
+  stream->context()->check();
+}
+
+std::shared_ptr<Stream> Engine::stream(const void* handle, DefaultStream null_means,
+                                       const std::shared_ptr<Context>& current) {
+  const bool legacy =
+      handle == kLegacyHandle || (handle == nullptr && null_means == DefaultStream::kLegacy);
+  const bool per_thread = handle == kPerThreadHandle || (handle == nullptr && !legacy);
+  if (legacy || per_thread) {
+    require(current != nullptr, Status::kInvalidContext);
+    current->check();
+    return legacy ? current->legacy_stream() : per_thread_stream(current);
+  }
+  auto found = handles.find<Stream>(handle);
+  require(found != nullptr, Status::kInvalidHandle);
+  found->context()->check();
+  return found;
+}
+
+void* Engine::create_event(std::shared_ptr<Context> context, bool timing) {
+  context->check();
+  return handles.add(std::make_shared<Event>(std::move(context), timing));
+}
+
+std::shared_ptr<Event> Engine::event(const void* handle) {
+  auto found = handles.find<Event>(handle);
+  require(found != nullptr, Status::kInvalidHandle);
+  return found;
+}
+
+void Engine::destroy_event(const void* handle) {
+  const auto event = handles.take<Event>(handle);
+  require(event != nullptr, Status::kInvalidHandle);
+  event->context->check();
+}
+
+void Engine::record(Event& event, Stream& stream) {
+  event.context->check();
+  require(event.context == stream.context(), Status::kInvalidHandle);
+  event.record(stream);
+}
+
+void Engine::wait_on(Stream& stream, Event& event) {
+  event.context->check();
+  const MarkerPtr point = event.point();
+  Operation wait;
+  if (point) wait.after.push_back(point);
+  stream.enqueue(std::move(wait));
+}
+
+void Engine::query(Event& event) {
+  const MarkerPtr point = event.point();
+  const bool pending = point && !point->reached();
+  event.context->check();
+  require(!pending, Status::kNotReady);
+}
+
+void Engine::synchronize(Event& event) {
+  if (const MarkerPtr point = event.point()) point->wait();
+  event.context->check();
+}
+
+float Engine::elapsed_milliseconds(Event& from, Event& to) {
+  require(from.timing && to.timing && from.context == to.context, Status::kInvalidHandle);
+  const MarkerPtr begin = from.point();
+  const MarkerPtr end = to.point();
+  require(begin != nullptr && end != nullptr, Status::kInvalidHandle);
+  query(from);
+  query(to);
+  return std::chrono::duration<float, std::milli>(end->at() - begin->at()).count();
+}
+
+void Engine::query(Stream& stream) {
+  const auto points = stream.context()->tails(stream);
+  const bool done = std::ranges::all_of(points, [](const auto& each) { return each->reached(); });
+  stream.context()->check();
+  require(done, Status::kNotReady);
+}
+
+void Engine::synchronize(Stream& stream) {
+  for (const MarkerPtr& point : stream.context()->tails(stream)) point->wait();
+  stream.context()->check();
+}
+
+// As the vendors write: what comes from pageable memory has been read when the call returns, and
+// what goes there has arrived.
+void Engine::copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size) {
+  if (size == 0) return;
+  const Span target = memory.span(to, size);
+  const Span source = memory.span(from, size);
+  std::shared_ptr<std::vector<std::byte>> staged;
+  if (source.pageable()) {
+    std::shared_ptr<Allocation> owner;
+    const std::byte* bytes = source.pin(owner);
+    staged = std::make_shared<std::vector<std::byte>>(bytes, bytes + size);
+  }
+  Operation operation;
+  operation.work = [=](Context&) {
+    std::shared_ptr<Allocation> target_owner;
+    std::shared_ptr<Allocation> source_owner;
+    std::byte* into = target.pin(target_owner);
+    put(into, staged ? staged->data() : source.pin(source_owner), size);
+  };
+  const MarkerPtr done = stream.enqueue(std::move(operation));
+  if (!target.pageable()) return;
+  done->wait();
+  stream.context()->check();
+}
+
+void Engine::fill(Stream& stream, std::uintptr_t to, std::uint8_t value, std::size_t size) {
+  if (size == 0) return;
+  const Span target = memory.span(to, size);
+  require(!target.pageable(), Status::kInvalidValue);
+  Operation operation;
+  operation.work = [=](Context&) {
+    std::shared_ptr<Allocation> owner;
+    std::memset(target.pin(owner), value, size);
+  };
+  stream.enqueue(std::move(operation));
+}
+
+void Engine::wait_value(Stream& stream, Gate gate) {
+  require(gate.address % sizeof(std::uint32_t) == 0, Status::kInvalidValue);
+  const Span word = memory.span(gate.address, sizeof(std::uint32_t));
+  require(!word.pageable(), Status::kInvalidValue);
+  Operation operation;
+  operation.work = [=](Context& context) {
+    std::shared_ptr<Allocation> owner;
+    wait_at(gate, word.pin(owner), context.gone());
+  };
+  stream.enqueue(std::move(operation));
+}
+
+void* Engine::load_module(const void* image, std::shared_ptr<Context> context) {
+  context->check();
+  return handles.add(load_image(image, std::move(context)));
+}
+
+void Engine::unload_module(const void* handle) {
+  const auto module = handles.take<Module>(handle);
+  require(module != nullptr, Status::kInvalidHandle);
+  handles.drop([&](const Object& object) {
+    const auto* each = std::get_if<std::shared_ptr<Function>>(&object);
+    return each && (*each)->module.lock() == module;
+  });
+  module->context->check();
+}
+
+void* Engine::function(const void* module, const char* name) {
+  require(name != nullptr, Status::kInvalidValue);
+  const auto found = handles.find<Module>(module);
+  require(found != nullptr, Status::kInvalidHandle);
+  found->context->check();
+  const Kernel* kernel = find_kernel(*found, name);
+  require(kernel != nullptr, Status::kNotFound);
+  return handles.add(std::make_shared<Function>(Function{found, kernel}));
+}
+
+void Engine::launch(const void* function, Stream& stream, std::uint64_t threads, void** arguments) {
+  const auto found = handles.find<Function>(function);
+  const auto module = found ? found->module.lock() : nullptr;
+  require(module != nullptr, Status::kInvalidHandle);
+  require(module->context == stream.context(), Status::kInvalidHandle);
+  Operation operation;
+  operation.work = standin::launch(*found->kernel, threads, arguments, memory);
+  stream.enqueue(std::move(operation));
+}
+
+}  // namespace fletching::standin
