@@ -41,15 +41,14 @@ struct View {
   std::byte* data = nullptr;
 };
 
-View view(std::uintptr_t address, std::uint64_t count, const Context& context, Memory& memory) {
-  require(address % sizeof(std::int32_t) == 0, Status::kIllegalAddress);
-  require(count < std::numeric_limits<std::size_t>::max() / sizeof(std::int32_t),
-          Status::kIllegalAddress);
+View view(std::uintptr_t address, std::size_t element, std::uint64_t count, const Context& context,
+          Memory& memory) {
+  require(address % element == 0, Status::kIllegalAddress);
   View view;
   view.owner = memory.find(address);
   require(view.owner != nullptr, Status::kIllegalAddress);
   const std::size_t offset = address - view.owner->address;
-  require(count * sizeof(std::int32_t) <= view.owner->size - offset, Status::kIllegalAddress);
+  require(count <= (view.owner->size - offset) / element, Status::kIllegalAddress);
   require(
       view.owner->kind != MemoryKind::kDevice || view.owner->context->device() == context.device(),
       Status::kIllegalAddress);
@@ -65,7 +64,7 @@ std::function<void(Context&)> bind_each(std::uint64_t threads, void** arguments,
   const auto value = argument<std::uint32_t>(arguments, 2);
   return [=, &memory](Context& context) {
     if (count == 0) return;
-    const View data = view(address, count, context, memory);
+    const View data = view(address, sizeof(std::int32_t), count, context, memory);
     for (std::uint64_t i = 0; i < count; ++i) {
       std::uint32_t element = 0;
       std::memcpy(&element, data.data + i * sizeof(element), sizeof(element));
@@ -91,16 +90,28 @@ std::function<void(Context&)> bind_copy(std::uint64_t threads, void** arguments,
   const std::uint64_t count = elements(argument<std::int64_t>(arguments, 2), threads);
   return [=, &memory](Context& context) {
     if (count == 0) return;
-    const View target = view(to, count, context, memory);
-    const View source = view(from, count, context, memory);
+    const View target = view(to, sizeof(std::int32_t), count, context, memory);
+    const View source = view(from, sizeof(std::int32_t), count, context, memory);
     std::memmove(target.data, source.data, count * sizeof(std::int32_t));
   };
 }
 
-constexpr std::array<Kernel, 3> kKernels{{
+// Strides over the grid, so that every byte gets its turn.
+std::function<void(Context&)> bind_invert(std::uint64_t, void** arguments, Memory& memory) {
+  const auto address = argument<std::uintptr_t>(arguments, 0);
+  const auto count = argument<std::uint64_t>(arguments, 1);
+  return [=, &memory](Context& context) {
+    if (count == 0) return;
+    const View data = view(address, 1, count, context, memory);
+    for (std::uint64_t i = 0; i < count; ++i) data.data[i] = ~data.data[i];
+  };
+}
+
+constexpr std::array<Kernel, 4> kKernels{{
     {"add", bind_add},
     {"fill", bind_fill},
     {"copy", bind_copy},
+    {"fletching_invert", bind_invert},
 }};
 
 const Kernel* built_in(std::string_view name) {

@@ -10,8 +10,10 @@
 //     add(int32* data, int64 n, int32 value)          data[i] += value
 //     fill(int32* data, int64 n, int32 value)         data[i] = value
 //     copy(int32* to, const int32* from, int64 n)     to[i] = from[i]
+//     fletching_invert(uint8* data, uint64 bytes)     data[i] = ~data[i]
 //
-// One thread does one element, as in the real thing: elements beyond grid * block stay as they are.
+// A thread does one element, so those beyond grid * block stay as they are; the last one, which is
+// the reference producer's, strides over the grid.
 #ifndef FLETCHING_STANDIN_KERNELS_HPP
 #define FLETCHING_STANDIN_KERNELS_HPP
 
