@@ -104,6 +104,16 @@ TEST(Rules, sync_event_type_of_table) {
   }
 }
 
+TEST(SyncEvent, NamesTheLibraryThatIsMissing) {
+  if (cuda::functions().ok()) GTEST_SKIP() << "there is a CUDA driver";
+  void* handle = &handle;
+  const SyncEvent event(ARROW_DEVICE_CUDA, 0, static_cast<void*>(&handle));
+  EXPECT_EQ(event.synchronize().error().code(), ENOENT);
+  for (const char* name : cuda::kLibraries) {
+    EXPECT_TRUE(contains(message(event.wait_on(nullptr)), name)) << message(event.wait_on(nullptr));
+  }
+}
+
 struct Calls {
   int synchronized = 0;
   void* stream = nullptr;

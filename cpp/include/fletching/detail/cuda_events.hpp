@@ -190,10 +190,17 @@ struct CudaEvents {
   }
 
   static Status destroy(const RecordedEvent& recorded) {
-    return in_its_context(recorded, [&](const cuda::Functions& cuda) {
-      return cuda_status(cuda, "cuEventDestroy",
-                         cuda.cu_event_destroy(static_cast<cuda::CUevent>(recorded.event)));
-    });
+    bool is_tried = false;
+    const auto attempt = [&] {
+      return in_its_context(recorded, [&](const cuda::Functions& cuda) {
+        is_tried = true;
+        return cuda_status(cuda, "cuEventDestroy",
+                           cuda.cu_event_destroy(static_cast<cuda::CUevent>(recorded.event)));
+      });
+    };
+    Status status = attempt();
+    // Nobody else will destroy it, so that its context is asked for once more.
+    return is_tried ? std::move(status) : attempt();
   }
 
  private:

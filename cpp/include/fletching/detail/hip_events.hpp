@@ -141,11 +141,12 @@ struct HipEvents {
     auto hip = hip::functions(Party::kProducer);
     if (!hip) return std::move(hip).error();
     HipScope scope(**hip);
+    // Nobody else will destroy it: without its device it is done from the one that there is.
     Status entered = scope.enter(static_cast<std::int32_t>(recorded.device));
-    return within(scope, std::move(entered), [&] {
-      return hip_status(**hip, "hipEventDestroy",
-                        (*hip)->hip_event_destroy(static_cast<hip::hipEvent_t>(recorded.event)));
-    });
+    Status status =
+        hip_status(**hip, "hipEventDestroy",
+                   (*hip)->hip_event_destroy(static_cast<hip::hipEvent_t>(recorded.event)));
+    return first_error(first_error(std::move(entered), std::move(status)), scope.leave());
   }
 
  private:

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA and HIP under the same names, so that one test holds for both. Nothing here goes through the
+// headers under test but for the tables.
+#ifndef FLETCHING_TESTS_GPU_API_HPP
+#define FLETCHING_TESTS_GPU_API_HPP
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "fletching/runtimes/cuda.hpp"
+#include "fletching/runtimes/hip.hpp"
+
+namespace fletching::testing {
+
+/// CUDA, by the primary context of the device.
+struct CudaApi {
+  static constexpr ArrowDeviceType kType = ARROW_DEVICE_CUDA;
+  static constexpr ArrowDeviceType kHostType = ARROW_DEVICE_CUDA_HOST;
+  static constexpr const char* kError = "CUDA_ERROR_LAUNCH_FAILED";
+  static constexpr const char* kQuery = "cuEventQuery";
+  static constexpr const char* kRecord = "cuEventRecord";
+  static constexpr const char* kSynchronize = "cuEventSynchronize";
+  using Event = cuda::CUevent;
+  static constexpr const VendorRuntime& kRuntime = cuda::kRuntime;
+
+  static const cuda::Functions& api() { return **cuda::functions(Party::kProducer); }
+  static Result<const cuda::Functions*> load() { return cuda::functions(Party::kProducer); }
+
+  static int devices() {
+    std::int32_t count = 0;
+    EXPECT_EQ(api().cu_init(0), 0);
+    EXPECT_EQ(api().cu_device_get_count(&count), 0);
+    return count;
+  }
+  static void open_device(int device) {
+    cuda::CUcontext context = nullptr;
+    EXPECT_EQ(api().cu_device_primary_ctx_retain(&context, device), 0);
+    EXPECT_EQ(api().cu_ctx_push_current(context), 0);
+  }
+  static void close_device(int device) {
+    cuda::CUcontext context = nullptr;
+    EXPECT_EQ(api().cu_ctx_pop_current(&context), 0);
+    EXPECT_EQ(api().cu_device_primary_ctx_release(device), 0);
+  }
+  /// What is current for the calling thread, as a number.
+  static std::intptr_t current() {
+    cuda::CUcontext context = nullptr;
+    EXPECT_EQ(api().cu_ctx_get_current(&context), 0);
+    return reinterpret_cast<std::intptr_t>(context);
+  }
+
+  static void* make_stream() {
+    cuda::CUstream stream = nullptr;
+    EXPECT_EQ(api().cu_stream_create(&stream, cuda::kCuStreamNonBlocking), 0);
+    return stream;
+  }
+  static void destroy_stream(void* stream) {
+    EXPECT_EQ(api().cu_stream_synchronize(of(stream)), 0);
+    EXPECT_EQ(api().cu_stream_destroy(of(stream)), 0);
+  }
+  static void synchronize(void* stream) { EXPECT_EQ(api().cu_stream_synchronize(of(stream)), 0); }
+  static bool is_idle(void* stream) { return api().cu_stream_query(of(stream)) == 0; }
+
+  static Event make_event() {
+    Event event = nullptr;
+    EXPECT_EQ(api().cu_event_create(&event, cuda::kCuEventDisableTiming), 0);
+    return event;
+  }
+  static void record(Event event, void* stream) {
+    EXPECT_EQ(api().cu_event_record(event, of(stream)), 0);
+  }
+  static void destroy_event(Event event) { EXPECT_EQ(api().cu_event_destroy(event), 0); }
+
+  static std::uintptr_t allocate() {
+    cuda::CUdeviceptr memory = 0;
+    EXPECT_EQ(api().cu_mem_alloc(&memory, sizeof(std::int32_t)), 0);
+    return memory;
+  }
+  static void free(std::uintptr_t memory) { EXPECT_EQ(api().cu_mem_free(memory), 0); }
+  static void* allocate_pinned() {
+    void* memory = nullptr;
+    EXPECT_EQ(
+        api().cu_mem_host_alloc(&memory, sizeof(std::int32_t), cuda::kCuMemhostallocDevicemap), 0);
+    return memory;
+  }
+  static void free_pinned(void* memory) { EXPECT_EQ(api().cu_mem_free_host(memory), 0); }
+
+  static void fill(std::uintptr_t memory, std::uint8_t byte, void* stream) {
+    EXPECT_EQ(api().cu_memset_d8_async(memory, byte, sizeof(std::int32_t), of(stream)), 0);
+  }
+  static void read(void* pinned, std::uintptr_t memory, void* stream) {
+    EXPECT_EQ(api().cu_memcpy_dtoh_async(pinned, memory, sizeof(std::int32_t), of(stream)), 0);
+  }
+  static void wait_for_word(void* stream, void* pinned) {
+    cuda::CUdeviceptr address = 0;
+    EXPECT_EQ(api().cu_mem_host_get_device_pointer(&address, pinned, 0), 0);
+    EXPECT_EQ(api().cu_stream_wait_value32(of(stream), address, 1, cuda::kCuStreamWaitValueGeq), 0);
+  }
+
+ private:
+  static cuda::CUstream of(void* stream) { return static_cast<cuda::CUstream>(stream); }
+};
+
+/// HIP, by the device of the calling thread.
+struct HipApi {
+  static constexpr ArrowDeviceType kType = ARROW_DEVICE_ROCM;
+  static constexpr ArrowDeviceType kHostType = ARROW_DEVICE_ROCM_HOST;
+  static constexpr const char* kError = "hipErrorLaunchFailure";
+  static constexpr const char* kQuery = "hipEventQuery";
+  static constexpr const char* kRecord = "hipEventRecord";
+  static constexpr const char* kSynchronize = "hipEventSynchronize";
+  using Event = hip::hipEvent_t;
+  static constexpr const VendorRuntime& kRuntime = hip::kRuntime;
+
+  static const hip::Functions& api() { return **hip::functions(Party::kProducer); }
+  static Result<const hip::Functions*> load() { return hip::functions(Party::kProducer); }
+
+  static int devices() {
+    std::int32_t count = 0;
+    (void)api().hip_init(0);
+    (void)api().hip_get_device_count(&count);
+    return count;
+  }
+  static void open_device(int device) { EXPECT_EQ(api().hip_set_device(device), 0); }
+  static void close_device(int /*device*/) { EXPECT_EQ(api().hip_set_device(0), 0); }
+  static std::intptr_t current() {
+    std::int32_t device = -1;
+    EXPECT_EQ(api().hip_get_device(&device), 0);
+    return device;
+  }
+
+  static void* make_stream() {
+    hip::hipStream_t stream = nullptr;
+    EXPECT_EQ(api().hip_stream_create_with_flags(&stream, hip::kHipStreamNonBlocking), 0);
+    return stream;
+  }
+  static void destroy_stream(void* stream) {
+    EXPECT_EQ(api().hip_stream_synchronize(of(stream)), 0);
+    EXPECT_EQ(api().hip_stream_destroy(of(stream)), 0);
+  }
+  static void synchronize(void* stream) { EXPECT_EQ(api().hip_stream_synchronize(of(stream)), 0); }
+  static bool is_idle(void* stream) { return api().hip_stream_query(of(stream)) == 0; }
+
+  static Event make_event() {
+    Event event = nullptr;
+    EXPECT_EQ(api().hip_event_create_with_flags(&event, hip::kHipEventDisableTiming), 0);
+    return event;
+  }
+  static void record(Event event, void* stream) {
+    EXPECT_EQ(api().hip_event_record(event, of(stream)), 0);
+  }
+  static void destroy_event(Event event) { EXPECT_EQ(api().hip_event_destroy(event), 0); }
+
+  static std::uintptr_t allocate() {
+    void* memory = nullptr;
+    EXPECT_EQ(api().hip_malloc(&memory, sizeof(std::int32_t)), 0);
+    return reinterpret_cast<std::uintptr_t>(memory);
+  }
+  static void free(std::uintptr_t memory) { EXPECT_EQ(api().hip_free(address(memory)), 0); }
+  static void* allocate_pinned() {
+    void* memory = nullptr;
+    EXPECT_EQ(api().hip_host_malloc(&memory, sizeof(std::int32_t), hip::kHipHostMallocMapped), 0);
+    return memory;
+  }
+  static void free_pinned(void* memory) { EXPECT_EQ(api().hip_host_free(memory), 0); }
+
+  static void fill(std::uintptr_t memory, std::uint8_t byte, void* stream) {
+    EXPECT_EQ(api().hip_memset_async(address(memory), byte, sizeof(std::int32_t), of(stream)), 0);
+  }
+  static void read(void* pinned, std::uintptr_t memory, void* stream) {
+    EXPECT_EQ(api().hip_memcpy_async(pinned, address(memory), sizeof(std::int32_t),
+                                     hip::kHipMemcpyDeviceToHost, of(stream)),
+              0);
+  }
+  static void wait_for_word(void* stream, void* pinned) {
+    void* word = nullptr;
+    EXPECT_EQ(api().hip_host_get_device_pointer(&word, pinned, 0), 0);
+    EXPECT_EQ(api().hip_stream_wait_value32(of(stream), word, 1, hip::kHipStreamWaitValueGte, ~0U),
+              0);
+  }
+
+ private:
+  static hip::hipStream_t of(void* stream) { return static_cast<hip::hipStream_t>(stream); }
+  static void* address(std::uintptr_t memory) { return reinterpret_cast<void*>(memory); }
+};
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_GPU_API_HPP

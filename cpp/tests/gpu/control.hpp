@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The control functions of a stand-in runtime, where the library that was loaded is one.
+#ifndef FLETCHING_TESTS_GPU_CONTROL_HPP
+#define FLETCHING_TESTS_GPU_CONTROL_HPP
+
+#include <cstring>
+
+#include "fletching/vendor.hpp"
+#include "standin.h"
+
+namespace fletching::testing {
+
+class Control {
+ public:
+  explicit Control(const VendorRuntime& runtime) {
+    const auto library = detail::find_library(runtime);
+    if (!library) return;
+    find(library->handle, "FletchingStandinSetFault", set_fault_);
+    find(library->handle, "FletchingStandinResetFaults", reset_faults_);
+    find(library->handle, "FletchingStandinCalls", calls_);
+    find(library->handle, "FletchingStandinLeaks", leaks_);
+  }
+
+  /// Whether the library is a stand-in; else it is the vendor's, with a device behind it.
+  [[nodiscard]] bool is_there() const { return leaks_ != nullptr; }
+
+  [[nodiscard]] bool set_fault(const char* text) const { return set_fault_(text) == 0; }
+  void reset_faults() const { reset_faults_(); }
+  [[nodiscard]] int64_t calls(const char* function) const { return calls_(function); }
+
+  [[nodiscard]] FletchingStandinCounts alive() const {
+    FletchingStandinCounts counts{};
+    leaks_(&counts);
+    return counts;
+  }
+
+ private:
+  template <class Function>
+  static void find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(detail::find_symbol(library, name));
+  }
+
+  decltype(&FletchingStandinSetFault) set_fault_ = nullptr;
+  decltype(&FletchingStandinResetFaults) reset_faults_ = nullptr;
+  decltype(&FletchingStandinCalls) calls_ = nullptr;
+  decltype(&FletchingStandinLeaks) leaks_ = nullptr;
+};
+
+inline bool same(const FletchingStandinCounts& a, const FletchingStandinCounts& b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_GPU_CONTROL_HPP

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events of CUDA and HIP behind a gate: a word in pinned memory that a stream waits for. On the
+// stand-in runtimes, and on a device where the vendor's library is loaded in their place.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "../released_array.hpp"
+#include "api.hpp"
+#include "control.hpp"
+#include "fletching/event_verbs.hpp"
+#include "fletching/sync_event.hpp"
+
+namespace fletching {
+namespace {
+
+using testing::Control;
+using testing::CudaApi;
+using testing::HipApi;
+using testing::ReleasedArray;
+
+constexpr std::int32_t kOld = 0;
+constexpr std::int32_t kNew = 0x01010101;
+
+template <class T>
+std::string message(const Result<T>& result) {
+  return result.ok() ? std::string("no error") : result.error().message();
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// A thread with device 0 open, a stream of the producer and one of the consumer.
+template <class Api>
+class Events : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto loaded = Api::load(); !loaded) GTEST_SKIP() << loaded.error().message();
+    devices_ = Api::devices();
+    if (devices_ == 0) GTEST_SKIP() << Api::kRuntime.title << ": there is no device";
+    if (control_.is_there()) {
+      control_.reset_faults();
+      before_ = control_.alive();
+    }
+    Api::open_device(0);
+    is_open_ = true;
+    producer_ = Api::make_stream();
+    consumer_ = Api::make_stream();
+    memory_ = Api::allocate();
+    gate_ = static_cast<std::int32_t*>(Api::allocate_pinned());
+    read_ = static_cast<std::int32_t*>(Api::allocate_pinned());
+    *gate_ = 0;
+    Api::fill(memory_, 0, producer_);
+    Api::synchronize(producer_);
+    event_ = Api::make_event();
+  }
+
+  void TearDown() override {
+    if (!is_open_) return;
+    open_gate();
+    Api::destroy_stream(producer_);
+    Api::destroy_stream(consumer_);
+    Api::destroy_event(event_);
+    Api::free(memory_);
+    Api::free_pinned(gate_);
+    Api::free_pinned(read_);
+    Api::close_device(0);
+    if (control_.is_there()) {
+      control_.reset_faults();
+      EXPECT_TRUE(testing::same(control_.alive(), before_)) << "something leaks";
+    }
+  }
+
+  // The producer's work: it writes the new data when the gate opens.
+  void write_behind_gate() {
+    Api::wait_for_word(producer_, gate_);
+    Api::fill(memory_, 1, producer_);
+  }
+  void record() { Api::record(event_, producer_); }
+  void open_gate() { std::atomic_ref<std::int32_t>(*gate_).store(1, std::memory_order_release); }
+  std::int32_t read_on(void* stream) {
+    Api::read(read_, memory_, stream);
+    Api::synchronize(stream);
+    return *read_;
+  }
+  SyncEvent event() { return {Api::kType, 0, static_cast<void*>(&event_)}; }
+
+  const Control control_{Api::kRuntime};
+  FletchingStandinCounts before_{};
+  int devices_ = 0;
+  bool is_open_ = false;
+  void* producer_ = nullptr;
+  void* consumer_ = nullptr;
+  std::uintptr_t memory_ = 0;
+  std::int32_t* gate_ = nullptr;
+  std::int32_t* read_ = nullptr;
+  typename Api::Event event_{};
+};
+
+using Apis = ::testing::Types<CudaApi, HipApi>;
+struct ApiNames {
+  template <class Api>
+  static std::string GetName(int) {
+    return std::is_same_v<Api, CudaApi> ? "Cuda" : "Hip";
+  }
+};
+TYPED_TEST_SUITE(Events, Apis, ApiNames);
+
+TYPED_TEST(Events, WaitBehindTheGate) {
+  using Api = TypeParam;
+  this->write_behind_gate();
+  this->record();
+  Result<bool> ready = this->event().ready();
+  ASSERT_TRUE(ready.ok()) << message(ready);
+  EXPECT_FALSE(*ready);
+  EXPECT_EQ(this->read_on(this->consumer_), kOld)
+      << "the negative control: without a wait the old data is read";
+
+  const Status waiting = this->event().wait_on(this->consumer_);
+  ASSERT_TRUE(waiting.ok()) << message(waiting);  // it has returned, and the gate is shut
+  Api::read(this->read_, this->memory_, this->consumer_);
+  EXPECT_FALSE(Api::is_idle(this->consumer_));
+
+  this->open_gate();
+  const Status done = this->event().synchronize();
+  EXPECT_TRUE(done.ok()) << message(done);
+  EXPECT_TRUE(*this->event().ready());
+  Api::synchronize(this->consumer_);
+  EXPECT_EQ(*this->read_, kNew);
+}
+
+TYPED_TEST(Events, HostMemoryHasTheSameEvents) {
+  this->record();
+  const SyncEvent event(TypeParam::kHostType, 0, static_cast<void*>(&this->event_));
+  EXPECT_TRUE(event.synchronize().ok()) << message(event.synchronize());
+  EXPECT_TRUE(*event.ready());
+}
+
+// The verbs leave the thread's context, or device, as it is.
+TYPED_TEST(Events, LeaveTheCurrentContextAlone) {
+  using Api = TypeParam;
+  if (this->devices_ < 2) GTEST_SKIP() << "needs two devices";
+  this->record();
+  const auto first = Api::current();
+  Api::open_device(1);
+  const auto second = Api::current();
+  ASSERT_NE(first, second);
+  void* other = Api::make_stream();
+  for (void* stream : {this->consumer_, other}) {
+    EXPECT_TRUE(this->event().wait_on(stream).ok()) << message(this->event().wait_on(stream));
+    EXPECT_EQ(Api::current(), second);
+  }
+  EXPECT_TRUE(this->event().synchronize().ok());
+  EXPECT_TRUE(this->event().ready().ok());
+  EXPECT_EQ(Api::current(), second);
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  const Status exported = export_with_event(array, this->producer_);
+  EXPECT_TRUE(exported.ok()) << message(exported);
+  EXPECT_EQ(Api::current(), second);
+  array.release();
+  EXPECT_EQ(Api::current(), second);
+  Api::destroy_stream(other);
+  Api::close_device(1);
+  EXPECT_EQ(Api::current(), first);
+}
+
+TYPED_TEST(Events, WorkOnAThreadWithoutAContext) {
+  using Api = TypeParam;
+  this->write_behind_gate();
+  std::thread([&] {
+    const auto none = Api::current();
+    ReleasedArray made;
+    DeviceArray array = made.make(Api::kType, 0);
+    const Status exported = export_with_event(array, this->producer_);
+    ASSERT_TRUE(exported.ok()) << message(exported);
+    const SyncEvent event(array);
+    Result<bool> ready = event.ready();
+    ASSERT_TRUE(ready.ok()) << message(ready);
+    EXPECT_FALSE(*ready);
+    EXPECT_TRUE(event.wait_on(this->consumer_).ok());
+    EXPECT_TRUE(event.wait_on(nullptr).ok()) << message(event.wait_on(nullptr));
+    this->open_gate();
+    EXPECT_TRUE(event.synchronize().ok());
+    EXPECT_EQ(Api::current(), none);
+    array.release();
+    EXPECT_EQ(made.parents.count(), 1);
+    EXPECT_EQ(Api::current(), none);
+  }).join();
+}
+
+TYPED_TEST(Events, TakeTheDefaultStreams) {
+  this->record();
+  for (void* stream : {static_cast<void*>(nullptr), legacy_stream(), per_thread_stream()}) {
+    const Status status = this->event().wait_on(stream);
+    EXPECT_TRUE(status.ok()) << message(status);
+    TypeParam::synchronize(stream == legacy_stream() ? nullptr : stream);
+  }
+}
+
+// The handle in place of its address. What lies behind a vendor's handle is the vendor's secret:
+// only the stand-in is sure to say that it is no event.
+TYPED_TEST(Events, TellAHandleFromItsAddress) {
+  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+  this->record();
+  const SyncEvent event(TypeParam::kType, 0, static_cast<void*>(this->event_));
+  for (const Status& status : {event.synchronize(), event.wait_on(this->consumer_)}) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code(), EINVAL) << message(status);
+    EXPECT_TRUE(contains(message(status), "address")) << message(status);
+  }
+}
+
+TYPED_TEST(Events, ExportedEventLivesUntilTheLastChildIsReleased) {
+  using Api = TypeParam;
+  this->write_behind_gate();
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  ASSERT_TRUE(export_with_event(array, this->producer_).ok());
+  const SyncEvent event(array);
+  Array child(array->array.children[0]);
+  array.release();
+  EXPECT_EQ(made.parents.count(), 1);
+  EXPECT_FALSE(*event.ready()) << "the event is there, and the gate is shut";
+  this->open_gate();
+  EXPECT_TRUE(event.synchronize().ok());
+  std::thread([&] { child.release(); }).join();
+  EXPECT_EQ(made.children.count(), 2);
+  if (this->control_.is_there()) {
+    EXPECT_EQ(this->control_.alive().events, this->before_.events + 1) << "only that of the test";
+  }
+}
+
+TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
+  using Api = TypeParam;
+  this->write_behind_gate();
+  ReleasedArray gated;
+  ReleasedArray free;
+  DeviceArray array = gated.make(Api::kType, 0);
+  const Status deferred = release_after(array, this->producer_);
+  ASSERT_TRUE(deferred.ok()) << message(deferred);
+  EXPECT_TRUE(array.is_released());
+  // One that need not wait overtakes the other: the reaper has looked at both by then.
+  DeviceArray second = free.make(Api::kType, 0);
+  ASSERT_TRUE(release_after(second, this->consumer_).ok());
+  EXPECT_TRUE(free.parents.wait_for(1));
+  EXPECT_EQ(gated.parents.count(), 0) << "the gate is shut";
+  this->open_gate();
+  EXPECT_TRUE(gated.parents.wait_for(1));
+  EXPECT_NE(gated.parents.last_thread(), std::this_thread::get_id());
+}
+
+// Every call of every verb fails once: an error with its name and the vendor's, and nothing leaks.
+TYPED_TEST(Events, HandleEveryFailure) {
+  using Api = TypeParam;
+  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+  this->record();
+  Api::synchronize(this->producer_);
+  const auto event = this->event();
+  void* const stream = this->consumer_;
+  const auto export_and_release = [&]() -> Status {
+    ReleasedArray made;
+    DeviceArray array = made.make(Api::kType, 0);
+    Status status = export_with_event(array, stream);
+    EXPECT_EQ(status.ok(), array->sync_event != nullptr);
+    array.release();
+    EXPECT_EQ(made.parents.count(), 1);
+    return status;
+  };
+  const auto defer = [&]() -> Status {
+    ReleasedArray made;
+    DeviceArray array = made.make(Api::kType, 0);
+    Status status = release_after(array, stream);
+    EXPECT_EQ(status.ok(), array.is_released());
+    if (!status.ok()) array.release();
+    EXPECT_TRUE(made.parents.wait_for(1));
+    return status;
+  };
+  const std::vector<std::function<Status()>> verbs{[&] { return event.synchronize(); },
+                                                   [&] { return event.wait_on(stream); },
+                                                   [&] { return event.wait_on(nullptr); },
+                                                   [&]() -> Status {
+                                                     auto ready = event.ready();
+                                                     if (ready.ok()) return {};
+                                                     return ready.error();
+                                                   },
+                                                   export_and_release,
+                                                   defer};
+  const std::size_t kReleasing = 4;  // from here on the verbs release an array as well
+  std::set<std::string> failed;
+  const auto run_all = [&](const char* function, int occurrence) {
+    for (std::size_t i = 0; i < verbs.size(); ++i) {
+      this->control_.reset_faults();
+      const auto current = Api::current();
+      const auto calls = this->control_.calls(function);
+      const FletchingStandinCounts alive = this->control_.alive();
+      const std::string fault =
+          std::string(function) + ":" + std::to_string(occurrence) + ":" + Api::kError;
+      ASSERT_TRUE(this->control_.set_fault(fault.c_str())) << fault;
+      const Status status = verbs[i]();
+      const bool has_failed = this->control_.calls(function) >= calls + occurrence;
+      this->control_.reset_faults();
+      EXPECT_EQ(Api::current(), current) << fault;
+      EXPECT_TRUE(testing::same(this->control_.alive(), alive)) << fault << ": something leaks";
+      if (!has_failed) continue;
+      // A release, on whatever thread, has nobody to tell.
+      EXPECT_FALSE(status.ok() && i < kReleasing) << fault << " of verb " << i << " is lost";
+      if (!status.ok()) {
+        failed.insert(function);
+        EXPECT_TRUE(contains(message(status), function)) << fault << ": " << message(status);
+        EXPECT_TRUE(contains(message(status), Api::kError)) << fault << ": " << message(status);
+      }
+    }
+  };
+  // With device 0 open, and on a thread without a context.
+  for (const VendorFunction& function : Api::kRuntime.functions) {
+    for (const int occurrence : {1, 2}) {
+      run_all(function.name, occurrence);
+      std::thread([&] { run_all(function.name, occurrence); }).join();
+    }
+  }
+  for (const char* function : {Api::kQuery, Api::kRecord, Api::kSynchronize}) {
+    EXPECT_TRUE(failed.contains(function)) << function << " has not failed: the test is blind";
+  }
+  for (const std::string& function : failed) this->RecordProperty(function, "handled");
+}
+
+// What a vendor says about an error may fail as well.
+TEST(CudaErrors, HaveANumberAtLeast) {
+  const Control control(cuda::kRuntime);
+  if (!control.is_there()) GTEST_SKIP() << "needs the stand-in for CUDA";
+  ASSERT_TRUE(control.set_fault("cuCtxGetCurrent:1:719,cuGetErrorName:1:1,cuGetErrorString:1:1"));
+  void* handle = &handle;
+  const Status status = SyncEvent(ARROW_DEVICE_CUDA, 0, static_cast<void*>(&handle)).synchronize();
+  control.reset_faults();
+  EXPECT_TRUE(contains(message(status), "cuCtxGetCurrent failed with 719")) << message(status);
+}
+
+// No context is current and the device has none that is active: none is created.
+TEST(CudaContexts, AreNotCreated) {
+  const Control control(cuda::kRuntime);
+  if (!control.is_there())
+    GTEST_SKIP() << "needs the stand-in for CUDA: nothing else uses device 1";
+  ASSERT_GE(CudaApi::devices(), 2);
+  CudaApi::open_device(0);
+  cuda::CUevent event = CudaApi::make_event();
+  const FletchingStandinCounts before = control.alive();
+  std::thread([&] {
+    for (const std::int64_t device : {1, -1, 1000}) {
+      const SyncEvent of_device(ARROW_DEVICE_CUDA, device, static_cast<void*>(&event));
+      EXPECT_FALSE(of_device.synchronize().ok());
+      EXPECT_FALSE(of_device.wait_on(nullptr).ok());
+      EXPECT_FALSE(of_device.ready().ok());
+      EXPECT_EQ(CudaApi::current(), 0);
+    }
+    const SyncEvent inactive(ARROW_DEVICE_CUDA, 1, static_cast<void*>(&event));
+    EXPECT_TRUE(contains(message(inactive.synchronize()), "not active"))
+        << message(inactive.synchronize());
+  }).join();
+  EXPECT_TRUE(testing::same(control.alive(), before));
+  std::uint32_t flags = 0;
+  std::int32_t active = 1;
+  EXPECT_EQ(CudaApi::api().cu_device_primary_ctx_get_state(1, &flags, &active), 0);
+  EXPECT_EQ(active, 0);
+  CudaApi::destroy_event(event);
+  CudaApi::close_device(0);
+}
+
+}  // namespace
+}  // namespace fletching
