@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace fletching::testing {
 namespace {
 
 constexpr int64_t kNever = -1;
+constexpr size_t kMost = std::numeric_limits<size_t>::max() / 256 / 256 / 256;
 
 std::atomic<int64_t> allocated{0};
 std::atomic<int64_t> freed{0};
@@ -27,7 +29,8 @@ bool fails_now() noexcept {
 }
 
 void* allocate(size_t size, size_t alignment) noexcept {
-  if (fails_now()) return nullptr;
+  // So much there is nowhere, and a sanitizer would end the program.
+  if (fails_now() || size > kMost) return nullptr;
   if (size == 0) size = 1;
   void* memory =
       alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__

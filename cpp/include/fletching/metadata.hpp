@@ -5,6 +5,7 @@
 #ifndef FLETCHING_METADATA_HPP
 #define FLETCHING_METADATA_HPP
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -172,6 +173,53 @@ class MetadataView {
   int32_t count_ = 0;
 };
 
+namespace detail {
+
+/// How many bytes the pairs take when they are encoded. Errors: see encode_metadata. May throw.
+template <class Pairs>
+Result<size_t> encoded_size(const Pairs& pairs) {
+  constexpr size_t kMost = std::numeric_limits<int32_t>::max();
+  size_t count = 0;
+  size_t size = sizeof(int32_t);
+  for (const auto& [key, value] : pairs) {
+    for (const std::string_view text : {std::string_view(key), std::string_view(value)}) {
+      if (text.size() > kMost) {
+        return Error(EINVAL, "metadata: a text of pair " + std::to_string(count) + " has " +
+                                 std::to_string(text.size()) + " bytes; an int32 says its length");
+      }
+      size += sizeof(int32_t) + text.size();
+    }
+    ++count;
+  }
+  if (count > kMost) {
+    return Error(EINVAL, "metadata: there are " + std::to_string(count) +
+                             " pairs; an int32 says how many there are");
+  }
+  return size;
+}
+
+/// Encodes the pairs to `out`, which has room for them, and returns the end.
+template <class Pairs>
+char* encode_to(char* out, const Pairs& pairs) noexcept {
+  const auto put_int32 = [](char* at, size_t number) {
+    const auto value = static_cast<int32_t>(number);
+    std::memcpy(at, &value, sizeof value);
+    return at + sizeof value;
+  };
+  size_t count = 0;
+  char* next = out + sizeof(int32_t);
+  for (const auto& [key, value] : pairs) {
+    for (const std::string_view text : {std::string_view(key), std::string_view(value)}) {
+      next = std::copy(text.begin(), text.end(), put_int32(next, text.size()));
+    }
+    ++count;
+  }
+  put_int32(out, count);
+  return next;
+}
+
+}  // namespace detail
+
 /// Encodes pairs of texts: KeyValue, std::pair, the elements of a std::map. The result may be
 /// copied to any address and passed as `metadata`; it may hold NULs, and no pairs give the four
 /// bytes of a 0, where a schema without metadata has NULL.
@@ -180,37 +228,10 @@ class MetadataView {
 template <std::ranges::forward_range Pairs>
 Result<std::string> encode_metadata(const Pairs& pairs) noexcept {
   return detail::guarded([&]() -> Result<std::string> {
-    constexpr size_t kMost = std::numeric_limits<int32_t>::max();
-    const auto append = [](std::string* block, size_t number) {
-      const auto value = static_cast<int32_t>(number);
-      block->append(reinterpret_cast<const char*>(&value), sizeof value);
-    };
-    size_t count = 0;
-    size_t size = sizeof(int32_t);
-    for (const auto& [key, value] : pairs) {
-      for (const std::string_view text : {std::string_view(key), std::string_view(value)}) {
-        if (text.size() > kMost) {
-          return Error(EINVAL, "metadata: a text of pair " + std::to_string(count) + " has " +
-                                   std::to_string(text.size()) +
-                                   " bytes; an int32 says its length");
-        }
-        size += sizeof(int32_t) + text.size();
-      }
-      ++count;
-    }
-    if (count > kMost) {
-      return Error(EINVAL, "metadata: there are " + std::to_string(count) +
-                               " pairs; an int32 says how many there are");
-    }
-    std::string block;
-    block.reserve(size);
-    append(&block, count);
-    for (const auto& [key, value] : pairs) {
-      for (const std::string_view text : {std::string_view(key), std::string_view(value)}) {
-        append(&block, text.size());
-        block += text;
-      }
-    }
+    Result<size_t> size = detail::encoded_size(pairs);
+    if (!size) return std::move(size).error();
+    std::string block(*size, '\0');
+    detail::encode_to(block.data(), pairs);
     return block;
   });
 }

@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Owners of the interface's structs: moved, never copied, released once.
+// Owners of the interface's structs: moved, never copied, released once. Children are moved out of
+// them, and objects are tied to their release.
 #ifndef FLETCHING_OWNER_HPP
 #define FLETCHING_OWNER_HPP
 
+#include <cerrno>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/hook.hpp"
+#include "fletching/metadata.hpp"
+#include "fletching/result.hpp"
 
 namespace fletching {
 namespace detail {
@@ -20,6 +33,16 @@ constexpr Raw& base(Raw& raw) noexcept {
   return raw;
 }
 
+template <class Raw>
+using BaseOf = std::remove_cvref_t<decltype(base(std::declval<Raw&>()))>;
+
+/// A struct that has others below it: a schema, an array, a device array.
+template <class Raw>
+concept Nested = std::same_as<BaseOf<Raw>, ArrowSchema> || std::same_as<BaseOf<Raw>, ArrowArray>;
+
+template <class Raw>
+concept OnDevice = std::same_as<Raw, ArrowDeviceArray>;
+
 }  // namespace detail
 
 /// Owns one struct of the C interfaces: ArrowSchema, ArrowArray, ArrowDeviceArray, ArrowArrayStream
@@ -30,25 +53,32 @@ constexpr Raw& base(Raw& raw) noexcept {
 /// released. Address: the struct lies inside the owner and moves with it, except for what its
 /// pointers lead to, the event among them, which stays where it is.
 ///
+/// What the accessors return belongs to the producer and is valid until release. Of a released
+/// struct they return what an empty one has: no field of it may be read.
+///
 /// Threads: one thread at a time, as with any object; release may run on any thread.
+///
+/// Source: Arrow C data interface, "Memory management"; C device data interface, "Memory
+/// management".
 template <class Raw>
 class Owner {
   static_assert(std::is_standard_layout_v<Raw> && std::is_trivially_copyable_v<Raw>);
 
  public:
   using raw_type = Raw;
+  using base_type = detail::BaseOf<Raw>;
 
   /// A released struct, all zero.
   Owner() noexcept = default;
 
   /// Moves *source in; afterwards *source is released. A released source gives a released owner.
-  explicit Owner(Raw* source) noexcept { take(source); }
+  explicit Owner(Raw* source) noexcept : raw_(*source) { detail::base(*source).release = nullptr; }
 
-  Owner(Owner&& other) noexcept { take(&other.raw_); }
+  Owner(Owner&& other) noexcept : Owner(&other.raw_) {}
   Owner& operator=(Owner&& other) noexcept {
     if (this != &other) {
       release();
-      take(&other.raw_);
+      other.move_to(&raw_);
     }
     return *this;
   }
@@ -58,7 +88,8 @@ class Owner {
 
   /// Calls the release callback, unless it has run or the struct was moved away.
   void release() noexcept {
-    if (!is_released()) detail::base(raw_).release(&detail::base(raw_));
+    if (is_released()) return;
+    detail::base(raw_).release(&detail::base(raw_));
     // A producer may forget to do it, and then the destructor would release for the second time.
     detail::base(raw_).release = nullptr;
   }
@@ -86,10 +117,90 @@ class Owner {
     detail::base(raw_).release = nullptr;
   }
 
+  // --- Schemas ---
+
+  /// The format string; empty for NULL.
+  [[nodiscard]] std::string_view format() const noexcept
+    requires std::same_as<Raw, ArrowSchema>
+  {
+    return text(raw_.format);
+  }
+
+  /// The name; empty for NULL, which means the same. Bytes: a producer may not have kept to UTF-8.
+  [[nodiscard]] std::string_view name() const noexcept
+    requires std::same_as<Raw, ArrowSchema>
+  {
+    return text(raw_.name);
+  }
+
+  /// The metadata, checked. Errors: see MetadataView::read.
+  [[nodiscard]] Result<MetadataView> metadata() const noexcept
+    requires std::same_as<Raw, ArrowSchema>
+  {
+    return MetadataView::read(is_released() ? nullptr : raw_.metadata);
+  }
+
+  // --- Arrays ---
+
+  /// The number of values.
+  [[nodiscard]] int64_t length() const noexcept
+    requires std::same_as<base_type, ArrowArray>
+  {
+    return is_released() ? 0 : detail::base(raw_).length;
+  }
+
+  /// The number of nulls, -1 when the producer has not counted.
+  [[nodiscard]] int64_t null_count() const noexcept
+    requires std::same_as<base_type, ArrowArray>
+  {
+    return is_released() ? 0 : detail::base(raw_).null_count;
+  }
+
+  [[nodiscard]] ArrowDeviceType device_type() const noexcept
+    requires requires(const Raw& raw) { raw.device_type; }
+  {
+    return is_released() ? 0 : raw_.device_type;
+  }
+
+  [[nodiscard]] int64_t device_id() const noexcept
+    requires detail::OnDevice<Raw>
+  {
+    return is_released() ? -1 : raw_.device_id;
+  }
+
+  // --- What is below ---
+
+  /// The children. A child that was moved out is still listed, as a released struct. Empty too for
+  /// a list that is NULL and a negative count. The structs stay with the parent: nobody else calls
+  /// their release.
+  [[nodiscard]] std::span<const base_type* const> children() const noexcept
+    requires detail::Nested<Raw>
+  {
+    const base_type& parent = detail::base(raw_);
+    if (is_released() || parent.children == nullptr || parent.n_children <= 0) return {};
+    return {parent.children, static_cast<size_t>(parent.n_children)};
+  }
+
+  /// Moves child `index` (from 0) out: it is the caller's, and the parent lists it as released. The
+  /// texts ask that the parent is released soon afterwards.
+  ///
+  /// A child of a device array is a device array on the same device, and has the parent's event.
+  /// The event lives until the parent and every child that was taken here are released, also when
+  /// it is the parent's release that destroys it: then the call changes release and private_data of
+  /// both, and allocates.
+  ///
+  /// Errors: EINVAL, when there is no such child, or it was moved out before; ENOMEM. Then nothing
+  /// has changed.
+  Result<Owner> take_child(int64_t index) noexcept
+    requires detail::Nested<Raw>;
+
+  /// The same for the dictionary.
+  Result<Owner> take_dictionary() noexcept
+    requires detail::Nested<Raw>;
+
  private:
-  void take(Raw* source) noexcept {
-    std::memcpy(&raw_, source, sizeof raw_);
-    detail::base(*source).release = nullptr;
+  [[nodiscard]] std::string_view text(const char* chars) const noexcept {
+    return is_released() || chars == nullptr ? std::string_view() : std::string_view(chars);
   }
 
   Raw raw_{};
@@ -100,6 +211,69 @@ using Array = Owner<ArrowArray>;
 using ArrayStream = Owner<ArrowArrayStream>;
 using DeviceArray = Owner<ArrowDeviceArray>;
 using DeviceArrayStream = Owner<ArrowDeviceArrayStream>;
+
+template <class Raw>
+Result<Owner<Raw>> Owner<Raw>::take_child(int64_t index) noexcept
+  requires detail::Nested<Raw>
+{
+  return detail::guarded([&]() -> Result<Owner> {
+    if (is_released()) return Error(EINVAL, "take_child: the parent is released");
+    const auto refused = [&](const std::string& why) {
+      return Error(EINVAL, "take_child: child " + std::to_string(index) + why);
+    };
+    const auto listed = static_cast<int64_t>(children().size());
+    if (index < 0 || index >= listed) {
+      return refused(" does not exist: the parent lists " + std::to_string(listed));
+    }
+    base_type* child = detail::base(raw_).children[index];
+    if (child == nullptr) return refused(" is NULL");
+    if (child->release == nullptr) return refused(" is released: it was moved out before");
+    Result<Owner> taken{Owner()};
+    detail::take_out(raw_, child, &taken->raw_);
+    return taken;
+  });
+}
+
+template <class Raw>
+Result<Owner<Raw>> Owner<Raw>::take_dictionary() noexcept
+  requires detail::Nested<Raw>
+{
+  return detail::guarded([&]() -> Result<Owner> {
+    if (is_released()) return Error(EINVAL, "take_dictionary: the parent is released");
+    base_type* dictionary = detail::base(raw_).dictionary;
+    if (dictionary == nullptr) return Error(EINVAL, "take_dictionary: there is no dictionary");
+    if (dictionary->release == nullptr) {
+      return Error(EINVAL, "take_dictionary: it is released: it was moved out before");
+    }
+    Result<Owner> taken{Owner()};
+    detail::take_out(raw_, dictionary, &taken->raw_);
+    return taken;
+  });
+}
+
+/// Ties an object to the release of a schema, array or device array, whoever has made it: release
+/// runs first the callback that was there, then the destructor of `object`, on the thread that
+/// calls it. For what the producer does not know of and the data needs: a stream, a mapping, a
+/// lock.
+///
+/// Ownership: `object` is moved (or copied) into one allocation of ours, which release frees. A
+/// child that is moved out does not prolong its life; see Shared for that.
+///
+/// Errors: EINVAL when `target` is released; ENOMEM. Then nothing has changed.
+template <class Raw, class Object>
+  requires detail::Nested<Raw>
+Status attach(Owner<Raw>& target, Object&& object) noexcept {
+  using Stored = std::remove_cvref_t<Object>;
+  static_assert(std::is_nothrow_constructible_v<Stored, Object&&>,
+                "what may throw when it is moved or copied: put it into a std::unique_ptr");
+  using Hook = detail::Hook<detail::BaseOf<Raw>, Stored>;
+  return detail::guarded([&]() -> Status {
+    if (target.is_released()) return Error(EINVAL, "attach: the target is released");
+    std::unique_ptr<Hook> hook(new Hook{nullptr, nullptr, std::forward<Object>(object)});
+    Hook::set(std::move(hook), &detail::base(*target.get()));
+    return {};
+  });
+}
 
 }  // namespace fletching
 

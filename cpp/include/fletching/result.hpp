@@ -146,6 +146,16 @@ std::invoke_result_t<Body> guarded(Body&& body) noexcept {
   }
 }
 
+/// An Error with the text that `text()` puts together, or ENOMEM when there is no memory for it.
+template <class Text>
+Error error_with(int code, Text&& text) noexcept {
+  try {
+    return {code, std::forward<Text>(text)()};
+  } catch (...) {
+    return current_error();
+  }
+}
+
 }  // namespace detail
 }  // namespace fletching
 

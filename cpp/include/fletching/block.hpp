@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One allocation for everything below a struct that we export: the structs of its children, the
+// lists of pointers, and the object that owns the data. Used by the builders and the shared arrays;
+// not for users.
+#ifndef FLETCHING_BLOCK_HPP
+#define FLETCHING_BLOCK_HPP
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/result.hpp"
+
+namespace fletching::detail {
+
+/// How deep structs may be nested that somebody else has made: they are walked by recursion.
+inline constexpr int kMaxDepth = 256;
+
+/// What all blocks begin with. Each struct that leads to a block, by private_data, holds a share.
+struct BlockHead {
+  std::atomic<int64_t> shares;
+  void (*destroy)(BlockHead*) noexcept;
+};
+
+/// Gives back `count` shares. Whoever gives back the last one, on whatever thread, destroys it all.
+inline void give_back(BlockHead* block, int64_t count) noexcept {
+  // Nobody else can hold a share then, and there is nothing to agree on.
+  if (block->shares.load(std::memory_order_acquire) == count ||
+      block->shares.fetch_sub(count, std::memory_order_acq_rel) == count) {
+    block->destroy(block);
+  }
+}
+
+template <class Base>
+void release_in_block(Base* self) noexcept;
+
+/// Releases what is still below *self. Returns the shares of *block that this has set free: a child
+/// that is as we made it needs no call to be released.
+template <class Base>
+int64_t release_below(Base* self, const BlockHead* block) noexcept {
+  int64_t shares = 0;
+  const auto release = [&](Base* below) {
+    if (below->release == &release_in_block<Base> && below->private_data == block) {
+      shares += 1;
+      if (below->n_children != 0 || below->dictionary != nullptr) {
+        shares += release_below(below, block);
+      }
+      below->release = nullptr;
+    } else if (below->release != nullptr) {
+      below->release(below);
+    }
+  };
+  Base* const* const children = self->children;
+  for (int64_t i = 0, n = self->n_children; i < n; ++i) release(children[i]);
+  if (self->dictionary != nullptr) release(self->dictionary);
+  return shares;
+}
+
+/// The release callback of every struct that leads to a block.
+template <class Base>
+void release_in_block(Base* self) noexcept {
+  auto* block = static_cast<BlockHead*>(self->private_data);
+  const int64_t shares = 1 + release_below(self, block);
+  self->release = nullptr;
+  give_back(block, shares);
+}
+
+/// The block itself: the owning object, then structs of type Base, a pointer for each of them, and
+/// elements of type Extra, all zero in the beginning.
+template <class Base, class Extra, class Object>
+struct Block : BlockHead {
+  static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
+  static_assert(std::is_nothrow_move_constructible_v<Object>,
+                "an object that is moved halfway has no owner: put it into a std::unique_ptr");
+  static_assert(alignof(Object) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                "an object with a wide alignment: put it into a std::unique_ptr");
+  static_assert(alignof(Extra) <= alignof(Base*));
+
+  /// Without shares. Counts are not negative. `object` is moved from only when there is memory;
+  /// else the block is NULL.
+  static Block* make(int64_t structs, int64_t extras, Object&& object) noexcept {
+    constexpr int64_t kMost = std::numeric_limits<ptrdiff_t>::max() / 4;
+    constexpr size_t kPerStruct = sizeof(Base) + sizeof(Base*);
+    if (structs > kMost / int64_t{kPerStruct} || extras > kMost / int64_t{sizeof(Extra)}) {
+      return nullptr;
+    }
+    const size_t room =
+        static_cast<size_t>(structs) * kPerStruct + static_cast<size_t>(extras) * sizeof(Extra);
+    void* memory = ::operator new(head_size() + room, std::nothrow);
+    if (memory == nullptr) return nullptr;
+    std::memset(static_cast<char*>(memory) + head_size(), 0, room);
+    return new (memory) Block(structs, std::move(object));
+  }
+
+  static void destroy_block(BlockHead* head) noexcept {
+    auto* block = static_cast<Block*>(head);
+    block->~Block();
+    ::operator delete(static_cast<void*>(block));
+  }
+
+  [[nodiscard]] Base* structs() noexcept {
+    return reinterpret_cast<Base*>(reinterpret_cast<char*>(this) + head_size());
+  }
+  [[nodiscard]] Base** pointers() noexcept {
+    return reinterpret_cast<Base**>(structs() + n_structs);
+  }
+  [[nodiscard]] Extra* extra() noexcept {
+    return reinterpret_cast<Extra*>(reinterpret_cast<char*>(pointers() + n_structs));
+  }
+
+  int64_t n_structs;
+  Object object;
+
+ private:
+  Block(int64_t structs, Object&& owning) noexcept
+      : BlockHead{{0}, &destroy_block}, n_structs(structs), object(std::move(owning)) {}
+
+  static constexpr size_t head_size() noexcept {
+    return (sizeof(Block) + alignof(Base) - 1) / alignof(Base) * alignof(Base);
+  }
+};
+
+/// Gives a struct to a block: one more share.
+template <class Base>
+void join_block(Base* self, BlockHead* block) noexcept {
+  self->release = &release_in_block<Base>;
+  self->private_data = block;
+}
+
+}  // namespace fletching::detail
+
+#endif  // FLETCHING_BLOCK_HPP

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For producers: a schema with all its children, in one allocation.
+#ifndef FLETCHING_SCHEMA_BUILDER_HPP
+#define FLETCHING_SCHEMA_BUILDER_HPP
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "fletching/abi.h"
+#include "fletching/block.hpp"
+#include "fletching/metadata.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/text.hpp"
+
+namespace fletching {
+
+/// What a schema is made from. The texts are views and stay with whoever has them.
+struct SchemaNode {
+  std::string_view format;              ///< "i", "+s", ...: UTF-8, not empty
+  std::string_view name = {};           ///< UTF-8; empty gives NULL
+  std::vector<KeyValue> metadata = {};  ///< none gives NULL
+  int64_t flags = ARROW_FLAG_NULLABLE;
+  std::vector<SchemaNode> children = {};
+  std::vector<SchemaNode> dictionary = {};  ///< none, or one: the type of the values
+};
+
+namespace detail {
+
+using SchemaBlock = Block<ArrowSchema, char, std::monostate>;
+
+/// What the block of a schema has to hold below and for the root.
+struct SchemaSize {
+  int64_t structs = 0;
+  int64_t text = 0;
+};
+
+/// Refuses a text that no C string can hold.
+inline Status check_text(std::string_view text, const char* what) {
+  const auto refused = [&](const char* why) { return Error(EINVAL, std::string(what) + why); };
+  if (text.find('\0') != std::string_view::npos) return refused(" has a NUL in it");
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return refused(" is not UTF-8");
+    text.remove_prefix(length);
+  }
+  return {};
+}
+
+/// Adds what `node` needs to *size. The error says where below `node` it found what is wrong.
+inline Status measure(const SchemaNode& node, SchemaSize* size, int depth = 0) {
+  if (depth == kMaxDepth) return Error(EINVAL, "the schema is nested too deep");
+  if (node.format.empty()) return Error(EINVAL, "format is empty");
+  if (Status format = check_text(node.format, "format"); !format) return format;
+  if (Status name = check_text(node.name, "name"); !name) return name;
+  if (node.dictionary.size() > 1) return Error(EINVAL, "there is more than one dictionary");
+  size->structs += 1;
+  size->text += static_cast<int64_t>(node.format.size() + node.name.size() + 2);
+  if (!node.metadata.empty()) {
+    const Result<size_t> metadata = encoded_size(node.metadata);
+    if (!metadata) return metadata.error();
+    size->text += static_cast<int64_t>(*metadata);
+  }
+  const auto below = [&](const SchemaNode& child, const std::string& where) -> Status {
+    const Status measured = measure(child, size, depth + 1);
+    if (measured) return {};
+    return Error(measured.error().code(), where + ": " + measured.error().message());
+  };
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    Status child = below(node.children[i], "child " + std::to_string(i));
+    if (!child) return child;
+  }
+  return node.dictionary.empty() ? Status() : below(node.dictionary.front(), "dictionary");
+}
+
+/// Writes schemas into a block that was measured for them.
+class SchemaWriter {
+ public:
+  explicit SchemaWriter(SchemaBlock* block) noexcept
+      : block_(block), next_struct_(block->structs()), next_text_(block->extra()) {}
+
+  void write(const SchemaNode& node, ArrowSchema* out) noexcept {
+    out->format = put_text(node.format);
+    out->name = node.name.empty() ? nullptr : put_text(node.name);
+    out->metadata = node.metadata.empty() ? nullptr : put_metadata(node.metadata);
+    out->flags = node.flags;
+    out->n_children = static_cast<int64_t>(node.children.size());
+    if (!node.children.empty()) {
+      ArrowSchema* first = std::exchange(next_struct_, next_struct_ + node.children.size());
+      out->children = block_->pointers() + (first - block_->structs());
+      for (size_t i = 0; i < node.children.size(); ++i) {
+        out->children[i] = first + i;
+        write(node.children[i], first + i);
+      }
+    }
+    if (!node.dictionary.empty()) {
+      out->dictionary = next_struct_++;
+      write(node.dictionary.front(), out->dictionary);
+    }
+    join_block(out, block_);
+  }
+
+ private:
+  // The block is zero: the NUL is there.
+  const char* put_text(std::string_view text) noexcept {
+    char* end = std::copy(text.begin(), text.end(), next_text_);
+    return std::exchange(next_text_, end + 1);
+  }
+
+  const char* put_metadata(const std::vector<KeyValue>& pairs) noexcept {
+    return std::exchange(next_text_, encode_to(next_text_, pairs));
+  }
+
+  SchemaBlock* block_;
+  ArrowSchema* next_struct_;
+  char* next_text_;
+};
+
+}  // namespace detail
+
+/// A schema with the contents of `node`:
+///
+///     auto schema = make_schema({.format = "+s", .children = {{.format = "i", .name = "key"},
+///                                                             {.format = "g", .name = "value"}}});
+///
+/// Ownership: the caller's. All of it, the copies of the texts included, is one allocation, which
+/// lives until the schema and every child that was moved out of it are released, on any thread.
+///
+/// Errors: EINVAL for a format that is empty, for a format or name that is not UTF-8 or has a NUL
+/// in it, and for metadata that cannot be encoded; the text says in which child. ENOMEM. What a
+/// format means is not looked at.
+///
+/// Source: Arrow C data interface, "The ArrowSchema structure".
+inline Result<Schema> make_schema(const SchemaNode& node) noexcept {
+  return detail::guarded([&]() -> Result<Schema> {
+    detail::SchemaSize size;
+    const Status measured = detail::measure(node, &size);
+    if (!measured) return Error(EINVAL, "make_schema: " + measured.error().message());
+    auto* block = detail::SchemaBlock::make(size.structs - 1, size.text, {});
+    if (block == nullptr) return Error(ENOMEM, "out of memory");
+    block->shares.store(size.structs, std::memory_order_relaxed);
+    Result<Schema> schema{Schema()};
+    detail::SchemaWriter(block).write(node, schema->get());
+    return schema;
+  });
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_SCHEMA_BUILDER_HPP

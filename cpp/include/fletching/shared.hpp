@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A schema or an array with several users: views of its columns, or of all of it, each a struct of
+// its own that keeps what it shows alive.
+#ifndef FLETCHING_SHARED_HPP
+#define FLETCHING_SHARED_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/block.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching {
+
+/// Shares a schema, an array, or a device array with its event, without copying a text or a buffer.
+///
+/// Ownership: the struct is moved in and stays as it is. It is released when the last Shared, the
+/// last view, and the last child that was moved out of a view are gone, on the thread where that
+/// happens. A view is a struct like any other: its consumer may move it, release it, and move
+/// children out; other views do not notice.
+///
+/// Threads: a Shared may be copied, and views be made, by several threads at once.
+template <class Raw>
+  requires detail::Nested<Raw>
+class Shared {
+ public:
+  /// Moves `source` in. One allocation. Errors: EINVAL when it is released, ENOMEM; then it is
+  /// still the caller's.
+  static Result<Shared> make(Owner<Raw>&& source) noexcept {
+    return detail::guarded([&]() -> Result<Shared> {
+      if (source.is_released()) return Error(EINVAL, "share: the struct is released");
+      return Shared(std::make_shared<const Owner<Raw>>(std::move(source)));
+    });
+  }
+
+  /// The struct, to be read. Valid as long as this Shared.
+  const Owner<Raw>& operator*() const noexcept { return *parent_; }
+  const Owner<Raw>* operator->() const noexcept { return parent_.get(); }
+
+  /// Child `index` (from 0) as a struct of its own; of a device array with its device and event.
+  /// One allocation; no data is copied.
+  ///
+  /// Errors: EINVAL when there is no such child, when it or one below it was moved out before, or
+  /// is malformed (NULL, a negative count, nested too deep); ENOMEM.
+  [[nodiscard]] Result<Owner<Raw>> column(int64_t index) const noexcept {
+    return detail::guarded([&]() -> Result<Owner<Raw>> {
+      const auto children = (*parent_).children();
+      if (index < 0 || index >= static_cast<int64_t>(children.size())) {
+        return Error(EINVAL, "column: child " + std::to_string(index) +
+                                 " does not exist: the parent lists " +
+                                 std::to_string(children.size()));
+      }
+      return view_of(children[index]);
+    });
+  }
+
+  /// All of it, as a struct of its own. One allocation; no data is copied. Errors: as column.
+  [[nodiscard]] Result<Owner<Raw>> view() const noexcept {
+    return detail::guarded([&] { return view_of(&detail::base(*parent_->get())); });
+  }
+
+ private:
+  using Base = detail::BaseOf<Raw>;
+  using Parent = std::shared_ptr<const Owner<Raw>>;
+  using Block = detail::Block<Base, char, Parent>;
+
+  explicit Shared(Parent parent) noexcept : parent_(std::move(parent)) {}
+
+  // Counts the structs from here downwards; walk() below goes the same way.
+  static Result<int64_t> count(const Base* node, int depth = 0) {
+    if (depth == detail::kMaxDepth) return malformed("is nested too deep");
+    if (node == nullptr) return malformed("is NULL");
+    if (node->release == nullptr) return malformed("is released: it was moved out before");
+    if (node->n_children < 0) return malformed("has a negative number of children");
+    if (node->n_children > 0 && node->children == nullptr) {
+      return malformed("has children, and its list of them is NULL");
+    }
+    int64_t structs = 1;
+    for (int64_t i = 0; i < node->n_children; ++i) {
+      const Result<int64_t> below = count(node->children[i], depth + 1);
+      if (!below) return below;
+      structs += *below;
+    }
+    if (node->dictionary != nullptr) {
+      const Result<int64_t> below = count(node->dictionary, depth + 1);
+      if (!below) return below;
+      structs += *below;
+    }
+    return structs;
+  }
+
+  static Error malformed(const char* what) {
+    return {EINVAL, std::string("view: the struct, or one below it, ") + what};
+  }
+
+  // Copies the structs from `from` downwards to `to`; those below come from the block.
+  static void copy(const Base& from, Base* to, Block* block, int64_t* used) noexcept {
+    *to = from;
+    detail::join_block(to, block);
+    if (from.n_children > 0) {
+      const int64_t first = *used;
+      *used += from.n_children;
+      to->children = block->pointers() + first;
+      for (int64_t i = 0; i < from.n_children; ++i) {
+        to->children[i] = block->structs() + first + i;
+        copy(*from.children[i], to->children[i], block, used);
+      }
+    }
+    if (from.dictionary != nullptr) {
+      to->dictionary = block->structs() + (*used)++;
+      copy(*from.dictionary, to->dictionary, block, used);
+    }
+  }
+
+  [[nodiscard]] Result<Owner<Raw>> view_of(const Base* shown) const {
+    const Result<int64_t> structs = count(shown);
+    if (!structs) return structs.error();
+    Block* block = Block::make(*structs - 1, 0, Parent(parent_));
+    if (block == nullptr) return Error(ENOMEM, "out of memory");
+    block->shares.store(*structs, std::memory_order_relaxed);
+
+    Result<Owner<Raw>> view{Owner<Raw>()};
+    Raw* raw = view->get();
+    if constexpr (detail::OnDevice<Raw>) {
+      raw->device_id = (*parent_)->device_id;
+      raw->device_type = (*parent_)->device_type;
+      raw->sync_event = (*parent_)->sync_event;
+    }
+    int64_t used = 0;
+    copy(*shown, &detail::base(*raw), block, &used);
+    return view;
+  }
+
+  Parent parent_;
+};
+
+using SharedSchema = Shared<ArrowSchema>;
+using SharedArray = Shared<ArrowArray>;
+using SharedDeviceArray = Shared<ArrowDeviceArray>;
+
+/// Shares `source`: see Shared.
+template <class Raw>
+Result<Shared<Raw>> share(Owner<Raw>&& source) noexcept {
+  return Shared<Raw>::make(std::move(source));
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_SHARED_HPP

@@ -1,0 +1,476 @@
+// Arrays that we make: one allocation, children that outlive their parent, the reference producer's
+// data behind them.
+#include "fletching/array_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "alloc_failure.hpp"
+#include "fletching/shared.hpp"
+
+namespace fletching {
+namespace {
+
+using testing::code_of;
+using testing::fail_each_allocation;
+using testing::Injection;
+
+constexpr int64_t kRows = 3;
+
+// The columns of a batch, and how often such an object was destroyed while it owned something.
+struct Columns {
+  explicit Columns(int* destroyed, size_t columns = 2)
+      : destroyed(destroyed), values(columns, std::array<int64_t, kRows>{}) {
+    for (size_t i = 0; i < columns; ++i) values[i].fill(static_cast<int64_t>(i));
+  }
+  Columns(Columns&& other) noexcept
+      : destroyed(std::exchange(other.destroyed, nullptr)), values(std::move(other.values)) {}
+  Columns(const Columns&) = delete;
+  Columns& operator=(const Columns&) = delete;
+  Columns& operator=(Columns&&) = delete;
+  ~Columns() {
+    if (destroyed != nullptr) ++*destroyed;
+  }
+
+  int* destroyed;
+  std::vector<std::array<int64_t, kRows>> values;
+  void* event = nullptr;  // the handle of an event
+};
+
+Result<DeviceArray> make_batch(Columns columns, ArrowDeviceType type = ARROW_DEVICE_CUDA) noexcept {
+  const auto n = static_cast<int64_t>(columns.values.size());
+  auto builder = build_array({.arrays = n, .buffers = 1 + (2 * n)}, std::move(columns));
+  if (!builder) return std::move(builder).error();
+  if (Status set = builder->set(builder->root(), {.length = kRows}, {nullptr}); !set) {
+    return std::move(set).error();
+  }
+  Result<std::span<ArrowArray>> children = builder->add_children(builder->root(), n);
+  if (!children) return std::move(children).error();
+  for (size_t i = 0; i < children->size(); ++i) {
+    const void* values = builder->object().values[i].data();
+    if (Status set = builder->set((*children)[i], {.length = kRows}, {nullptr, values}); !set) {
+      return std::move(set).error();
+    }
+  }
+  return builder->finish(type, type == ARROW_DEVICE_CPU ? -1 : 1,
+                         type == ARROW_DEVICE_CPU ? nullptr : &builder->object().event);
+}
+
+int64_t value_of(const ArrowArray& array) { return *static_cast<const int64_t*>(array.buffers[1]); }
+
+TEST(ArrayBuilder, ABatchHasWhatWasSet) {
+  int destroyed = 0;
+  {
+    const DeviceArray batch = make_batch(Columns(&destroyed)).value();
+    EXPECT_EQ(batch.length(), kRows);
+    EXPECT_EQ(batch->array.n_buffers, 1);
+    EXPECT_EQ(batch->array.buffers[0], nullptr);
+    EXPECT_EQ(batch.device_type(), ARROW_DEVICE_CUDA);
+    EXPECT_EQ(batch.device_id(), 1);
+    ASSERT_EQ(batch.children().size(), 2U);
+    EXPECT_EQ(value_of(*batch.children()[0]), 0);
+    EXPECT_EQ(value_of(*batch.children()[1]), 1);
+    EXPECT_EQ(batch.children()[1]->buffers[0], nullptr);
+    EXPECT_EQ(destroyed, 0);
+  }
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(ArrayBuilder, OneAllocationForAThousandColumns) {
+  int destroyed = 0;
+  Columns columns(&destroyed, 1000);
+  const int64_t before = testing::allocations();
+  const DeviceArray batch = make_batch(std::move(columns)).value();
+  EXPECT_EQ(testing::allocations(), before + 1);
+}
+
+TEST(ArrayBuilder, Child500OutlivesItsParent) {
+  int destroyed = 0;
+  DeviceArray batch = make_batch(Columns(&destroyed, 1000)).value();
+  DeviceArray child = batch.take_child(500).value();
+  void* const event = batch->sync_event;
+  batch.release();
+  EXPECT_EQ(destroyed, 0);
+  EXPECT_EQ(value_of(child->array), 500);
+  EXPECT_EQ(child->sync_event, event);
+  EXPECT_EQ(*static_cast<void**>(child->sync_event), nullptr);  // the handle is there
+  child.release();
+  EXPECT_EQ(destroyed, 1);
+}
+
+// As a consumer without the library does it.
+TEST(ArrayBuilder, AChildMovedByHandOutlivesItsParent) {
+  int destroyed = 0;
+  ArrowDeviceArray batch;
+  make_batch(Columns(&destroyed, 1000)).value().move_to(&batch);
+  ArrowArray child = *batch.array.children[500];
+  batch.array.children[500]->release = nullptr;
+  batch.array.release(&batch.array);
+  EXPECT_EQ(batch.array.release, nullptr);
+  EXPECT_EQ(value_of(child), 500);
+  child.release(&child);
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(ArrayBuilder, TakingAChildAllocatesNothing) {
+  int destroyed = 0;
+  DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  const int64_t before = testing::allocations();
+  const DeviceArray child = batch.take_child(0).value();
+  EXPECT_EQ(testing::allocations(), before);
+}
+
+TEST(ArrayBuilder, ChildrenAreReleasedOnManyThreads) {
+  int destroyed = 0;
+  DeviceArray batch = make_batch(Columns(&destroyed, 16)).value();
+  std::vector<std::thread> threads;
+  for (int64_t i = 0; i < 16; i += 2) {
+    threads.emplace_back([child = batch.take_child(i).value(), i]() mutable {
+      EXPECT_EQ(value_of(child->array), i);
+      child.release();
+    });
+  }
+  batch.release();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(destroyed, 1);
+}
+
+// A list of dictionary-encoded values: nested, with a dictionary deep down.
+Result<Array> make_nested(std::unique_ptr<int64_t> object) noexcept {
+  const void* values = object.get();
+  auto builder = build_array({.arrays = 3, .buffers = 8}, std::move(object));
+  if (!builder) return std::move(builder).error();
+  (void)builder->set(builder->root(), {.length = 1}, {nullptr});
+  auto lists = builder->add_children(builder->root(), 1);
+  if (!lists) return std::move(lists).error();
+  (void)builder->set(lists->front(), {.length = 1}, {nullptr, values});
+  auto items = builder->add_children(lists->front(), 1);
+  if (!items) return std::move(items).error();
+  (void)builder->set(items->front(), {.length = 1, .null_count = -1, .offset = 2},
+                     {values, values});
+  auto dictionary = builder->add_dictionary(items->front());
+  if (!dictionary) return std::move(dictionary).error();
+  (void)builder->set(**dictionary, {.length = 1}, {nullptr, values, values});
+  return builder->finish();
+}
+
+TEST(ArrayBuilder, NestedWithADictionary) {
+  const int64_t live = testing::live_allocations();
+  Array array = make_nested(std::make_unique<int64_t>(7)).value();
+  EXPECT_EQ(testing::live_allocations(), live + 2);  // the object's own, and ours
+  Array lists = array.take_child(0).value();
+  array.release();
+  Array items = lists.take_child(0).value();
+  lists.release();
+  EXPECT_EQ(items.null_count(), -1);
+  EXPECT_EQ(items->offset, 2);
+  Array dictionary = items.take_dictionary().value();
+  items.release();
+  EXPECT_EQ(value_of(*dictionary.get()), 7);
+  EXPECT_EQ(dictionary->n_buffers, 3);
+  dictionary.release();
+  EXPECT_EQ(testing::live_allocations(), live);
+}
+
+TEST(ArrayBuilder, AllIsReleasedWithTheParent) {
+  const int64_t live = testing::live_allocations();
+  make_nested(std::make_unique<int64_t>(7)).value().release();
+  EXPECT_EQ(testing::live_allocations(), live);
+}
+
+// A consumer may put a hook of its own into a child and leave the child where it is.
+TEST(ArrayBuilder, AHookInAChildThatStaysIsRun) {
+  static ArrowArray original;
+  static int hooked = 0;
+  hooked = 0;
+  int destroyed = 0;
+  DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  ArrowArray* child = batch->array.children[1];
+  original = *child;
+  child->release = [](ArrowArray* self) {
+    ++hooked;
+    self->release = original.release;
+    self->release(self);
+  };
+  batch.release();
+  EXPECT_EQ(hooked, 1);
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(ArrayBuilder, ABuilderThatIsDroppedDestroysTheObject) {
+  int destroyed = 0;
+  {
+    auto builder = build_array({.arrays = 1, .buffers = 1}, Columns(&destroyed)).value();
+    EXPECT_TRUE(builder.set(builder.root(), {.length = 1}, {nullptr}));
+    const auto moved = std::move(builder);
+    EXPECT_EQ(destroyed, 0);
+  }
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(ArrayBuilder, MoreThanTheCapacityIsRefusedWithWords) {
+  auto builder = build_array({.arrays = 2, .buffers = 1}, std::make_unique<int>(0)).value();
+  EXPECT_EQ(builder.add_children(builder.root(), 3).error().message(),
+            "array builder: the capacity has 2 arrays left, and 3 more are wanted");
+  EXPECT_EQ(builder.set(builder.root(), {}, {nullptr, nullptr}).error().message(),
+            "array builder: the capacity has 1 buffers left, and 2 more are wanted");
+  EXPECT_TRUE(builder.add_children(builder.root(), 2));
+  EXPECT_EQ(builder.add_dictionary(builder.root()).error().message(),
+            "array builder: the capacity has 0 arrays left, and 1 more are wanted");
+}
+
+TEST(ArrayBuilder, WhatIsDoneTwiceIsRefused) {
+  auto builder = build_array({.arrays = 4, .buffers = 4}, std::make_unique<int>(0)).value();
+  ASSERT_TRUE(builder.set(builder.root(), {}, {}));
+  EXPECT_EQ(builder.set(builder.root(), {}, {}).error().message(),
+            "array builder: the array has been set before");
+  ASSERT_TRUE(builder.add_children(builder.root(), 1));
+  EXPECT_EQ(builder.add_children(builder.root(), 1).error().message(),
+            "array builder: the array has children already");
+  ASSERT_TRUE(builder.add_dictionary(builder.root()));
+  EXPECT_EQ(builder.add_dictionary(builder.root()).error().message(),
+            "array builder: the array has a dictionary already");
+  EXPECT_EQ(builder.add_children(builder.root().children[0][0], -1).error().message(),
+            "array builder: the number of children is less than 0");
+}
+
+TEST(ArrayBuilder, AnArrayThatWasNotSetIsRefused) {
+  auto builder = build_array({.arrays = 2, .buffers = 4}, std::make_unique<int>(0)).value();
+  ASSERT_TRUE(builder.add_children(builder.root(), 2));
+  ASSERT_TRUE(builder.set(builder.root(), {}, {}));
+  EXPECT_EQ(builder.finish().error().message(),
+            "array builder: of 3 arrays, the root included, only 1 were set");
+  EXPECT_EQ(code_of(builder.finish(ARROW_DEVICE_CPU, -1)), EINVAL);
+  for (int64_t i = 0; i < 2; ++i) ASSERT_TRUE(builder.set(*builder.root().children[i], {}, {}));
+  EXPECT_TRUE(builder.finish());
+}
+
+TEST(ArrayBuilder, ImpossibleCapacitiesAreErrors) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const auto code = [](int64_t arrays, int64_t buffers) {
+    return code_of(build_array({arrays, buffers}, std::make_unique<int>(0)));
+  };
+  EXPECT_EQ(code(-1, 0), EINVAL);
+  EXPECT_EQ(code(0, -1), EINVAL);
+  EXPECT_EQ(code(kMost, 0), ENOMEM);
+  EXPECT_EQ(code(0, kMost), ENOMEM);
+  EXPECT_EQ(code(kMost / 400, kMost / 40), ENOMEM);
+}
+
+TEST(ArrayBuilder, MemoryRunsOut) {
+  const int64_t failed = fail_each_allocation([](Injection& inject) {
+    int destroyed = 0;
+    {
+      auto object = std::make_unique<Columns>(&destroyed);
+      const auto builder =
+          inject([&] { return build_array({.arrays = 1, .buffers = 1}, std::move(*object)); });
+      EXPECT_EQ(code_of(builder), inject.fired() ? ENOMEM : 0);
+      EXPECT_EQ(object->destroyed != nullptr, inject.fired());  // still the caller's
+    }
+    EXPECT_EQ(destroyed, 1);
+  });
+  EXPECT_EQ(failed, 1);
+}
+
+TEST(ArrayBuilder, MemoryRunsOutForTheWords) {
+  const int64_t failed = fail_each_allocation([](Injection& inject) {
+    auto builder = build_array({.arrays = 0, .buffers = 0}, std::make_unique<int>(0)).value();
+    const auto children = inject([&] { return builder.add_children(builder.root(), 1); });
+    EXPECT_EQ(code_of(children), inject.fired() ? ENOMEM : EINVAL);
+  });
+  EXPECT_GT(failed, 0);
+}
+
+// --- Rules ---
+
+int set_root(const ArrayValues& values) {
+  auto builder = build_array({}, std::make_unique<int>(0)).value();
+  return code_of(builder.set(builder.root(), values, {}));
+}
+
+TEST(Rules, array_length_set) {
+  EXPECT_EQ(set_root({.length = 0}), 0);
+  EXPECT_EQ(set_root({.length = -1}), EINVAL);
+}
+
+TEST(Rules, array_null_count_range) {
+  EXPECT_EQ(set_root({.length = 1, .null_count = -2}), EINVAL);
+  EXPECT_EQ(set_root({.length = 1, .null_count = 2}), EINVAL);
+  for (const int64_t nulls : {-1, 0, 1}) EXPECT_EQ(set_root({.length = 1, .null_count = nulls}), 0);
+}
+
+TEST(Rules, array_offset_not_negative) {
+  EXPECT_EQ(set_root({.length = 1, .offset = -1}), EINVAL);
+  EXPECT_EQ(set_root({.length = 1, .offset = 1}), 0);
+}
+
+TEST(Rules, array_buffers_count) {
+  int destroyed = 0;
+  const DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  EXPECT_EQ(batch->array.n_buffers, 1);
+  EXPECT_EQ(batch->array.children[0]->n_buffers, 2);
+  EXPECT_NE(batch->array.children[0]->buffers, batch->array.children[1]->buffers);
+}
+
+TEST(Rules, array_children_count) {
+  int destroyed = 0;
+  const DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  EXPECT_EQ(batch->array.n_children, 2);
+  for (const ArrowArray* child : batch.children()) EXPECT_NE(child, nullptr);
+}
+
+TEST(Rules, array_children_null_only_when_none) {
+  int destroyed = 0;
+  const DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  EXPECT_NE(batch->array.children, nullptr);
+  EXPECT_EQ(batch->array.children[0]->children, nullptr);
+}
+
+TEST(Rules, array_dictionary_null_otherwise) {
+  int destroyed = 0;
+  const DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  EXPECT_EQ(batch->array.dictionary, nullptr);
+}
+
+TEST(Rules, array_release_set) {
+  int destroyed = 0;
+  const DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  EXPECT_NE(batch->array.release, nullptr);
+  for (const ArrowArray* child : batch.children()) EXPECT_NE(child->release, nullptr);
+}
+
+TEST(Rules, release_address_independent) {
+  int destroyed = 0;
+  DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  auto elsewhere = std::make_unique<ArrowDeviceArray>();
+  batch.move_to(elsewhere.get());
+  std::memset(batch.get(), 0xff, sizeof(ArrowDeviceArray));
+  batch->array.release = nullptr;
+  elsewhere->array.release(&elsewhere->array);
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(Rules, release_walks_children) {
+  int destroyed = 0;
+  DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  DeviceArray kept = batch.take_child(0).value();  // the block, and the other child in it, lives on
+  const ArrowArray* other = batch.children()[1];
+  batch.release();
+  EXPECT_EQ(other->release, nullptr);
+}
+
+TEST(Rules, release_frees_data) {
+  int destroyed = 0;
+  make_batch(Columns(&destroyed)).value().release();
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(ArrayBuilder, ReleaseMarksTheStruct) {
+  int destroyed = 0;
+  DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  ArrowDeviceArray raw;
+  batch.move_to(&raw);
+  raw.array.release(&raw.array);
+  EXPECT_EQ(raw.array.release, nullptr);
+}
+
+TEST(Rules, move_no_inner_pointers) {
+  int destroyed = 0;
+  const DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  const auto* begin = reinterpret_cast<const char*>(batch.get());
+  const auto is_inside = [&](const void* pointer) {
+    return pointer >= begin && pointer < begin + sizeof(ArrowDeviceArray);
+  };
+  const ArrowArray& array = batch->array;
+  for (const void* pointer :
+       {static_cast<const void*>(array.buffers), static_cast<const void*>(array.children),
+        static_cast<const void*>(array.private_data),
+        static_cast<const void*>(batch->sync_event)}) {
+    EXPECT_FALSE(is_inside(pointer));
+  }
+}
+
+TEST(Rules, device_array_device_type_set) {
+  int destroyed = 0;
+  EXPECT_EQ(make_batch(Columns(&destroyed), ARROW_DEVICE_CUDA).value().device_type(),
+            ARROW_DEVICE_CUDA);
+  EXPECT_EQ(make_batch(Columns(&destroyed), 21).value().device_type(), 21);  // not known yet
+}
+
+TEST(Rules, device_array_device_id_set) {
+  int destroyed = 0;
+  EXPECT_EQ(make_batch(Columns(&destroyed), ARROW_DEVICE_CPU).value().device_id(), -1);
+  EXPECT_EQ(make_batch(Columns(&destroyed), ARROW_DEVICE_CUDA).value().device_id(), 1);
+}
+
+// Padding too: all that is not a field is zero.
+TEST(Rules, device_array_reserved_zero) {
+  int destroyed = 0;
+  const DeviceArray batch = make_batch(Columns(&destroyed)).value();
+  alignas(ArrowDeviceArray) unsigned char expected[sizeof(ArrowDeviceArray)] = {};
+  const ArrowDeviceArray& raw = *batch.get();
+  std::memcpy(expected, &raw.array, sizeof raw.array);
+  std::memcpy(expected + offsetof(ArrowDeviceArray, device_id), &raw.device_id,
+              sizeof raw.device_id);
+  std::memcpy(expected + offsetof(ArrowDeviceArray, device_type), &raw.device_type,
+              sizeof raw.device_type);
+  std::memcpy(expected + offsetof(ArrowDeviceArray, sync_event), &raw.sync_event,
+              sizeof raw.sync_event);
+  EXPECT_EQ(std::memcmp(batch.get(), expected, sizeof expected), 0);
+}
+
+TEST(Rules, device_array_release_frees_device_data) {
+  int destroyed = 0;
+  make_batch(Columns(&destroyed)).value().release();
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(Rules, sync_event_destroyed_by_release) {
+  struct Event {
+    explicit Event(bool* alive) : alive(alive) { *alive = true; }
+    Event(Event&& other) noexcept : alive(std::exchange(other.alive, nullptr)) {}
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    Event& operator=(Event&&) = delete;
+    ~Event() {
+      if (alive != nullptr) *alive = false;
+    }
+    bool* alive;
+  };
+  bool alive = false;
+  auto builder = build_array({}, Event(&alive)).value();
+  ASSERT_TRUE(builder.set(builder.root(), {}, {}));
+  Event* const event = &builder.object();
+  DeviceArray array = builder.finish(ARROW_DEVICE_CUDA, 0, event).value();
+  EXPECT_EQ(array->sync_event, event);
+  DeviceArray moved = std::move(array);
+  EXPECT_EQ(moved->sync_event, event);
+  EXPECT_TRUE(alive);
+  moved.release();
+  EXPECT_FALSE(alive);
+}
+
+TEST(Rules, sync_event_null_where_none) {
+  auto builder = build_array({}, std::make_unique<int>(0)).value();
+  ASSERT_TRUE(builder.set(builder.root(), {}, {}));
+  EXPECT_EQ(builder.finish(ARROW_DEVICE_CPU, -1, &builder.object()).error().message(),
+            "array builder: sync_event is not NULL, and the device type has no event type");
+  EXPECT_TRUE(builder.finish(ARROW_DEVICE_EXT_DEV, 0, &builder.object()));
+}
+
+}  // namespace
+}  // namespace fletching

@@ -1,0 +1,189 @@
+// Schemas that we make: what they say, who owns it, and what is refused.
+#include "fletching/schema_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "alloc_failure.hpp"
+
+namespace fletching {
+namespace {
+
+using std::string_view_literals::operator""sv;
+using testing::code_of;
+using testing::fail_each_allocation;
+using testing::Injection;
+
+const SchemaNode kBatch{
+    .format = "+s",
+    .metadata = {{"k", "v"}, {"", "binary\0value"sv}},
+    .flags = 0,
+    .children = {{.format = "i", .name = "key"},
+                 {.format = "+l",
+                  .name = "lists",
+                  .children = {{.format = "c",
+                                .name = "item",
+                                .flags = ARROW_FLAG_DICTIONARY_ORDERED,
+                                .dictionary = {{.format = "u", .metadata = {{"d", "e"}}}}}}}}};
+
+// A schema with one thing wrong, deep down.
+SchemaNode with_inner(SchemaNode inner) {
+  return {.format = "+s",
+          .children = {{.format = "i"}, {.format = "+l", .children = {std::move(inner)}}}};
+}
+
+std::string message(const SchemaNode& node) { return make_schema(node).error().message(); }
+
+TEST(MakeSchema, SaysWhatTheNodeSays) {
+  const Schema schema = make_schema(kBatch).value();
+  EXPECT_EQ(schema.format(), "+s");
+  EXPECT_EQ(schema->flags, 0);
+  const MetadataView metadata = schema.metadata().value();
+  EXPECT_EQ(std::vector<KeyValue>(metadata.begin(), metadata.end()), kBatch.metadata);
+  ASSERT_EQ(schema.children().size(), 2U);
+  EXPECT_STREQ(schema.children()[0]->name, "key");
+  EXPECT_EQ(schema.children()[0]->flags, ARROW_FLAG_NULLABLE);
+  EXPECT_STREQ(schema.children()[1]->format, "+l");
+  const ArrowSchema* item = schema.children()[1]->children[0];
+  EXPECT_STREQ(item->name, "item");
+  EXPECT_EQ(item->flags, ARROW_FLAG_DICTIONARY_ORDERED);
+  EXPECT_STREQ(item->dictionary->format, "u");
+  EXPECT_EQ(MetadataView::read(item->dictionary->metadata).value().find("d"), "e");
+}
+
+TEST(MakeSchema, KeepsNothingOfTheNode) {
+  std::string format = "+s";
+  std::string key = "key";
+  const Schema schema =
+      make_schema({.format = format, .name = key, .metadata = {{key, key}}}).value();
+  format = "??";
+  key = "???";
+  EXPECT_EQ(schema.format(), "+s");
+  EXPECT_EQ(schema.name(), "key");
+  EXPECT_EQ(schema.metadata().value().find("key"), "key");
+}
+
+TEST(MakeSchema, OneAllocationForAllOfIt) {
+  const int64_t before = testing::allocations();
+  Schema schema = make_schema(kBatch).value();
+  EXPECT_EQ(testing::allocations(), before + 1);
+  const int64_t live = testing::live_allocations();
+  schema.release();
+  EXPECT_EQ(testing::live_allocations(), live - 1);
+}
+
+TEST(MakeSchema, AChildOutlivesItsParent) {
+  const int64_t live = testing::live_allocations();
+  Schema schema = make_schema(kBatch).value();
+  Schema lists = schema.take_child(1).value();
+  schema.release();
+  Schema item = lists.take_child(0).value();
+  lists.release();
+  EXPECT_EQ(item.name(), "item");
+  EXPECT_STREQ(item->dictionary->format, "u");
+  EXPECT_EQ(testing::live_allocations(), live + 1);
+  item.release();
+  EXPECT_EQ(testing::live_allocations(), live);
+}
+
+TEST(MakeSchema, MoreThanOneDictionaryIsRefused) {
+  EXPECT_EQ(message(with_inner({.format = "c", .dictionary = {{.format = "u"}, {.format = "u"}}})),
+            "make_schema: child 1: child 0: there is more than one dictionary");
+}
+
+TEST(MakeSchema, NestingHasALimit) {
+  const auto nested = [](int depth) {
+    SchemaNode node{.format = "i"};
+    for (int i = 1; i < depth; ++i) node = {.format = "+l", .children = {std::move(node)}};
+    return node;
+  };
+  EXPECT_TRUE(make_schema(nested(detail::kMaxDepth)));
+  const std::string text = message(nested(detail::kMaxDepth + 1));
+  EXPECT_NE(text.find("nested too deep"), std::string::npos) << text;
+}
+
+TEST(MakeSchema, MemoryRunsOut) {
+  const int64_t failed = fail_each_allocation([](Injection& inject) {
+    const Result<Schema> schema = inject([] { return make_schema(kBatch); });
+    EXPECT_EQ(code_of(schema), inject.fired() ? ENOMEM : 0);
+  });
+  EXPECT_EQ(failed, 1);
+}
+
+TEST(MakeSchema, MemoryRunsOutForTheWords) {
+  const SchemaNode node = with_inner({.format = ""});
+  const int64_t failed = fail_each_allocation([&](Injection& inject) {
+    const Result<Schema> schema = inject([&] { return make_schema(node); });
+    EXPECT_EQ(code_of(schema), inject.fired() ? ENOMEM : EINVAL);
+  });
+  EXPECT_GT(failed, 0);
+}
+
+TEST(Rules, schema_format_set) {
+  EXPECT_EQ(message({}), "make_schema: format is empty");
+  EXPECT_EQ(message(with_inner({.format = ""})), "make_schema: child 1: child 0: format is empty");
+  EXPECT_EQ(message({.format = "c", .dictionary = {{.format = ""}}}),
+            "make_schema: dictionary: format is empty");
+}
+
+TEST(Rules, schema_format_utf8) {
+  EXPECT_EQ(message({.format = "tsu:\xff"}), "make_schema: format is not UTF-8");
+  EXPECT_EQ(message({.format = "i\0"sv}), "make_schema: format has a NUL in it");
+  const Schema schema = make_schema({.format = "tsu:\xc3\xa9"}).value();
+  EXPECT_STREQ(schema->format, "tsu:\xc3\xa9");
+}
+
+TEST(Rules, schema_name_utf8) {
+  EXPECT_EQ(message(with_inner({.format = "i", .name = "\xed\xa0\x80"})),
+            "make_schema: child 1: child 0: name is not UTF-8");
+  EXPECT_EQ(message({.format = "i", .name = "a\0b"sv}), "make_schema: name has a NUL in it");
+}
+
+TEST(Rules, schema_metadata_null_when_absent) {
+  const Schema schema = make_schema({.format = "i"}).value();
+  EXPECT_EQ(schema->metadata, nullptr);
+  EXPECT_EQ(schema->name, nullptr);
+}
+
+TEST(Rules, schema_flags_zero_when_absent) {
+  EXPECT_EQ(make_schema({.format = "i", .flags = 0}).value()->flags, 0);
+}
+
+TEST(Rules, schema_n_children_set) {
+  const Schema schema = make_schema(kBatch).value();
+  EXPECT_EQ(schema->n_children, 2);
+  EXPECT_EQ(schema->children[0]->n_children, 0);
+}
+
+TEST(Rules, schema_children_count) {
+  const Schema schema = make_schema(kBatch).value();
+  for (const ArrowSchema* child : schema.children()) EXPECT_NE(child, nullptr);
+}
+
+TEST(Rules, schema_children_null_only_when_none) {
+  const Schema schema = make_schema(kBatch).value();
+  EXPECT_NE(schema->children, nullptr);
+  EXPECT_EQ(schema->children[0]->children, nullptr);
+}
+
+TEST(Rules, schema_dictionary_null_otherwise) {
+  EXPECT_EQ(make_schema({.format = "i"}).value()->dictionary, nullptr);
+}
+
+TEST(Rules, schema_release_set) {
+  const Schema schema = make_schema(kBatch).value();
+  EXPECT_NE(schema->release, nullptr);
+  const ArrowSchema* item = schema->children[1]->children[0];
+  EXPECT_NE(item->release, nullptr);
+  EXPECT_NE(item->dictionary->release, nullptr);
+}
+
+}  // namespace
+}  // namespace fletching
