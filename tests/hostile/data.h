@@ -1,0 +1,40 @@
+/* Good schemas and arrays, out of which the cases make bad ones; texts; what a failed call leaves
+ * behind. Internal to the hostile peer. */
+#ifndef FLETCHING_TESTS_HOSTILE_DATA_H
+#define FLETCHING_TESTS_HOSTILE_DATA_H
+
+#include <stddef.h>
+
+#include "account.h"
+
+enum { kChildren = 2, kLength = 3, kDepth = 100000, kLongText = 1 << 20 };
+
+/* "i", or "+s" with two children that are "i". Errors: ENOMEM. Everything may be changed in the
+ * struct afterwards but release and private_data: what is released is not read from it. */
+int MakeSchema(int has_children, struct ArrowSchema* out);
+int MakeArray(int has_children, struct ArrowArray* out);
+/* The same on the CPU. */
+int MakeDeviceArray(int has_children, struct ArrowDeviceArray* out);
+
+/* Release as it should be, but release stays set. */
+void ReleaseSchemaAndForget(struct ArrowSchema* schema);
+void ReleaseArrayAndForget(struct ArrowArray* array);
+
+/* A list in a list, kDepth times. Only the outermost one is counted. */
+int MakeDeepSchema(struct ArrowSchema* out);
+
+/* What a call has left behind that returned an error: nothing of it may be used. To release it is a
+ * mistake. */
+void LeaveSchema(struct ArrowSchema* out);
+void LeaveArray(struct ArrowArray* out);
+void LeaveDeviceArray(struct ArrowDeviceArray* out);
+
+/* kLongText times `byte` and a NUL, of the two bytes 'i' and 'x'. */
+const char* LongText(char byte);
+
+extern const char kNotUtf8[];
+/* Encoded metadata with a negative count of pairs, and with a negative length. */
+extern const int32_t kNegativeCount[];
+extern const int32_t kNegativeLength[];
+
+#endif /* FLETCHING_TESTS_HOSTILE_DATA_H */
