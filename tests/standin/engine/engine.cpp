@@ -140,8 +140,14 @@ void Engine::lose_device(int device, int error) {
 
 void Engine::restore_device(int device) {
   check_device(device);
-  const std::lock_guard lock(mutex_);
-  devices_[static_cast<std::size_t>(device)].lost = Status::kSuccess;
+  std::shared_ptr<Context> ended;  // a broken primary context that nobody has a reference to
+  {
+    const std::lock_guard lock(mutex_);
+    Device& entry = devices_[static_cast<std::size_t>(device)];
+    entry.lost = Status::kSuccess;
+    if (entry.references == 0) ended = std::exchange(entry.primary, nullptr);
+  }
+  if (ended) end(ended);
 }
 
 void* Engine::handle_of(const std::shared_ptr<Context>& context) {

@@ -26,7 +26,14 @@ class Gate {
   }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
-  ~Gate() { EXPECT_EQ(cuMemFreeHost(word_), CUDA_SUCCESS); }
+  ~Gate() { free(); }
+
+  // Before its context is destroyed.
+  void free() {
+    if (word_ == nullptr) return;
+    EXPECT_EQ(cuMemFreeHost(word_), CUDA_SUCCESS);
+    word_ = nullptr;
+  }
 
   void shut(CUstream stream, std::uint32_t value = 1) {
     EXPECT_EQ(cuStreamWaitValue32(stream, address(word_), value, CU_STREAM_WAIT_VALUE_GEQ),
