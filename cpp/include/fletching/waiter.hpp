@@ -5,9 +5,11 @@
 #define FLETCHING_WAITER_HPP
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,8 +28,9 @@ struct WaiterRegistry {
   std::map<DeviceType, FletchingWaiter> waiters;
 
   /// One for the process, never destroyed: events are waited on until the very end.
-  static WaiterRegistry& instance() {
-    static auto* const registry = new WaiterRegistry;
+  static WaiterRegistry& instance() noexcept {
+    alignas(WaiterRegistry) static std::byte memory[sizeof(WaiterRegistry)];
+    static auto* const registry = new (memory) WaiterRegistry;
     return *registry;
   }
 };
