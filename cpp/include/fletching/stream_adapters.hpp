@@ -5,7 +5,6 @@
 #define FLETCHING_STREAM_ADAPTERS_HPP
 
 #include <cerrno>
-#include <functional>
 #include <string>
 #include <utility>
 
@@ -14,12 +13,10 @@
 #include "fletching/result.hpp"
 #include "fletching/stream.hpp"
 #include "fletching/stream_producer.hpp"
+#include "fletching/sync_event.hpp"
 #include "fletching/tables.hpp"
 
 namespace fletching {
-
-/// Waits, on the host, until the buffers of an array may be read.
-using WaitForArray = std::function<Status(const DeviceArray&)>;
 
 /// The array as a device array: on the CPU, device id -1, without an event. Takes the ownership.
 inline DeviceArray to_device_array(Array array) noexcept {
@@ -31,26 +28,19 @@ inline DeviceArray to_device_array(Array array) noexcept {
   return device;
 }
 
-/// The array without its device, for whoever reads on the CPU. Waits for its event with `wait`.
+/// The array without its device, for whoever reads on the CPU. Blocks until its event has happened.
 ///
-/// Errors: EINVAL when the CPU cannot read memory of its device type, when there is an event and no
-/// `wait`; what `wait` returns. Then the array is released.
-inline Result<Array> to_array(DeviceArray device, const WaitForArray& wait = {}) noexcept {
+/// Errors: EINVAL when the CPU cannot read memory of its device type; those of
+/// SyncEvent::synchronize, among them that there is no way to wait. Then the array is released.
+inline Result<Array> to_array(DeviceArray device) noexcept {
   return detail::guarded([&]() -> Result<Array> {
     if (device.is_released()) return Array();
     if (!is_accessible(device->device_type, ARROW_DEVICE_CPU)) {
       return Error(EINVAL, "the CPU cannot read memory of the device type " +
                                device_name(device->device_type) + ": copy the array there first");
     }
-    if (device->sync_event != nullptr) {
-      if (!wait) {
-        return detail::broken_rule("sync-event.waited-before-access",
-                                   "ArrowDeviceArray.sync_event is not NULL, and an ArrowArray has "
-                                   "no event: say how to wait for it");
-      }
-      Status waited = wait(device);
-      if (!waited) return std::move(waited).error();
-    }
+    Status waited = SyncEvent(device).synchronize();
+    if (!waited) return std::move(waited).error();
     return Array(&device->array);
   });
 }
@@ -70,13 +60,12 @@ struct CpuSource {
 
 struct HostSource {
   DeviceArrayStreamReader reader;
-  WaitForArray wait;
 
   Result<Schema> schema() noexcept { return reader.schema(); }
   Result<Array> next() noexcept {
     Result<DeviceArray> array = reader.next();
     if (!array) return std::move(array).error();
-    return to_array(*std::move(array), wait);
+    return to_array(*std::move(array));
   }
 };
 
@@ -95,11 +84,11 @@ inline Result<DeviceArrayStream> to_device_stream(ArrayStream stream) noexcept {
 }
 
 /// The device stream as a plain one, for whoever reads on the CPU: nothing is copied, get_next
-/// waits for the event of the batch with `wait`. Takes the ownership.
+/// blocks until the event of the batch has happened. Takes the ownership.
 ///
 /// Errors: EINVAL when `stream` is released or the CPU cannot read memory of its device type;
 /// ENOMEM. Then the stream is released. Errors of to_array are those of get_next.
-inline Result<ArrayStream> to_array_stream(DeviceArrayStream stream, WaitForArray wait = {},
+inline Result<ArrayStream> to_array_stream(DeviceArrayStream stream,
                                            Options options = {}) noexcept {
   return detail::guarded([&]() -> Result<ArrayStream> {
     if (stream.is_released()) return Error(EINVAL, "the stream is released");
@@ -108,8 +97,8 @@ inline Result<ArrayStream> to_array_stream(DeviceArrayStream stream, WaitForArra
                                device_name(stream->device_type) + ": copy the arrays there first");
     }
     DeviceArrayStreamReader reader(std::move(stream), std::move(options));
-    return detail::export_stream<ArrowArrayStream>(
-        detail::HostSource{std::move(reader), std::move(wait)}, ARROW_DEVICE_CPU, {});
+    return detail::export_stream<ArrowArrayStream>(detail::HostSource{std::move(reader)},
+                                                   ARROW_DEVICE_CPU, {});
   });
 }
 
