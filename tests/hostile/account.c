@@ -123,7 +123,9 @@ int32_t FletchingHostileCaseCode(int32_t index) {
 const struct Case* FindCase(const struct Party* party, const char* name,
                             struct FletchingMessage* message) {
   for (int32_t i = 0; name != NULL && i < party->count; ++i) {
-    if (strcmp(party->cases[i].name, name) == 0) return &party->cases[i];
+    if (strcmp(party->cases[i].name, name) != 0) continue;
+    Fail(message, 0, "%s", "");
+    return &party->cases[i];
   }
   Fail(message, EINVAL, "no such case for this function: %s", name == NULL ? "(NULL)" : name);
   return NULL;
@@ -271,11 +273,11 @@ void RunOnFreshThread(void (*body)(void* argument), void* argument) {
 
 /* --- A case from Begin to Finish --- */
 
-int Begin(struct FletchingMessage* message) {
+int BeginAsync(struct FletchingMessage* message) {
   pthread_mutex_lock(&lock);
   const int busy = running_threads != 0 || counters.live_handlers != 0;
   pthread_mutex_unlock(&lock);
-  if (busy) return Fail(message, EINVAL, "the last case is still running: call Finish first");
+  if (busy) return Fail(message, EINVAL, "the last async case is still running: call Finish first");
   return Fail(message, 0, "%s", "");
 }
 

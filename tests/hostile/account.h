@@ -28,7 +28,7 @@ extern const struct Party kArrayConsumerParty;
 extern const struct Party kStreamConsumerParty;
 extern const struct Party kHandlerParty;
 
-/* NULL, and a message, for a name that the party does not have. */
+/* NULL, and a message, for a name that the party does not have; else the message is emptied. */
 const struct Case* FindCase(const struct Party* party, const char* name,
                             struct FletchingMessage* message);
 
@@ -44,8 +44,8 @@ FORMAT(3, 4) int Fail(struct FletchingMessage* message, int code, const char* fo
 /* The code under test did what it must not. The first text is kept for Finish. */
 FORMAT(1, 2) void Mistake(const char* format, ...);
 
-/* Opens a case: EINVAL when the last one was not finished. Empties the message. */
-int Begin(struct FletchingMessage* message);
+/* EINVAL when an async case was not finished: there is one at a time. Empties the message. */
+int BeginAsync(struct FletchingMessage* message);
 
 /* --- Owned objects: an id stands in private_data, is never an address and never used twice --- */
 

@@ -207,8 +207,6 @@ static void Spoil(int32_t behaviour, struct ArrowArray* array) {
 
 int FletchingHostileExportArray(const char* name, struct ArrowSchema* schema,
                                 struct ArrowDeviceArray* out, struct FletchingMessage* message) {
-  const int code = Begin(message);
-  if (code != 0) return code;
   const struct Case* found = FindCase(&kArrayParty, name, message);
   if (found == NULL) return EINVAL;
   if (schema == NULL || out == NULL) return Fail(message, EINVAL, "schema or out is NULL");

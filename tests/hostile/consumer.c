@@ -141,9 +141,8 @@ int FletchingHostileConsumeArray(const char* name, struct ArrowDeviceArray* arra
   if (array == NULL) return Fail(message, EINVAL, "array is NULL");
   struct ArrowDeviceArray moved = *array;
   array->array.release = NULL;
-  const struct Case* found = NULL;
-  int code = Begin(message);
-  if (code == 0) found = FindCase(&kArrayConsumerParty, name, message);
+  const struct Case* found = FindCase(&kArrayConsumerParty, name, message);
+  int code = 0;
   if (moved.array.release == NULL) return Fail(message, EBADMSG, "the array is released");
   if (found == NULL) {
     moved.array.release(&moved.array);
@@ -245,8 +244,7 @@ static const char* ReadAll(struct Reading* reading, int64_t batches) {
 
 static int Consume(const char* name, int64_t batches, const struct AnyStream* any,
                    struct FletchingMessage* message) {
-  const struct Case* found = NULL;
-  if (Begin(message) == 0) found = FindCase(&kStreamConsumerParty, name, message);
+  const struct Case* found = FindCase(&kStreamConsumerParty, name, message);
   if (found == NULL) {
     CallRelease(any, 1);
     return EINVAL;

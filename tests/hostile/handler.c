@@ -360,7 +360,7 @@ void FinishHandlers(void) {
 int FletchingHostileOpenHandler(const char* name, int64_t batches,
                                 struct ArrowAsyncDeviceStreamHandler** out,
                                 struct FletchingMessage* message) {
-  const int code = Begin(message);
+  const int code = BeginAsync(message);
   if (code != 0) return code;
   const struct Case* found = FindCase(&kHandlerParty, name, message);
   if (found == NULL) return EINVAL;

@@ -5,8 +5,8 @@
  * is not NULL, holds one line that says why: EINVAL for an unknown case or a NULL argument, ENOMEM,
  * EAGAIN when no thread can be started, EBADMSG where the code under test did something wrong.
  *
- * Threads: any function from any thread, and exported structs from any thread, but one case at a
- * time: Finish ends it.
+ * Threads: any function from any thread, and exported structs from any thread. The account is one
+ * for the process, so cases are played one after the other, each ended by Finish.
  *
  * Ownership: returned strings live as long as the library.
  */

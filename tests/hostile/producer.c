@@ -310,7 +310,7 @@ static struct Run* OpenRun(int32_t behaviour, struct ArrowAsyncDeviceStreamHandl
 
 int FletchingHostileStartProducer(const char* name, struct ArrowAsyncDeviceStreamHandler* handler,
                                   struct FletchingMessage* message) {
-  const int code = Begin(message);
+  const int code = BeginAsync(message);
   if (code != 0) return code;
   const struct Case* found = FindCase(&kProducerParty, name, message);
   if (found == NULL) return EINVAL;

@@ -162,8 +162,6 @@ static void Spoil(int32_t behaviour, struct ArrowSchema* schema) {
 
 int FletchingHostileExportSchema(const char* name, struct ArrowSchema* out,
                                  struct FletchingMessage* message) {
-  const int code = Begin(message);
-  if (code != 0) return code;
   const struct Case* found = FindCase(&kSchemaParty, name, message);
   if (found == NULL) return EINVAL;
   if (out == NULL) return Fail(message, EINVAL, "out is NULL");

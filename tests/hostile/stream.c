@@ -286,8 +286,6 @@ static void* Open(const struct Case* found) {
 
 int FletchingHostileExportStream(const char* name, struct ArrowArrayStream* out,
                                  struct FletchingMessage* message) {
-  const int code = Begin(message);
-  if (code != 0) return code;
   const struct Case* found = FindCase(&kStreamParty, name, message);
   if (found == NULL) return EINVAL;
   if (out == NULL) return Fail(message, EINVAL, "out is NULL");
@@ -310,12 +308,9 @@ int FletchingHostileExportStream(const char* name, struct ArrowArrayStream* out,
 
 int FletchingHostileExportDeviceStream(const char* name, struct ArrowDeviceArrayStream* out,
                                        struct FletchingMessage* message) {
-  const int code = Begin(message);
-  if (code != 0) return code;
-  const struct Case* found = FindCase(&kDeviceStreamParty, name, NULL);
+  const struct Case* found = FindCase(&kDeviceStreamParty, name, message);
   if (found == NULL) found = FindCase(&kStreamParty, name, message);
   if (found == NULL) return EINVAL;
-  Fail(message, 0, "%s", "");
   if (out == NULL) return Fail(message, EINVAL, "out is NULL");
   *out = (struct ArrowDeviceArrayStream){ARROW_DEVICE_CPU,   DeviceGetSchema, DeviceGetNext,
                                          DeviceGetLastError, DeviceRelease,   NULL};

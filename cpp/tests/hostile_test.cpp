@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schemas and arrays of the hostile peer, and consumers of ours that it plays: each case ends in
+// what the catalogue says, without a crash or a leak.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "fletching/c_api.h"
+#include "fletching/format.hpp"
+#include "fletching/metadata.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/shared_schema.hpp"
+#include "fletching/sync_event.hpp"
+#include "hostile.hpp"
+
+namespace fletching::testing {
+namespace {
+
+// Reads what there is to read in a schema, children included.
+Status read_schema(const ArrowSchema& schema) {
+  const Result<Format> format = parse_format(schema.format);
+  if (!format) return Error(format.error());
+  if (schema.metadata != nullptr) {
+    const Result<MetadataView> metadata = MetadataView::read(schema.metadata);
+    if (!metadata) return Error(metadata.error());
+  }
+  for (std::int64_t i = 0; i < schema.n_children; ++i) {
+    Status child = read_schema(*schema.children[i]);
+    if (!child) return child;
+  }
+  return {};
+}
+
+// share_schema checks the shape, so that the rest can be walked.
+std::optional<Error> share_and_read(Schema schema) {
+  const auto original = std::make_shared<const Schema>(std::move(schema));
+  const Result<Schema> shared = share_schema(original);
+  if (!shared) return shared.error();
+  const Status read = read_schema(*shared->get());
+  if (!read) return read.error();
+  return std::nullopt;
+}
+
+TEST(Hostile, SchemasAreReadOrRefused) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileSchema)) {
+    ArrowSchema raw;
+    ASSERT_EQ(FletchingHostileExportSchema(played.c_str(), &raw, nullptr), 0);
+    check_outcome(played, share_and_read(Schema(&raw)));
+    finish(played);
+  }
+}
+
+TEST(Hostile, SchemasAreMovedAndReleasedUnread) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileSchema)) {
+    ArrowSchema raw;
+    ASSERT_EQ(FletchingHostileExportSchema(played.c_str(), &raw, nullptr), 0);
+    Schema first(&raw);
+    Schema second(std::move(first));
+    second.release();
+    second.release();
+    EXPECT_TRUE(second.is_released());
+    finish(played);
+  }
+}
+
+TEST(Hostile, ArraysAreMovedAndReleasedUnread) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileArray)) {
+    ArrowSchema raw_schema;
+    ArrowDeviceArray raw;
+    ASSERT_EQ(FletchingHostileExportArray(played.c_str(), &raw_schema, &raw, nullptr), 0);
+    Schema(&raw_schema).release();
+    DeviceArray first(&raw);
+    ArrowDeviceArray moved;
+    first.move_to(&moved);
+    FletchingDeviceArrayRelease(&moved);
+    EXPECT_EQ(FletchingDeviceArrayIsReleased(&moved), 1);
+    finish(played);
+  }
+}
+
+// An event that nobody can wait for is an error of every verb, never skipped.
+TEST(Hostile, EventsAreWaitedForOrRefused) {
+  int refused = 0;
+  for (const HostileCase& played : hostile_cases(kFletchingHostileArray)) {
+    ArrowSchema raw_schema;
+    ArrowDeviceArray raw;
+    ASSERT_EQ(FletchingHostileExportArray(played.c_str(), &raw_schema, &raw, nullptr), 0);
+    const Schema schema(&raw_schema);
+    const DeviceArray array(&raw);
+    const SyncEvent event(array);
+    const bool expected = event.is_null();
+    EXPECT_EQ(event.synchronize().ok(), expected) << played.name;
+    EXPECT_EQ(event.wait_on(nullptr).ok(), expected) << played.name;
+    EXPECT_EQ(event.ready().ok(), expected) << played.name;
+    refused += expected ? 0 : 1;
+  }
+  EXPECT_EQ(refused, 2);
+  finish({"array.*", 0, 0});
+}
+
+}  // namespace
+}  // namespace fletching::testing
