@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -103,8 +104,8 @@ TEST(HostileStreams, StrictRefusesWhatIsTolerated) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileDeviceStream)) {
     if (played.outcome != kFletchingHostileTolerated) continue;
     const Outcome outcome = read_all(open<ArrowDeviceArrayStream>(played), {.strict = true});
-    ASSERT_TRUE(outcome.error) << played.name;
-    EXPECT_NE(outcome.error->message().find("rule"), std::string::npos) << outcome.error->message();
+    const std::string message = outcome.error ? outcome.error->message() : "";
+    EXPECT_NE(message.find("rule"), std::string::npos) << played.name << ": " << message;
     finish(played);
   }
 }
