@@ -124,8 +124,7 @@ class AsyncProducer {
 
   void abandon() noexcept {
     if (core_ == nullptr) return;
-    core_->fail(detail::plain_error(ECANCELED, "the source went away before the end"), {});
-    core_.reset();
+    core_->abandon();
   }
 
   std::shared_ptr<detail::AsyncProducerCore> core_;

@@ -91,6 +91,13 @@ class AsyncProducerCore final : public Job {
     note(lock, std::move(error), std::move(metadata));
   }
 
+  /// The source goes away.
+  void abandon() noexcept {
+    std::unique_lock lock(mutex_);
+    if (end_given_ || !goes_on()) return;
+    note(lock, plain_error(ECANCELED, "the source went away before the end"), {});
+  }
+
   /// How many batches more the consumer wants than it was given.
   [[nodiscard]] std::int64_t unmet_demand() noexcept {
     const std::lock_guard lock(mutex_);
@@ -140,9 +147,10 @@ class AsyncProducerCore final : public Job {
 
   void request(std::int64_t n) noexcept {
     std::unique_lock lock(mutex_);
+    if (!goes_on()) return;
     if (n <= 0) {
       note(lock, plain_error(EINVAL, "request was called with a number that is not positive"), {});
-    } else if (takes_batches() || state_ == State::kCreated) {
+    } else {
       constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
       demand_ = n > kMost - demand_ ? kMost : demand_ + n;
       demand_news_ = true;
@@ -152,13 +160,11 @@ class AsyncProducerCore final : public Job {
 
   void cancel() noexcept {
     std::unique_lock lock(mutex_);
+    if (!goes_on()) return;
     if (state_ == State::kInSchema || state_ == State::kInTask) {
       state_ = State::kStopping;
-    } else if (state_ == State::kCreated || state_ == State::kSchema ||
-               state_ == State::kStreaming) {
-      finish(State::kCancelled);
     } else {
-      return;
+      finish(State::kCancelled);
     }
     discard(lock);
   }
@@ -197,20 +203,20 @@ class AsyncProducerCore final : public Job {
            state_ == State::kInTask;
   }
 
+  /// Those and created: what happens now can end the stream.
+  [[nodiscard]] bool goes_on() const noexcept {
+    return state_ == State::kCreated || takes_batches();
+  }
+
   [[nodiscard]] std::int64_t unmet() const noexcept {
     return demand_ > ready_.size() ? demand_ - ready_.size() : 0;
   }
 
   /// Notes the error that on_error is going to tell, unless the stream is over.
   void note(Lock& lock, Error&& error, std::string&& metadata) noexcept {
-    if (state_ == State::kInSchema || state_ == State::kInTask) {
-      state_ = State::kErring;
-    } else if (state_ == State::kCreated || state_ == State::kSchema ||
-               state_ == State::kStreaming) {
-      state_ = State::kFailing;
-    } else {
-      return;
-    }
+    if (!goes_on()) return;
+    const bool calling = state_ == State::kInSchema || state_ == State::kInTask;
+    state_ = calling ? State::kErring : State::kFailing;
     failure_ = std::move(error);
     failure_metadata_ = std::move(metadata);
     discard(lock);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An async stream as a device stream whose get_next waits, and a device stream as an async one.
+#ifndef FLETCHING_ASYNC_ADAPTERS_HPP
+#define FLETCHING_ASYNC_ADAPTERS_HPP
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/async_consumer.hpp"
+#include "fletching/async_producer.hpp"
+#include "fletching/executor.hpp"
+#include "fletching/options.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/stream.hpp"
+#include "fletching/stream_producer.hpp"
+
+namespace fletching {
+namespace detail {
+
+/// What an async stream has told so far, for a thread that waits for it.
+class AsyncMailbox final : public AsyncListener {
+ public:
+  void on_schema(Schema schema, AsyncStreamInfo info) noexcept override {
+    tell([&] {
+      schema_ = std::move(schema);
+      info_ = std::move(info);
+    });
+  }
+  void on_task() noexcept override {
+    tell([&] { ++tasks_; });
+  }
+  void on_end() noexcept override {
+    tell([&] { over_ = true; });
+  }
+  void on_error(const Error& error, std::string_view) noexcept override {
+    tell([&] {
+      over_ = true;
+      code_ = error.code();
+      message_ = plain_error(error.code(), error.message()).message();
+    });
+  }
+
+  /// Waits for the schema, and moves it out. Error: that of the stream.
+  Result<Schema> wait_for_schema() noexcept {
+    std::unique_lock lock(mutex_);
+    told_.wait(lock, [this] { return over_ || !schema_.is_released(); });
+    if (schema_.is_released()) return plain_error(code_ != 0 ? code_ : EINVAL, message_);
+    return std::move(schema_);
+  }
+
+  /// Waits for a task: true when there is one to take, false at the end.
+  Result<bool> wait_for_task() noexcept {
+    std::unique_lock lock(mutex_);
+    told_.wait(lock, [this] { return over_ || tasks_ > 0; });
+    if (code_ != 0) return plain_error(code_, message_);
+    if (tasks_ == 0) return false;
+    --tasks_;
+    return true;
+  }
+
+  [[nodiscard]] const AsyncStreamInfo& info() const noexcept { return info_; }
+
+ private:
+  template <class Change>
+  void tell(const Change& change) noexcept {
+    const std::lock_guard lock(mutex_);
+    change();
+    told_.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable told_;
+  Schema schema_;
+  AsyncStreamInfo info_;
+  std::int64_t tasks_ = 0;
+  bool over_ = false;
+  int code_ = 0;
+  std::string message_;
+};
+
+}  // namespace detail
+
+/// Collects an async stream for a thread that likes to wait: at most `window` batches are asked for
+/// and not read.
+///
+/// Threads: the producer calls the handler on its own; the thread that opens and reads the stream
+/// must not be the one that runs the producer's executor, for it would wait for itself.
+class AsyncReader {
+ public:
+  /// Errors: EINVAL for a window that is not positive; ENOMEM.
+  static Result<AsyncReader> create(std::int64_t window = 16) noexcept {
+    if (window <= 0) return detail::plain_error(EINVAL, "the window has to be positive");
+    return detail::guarded([&]() -> Result<AsyncReader> {
+      auto mailbox = std::make_shared<detail::AsyncMailbox>();
+      Result<AsyncConsumer> consumer = AsyncConsumer::create(mailbox);
+      if (!consumer.ok()) return std::move(consumer).error();
+      Status asked = consumer->want(window);
+      if (!asked.ok()) return std::move(asked).error();
+      return AsyncReader(std::move(mailbox), *std::move(consumer), window);
+    });
+  }
+
+  /// The handler for the producer, as AsyncConsumer::handler.
+  ArrowAsyncDeviceStreamHandler* handler() noexcept { return consumer_.handler(); }
+
+  /// Waits for the schema and gives the stream, once; the reader is used up. To release the stream
+  /// before its end cancels.
+  ///
+  /// Errors: what the producer told instead of a schema; EINVAL for a schema or a device type that
+  /// is none; ENOMEM. The async stream is cancelled then.
+  Result<DeviceArrayStream> open(Options options = {}) && noexcept {
+    Result<Schema> schema = mailbox_->wait_for_schema();
+    if (!schema.ok()) return std::move(schema).error();
+    const ArrowDeviceType device_type = mailbox_->info().device_type;
+    return make_device_stream(*std::move(schema), device_type, std::move(*this),
+                              std::move(options));
+  }
+
+  /// The next batch, as the stream reads it; a released one at the end.
+  Result<DeviceArray> operator()() noexcept {
+    while (true) {
+      const Result<bool> there = mailbox_->wait_for_task();
+      if (!there.ok()) return detail::plain_error(there.error().code(), there.error().message());
+      if (!*there) return DeviceArray();
+      Result<AsyncBatch> batch = consumer_.take();
+      if (!batch.ok()) return std::move(batch).error();
+      // An error may have thrown the queue away since; it is told next.
+      if (batch->array.is_released()) continue;
+      Status asked = ask();
+      if (!asked.ok()) return std::move(asked).error();
+      return std::move(batch->array);
+    }
+  }
+
+ private:
+  AsyncReader(std::shared_ptr<detail::AsyncMailbox> mailbox, AsyncConsumer consumer,
+              std::int64_t window) noexcept
+      : mailbox_(std::move(mailbox)),
+        consumer_(std::move(consumer)),
+        refill_(std::max<std::int64_t>(1, window / 2)) {}
+
+  /// Asks for as many as were read, in portions of half a window.
+  Status ask() noexcept {
+    if (++read_ < refill_) return {};
+    read_ = 0;
+    return consumer_.want(refill_);
+  }
+
+  std::shared_ptr<detail::AsyncMailbox> mailbox_;
+  AsyncConsumer consumer_;
+  std::int64_t refill_;
+  std::int64_t read_ = 0;
+};
+
+namespace detail {
+
+/// Reads a device stream as a consumer asks for it.
+class DeviceStreamSource final : public AsyncSource {
+ public:
+  explicit DeviceStreamSource(StreamReader<ArrowDeviceArrayStream> reader) noexcept
+      : reader_(std::move(reader)) {}
+
+  void begin(AsyncProducer producer, Schema schema) noexcept {
+    producer_.emplace(std::move(producer));
+    (void)producer_->schema(std::move(schema));  // fails only when the consumer has cancelled
+  }
+
+  void on_demand(std::int64_t) noexcept override {
+    Result<DeviceArray> batch = reader_.next();
+    if (!batch.ok()) return producer_->fail(std::move(batch).error());
+    // ECANCELED, when the stream is over meanwhile, is no failure of the source; `fail` knows that.
+    Status given = batch->is_released() ? producer_->end() : producer_->push(*std::move(batch));
+    if (!given.ok()) producer_->fail(std::move(given).error());
+  }
+
+  void on_stop() noexcept override { reader_.release(); }
+
+ private:
+  StreamReader<ArrowDeviceArrayStream> reader_;
+  std::optional<AsyncProducer> producer_;
+};
+
+}  // namespace detail
+
+/// Sends a device stream to the handler of an async consumer, batch by batch as it asks for them.
+///
+/// Threads: the schema is read here, on the calling thread; get_next, get_last_error and release of
+/// `stream` run on the executor, one at a time, and may block it. For a thread of its own give a
+/// WorkerThread, for one of the caller's a RunQueue; both outlive the handler's release.
+///
+/// Errors: those of get_schema and of AsyncProducer::start. The handler is untouched then, and
+/// `stream` is released. Errors of get_next go to on_error.
+inline Status send_async(DeviceArrayStream stream, ArrowAsyncDeviceStreamHandler* handler,
+                         Executor& executor, Options options = {}) noexcept {
+  StreamReader<ArrowDeviceArrayStream> reader(std::move(stream), std::move(options));
+  Result<Schema> schema = reader.schema();
+  if (!schema.ok()) return std::move(schema).error();
+  return detail::guarded([&]() -> Status {
+    const ArrowDeviceType device_type = reader.device_type();
+    auto source = std::make_shared<detail::DeviceStreamSource>(std::move(reader));
+    Result<AsyncProducer> producer =
+        AsyncProducer::start(handler, executor, {device_type, {}, source});
+    if (!producer.ok()) return std::move(producer).error();
+    source->begin(*std::move(producer), *std::move(schema));
+    return {};
+  });
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_ASYNC_ADAPTERS_HPP

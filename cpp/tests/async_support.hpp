@@ -1,0 +1,264 @@
+// Peers for tests of async streams: structs that are counted, a handler and a producer that write
+// down what is done to them.
+#ifndef FLETCHING_TESTS_ASYNC_SUPPORT_HPP
+#define FLETCHING_TESTS_ASYNC_SUPPORT_HPP
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fletching/abi.h"
+#include "fletching/async_consumer.hpp"
+#include "fletching/async_producer.hpp"
+#include "fletching/executor.hpp"
+#include "fletching/owner.hpp"
+
+namespace fletching::testing {
+
+using Log = std::vector<std::string>;
+
+/// How many schemas and arrays were made, and how many of them were released.
+struct Ledger {
+  std::atomic<std::int64_t> made{0};
+  std::atomic<std::int64_t> released{0};
+
+  [[nodiscard]] std::int64_t live() const { return made - released; }
+};
+
+template <class Raw>
+Owner<Raw> counted(Ledger& ledger) {
+  ++ledger.made;
+  Owner<Raw> owner;
+  auto& base = detail::base(*owner.out());
+  base.private_data = &ledger;
+  base.release = [](auto* self) {
+    ++static_cast<Ledger*>(self->private_data)->released;
+    self->release = nullptr;
+  };
+  return owner;
+}
+
+/// A schema of int32, which is shared and read in places.
+inline Schema a_schema(Ledger& ledger) {
+  Schema schema = counted<ArrowSchema>(ledger);
+  schema->format = "i";
+  return schema;
+}
+
+/// A batch that is known by its length.
+inline DeviceArray a_batch(Ledger& ledger, std::int64_t length = 0) {
+  DeviceArray batch = counted<ArrowDeviceArray>(ledger);
+  batch->array.length = length;
+  batch->device_id = -1;
+  batch->device_type = ARROW_DEVICE_CPU;
+  return batch;
+}
+
+/// The handler of a foreign consumer, for a producer under test.
+struct PeerHandler {
+  PeerHandler() {
+    raw.on_schema = [](ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
+      PeerHandler& peer = of(self);
+      peer.log.emplace_back("on_schema");
+      if (peer.inside) peer.inside("on_schema");
+      if (peer.refuse != "on_schema") peer.schema = Schema(schema);
+      return peer.refuse == "on_schema" ? EIO : 0;
+    };
+    raw.on_next_task = [](ArrowAsyncDeviceStreamHandler* self, ArrowAsyncTask* task,
+                          const char* metadata) { return of(self).task_came(task, metadata); };
+    raw.on_error = [](ArrowAsyncDeviceStreamHandler* self, int code, const char* message,
+                      const char* metadata) {
+      PeerHandler& peer = of(self);
+      peer.log.push_back("on_error " + std::to_string(code));
+      peer.message = message == nullptr ? "NULL" : message;
+      peer.error_metadata = metadata == nullptr ? "NULL" : std::string(metadata, 4);
+      if (peer.inside) peer.inside("on_error");
+    };
+    raw.release = [](ArrowAsyncDeviceStreamHandler* self) {
+      of(self).log.emplace_back("release");
+      if (of(self).inside) of(self).inside("release");
+      self->release = nullptr;
+    };
+    raw.private_data = this;
+  }
+
+  static PeerHandler& of(ArrowAsyncDeviceStreamHandler* self) {
+    return *static_cast<PeerHandler*>(self->private_data);
+  }
+
+  int task_came(ArrowAsyncTask* task, const char* metadata) {
+    const std::string name = task == nullptr ? "end" : "task";
+    log.push_back(name);
+    if (task != nullptr) tasks.push_back(*task);
+    task_metadata.push_back(metadata == nullptr ? "NULL" : std::string(metadata, 4));
+    if (inside) inside(name);
+    return refuse == name ? EIO : 0;
+  }
+
+  void request(std::int64_t n) const { raw.producer->request(raw.producer, n); }
+  void cancel() const { raw.producer->cancel(raw.producer); }
+  int extract(std::size_t number, ArrowDeviceArray* out) {
+    return tasks.at(number).extract_data(&tasks.at(number), out);
+  }
+
+  ArrowAsyncDeviceStreamHandler raw{};
+  Log log;
+  std::function<void(const std::string&)> inside;  // what is done within the call of this name
+  std::string refuse;                              // the call that is refused
+  Schema schema;
+  std::vector<ArrowAsyncTask> tasks;
+  std::string message;
+  std::string error_metadata;
+  Log task_metadata;
+};
+
+/// A producer under test with its peer, played on the test's thread.
+struct ProducerBench {
+  explicit ProducerBench(AsyncProducerOptions options = {})
+      : producer(AsyncProducer::start(&peer.raw, queue, std::move(options)).value()) {}
+
+  /// Up to the first batches: schema, request, batches, whatever of that is due delivered.
+  void deliver(std::int64_t wanted, int batches) {
+    EXPECT_TRUE(producer.schema(a_schema(ledger)).ok());
+    queue.run_ready();
+    if (wanted > 0) peer.request(wanted);
+    for (int i = 0; i < batches; ++i) EXPECT_TRUE(producer.push(a_batch(ledger, i)).ok());
+    queue.run_ready();
+  }
+
+  void drop_all() {
+    for (ArrowAsyncTask& task : peer.tasks) {
+      if (task.private_data != nullptr) task.extract_data(&task, nullptr);
+    }
+    queue.run_ready();
+  }
+
+  Ledger ledger;
+  RunQueue queue;
+  PeerHandler peer;
+  AsyncProducer producer;
+};
+
+/// What an application is told, written down.
+struct LoggingListener final : AsyncListener {
+  // NOLINTBEGIN(bugprone-exception-escape): a test that has no memory may end
+  void on_schema(Schema given, AsyncStreamInfo told) noexcept override {
+    log.emplace_back("schema");
+    schema = std::move(given);
+    info = std::move(told);
+    if (inside) inside("schema");
+  }
+  void on_task() noexcept override {
+    log.emplace_back("task");
+    if (inside) inside("task");
+  }
+  void on_end() noexcept override { log.emplace_back("end"); }
+  void on_error(const Error& error, std::string_view metadata) noexcept override {
+    log.push_back("error " + std::to_string(error.code()));
+    message = error.message();
+    error_metadata = metadata;
+  }
+  // NOLINTEND(bugprone-exception-escape)
+
+  Log log;
+  std::function<void(const std::string&)> inside;
+  Schema schema;
+  AsyncStreamInfo info;
+  std::string message;
+  std::string error_metadata;
+};
+
+/// A foreign producer, for a consumer under test.
+struct PeerProducer {
+  struct Task {
+    PeerProducer* peer = nullptr;
+    std::int64_t number = 0;
+    int result = 0;
+    int extracted = 0;
+    bool with_null = false;
+  };
+
+  PeerProducer() {
+    raw.device_type = ARROW_DEVICE_CPU;
+    raw.request = [](ArrowAsyncProducer* self, std::int64_t n) {
+      of(self).log.push_back("request " + std::to_string(n));
+    };
+    raw.cancel = [](ArrowAsyncProducer* self) { of(self).log.emplace_back("cancel"); };
+    raw.private_data = this;
+  }
+
+  static PeerProducer& of(ArrowAsyncProducer* self) {
+    return *static_cast<PeerProducer*>(self->private_data);
+  }
+
+  static int extract(ArrowAsyncTask* self, ArrowDeviceArray* out) {
+    Task& task = *static_cast<Task*>(self->private_data);
+    task.peer->log.push_back("extract " + std::to_string(task.number));
+    ++task.extracted;
+    task.with_null = out == nullptr;
+    if (out != nullptr && task.result == 0) a_batch(task.peer->ledger, task.number).move_to(out);
+    return task.result;
+  }
+
+  int give_schema() {
+    ArrowSchema schema{};
+    a_schema(ledger).move_to(&schema);
+    const int result = handler->on_schema(handler, &schema);
+    if (result != 0) Schema refused(&schema);
+    EXPECT_EQ(schema.release, nullptr) << "moved, released or refused";
+    return result;
+  }
+
+  int give_task(int result = 0, const char* metadata = nullptr) {
+    tasks.push_back(std::make_unique<Task>());
+    *tasks.back() = {this, static_cast<std::int64_t>(tasks.size()) - 1, result, 0, false};
+    ArrowAsyncTask task{extract, tasks.back().get()};
+    const int code = handler->on_next_task(handler, &task, metadata);
+    task = {};
+    return code;
+  }
+
+  int end() const { return handler->on_next_task(handler, nullptr, nullptr); }
+  void fail(int code, const char* message = "it broke", const char* metadata = nullptr) const {
+    handler->on_error(handler, code, message, metadata);
+  }
+  void release() const { handler->release(handler); }
+
+  Ledger ledger;
+  ArrowAsyncProducer raw{};
+  ArrowAsyncDeviceStreamHandler* handler = nullptr;
+  Log log;
+  std::vector<std::unique_ptr<Task>> tasks;
+};
+
+/// A consumer under test with its peer.
+struct ConsumerBench {
+  ConsumerBench() {
+    peer.handler = consumer.handler();
+    peer.handler->producer = &peer.raw;
+  }
+
+  /// Schema, demand and tasks.
+  void receive(std::int64_t wanted, int tasks) {
+    EXPECT_EQ(peer.give_schema(), 0);
+    if (wanted > 0) {
+      EXPECT_TRUE(consumer.want(wanted).ok());
+    }
+    for (int i = 0; i < tasks; ++i) EXPECT_EQ(peer.give_task(), 0);
+  }
+
+  std::shared_ptr<LoggingListener> listener = std::make_shared<LoggingListener>();
+  PeerProducer peer;
+  AsyncConsumer consumer = AsyncConsumer::create(listener).value();
+};
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_ASYNC_SUPPORT_HPP
