@@ -73,6 +73,19 @@ LEGS: dict[str, tuple[Step, ...]] = {
             "cmake --preset asan && cmake --build --preset asan -j2 && ctest --preset asan",
         ),
         Step(
+            "1,000 async streams, thread sanitizer",
+            "cmake --preset tsan && "
+            "cmake --build --preset tsan -j2 --target fletching_async_stress_test && "
+            "build/tsan/bin/fletching_async_stress_test --gtest_brief=1",
+            environment={"FLETCHING_ASYNC_STREAMS": "1000"},
+        ),
+        Step(
+            "10,000 async streams",
+            "build/cmake/bin/fletching_async_stress_test --gtest_brief=1",
+            environment={"FLETCHING_ASYNC_STREAMS": "10000"},
+            only_all=True,
+        ),
+        Step(
             "clang-tidy",
             "tools/build extract && for build in build/cmake build/extract; do "
             "run-clang-tidy-19 -quiet -j2 -p $build || exit 1; done",

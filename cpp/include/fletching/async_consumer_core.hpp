@@ -69,7 +69,7 @@ class AsyncConsumerCore {
 
   Result<AsyncBatch> take() noexcept {
     std::unique_lock lock(mutex_);
-    if (queue_.empty()) return take_kept();
+    if (queue_.empty()) return take_kept(lock);
     Queued task = queue_.pop();
     const Out out(*this);
     lock.unlock();
@@ -81,6 +81,7 @@ class AsyncConsumerCore {
   bool drop() noexcept {
     std::unique_lock lock(mutex_);
     if (queue_.empty()) {
+      wait_for_kept(lock);
       if (kept_.empty()) return false;
       const Result<AsyncBatch> batch = kept_.pop();
       lock.unlock();
@@ -303,6 +304,7 @@ class AsyncConsumerCore {
     const bool keep = state_ == State::kEnded;
     const bool wait = running_.load(std::memory_order_acquire) != 0 && !Out::inside(*this);
     state_ = wait ? State::kReleasing : State::kReleased;
+    keeping_ = keep;
     Told told(*this);
     lock.unlock();
     if (keep) keep_data(told.queue);
@@ -403,9 +405,17 @@ class AsyncConsumerCore {
     }
     const std::lock_guard lock(mutex_);
     kept_ = std::move(kept);
+    keeping_ = false;
+    returned_.notify_all();
   }
 
-  Result<AsyncBatch> take_kept() noexcept {
+  /// While release extracts what was queued, that is in no queue.
+  void wait_for_kept(std::unique_lock<std::mutex>& lock) noexcept {
+    if (!Out::inside(*this)) returned_.wait(lock, [this] { return !keeping_; });
+  }
+
+  Result<AsyncBatch> take_kept(std::unique_lock<std::mutex>& lock) noexcept {
+    wait_for_kept(lock);
     if (kept_.empty()) {
       if (std::exchange(lost_, false)) return plain_error(ENOMEM, "out of memory");
       return AsyncBatch();
@@ -455,6 +465,7 @@ class AsyncConsumerCore {
   std::int64_t demand_ = 0;
   Fifo<Queued> queue_;
   Fifo<Result<AsyncBatch>> kept_;
+  bool keeping_ = false;
   bool lost_ = false;  // no memory for the kept batches
 };
 

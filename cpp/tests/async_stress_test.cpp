@@ -1,0 +1,298 @@
+// Thousands of async streams, many at a time: 0, 1, 3 and 100 batches, with a cancel, a failure, a
+// refusal or a lost extraction at a random point, on several threads. FLETCHING_ASYNC_STREAMS says
+// how many.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "async_support.hpp"
+#include "fletching/async_adapters.hpp"
+
+namespace fletching::testing {
+namespace {
+
+constexpr std::chrono::seconds kPatience{120};
+constexpr std::uint64_t kSeed = 20261121;
+constexpr int kNever = -1;
+
+std::int64_t streams_wanted() {
+  const char* text = std::getenv("FLETCHING_ASYNC_STREAMS");
+  return text == nullptr ? 400 : std::strtoll(text, nullptr, 10);
+}
+
+/// What one stream is going to do.
+struct Plan {
+  explicit Plan(std::uint64_t number) {
+    std::mt19937_64 random(kSeed + number);
+    const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+    batches = std::array{0, 1, 3, 100}[static_cast<std::size_t>(below(4))];
+    window = 1 + below(8);
+    const int place = below(batches + 2);
+    switch (below(7)) {
+      case 0:
+        cancel_at = place;
+        break;
+      case 1:
+        fail_at = place;
+        break;
+      case 2:
+        lose_at = place;
+        break;
+      case 3:
+        refuse_at = place;
+        break;
+      case 4:
+        outside_cancel_at = place;
+        break;
+      default:
+        break;
+    }
+    drops = below(3) == 0;
+    inside = below(2) == 0;
+    pulled = below(2) == 0;
+  }
+
+  [[nodiscard]] bool undisturbed() const {
+    return cancel_at == kNever && fail_at == kNever && lose_at == kNever && refuse_at == kNever &&
+           outside_cancel_at == kNever;
+  }
+
+  int batches = 0;
+  int window = 1;
+  int cancel_at = kNever;          // the application cancels instead of reading this batch
+  int fail_at = kNever;            // the source fails instead of giving this batch
+  int lose_at = kNever;            // the extraction of this batch fails
+  int refuse_at = kNever;          // the application refuses this task
+  int outside_cancel_at = kNever;  // a third thread cancels about now
+  bool drops = false;              // every third task is dropped
+  bool inside = false;             // read inside on_task, or on a thread of the application's
+  bool pulled = false;             // the source gives as it is asked, or all at once
+};
+
+/// Something that is waited for, with a limit that only a bug reaches.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    opened_.notify_all();
+  }
+  void wait(const std::string& what) {
+    std::unique_lock lock(mutex_);
+    if (opened_.wait_for(lock, kPatience, [this] { return open_; })) return;
+    std::cerr << what << " does not come\n";
+    std::abort();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool open_ = false;
+};
+
+/// The consumer's application.
+class App final : public AsyncListener {
+ public:
+  explicit App(const Plan& plan) : plan_(plan) {}
+
+  // NOLINTBEGIN(bugprone-exception-escape): a test that has no memory may end
+  Status accept_task(std::string_view) noexcept override {
+    if (asked_++ != plan_.refuse_at) return {};
+    return Error(ENOBUFS, "no more, thank you");
+  }
+  void on_schema(Schema schema, AsyncStreamInfo) noexcept override { schema_ = std::move(schema); }
+  void on_task() noexcept override {
+    if (plan_.inside) return read_one();
+    const std::lock_guard lock(mutex_);
+    ++tasks_;
+    told_.notify_one();
+  }
+  void on_end() noexcept override { finish(ends); }
+  void on_error(const Error&, std::string_view) noexcept override { finish(errors); }
+  // NOLINTEND(bugprone-exception-escape)
+
+  /// The application's own thread: reads until there is nothing more to come.
+  void read_all() {
+    while (true) {
+      std::unique_lock lock(mutex_);
+      told_.wait(lock, [this] { return tasks_ > 0 || over_; });
+      if (tasks_ == 0) return;
+      --tasks_;
+      lock.unlock();
+      read_one();
+    }
+  }
+
+  /// Nothing comes any more; what is queued may still be read.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    told_.notify_one();
+  }
+
+  AsyncConsumer* consumer = nullptr;
+  std::atomic<int> ends{0};
+  std::atomic<int> errors{0};
+  std::atomic<int> read{0};
+
+ private:
+  void finish(std::atomic<int>& count) {
+    ++count;
+    stop();
+  }
+
+  void read_one() {
+    const int number = seen_++;
+    if (number == plan_.cancel_at) return consumer->cancel();
+    if (plan_.drops && number % 3 == 2) {
+      if (consumer->drop()) ++read;
+    } else {
+      const Result<AsyncBatch> batch = consumer->take();
+      if (batch.ok() && !batch->array.is_released()) {
+        EXPECT_EQ(batch->array->array.length, number) << "in order";
+        ++read;
+      }
+    }
+    EXPECT_TRUE(consumer->want(1).ok());
+  }
+
+  const Plan& plan_;
+  Schema schema_;
+  int asked_ = 0;
+  int seen_ = 0;
+  std::mutex mutex_;
+  std::condition_variable told_;
+  int tasks_ = 0;
+  bool over_ = false;
+};
+
+/// The producer's source.
+class Source final : public AsyncSource {
+ public:
+  Source(const Plan& plan, Ledger& ledger) : plan_(plan), ledger_(ledger) {}
+
+  void on_demand(std::int64_t n) noexcept override {
+    if (!plan_.pulled) return;
+    for (; n > 0 && give(); --n) {
+    }
+  }
+  void on_release() noexcept override { released.open(); }
+
+  /// False when there was nothing more to give.
+  bool give() {
+    const int number = given_++;
+    if (number == plan_.fail_at) {
+      producer->fail(Error(ENOSPC, "the source has failed"));
+    } else if (number >= plan_.batches) {
+      (void)producer->end();
+    } else if (number == plan_.lose_at) {
+      return producer->push_made([](ArrowDeviceArray*) -> Status { return Error(EIO, "lost"); })
+          .ok();
+    } else {
+      return producer->push(a_batch(ledger_, number)).ok();
+    }
+    return false;
+  }
+
+  std::unique_ptr<AsyncProducer> producer;
+  Gate released;
+
+ private:
+  const Plan& plan_;
+  Ledger& ledger_;
+  int given_ = 0;
+};
+
+/// What all streams together have done.
+struct Totals {
+  std::atomic<std::int64_t> made{0};
+  std::atomic<std::int64_t> read{0};
+  std::atomic<std::int64_t> ended{0};
+  std::atomic<std::int64_t> failed{0};
+  std::atomic<std::int64_t> cancelled{0};
+};
+
+void run_stream(std::uint64_t number, Executor& executor, Totals& totals) {
+  SCOPED_TRACE("stream " + std::to_string(number));
+  const Plan plan(number);
+  Ledger ledger;
+  {
+    auto app = std::make_shared<App>(plan);
+    AsyncConsumer consumer = AsyncConsumer::create(app).value();
+    app->consumer = &consumer;
+    auto source = std::make_shared<Source>(plan, ledger);
+    source->producer = std::make_unique<AsyncProducer>(
+        AsyncProducer::start(consumer.handler(), executor, {ARROW_DEVICE_CPU, {}, source}).value());
+    EXPECT_TRUE(consumer.want(plan.window).ok());
+    std::thread reader([&] {
+      if (!plan.inside) app->read_all();
+    });
+    std::thread stranger([&] {
+      if (plan.outside_cancel_at != kNever) consumer.cancel();
+    });
+    (void)source->producer->schema(a_schema(ledger));
+    while (!plan.pulled && source->give()) {
+    }
+    source->released.wait("release of stream " + std::to_string(number));
+    app->stop();
+    stranger.join();
+    reader.join();
+    EXPECT_LE(app->ends + app->errors, 1) << "told of one end";
+    if (plan.undisturbed()) {
+      EXPECT_EQ(app->ends, 1);
+      EXPECT_EQ(app->read, plan.batches) << "no task is lost";
+    }
+    EXPECT_EQ(consumer.state(), AsyncConsumerState::kReleased);
+    totals.read += app->read;
+    totals.ended += app->ends;
+    totals.failed += app->errors;
+    totals.cancelled += app->ends + app->errors == 0 ? 1 : 0;
+  }
+  totals.made += ledger.made;
+  EXPECT_EQ(ledger.live(), 0) << "everything is released, once";
+}
+
+TEST(AsyncStress, streams_end_as_they_should) {
+  constexpr int kLanes = 4;
+  constexpr std::size_t kWorkers = 2;
+  const std::int64_t wanted = streams_wanted();
+  std::vector<std::unique_ptr<WorkerThread>> workers;
+  for (std::size_t i = 0; i < kWorkers; ++i) workers.push_back(WorkerThread::start().value());
+  Totals totals;
+  std::atomic<std::int64_t> next{0};
+  std::vector<std::thread> lanes;
+  for (int i = 0; i < kLanes; ++i) {
+    lanes.emplace_back([&] {
+      for (std::int64_t n = next++; n < wanted && !::testing::Test::HasFailure(); n = next++) {
+        run_stream(static_cast<std::uint64_t>(n), *workers[static_cast<std::size_t>(n) % kWorkers],
+                   totals);
+      }
+    });
+  }
+  for (std::thread& lane : lanes) lane.join();
+  std::cout << wanted << " streams, seed " << kSeed << ": " << totals.ended << " ended, "
+            << totals.failed << " failed, " << totals.cancelled
+            << " cancelled or lost; schemas and batches: " << totals.made << " made and released, "
+            << totals.read << " read\n";
+  EXPECT_EQ(totals.ended + totals.failed + totals.cancelled, wanted);
+  RecordProperty("streams", std::to_string(wanted));
+}
+
+}  // namespace
+}  // namespace fletching::testing
