@@ -2,10 +2,8 @@
 // The functions of spec/runtimes.yaml that take no stream. cuda.h declares each of them, under the
 // name that its macros make of it.
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "face.hpp"
@@ -17,11 +15,6 @@ namespace fletching::standin::cuda {
 namespace {
 
 std::atomic<bool> initialized = false;
-
-bool context_is_implied() {
-  static const char* const mode = std::getenv("FLETCHING_STANDIN_CONTEXT");
-  return mode != nullptr && std::string_view(mode) == "implied";
-}
 
 }  // namespace
 
@@ -40,7 +33,7 @@ std::shared_ptr<Context> require_current() {
 }
 
 void require_some_context() {
-  if (!context_is_implied()) require(current() != nullptr, Status::kInvalidContext);
+  if (!lenient()) require(current() != nullptr, Status::kInvalidContext);
 }
 
 }  // namespace fletching::standin::cuda
@@ -233,7 +226,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAlloc(CUdeviceptr* pointer, size_
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemFree(CUdeviceptr pointer) {
   return driver_giving_back(__func__, [&] {
     require_some_context();
-    engine().memory.take(pointer, false)->context->check();
+    engine().free(pointer, false);
   });
 }
 
@@ -260,7 +253,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemHostAlloc(void** pointer, size_t 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemFreeHost(void* pointer) {
   return driver_giving_back(__func__, [&] {
     require_some_context();
-    engine().memory.take(reinterpret_cast<std::uintptr_t>(pointer), true)->context->check();
+    engine().free(reinterpret_cast<std::uintptr_t>(pointer), true);
   });
 }
 

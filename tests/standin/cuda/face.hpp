@@ -22,7 +22,7 @@ std::shared_ptr<Context> current();
 std::shared_ptr<Context> require_current();
 
 // For functions that take a handle with a context of its own: their text asks for a current context
-// all the same. FLETCHING_STANDIN_CONTEXT=implied does without.
+// all the same. A lenient stand-in does without.
 void require_some_context();
 
 void require_initialized();

@@ -117,6 +117,18 @@ std::vector<MarkerPtr> Context::tails(Stream& stream) {
   return points;
 }
 
+std::vector<MarkerPtr> Context::all_tails() {
+  std::vector<std::shared_ptr<Stream>> streams;  // let go of after the lock
+  const std::lock_guard lock(mutex_);
+  streams = live_streams();
+  if (legacy_) streams.push_back(legacy_);
+  std::vector<MarkerPtr> points;
+  for (const auto& each : streams) {
+    if (MarkerPtr tail = each->tail()) points.push_back(std::move(tail));
+  }
+  return points;
+}
+
 void Context::break_with(Status status) {
   Status none = Status::kSuccess;
   status_.compare_exchange_strong(none, status);

@@ -80,6 +80,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // The points at which everything is done that the stream waits for when it is synchronized.
   std::vector<MarkerPtr> tails(Stream& stream);
 
+  // The points at which everything is done that any stream has to do.
+  std::vector<MarkerPtr> all_tails();
+
   // From now on everything here fails with the status, and streams drop what they have to do.
   // The first one stays.
   void break_with(Status status);

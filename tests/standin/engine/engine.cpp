@@ -66,6 +66,16 @@ std::vector<std::shared_ptr<Context>>& current_contexts() {
   return contexts;
 }
 
+bool lenient() {
+  static const bool is_lenient = [] {
+    const char* mode = std::getenv("FLETCHING_STANDIN_MODE");
+    if (mode == nullptr || std::string_view(mode) == "strict") return false;
+    if (std::string_view(mode) == "lenient") return true;
+    refuse("FLETCHING_STANDIN_MODE", mode, "strict or lenient");
+  }();
+  return is_lenient;
+}
+
 std::string device_name(int device) {
   return "Fletching stand-in (no GPU) " + std::to_string(device);
 }
@@ -122,6 +132,15 @@ void Engine::release_primary(int device) {
   if (ended) end(ended);
 }
 
+std::vector<std::shared_ptr<Context>> Engine::contexts_of(int device) {
+  std::vector<std::shared_ptr<Context>> found;
+  handles.each([&](const void*, const Object& object) {
+    const auto* each = std::get_if<std::shared_ptr<Context>>(&object);
+    if (each && (*each)->device() == device) found.push_back(*each);
+  });
+  return found;
+}
+
 void Engine::lose_device(int device, int error) {
   check_device(device);
   require(error != 0, Status::kInvalidValue);
@@ -130,12 +149,7 @@ void Engine::lose_device(int device, int error) {
     const std::lock_guard lock(mutex_);
     devices_[static_cast<std::size_t>(device)].lost = status;
   }
-  std::vector<std::shared_ptr<Context>> of_device;
-  handles.each([&](const void*, const Object& object) {
-    const auto* found = std::get_if<std::shared_ptr<Context>>(&object);
-    if (found && (*found)->device() == device) of_device.push_back(*found);
-  });
-  for (const auto& each : of_device) each->break_with(status);
+  for (const auto& each : contexts_of(device)) each->break_with(status);
 }
 
 void Engine::restore_device(int device) {

@@ -75,6 +75,10 @@ class Engine {
   void query(Stream& stream);
   void synchronize(Stream& stream);
 
+  // Gives an allocation back, pinned memory or the other kinds. A lenient stand-in waits for all
+  // the work of the device first.
+  void free(std::uintptr_t address, bool host);
+
   // Work.
   void copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size);
   void fill(Stream& stream, std::uintptr_t to, std::uint8_t value, std::size_t size);
@@ -94,6 +98,7 @@ class Engine {
     Status lost = Status::kSuccess;
   };
   void end(const std::shared_ptr<Context>& context);
+  std::vector<std::shared_ptr<Context>> contexts_of(int device);
   void add_environment_faults();
 
   std::mutex mutex_;
@@ -103,6 +108,9 @@ class Engine {
 
 // Never destroyed: the threads of the streams outlive main().
 Engine& engine();
+
+// FLETCHING_STANDIN_MODE=lenient: as forgiving as real drivers are (README.md).
+bool lenient();
 
 // The contexts that are current for this thread, the last one on top.
 std::vector<std::shared_ptr<Context>>& current_contexts();

@@ -172,6 +172,16 @@ void Engine::synchronize(Stream& stream) {
   stream.context()->check();
 }
 
+void Engine::free(std::uintptr_t address, bool host) {
+  const auto found = memory.find(address);
+  if (lenient() && found) {
+    for (const auto& each : contexts_of(found->context->device())) {
+      for (const MarkerPtr& point : each->all_tails()) point->wait();
+    }
+  }
+  memory.take(address, host)->context->check();
+}
+
 // As the vendors write: what comes from pageable memory has been read when the call returns, and
 // what goes there has arrived.
 void Engine::copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size) {

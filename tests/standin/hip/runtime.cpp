@@ -52,7 +52,7 @@ void allocate(MemoryKind kind, void** pointer, std::size_t size) {
 }
 
 void give_back(const void* pointer, bool host) {
-  if (pointer != nullptr) engine().memory.take(address(pointer), host)->context->check();
+  if (pointer != nullptr) engine().free(address(pointer), host);
 }
 
 }  // namespace

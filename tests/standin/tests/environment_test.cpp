@@ -112,9 +112,9 @@ TEST(Environment, leaks) {
   EXPECT_EQ(run("FLETCHING_STANDIN_LEAKS=fail", "init").status, 0);
 }
 
-TEST(Environment, a_context_is_needed_unless_it_is_implied) {
+TEST(Environment, a_context_is_needed_unless_lenient) {
   EXPECT_EQ(run("", "without_context").status, CUDA_ERROR_INVALID_CONTEXT % 256);
-  EXPECT_EQ(run("FLETCHING_STANDIN_CONTEXT=implied", "without_context").status, CUDA_SUCCESS);
+  EXPECT_EQ(run("FLETCHING_STANDIN_MODE=lenient", "without_context").status, CUDA_SUCCESS);
 }
 
 }  // namespace
