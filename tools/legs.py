@@ -67,6 +67,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("build", "tools/build cpp", needed=True),
         Step("tests against the oracle", "build/cmake/bin/fletching_abi_test --gtest_brief=1"),
         Step("all tests", "ctest --preset default"),
+        *_python("tests/peers/dlpack"),
         Step("clang-format", f"{_FORMATTED} | xargs .venv/bin/clang-format --dry-run --Werror"),
         Step(
             "address and undefined-behavior sanitizers",

@@ -42,6 +42,16 @@ enum class Runtime {
   kMetal,
 };
 
+/// What the pointers in ArrowArray::buffers are on a device type.
+enum class Buffers {
+  kHostAddress,      ///< an address of this process
+  kDeviceAddress,    ///< an address for the device, which the host must not read
+  kSharedAddress,    ///< the same address for the host and for the device
+  kHandle,           ///< a handle such as cl_mem: nothing can be added to it
+  kProducerDefined,  ///< the producer documents it
+  kUnknown,          ///< no text says it
+};
+
 /// What is known about one device type.
 struct DeviceInfo {
   ArrowDeviceType value;
@@ -51,36 +61,41 @@ struct DeviceInfo {
   EventPointer event_pointer;
   std::string_view event_type;  ///< "cudaEvent_t*", as the published table has it; or empty
   Runtime runtime;
+  Buffers buffers;
 };
 
 /// Every known device type, by value.
 inline constexpr std::array<DeviceInfo, 16> kDevices{{
-    {1, "cpu", "ARROW_DEVICE_CPU", "kDLCPU", EventPointer::kNone, "", Runtime::kNone},
+    {1, "cpu", "ARROW_DEVICE_CPU", "kDLCPU", EventPointer::kNone, "", Runtime::kNone,
+     Buffers::kHostAddress},
     {2, "cuda", "ARROW_DEVICE_CUDA", "kDLCUDA", EventPointer::kAddressOfHandle, "cudaEvent_t*",
-     Runtime::kCuda},
+     Runtime::kCuda, Buffers::kDeviceAddress},
     {3, "cuda_host", "ARROW_DEVICE_CUDA_HOST", "kDLCUDAHost", EventPointer::kAddressOfHandle,
-     "cudaEvent_t*", Runtime::kCuda},
+     "cudaEvent_t*", Runtime::kCuda, Buffers::kHostAddress},
     {4, "opencl", "ARROW_DEVICE_OPENCL", "kDLOpenCL", EventPointer::kAddressOfHandle, "cl_event*",
-     Runtime::kOpencl},
+     Runtime::kOpencl, Buffers::kHandle},
     {7, "vulkan", "ARROW_DEVICE_VULKAN", "kDLVulkan", EventPointer::kAddressOfHandle, "VkEvent*",
-     Runtime::kVulkan},
+     Runtime::kVulkan, Buffers::kHandle},
     {8, "metal", "ARROW_DEVICE_METAL", "kDLMetal", EventPointer::kObject, "MTLEvent*",
-     Runtime::kMetal},
-    {9, "vpi", "ARROW_DEVICE_VPI", "kDLVPI", EventPointer::kNone, "", Runtime::kNone},
+     Runtime::kMetal, Buffers::kHandle},
+    {9, "vpi", "ARROW_DEVICE_VPI", "kDLVPI", EventPointer::kNone, "", Runtime::kNone,
+     Buffers::kUnknown},
     {10, "rocm", "ARROW_DEVICE_ROCM", "kDLROCM", EventPointer::kAddressOfHandle, "hipEvent_t*",
-     Runtime::kHip},
+     Runtime::kHip, Buffers::kDeviceAddress},
     {11, "rocm_host", "ARROW_DEVICE_ROCM_HOST", "kDLROCMHost", EventPointer::kAddressOfHandle,
-     "hipEvent_t*", Runtime::kHip},
+     "hipEvent_t*", Runtime::kHip, Buffers::kHostAddress},
     {12, "ext_dev", "ARROW_DEVICE_EXT_DEV", "kDLExtDev", EventPointer::kProducerDefined, "",
-     Runtime::kNone},
+     Runtime::kNone, Buffers::kProducerDefined},
     {13, "cuda_managed", "ARROW_DEVICE_CUDA_MANAGED", "kDLCUDAManaged",
-     EventPointer::kAddressOfHandle, "cudaEvent_t*", Runtime::kCuda},
+     EventPointer::kAddressOfHandle, "cudaEvent_t*", Runtime::kCuda, Buffers::kSharedAddress},
     {14, "oneapi", "ARROW_DEVICE_ONEAPI", "kDLOneAPI", EventPointer::kObject, "sycl::event*",
-     Runtime::kSycl},
-    {15, "webgpu", "ARROW_DEVICE_WEBGPU", "kDLWebGPU", EventPointer::kNone, "", Runtime::kNone},
-    {16, "hexagon", "ARROW_DEVICE_HEXAGON", "kDLHexagon", EventPointer::kNone, "", Runtime::kNone},
-    {17, "maia", "", "kDLMAIA", EventPointer::kNone, "", Runtime::kNone},
-    {18, "trn", "", "kDLTrn", EventPointer::kNone, "", Runtime::kNone},
+     Runtime::kSycl, Buffers::kDeviceAddress},
+    {15, "webgpu", "ARROW_DEVICE_WEBGPU", "kDLWebGPU", EventPointer::kNone, "", Runtime::kNone,
+     Buffers::kHandle},
+    {16, "hexagon", "ARROW_DEVICE_HEXAGON", "kDLHexagon", EventPointer::kNone, "", Runtime::kNone,
+     Buffers::kUnknown},
+    {17, "maia", "", "kDLMAIA", EventPointer::kNone, "", Runtime::kNone, Buffers::kUnknown},
+    {18, "trn", "", "kDLTrn", EventPointer::kNone, "", Runtime::kNone, Buffers::kUnknown},
 }};
 
 /// The entry of a device type, or nullptr when its number is not known.

@@ -14,6 +14,15 @@ _POINTERS = {
     "producer_defined": "kProducerDefined",
 }
 
+_BUFFERS = {
+    "host_address": "kHostAddress",
+    "device_address": "kDeviceAddress",
+    "shared_address": "kSharedAddress",
+    "handle": "kHandle",
+    "producer_defined": "kProducerDefined",
+    "unknown": "kUnknown",
+}
+
 
 def outputs(spec: Spec) -> list[Output]:
     tables = Output(
@@ -51,6 +60,7 @@ def device_row(device: Device) -> str:
         f"EventPointer::{_POINTERS[device.event.pointer]}",
         literal(device.event.type or ""),
         f"Runtime::k{(device.runtime or 'none').capitalize()}",
+        f"Buffers::{_BUFFERS[device.buffers.are]}",
     ]
     return wrap_arguments("{", cells, "},", indent=4, width=100)
 

@@ -34,6 +34,16 @@ enum class Runtime {
 /*% endfor %*/
 };
 
+/// What the pointers in ArrowArray::buffers are on a device type.
+enum class Buffers {
+  kHostAddress,      ///< an address of this process
+  kDeviceAddress,    ///< an address for the device, which the host must not read
+  kSharedAddress,    ///< the same address for the host and for the device
+  kHandle,           ///< a handle such as cl_mem: nothing can be added to it
+  kProducerDefined,  ///< the producer documents it
+  kUnknown,          ///< no text says it
+};
+
 /// What is known about one device type.
 struct DeviceInfo {
   ArrowDeviceType value;
@@ -43,6 +53,7 @@ struct DeviceInfo {
   EventPointer event_pointer;
   std::string_view event_type;  ///< "cudaEvent_t*", as the published table has it; or empty
   Runtime runtime;
+  Buffers buffers;
 };
 
 /// Every known device type, by value.

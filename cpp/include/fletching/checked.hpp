@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arithmetic on foreign counts and sizes, which may be anything.
+#ifndef FLETCHING_CHECKED_HPP
+#define FLETCHING_CHECKED_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace fletching::detail {
+
+/// A count or a size that is not negative and fits into 63 bits; none when it does not.
+using Size = std::optional<std::int64_t>;
+
+constexpr Size size_of(std::int64_t value) noexcept { return value < 0 ? Size{} : Size{value}; }
+
+constexpr Size add(Size a, Size b) noexcept {
+  if (!a || !b || *a > INT64_MAX - *b) return {};
+  return *a + *b;
+}
+
+constexpr Size multiply(Size a, Size b) noexcept {
+  if (!a || !b) return {};
+  if (*b != 0 && *a > INT64_MAX / *b) return {};
+  return *a * *b;
+}
+
+/// The distance one dimension further out. It only overflows when another dimension is empty, and
+/// then it means nothing.
+constexpr std::int64_t next_step(std::int64_t step, std::int64_t extent) noexcept {
+  return multiply(step, std::max<std::int64_t>(extent, 1)).value_or(INT64_MAX);
+}
+
+}  // namespace fletching::detail
+
+#endif  // FLETCHING_CHECKED_HPP

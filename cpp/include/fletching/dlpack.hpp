@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLPack to and from device arrays: the types, both directions, and the stream argument.
+#ifndef FLETCHING_DLPACK_HPP
+#define FLETCHING_DLPACK_HPP
+
+#include "fletching/dlpack_export.hpp"
+#include "fletching/dlpack_import.hpp"
+#include "fletching/dlpack_stream.hpp"
+#include "fletching/dlpack_types.hpp"
+
+#endif  // FLETCHING_DLPACK_HPP

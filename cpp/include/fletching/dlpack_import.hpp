@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A DLPack tensor as a device array, without a copy unless the caller asks for one. Which types are
+// which stands in dlpack_types.hpp.
+#ifndef FLETCHING_DLPACK_IMPORT_HPP
+#define FLETCHING_DLPACK_IMPORT_HPP
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fletching/array_builder.hpp"
+#include "fletching/checked.hpp"
+#include "fletching/dlpack_export.hpp"
+#include "fletching/dlpack_layout.hpp"
+#include "fletching/dlpack_types.hpp"
+#include "fletching/extension.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/schema_builder.hpp"
+
+namespace fletching {
+
+/// What happens with a tensor whose elements do not lie as an Arrow array's do.
+enum class Strided : std::uint8_t {
+  kRefuse,
+  kCopy,  ///< gather them in new memory, when the host can read the tensor; refuse otherwise
+};
+
+/// How a tensor is imported.
+struct DlpackImportOptions {
+  Dimensions dimensions = Dimensions::kFixedShapeTensor;
+  Strided strided = Strided::kRefuse;
+  /// Import types that are not Arrow's as what stores them.
+  bool as_storage = false;
+};
+
+/// A tensor as Arrow has it.
+struct ImportedTensor {
+  Schema schema;      ///< of the array; it has no name
+  DeviceArray array;  ///< without sync_event
+  /// Nobody may write to the memory. Always true of a struct that cannot say it.
+  bool read_only = true;
+  /// The memory is a copy that nobody else uses: the producer's for us, or ours.
+  bool copied = false;
+};
+
+namespace detail {
+
+/// How the array is built: sizes of the lists from the outside in, and the extension, if any.
+struct ArrayShape {
+  std::int64_t length = 1;
+  std::vector<std::int32_t> lists;
+  std::string extension_metadata;  ///< of arrow.fixed_shape_tensor; empty: plain lists
+};
+
+inline Result<std::int32_t> list_size(Size size) {
+  if (size && *size <= INT32_MAX) return static_cast<std::int32_t>(*size);
+  return Error{ENOTSUP,
+               "the tensor's inner dimensions have more elements than a fixed-size list can have, "
+               "which is 2147483647"};
+}
+
+inline Result<ArrayShape> array_shape(const std::vector<Dimension>& dimensions,
+                                      const std::vector<std::int32_t>& order, Dimensions wanted) {
+  ArrayShape out;
+  if (!dimensions.empty()) out.length = dimensions[0].extent;
+  if (dimensions.size() < 2) return out;
+  TensorShape tensor;
+  tensor.permutation.resize(order.size());
+  Size cell = 1;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(order[i]);
+    tensor.shape.push_back(dimensions[axis + 1].extent);
+    tensor.permutation[axis] = static_cast<std::int32_t>(i);
+  }
+  const bool empty = std::ranges::find(tensor.shape, 0) != tensor.shape.end();
+  for (const std::int64_t extent : tensor.shape) {
+    if (wanted == Dimensions::kFixedSizeLists) {
+      Result<std::int32_t> size = list_size(extent);
+      if (!size) return std::move(size).error();
+      out.lists.push_back(*size);
+    }
+    cell = empty ? Size{0} : multiply(cell, extent);
+  }
+  if (wanted == Dimensions::kFixedSizeLists) return out;
+  Result<std::int32_t> size = list_size(cell);
+  if (!size) return std::move(size).error();
+  out.lists.push_back(*size);
+  out.extension_metadata = format_tensor_shape(tensor);
+  return out;
+}
+
+inline std::vector<KeyValue> extension_pairs(std::string_view name, std::string_view parameters) {
+  if (name.empty()) return {};
+  return {{kExtensionNameKey, name}, {kExtensionMetadataKey, parameters}};
+}
+
+inline Result<Schema> schema_of(const ArrayShape& shape, const ArrowType& type) {
+  std::vector<std::string> formats;
+  formats.reserve(shape.lists.size());
+  for (const std::int32_t size : shape.lists) formats.push_back("+w:" + std::to_string(size));
+  const bool is_tensor = !shape.extension_metadata.empty();
+  SchemaNode node{.format = type.format, .metadata = extension_pairs(type.extension, "")};
+  for (std::size_t i = formats.size(); i-- > 0;) {
+    node.name = "item";
+    SchemaNode list{.format = formats[i]};
+    if (is_tensor) list.metadata = extension_pairs(kFixedShapeTensor, shape.extension_metadata);
+    list.children.push_back(std::move(node));
+    node = std::move(list);
+  }
+  return make_schema(node);
+}
+
+/// Lists within each other around the values; `memory` owns these.
+template <class Memory>
+Result<DeviceArray> array_of(const ArrayShape& shape, const Place& place, DLDevice device,
+                             Memory memory) {
+  const auto lists = static_cast<std::int64_t>(shape.lists.size());
+  auto builder = build_array({.arrays = lists, .buffers = lists + 2}, std::move(memory));
+  if (!builder) return std::move(builder).error();
+  ArrowArray* array = &builder->root();
+  Size length = shape.length;
+  for (const std::int32_t size : shape.lists) {
+    Status set = builder->set(*array, {.length = *length}, {nullptr});
+    if (!set) return std::move(set).error();
+    auto child = builder->add_children(*array, 1);
+    if (!child) return std::move(child).error();
+    array = child->data();
+    length = multiply(length, size);
+    if (!length) return bad_tensor("shape has more elements than 63 bits count");
+  }
+  Status set =
+      builder->set(*array, {.length = *length, .offset = place.offset}, {nullptr, place.buffer});
+  if (!set) return std::move(set).error();
+  return builder->finish(device.device_type, to_arrow_device_id(device));
+}
+
+template <class Memory>
+Result<ImportedTensor> build(const TensorLayout& layout, const Arrangement& arrangement,
+                             DLDevice device, Dimensions wanted, Memory memory) {
+  Result<ArrayShape> shape = array_shape(layout.dimensions, arrangement.order, wanted);
+  if (!shape) return std::move(shape).error();
+  Result<Schema> schema = schema_of(*shape, layout.type);
+  if (!schema) return std::move(schema).error();
+  Result<DeviceArray> array = array_of(*shape, arrangement.place, device, std::move(memory));
+  if (!array) return std::move(array).error();
+  return ImportedTensor{*std::move(schema), *std::move(array)};
+}
+
+inline Result<ImportedTensor> import_copy(const DLTensor& tensor, const TensorLayout& layout,
+                                          Dimensions wanted) {
+  Result<Bytes> bytes = copy_values(tensor, layout);
+  if (!bytes) return std::move(bytes).error();
+  const Arrangement arrangement{plain_order(layout.dimensions), {bytes->get(), 0}};
+  Result<ImportedTensor> out = build(layout, arrangement, tensor.device, wanted, *std::move(bytes));
+  if (!out) return out;
+  out->copied = true;
+  out->read_only = false;
+  return out;
+}
+
+template <class Tensor>
+Result<ImportedTensor> import_tensor(Tensor managed, const DlpackImportOptions& options) {
+  const DLTensor& tensor = managed->dl_tensor;
+  Result<ArrowType> type = arrow_type(tensor.dtype, options.as_storage);
+  if (!type) return std::move(type).error();
+  TensorLayout layout;
+  layout.type = *type;
+  Status read = read_dimensions(tensor, layout);
+  if (read) read = count_values(tensor.strides != nullptr, layout);
+  if (!read) return std::move(read).error();
+  Result<Arrangement> arrangement = arrange(tensor, layout, options.dimensions);
+  if (arrangement) {
+    const DLDevice device = tensor.device;
+    return build(layout, *arrangement, device, options.dimensions, std::move(managed));
+  }
+  const bool copy = arrangement.error().code() == ENOTSUP && options.strided == Strided::kCopy &&
+                    is_host_readable(tensor.device.device_type);
+  if (!copy) return std::move(arrangement).error();
+  return import_copy(tensor, layout, options.dimensions);
+}
+
+}  // namespace detail
+
+/// `tensor` as a schema and a device array.
+///
+/// Shape: the first dimension is the array's length; the others become arrow.fixed_shape_tensor or
+/// fixed-size lists, as the options say. A tensor without dimensions is an array of length 1.
+/// byte_offset goes into the pointer, or into ArrowArray.offset where the memory has no addresses.
+/// NULL strides stand for compact ones, whatever the version. The array has no sync_event: order
+/// it behind the producer's work first.
+///
+/// Ownership: the tensor is taken in any case. Its deleter is called when the array and every child
+/// moved out of it are released, from whatever thread; at once when the import fails or copies. A
+/// NULL deleter is not called.
+///
+/// Errors: ENOTSUP for types, device layouts and strides that Arrow has not (see dlpack_types.hpp)
+/// and for another major version, of which nothing but the deleter is used; EINVAL for a malformed
+/// tensor, and for NULL; ENOMEM.
+inline Result<ImportedTensor> from_dlpack(DlpackTensor tensor,
+                                          const DlpackImportOptions& options = {}) noexcept {
+  return detail::guarded([&]() -> Result<ImportedTensor> {
+    if (tensor == nullptr) return Error{EINVAL, "the tensor is NULL: there is nothing to import"};
+    if (tensor->version.major != DLPACK_MAJOR_VERSION) {
+      return Error{ENOTSUP, "the tensor follows DLPack " + std::to_string(tensor->version.major) +
+                                "." + std::to_string(tensor->version.minor) +
+                                ", which has another layout than version 1: ask the producer for "
+                                "version 1 (max_version)"};
+    }
+    const std::uint64_t flags = tensor->flags;
+    constexpr std::uint64_t known = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
+                                    DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+    if ((flags & ~known) != 0) {
+      return Error{ENOTSUP, "DLManagedTensorVersioned.flags is " + std::to_string(flags) +
+                                ", and has a bit that version 1.3 does not know: ask the producer "
+                                "for that version (max_version)"};
+    }
+    Result<ImportedTensor> imported = detail::import_tensor(std::move(tensor), options);
+    if (imported && !imported->copied) {
+      imported->read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+      imported->copied = (flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
+    }
+    return imported;
+  });
+}
+
+/// The same for the struct from before DLPack 1.0, whose memory counts as read-only.
+inline Result<ImportedTensor> from_dlpack(LegacyDlpackTensor tensor,
+                                          const DlpackImportOptions& options = {}) noexcept {
+  return detail::guarded([&]() -> Result<ImportedTensor> {
+    if (tensor == nullptr) return Error{EINVAL, "the tensor is NULL: there is nothing to import"};
+    return detail::import_tensor(std::move(tensor), options);
+  });
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_DLPACK_IMPORT_HPP

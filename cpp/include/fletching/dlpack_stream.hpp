@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stream argument of __dlpack__: what the integer means on which device. Array API,
+// "__dlpack__".
+#ifndef FLETCHING_DLPACK_STREAM_HPP
+#define FLETCHING_DLPACK_STREAM_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/dlpack_export.hpp"
+#include "fletching/dlpack_import.hpp"
+#include "fletching/dlpack_types.hpp"
+#include "fletching/event_verbs.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/sync_event.hpp"
+#include "fletching/tables.hpp"
+
+namespace fletching {
+
+/// What a consumer wants to be ordered behind the producer's work.
+enum class Ordering : std::uint8_t {
+  kNone,    ///< nothing: it synchronizes itself, or there is nothing to wait for
+  kHost,    ///< the host: the work has to be done on return
+  kStream,  ///< a stream of the device
+};
+
+/// A stream argument, read.
+struct ConsumerStream {
+  Ordering ordering = Ordering::kNone;
+  /// The handle, of CUDA or HIP. CUDA's 1 and 2, the legacy and the per-thread default stream, are
+  /// handles of the driver too; HIP's default stream is 0.
+  std::uintptr_t handle = 0;
+};
+
+namespace detail {
+
+inline Error bad_stream(std::int64_t stream, ArrowDeviceType device, std::string_view mend) {
+  return {EINVAL, "stream " + std::to_string(stream) + " is none on " + device_name(device) + ": " +
+                      std::string(mend)};
+}
+
+inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
+                                          std::optional<std::int64_t> stream) {
+  const bool cuda = device == ARROW_DEVICE_CUDA || device == ARROW_DEVICE_CUDA_HOST ||
+                    device == ARROW_DEVICE_CUDA_MANAGED;
+  const bool rocm = device == ARROW_DEVICE_ROCM || device == ARROW_DEVICE_ROCM_HOST;
+  if (!cuda && !rocm) {
+    if (stream) return bad_stream(*stream, device, "give None, it has no streams here");
+    return ConsumerStream{};
+  }
+  // A consumer of memory that the host reads may be one that knows no streams at all.
+  if (!stream && is_host_readable(device)) return ConsumerStream{Ordering::kHost, 0};
+  const std::int64_t number = stream.value_or(cuda ? 1 : 0);
+  if (number == -1) return ConsumerStream{};
+  if (number < -1) return bad_stream(number, device, "give -1 for no synchronization");
+  if (cuda && number == 0) {
+    return bad_stream(number, device,
+                      "give 1 for the legacy default stream or 2 for the per-thread one");
+  }
+  if (rocm && (number == 1 || number == 2)) {
+    return bad_stream(number, device, "give 0 for the default stream");
+  }
+  if (static_cast<std::uint64_t>(number) > UINTPTR_MAX) {
+    return bad_stream(number, device, "give a handle of this process");
+  }
+  return ConsumerStream{Ordering::kStream, static_cast<std::uintptr_t>(number)};
+}
+
+inline Status order_behind(const DeviceArray& array, const ConsumerStream& stream) noexcept {
+  const SyncEvent event(array);
+  if (stream.ordering == Ordering::kStream) {
+    return event.wait_on(reinterpret_cast<void*>(stream.handle));
+  }
+  return stream.ordering == Ordering::kHost ? event.synchronize() : Status();
+}
+
+}  // namespace detail
+
+/// The stream argument of __dlpack__ for data on `device`; no number stands for None.
+///
+/// CUDA: None or 1 is the legacy default stream, 2 the per-thread one, -1 none, 0 is refused. ROCm:
+/// None or 0 is the default stream, -1 none, 1 and 2 are refused. Every other number from there on
+/// is a handle. With None and memory that the host reads too, pinned or managed, it is the host
+/// that is ordered, which includes the default stream. Elsewhere only None is taken. Errors are
+/// EINVAL.
+inline Result<ConsumerStream> read_dlpack_stream(ArrowDeviceType device,
+                                                 std::optional<std::int64_t> stream) noexcept {
+  return detail::guarded([&] { return detail::read_stream(device, stream); });
+}
+
+/// The same as the functions without a stream (dlpack_export.hpp), after `stream` has been ordered
+/// behind the array's sync_event: the consumer's stream, which waits while this returns, or the
+/// host, which waits here. The event lives on in the tensor.
+///
+/// Errors: also those of SyncEvent. The array is then still the caller's.
+inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
+                                      const ConsumerStream& stream,
+                                      DlpackExportOptions options = {}) noexcept {
+  Status ordered = detail::order_behind(array, stream);
+  if (!ordered) return std::move(ordered).error();
+  options.event_handled = true;
+  return to_dlpack(schema, array, options);
+}
+inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
+                                                   const ConsumerStream& stream,
+                                                   DlpackExportOptions options) noexcept {
+  Status ordered = detail::order_behind(array, stream);
+  if (!ordered) return std::move(ordered).error();
+  options.event_handled = true;
+  return to_legacy_dlpack(schema, array, options);
+}
+
+/// The same as from_dlpack without a stream (dlpack_import.hpp), for a tensor whose producer was
+/// told `stream`, a handle as SyncEvent::wait_on takes it: the array gets a sync_event that happens
+/// when everything is done that is on that stream now. So the consumers of the array may use any
+/// stream. With a stream of Ordering::kNone or kHost nothing is pending, and there is no event.
+///
+/// Errors: also those of export_with_event, ENOTSUP for devices without streams among them. The
+/// tensor has been given back then.
+template <class Tensor>
+Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
+                                   const DlpackImportOptions& options = {}) noexcept {
+  Result<ImportedTensor> imported = from_dlpack(std::move(tensor), options);
+  if (!imported || stream.ordering != Ordering::kStream) return imported;
+  Status recorded = export_with_event(imported->array, reinterpret_cast<void*>(stream.handle));
+  if (!recorded) return std::move(recorded).error();
+  return imported;
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_DLPACK_STREAM_HPP

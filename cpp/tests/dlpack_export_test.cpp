@@ -1,0 +1,469 @@
+// Device arrays as tensors.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "alloc_failure.hpp"
+#include "dlpack_data.hpp"
+#include "fletching/dlpack.hpp"
+
+namespace fletching::testing {
+namespace {
+
+constexpr std::array<std::int32_t, 24> kValues{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                               12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+using Sizes = std::vector<std::int64_t>;
+
+Sizes extents(const DLTensor& tensor) { return {tensor.shape, tensor.shape + tensor.ndim}; }
+Sizes strides(const DLTensor& tensor) { return {tensor.strides, tensor.strides + tensor.ndim}; }
+
+DlpackTensor exported(Data& data, const DlpackExportOptions& options = {}) {
+  Schema schema = data.schema();
+  DeviceArray array = data.array();
+  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
+  if (!tensor) ADD_FAILURE() << tensor.error().message();
+  EXPECT_TRUE(array.is_released());
+  return tensor ? *std::move(tensor) : nullptr;
+}
+
+/// The error, and proof that the array is still the caller's.
+Error refused(Data& data, const DlpackExportOptions& options = {}) {
+  Schema schema = data.schema();
+  DeviceArray array = data.array();
+  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
+  EXPECT_FALSE(array.is_released());
+  EXPECT_EQ(data.releases(), 0);
+  if (tensor) ADD_FAILURE() << "exported";
+  return tensor ? Error(EIO, "") : std::move(tensor).error();
+}
+
+void expect_mentions(const Error& error, std::string_view text) {
+  EXPECT_NE(error.message().find(text), std::string::npos) << error.message();
+}
+
+TEST(DlpackExport, SharesTheMemory) {
+  Data data("i", 6, kValues.data());
+  DlpackTensor tensor = exported(data);
+  EXPECT_EQ(tensor->dl_tensor.data, kValues.data());
+  EXPECT_EQ(tensor->dl_tensor.byte_offset, 0U);
+  EXPECT_EQ(tensor->dl_tensor.dtype.code, kDLInt);
+  EXPECT_EQ(tensor->dl_tensor.dtype.bits, 32);
+  EXPECT_EQ(tensor->dl_tensor.dtype.lanes, 1);
+  EXPECT_EQ(extents(tensor->dl_tensor), Sizes{6});
+  EXPECT_EQ(strides(tensor->dl_tensor), Sizes{1});
+  EXPECT_EQ(data.releases(), 0);
+  tensor.reset();
+  EXPECT_EQ(data.releases(), 1);
+}
+
+TEST(DlpackExport, AppliesTheOffset) {
+  Data data("i", 4, kValues.data());
+  DlpackTensor tensor = exported(data.offset(5));
+  EXPECT_EQ(tensor->dl_tensor.data, kValues.data() + 5);
+  EXPECT_EQ(extents(tensor->dl_tensor), Sizes{4});
+}
+
+TEST(DlpackExport, KeepsHandlesApartFromOffsets) {
+  for (const ArrowDeviceType device : {ARROW_DEVICE_OPENCL, ARROW_DEVICE_VULKAN, 21}) {
+    Data data("i", 4, kValues.data());
+    DlpackTensor tensor = exported(data.offset(5).on(device, 3));
+    EXPECT_EQ(tensor->dl_tensor.data, kValues.data()) << device;
+    EXPECT_EQ(tensor->dl_tensor.byte_offset, 20U) << device;
+    EXPECT_EQ(tensor->dl_tensor.device.device_type, device);
+    EXPECT_EQ(tensor->dl_tensor.device.device_id, 3);
+  }
+}
+
+TEST(DlpackExport, MakesListsDimensions) {
+  Data values("i", 24, kValues.data());
+  Data inner("+w:3", 8);
+  Data outer("+w:2", 3);
+  DlpackTensor tensor = exported(outer.child(inner.child(values)).offset(1));
+  EXPECT_EQ(extents(tensor->dl_tensor), (Sizes{3, 2, 3}));
+  EXPECT_EQ(strides(tensor->dl_tensor), (Sizes{6, 3, 1}));
+  EXPECT_EQ(tensor->dl_tensor.data, kValues.data() + 6);
+}
+
+TEST(DlpackExport, AddsTheOffsetsOfChildren) {
+  Data values("i", 20, kValues.data());
+  Data lists("+w:4", 2);
+  DlpackTensor tensor = exported(lists.child(values.offset(3)).offset(1));
+  EXPECT_EQ(tensor->dl_tensor.data, kValues.data() + 3 + 4);
+}
+
+TEST(DlpackExport, PermutesTensors) {
+  Data values("i", 12, kValues.data());
+  Data tensors("+w:6", 2);
+  tensors.child(values).extension(
+      kFixedShapeTensor, R"({"shape":[2,3],"permutation":[1,0],"dim_names":["a","\"b]"]})");
+  DlpackTensor tensor = exported(tensors);
+  EXPECT_EQ(extents(tensor->dl_tensor), (Sizes{2, 3, 2}));
+  EXPECT_EQ(strides(tensor->dl_tensor), (Sizes{6, 1, 3}));
+}
+
+TEST(DlpackExport, MakesBool8Booleans) {
+  Data data("c", 3, "\1\0\1");
+  DlpackTensor tensor = exported(data.extension(kBool8));
+  EXPECT_EQ(tensor->dl_tensor.dtype.code, kDLBool);
+  EXPECT_EQ(tensor->dl_tensor.dtype.bits, 8);
+  Data wrong("i", 3, kValues.data());
+  EXPECT_EQ(refused(wrong.extension(kBool8)).code(), EINVAL);
+}
+
+struct TypeRow {
+  const char* format;
+  int code;  // -1: refused
+  int bits;
+  bool storage_only;
+};
+
+constexpr TypeRow kTypes[] = {
+    {"c", kDLInt, 8, false},
+    {"C", kDLUInt, 8, false},
+    {"s", kDLInt, 16, false},
+    {"S", kDLUInt, 16, false},
+    {"i", kDLInt, 32, false},
+    {"I", kDLUInt, 32, false},
+    {"l", kDLInt, 64, false},
+    {"L", kDLUInt, 64, false},
+    {"e", kDLFloat, 16, false},
+    {"f", kDLFloat, 32, false},
+    {"g", kDLFloat, 64, false},
+    {"tdD", kDLInt, 32, true},
+    {"tdm", kDLInt, 64, true},
+    {"tts", kDLInt, 32, true},
+    {"ttm", kDLInt, 32, true},
+    {"ttu", kDLInt, 64, true},
+    {"ttn", kDLInt, 64, true},
+    {"tss:", kDLInt, 64, true},
+    {"tsm:UTC", kDLInt, 64, true},
+    {"tsu:", kDLInt, 64, true},
+    {"tsn:", kDLInt, 64, true},
+    {"tDs", kDLInt, 64, true},
+    {"tDm", kDLInt, 64, true},
+    {"tDu", kDLInt, 64, true},
+    {"tDn", kDLInt, 64, true},
+    {"tiM", kDLInt, 32, true},
+    {"d:9,2,32", kDLInt, 32, true},
+    {"d:18,2,64", kDLInt, 64, true},
+    {"w:3", kDLUInt, 8, true},
+    {"n", -1, 0, false},
+    {"b", -1, 0, false},
+    {"d:19,10", -1, 0, false},
+    {"d:39,2,256", -1, 0, false},
+    {"tiD", -1, 0, false},
+    {"tin", -1, 0, false},
+    {"z", -1, 0, false},
+    {"Z", -1, 0, false},
+    {"vz", -1, 0, false},
+    {"u", -1, 0, false},
+    {"U", -1, 0, false},
+    {"vu", -1, 0, false},
+    {"+l", -1, 0, false},
+    {"+L", -1, 0, false},
+    {"+vl", -1, 0, false},
+    {"+vL", -1, 0, false},
+    {"+s", -1, 0, false},
+    {"+m", -1, 0, false},
+    {"+ud:0", -1, 0, false},
+    {"+us:0", -1, 0, false},
+    {"+r", -1, 0, false},
+};
+
+TEST(DlpackExport, DecidesAboutEveryType) {
+  for (const TypeRow& row : kTypes) {
+    Data plain(row.format, 2, kValues.data());
+    plain.buffers(3);
+    if (row.code >= 0 && !row.storage_only) {
+      const DlpackTensor tensor = exported(plain);
+      EXPECT_EQ(tensor->dl_tensor.dtype.code, row.code) << row.format;
+      EXPECT_EQ(tensor->dl_tensor.dtype.bits, row.bits) << row.format;
+    } else {
+      EXPECT_EQ(refused(plain).code(), ENOTSUP) << row.format;
+    }
+    Data stored(row.format, 2, kValues.data());
+    stored.buffers(3);
+    if (row.code < 0) {
+      EXPECT_EQ(refused(stored, {.as_storage = true}).code(), ENOTSUP) << row.format;
+      continue;
+    }
+    const DlpackTensor tensor = exported(stored, {.as_storage = true});
+    EXPECT_EQ(tensor->dl_tensor.dtype.code, row.code) << row.format;
+    EXPECT_EQ(tensor->dl_tensor.dtype.bits, row.bits) << row.format;
+  }
+}
+
+TEST(DlpackExport, SaysHowToMendARefusal) {
+  Data bits("b", 3, "\5");
+  expect_mentions(refused(bits), "arrow.bool8");
+  Data times("tsu:UTC", 3, kValues.data());
+  expect_mentions(refused(times), "as_storage");
+}
+
+TEST(DlpackExport, GivesBinaryADimension) {
+  Data data("w:3", 2, "abcdefghi");
+  DlpackTensor tensor = exported(data.offset(1), {.as_storage = true});
+  EXPECT_EQ(extents(tensor->dl_tensor), (Sizes{2, 3}));
+  EXPECT_EQ(std::string_view(static_cast<const char*>(tensor->dl_tensor.data), 6), "defghi");
+}
+
+TEST(DlpackExport, KeepsMeaningsUnlessAsked) {
+  Data extension("i", 2, kValues.data());
+  extension.extension("example.degrees");
+  expect_mentions(refused(extension), "example.degrees");
+  EXPECT_NE(exported(extension, {.as_storage = true}), nullptr);
+  Data encoded("i", 2, kValues.data());
+  expect_mentions(refused(encoded.dictionary()), "dictionary");
+  EXPECT_NE(exported(encoded, {.as_storage = true}), nullptr);
+}
+
+TEST(DlpackExport, RefusesNulls) {
+  Data some("i", 3, kValues.data());
+  expect_mentions(refused(some.nulls(1, "\5")), "nulls");
+  Data uncounted("i", 3, kValues.data());
+  expect_mentions(refused(uncounted.nulls(-1, "\5")), "nulls");
+  EXPECT_NE(exported(uncounted, {.nulls = Nulls::kIgnore}), nullptr);
+}
+
+TEST(DlpackExport, CountsNullsInTheRangeAlone) {
+  Data none("i", 3, kValues.data());
+  EXPECT_NE(exported(none.nulls(-1, "\x7f\x1f").offset(8)), nullptr);
+  Data later("i", 4, kValues.data());
+  EXPECT_EQ(refused(later.nulls(-1, "\xff\x17").offset(8)).code(), ENOTSUP);
+  Data absent("i", 3, kValues.data());
+  EXPECT_NE(exported(absent.nulls(-1, nullptr)), nullptr);
+  Data malformed("i", 3, kValues.data());
+  EXPECT_EQ(refused(malformed.nulls(1, nullptr)).code(), EINVAL);
+}
+
+TEST(DlpackExport, ReadsNoBitmapOfADevice) {
+  // Whoever reads the bitmap here reads an address that is none.
+  const void* elsewhere = reinterpret_cast<const void*>(16);
+  Data data("i", 3, kValues.data());
+  expect_mentions(refused(data.nulls(-1, elsewhere).on(ARROW_DEVICE_CUDA, 0)), "may have nulls");
+  Data pending("i", 3, kValues.data());
+  pending.nulls(-1, elsewhere).on(ARROW_DEVICE_CUDA_HOST, 0).event(&pending);
+  EXPECT_EQ(refused(pending, {.event_handled = true}).code(), ENOTSUP);
+}
+
+TEST(DlpackExport, RefusesNullsAtEveryLevel) {
+  Data values("i", 6, kValues.data());
+  Data lists("+w:3", 2);
+  EXPECT_EQ(refused(lists.child(values).nulls(1, "\1")).code(), ENOTSUP);
+  Data inner("i", 6, kValues.data());
+  Data outer("+w:3", 2);
+  EXPECT_EQ(refused(outer.child(inner.nulls(1, "\x1f"))).code(), ENOTSUP);
+}
+
+TEST(DlpackExport, RefusesAnEventThatNobodyWaitsFor) {
+  Data data("i", 3, kValues.data());
+  data.on(ARROW_DEVICE_CUDA, 1).event(&data);
+  expect_mentions(refused(data), "sync_event");
+  EXPECT_NE(exported(data, {.event_handled = true}), nullptr);
+}
+
+TEST(DlpackExport, RefusesWhatIsReleased) {
+  Data data("i", 3, kValues.data());
+  Schema schema = data.schema();
+  DeviceArray released;
+  EXPECT_EQ(to_dlpack(*schema.get(), released).error().code(), EINVAL);
+  schema.release();
+  DeviceArray array = data.array();
+  EXPECT_EQ(to_dlpack(*schema.get(), array).error().code(), EINVAL);
+}
+
+TEST(DlpackExport, RefusesMalformedArrays) {
+  const auto malformed = [](Data& data) { EXPECT_EQ(refused(data).code(), EINVAL); };
+  Data negative("i", -1, kValues.data());
+  malformed(negative);
+  Data offset("i", 1, kValues.data());
+  malformed(offset.offset(-1));
+  Data far("l", 1, kValues.data());
+  malformed(far.offset(INT64_MAX));
+  Data beyond("l", INT64_MAX / 8, kValues.data());
+  malformed(beyond.offset(INT64_MAX / 16));
+  Data no_values("i", 1, nullptr);
+  malformed(no_values.buffers(2));
+  Data few_buffers("i", 1, kValues.data());
+  malformed(few_buffers.buffers(1));
+  Data unknown("?", 1, kValues.data());
+  malformed(unknown);
+  Data childless("+w:2", 1);
+  malformed(childless);
+}
+
+TEST(DlpackExport, RefusesListsThatDoNotFit) {
+  Data values("i", 5, kValues.data());
+  Data lists("+w:3", 2);
+  EXPECT_EQ(refused(lists.child(values)).code(), EINVAL);
+  Data six("i", 6, kValues.data());
+  Data tensors("+w:3", 2);
+  tensors.child(six).extension(kFixedShapeTensor, R"({"shape":[2,2]})");
+  expect_mentions(refused(tensors), "lists of 3");
+  Data far("i", 6, kValues.data());
+  Data huge("+w:2147483647", INT64_MAX / 2);
+  EXPECT_EQ(refused(huge.child(far)).code(), EINVAL);
+}
+
+TEST(DlpackExport, RefusesTooManyDimensions) {
+  std::vector<std::unique_ptr<Data>> levels;
+  levels.push_back(std::make_unique<Data>("i", 1, kValues.data()));
+  for (std::size_t i = 0; i < kDlpackDimensions; ++i) {
+    levels.push_back(std::make_unique<Data>("+w:1", 1));
+    levels.back()->child(*levels[i]);
+  }
+  expect_mentions(refused(*levels.back()), "more than 64 dimensions");
+  DlpackTensor tensor = exported(*levels[levels.size() - 2]);
+  EXPECT_EQ(tensor->dl_tensor.ndim, 64);
+}
+
+TEST(DlpackExport, RefusesIdsThatDoNotFit) {
+  Data data("i", 1, kValues.data());
+  EXPECT_EQ(refused(data.on(ARROW_DEVICE_CUDA, std::int64_t{1} << 40)).code(), ERANGE);
+}
+
+TEST(DlpackExport, ReadsTensorParameters) {
+  const auto shape = [](std::string_view text) { return parse_tensor_shape(text); };
+  EXPECT_EQ(shape(R"( { "x" : {"a":[1,{}]}, "shape" : [ 2 , 3 ] } )")->shape, (Sizes{2, 3}));
+  EXPECT_EQ(shape(R"({"shape":[2],"permutation":null,"dim_names":null})")->permutation.size(), 1U);
+  for (const std::string_view text :
+       {"", "{", "{}", "[]", "null", R"({"shape":[]})", R"({"shape":[2})", R"({"shape":[-1]})",
+        R"({"shape":[2.5]})", R"({"shape":["2"]})", R"({"shape":2})", R"({"shape":[2]} x)",
+        R"({"shape":[2],})", R"({"shape":[99999999999999999999]})", R"({"shape":[2],"x":"})",
+        R"({"shape":[2,3],"permutation":[0]})", R"({"shape":[2,3],"permutation":[0,0]})",
+        R"({"shape":[2,3],"permutation":[0,2]})", R"({"shape":[2,3],"permutation":[0,-1]})"}) {
+    EXPECT_EQ(shape(text).ok(), false) << text;
+  }
+  EXPECT_FALSE(shape(R"({"x":)" + std::string(100000, '[')));
+  std::string long_list = R"({"shape":[1)";
+  for (int i = 0; i < 5000; ++i) long_list += ",1";
+  EXPECT_FALSE(shape(long_list + "]}"));
+}
+
+TEST(DlpackExport, RefusesNegativeCountsInMetadata) {
+  Data data("i", 1, kValues.data());
+  Schema schema = data.schema();
+  const std::int32_t count = -1;
+  schema->metadata = reinterpret_cast<const char*>(&count);
+  DeviceArray array = data.array();
+  EXPECT_EQ(to_dlpack(*schema.get(), array).error().code(), EINVAL);
+}
+
+TEST(DlpackExport, SurvivesEveryFailedAllocation) {
+  Data values("i", 12, kValues.data());
+  Data tensors("+w:6", 2);
+  tensors.child(values).extension(kFixedShapeTensor, R"({"shape":[2,3],"permutation":[1,0]})");
+  int exports = 0;
+  const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
+    Schema schema = tensors.schema();
+    DeviceArray array = tensors.array();
+    const Result<DlpackTensor> tensor = inject([&] { return to_dlpack(*schema.get(), array); });
+    EXPECT_EQ(code_of(tensor), inject.fired() ? ENOMEM : 0);
+    EXPECT_EQ(array.is_released(), tensor.ok());
+    ++exports;
+  });
+  EXPECT_GE(failed, 5);
+  EXPECT_EQ(tensors.releases(), exports);
+}
+
+TEST(Rules, dlpack_data_null_when_empty) {
+  Data data("i", 0, kValues.data());
+  DlpackTensor tensor = exported(data.offset(2));
+  EXPECT_EQ(tensor->dl_tensor.data, nullptr);
+  EXPECT_EQ(tensor->dl_tensor.byte_offset, 0U);
+  Data values("i", 0);
+  Data lists("+w:0", 3);
+  tensor = exported(lists.child(values.buffers(2)));
+  EXPECT_EQ(tensor->dl_tensor.data, nullptr);
+  EXPECT_EQ(extents(tensor->dl_tensor), (Sizes{3, 0}));
+  Data none("i", 0);
+  Data huge("+w:0", INT64_MAX);
+  huge.child(none.buffers(2))
+      .extension(kFixedShapeTensor, R"({"shape":[4294967296,0,4294967296]})");
+  EXPECT_EQ(exported(huge)->dl_tensor.data, nullptr);
+}
+
+TEST(Rules, dlpack_data_aligned) {
+  Data data("i", 4, kValues.data());
+  DlpackTensor tensor = exported(data.offset(3), {.pointer = DataPointer::kAligned});
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor->dl_tensor.data);
+  EXPECT_EQ(address % 256, 0U);
+  EXPECT_EQ(address + tensor->dl_tensor.byte_offset,
+            reinterpret_cast<std::uintptr_t>(kValues.data() + 3));
+}
+
+TEST(Rules, dlpack_strides_not_null) {
+  for (const std::int64_t length : {0, 1, 5}) {
+    Data data("i", length, kValues.data());
+    DlpackTensor tensor = exported(data);
+    ASSERT_NE(tensor->dl_tensor.strides, nullptr);
+    EXPECT_EQ(tensor->dl_tensor.strides[0], 1);
+  }
+}
+
+TEST(Rules, dlpack_device_id_of_cpu) {
+  for (const ArrowDeviceType device : {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST,
+                                       ARROW_DEVICE_ROCM_HOST, ARROW_DEVICE_CUDA_MANAGED}) {
+    for (const std::int64_t id : {-1, 0, 1}) {
+      Data data("i", 4, kValues.data());
+      EXPECT_EQ(exported(data.on(device, id))->dl_tensor.device.device_id, 0) << device;
+    }
+  }
+  Data data("i", 4, kValues.data());
+  EXPECT_EQ(exported(data.on(ARROW_DEVICE_CUDA, 1))->dl_tensor.device.device_id, 1);
+}
+
+TEST(Rules, dlpack_type_code_known) {
+  for (const TypeRow& row : kTypes) {
+    if (row.code < 0) continue;
+    Data data(row.format, 1, kValues.data());
+    const DlpackTensor tensor = exported(data, {.as_storage = true});
+    EXPECT_NE(find_data_type_code(tensor->dl_tensor.dtype.code), nullptr) << row.format;
+  }
+}
+
+TEST(Rules, dlpack_managed_deleter_frees_self) {
+  // The sanitizer's leak check is what fails when it does not.
+  Data data("i", 4, kValues.data());
+  DLManagedTensorVersioned* raw = exported(data).release();
+  raw->deleter(raw);
+  EXPECT_EQ(data.releases(), 1);
+}
+
+TEST(Rules, dlpack_managed_flags_zero_by_default) {
+  Data data("i", 4, kValues.data());
+  EXPECT_EQ(exported(data, {.read_only = false})->flags, 0U);
+  EXPECT_EQ(exported(data)->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+}
+
+TEST(Rules, dlpack_managed_copied_flag) {
+  Data data("i", 4, kValues.data());
+  EXPECT_EQ(exported(data, {.read_only = false, .copied = true})->flags,
+            DLPACK_FLAG_BITMASK_IS_COPIED);
+}
+
+TEST(Rules, dlpack_managed_versioned_preferred) {
+  Data data("i", 4, kValues.data());
+  DlpackTensor tensor = exported(data);
+  EXPECT_EQ(tensor->version.major, 1U);
+  EXPECT_GE(tensor->version.minor, 3U);
+  // The older struct cannot say that the memory is read-only, and is still there for who can do
+  // without.
+  Schema schema = data.schema();
+  DeviceArray array = data.array();
+  EXPECT_EQ(to_legacy_dlpack(*schema.get(), array, {}).error().code(), EINVAL);
+  Result<LegacyDlpackTensor> legacy = to_legacy_dlpack(*schema.get(), array, {.read_only = false});
+  ASSERT_TRUE(legacy);
+  EXPECT_EQ((*legacy)->dl_tensor.data, kValues.data());
+  legacy->reset();
+  EXPECT_EQ(data.releases(), 1);
+}
+
+}  // namespace
+}  // namespace fletching::testing

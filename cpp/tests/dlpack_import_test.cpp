@@ -1,0 +1,542 @@
+// Tensors as device arrays.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "alloc_failure.hpp"
+#include "dlpack_data.hpp"
+#include "fletching/dlpack.hpp"
+#include "fletching/metadata.hpp"
+
+namespace fletching::testing {
+namespace {
+
+alignas(8) constexpr std::array<std::int32_t, 24> kValues{
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+constexpr DlpackImportOptions kLists{.dimensions = Dimensions::kFixedSizeLists};
+constexpr DlpackImportOptions kCopies{.strided = Strided::kCopy};
+
+template <class Tensor>
+ImportedTensor imported(Tensor& tensor, const DlpackImportOptions& options = {}) {
+  Result<ImportedTensor> result = from_dlpack(tensor.take(), options);
+  if (!result) ADD_FAILURE() << result.error().message();
+  return result ? *std::move(result) : ImportedTensor{};
+}
+
+/// The error, and proof that the tensor has been given back once.
+template <class Tensor>
+Error refused(Tensor& tensor, const DlpackImportOptions& options = {}) {
+  const int before = tensor.deleted;
+  Result<ImportedTensor> result = from_dlpack(tensor.take(), options);
+  if (result) ADD_FAILURE() << "imported";
+  EXPECT_EQ(tensor.deleted, before + 1);
+  return result ? Error(EIO, "") : std::move(result).error();
+}
+
+void expect_mentions(const Error& error, std::string_view text) {
+  EXPECT_NE(error.message().find(text), std::string::npos) << error.message();
+}
+
+/// The innermost array.
+const ArrowArray& leaf(const ArrowArray& array) {
+  return array.n_children == 0 ? array : leaf(*array.children[0]);
+}
+
+const ArrowSchema& leaf(const ArrowSchema& schema) {
+  return schema.n_children == 0 ? schema : leaf(*schema.children[0]);
+}
+
+std::vector<std::int32_t> values(const ImportedTensor& tensor) {
+  const ArrowArray& array = leaf(tensor.array->array);
+  const auto* first = static_cast<const std::int32_t*>(array.buffers[1]);
+  return {first, first + array.length};
+}
+
+std::string parameters(const Schema& schema) {
+  const Result<Extension> extension = find_extension(*schema.get());
+  return extension ? std::string(extension->name) + std::string(extension->metadata) : "?";
+}
+
+TEST(DlpackImport, SharesTheMemory) {
+  ForeignTensor tensor(kInt32, kValues.data(), {6}, {1});
+  ImportedTensor result = imported(tensor);
+  EXPECT_STREQ(result.schema->format, "i");
+  EXPECT_EQ(result.schema->name, nullptr);
+  EXPECT_EQ(result.schema->metadata, nullptr);
+  EXPECT_EQ(result.array->array.length, 6);
+  EXPECT_EQ(result.array->array.null_count, 0);
+  EXPECT_EQ(result.array->array.offset, 0);
+  EXPECT_EQ(result.array->array.n_buffers, 2);
+  EXPECT_EQ(result.array->array.buffers[0], nullptr);
+  EXPECT_EQ(result.array->array.buffers[1], kValues.data());
+  EXPECT_EQ(result.array->sync_event, nullptr);
+  EXPECT_TRUE(std::ranges::all_of(result.array->reserved, [](auto word) { return word == 0; }));
+  result.schema.release();
+  EXPECT_EQ(tensor.deleted, 0);
+  result.array.release();
+  EXPECT_EQ(tensor.deleted, 1);
+}
+
+TEST(DlpackImport, TakesTheOlderStruct) {
+  ForeignLegacyTensor tensor(kInt32, kValues.data(), {6});
+  ImportedTensor result = imported(tensor);
+  EXPECT_EQ(result.array->array.buffers[1], kValues.data());
+  EXPECT_TRUE(result.read_only);
+  EXPECT_FALSE(result.copied);
+  result.array.release();
+  EXPECT_EQ(tensor.deleted, 1);
+}
+
+TEST(DlpackImport, RefusesNull) {
+  EXPECT_EQ(from_dlpack(DlpackTensor()).error().code(), EINVAL);
+  EXPECT_EQ(from_dlpack(LegacyDlpackTensor()).error().code(), EINVAL);
+}
+
+struct TypeRow {
+  int code;
+  int bits;
+  const char* format;  // nullptr: refused
+  int repeat;
+  bool storage_only;
+};
+
+constexpr TypeRow kTypes[] = {
+    {kDLInt, 8, "c", 1, false},
+    {kDLInt, 16, "s", 1, false},
+    {kDLInt, 32, "i", 1, false},
+    {kDLInt, 64, "l", 1, false},
+    {kDLUInt, 8, "C", 1, false},
+    {kDLUInt, 16, "S", 1, false},
+    {kDLUInt, 32, "I", 1, false},
+    {kDLUInt, 64, "L", 1, false},
+    {kDLFloat, 16, "e", 1, false},
+    {kDLFloat, 32, "f", 1, false},
+    {kDLFloat, 64, "g", 1, false},
+    {kDLBool, 8, "c", 1, false},
+    {kDLComplex, 32, "e", 2, true},
+    {kDLComplex, 64, "f", 2, true},
+    {kDLComplex, 128, "g", 2, true},
+    {kDLBfloat, 16, "S", 1, true},
+    {kDLFloat8_e3m4, 8, "C", 1, true},
+    {kDLFloat8_e5m2fnuz, 8, "C", 1, true},
+    {kDLFloat8_e8m0fnu, 8, "C", 1, true},
+    {kDLInt, 128, nullptr, 0, false},
+    {kDLInt, 24, nullptr, 0, false},
+    {kDLInt, 0, nullptr, 0, false},
+    {kDLFloat, 8, nullptr, 0, false},
+    {kDLFloat, 128, nullptr, 0, false},
+    {kDLBool, 1, nullptr, 0, false},
+    {kDLBool, 16, nullptr, 0, false},
+    {kDLComplex, 16, nullptr, 0, false},
+    {kDLComplex, 8, nullptr, 0, false},
+    {kDLBfloat, 32, nullptr, 0, false},
+    {kDLOpaqueHandle, 64, nullptr, 0, false},
+    {kDLFloat4_e2m1fn, 4, nullptr, 0, false},
+    {99, 32, nullptr, 0, false},
+};
+
+TEST(DlpackImport, DecidesAboutEveryType) {
+  for (const TypeRow& row : kTypes) {
+    const DLDataType type{static_cast<std::uint8_t>(row.code), static_cast<std::uint8_t>(row.bits),
+                          1};
+    const std::string text = detail::show(type);
+    for (const bool as_storage : {false, true}) {
+      ForeignTensor tensor(type, kValues.data(), {2});
+      if (row.format == nullptr || (row.storage_only && !as_storage)) {
+        EXPECT_EQ(refused(tensor, {.as_storage = as_storage}).code(), ENOTSUP) << text;
+        continue;
+      }
+      const ImportedTensor result = imported(tensor, {.as_storage = as_storage});
+      EXPECT_STREQ(leaf(*result.schema.get()).format, row.format) << text;
+      EXPECT_EQ(leaf(result.array->array).length, 2 * row.repeat) << text;
+    }
+  }
+}
+
+TEST(DlpackImport, NamesAnUnknownCode) {
+  ForeignTensor tensor({99, 32, 1}, kValues.data(), {2});
+  expect_mentions(refused(tensor), "unknown(99) of 32 bits");
+}
+
+TEST(DlpackImport, MakesBooleansBool8) {
+  ForeignTensor tensor({kDLBool, 8, 1}, "\1\0", {2});
+  const ImportedTensor result = imported(tensor);
+  EXPECT_STREQ(result.schema->format, "c");
+  EXPECT_EQ(parameters(result.schema), "arrow.bool8");
+}
+
+TEST(DlpackImport, MakesLanesADimension) {
+  ForeignTensor tensor({kDLInt, 32, 4}, kValues.data(), {3}, {1});
+  const ImportedTensor result = imported(tensor);
+  EXPECT_STREQ(result.schema->format, "+w:4");
+  EXPECT_EQ(result.array->array.length, 3);
+  EXPECT_EQ(leaf(result.array->array).length, 12);
+  ForeignTensor none({kDLInt, 32, 0}, kValues.data(), {3});
+  EXPECT_EQ(refused(none).code(), ENOTSUP);
+  ForeignTensor scalar({kDLInt, 32, 4}, kValues.data(), {});
+  EXPECT_EQ(imported(scalar).array->array.length, 4);
+}
+
+TEST(DlpackImport, MakesDimensionsATensor) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2, 3, 4}, {12, 4, 1});
+  const ImportedTensor result = imported(tensor);
+  EXPECT_STREQ(result.schema->format, "+w:12");
+  EXPECT_EQ(parameters(result.schema), "arrow.fixed_shape_tensor{\"shape\":[3,4]}");
+  EXPECT_EQ(result.array->array.n_buffers, 1);
+  EXPECT_EQ(result.array->array.length, 2);
+  EXPECT_EQ(leaf(result.array->array).length, 24);
+  EXPECT_STREQ(result.schema->children[0]->name, "item");
+}
+
+TEST(DlpackImport, MakesDimensionsLists) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2, 3, 4});
+  const ImportedTensor result = imported(tensor, kLists);
+  EXPECT_STREQ(result.schema->format, "+w:3");
+  EXPECT_EQ(result.schema->metadata, nullptr);
+  EXPECT_STREQ(result.schema->children[0]->format, "+w:4");
+  EXPECT_EQ(result.array->array.children[0]->length, 6);
+  EXPECT_EQ(leaf(result.array->array).length, 24);
+}
+
+TEST(DlpackImport, KeepsAPermutation) {
+  // Memory order is the dimensions 2, 1, 3 of 4, 2, 3 elements.
+  ForeignTensor tensor(kInt32, kValues.data(), {1, 2, 4, 3}, {24, 3, 6, 1});
+  const ImportedTensor result = imported(tensor);
+  EXPECT_EQ(parameters(result.schema),
+            "arrow.fixed_shape_tensor{\"shape\":[4,2,3],\"permutation\":[1,0,2]}");
+  ForeignTensor lists(kInt32, kValues.data(), {1, 2, 4, 3}, {24, 3, 6, 1});
+  EXPECT_EQ(refused(lists, kLists).code(), ENOTSUP);
+}
+
+TEST(DlpackImport, GoesBackToTheSameTensor) {
+  const std::vector<std::int64_t> shape{2, 2, 3, 2};
+  const std::vector<std::int64_t> strides{12, 1, 4, 2};
+  ForeignTensor tensor(kInt32, kValues.data(), shape, strides);
+  ImportedTensor result = imported(tensor);
+  Result<DlpackTensor> again = to_dlpack(*result.schema.get(), result.array);
+  ASSERT_TRUE(again) << again.error().message();
+  const DLTensor& there = (*again)->dl_tensor;
+  EXPECT_EQ(std::vector<std::int64_t>(there.shape, there.shape + there.ndim), shape);
+  EXPECT_EQ(std::vector<std::int64_t>(there.strides, there.strides + there.ndim), strides);
+  EXPECT_EQ(there.data, kValues.data());
+  again->reset();
+  EXPECT_EQ(tensor.deleted, 1);
+}
+
+TEST(DlpackImport, IgnoresStridesThatAreNeverTaken) {
+  ForeignTensor tensor(kInt32, kValues.data(), {1, 6, 1}, {-77, 1, INT64_MIN});
+  EXPECT_EQ(imported(tensor).array->array.length, 1);
+  ForeignTensor empty(kInt32, nullptr, {3, 0}, {INT64_MAX, INT64_MIN});
+  EXPECT_EQ(imported(empty).array->array.length, 3);
+}
+
+TEST(DlpackImport, RefusesGaps) {
+  const std::vector<std::vector<std::int64_t>> gaps{{2},   // every other element
+                                                    {-1},  // backwards
+                                                    {0},   // the same one again and again
+                                                    {INT64_MIN}};
+  for (const std::vector<std::int64_t>& strides : gaps) {
+    ForeignTensor tensor(kInt32, kValues.data(), {3}, strides);
+    EXPECT_EQ(refused(tensor).code(), ENOTSUP) << strides[0];
+  }
+  ForeignTensor columns(kInt32, kValues.data(), {2, 3}, {1, 2});
+  expect_mentions(refused(columns), "copy it");
+  ForeignTensor padded(kInt32, kValues.data(), {2, 3}, {4, 1});
+  EXPECT_EQ(refused(padded).code(), ENOTSUP);
+  ForeignTensor inside(kInt32, kValues.data(), {2, 2, 3}, {8, 4, 1});
+  EXPECT_EQ(refused(inside).code(), ENOTSUP);
+}
+
+TEST(DlpackImport, CopiesGapsWhenAsked) {
+  ForeignTensor backwards(kInt32, kValues.data() + 4, {3}, {-2});
+  ImportedTensor result = imported(backwards, kCopies);
+  EXPECT_EQ(backwards.deleted, 1);
+  EXPECT_TRUE(result.copied);
+  EXPECT_FALSE(result.read_only);
+  EXPECT_EQ(values(result), (std::vector<std::int32_t>{4, 2, 0}));
+  ForeignTensor columns(kInt32, kValues.data(), {2, 3}, {1, 2});
+  EXPECT_EQ(values(imported(columns, kCopies)), (std::vector<std::int32_t>{0, 2, 4, 1, 3, 5}));
+  ForeignTensor permuted(kInt32, kValues.data(), {1, 2, 3}, {6, 1, 2});
+  const ImportedTensor lists =
+      imported(permuted, {.dimensions = Dimensions::kFixedSizeLists, .strided = Strided::kCopy});
+  EXPECT_EQ(values(lists), (std::vector<std::int32_t>{0, 2, 4, 1, 3, 5}));
+  EXPECT_STREQ(lists.schema->children[0]->format, "+w:3");
+  ForeignTensor lanes({kDLInt, 32, 2}, kValues.data(), {2}, {3});
+  EXPECT_EQ(values(imported(lanes, kCopies)), (std::vector<std::int32_t>{0, 1, 6, 7}));
+}
+
+TEST(DlpackImport, CopiesNothingThatItCannotRead) {
+  ForeignTensor tensor(kInt32, kValues.data(), {3}, {2});
+  tensor->device = {kDLCUDA, 0};
+  EXPECT_EQ(refused(tensor, kCopies).code(), ENOTSUP);
+}
+
+TEST(DlpackImport, RefusesWildStrides) {
+  for (const std::int64_t stride : {INT64_MAX, INT64_MIN, INT64_MAX / 4}) {
+    ForeignTensor tensor(kInt32, kValues.data(), {3}, {stride});
+    EXPECT_EQ(refused(tensor, kCopies).code(), EINVAL) << stride;
+    ForeignTensor lanes({kDLInt, 32, 4}, kValues.data(), {3}, {stride});
+    EXPECT_EQ(refused(lanes, kCopies).code(), EINVAL) << stride;
+  }
+}
+
+TEST(DlpackImport, WantsAlignedValues) {
+  const auto* odd = reinterpret_cast<const unsigned char*>(kValues.data()) + 1;
+  ForeignTensor tensor(kInt32, odd, {3});
+  expect_mentions(refused(tensor), "multiple of the 4 bytes");
+  ForeignTensor copied(kInt32, odd, {3});
+  ImportedTensor result = imported(copied, kCopies);
+  EXPECT_TRUE(result.copied);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(result.array->array.buffers[1]) % 4, 0U);
+  std::int32_t first = 0;
+  std::memcpy(&first, odd, sizeof first);
+  EXPECT_EQ(values(result)[0], first);
+}
+
+TEST(DlpackImport, RefusesGarbage) {
+  const auto malformed = [](ForeignTensor& tensor) {
+    const Error error = refused(tensor, kCopies);
+    EXPECT_EQ(error.code(), EINVAL) << error.message();
+    expect_mentions(error, "DLTensor.");
+  };
+  for (const std::int32_t ndim : {-1, INT32_MIN, 65, INT32_MAX}) {
+    ForeignTensor tensor(kInt32, kValues.data(), {2});
+    tensor->ndim = ndim;
+    malformed(tensor);
+  }
+  ForeignTensor shapeless(kInt32, kValues.data(), {2});
+  shapeless->shape = nullptr;
+  malformed(shapeless);
+  ForeignTensor negative(kInt32, kValues.data(), {2, -1});
+  malformed(negative);
+  ForeignTensor lowest(kInt32, kValues.data(), {INT64_MIN});
+  malformed(lowest);
+  ForeignTensor huge(kInt32, kValues.data(), {INT64_MAX});
+  malformed(huge);
+  ForeignTensor overflow(kInt8, kValues.data(), {std::int64_t{1} << 32, std::int64_t{1} << 32});
+  malformed(overflow);
+  ForeignTensor null(kInt32, nullptr, {1});
+  malformed(null);
+  ForeignTensor offset(kInt32, kValues.data(), {1});
+  offset->byte_offset = UINT64_MAX - 3;
+  malformed(offset);
+  ForeignTensor handle(kInt32, kValues.data(), {1});
+  handle->device = {kDLOpenCL, 0};
+  handle->byte_offset = UINT64_MAX - 3;
+  malformed(handle);
+}
+
+TEST(DlpackImport, RefusesListsThatAreTooLong) {
+  ForeignTensor cell(kInt8, kValues.data(), {1, 65536, 65536});
+  EXPECT_EQ(refused(cell).code(), ENOTSUP);
+  ForeignTensor list(kInt8, kValues.data(), {1, std::int64_t{1} << 31});
+  EXPECT_EQ(refused(list, kLists).code(), ENOTSUP);
+}
+
+TEST(DlpackImport, KeepsTheMemoryForMovedChildren) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2, 3});
+  ImportedTensor result = imported(tensor);
+  Schema child_schema(result.schema->children[0]);
+  result.schema.release();
+  EXPECT_STREQ(child_schema->format, "i");
+  Array child(result.array->array.children[0]);
+  result.array.release();
+  EXPECT_EQ(tensor.deleted, 0);
+  EXPECT_EQ(child->length, 6);
+  EXPECT_EQ(static_cast<const std::int32_t*>(child->buffers[1])[5], 5);
+  child.release();
+  EXPECT_EQ(tensor.deleted, 1);
+}
+
+TEST(DlpackImport, SurvivesEveryFailedAllocation) {
+  for (const DlpackImportOptions& options : {DlpackImportOptions{}, kLists, kCopies}) {
+    const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
+      const bool copy = options.strided == Strided::kCopy;
+      ForeignTensor tensor(
+          kInt32, kValues.data(), {2, 3},
+          copy ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{3, 1});
+      {
+        const Result<ImportedTensor> result =
+            inject([&] { return from_dlpack(tensor.take(), options); });
+        EXPECT_EQ(code_of(result), inject.fired() ? ENOMEM : 0);
+      }
+      EXPECT_EQ(tensor.deleted, 1);
+    });
+    EXPECT_GE(failed, 5);
+  }
+}
+
+TEST(Rules, dlpack_alignment_not_relied_on) {
+  ForeignTensor tensor(kInt32, kValues.data() + 1, {3});
+  EXPECT_EQ(imported(tensor).array->array.buffers[1], kValues.data() + 1);
+}
+
+TEST(Rules, dlpack_byte_offset_applied) {
+  ForeignTensor tensor(kInt32, kValues.data(), {3});
+  tensor->byte_offset = 8;
+  EXPECT_EQ(values(imported(tensor)), (std::vector<std::int32_t>{2, 3, 4}));
+  ForeignTensor handle(kInt32, kValues.data(), {2, 3});
+  handle->byte_offset = 8;
+  handle->device = {kDLOpenCL, 1};
+  const ImportedTensor result = imported(handle);
+  EXPECT_EQ(leaf(result.array->array).buffers[1], kValues.data());
+  EXPECT_EQ(leaf(result.array->array).offset, 2);
+  ForeignTensor between(kInt32, kValues.data(), {3});
+  between->byte_offset = 6;
+  between->device = {kDLOpenCL, 1};
+  EXPECT_EQ(refused(between).code(), ENOTSUP);
+  ForeignTensor copied(kInt32, kValues.data(), {2}, {2});
+  copied->byte_offset = 4;
+  EXPECT_EQ(values(imported(copied, kCopies)), (std::vector<std::int32_t>{1, 3}));
+}
+
+TEST(Rules, dlpack_strides_null_accepted) {
+  for (const std::uint32_t minor : {0U, 1U, 2U, 3U}) {
+    ForeignTensor tensor(kInt32, kValues.data(), {2, 3});
+    tensor.managed.version.minor = minor;
+    EXPECT_EQ(leaf(imported(tensor).array->array).length, 6);
+  }
+}
+
+TEST(Rules, dlpack_shape_null_accepted) {
+  ForeignTensor scalar(kInt32, kValues.data() + 7, {});
+  const ImportedTensor result = imported(scalar);
+  EXPECT_EQ(values(result), (std::vector<std::int32_t>{7}));
+  EXPECT_STREQ(result.schema->format, "i");
+}
+
+TEST(Rules, dlpack_device_id_not_assumed) {
+  // Whatever the number is, it is passed on: only the producer's runtime knows what it counts.
+  for (const std::int32_t id : {0, 1, 77, -3}) {
+    ForeignTensor tensor(kInt32, kValues.data(), {2});
+    tensor->device = {kDLCUDA, id};
+    const ImportedTensor result = imported(tensor);
+    EXPECT_EQ(result.array->device_type, ARROW_DEVICE_CUDA);
+    EXPECT_EQ(result.array->device_id, id);
+  }
+}
+
+TEST(Rules, cpu_device_id_is_minus_one_in_arrow) {
+  for (const std::int32_t id : {0, 5, -1}) {
+    ForeignTensor tensor(kInt32, kValues.data(), {2});
+    tensor->device = {kDLCPU, id};
+    EXPECT_EQ(imported(tensor).array->device_id, -1);
+  }
+}
+
+TEST(DlpackImport, KeepsUnknownDevices) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2});
+  tensor->device = {static_cast<DLDeviceType>(21), 4};
+  ImportedTensor result = imported(tensor);
+  EXPECT_EQ(result.array->device_type, 21);
+  EXPECT_EQ(result.array->device_id, 4);
+  const Result<DlpackTensor> again = to_dlpack(*result.schema.get(), result.array);
+  ASSERT_TRUE(again);
+  EXPECT_EQ((*again)->dl_tensor.device.device_type, 21);
+  EXPECT_EQ((*again)->dl_tensor.device.device_id, 4);
+}
+
+TEST(Rules, dlpack_type_unexpected_bits_refused) {
+  for (const int bits : {4, 6, 8, 32}) {
+    for (const int code : {kDLFloat6_e2m3fn, kDLFloat6_e3m2fn, kDLFloat4_e2m1fn}) {
+      ForeignTensor tensor({static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1},
+                           kValues.data(), {2});
+      EXPECT_EQ(refused(tensor, {.as_storage = true}).code(), ENOTSUP);
+    }
+  }
+}
+
+TEST(Rules, dlpack_type_packed_unless_flagged) {
+  // Neither form has a type in Arrow.
+  for (const std::uint64_t flags :
+       {std::uint64_t{0}, std::uint64_t{DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED}}) {
+    ForeignTensor tensor({kDLInt, 4, 1}, kValues.data(), {2});
+    tensor.managed.flags = flags;
+    expect_mentions(refused(tensor, {.as_storage = true}), "whole bytes");
+  }
+}
+
+TEST(Rules, dlpack_managed_major_mismatch) {
+  for (const std::uint32_t major : {0U, 2U, UINT32_MAX}) {
+    // Behind the deleter of another version there may be anything.
+    ForeignTensor tensor(kInt32, reinterpret_cast<const void*>(1), {2});
+    tensor->ndim = INT32_MAX;
+    tensor->shape = reinterpret_cast<std::int64_t*>(8);
+    tensor.managed.flags = UINT64_MAX;
+    tensor.managed.version.major = major;
+    const Error error = refused(tensor);
+    EXPECT_EQ(error.code(), ENOTSUP);
+    expect_mentions(error, "DLPack " + std::to_string(major) + ".3");
+  }
+}
+
+TEST(Rules, dlpack_managed_minor_mismatch) {
+  ForeignTensor newer(kInt32, kValues.data(), {2});
+  newer.managed.version.minor = 99;
+  EXPECT_EQ(imported(newer).array->array.length, 2);
+  ForeignTensor unknown(kInt32, kValues.data(), {2});
+  unknown.managed.version.minor = 99;
+  unknown.managed.flags = 8;
+  expect_mentions(refused(unknown), "flags is 8");
+}
+
+TEST(Rules, dlpack_managed_deleter_called) {
+  ForeignTensor kept(kInt32, kValues.data(), {2});
+  imported(kept);
+  EXPECT_EQ(kept.deleted, 1);
+  ForeignTensor copied(kInt32, kValues.data(), {2}, {2});
+  const ImportedTensor result = imported(copied, kCopies);
+  EXPECT_EQ(copied.deleted, 1);
+}
+
+TEST(Rules, dlpack_managed_deleter_null_accepted) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2});
+  tensor.managed.deleter = nullptr;
+  imported(tensor);
+  ForeignTensor malformed(kInt32, nullptr, {2});
+  malformed.managed.deleter = nullptr;
+  EXPECT_FALSE(from_dlpack(malformed.take()));
+  ForeignLegacyTensor legacy(kInt32, kValues.data(), {2});
+  legacy.managed.deleter = nullptr;
+  imported(legacy);
+}
+
+TEST(Rules, dlpack_managed_read_only_ignored) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2});
+  tensor.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  EXPECT_TRUE(imported(tensor).read_only);
+  ForeignTensor writable(kInt32, kValues.data(), {2});
+  EXPECT_FALSE(imported(writable).read_only);
+  ForeignTensor copied(kInt32, kValues.data(), {2});
+  copied.managed.flags = DLPACK_FLAG_BITMASK_IS_COPIED;
+  EXPECT_TRUE(imported(copied).copied);
+}
+
+TEST(Rules, dlpack_import_zero_copy) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2, 3});
+  const ImportedTensor result = imported(tensor, kCopies);
+  EXPECT_EQ(leaf(result.array->array).buffers[1], kValues.data());
+  EXPECT_FALSE(result.copied);
+}
+
+TEST(Rules, dlpack_import_same_device) {
+  for (const DeviceInfo& device : kDevices) {
+    ForeignTensor tensor(kInt32, kValues.data(), {2});
+    tensor->device = {static_cast<DLDeviceType>(device.value), 1};
+    EXPECT_EQ(imported(tensor).array->device_type, device.value) << device.name;
+  }
+}
+
+TEST(Rules, dlpack_import_copy_false) {
+  ForeignTensor tensor(kInt32, kValues.data(), {2}, {2});
+  EXPECT_EQ(refused(tensor, {.strided = Strided::kRefuse}).code(), ENOTSUP);
+}
+
+}  // namespace
+}  // namespace fletching::testing

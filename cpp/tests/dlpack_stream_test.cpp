@@ -1,0 +1,93 @@
+// The stream argument of __dlpack__.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+
+#include "fletching/dlpack.hpp"
+
+namespace fletching::testing {
+namespace {
+
+using Argument = std::optional<std::int64_t>;
+
+void expect_ordered(ArrowDeviceType device, Argument stream, Ordering ordering,
+                    std::uintptr_t handle = 0) {
+  const Result<ConsumerStream> read = read_dlpack_stream(device, stream);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->ordering, ordering) << device;
+  EXPECT_EQ(read->handle, handle) << device;
+}
+
+void expect_refused(ArrowDeviceType device, std::int64_t stream) {
+  const Result<ConsumerStream> read = read_dlpack_stream(device, stream);
+  ASSERT_FALSE(read) << device << " takes " << stream;
+  EXPECT_EQ(read.error().code(), EINVAL);
+}
+
+constexpr ArrowDeviceType kStreams[] = {ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST,
+                                        ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_ROCM,
+                                        ARROW_DEVICE_ROCM_HOST};
+
+TEST(DlpackStream, TakesHandles) {
+  for (const ArrowDeviceType device : kStreams) {
+    expect_ordered(device, 3, Ordering::kStream, 3);
+    expect_ordered(device, 0x7f0012345678, Ordering::kStream, 0x7f0012345678);
+  }
+}
+
+TEST(DlpackStream, OrdersTheHostBeforeMemoryThatItReads) {
+  expect_ordered(ARROW_DEVICE_CUDA_HOST, {}, Ordering::kHost);
+  expect_ordered(ARROW_DEVICE_CUDA_MANAGED, {}, Ordering::kHost);
+  expect_ordered(ARROW_DEVICE_ROCM_HOST, {}, Ordering::kHost);
+}
+
+TEST(DlpackStream, NamesTheDevice) {
+  const Result<ConsumerStream> read = read_dlpack_stream(21, 5);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message().find("unknown(21)"), std::string::npos);
+}
+
+TEST(Rules, dlpack_stream_range) {
+  for (const ArrowDeviceType device : kStreams) {
+    expect_refused(device, -2);
+    expect_refused(device, INT64_MIN);
+  }
+}
+
+TEST(Rules, dlpack_stream_minus_one) {
+  for (const ArrowDeviceType device : kStreams) expect_ordered(device, -1, Ordering::kNone);
+}
+
+TEST(Rules, dlpack_stream_none_is_legacy) {
+  expect_ordered(ARROW_DEVICE_CUDA, {}, Ordering::kStream, 1);
+  expect_ordered(ARROW_DEVICE_ROCM, {}, Ordering::kStream, 0);
+}
+
+TEST(Rules, dlpack_stream_cuda_not_zero) {
+  expect_refused(ARROW_DEVICE_CUDA, 0);
+  expect_refused(ARROW_DEVICE_CUDA_HOST, 0);
+  expect_refused(ARROW_DEVICE_CUDA_MANAGED, 0);
+  expect_ordered(ARROW_DEVICE_CUDA, 1, Ordering::kStream, 1);
+  expect_ordered(ARROW_DEVICE_CUDA, 2, Ordering::kStream, 2);
+}
+
+TEST(Rules, dlpack_stream_rocm_not_one_or_two) {
+  for (const ArrowDeviceType device : {ARROW_DEVICE_ROCM, ARROW_DEVICE_ROCM_HOST}) {
+    expect_refused(device, 1);
+    expect_refused(device, 2);
+    expect_ordered(device, 0, Ordering::kStream, 0);
+  }
+}
+
+TEST(Rules, dlpack_stream_none_elsewhere) {
+  for (const ArrowDeviceType device : {ARROW_DEVICE_CPU, ARROW_DEVICE_OPENCL, ARROW_DEVICE_ONEAPI,
+                                       ARROW_DEVICE_METAL, ArrowDeviceType{21}}) {
+    expect_ordered(device, {}, Ordering::kNone);
+    for (const std::int64_t stream : {-1, 0, 1, 2, 99}) expect_refused(device, stream);
+  }
+}
+
+}  // namespace
+}  // namespace fletching::testing
