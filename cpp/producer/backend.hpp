@@ -99,6 +99,7 @@ const std::vector<Backend*>& Backends();
 Backend* CpuBackend();
 Backend* ExtDevBackend();
 Backend* OpenClBackend();
+Backend* VulkanBackend();
 Backend* CudaBackend();
 Backend* CudaHostBackend();
 Backend* CudaManagedBackend();

@@ -14,6 +14,18 @@
  * The new data are the bytes of the catalogue; the old data are the same with every bit the other
  * way round. A kernel on the device makes the one from the other.
  *
+ * vulkan is special: a VkEvent orders commands of one VkQueue only, so everything goes to one, and a
+ * VkQueue begins nothing that was submitted behind a wait that is not over. No read of the device
+ * could be ahead of a shut gate. Therefore
+ *   - the read of step 2 is one by the host, of memory that the device has mapped for it: what a
+ *     program does that reads back without waiting for its fence;
+ *   - a queue has waited when vkCmdWaitEvents was recorded into its command buffer, with an event of
+ *     the producer and the stages that fit it. The producer sees that when the function came from
+ *     vulkan_handles.h. A consumer that takes the command buffer and records nothing sees the old
+ *     data;
+ *   - what is enqueued later waits for the gate as well, gated or not, as soon as there is work
+ *     behind it: two gates have to be opened in the order of the exports behind them.
+ *
  * Errors, threads and strings are as in producer.h. EINVAL: an unknown backend or case, a NULL
  * argument. ENODEV: the device is absent, with the reason. ENOTSUP: the backend has no queues; that
  * is cpu alone. EIO: a call of the vendor's library failed; the text has its name and its error.
@@ -77,12 +89,14 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueCreate(const char* backend,
  *   cuda, cuda_host, cuda_managed   the CUstream, not a default stream, non-blocking
  *   rocm, rocm_host                 the hipStream_t, likewise
  *   opencl                          the cl_command_queue, of the same cl_context
- *   vulkan                          the VkCommandBuffer that the next read is recorded into
+ *   vulkan                          the VkCommandBuffer that the next read is recorded into; what
+ *                                   else a wait needs is in vulkan_handles.h
  *   ext_dev                         the queue of ext_dev.h
  * Valid until the next call with this queue. NULL when `queue` is NULL. */
 FLETCHING_PRODUCER_EXPORT void* FletchingProducerQueueHandle(struct FletchingProducerQueue* queue);
 /* Enqueues a copy of every buffer of the case, and returns at once. The array has to live until
- * FletchingProducerQueueVerify. EBADMSG when a buffer is not the memory that was exported. */
+ * FletchingProducerQueueVerify. EBADMSG when a buffer is not the memory that was exported; on
+ * vulkan also for a wait with a wrong event or wrong stages. */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueRead(struct FletchingProducerQueue* queue,
                                                          const char* case_name,
                                                          const struct ArrowDeviceArray* array,

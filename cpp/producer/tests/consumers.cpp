@@ -39,8 +39,13 @@ Consumer OpenClConsumer() {
       }};
 }
 
+#ifndef FLETCHING_HAS_VULKAN_HEADERS
+// The backend is absent then, and nobody calls it.
+Consumer VulkanConsumer() { return {"vulkan", nullptr, nullptr, nullptr}; }
+#endif
+
 std::vector<Consumer> Consumers() {
   return {CudaConsumer("cuda"), CudaConsumer("cuda_host"), CudaConsumer("cuda_managed"),
           RocmConsumer("rocm"), RocmConsumer("rocm_host"), OpenClConsumer(),
-          ExtDevConsumer()};
+          VulkanConsumer(),     ExtDevConsumer()};
 }

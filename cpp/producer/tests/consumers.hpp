@@ -17,6 +17,7 @@ Consumer ExtDevConsumer();
 Consumer OpenClConsumer();
 Consumer CudaConsumer(std::string backend);
 Consumer RocmConsumer(std::string backend);
+Consumer VulkanConsumer();
 
 // One per backend that has queues, whether its device is there or not.
 std::vector<Consumer> Consumers();

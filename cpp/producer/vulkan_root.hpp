@@ -1,0 +1,241 @@
+// What everything of the Vulkan backend is made from: the functions, the device and its one queue.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+#include "fletching/runtimes/vulkan.hpp"
+#include "message.hpp"
+
+namespace fletching::producer {
+
+// --- Functions: the verbs of events come from the generated table, `events`.
+
+#define FLETCHING_VULKAN_INSTANCE_FUNCTIONS(X) \
+  X(vkCreateDevice)                            \
+  X(vkDestroyInstance)                         \
+  X(vkEnumeratePhysicalDevices)                \
+  X(vkGetDeviceProcAddr)                       \
+  X(vkGetPhysicalDeviceFeatures2)              \
+  X(vkGetPhysicalDeviceMemoryProperties)       \
+  X(vkGetPhysicalDeviceProperties)             \
+  X(vkGetPhysicalDeviceQueueFamilyProperties)
+
+#define FLETCHING_VULKAN_DEVICE_FUNCTIONS(X) \
+  X(vkAllocateCommandBuffers)                \
+  X(vkAllocateDescriptorSets)                \
+  X(vkAllocateMemory)                        \
+  X(vkBeginCommandBuffer)                    \
+  X(vkBindBufferMemory)                      \
+  X(vkCmdBindDescriptorSets)                 \
+  X(vkCmdBindPipeline)                       \
+  X(vkCmdCopyBuffer)                         \
+  X(vkCmdDispatch)                           \
+  X(vkCmdPipelineBarrier)                    \
+  X(vkCmdPushConstants)                      \
+  X(vkCmdWaitEvents)                         \
+  X(vkCreateBuffer)                          \
+  X(vkCreateCommandPool)                     \
+  X(vkCreateComputePipelines)                \
+  X(vkCreateDescriptorPool)                  \
+  X(vkCreateDescriptorSetLayout)             \
+  X(vkCreatePipelineLayout)                  \
+  X(vkCreateSemaphore)                       \
+  X(vkCreateShaderModule)                    \
+  X(vkDestroyBuffer)                         \
+  X(vkDestroyCommandPool)                    \
+  X(vkDestroyDescriptorPool)                 \
+  X(vkDestroyDescriptorSetLayout)            \
+  X(vkDestroyDevice)                         \
+  X(vkDestroyPipeline)                       \
+  X(vkDestroyPipelineLayout)                 \
+  X(vkDestroySemaphore)                      \
+  X(vkDestroyShaderModule)                   \
+  X(vkEndCommandBuffer)                      \
+  X(vkFreeMemory)                            \
+  X(vkGetBufferMemoryRequirements)           \
+  X(vkGetDeviceQueue)                        \
+  X(vkGetSemaphoreCounterValue)              \
+  X(vkMapMemory)                             \
+  X(vkQueueSubmit)                           \
+  X(vkSignalSemaphore)                       \
+  X(vkUpdateDescriptorSets)                  \
+  X(vkWaitSemaphores)
+
+struct VulkanFunctions {
+  const vulkan::Functions* events = nullptr;
+#define FLETCHING_VULKAN_MEMBER(name) PFN_##name name = nullptr;
+  FLETCHING_VULKAN_INSTANCE_FUNCTIONS(FLETCHING_VULKAN_MEMBER)
+  FLETCHING_VULKAN_DEVICE_FUNCTIONS(FLETCHING_VULKAN_MEMBER)
+#undef FLETCHING_VULKAN_MEMBER
+};
+
+// The handles as the table names them.
+inline vulkan::VkDevice OfTable(VkDevice device) {
+  return reinterpret_cast<vulkan::VkDevice>(device);
+}
+inline vulkan::VkEvent OfTable(VkEvent event) { return reinterpret_cast<vulkan::VkEvent>(event); }
+inline vulkan::VkCommandBuffer OfTable(VkCommandBuffer commands) {
+  return reinterpret_cast<vulkan::VkCommandBuffer>(commands);
+}
+
+// Found when the device is. Only used after that.
+extern VulkanFunctions g_vk;
+
+void CheckVulkan(const char* function, VkResult result);
+std::string VersionText(uint32_t version);  // "1.3.230"
+
+// --- Handles that destroy themselves
+
+struct DestroyVulkanInstance {
+  void operator()(VkInstance instance) const { g_vk.vkDestroyInstance(instance, nullptr); }
+};
+struct DestroyVulkanDevice {
+  void operator()(VkDevice device) const { g_vk.vkDestroyDevice(device, nullptr); }
+};
+using OwnedVulkanInstance =
+    std::unique_ptr<std::remove_pointer_t<VkInstance>, DestroyVulkanInstance>;
+using OwnedVulkanDevice = std::unique_ptr<std::remove_pointer_t<VkDevice>, DestroyVulkanDevice>;
+
+// A handle that belongs to a VkDevice.
+template <class HandleType, auto Destroy>
+class OwnedVulkan {
+ public:
+  using Handle = HandleType;
+
+  OwnedVulkan() = default;
+  OwnedVulkan(VkDevice device, Handle handle) : device_(device), handle_(handle) {}
+  OwnedVulkan(OwnedVulkan&& other) noexcept
+      : device_(other.device_), handle_(std::exchange(other.handle_, VK_NULL_HANDLE)) {}
+  OwnedVulkan& operator=(OwnedVulkan&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  OwnedVulkan(const OwnedVulkan&) = delete;
+  OwnedVulkan& operator=(const OwnedVulkan&) = delete;
+  ~OwnedVulkan() {
+    if (handle_ != VK_NULL_HANDLE) (g_vk.*Destroy)(device_, handle_, nullptr);
+  }
+
+  Handle get() const { return handle_; }
+
+ private:
+  VkDevice device_ = nullptr;
+  Handle handle_ = VK_NULL_HANDLE;
+};
+
+using OwnedBuffer = OwnedVulkan<VkBuffer, &VulkanFunctions::vkDestroyBuffer>;
+using OwnedMemory = OwnedVulkan<VkDeviceMemory, &VulkanFunctions::vkFreeMemory>;
+using OwnedSemaphore = OwnedVulkan<VkSemaphore, &VulkanFunctions::vkDestroySemaphore>;
+using OwnedCommandPool = OwnedVulkan<VkCommandPool, &VulkanFunctions::vkDestroyCommandPool>;
+using OwnedDescriptorPool =
+    OwnedVulkan<VkDescriptorPool, &VulkanFunctions::vkDestroyDescriptorPool>;
+using OwnedSetLayout =
+    OwnedVulkan<VkDescriptorSetLayout, &VulkanFunctions::vkDestroyDescriptorSetLayout>;
+using OwnedPipelineLayout =
+    OwnedVulkan<VkPipelineLayout, &VulkanFunctions::vkDestroyPipelineLayout>;
+using OwnedPipeline = OwnedVulkan<VkPipeline, &VulkanFunctions::vkDestroyPipeline>;
+using OwnedShaderModule = OwnedVulkan<VkShaderModule, &VulkanFunctions::vkDestroyShaderModule>;
+
+// Calls one of the functions vkCreate*; `name` is what it is called in an error.
+template <class Owned, class Create, class Info>
+Owned MakeVulkan(const char* name, Create create, VkDevice device, const Info& info) {
+  typename Owned::Handle handle = VK_NULL_HANDLE;
+  CheckVulkan(name, create(device, &info, nullptr, &handle));
+  return Owned(device, handle);
+}
+
+// --- Memory that the host sees, too
+
+struct VulkanBuffer {
+  OwnedMemory memory;
+  OwnedBuffer buffer;  // goes before its memory
+  void* mapped = nullptr;
+};
+
+// What is alive, by what stands for it: the VkBuffer, or its address for the host. Thread-safe.
+class VulkanBuffers {
+ public:
+  void Add(const void* key, VulkanBuffer buffer);
+  void Remove(const void* key) noexcept;
+  // Stays where it is until it is removed. Throws EINVAL for another key.
+  const VulkanBuffer& At(const void* key) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const void*, VulkanBuffer> alive_;
+};
+
+// --- The device
+
+// An event orders commands of one VkQueue only, so there is one for every Queue of the backend. It
+// is also a timeline: each submission has a number, and is done when `done` has reached it.
+class VulkanRoot {
+ public:
+  // The first device that will do. Throws ENODEV or EIO when there is none, and leaves nothing.
+  VulkanRoot();
+  VulkanRoot(const VulkanRoot&) = delete;
+  VulkanRoot& operator=(const VulkanRoot&) = delete;
+
+  VkDevice device() const { return device_.get(); }
+  VulkanBuffer NewBuffer(size_t bytes) const;
+  OwnedSemaphore NewTimeline() const;
+
+  // Thread-safe, like all that follow. The commands wait until every one of `gates` is 1; so does
+  // everything that is submitted later.
+  uint64_t Submit(VkCommandBuffer commands, std::span<const VkSemaphore> gates);
+  bool IsDone(uint64_t submission) const;
+  void Wait(uint64_t submission) const;
+
+  VkEvent NewEvent();
+  // The event is destroyed some time after everything that was submitted until now is done.
+  void Retire(VkEvent event) noexcept;
+  // Whether it was made here and is not retired.
+  bool IsAlive(VkEvent event);
+
+  OwnedVulkanInstance instance;
+  VkPhysicalDevice physical_device = nullptr;
+  uint32_t index = 0;  // of the physical device, in the instance's list
+  uint32_t queue_family = 0;
+  VkQueue queue = nullptr;
+  VkPhysicalDeviceProperties properties{};
+
+ private:
+  void OpenInstance();
+  void ChooseDevice();
+  std::string Reject(VkPhysicalDevice candidate);
+  void OpenDevice();
+  void MakePipeline();
+  uint32_t MemoryType(uint32_t allowed) const;
+  void DestroyRetired();
+
+  static constexpr uint64_t kNotRetired = std::numeric_limits<uint64_t>::max();
+
+  OwnedVulkanDevice device_;
+  OwnedSemaphore done_;
+  VkPhysicalDeviceMemoryProperties memory_{};
+  std::mutex mutex_;  // of the queue, and what follows
+  uint64_t submitted_ = 0;
+  std::map<VkEvent, uint64_t> events_;  // with the last submission that may use it
+
+ public:
+  OwnedSetLayout set_layout;
+  OwnedPipelineLayout pipeline_layout;
+  OwnedPipeline pipeline;  // the kernel
+  VulkanBuffers buffers;   // by VkBuffer
+  VulkanBuffers staging;   // by address
+};
+
+}  // namespace fletching::producer
