@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace fletching::producer {
 namespace {
@@ -279,11 +280,11 @@ VulkanQueue::Commands& VulkanQueue::Idle() {
 }
 
 void VulkanQueue::Submit() {
-  Commands& commands = *recording_;
+  // What fails from here on is recorded anew, and never submitted.
+  Commands& commands = *std::exchange(recording_, nullptr);
+  CheckVulkan("vkEndCommandBuffer", g_vk.vkEndCommandBuffer(commands.buffer));
   std::vector<VkSemaphore> gates;
   for (const auto& gate : gates_) gates.push_back(gate->get());
-  CheckVulkan("vkEndCommandBuffer", g_vk.vkEndCommandBuffer(commands.buffer));
-  recording_ = nullptr;
   last_ = commands.submission = root_.Submit(commands.buffer, gates);
 }
 
