@@ -4,7 +4,7 @@ execute_process(COMMAND ${NM} -D --defined-only -P ${LIBRARY}
 string(REGEX MATCHALL "[^\n]+" lines "${text}")
 set(count 0)
 foreach(line IN LISTS lines)
-  if(NOT line MATCHES "^${PREFIX}[A-Za-z]+ T ")
+  if(NOT line MATCHES "^${PREFIX}[A-Za-z0-9_]+ T ")
     message(SEND_ERROR "${LIBRARY} shows '${line}'")
   endif()
   math(EXPR count "${count} + 1")

@@ -60,7 +60,7 @@ class Engine {
 
   // Streams and events. A stream handle may be that of a default stream; those need a current
   // context, `current`, which may be NULL for the others.
-  void* create_stream(std::shared_ptr<Context> context, bool non_blocking);
+  void* create_stream(const std::shared_ptr<Context>& context, bool non_blocking);
   void destroy_stream(const void* handle);
   std::shared_ptr<Stream> stream(const void* handle, DefaultStream null_means,
                                  const std::shared_ptr<Context>& current);

@@ -14,9 +14,10 @@ namespace {
 
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const std::from_chars_result read = std::from_chars(begin, end, value);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   return value;
 }
 

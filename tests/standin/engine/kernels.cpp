@@ -125,10 +125,8 @@ bool begins_with(const char* text, std::string_view beginning) {
 
 // A cubin, a fatbin, a bundle of hipcc's or PTX.
 bool for_a_real_device(const char* image) {
-  constexpr std::string_view kBeginnings[] = {
-      "\x7f"
-      "ELF",
-      "\x50\xed\x55\xba", "__CLANG_OFFLOAD_BUNDLE__", "//", ".version"};
+  constexpr std::string_view kBeginnings[] = {"\177ELF", "\x50\xed\x55\xba",
+                                              "__CLANG_OFFLOAD_BUNDLE__", "//", ".version"};
   return std::ranges::any_of(kBeginnings, [&](auto each) { return begins_with(image, each); });
 }
 

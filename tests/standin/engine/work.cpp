@@ -77,7 +77,7 @@ void put(std::byte* into, const std::byte* from, std::size_t size) {
 
 }  // namespace
 
-void* Engine::create_stream(std::shared_ptr<Context> context, bool non_blocking) {
+void* Engine::create_stream(const std::shared_ptr<Context>& context, bool non_blocking) {
   context->check();
   return handles.add(
       context->make_stream(non_blocking ? StreamKind::kNonBlocking : StreamKind::kBlocking));

@@ -257,10 +257,7 @@ TEST_F(Cuda, kernels_do_as_many_elements_as_there_are_threads) {
 
 TEST_F(Cuda, images_for_real_devices_are_refused) {
   CUmodule module = nullptr;
-  EXPECT_EQ(cuModuleLoadData(&module,
-                             "\x7f"
-                             "ELF\x02"),
-            CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(cuModuleLoadData(&module, "\177ELF\x02"), CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_EQ(cuModuleLoadData(&module, "\x50\xed\x55\xba"), CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_EQ(cuModuleLoadData(&module, "//\n.version 8.0\n"), CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_EQ(cuModuleLoadData(&module, "nonsense"), CUDA_ERROR_INVALID_IMAGE);
