@@ -55,16 +55,10 @@ Result<DeviceArray> make_batch(Columns columns, ArrowDeviceType type = ARROW_DEV
   const auto n = static_cast<int64_t>(columns.values.size());
   auto builder = build_array({.arrays = n, .buffers = 1 + (2 * n)}, std::move(columns));
   if (!builder) return std::move(builder).error();
-  if (Status set = builder->set(builder->root(), {.length = kRows}, {nullptr}); !set) {
-    return std::move(set).error();
-  }
-  Result<std::span<ArrowArray>> children = builder->add_children(builder->root(), n);
-  if (!children) return std::move(children).error();
-  for (size_t i = 0; i < children->size(); ++i) {
-    const void* values = builder->object().values[i].data();
-    if (Status set = builder->set((*children)[i], {.length = kRows}, {nullptr, values}); !set) {
-      return std::move(set).error();
-    }
+  builder->set(builder->root(), {.length = kRows}, {nullptr});
+  auto values = builder->object().values.begin();
+  for (ArrowArray& column : builder->add_children(builder->root(), n)) {
+    builder->set(column, {.length = kRows}, {nullptr, values++->data()});
   }
   return builder->finish(type, type == ARROW_DEVICE_CPU ? -1 : 1,
                          type == ARROW_DEVICE_CPU ? nullptr : &builder->object().event);
@@ -154,17 +148,14 @@ Result<Array> make_nested(std::unique_ptr<int64_t> object) noexcept {
   const void* values = object.get();
   auto builder = build_array({.arrays = 3, .buffers = 8}, std::move(object));
   if (!builder) return std::move(builder).error();
-  (void)builder->set(builder->root(), {.length = 1}, {nullptr});
-  auto lists = builder->add_children(builder->root(), 1);
-  if (!lists) return std::move(lists).error();
-  (void)builder->set(lists->front(), {.length = 1}, {nullptr, values});
-  auto items = builder->add_children(lists->front(), 1);
-  if (!items) return std::move(items).error();
-  (void)builder->set(items->front(), {.length = 1, .null_count = -1, .offset = 2},
-                     {values, values});
-  auto dictionary = builder->add_dictionary(items->front());
-  if (!dictionary) return std::move(dictionary).error();
-  (void)builder->set(**dictionary, {.length = 1}, {nullptr, values, values});
+  builder->set(builder->root(), {.length = 1}, {nullptr});
+  for (ArrowArray& lists : builder->add_children(builder->root(), 1)) {
+    builder->set(lists, {.length = 1}, {nullptr, values});
+    for (ArrowArray& items : builder->add_children(lists, 1)) {
+      builder->set(items, {.length = 1, .null_count = -1, .offset = 2}, {values, values});
+      builder->set(*builder->add_dictionary(items), {.length = 1}, {nullptr, values, values});
+    }
+  }
   return builder->finish();
 }
 
@@ -215,48 +206,161 @@ TEST(ArrayBuilder, ABuilderThatIsDroppedDestroysTheObject) {
   int destroyed = 0;
   {
     auto builder = build_array({.arrays = 1, .buffers = 1}, Columns(&destroyed)).value();
-    EXPECT_TRUE(builder.set(builder.root(), {.length = 1}, {nullptr}));
+    builder.set(builder.root(), {.length = 1}, {nullptr});
     const auto moved = std::move(builder);
     EXPECT_EQ(destroyed, 0);
   }
   EXPECT_EQ(destroyed, 1);
 }
 
-TEST(ArrayBuilder, MoreThanTheCapacityIsRefusedWithWords) {
-  auto builder = build_array({.arrays = 2, .buffers = 1}, std::make_unique<int>(0)).value();
-  EXPECT_EQ(builder.add_children(builder.root(), 3).error().message(),
-            "array builder: the capacity has 2 arrays left, and 3 more are wanted");
-  EXPECT_EQ(builder.set(builder.root(), {}, {nullptr, nullptr}).error().message(),
-            "array builder: the capacity has 1 buffers left, and 2 more are wanted");
-  EXPECT_TRUE(builder.add_children(builder.root(), 2));
-  EXPECT_EQ(builder.add_dictionary(builder.root()).error().message(),
-            "array builder: the capacity has 0 arrays left, and 1 more are wanted");
+TEST(ArrayBuilder, ABuilderThatIsMovedGoesOn) {
+  int destroyed = 0;
+  auto builder = build_array({.arrays = 1, .buffers = 2}, Columns(&destroyed)).value();
+  builder.set(builder.root(), {.length = 1}, {nullptr});
+  auto moved = std::move(builder);
+  for (ArrowArray& child : moved.add_children(moved.root(), 1)) moved.set(child, {}, {nullptr});
+  moved.finish().value().release();
+  EXPECT_EQ(destroyed, 1);
 }
 
-TEST(ArrayBuilder, WhatIsDoneTwiceIsRefused) {
-  auto builder = build_array({.arrays = 4, .buffers = 4}, std::make_unique<int>(0)).value();
-  ASSERT_TRUE(builder.set(builder.root(), {}, {}));
-  EXPECT_EQ(builder.set(builder.root(), {}, {}).error().message(),
-            "array builder: the array has been set before");
-  ASSERT_TRUE(builder.add_children(builder.root(), 1));
-  EXPECT_EQ(builder.add_children(builder.root(), 1).error().message(),
-            "array builder: the array has children already");
-  ASSERT_TRUE(builder.add_dictionary(builder.root()));
-  EXPECT_EQ(builder.add_dictionary(builder.root()).error().message(),
-            "array builder: the array has a dictionary already");
-  EXPECT_EQ(builder.add_children(builder.root().children[0][0], -1).error().message(),
-            "array builder: the number of children is less than 0");
+// What `requests` says to a builder with room for two arrays and three buffers, whose root is set.
+template <class Requests>
+std::string refusal(Requests requests) {
+  auto builder = build_array({.arrays = 2, .buffers = 3}, std::make_unique<int>(0)).value();
+  builder.set(builder.root(), {.length = 1}, {nullptr});
+  requests(builder, builder.root());
+  const Result<Array> array = builder.finish();
+  if (array) return "";
+  EXPECT_EQ(array.error().code(), EINVAL);
+  const std::string prefix = "array builder: ";
+  EXPECT_EQ(array.error().message().substr(0, prefix.size()), prefix);
+  return array.error().message().substr(prefix.size());
 }
 
-TEST(ArrayBuilder, AnArrayThatWasNotSetIsRefused) {
-  auto builder = build_array({.arrays = 2, .buffers = 4}, std::make_unique<int>(0)).value();
-  ASSERT_TRUE(builder.add_children(builder.root(), 2));
-  ASSERT_TRUE(builder.set(builder.root(), {}, {}));
-  EXPECT_EQ(builder.finish().error().message(),
-            "array builder: of 3 arrays, the root included, only 1 were set");
-  EXPECT_EQ(code_of(builder.finish(ARROW_DEVICE_CPU, -1)), EINVAL);
-  for (int64_t i = 0; i < 2; ++i) ASSERT_TRUE(builder.set(*builder.root().children[i], {}, {}));
-  EXPECT_TRUE(builder.finish());
+TEST(ArrayBuilder, MoreThanTheCapacityIsRefused) {
+  EXPECT_EQ(refusal([](auto&, ArrowArray&) {}), "");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              EXPECT_TRUE(builder.add_children(root, 3).empty());
+            }),
+            "the capacity has too few arrays");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              builder.set(builder.add_children(root, 1)[0], {}, {nullptr, nullptr, nullptr});
+            }),
+            "the capacity has too few buffers");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              for (ArrowArray& child : builder.add_children(root, 2)) builder.set(child, {}, {});
+              EXPECT_EQ(builder.add_dictionary(root), nullptr);
+            }),
+            "the capacity has too few arrays");
+}
+
+TEST(ArrayBuilder, RequestsInTheWrongOrderAreRefused) {
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.set(root, {}, {}); }),
+            "an array was set twice");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              ArrowArray& child = builder.add_children(root, 1)[0];
+              EXPECT_TRUE(builder.add_children(child, 1).empty());
+            }),
+            "an array was given children or a dictionary before it was set");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              EXPECT_EQ(builder.add_dictionary(builder.add_children(root, 1)[0]), nullptr);
+            }),
+            "an array was given children or a dictionary before it was set");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              builder.set(builder.add_children(root, 1)[0], {}, {});
+              EXPECT_TRUE(builder.add_children(root, 1).empty());
+            }),
+            "an array was given children twice");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              builder.set(*builder.add_dictionary(root), {}, {});
+              EXPECT_EQ(builder.add_dictionary(root), nullptr);
+            }),
+            "an array was given a dictionary twice");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.add_children(root, -1); }),
+            "the number of children is less than 0");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.add_children(root, 1); }),
+            "an array was added and not set");
+}
+
+TEST(ArrayBuilder, TheFirstErrorCountsAndNothingHappensAfterIt) {
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              builder.add_children(root, -1);
+              EXPECT_TRUE(builder.add_children(root, 1).empty());
+              EXPECT_EQ(builder.add_dictionary(root), nullptr);
+              EXPECT_EQ(root.n_children, 0);
+            }),
+            "the number of children is less than 0");
+}
+
+TEST(ArrayBuilder, AnErrorLeavesTheObjectToTheBuilder) {
+  int destroyed = 0;
+  {
+    auto builder = build_array({}, Columns(&destroyed)).value();
+    EXPECT_EQ(builder.finish(ARROW_DEVICE_CPU, -1).error().message(),
+              "array builder: an array was added and not set");
+    EXPECT_EQ(destroyed, 0);
+    builder.set(builder.root(), {}, {});
+    builder.finish(ARROW_DEVICE_CPU, -1).value().release();
+    EXPECT_EQ(destroyed, 1);
+  }
+  EXPECT_EQ(destroyed, 1);
+}
+
+// --- Without children ---
+
+TEST(MakeDeviceArray, OneAllocationWithTheObjectInIt) {
+  int destroyed = 0;
+  const int64_t value = 7;
+  Columns columns(&destroyed, 0);
+  int event = 0;
+  const int64_t before = testing::allocations();
+  DeviceArray array =
+      make_device_array({.length = 1, .null_count = -1, .offset = 2}, {nullptr, &value},
+                        std::move(columns), ARROW_DEVICE_CUDA, 1, &event)
+          .value();
+  EXPECT_EQ(testing::allocations(), before + 1);
+  EXPECT_EQ(array.length(), 1);
+  EXPECT_EQ(array.null_count(), -1);
+  EXPECT_EQ(array->array.offset, 2);
+  EXPECT_EQ(array->array.n_buffers, 2);
+  EXPECT_EQ(array->array.buffers[0], nullptr);
+  EXPECT_EQ(value_of(array->array), 7);
+  EXPECT_EQ(array.device_type(), ARROW_DEVICE_CUDA);
+  EXPECT_EQ(array.device_id(), 1);
+  EXPECT_EQ(array->sync_event, &event);
+  EXPECT_EQ(destroyed, 0);
+  array.release();
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(MakeDeviceArray, WhatIsWrongIsRefused) {
+  int event = 0;
+  const auto message = [](ArrayValues values, void* sync_event) {
+    return make_device_array(values, {}, std::make_unique<int>(0), ARROW_DEVICE_CPU, -1, sync_event)
+        .error()
+        .message();
+  };
+  EXPECT_EQ(message({.length = -1}, nullptr),
+            "array builder: length or offset is less than 0, or null_count not between -1 and "
+            "length");
+  EXPECT_EQ(message({}, &event),
+            "array builder: sync_event is not NULL, and the device type has no event type");
+}
+
+TEST(MakeDeviceArray, MemoryRunsOut) {
+  const int64_t failed = fail_each_allocation([](Injection& inject) {
+    int destroyed = 0;
+    {
+      Columns columns(&destroyed, 0);
+      const auto array = inject([&] {
+        return make_device_array({}, {nullptr}, std::move(columns), ARROW_DEVICE_CPU, -1);
+      });
+      EXPECT_EQ(code_of(array), inject.fired() ? ENOMEM : 0);
+      EXPECT_EQ(columns.destroyed != nullptr, inject.fired());  // still the caller's
+    }
+    EXPECT_EQ(destroyed, 1);
+  });
+  EXPECT_EQ(failed, 1);
 }
 
 TEST(ArrayBuilder, ImpossibleCapacitiesAreErrors) {
@@ -288,9 +392,10 @@ TEST(ArrayBuilder, MemoryRunsOut) {
 
 TEST(ArrayBuilder, MemoryRunsOutForTheWords) {
   const int64_t failed = fail_each_allocation([](Injection& inject) {
-    auto builder = build_array({.arrays = 0, .buffers = 0}, std::make_unique<int>(0)).value();
-    const auto children = inject([&] { return builder.add_children(builder.root(), 1); });
-    EXPECT_EQ(code_of(children), inject.fired() ? ENOMEM : EINVAL);
+    auto builder = build_array({}, std::make_unique<int>(0)).value();
+    builder.set(builder.root(), {}, {nullptr});
+    const Result<Array> array = inject([&] { return builder.finish(); });
+    EXPECT_EQ(code_of(array), inject.fired() ? ENOMEM : EINVAL);
   });
   EXPECT_GT(failed, 0);
 }
@@ -299,7 +404,8 @@ TEST(ArrayBuilder, MemoryRunsOutForTheWords) {
 
 int set_root(const ArrayValues& values) {
   auto builder = build_array({}, std::make_unique<int>(0)).value();
-  return code_of(builder.set(builder.root(), values, {}));
+  builder.set(builder.root(), values, {});
+  return code_of(builder.finish());
 }
 
 TEST(Rules, array_length_set) {
@@ -453,7 +559,7 @@ TEST(Rules, sync_event_destroyed_by_release) {
   };
   bool alive = false;
   auto builder = build_array({}, Event(&alive)).value();
-  ASSERT_TRUE(builder.set(builder.root(), {}, {}));
+  builder.set(builder.root(), {}, {});
   Event* const event = &builder.object();
   DeviceArray array = builder.finish(ARROW_DEVICE_CUDA, 0, event).value();
   EXPECT_EQ(array->sync_event, event);
@@ -466,7 +572,7 @@ TEST(Rules, sync_event_destroyed_by_release) {
 
 TEST(Rules, sync_event_null_where_none) {
   auto builder = build_array({}, std::make_unique<int>(0)).value();
-  ASSERT_TRUE(builder.set(builder.root(), {}, {}));
+  builder.set(builder.root(), {}, {});
   EXPECT_EQ(builder.finish(ARROW_DEVICE_CPU, -1, &builder.object()).error().message(),
             "array builder: sync_event is not NULL, and the device type has no event type");
   EXPECT_TRUE(builder.finish(ARROW_DEVICE_EXT_DEV, 0, &builder.object()));

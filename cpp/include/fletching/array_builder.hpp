@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <span>
@@ -37,18 +38,91 @@ struct ArrayValues {
   int64_t offset = 0;      ///< in values, into every buffer
 };
 
+namespace detail {
+
+/// The first request that a builder could not meet.
+enum class BuilderError : uint8_t {
+  kNone,
+  kSetTwice,
+  kValues,
+  kTooFewBuffers,
+  kTooFewArrays,
+  kParentNotSet,
+  kHasChildren,
+  kHasDictionary,
+  kNegativeCount,
+  kNotSet,
+  kEvent,
+  kCapacity,
+};
+
+FLETCHING_DETAIL_COLD inline Error builder_error(BuilderError what) noexcept {
+  constexpr const char* kTexts[] = {
+      "",
+      "an array was set twice",
+      "length or offset is less than 0, or null_count not between -1 and length",
+      "the capacity has too few buffers",
+      "the capacity has too few arrays",
+      "an array was given children or a dictionary before it was set",
+      "an array was given children twice",
+      "an array was given a dictionary twice",
+      "the number of children is less than 0",
+      "an array was added and not set",
+      "sync_event is not NULL, and the device type has no event type",
+      "the capacity is less than 0",
+  };
+  return error_with(
+      EINVAL, [&] { return std::string("array builder: ") + kTexts[static_cast<size_t>(what)]; });
+}
+
+FLETCHING_DETAIL_COLD inline bool has_no_event(ArrowDeviceType type) noexcept {
+  const DeviceInfo* device = find_device(type);
+  return device != nullptr && device->event_pointer == EventPointer::kNone;
+}
+
+constexpr bool is_plausible(const ArrayValues& values) noexcept {
+  return (values.length | values.offset) >= 0 && values.null_count >= -1 &&
+         values.null_count <= values.length;
+}
+
+// It has one return, so that nothing is copied on the way.
+inline Result<DeviceArray> flat_array(ArrayValues values, int64_t n_buffers, const void** buffers,
+                                      BlockHead* block, ArrowDeviceType device_type,
+                                      int64_t device_id, void* sync_event) noexcept {
+  Result<DeviceArray> result(std::in_place);
+  ArrowDeviceArray& raw = *result->get();
+  raw.array.length = values.length;
+  raw.array.null_count = values.null_count;
+  raw.array.offset = values.offset;
+  raw.array.n_buffers = n_buffers;
+  raw.array.buffers = n_buffers == 0 ? nullptr : buffers;
+  raw.device_id = device_id;
+  raw.device_type = device_type;
+  raw.sync_event = sync_event;
+  block->shares.store(1, std::memory_order_relaxed);
+  join_block(&raw.array, block);
+  return result;
+}
+
+/// What follows the last field, where there is something.
+inline void zero_padding(ArrowArray* array) noexcept {
+  constexpr size_t kEnd = offsetof(ArrowArray, private_data) + sizeof array->private_data;
+  if constexpr (kEnd < sizeof(ArrowArray)) {
+    std::memset(reinterpret_cast<char*>(array) + kEnd, 0, sizeof(ArrowArray) - kEnd);
+  }
+}
+
+}  // namespace detail
+
 /// Builds an array in place:
 ///
 ///     auto builder = build_array({.arrays = 2, .buffers = 5}, std::move(columns));  // any object
-///     if (!builder) return builder.error();
+///     if (!builder) return std::move(builder).error();
 ///     builder->set(builder->root(), {.length = rows}, {nullptr});
-///     auto children = builder->add_children(builder->root(), 2);
-///     if (!children) return children.error();
-///     builder->set((*children)[0], {rows}, {nullptr, builder->object().keys});
-///     builder->set((*children)[1], {rows, nulls}, {bitmap, builder->object().values});
+///     for (ArrowArray& column : builder->add_children(builder->root(), 2)) {
+///       builder->set(column, {.length = rows}, {nullptr, builder->object().next_column()});
+///     }
 ///     return builder->finish(ARROW_DEVICE_CUDA, device_id, &builder->object().event);
-///
-/// (Each `set` returns a Status; one that was not looked at makes `finish` fail.)
 ///
 /// Ownership: there is one allocation, the block. It holds `object`, the structs of the children
 /// and the lists of buffers and children, and it lives until the last of the structs is released:
@@ -57,7 +131,8 @@ struct ArrayValues {
 /// have to live as long as `object` does. A builder that is destroyed unfinished destroys the
 /// block.
 ///
-/// Errors: EINVAL names the argument that is wrong.
+/// Errors: a request that cannot be met changes nothing, and neither does any request after it;
+/// `finish` returns the error, EINVAL with the reason.
 ///
 /// Threads: a builder is used by one thread at a time; what it has built may be released by any
 /// thread, children that were moved out by several at once.
@@ -66,24 +141,43 @@ struct ArrayValues {
 /// arrays".
 template <class Object>
 class ArrayBuilder {
+  using Block = detail::Block<ArrowArray, const void*, Object>;
+  class Key {
+    friend ArrayBuilder;
+    Key() noexcept = default;
+  };
+
  public:
   /// Takes `object` when it succeeds; else it is still the caller's. Errors: EINVAL for a negative
   /// capacity, ENOMEM.
   static Result<ArrayBuilder> make(ArrayCapacity capacity, Object&& object) noexcept {
-    if (capacity.arrays < 0 || capacity.buffers < 0) return refused("the capacity is less than 0");
+    if (capacity.arrays < 0 || capacity.buffers < 0) {
+      return detail::builder_error(detail::BuilderError::kCapacity);
+    }
     Block* block = nullptr;
     if (capacity.arrays < std::numeric_limits<int64_t>::max()) {
       block = Block::make(capacity.arrays + 1, capacity.buffers, std::move(object));
     }
-    if (block == nullptr) return Error(ENOMEM, "out of memory");
-    return ArrayBuilder(block, capacity);
+    if (block == nullptr) return detail::out_of_memory();
+    return Result<ArrayBuilder>(std::in_place, Key(), block, capacity);
+  }
+
+  /// What `make` calls.
+  ArrayBuilder(Key /*key*/, Block* block, ArrayCapacity capacity) noexcept
+      : block_(block),
+        next_buffer_(block->extra()),
+        buffers_left_(capacity.buffers),
+        arrays_left_(capacity.arrays) {
+    root().release = nullptr;
   }
 
   ArrayBuilder(ArrayBuilder&& other) noexcept
       : block_(std::exchange(other.block_, nullptr)),
         next_buffer_(other.next_buffer_),
+        buffers_left_(other.buffers_left_),
         arrays_left_(other.arrays_left_),
-        buffers_left_(other.buffers_left_) {}
+        set_(other.set_),
+        error_(other.error_) {}
   ArrayBuilder(const ArrayBuilder&) = delete;
   ArrayBuilder& operator=(const ArrayBuilder&) = delete;
   ArrayBuilder& operator=(ArrayBuilder&&) = delete;
@@ -100,70 +194,67 @@ class ArrayBuilder {
 
   /// Says what is in `array`, which is the root or was added here; once for each. The list of
   /// buffers is copied: addresses where the data is, on the device as a rule, or NULL.
-  ///
-  /// Errors: EINVAL for numbers that no array has, for more buffers than there is room for, and
-  /// when it has been done before.
-  Status set(ArrowArray& array, const ArrayValues& values,
-             std::span<const void* const> buffers) noexcept {
+  void set(ArrowArray& array, ArrayValues values, std::span<const void* const> buffers) noexcept {
+    using enum detail::BuilderError;
     const auto n_buffers = static_cast<int64_t>(buffers.size());
-    if (array.release != nullptr) return refused("the array has been set before");
-    if ((values.length | values.offset) < 0) return refused("length or offset is less than 0");
-    if (values.null_count < -1 || values.null_count > values.length) {
-      return refused("null_count is not between -1 and length");
-    }
-    if (n_buffers > buffers_left_) return too_few("buffers", buffers_left_, n_buffers);
+    if (!detail::is_plausible(values)) return refuse(kValues);
+    if (array.release != nullptr) return refuse(kSetTwice);
+    if ((buffers_left_ -= n_buffers) < 0) return refuse(kTooFewBuffers);
 
+    const void** const list = next_buffer_;
+    next_buffer_ = std::copy(buffers.begin(), buffers.end(), list);
+    detail::zero_padding(&array);
     array.length = values.length;
     array.null_count = values.null_count;
     array.offset = values.offset;
     array.n_buffers = n_buffers;
-    if (n_buffers > 0) {
-      std::copy_n(buffers.data(), n_buffers, next_buffer_);
-      array.buffers = next_buffer_;
-      next_buffer_ += n_buffers;
-      buffers_left_ -= n_buffers;
-    }
+    array.n_children = 0;
+    array.buffers = n_buffers == 0 ? nullptr : list;
+    array.children = nullptr;
+    array.dictionary = nullptr;
     detail::join_block(&array, block_);
     ++set_;
-    return {};
   }
-  Status set(ArrowArray& array, const ArrayValues& values,
-             std::initializer_list<const void*> buffers) noexcept {
-    return set(array, values, std::span(buffers.begin(), buffers.size()));
+  void set(ArrowArray& array, ArrayValues values,
+           std::initializer_list<const void*> buffers) noexcept {
+    set(array, values, std::span(buffers.begin(), buffers.size()));
   }
 
-  /// Gives `parent`, which is the root or was added here, `count` children. They lie side by side,
-  /// and each has to be set.
-  ///
-  /// Errors: EINVAL when it has children already, for a negative count, and for more than there is
-  /// room for.
-  Result<std::span<ArrowArray>> add_children(ArrowArray& parent, int64_t count) noexcept {
-    if (parent.children != nullptr) return refused("the array has children already");
-    if (count < 0) return refused("the number of children is less than 0");
-    if (count > arrays_left_) return too_few("arrays", arrays_left_, count);
-    if (count == 0) return std::span<ArrowArray>();
-    ArrowArray* first = take_structs(count);
-    ArrowArray** list = block_->pointers() + (first - block_->structs());
-    for (int64_t i = 0; i < count; ++i) list[i] = first + i;
+  /// Gives `parent`, which is the root or was added here and has been set, `count` children. They
+  /// lie side by side, and each has to be set. Empty when there is no room for so many.
+  std::span<ArrowArray> add_children(ArrowArray& parent, int64_t count) noexcept {
+    using enum detail::BuilderError;
+    if (!may_add(parent, count)) return {};
+    if (parent.children != nullptr) return refuse(kHasChildren), std::span<ArrowArray>();
+    if (count == 0) return {};
+    ArrowArray* const first = block_->structs() + added();
+    ArrowArray** const list = block_->pointers() + added();
+    for (int64_t i = 0; i < count; ++i) {
+      list[i] = first + i;
+      first[i].release = nullptr;
+    }
+    arrays_left_ -= count;
     parent.children = list;
     parent.n_children = count;
-    return std::span(first, static_cast<size_t>(count));
+    return {first, static_cast<size_t>(count)};
   }
 
-  /// Gives `array`, which is the root or was added here, a dictionary, to be set. Errors: EINVAL
-  /// when it has one, and when there is no room for it.
-  Result<ArrowArray*> add_dictionary(ArrowArray& array) noexcept {
-    if (array.dictionary != nullptr) return refused("the array has a dictionary already");
-    if (arrays_left_ == 0) return too_few("arrays", 0, 1);
-    array.dictionary = take_structs(1);
+  /// Gives `array`, which is the root or was added here and has been set, a dictionary, to be set
+  /// too. NULL when there is no room for it.
+  ArrowArray* add_dictionary(ArrowArray& array) noexcept {
+    using enum detail::BuilderError;
+    if (!may_add(array, 1)) return nullptr;
+    if (array.dictionary != nullptr) return refuse(kHasDictionary), nullptr;
+    array.dictionary = block_->structs() + added();
+    array.dictionary->release = nullptr;
+    --arrays_left_;
     return array.dictionary;
   }
 
-  /// The array. Afterwards the builder may only be destroyed. Errors: EINVAL when an array was not
-  /// set, for whatever reason; then everything is as before.
+  /// The array. Afterwards the builder may only be destroyed. Errors: EINVAL for the first request
+  /// that could not be met, or when an array was not set; then the builder goes on as before.
   Result<Array> finish() noexcept {
-    Status finished = check_finished();
-    if (!finished) return std::move(finished).error();
+    if (!is_complete()) return detail::builder_error(what_is_wrong());
     return hand_over();
   }
 
@@ -174,70 +265,67 @@ class ArrayBuilder {
   /// Errors: EINVAL also for an event on a device type that has none.
   Result<DeviceArray> finish(ArrowDeviceType device_type, int64_t device_id,
                              void* sync_event = nullptr) noexcept {
-    Status finished = check_finished();
-    if (!finished) return std::move(finished).error();
-    if (sync_event != nullptr) {
-      const DeviceInfo* device = find_device(device_type);
-      if (device != nullptr && device->event_pointer == EventPointer::kNone) {
-        return refused("sync_event is not NULL, and the device type has no event type");
-      }
+    if (!is_complete()) return detail::builder_error(what_is_wrong());
+    if (sync_event != nullptr && detail::has_no_event(device_type)) {
+      return detail::builder_error(detail::BuilderError::kEvent);
     }
-    Result<DeviceArray> result{DeviceArray()};
+    return hand_over(device_type, device_id, sync_event);
+  }
+
+ private:
+  // The first one counts. What is asked for afterwards finds no room.
+  FLETCHING_DETAIL_COLD void refuse(detail::BuilderError why) noexcept {
+    if (error_ == detail::BuilderError::kNone) error_ = why;
+    buffers_left_ = -1;
+  }
+
+  bool may_add(const ArrowArray& parent, int64_t count) noexcept {
+    using enum detail::BuilderError;
+    if (parent.release == nullptr) return refuse(kParentNotSet), false;
+    if (count < 0) return refuse(kNegativeCount), false;
+    if (count > arrays_left_ || buffers_left_ < 0) return refuse(kTooFewArrays), false;
+    return true;
+  }
+
+  [[nodiscard]] bool is_complete() const noexcept {
+    return set_ == added() && error_ == detail::BuilderError::kNone;
+  }
+
+  [[nodiscard]] detail::BuilderError what_is_wrong() const noexcept {
+    return error_ != detail::BuilderError::kNone ? error_ : detail::BuilderError::kNotSet;
+  }
+
+  [[nodiscard]] int64_t added() const noexcept { return block_->n_structs - arrays_left_; }
+
+  // These have one return, so that nothing is copied on the way.
+  Result<Array> hand_over() noexcept {
+    Result<Array> result(std::in_place);
+    move_root_to(result->get());
+    return result;
+  }
+
+  Result<DeviceArray> hand_over(ArrowDeviceType device_type, int64_t device_id,
+                                void* sync_event) noexcept {
+    Result<DeviceArray> result(std::in_place);
     ArrowDeviceArray& raw = *result->get();
-    hand_over().move_to(&raw.array);
+    move_root_to(&raw.array);
     raw.device_id = device_id;
     raw.device_type = device_type;
     raw.sync_event = sync_event;
     return result;
   }
 
- private:
-  using Block = detail::Block<ArrowArray, const void*, Object>;
-
-  ArrayBuilder(Block* block, ArrayCapacity capacity) noexcept
-      : block_(block),
-        next_buffer_(block->extra()),
-        arrays_left_(capacity.arrays),
-        buffers_left_(capacity.buffers) {}
-
-  static Error refused(const char* why) noexcept {
-    return detail::error_with(EINVAL, [&] { return std::string("array builder: ") + why; });
-  }
-
-  [[nodiscard]] Error too_few(const char* what, int64_t left, int64_t wanted) const noexcept {
-    return detail::error_with(EINVAL, [&] {
-      return "array builder: the capacity has " + std::to_string(left) + " " + what +
-             " left, and " + std::to_string(wanted) + " more are wanted";
-    });
-  }
-
-  // Nothing, or what keeps the array from being handed over.
-  [[nodiscard]] Status check_finished() const noexcept {
-    if (set_ == added()) return {};
-    return detail::error_with(EINVAL, [&] {
-      return "array builder: of " + std::to_string(added()) + " arrays, the root included, only " +
-             std::to_string(set_) + " were set";
-    });
-  }
-
-  [[nodiscard]] int64_t added() const noexcept { return block_->n_structs - arrays_left_; }
-
-  ArrowArray* take_structs(int64_t count) noexcept {
-    ArrowArray* first = block_->structs() + added();
-    arrays_left_ -= count;
-    return first;
-  }
-
-  Array hand_over() noexcept {
+  void move_root_to(ArrowArray* out) noexcept {
     block_->shares.store(set_, std::memory_order_relaxed);
-    return Array(std::exchange(block_, nullptr)->structs());
+    *out = *std::exchange(block_, nullptr)->structs();
   }
 
   Block* block_;
   const void** next_buffer_;
-  int64_t arrays_left_;
   int64_t buffers_left_;
+  int64_t arrays_left_;
   int64_t set_ = 0;
+  detail::BuilderError error_ = detail::BuilderError::kNone;
 };
 
 /// A builder for an array whose data `object` owns, of whatever type: see ArrayBuilder.
@@ -245,6 +333,32 @@ template <class Object>
 Result<ArrayBuilder<Object>> build_array(ArrayCapacity capacity, Object&& object) noexcept {
   static_assert(!std::is_reference_v<Object>, "the builder owns the object: std::move it in");
   return ArrayBuilder<Object>::make(capacity, std::move(object));
+}
+
+/// A device array without children, in one allocation: the short way where ArrayBuilder has nothing
+/// to build. `buffers` are copied; they and the event belong to `object`, which is destroyed when
+/// the array is released. `object` moves, so the event is not inside it, but where it points to.
+///
+/// Errors: EINVAL for numbers that no array has, and for an event on a device type that has none;
+/// ENOMEM. Then `object` is still the caller's.
+template <class Object>
+Result<DeviceArray> make_device_array(ArrayValues values,
+                                      std::initializer_list<const void*> buffers, Object&& object,
+                                      ArrowDeviceType device_type, int64_t device_id,
+                                      void* sync_event = nullptr) noexcept {
+  static_assert(!std::is_reference_v<Object>, "the array owns the object: std::move it in");
+  using Block = detail::Block<ArrowArray, const void*, Object>;
+  using enum detail::BuilderError;
+  const auto n_buffers = static_cast<int64_t>(buffers.size());
+  if (!detail::is_plausible(values)) return detail::builder_error(kValues);
+  if (sync_event != nullptr && detail::has_no_event(device_type)) {
+    return detail::builder_error(kEvent);
+  }
+  Block* block = Block::make(0, n_buffers, std::move(object));
+  if (block == nullptr) return detail::out_of_memory();
+  std::copy(buffers.begin(), buffers.end(), block->extra());
+  return detail::flat_array(values, n_buffers, block->extra(), block, device_type, device_id,
+                            sync_event);
 }
 
 }  // namespace fletching

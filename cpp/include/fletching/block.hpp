@@ -42,25 +42,35 @@ inline void give_back(BlockHead* block, int64_t count) noexcept {
 template <class Base>
 void release_in_block(Base* self) noexcept;
 
-/// Releases what is still below *self. Returns the shares of *block that this has set free: a child
-/// that is as we made it needs no call to be released.
+/// Releases what is not of our making, or nothing when it was moved out. Seldom.
+template <class Base>
+FLETCHING_DETAIL_COLD void release_foreign(Base* below) noexcept {
+  if (below->release != nullptr) below->release(below);
+}
+
+/// Releases what is below *self. Returns the shares of *block that this has set free: a child that
+/// is as we made it needs no call to be released.
 template <class Base>
 int64_t release_below(Base* self, const BlockHead* block) noexcept {
-  int64_t shares = 0;
+  int64_t shares = self->n_children;
   const auto release = [&](Base* below) {
-    if (below->release == &release_in_block<Base> && below->private_data == block) {
-      shares += 1;
-      if (below->n_children != 0 || below->dictionary != nullptr) {
+    if (below->release == &release_in_block<Base> && below->private_data == block) [[likely]] {
+      const auto dictionary = reinterpret_cast<intptr_t>(below->dictionary);
+      if ((below->n_children | dictionary) != 0) [[unlikely]] {
         shares += release_below(below, block);
       }
       below->release = nullptr;
-    } else if (below->release != nullptr) {
-      below->release(below);
+      return;
     }
+    --shares;
+    release_foreign(below);
   };
-  Base* const* const children = self->children;
-  for (int64_t i = 0, n = self->n_children; i < n; ++i) release(children[i]);
-  if (self->dictionary != nullptr) release(self->dictionary);
+  Base* const* const end = self->children + self->n_children;
+  for (Base* const* child = self->children; child != end; ++child) release(*child);
+  if (self->dictionary != nullptr) {
+    ++shares;
+    release(self->dictionary);
+  }
   return shares;
 }
 
@@ -68,13 +78,14 @@ int64_t release_below(Base* self, const BlockHead* block) noexcept {
 template <class Base>
 void release_in_block(Base* self) noexcept {
   auto* block = static_cast<BlockHead*>(self->private_data);
-  const int64_t shares = 1 + release_below(self, block);
+  int64_t shares = 1;
+  if (self->n_children != 0 || self->dictionary != nullptr) shares += release_below(self, block);
   self->release = nullptr;
   give_back(block, shares);
 }
 
 /// The block itself: the owning object, then structs of type Base, a pointer for each of them, and
-/// elements of type Extra, all zero in the beginning.
+/// elements of type Extra: memory, which nobody has written to.
 template <class Base, class Extra, class Object>
 struct Block : BlockHead {
   static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
@@ -94,9 +105,12 @@ struct Block : BlockHead {
     }
     const size_t room =
         static_cast<size_t>(structs) * kPerStruct + static_cast<size_t>(extras) * sizeof(Extra);
-    void* memory = ::operator new(head_size() + room, std::nothrow);
-    if (memory == nullptr) return nullptr;
-    std::memset(static_cast<char*>(memory) + head_size(), 0, room);
+    void* memory = nullptr;
+    try {
+      memory = ::operator new(head_size() + room);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
     return new (memory) Block(structs, std::move(object));
   }
 
@@ -128,7 +142,7 @@ struct Block : BlockHead {
   }
 };
 
-/// Gives a struct to a block: one more share.
+/// Gives a struct to a block, of which it holds a share from now on.
 template <class Base>
 void join_block(Base* self, BlockHead* block) noexcept {
   self->release = &release_in_block<Base>;

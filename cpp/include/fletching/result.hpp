@@ -15,6 +15,13 @@
 #include <utility>
 #include <variant>
 
+// An error is rare, and the code that words it is long: it stays out of the way of the rest.
+#if defined(__GNUC__)
+#define FLETCHING_DETAIL_COLD [[gnu::cold, gnu::noinline]]
+#else
+#define FLETCHING_DETAIL_COLD
+#endif
+
 namespace fletching {
 
 /// Why something did not work.
@@ -46,6 +53,12 @@ class [[nodiscard]] Result {
       : content_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) noexcept : content_(std::in_place_index<1>, std::move(error)) {}
 
+  /// A value made in place: T(arguments...).
+  template <class... Arguments>
+  explicit Result(std::in_place_t /*tag*/, Arguments&&... arguments) noexcept(
+      std::is_nothrow_constructible_v<T, Arguments...>)
+      : content_(std::in_place_index<0>, std::forward<Arguments>(arguments)...) {}
+
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
 
@@ -55,11 +68,11 @@ class [[nodiscard]] Result {
   T&& value() && { return checked(), *std::move(*this); }
 
   /// The value; there has to be one.
-  T& operator*() & noexcept { return *std::get_if<0>(&content_); }
-  const T& operator*() const& noexcept { return *std::get_if<0>(&content_); }
-  T&& operator*() && noexcept { return std::move(*std::get_if<0>(&content_)); }
-  T* operator->() noexcept { return std::get_if<0>(&content_); }
-  const T* operator->() const noexcept { return std::get_if<0>(&content_); }
+  T& operator*() & noexcept { return *known(std::get_if<0>(&content_)); }
+  const T& operator*() const& noexcept { return *known(std::get_if<0>(&content_)); }
+  T&& operator*() && noexcept { return std::move(*known(std::get_if<0>(&content_))); }
+  T* operator->() noexcept { return known(std::get_if<0>(&content_)); }
+  const T* operator->() const noexcept { return known(std::get_if<0>(&content_)); }
 
   /// The error; there has to be one.
   [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(&content_); }
@@ -69,6 +82,15 @@ class [[nodiscard]] Result {
   void checked() const {
     if (ok()) return;
     throw std::system_error(error().code(), std::generic_category(), error().message());
+  }
+
+  // Lets a compiler leave out the check that the caller has made.
+  template <class Pointer>
+  static Pointer known(Pointer value) noexcept {
+#if defined(__GNUC__)
+    if (value == nullptr) __builtin_unreachable();
+#endif
+    return value;
   }
 
   std::variant<T, Error> content_;
@@ -103,24 +125,26 @@ using Status = Result<void>;
 
 namespace detail {
 
+FLETCHING_DETAIL_COLD inline Error out_of_memory() noexcept { return {ENOMEM, "out of memory"}; }
+
 /// The running exception as an Error. Its text is left out when there is no memory for it.
-inline Error current_error() noexcept {
+FLETCHING_DETAIL_COLD inline Error current_error() noexcept {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    return {ENOMEM, "out of memory"};
+    return out_of_memory();
   } catch (const std::system_error& error) {
     const bool is_errno = error.code().category() == std::generic_category();
     try {
       return {is_errno ? error.code().value() : EIO, error.what()};
     } catch (...) {
-      return {ENOMEM, "out of memory"};
+      return out_of_memory();
     }
   } catch (const std::exception& error) {
     try {
       return {EIO, error.what()};
     } catch (...) {
-      return {ENOMEM, "out of memory"};
+      return out_of_memory();
     }
   } catch (...) {
     return {EIO, "not a standard exception"};  // whoever threw it gave no text
@@ -148,7 +172,7 @@ std::invoke_result_t<Body> guarded(Body&& body) noexcept {
 
 /// An Error with the text that `text()` puts together, or ENOMEM when there is no memory for it.
 template <class Text>
-Error error_with(int code, Text&& text) noexcept {
+FLETCHING_DETAIL_COLD Error error_with(int code, Text&& text) noexcept {
   try {
     return {code, std::forward<Text>(text)()};
   } catch (...) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,6 +89,7 @@ class SchemaWriter {
       : block_(block), next_struct_(block->structs()), next_text_(block->extra()) {}
 
   void write(const SchemaNode& node, ArrowSchema* out) noexcept {
+    std::memset(out, 0, sizeof *out);
     out->format = put_text(node.format);
     out->name = node.name.empty() ? nullptr : put_text(node.name);
     out->metadata = node.metadata.empty() ? nullptr : put_metadata(node.metadata);
@@ -109,9 +111,9 @@ class SchemaWriter {
   }
 
  private:
-  // The block is zero: the NUL is there.
   const char* put_text(std::string_view text) noexcept {
     char* end = std::copy(text.begin(), text.end(), next_text_);
+    *end = '\0';
     return std::exchange(next_text_, end + 1);
   }
 
@@ -145,9 +147,9 @@ inline Result<Schema> make_schema(const SchemaNode& node) noexcept {
     const Status measured = detail::measure(node, &size);
     if (!measured) return Error(EINVAL, "make_schema: " + measured.error().message());
     auto* block = detail::SchemaBlock::make(size.structs - 1, size.text, {});
-    if (block == nullptr) return Error(ENOMEM, "out of memory");
+    if (block == nullptr) return detail::out_of_memory();
     block->shares.store(size.structs, std::memory_order_relaxed);
-    Result<Schema> schema{Schema()};
+    Result<Schema> schema(std::in_place);
     detail::SchemaWriter(block).write(node, schema->get());
     return schema;
   });

@@ -122,10 +122,10 @@ class Shared {
     const Result<int64_t> structs = count(shown);
     if (!structs) return structs.error();
     Block* block = Block::make(*structs - 1, 0, Parent(parent_));
-    if (block == nullptr) return Error(ENOMEM, "out of memory");
+    if (block == nullptr) return detail::out_of_memory();
     block->shares.store(*structs, std::memory_order_relaxed);
 
-    Result<Owner<Raw>> view{Owner<Raw>()};
+    Result<Owner<Raw>> view(std::in_place);
     Raw* raw = view->get();
     if constexpr (detail::OnDevice<Raw>) {
       raw->device_id = (*parent_)->device_id;
