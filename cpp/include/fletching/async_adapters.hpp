@@ -37,9 +37,7 @@ class AsyncMailbox final : public AsyncListener {
       info_ = std::move(info);
     });
   }
-  void on_task() noexcept override {
-    tell([&] { ++tasks_; });
-  }
+  void on_task() noexcept override {}
   void on_end() noexcept override {
     tell([&] { over_ = true; });
   }
@@ -59,14 +57,12 @@ class AsyncMailbox final : public AsyncListener {
     return std::move(schema_);
   }
 
-  /// Waits for a task: true when there is one to take, false at the end.
-  Result<bool> wait_for_task() noexcept {
+  /// How the stream ended, once that is told.
+  Status wait_for_end() noexcept {
     std::unique_lock lock(mutex_);
-    told_.wait(lock, [this] { return over_ || tasks_ > 0; });
+    told_.wait(lock, [this] { return over_; });
     if (code_ != 0) return plain_error(code_, message_);
-    if (tasks_ == 0) return false;
-    --tasks_;
-    return true;
+    return {};
   }
 
   [[nodiscard]] const AsyncStreamInfo& info() const noexcept { return info_; }
@@ -83,7 +79,6 @@ class AsyncMailbox final : public AsyncListener {
   std::condition_variable told_;
   Schema schema_;
   AsyncStreamInfo info_;
-  std::int64_t tasks_ = 0;
   bool over_ = false;
   int code_ = 0;
   std::string message_;
@@ -127,20 +122,14 @@ class AsyncReader {
                               std::move(options));
   }
 
-  /// The next batch, as the stream reads it; a released one at the end.
+  /// The next batch, as the stream reads it; a released one at the end. Not to be called after an
+  /// error.
   Result<DeviceArray> operator()() noexcept {
-    while (true) {
-      const Result<bool> there = mailbox_->wait_for_task();
-      if (!there.ok()) return detail::plain_error(there.error().code(), there.error().message());
-      if (!*there) return DeviceArray();
-      Result<AsyncBatch> batch = consumer_.take();
-      if (!batch.ok()) return std::move(batch).error();
-      // An error may have thrown the queue away since; it is told next.
-      if (batch->array.is_released()) continue;
-      Status asked = ask();
-      if (!asked.ok()) return std::move(asked).error();
-      return std::move(batch->array);
-    }
+    Result<AsyncBatch> batch = consumer_.wait_and_take();
+    if (!batch.ok()) return std::move(batch).error();
+    Status status = batch->array.is_released() ? mailbox_->wait_for_end() : ask();
+    if (!status.ok()) return std::move(status).error();
+    return std::move(batch->array);
   }
 
  private:

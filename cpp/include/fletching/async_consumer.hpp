@@ -20,8 +20,7 @@ namespace fletching {
 /// The application's handle of an async stream.
 ///
 /// Threads: every method may be called on any thread, at the same time as others, and from inside
-/// what the listener is told; none waits for the producer. `take` is ordered by the calls, not by
-/// their ends.
+/// what the listener is told; none but wait_and_take waits for the producer.
 ///
 /// Lifetime: the stream lives until the producer has released the handler. Destroying the handle
 /// cancels the stream; the listener is told nothing that begins afterwards.
@@ -61,7 +60,13 @@ class AsyncConsumer {
 
   /// Extracts the oldest queued task. Its array is released when none is queued. Errors: what
   /// extract_data returned, after which the stream is over; ENOMEM.
-  Result<AsyncBatch> take() noexcept { return core_->take(); }
+  Result<AsyncBatch> take() noexcept { return core_->take(detail::AsyncConsumerCore::When::kNow); }
+
+  /// The same, but waits for a task; without one only when none is going to come. Not for the
+  /// producer's threads, for which it would wait.
+  Result<AsyncBatch> wait_and_take() noexcept {
+    return core_->take(detail::AsyncConsumerCore::When::kWait);
+  }
 
   /// Throws the oldest queued task away. False when none is queued.
   bool drop() noexcept { return core_->drop(); }

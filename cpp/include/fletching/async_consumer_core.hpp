@@ -67,15 +67,12 @@ class AsyncConsumerCore {
     return {};
   }
 
-  Result<AsyncBatch> take() noexcept {
+  enum class When : std::uint8_t { kNow, kWait };
+
+  Result<AsyncBatch> take(When when) noexcept {
     std::unique_lock lock(mutex_);
-    if (queue_.empty()) return take_kept(lock);
-    Queued task = queue_.pop();
-    const Out out(*this);
-    lock.unlock();
-    Result<AsyncBatch> batch = extract(task);
-    if (!batch.ok()) lose();
-    return batch;
+    if (when == When::kWait) wait_for_task(lock);
+    return queue_.empty() ? take_kept(lock) : take_queued(lock);
   }
 
   bool drop() noexcept {
@@ -97,8 +94,8 @@ class AsyncConsumerCore {
   void cancel() noexcept {
     std::unique_lock lock(mutex_);
     const bool streaming = state_ == State::kStreaming;
-    if (state_ == State::kCreated) state_ = State::kUnwanted;
-    if (streaming) state_ = State::kCancelled;
+    if (state_ == State::kCreated) go(State::kUnwanted);
+    if (streaming) go(State::kCancelled);
     Fifo<Queued> queue = take_queue();
     const Fifo<Result<AsyncBatch>> kept = std::exchange(kept_, {});
     const Out out(*this);
@@ -115,7 +112,7 @@ class AsyncConsumerCore {
  private:
   struct Queued {
     ArrowAsyncTask task{};
-    std::string metadata;
+    MetadataCopy metadata;
   };
 
   /// A call of the other side that is running. Made with the lock, unless a handler call is
@@ -188,8 +185,9 @@ class AsyncConsumerCore {
     if (const char* missing = missing_for_schema(schema)) {
       return refuse(plain_error(EINVAL, missing));
     }
-    Result<std::string> metadata = copy_metadata(handler_.producer->additional_metadata);
-    if (!metadata.ok()) return refuse(std::move(metadata).error());
+    MetadataCopy metadata;
+    Status copied = copy_metadata(handler_.producer->additional_metadata, &metadata);
+    if (!copied.ok()) return refuse(std::move(copied).error());
     if (state_ == State::kCreated) {
       Status accepted = listener_->accept_schema(*schema);
       if (!accepted.ok()) return refuse(std::move(accepted).error());
@@ -198,7 +196,7 @@ class AsyncConsumerCore {
     std::unique_lock lock(mutex_);
     producer_ = handler_.producer;
     const bool unwanted = state_ == State::kUnwanted;
-    state_ = unwanted ? State::kCancelled : State::kStreaming;
+    go(unwanted ? State::kCancelled : State::kStreaming);
     demand_ = unwanted ? 0 : wanted_;
     const std::int64_t n = demand_;
     const ArrowDeviceType device_type = producer_->device_type;
@@ -210,7 +208,7 @@ class AsyncConsumerCore {
       return 0;
     }
     if (n > 0) producer_->request(producer_, n);
-    listener_->on_schema(std::move(taken), {device_type, *std::move(metadata)});
+    listener_->on_schema(std::move(taken), {device_type, std::move(metadata)});
     return 0;
   }
 
@@ -229,17 +227,18 @@ class AsyncConsumerCore {
     if (task->extract_data == nullptr) {
       return refuse(plain_error(EINVAL, "extract_data of the task is NULL"));
     }
-    Result<std::string> copy = copy_metadata(metadata);
-    if (!copy.ok()) return refuse(std::move(copy).error());
+    MetadataCopy copy;
+    Status copied = copy_metadata(metadata, &copy);
+    if (!copied.ok()) return refuse(std::move(copied).error());
     if (state_ == State::kStreaming) {
-      Status accepted = listener_->accept_task(*copy);
+      Status accepted = listener_->accept_task(view_of(copy));
       if (!accepted.ok()) return refuse(std::move(accepted).error());
     }
-    Status queued = guarded([&] { return queue_task(*task, *std::move(copy)); });
+    Status queued = guarded([&] { return queue_task(*task, std::move(copy)); });
     return queued.ok() ? 0 : refuse(std::move(queued).error());
   }
 
-  Status queue_task(ArrowAsyncTask& task, std::string metadata) {
+  Status queue_task(ArrowAsyncTask& task, MetadataCopy metadata) {
     std::unique_lock lock(mutex_);
     const bool wanted = state_ == State::kStreaming;
     if (!wanted && state_ != State::kCancelled && state_ != State::kBroken) {
@@ -250,6 +249,7 @@ class AsyncConsumerCore {
     if (wanted) queue_.push({task, std::move(metadata)});
     --demand_;
     if (wanted) {
+      if (takers_ > 0) came_.notify_one();
       lock.unlock();
       listener_->on_task();
       return {};
@@ -264,15 +264,15 @@ class AsyncConsumerCore {
     std::unique_lock lock(mutex_);
     switch (state_) {
       case State::kStreaming:
-        state_ = State::kEnded;
+        go(State::kEnded);
         lock.unlock();
         listener_->on_end();
         return 0;
       case State::kCancelled:
-        state_ = State::kEnded;
+        go(State::kEnded);
         return 0;
       case State::kBroken:
-        state_ = State::kFailed;
+        go(State::kFailed);
         return 0;
       default:
         lock.unlock();
@@ -286,15 +286,16 @@ class AsyncConsumerCore {
     const bool tell = live();
     if (tell || state_ == State::kUnwanted || state_ == State::kCancelled ||
         state_ == State::kBroken) {
-      state_ = State::kFailed;
+      go(State::kFailed);
     }
     if (!tell) return;
     Told told(*this);
     lock.unlock();
     told.drop_queue();
-    const Result<std::string> copy = copy_metadata(metadata);
-    told.listener->on_error(Error(code, copy_message(message)),
-                            copy.ok() ? std::string_view(*copy) : std::string_view());
+    MetadataCopy copy;
+    // An error is told, whatever its metadata is like.
+    (void)copy_metadata(metadata, &copy);
+    told.listener->on_error(Error(code, copy_message(message)), view_of(copy));
   }
 
   void release_came() noexcept {
@@ -303,7 +304,7 @@ class AsyncConsumerCore {
     const bool tell = live();
     const bool keep = state_ == State::kEnded;
     const bool wait = running_.load(std::memory_order_acquire) != 0 && !Out::inside(*this);
-    state_ = wait ? State::kReleasing : State::kReleased;
+    go(wait ? State::kReleasing : State::kReleased);
     keeping_ = keep;
     Told told(*this);
     lock.unlock();
@@ -350,7 +351,7 @@ class AsyncConsumerCore {
     const bool tell = live();
     if (tell || state_ == State::kUnwanted || state_ == State::kCancelled ||
         state_ == State::kBroken) {
-      state_ = State::kRefused;
+      go(State::kRefused);
     }
     if (tell) {
       Told told(*this);
@@ -365,23 +366,32 @@ class AsyncConsumerCore {
   void lose() noexcept {
     std::unique_lock lock(mutex_);
     if (state_ != State::kStreaming) return;
-    state_ = State::kBroken;
+    go(State::kBroken);
     Fifo<Queued> queue = take_queue();
     lock.unlock();
     drop_all(queue);
   }
 
+  Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock) noexcept {
+    Queued task = queue_.pop();
+    const Out out(*this);
+    lock.unlock();
+    Result<AsyncBatch> batch = extract(task);
+    if (!batch.ok()) lose();
+    return batch;
+  }
+
+  // One object all the way, because a batch is some 150 bytes to move.
   static Result<AsyncBatch> extract(Queued& task) noexcept {
-    Result<AsyncBatch> batch = AsyncBatch();
+    Result<AsyncBatch> batch(std::in_place);
     batch->metadata = std::move(task.metadata);
     ArrowDeviceArray* out = batch->array.get();  // zeroed
     const int code = task.task.extract_data(&task.task, out);
     if (code != 0) {
       out->array.release = nullptr;  // whatever was written there is not ours
-      return plain_error(code, "extract_data of the task has failed");
-    }
-    if (batch->array.is_released()) {
-      return plain_error(EINVAL, "extract_data of the task returned 0 and no array");
+      batch = plain_error(code, "extract_data of the task has failed");
+    } else if (batch->array.is_released()) {
+      batch = plain_error(EINVAL, "extract_data of the task returned 0 and no array");
     }
     return batch;
   }
@@ -409,6 +419,19 @@ class AsyncConsumerCore {
     returned_.notify_all();
   }
 
+  /// For a taker: until a task is queued, or none is going to be.
+  void wait_for_task(std::unique_lock<std::mutex>& lock) noexcept {
+    ++takers_;
+    came_.wait(lock, [this] { return !queue_.empty() || !live(); });
+    --takers_;
+  }
+
+  /// With the lock.
+  void go(State state) noexcept {
+    state_ = state;
+    if (takers_ > 0) came_.notify_all();
+  }
+
   /// While release extracts what was queued, that is in no queue.
   void wait_for_kept(std::unique_lock<std::mutex>& lock) noexcept {
     if (!Out::inside(*this)) returned_.wait(lock, [this] { return !keeping_; });
@@ -418,7 +441,7 @@ class AsyncConsumerCore {
     wait_for_kept(lock);
     if (kept_.empty()) {
       if (std::exchange(lost_, false)) return plain_error(ENOMEM, "out of memory");
-      return AsyncBatch();
+      return Result<AsyncBatch>(std::in_place);
     }
     return kept_.pop();
   }
@@ -430,7 +453,7 @@ class AsyncConsumerCore {
     listener.on_release_waits();
     lock.lock();
     returned_.wait(lock, [this] { return running_.load(std::memory_order_acquire) == kWaited; });
-    state_ = State::kReleased;
+    go(State::kReleased);
     lock.unlock();
   }
 
@@ -460,6 +483,8 @@ class AsyncConsumerCore {
 
   std::mutex mutex_;  // for everything below
   std::condition_variable returned_;
+  std::condition_variable came_;
+  int takers_ = 0;                             // that wait for a task
   std::atomic<State> state_{State::kCreated};  // written with the lock
   std::int64_t wanted_ = 0;
   std::int64_t demand_ = 0;

@@ -5,6 +5,7 @@
 #define FLETCHING_ASYNC_LISTENER_HPP
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -32,15 +33,15 @@ enum class AsyncConsumerState : std::uint8_t {
 struct AsyncStreamInfo {
   /// The device type of every batch.
   ArrowDeviceType device_type = 0;
-  /// A copy of additional_metadata, encoded as ArrowSchema.metadata; empty: none.
-  std::string metadata;
+  /// A copy of additional_metadata, encoded as ArrowSchema.metadata; NULL: none.
+  std::unique_ptr<const std::string> metadata;
 };
 
 /// One batch of an async stream. `array` is released when there was none to take.
 struct AsyncBatch {
   DeviceArray array;
-  /// A copy of what came with the task, encoded as ArrowSchema.metadata; empty: none.
-  std::string metadata;
+  /// A copy of what came with the task, encoded as ArrowSchema.metadata; NULL: none.
+  std::unique_ptr<const std::string> metadata;
 };
 
 /// What an application is told of a stream: the schema, tasks, and one end, which is `on_end`,
@@ -56,7 +57,8 @@ class AsyncListener {
   /// ends the stream and is told by on_error.
   virtual Status accept_schema([[maybe_unused]] const ArrowSchema& schema) noexcept { return {}; }
 
-  /// May refuse a task in the same way. `metadata` as in AsyncBatch, valid during the call.
+  /// May refuse a task in the same way. `metadata` as in AsyncBatch, empty: none; valid during the
+  /// call.
   virtual Status accept_task([[maybe_unused]] std::string_view metadata) noexcept { return {}; }
 
   /// The stream has begun; the schema is the application's.
@@ -68,7 +70,7 @@ class AsyncListener {
   /// No more tasks. Those that are queued can still be taken.
   virtual void on_end() noexcept = 0;
 
-  /// The stream has failed; queued tasks were dropped. `metadata` as in AsyncBatch.
+  /// The stream has failed; queued tasks were dropped. `metadata` as in accept_task.
   virtual void on_error(const Error& error, std::string_view metadata) noexcept = 0;
 
   /// Release of the handler has begun to wait for a `take`, `drop`, `want` or `cancel` that runs on

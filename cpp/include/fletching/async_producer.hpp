@@ -72,14 +72,16 @@ class AsyncProducer {
   /// Errors: EINVAL before the schema, after the end, or for another device type than the
   /// stream's; ENOMEM, after which the source may try again or fail the stream.
   Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
-    DeviceArray taken(std::move(batch));
-    if (taken->device_type != core_->device_type()) {
+    if (batch->device_type != core_->device_type()) {
+      batch.release();
       return detail::plain_error(EINVAL, "the batch has another device_type than the stream");
     }
-    return detail::guarded([&]() -> Status {
+    Status given = detail::guarded([&]() -> Status {
       return core_->give_batch(
-          std::make_unique<detail::ArrayTaskNode>(*core_, std::move(taken), std::move(metadata)));
+          std::make_unique<detail::ArrayTaskNode>(*core_, std::move(batch), std::move(metadata)));
     });
+    if (!batch.is_released()) batch.release();  // no memory for the task
+    return given;
   }
 
   /// As `push`, of a batch that is made when the consumer extracts it, on the consumer's thread:

@@ -234,7 +234,8 @@ class AsyncProducerCore final : public Job {
   /// A state in which only release is due, once the count of open tasks allows it.
   void finish(State state) noexcept {
     state_ = state;
-    if (open_.fetch_sub(1, std::memory_order_acq_rel) == 1) release_due_ = true;
+    const std::int64_t change = delivered_ - kGoesOn;
+    release_due_ = open_.fetch_add(change, std::memory_order_acq_rel) + change == 0;
   }
 
   Status refused(Lock& lock, std::string_view rule) noexcept {
@@ -314,16 +315,15 @@ class AsyncProducerCore final : public Job {
     --demand_;
     demand_news_ = true;
     state_ = State::kInTask;
-    open_.fetch_add(1, std::memory_order_relaxed);
+    ++delivered_;
     lock.unlock();
     ArrowAsyncTask task{extract_data, node};
-    const char* metadata = node->metadata.empty() ? nullptr : node->metadata.data();
+    const char* metadata = node->metadata == nullptr ? nullptr : node->metadata->data();
     const int result = handler_->on_next_task(handler_, &task, metadata);
     const bool extracted = node->leave();
     if (extracted || result != 0) delete node;
     lock.lock();
-    // Not the last one: the stream itself is counted too.
-    if (!extracted && result != 0) open_.fetch_sub(1, std::memory_order_acq_rel);
+    if (!extracted && result != 0) --delivered_;
     return returned(lock, result);
   }
 
@@ -386,8 +386,9 @@ class AsyncProducerCore final : public Job {
   std::shared_ptr<AsyncSource> source_;  // called by `run` alone
   std::shared_ptr<AsyncProducerCore> self_;
 
-  /// Delivered tasks that are not extracted, and one for the stream itself until it is over.
-  std::atomic<std::int64_t> open_{1};
+  /// kGoesOn less the extracted tasks; once the stream is over, the tasks that are still open.
+  static constexpr std::int64_t kGoesOn = std::int64_t{1} << 62;
+  std::atomic<std::int64_t> open_{kGoesOn};
 
   std::mutex mutex_;  // for everything below
   State state_ = State::kCreated;
@@ -399,6 +400,7 @@ class AsyncProducerCore final : public Job {
   bool stop_news_ = false;
   bool stopped_ = false;
   std::int64_t demand_ = 0;
+  std::int64_t delivered_ = 0;  // tasks that were not refused
   AsyncTaskList ready_;
   Schema schema_;
   Error failure_{EIO, {}};

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,8 +23,10 @@ class AsyncProducerCore;
 /// extracted and on_next_task has returned, whichever comes last.
 class AsyncTaskNode {
  public:
-  AsyncTaskNode(AsyncProducerCore& core, std::string metadata) noexcept
-      : core(core), metadata(std::move(metadata)) {}
+  AsyncTaskNode(AsyncProducerCore& core, std::string&& metadata)
+      : core(core),
+        metadata(metadata.empty() ? nullptr
+                                  : std::make_unique<const std::string>(std::move(metadata))) {}
   virtual ~AsyncTaskNode() = default;
   AsyncTaskNode(const AsyncTaskNode&) = delete;
   AsyncTaskNode& operator=(const AsyncTaskNode&) = delete;
@@ -37,7 +40,7 @@ class AsyncTaskNode {
   bool leave() noexcept { return left_.exchange(true, std::memory_order_acq_rel); }
 
   AsyncProducerCore& core;
-  const std::string metadata;
+  const std::unique_ptr<const std::string> metadata;  // NULL: none
   AsyncTaskNode* next = nullptr;
 
  private:
@@ -47,7 +50,7 @@ class AsyncTaskNode {
 /// A batch that is there already.
 class ArrayTaskNode final : public AsyncTaskNode {
  public:
-  ArrayTaskNode(AsyncProducerCore& core, DeviceArray&& array, std::string metadata) noexcept
+  ArrayTaskNode(AsyncProducerCore& core, DeviceArray&& array, std::string&& metadata)
       : AsyncTaskNode(core, std::move(metadata)), array_(std::move(array)) {}
 
   Status give(ArrowDeviceArray* out) noexcept override {
@@ -64,7 +67,7 @@ class ArrayTaskNode final : public AsyncTaskNode {
 template <class Make>
 class MadeTaskNode final : public AsyncTaskNode {
  public:
-  MadeTaskNode(AsyncProducerCore& core, Make make, std::string metadata)
+  MadeTaskNode(AsyncProducerCore& core, Make make, std::string&& metadata)
       : AsyncTaskNode(core, std::move(metadata)), make_(std::move(make)) {}
 
   Status give(ArrowDeviceArray* out) noexcept override {

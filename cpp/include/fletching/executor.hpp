@@ -5,6 +5,7 @@
 #ifndef FLETCHING_EXECUTOR_HPP
 #define FLETCHING_EXECUTOR_HPP
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
@@ -69,10 +70,12 @@ class RunQueue final : public Executor {
   /// Runs jobs on the calling thread until none is left, and does not wait for more. False when
   /// there was nothing to do. One thread at a time.
   bool run_ready() noexcept {
-    Job* job = pop();
-    if (job == nullptr) return false;
-    for (; job != nullptr; job = pop()) turn(*job);
-    return true;
+    bool any = false;
+    while (first_.load(std::memory_order_acquire) != nullptr) {
+      any = true;
+      turn(*pop());
+    }
+    return any;
   }
 
   /// Runs jobs on the calling thread and sleeps while there is none, until `stop`; what was
@@ -102,7 +105,11 @@ class RunQueue final : public Executor {
 
   void append(Job& job) noexcept {
     job.next_ = nullptr;
-    (last_ == nullptr ? first_ : last_->next_) = &job;
+    if (last_ == nullptr) {
+      first_ = &job;
+    } else {
+      last_->next_ = &job;
+    }
     last_ = &job;
   }
 
@@ -129,7 +136,7 @@ class RunQueue final : public Executor {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  Job* first_ = nullptr;
+  std::atomic<Job*> first_{nullptr};  // written with the lock
   Job* last_ = nullptr;
   bool sleeping_ = false;
   bool stopped_ = false;

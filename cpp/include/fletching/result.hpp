@@ -52,6 +52,9 @@ class [[nodiscard]] Result {
   Result(T value) noexcept(std::is_nothrow_move_constructible_v<T>)
       : content_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) noexcept : content_(std::in_place_index<1>, std::move(error)) {}
+  /// An empty value, made in its place.
+  explicit Result(std::in_place_t) noexcept(std::is_nothrow_default_constructible_v<T>)
+      : content_(std::in_place_index<0>) {}
 
   /// A value made in place: T(arguments...).
   template <class... Arguments>
