@@ -1,0 +1,114 @@
+// What the tests of the gate need: its C functions without their error arguments, and an export
+// behind a shut gate.
+#pragma once
+
+#include "gate.h"
+
+#include <memory>
+#include <string>
+
+#include "consumers.hpp"
+#include "support.hpp"
+
+struct GateDeleter {
+  void operator()(FletchingProducerGate* gate) const {
+    FletchingMessage message;
+    EXPECT_EQ(FletchingProducerGateDestroy(gate, &message), 0) << message.text;
+  }
+};
+using OwnedGate = std::unique_ptr<FletchingProducerGate, GateDeleter>;
+
+struct QueueDeleter {
+  void operator()(FletchingProducerQueue* queue) const {
+    FletchingMessage message;
+    EXPECT_EQ(FletchingProducerQueueDestroy(queue, &message), 0) << message.text;
+  }
+};
+using OwnedQueue = std::unique_ptr<FletchingProducerQueue, QueueDeleter>;
+
+inline OwnedGate NewGate(const std::string& backend) {
+  FletchingProducerGate* gate = nullptr;
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerGateCreate(backend.c_str(), &gate, &message), 0) << message.text;
+  return OwnedGate(gate);
+}
+
+inline OwnedQueue NewQueue(const std::string& backend) {
+  FletchingProducerQueue* queue = nullptr;
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerQueueCreate(backend.c_str(), &queue, &message), 0) << message.text;
+  return OwnedQueue(queue);
+}
+
+inline void Open(const OwnedGate& gate) {
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerGateOpen(gate.get(), &message), 0) << message.text;
+}
+
+inline bool IsIdle(const OwnedQueue& queue) {
+  int32_t idle = -1;
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerQueueIsIdle(queue.get(), &idle, &message), 0) << message.text;
+  return idle == 1;
+}
+
+inline void Read(const OwnedQueue& queue, const std::string& name, const ArrowDeviceArray& array) {
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerQueueRead(queue.get(), name.c_str(), &array, &message), 0)
+      << message.text;
+}
+
+// How many bytes are as expected.
+inline int64_t Verify(const OwnedQueue& queue, int32_t expected) {
+  int64_t asserted = -1;
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), expected, &asserted, &message), 0)
+      << message.text;
+  return asserted;
+}
+
+// Why the device is not there; empty when it is.
+inline std::string WhyAbsent(const std::string& backend) {
+  int32_t presence = -1;
+  FletchingMessage description;
+  EXPECT_EQ(FletchingProducerBackendPresence(backend.c_str(), &presence, &description), 0)
+      << description.text;
+  return presence == FLETCHING_PRODUCER_ABSENT ? description.text : "";
+}
+
+class GateTest : public ProducerTest {
+ protected:
+  void Use(const std::string& backend) {
+    const std::string why = WhyAbsent(backend);
+    if (!why.empty()) GTEST_SKIP() << backend << " is absent: " << why;
+    backend_ = backend;
+    for (const Consumer& consumer : Consumers()) {
+      if (consumer.backend == backend) consumer_ = consumer;
+    }
+    gate_ = NewGate(backend);
+  }
+  void ExportArray(const std::string& name) {
+    FletchingMessage message;
+    ASSERT_EQ(
+        FletchingProducerExportArrayBehind(gate_.get(), name.c_str(), &schema_, &array_, &message),
+        0)
+        << message.text;
+    ASSERT_NE(array_.sync_event, nullptr);
+  }
+  void WaitOn(const ArrowDeviceArray& array, const OwnedQueue& queue) {
+    consumer_.wait_on(array.sync_event, FletchingProducerQueueHandle(queue.get()));
+  }
+  bool IsReady(const ArrowDeviceArray& array) { return consumer_.ready(array.sync_event); }
+  void TearDown() override {
+    if (array_.array.release != nullptr) Release(array_.array);
+    if (schema_.release != nullptr) Release(schema_);
+    gate_.reset();
+    ProducerTest::TearDown();
+  }
+
+  std::string backend_;
+  Consumer consumer_;
+  OwnedGate gate_;
+  ArrowSchema schema_{};
+  ArrowDeviceArray array_{};
+};

@@ -1,0 +1,175 @@
+// What is special about Vulkan: the producer sees whether a consumer has recorded a wait, and
+// which; and it hands out what a consumer needs.
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "fletching/sync_event.hpp"
+#include "gate_support.hpp"
+#include "vulkan_handles.h"
+
+namespace {
+
+class VulkanTest : public GateTest {
+ protected:
+  void SetUp() override {
+    GateTest::SetUp();
+    Use("vulkan");
+    if (IsSkipped()) return;
+    FletchingMessage message;
+    ASSERT_EQ(FletchingProducerVulkanHandles(&handles_, &message), 0) << message.text;
+    ExportArray("int32");
+    queue_ = NewQueue("vulkan");
+  }
+  void TearDown() override {
+    queue_.reset();
+    GateTest::TearDown();
+  }
+
+  template <class Function>
+  Function Find(const char* name) {
+    auto found = reinterpret_cast<Function>(handles_.get_device_proc_addr(handles_.device, name));
+    EXPECT_NE(found, nullptr) << name;
+    return found;
+  }
+  VkDevice Device() const { return static_cast<VkDevice>(handles_.device); }
+  VkEvent* EventAddress() const { return static_cast<VkEvent*>(array_.sync_event); }
+
+  void RecordWait(VkCommandBuffer commands, VkEvent event, VkPipelineStageFlags from,
+                  VkPipelineStageFlags to) {
+    Find<PFN_vkCmdWaitEvents>("vkCmdWaitEvents")(commands, 1, &event, from, to, 0, nullptr, 0,
+                                                 nullptr, 0, nullptr);
+  }
+  std::string WhyReadFails(VkEvent event, VkPipelineStageFlags from, VkPipelineStageFlags to) {
+    RecordWait(static_cast<VkCommandBuffer>(FletchingProducerQueueHandle(queue_.get())), event,
+               from, to);
+    FletchingMessage message;
+    EXPECT_EQ(FletchingProducerQueueRead(queue_.get(), "int32", &array_, &message), EBADMSG);
+    return message.text;
+  }
+
+  fletching::vulkan::WaitContext Context() const {
+    using fletching::vulkan::WaitContext;
+    return {handles_.device, handles_.queue, handles_.queue, handles_.set_stages,
+            reinterpret_cast<decltype(WaitContext::get_device_proc_addr)>(
+                handles_.get_device_proc_addr)};
+  }
+
+  FletchingProducerVulkan handles_{};
+  OwnedQueue queue_;
+};
+
+// A command buffer that was taken is not yet a wait.
+TEST_F(VulkanTest, AConsumerThatRecordsNothingSeesTheOldData) {
+  EXPECT_NE(FletchingProducerQueueHandle(queue_.get()), nullptr);
+  Read(queue_, "int32", array_);
+  EXPECT_TRUE(IsIdle(queue_));
+  EXPECT_GT(Verify(queue_, FLETCHING_PRODUCER_OLD), 0);
+}
+
+TEST_F(VulkanTest, AWaitForNothingIsNone) {
+  Find<PFN_vkCmdWaitEvents>("vkCmdWaitEvents")(
+      static_cast<VkCommandBuffer>(FletchingProducerQueueHandle(queue_.get())), 0, nullptr,
+      handles_.set_stages, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, nullptr, 0, nullptr, 0, nullptr);
+  Read(queue_, "int32", array_);
+  EXPECT_GT(Verify(queue_, FLETCHING_PRODUCER_OLD), 0);
+}
+
+// sync_event is the address of the VkEvent.
+TEST_F(VulkanTest, TheAddressInPlaceOfTheEventIsNoticed) {
+  EXPECT_EQ(WhyReadFails(reinterpret_cast<VkEvent>(EventAddress()), handles_.set_stages,
+                         VK_PIPELINE_STAGE_TRANSFER_BIT),
+            "vkCmdWaitEvents was given a VkEvent that is none of the producer's");
+}
+
+TEST_F(VulkanTest, OtherStagesThanThoseOfTheEventAreNoticed) {
+  EXPECT_EQ(WhyReadFails(*EventAddress(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                         VK_PIPELINE_STAGE_TRANSFER_BIT),
+            "vkCmdWaitEvents was given the srcStageMask 0x10000, and the event is set with 0x800");
+}
+
+TEST_F(VulkanTest, AWaitThatDoesNotHoldBackTheReadIsNoticed) {
+  EXPECT_EQ(
+      WhyReadFails(*EventAddress(), handles_.set_stages, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT),
+      "vkCmdWaitEvents was given the dstStageMask 0x800, and the read is in "
+      "VK_PIPELINE_STAGE_TRANSFER_BIT");
+}
+
+// The library's own verbs, from the handles alone.
+TEST_F(VulkanTest, SyncEventWaits) {
+  const fletching::SyncEvent event(array_);
+  const auto ready = [&] {
+    const fletching::Result<bool> answer = event.ready(Context());
+    EXPECT_TRUE(answer.ok()) << answer.error().message();
+    return answer.ok() && *answer;
+  };
+  EXPECT_FALSE(ready());
+  const fletching::Status waits =
+      event.wait_on(Context(), FletchingProducerQueueHandle(queue_.get()));
+  EXPECT_TRUE(waits.ok()) << waits.error().message();
+  Read(queue_, "int32", array_);
+  EXPECT_FALSE(IsIdle(queue_));
+  Open(gate_);
+  const fletching::Status waited = event.synchronize(Context());
+  EXPECT_TRUE(waited.ok()) << waited.error().message();
+  EXPECT_TRUE(ready());
+  EXPECT_GT(Verify(queue_, FLETCHING_PRODUCER_NEW), 0);
+}
+
+// The work and the event were submitted when the array was handed over: a consumer may submit to
+// the queue by itself.
+TEST_F(VulkanTest, AConsumerMaySubmitToTheQueue) {
+  VkCommandPoolCreateInfo pool_info{};
+  pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool_info.queueFamilyIndex = handles_.queue_family;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  ASSERT_EQ(
+      Find<PFN_vkCreateCommandPool>("vkCreateCommandPool")(Device(), &pool_info, nullptr, &pool),
+      VK_SUCCESS);
+  VkCommandBufferAllocateInfo commands_info{};
+  commands_info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  commands_info.commandPool = pool;
+  commands_info.commandBufferCount = 1;
+  VkCommandBuffer commands = nullptr;
+  ASSERT_EQ(Find<PFN_vkAllocateCommandBuffers>("vkAllocateCommandBuffers")(Device(), &commands_info,
+                                                                           &commands),
+            VK_SUCCESS);
+  VkFenceCreateInfo fence_info{};
+  fence_info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+  VkFence fence = VK_NULL_HANDLE;
+  ASSERT_EQ(Find<PFN_vkCreateFence>("vkCreateFence")(Device(), &fence_info, nullptr, &fence),
+            VK_SUCCESS);
+
+  VkCommandBufferBeginInfo begin{};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  EXPECT_EQ(Find<PFN_vkBeginCommandBuffer>("vkBeginCommandBuffer")(commands, &begin), VK_SUCCESS);
+  RecordWait(commands, *EventAddress(), handles_.set_stages, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  EXPECT_EQ(Find<PFN_vkEndCommandBuffer>("vkEndCommandBuffer")(commands), VK_SUCCESS);
+  VkSubmitInfo submit{};
+  submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  submit.commandBufferCount = 1;
+  submit.pCommandBuffers = &commands;
+  EXPECT_EQ(Find<PFN_vkQueueSubmit>("vkQueueSubmit")(static_cast<VkQueue>(handles_.queue), 1,
+                                                     &submit, fence),
+            VK_SUCCESS);
+  EXPECT_EQ(Find<PFN_vkGetFenceStatus>("vkGetFenceStatus")(Device(), fence), VK_NOT_READY);
+  EXPECT_FALSE(IsReady(array_));
+  Open(gate_);
+  EXPECT_EQ(Find<PFN_vkWaitForFences>("vkWaitForFences")(Device(), 1, &fence, VK_TRUE,
+                                                         std::numeric_limits<uint64_t>::max()),
+            VK_SUCCESS);
+  EXPECT_TRUE(IsReady(array_));
+
+  Find<PFN_vkDestroyFence>("vkDestroyFence")(Device(), fence, nullptr);
+  Find<PFN_vkDestroyCommandPool>("vkDestroyCommandPool")(Device(), pool, nullptr);
+}
+
+TEST(VulkanHandles, HaveToGoSomewhere) {
+  FletchingMessage message;
+  EXPECT_EQ(FletchingProducerVulkanHandles(nullptr, &message), EINVAL);
+  EXPECT_STREQ(message.text, "handles is NULL");
+}
+
+}  // namespace
