@@ -39,7 +39,7 @@ std::string message(const Result<T>& result) {
 class Vulkan : public ::testing::Test {
  protected:
   void SetUp() override {
-    const DriversOwnMemory uncounted;
+    [[maybe_unused]] const DriversOwnMemory uncounted;
     auto loaded = vulkan::functions();
     if (!loaded) GTEST_SKIP() << loaded.error().message();
     const VkApplicationInfo application{
