@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := spec cpp rust go java python
 
-.PHONY: help setup generate build roundtrip mutants targets docs test test-all format clean
+.PHONY: help setup generate build roundtrip mutants targets fuzz docs test test-all format clean
 .PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
@@ -40,6 +40,9 @@ test-all: setup ## `test` and everything that takes longer
 targets: setup ## layouts and tests on other machines, cross compiled and emulated; prints a table
 	@tools/setup-targets || true
 	@$(PYTHON) tests/targets/targets.py
+
+fuzz: setup ## random input for everything that reads foreign bytes
+	@tools/fuzz
 
 docs: ## a site of all pages in build/site, links checked
 	@tools/docs

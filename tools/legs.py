@@ -86,9 +86,11 @@ LEGS: dict[str, tuple[Step, ...]] = {
             environment={"FLETCHING_ASYNC_STREAMS": "10000"},
             only_all=True,
         ),
+        Step("fuzz targets, briefly", "tools/fuzz 5000"),
+        Step("fuzz targets", "tools/fuzz", only_all=True),
         Step(
             "clang-tidy",
-            "tools/build extract && for build in build/cmake build/extract; do "
+            "tools/build extract && for build in build/cmake build/extract build/fuzz; do "
             "run-clang-tidy-19 -quiet -j2 -p $build || exit 1; done",
             only_all=True,
         ),

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// seeds FOLDER: writes a few inputs for every target into FOLDER/<target>/.
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fletching/cuda_array_interface.hpp"
+#include "fletching/format.hpp"
+#include "fletching/metadata.hpp"
+
+namespace {
+
+using Seeds = std::vector<std::string>;
+
+Seeds metadata() {
+  return {
+      fletching::encode_metadata({}).value(),
+      fletching::encode_metadata({{"key", "value"}}).value(),
+      fletching::encode_metadata({{"ARROW:extension:name", "arrow.bool8"}, {"", "\0a"}}).value(),
+  };
+}
+
+/// Flags, number of children, format: as schema_fuzz.cpp reads a node.
+std::string node(unsigned char flags, unsigned char children, std::string_view format) {
+  std::string text{static_cast<char>(flags), static_cast<char>(children)};
+  return text.append(format).append(1, '\0');
+}
+
+Seeds schema() {
+  Seeds seeds;
+  for (const auto& plain : fletching::detail::kPlainFormats) {
+    seeds.push_back(node(0, 0, plain.text));
+  }
+  for (const char* format : {"w:42", "d:10,2", "d:38,-4,256", "tss:", "tsn:Europe/Berlin", "+w:3",
+                             "+ud:0,5,7", "+us:1", "+l", "+r"}) {
+    seeds.push_back(node(0, 1, format) + node(0, 0, "i"));
+  }
+  seeds.push_back(node(0, 2, "+s") + node(0, 0, "i") + node(32, 0, "s") + node(0, 0, "u"));
+  return seeds;
+}
+
+Seeds text() { return {"plain", "caf\xC3\xA9", "\xF0\x9F\x8F\xB9", "\xFF\xFE", "a\tb\nc\x1B[0m"}; }
+
+Seeds typestr() {
+  Seeds seeds;
+  for (const char* type : {"<f4", ">i8", "|b1", "<t1", "<M8[25s]", "|V16", "<U3", "|u1"}) {
+    // No shape, no strides, a pointer, version 3.
+    seeds.push_back(std::string(1, '\0') + std::string(8, '\1') + '\3' + type);
+  }
+  return seeds;
+}
+
+Seeds dlpack() { return {std::string(64, '\0'), std::string(64, '\1'), std::string(96, '\2')}; }
+
+void write(const std::filesystem::path& folder, const Seeds& seeds) {
+  std::filesystem::create_directories(folder);
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    std::ofstream file(folder / std::to_string(i), std::ios::binary);
+    file << seeds[i];
+    if (!file.flush()) throw std::runtime_error("cannot write to " + folder.string());
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::fputs("usage: seeds FOLDER\n", stderr);
+    return 2;
+  }
+  try {
+    const std::filesystem::path folder = arguments[1];
+    write(folder / "dlpack", dlpack());
+    write(folder / "metadata", metadata());
+    write(folder / "schema", schema());
+    write(folder / "text", text());
+    write(folder / "typestr", typestr());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "seeds: %s\n", error.what());
+    return 2;
+  }
+  return 0;
+}
