@@ -3,18 +3,9 @@
 // fletching/c_api.h from C99: ownership of each struct.
 #include "fletching/c_api.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static int failures = 0;
-
-#define CHECK(condition)                                              \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                     \
-    }                                                                 \
-  } while (0)
+#include "check.h"
 
 static int is_zero(const void* bytes, size_t size) {
   const unsigned char* byte = bytes;

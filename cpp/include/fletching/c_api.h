@@ -17,6 +17,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/message.h"
+#include "fletching/waiter.h"
 
 #if defined(_WIN32) && defined(FLETCHING_BUILDING_SHARED)
 #define FLETCHING_EXPORT __declspec(dllexport)
@@ -81,6 +82,67 @@ FLETCHING_EXPORT void FletchingDeviceArrayStreamMove(struct ArrowDeviceArrayStre
 FLETCHING_EXPORT void FletchingDeviceArrayStreamRelease(struct ArrowDeviceArrayStream* stream);
 FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
     const struct ArrowDeviceArrayStream* stream);
+
+// --- Events (C Device Data Interface, "Synchronization Event Types") ---
+//
+// sync_event is the producer's, and the consumer waits on it before it reads a buffer. Whose
+// runtime is called follows from the device type; its library is loaded by the first call that
+// needs it. CUDA, HIP and OpenCL are known here; every other device type needs a waiter. A NULL
+// event is nothing to wait for; one that there is no way to wait on is an error, never skipped.
+//
+// Errors of all of them: ENOENT when the library of the runtime is not there, ENOSYS when it lacks
+// a function, ENOTSUP when the runtime has no means for what is asked, EINVAL for a NULL or
+// released array and for what cannot be an event, EIO for what else the runtime reports, whose own
+// name of it is in the message; ENOMEM; what a waiter returns. `message` may be NULL, and is empty
+// after a success.
+//
+// `stream` is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter of
+// another device type takes. CUDA and HIP have default streams: NULL and 1 are the legacy one, 2 is
+// that of the calling thread.
+
+/// Blocks the calling thread until the event has happened. The array stays the caller's.
+FLETCHING_EXPORT int FletchingDeviceArraySynchronize(const struct ArrowDeviceArray* array,
+                                                     struct FletchingMessage* message);
+
+/// Lets what is enqueued on the stream from now on wait for the event, and returns while the event
+/// is still pending. The array stays the caller's.
+FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* array, void* stream,
+                                                struct FletchingMessage* message);
+
+/// Sets *ready to 1 when the event has happened, else to 0, after an error too. Does not block.
+FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
+                                               struct FletchingMessage* message);
+
+/// For a producer: gives the array a sync_event that happens when everything is done that is on the
+/// stream now. CUDA, HIP and OpenCL.
+///
+/// The array is alive, has its device type and device id, and no event. The event lives at one
+/// address until the array, and the last child that was moved out of it, is released. After an
+/// error the array is as it was.
+FLETCHING_EXPORT int FletchingDeviceArrayExportWithEvent(struct ArrowDeviceArray* array,
+                                                         void* stream,
+                                                         struct FletchingMessage* message);
+
+/// For a consumer whose own work still reads the buffers: releases the array when everything is
+/// done that is on the stream now. CUDA, HIP and OpenCL.
+///
+/// Returns at once, and the array is released for the caller; its release callback runs later, on
+/// a thread of this library. What is pending when the process exits is not released. After an error
+/// the array is as it was, and the caller releases it after a wait for the stream.
+FLETCHING_EXPORT int FletchingDeviceArrayReleaseAfter(struct ArrowDeviceArray* array, void* stream,
+                                                      struct FletchingMessage* message);
+
+/// Registers how to wait on the events of a device type, for every call of this library in the
+/// process. *waiter is copied; its context has to outlive every call. One that was there is
+/// replaced. EINVAL for a device type that is known here, and for a waiter without any function.
+///
+/// A program that also uses the C++ headers has a registry of its own in there.
+FLETCHING_EXPORT int FletchingRegisterWaiter(ArrowDeviceType device_type,
+                                             const struct FletchingWaiter* waiter,
+                                             struct FletchingMessage* message);
+
+/// Removes the waiter of a device type. 1 when there was one, else 0.
+FLETCHING_EXPORT int FletchingUnregisterWaiter(ArrowDeviceType device_type);
 
 #ifdef __cplusplus
 }

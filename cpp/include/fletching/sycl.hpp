@@ -9,23 +9,15 @@
 #error "fletching/sycl.hpp needs <sycl/sycl.hpp>: compile with a SYCL implementation"
 #endif
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <exception>
-#include <string_view>
 #include <sycl/sycl.hpp>
 
+#include "fletching/message.hpp"
 #include "fletching/waiter.hpp"
 
 namespace fletching {
 namespace detail {
-
-inline void write_message(FletchingMessage* message, std::string_view text) noexcept {
-  const std::size_t size = std::min(text.size(), sizeof message->text - 1);
-  std::memcpy(message->text, text.data(), size);
-  message->text[size] = '\0';
-}
 
 /// Runs one verb; what SYCL throws becomes a text.
 template <class Body>

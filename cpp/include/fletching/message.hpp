@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the words of an error into the memory of a caller in C.
+#ifndef FLETCHING_MESSAGE_HPP
+#define FLETCHING_MESSAGE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "fletching/message.h"
+#include "fletching/text.hpp"
+
+namespace fletching::detail {
+
+/// One line of valid UTF-8: a byte that is not becomes U+FFFD, a control character a space, and
+/// what does not fit is cut at a character boundary. Allocates nothing. `message` may be NULL.
+inline void write_message(FletchingMessage* message, std::string_view text) noexcept {
+  if (message == nullptr) return;
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    std::string_view character = length == 0 ? "\xEF\xBF\xBD" : text.substr(0, length);
+    const auto first = static_cast<std::uint8_t>(character.front());
+    if (first < 0x20 || first == 0x7F) character = " ";
+    if (used + character.size() >= sizeof message->text) break;
+    std::memcpy(message->text + used, character.data(), character.size());
+    used += character.size();
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  message->text[used] = '\0';
+}
+
+}  // namespace fletching::detail
+
+#endif  // FLETCHING_MESSAGE_HPP

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The event verbs: the C++ library's, with errno and message in place of results.
+#include <cerrno>
+
+#include "fletching/c_api.h"
+#include "fletching/event_verbs.hpp"
+#include "fletching/message.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/sync_event.hpp"
+#include "fletching/waiter.hpp"
+
+namespace {
+
+using fletching::detail::write_message;
+
+int refuse(FletchingMessage* message, const char* text) noexcept {
+  write_message(message, text);
+  return EINVAL;
+}
+
+template <class T>
+int tell(const fletching::Result<T>& result, FletchingMessage* message) noexcept {
+  write_message(message, result ? std::string_view() : result.error().message());
+  return result ? 0 : result.error().code();
+}
+
+// NULL, or why there is no event to look at.
+const char* unusable(const ArrowDeviceArray* array) noexcept {
+  if (array == nullptr) return "array is NULL";
+  if (array->array.release == nullptr) {
+    return "the array is released, and its event with it: wait before the release";
+  }
+  return nullptr;
+}
+
+// Lends the struct to a verb that takes an owner; what the verb has not taken goes back.
+template <class Verb>
+int lend(ArrowDeviceArray* array, FletchingMessage* message, Verb verb) noexcept {
+  if (array == nullptr) return refuse(message, "array is NULL");
+  fletching::DeviceArray owner(array);
+  const int code = tell(verb(owner), message);
+  if (!owner.is_released()) owner.move_to(array);
+  return code;
+}
+
+}  // namespace
+
+int FletchingDeviceArraySynchronize(const ArrowDeviceArray* array, FletchingMessage* message) {
+  if (const char* text = unusable(array)) return refuse(message, text);
+  return tell(fletching::SyncEvent(*array).synchronize(), message);
+}
+
+int FletchingDeviceArrayWaitOn(const ArrowDeviceArray* array, void* stream,
+                               FletchingMessage* message) {
+  if (const char* text = unusable(array)) return refuse(message, text);
+  return tell(fletching::SyncEvent(*array).wait_on(stream), message);
+}
+
+int FletchingDeviceArrayReady(const ArrowDeviceArray* array, int* ready,
+                              FletchingMessage* message) {
+  if (ready == nullptr) return refuse(message, "ready is NULL");
+  *ready = 0;
+  if (const char* text = unusable(array)) return refuse(message, text);
+  const fletching::Result<bool> result = fletching::SyncEvent(*array).ready();
+  *ready = result && *result ? 1 : 0;
+  return tell(result, message);
+}
+
+int FletchingDeviceArrayExportWithEvent(ArrowDeviceArray* array, void* stream,
+                                        FletchingMessage* message) {
+  return lend(array, message, [&](fletching::DeviceArray& owner) {
+    return fletching::export_with_event(owner, stream);
+  });
+}
+
+int FletchingDeviceArrayReleaseAfter(ArrowDeviceArray* array, void* stream,
+                                     FletchingMessage* message) {
+  return lend(array, message, [&](fletching::DeviceArray& owner) {
+    return fletching::release_after(owner, stream);
+  });
+}
+
+int FletchingRegisterWaiter(ArrowDeviceType device_type, const FletchingWaiter* waiter,
+                            FletchingMessage* message) {
+  if (waiter == nullptr) {
+    return refuse(message, "waiter is NULL: call FletchingUnregisterWaiter to remove one");
+  }
+  return tell(fletching::register_waiter(device_type, *waiter), message);
+}
+
+int FletchingUnregisterWaiter(ArrowDeviceType device_type) {
+  return fletching::unregister_waiter(device_type) ? 1 : 0;
+}

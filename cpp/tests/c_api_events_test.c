@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The event verbs of fletching/c_api.h from C99, with a waiter of our own; the CUDA stand-in has
+// tests of its own in gpu/.
+#include <errno.h>
+#include <string.h>
+
+#include "check.h"
+#include "fletching/c_api.h"
+
+// What the waiter was asked, and what it answers.
+struct Event {
+  int synchronized;
+  int waited;
+  int asked;
+  int happened;
+  int code;
+  void* stream;
+  int64_t device_id;
+};
+
+static int answer(const struct Event* event, struct FletchingMessage* message) {
+  CHECK(message->text[0] == '\0');
+  if (event->code != 0) strcpy(message->text, "the \xFF waiter\nsays no");
+  return event->code;
+}
+
+static int synchronize(void* context, void* sync_event, int64_t device_id,
+                       struct FletchingMessage* message) {
+  struct Event* event = sync_event;
+  ++*(int*)context;
+  ++event->synchronized;
+  event->device_id = device_id;
+  return answer(event, message);
+}
+
+static int wait_on(void* context, void* sync_event, int64_t device_id, void* stream,
+                   struct FletchingMessage* message) {
+  struct Event* event = sync_event;
+  ++*(int*)context;
+  ++event->waited;
+  event->device_id = device_id;
+  event->stream = stream;
+  return answer(event, message);
+}
+
+static int ask(void* context, void* sync_event, int64_t device_id, int* ready,
+               struct FletchingMessage* message) {
+  struct Event* event = sync_event;
+  ++*(int*)context;
+  ++event->asked;
+  event->device_id = device_id;
+  *ready = event->happened;
+  return answer(event, message);
+}
+
+static int releases;
+
+static void release(struct ArrowArray* array) {
+  ++releases;
+  array->release = NULL;
+}
+
+static struct ArrowDeviceArray array_with(ArrowDeviceType device_type, void* sync_event) {
+  struct ArrowDeviceArray array;
+  FletchingDeviceArrayInit(&array);
+  array.device_type = device_type;
+  array.device_id = 7;
+  array.sync_event = sync_event;
+  array.array.release = release;
+  return array;
+}
+
+static int says(const struct FletchingMessage* message, const char* part) {
+  if (strstr(message->text, part) != NULL) return 1;
+  fprintf(stderr, "the message is: %s\n", message->text);
+  return 0;
+}
+
+static void test_waiter(void) {
+  int calls = 0;
+  int stream = 0;
+  int ready = 5;
+  struct Event event = {0};
+  struct FletchingMessage message;
+  const struct FletchingWaiter waiter = {synchronize, wait_on, ask, &calls};
+  const struct ArrowDeviceArray array = array_with(ARROW_DEVICE_EXT_DEV, &event);
+
+  // Without one: an error, never skipped.
+  CHECK(FletchingDeviceArraySynchronize(&array, &message) == ENOTSUP);
+  CHECK(says(&message, "register a waiter"));
+  CHECK(FletchingDeviceArrayWaitOn(&array, &stream, &message) == ENOTSUP);
+  CHECK(FletchingDeviceArrayReady(&array, &ready, &message) == ENOTSUP && ready == 0);
+  CHECK(FletchingDeviceArraySynchronize(&array, NULL) == ENOTSUP);
+
+  CHECK(FletchingRegisterWaiter(ARROW_DEVICE_EXT_DEV, &waiter, &message) == 0);
+  CHECK(message.text[0] == '\0');
+  CHECK(FletchingDeviceArraySynchronize(&array, &message) == 0 && message.text[0] == '\0');
+  CHECK(FletchingDeviceArrayWaitOn(&array, &stream, NULL) == 0);
+  CHECK(FletchingDeviceArrayReady(&array, &ready, NULL) == 0 && ready == 0);
+  event.happened = 1;
+  CHECK(FletchingDeviceArrayReady(&array, &ready, NULL) == 0 && ready == 1);
+  CHECK(event.synchronized == 1 && event.waited == 1 && event.asked == 2 && calls == 4);
+  CHECK(event.stream == &stream && event.device_id == 7);
+
+  // Its own errno, and its words as one line of UTF-8.
+  event.code = ECANCELED;
+  CHECK(FletchingDeviceArraySynchronize(&array, &message) == ECANCELED);
+  CHECK(says(&message, "waiter says no") && strchr(message.text, '\xFF') == NULL);
+  CHECK(FletchingDeviceArrayReady(&array, &ready, NULL) == ECANCELED && ready == 0);
+
+  CHECK(FletchingUnregisterWaiter(ARROW_DEVICE_EXT_DEV) == 1);
+  CHECK(FletchingUnregisterWaiter(ARROW_DEVICE_EXT_DEV) == 0);
+  CHECK(FletchingDeviceArraySynchronize(&array, NULL) == ENOTSUP);
+  CHECK(calls == 6);
+}
+
+static void test_registration(void) {
+  struct FletchingMessage message;
+  const struct FletchingWaiter empty = {NULL, NULL, NULL, NULL};
+  int calls = 0;
+  const struct FletchingWaiter waiter = {synchronize, NULL, NULL, &calls};
+  struct Event event = {0};
+  const struct ArrowDeviceArray array = array_with(9999, &event);
+  int ready = 0;
+
+  CHECK(FletchingRegisterWaiter(ARROW_DEVICE_EXT_DEV, NULL, &message) == EINVAL);
+  CHECK(says(&message, "waiter is NULL"));
+  CHECK(FletchingRegisterWaiter(ARROW_DEVICE_EXT_DEV, &empty, &message) == EINVAL);
+  CHECK(says(&message, "no function"));
+  CHECK(FletchingRegisterWaiter(ARROW_DEVICE_CUDA, &waiter, &message) == EINVAL);
+  CHECK(says(&message, "cuda"));
+
+  // A device type that nobody knows, and a waiter that can do one thing.
+  CHECK(FletchingRegisterWaiter(9999, &waiter, NULL) == 0);
+  CHECK(FletchingDeviceArraySynchronize(&array, NULL) == 0 && event.synchronized == 1);
+  CHECK(FletchingDeviceArrayReady(&array, &ready, &message) == ENOTSUP);
+  CHECK(says(&message, "no means"));
+  CHECK(FletchingUnregisterWaiter(9999) == 1);
+}
+
+static void test_arguments(void) {
+  struct FletchingMessage message;
+  int event = 0;
+  int ready = 5;
+  struct ArrowDeviceArray nothing = array_with(ARROW_DEVICE_CUDA, NULL);
+  struct ArrowDeviceArray released = array_with(ARROW_DEVICE_CUDA, &event);
+  FletchingDeviceArrayRelease(&released);
+
+  // NULL is nothing to wait for, whatever the device and without its library.
+  CHECK(FletchingDeviceArraySynchronize(&nothing, &message) == 0);
+  CHECK(FletchingDeviceArrayWaitOn(&nothing, NULL, &message) == 0);
+  CHECK(FletchingDeviceArrayReady(&nothing, &ready, &message) == 0 && ready == 1);
+  CHECK(FletchingDeviceArrayReady(&nothing, NULL, &message) == EINVAL);
+  CHECK(says(&message, "ready is NULL"));
+
+  // A released array may have an event that is long gone: it is not looked at.
+  CHECK(FletchingDeviceArraySynchronize(&released, &message) == EINVAL);
+  CHECK(says(&message, "released"));
+  CHECK(FletchingDeviceArrayWaitOn(&released, NULL, NULL) == EINVAL);
+  CHECK(FletchingDeviceArrayReady(&released, &ready, NULL) == EINVAL && ready == 0);
+  CHECK(FletchingDeviceArraySynchronize(NULL, &message) == EINVAL);
+  CHECK(says(&message, "array is NULL"));
+  CHECK(FletchingDeviceArrayWaitOn(NULL, NULL, NULL) == EINVAL);
+  CHECK(FletchingDeviceArrayExportWithEvent(NULL, NULL, &message) == EINVAL);
+  CHECK(FletchingDeviceArrayReleaseAfter(NULL, NULL, &message) == EINVAL);
+  CHECK(says(&message, "array is NULL"));
+}
+
+// A verb that fails leaves the array as it was.
+static void test_producers_verbs(void) {
+  struct FletchingMessage message;
+  struct ArrowDeviceArray array = array_with(ARROW_DEVICE_CPU, NULL);
+  const int before = releases;
+  CHECK(FletchingDeviceArrayExportWithEvent(&array, NULL, &message) == ENOTSUP);
+  CHECK(says(&message, "cpu"));
+  CHECK(FletchingDeviceArrayReleaseAfter(&array, NULL, &message) == ENOTSUP);
+  CHECK(array.array.release == release && array.sync_event == NULL && array.device_id == 7);
+  CHECK(releases == before);
+  FletchingDeviceArrayRelease(&array);
+  CHECK(releases == before + 1);
+  CHECK(FletchingDeviceArrayReleaseAfter(&array, NULL, &message) == EINVAL);
+  CHECK(says(&message, "released"));
+}
+
+int main(void) {
+  test_waiter();
+  test_registration();
+  test_arguments();
+  test_producers_verbs();
+  return failures == 0 ? 0 : 1;
+}

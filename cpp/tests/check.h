@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a test in C needs: a check that says where it failed, and goes on. */
+#ifndef FLETCHING_TESTS_CHECK_H
+#define FLETCHING_TESTS_CHECK_H
+
+#include <stdio.h>
+
+static int failures = 0;
+
+#define CHECK(condition)                                              \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                     \
+    }                                                                 \
+  } while (0)
+
+#endif /* FLETCHING_TESTS_CHECK_H */

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The event verbs of fletching/c_api.h on CUDA, or its stand-in: a gate is shut until the test
+// opens it, and no sleep and no clock decides.
+#include <cuda.h>
+#include <errno.h>
+#include <string.h>
+
+#include "check.h"
+#include "fletching/c_api.h"
+
+static int releases;
+
+static void release(struct ArrowArray* array) {
+  __atomic_add_fetch(&releases, 1, __ATOMIC_SEQ_CST);
+  array->release = NULL;
+}
+
+static struct ArrowDeviceArray device_array(void) {
+  struct ArrowDeviceArray array;
+  FletchingDeviceArrayInit(&array);
+  array.device_type = ARROW_DEVICE_CUDA;
+  array.array.release = release;
+  return array;
+}
+
+static int ready(const struct ArrowDeviceArray* array) {
+  struct FletchingMessage message;
+  int answer = -1;
+  const int code = FletchingDeviceArrayReady(array, &answer, &message);
+  if (code != 0) fprintf(stderr, "ready: %d, %s\n", code, message.text);
+  return code == 0 ? answer : -1;
+}
+
+// A word that streams wait for. Shut while it is 0.
+struct Gate {
+  volatile uint32_t* word;
+  CUdeviceptr address;
+};
+
+static void shut(const struct Gate* gate, CUstream stream) {
+  CHECK(cuStreamWaitValue32(stream, gate->address, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS);
+}
+
+static void test_export(struct Gate* gate, CUstream producer, CUstream consumer) {
+  struct FletchingMessage message;
+  struct ArrowDeviceArray array = device_array();
+  struct ArrowDeviceArray moved;
+  *gate->word = 0;
+  shut(gate, producer);
+  CHECK(FletchingDeviceArrayExportWithEvent(&array, producer, &message) == 0);
+  CHECK(array.sync_event != NULL);
+  CHECK(FletchingDeviceArrayExportWithEvent(&array, producer, &message) == EINVAL);
+  CHECK(strstr(message.text, "has a sync_event already") != NULL);
+  FletchingDeviceArrayMove(&array, &moved);
+
+  CHECK(ready(&moved) == 0);
+  CHECK(FletchingDeviceArrayWaitOn(&moved, consumer, &message) == 0);
+  CHECK(cuStreamQuery(consumer) == CUDA_ERROR_NOT_READY);
+  *gate->word = 1;
+  CHECK(FletchingDeviceArraySynchronize(&moved, &message) == 0);
+  CHECK(ready(&moved) == 1);
+  CHECK(cuStreamSynchronize(consumer) == CUDA_SUCCESS);
+  FletchingDeviceArrayRelease(&moved);
+  CHECK(__atomic_load_n(&releases, __ATOMIC_SEQ_CST) == 1);
+}
+
+// The array is released when the gate is open, and not before.
+static void test_release_after(struct Gate* gate, CUstream stream) {
+  struct FletchingMessage message;
+  struct ArrowDeviceArray array = device_array();
+  *gate->word = 0;
+  shut(gate, stream);
+  CHECK(FletchingDeviceArrayReleaseAfter(&array, stream, &message) == 0);
+  CHECK(FletchingDeviceArrayIsReleased(&array) == 1);
+  CHECK(__atomic_load_n(&releases, __ATOMIC_SEQ_CST) == 1);
+  *gate->word = 1;
+  // ctest gives up on a release that never comes.
+  while (__atomic_load_n(&releases, __ATOMIC_SEQ_CST) == 1) cuStreamSynchronize(stream);
+  CHECK(__atomic_load_n(&releases, __ATOMIC_SEQ_CST) == 2);
+}
+
+int main(void) {
+  CUdevice device;
+  CUcontext context;
+  CUstream producer;
+  CUstream consumer;
+  struct Gate gate;
+  void* word;
+  CHECK(cuInit(0) == CUDA_SUCCESS);
+  CHECK(cuDeviceGet(&device, 0) == CUDA_SUCCESS);
+  CHECK(cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS);
+  CHECK(cuCtxSetCurrent(context) == CUDA_SUCCESS);
+  CHECK(cuStreamCreate(&producer, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  CHECK(cuStreamCreate(&consumer, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  CHECK(cuMemHostAlloc(&word, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP) == CUDA_SUCCESS);
+  gate.word = word;
+  CHECK(cuMemHostGetDevicePointer(&gate.address, word, 0) == CUDA_SUCCESS);
+  if (failures != 0) return 1;
+
+  test_export(&gate, producer, consumer);
+  test_release_after(&gate, producer);
+
+  CHECK(cuMemFreeHost(word) == CUDA_SUCCESS);
+  CHECK(cuStreamDestroy(consumer) == CUDA_SUCCESS);
+  CHECK(cuStreamDestroy(producer) == CUDA_SUCCESS);
+  CHECK(cuCtxSetCurrent(NULL) == CUDA_SUCCESS);
+  CHECK(cuDevicePrimaryCtxRelease(device) == CUDA_SUCCESS);
+  return failures == 0 ? 0 : 1;
+}
