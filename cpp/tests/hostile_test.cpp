@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "fletching/c_api.h"
 #include "fletching/format.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
+#include "fletching/shared.hpp"
 #include "fletching/shared_schema.hpp"
 #include "fletching/sync_event.hpp"
 #include "hostile.hpp"
@@ -79,6 +81,39 @@ TEST(Hostile, ArraysAreMovedAndReleasedUnread) {
     FletchingDeviceArrayRelease(&moved);
     EXPECT_EQ(FletchingDeviceArrayIsReleased(&moved), 1);
     finish(played);
+  }
+}
+
+// Columns and children: of a child that is wrong an error, and the parent stays whole. Only the two
+// children that there are can be asked for, whatever the count says.
+TEST(Hostile, ArraysAreSharedAndTakenApartOrRefused) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileArray)) {
+    for (const bool shares : {true, false}) {
+      ArrowSchema raw_schema;
+      ArrowDeviceArray raw;
+      ASSERT_EQ(FletchingHostileExportArray(played.c_str(), &raw_schema, &raw, nullptr), 0);
+      Schema(&raw_schema).release();
+      DeviceArray array(&raw);
+      std::vector<DeviceArray> parts;
+      const auto keep = [&](Result<DeviceArray> part) {
+        if (part) parts.push_back(*std::move(part));
+        return part.ok();
+      };
+      if (shares) {
+        Result<Shared<ArrowDeviceArray>> shared = Shared<ArrowDeviceArray>::make(std::move(array));
+        EXPECT_EQ(shared.ok(), !played.is("array.released"));
+        for (const std::int64_t index : {-1, 0, 1}) {
+          if (shared) keep(shared->column(index));
+        }
+      } else {
+        for (const std::int64_t index : {-1, 1, 1, 0}) keep(array.take_child(index));
+        array.release();
+      }
+      const bool expects_both = played.is("array.good-children");
+      EXPECT_TRUE(!expects_both || parts.size() == 2) << played.name;
+      parts.clear();
+      finish(played);
+    }
   }
 }
 
