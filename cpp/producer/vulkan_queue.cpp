@@ -216,19 +216,23 @@ bool VulkanQueue::NoteWait(uint32_t count, const VkEvent* events, VkPipelineStag
                            VkPipelineStageFlags to) {
   constexpr VkPipelineStageFlags kReads =
       VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  if (count == 0) {
+    wrong_wait_ = "vkCmdWaitEvents was given no event";
+    return false;
+  }
   for (uint32_t i = 0; i < count; ++i) {
     if (root_.IsAlive(events[i])) continue;
     wrong_wait_ = "vkCmdWaitEvents was given a VkEvent that is none of the producer's";
     return false;
   }
-  if (count > 0 && from != kSetStages) {
+  if (from != kSetStages) {
     wrong_wait_ = "vkCmdWaitEvents was given the srcStageMask " + Hexadecimal(from) +
                   ", and the event is set with " + Hexadecimal(kSetStages);
-  } else if (count > 0 && (to & kReads) == 0) {
+  } else if ((to & kReads) == 0) {
     wrong_wait_ = "vkCmdWaitEvents was given the dstStageMask " + Hexadecimal(to) +
                   ", and the read is in VK_PIPELINE_STAGE_TRANSFER_BIT";
   }
-  has_waited_ = has_waited_ || count > 0;
+  has_waited_ = true;
   return true;
 }
 
