@@ -61,9 +61,21 @@ Engine& engine() {
   return *instance;
 }
 
+// What is released while the process ends still calls, when the thread's own objects are gone.
 std::vector<std::shared_ptr<Context>>& current_contexts() {
-  static thread_local std::vector<std::shared_ptr<Context>> contexts;
-  return contexts;
+  using Contexts = std::vector<std::shared_ptr<Context>>;
+  static thread_local bool over = false;
+  struct OfThread {
+    Contexts contexts;
+    OfThread() = default;
+    OfThread(const OfThread&) = delete;
+    OfThread& operator=(const OfThread&) = delete;
+    ~OfThread() { over = true; }
+  };
+  static thread_local OfThread of_thread;
+  if (!over) return of_thread.contexts;
+  static thread_local auto* late = new Contexts;
+  return *late;
 }
 
 bool lenient() {

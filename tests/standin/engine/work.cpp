@@ -27,11 +27,16 @@ struct ThreadStreams {
   ThreadStreams& operator=(const ThreadStreams&) = delete;
   ~ThreadStreams() {
     for (const auto& [context, stream] : streams) stream->close();
+    over = true;
   }
+
+  static thread_local bool over;  // calls may come after it
 };
+thread_local bool ThreadStreams::over = false;
 
 std::shared_ptr<Stream> per_thread_stream(const std::shared_ptr<Context>& context) {
   static thread_local ThreadStreams of_thread;
+  if (ThreadStreams::over) return context->legacy_stream();
   std::shared_ptr<Stream>& stream = of_thread.streams[context];
   if (!stream) stream = context->make_stream(StreamKind::kBlocking);
   return stream;

@@ -63,10 +63,40 @@ int without_context() {
   return cuEventDestroy(event);
 }
 
+// Releases after main() has returned and the thread's own objects are gone.
+struct Late {
+  CUcontext context = nullptr;
+  CUevent event = nullptr;
+
+  Late() = default;
+  Late(const Late&) = delete;
+  Late& operator=(const Late&) = delete;
+  ~Late() {
+    if (context == nullptr) return;
+    const bool fine =
+        cuCtxPushCurrent(context) == CUDA_SUCCESS &&
+        cuEventRecord(event, CU_STREAM_PER_THREAD) == CUDA_SUCCESS &&
+        cuEventSynchronize(event) == CUDA_SUCCESS && cuEventDestroy(event) == CUDA_SUCCESS &&
+        cuCtxPopCurrent(nullptr) == CUDA_SUCCESS && cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS;
+    (void)std::fputs(fine ? "released late\n" : "not released\n", stdout);
+  }
+};
+Late late;
+
+int release_late() {
+  if (cuInit(0) != CUDA_SUCCESS) return 1;
+  if (cuDevicePrimaryCtxRetain(&late.context, 0) != CUDA_SUCCESS) return 1;
+  if (cuCtxPushCurrent(late.context) != CUDA_SUCCESS) return 1;
+  if (cuEventCreate(&late.event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return 1;
+  if (cuStreamSynchronize(CU_STREAM_PER_THREAD) != CUDA_SUCCESS) return 1;
+  return cuCtxPopCurrent(nullptr);
+}
+
 int main_of(std::string_view scenario) {
   if (scenario == "before_init") return before_init();
   if (scenario == "init") return init();
   if (scenario == "leak") return leak();
+  if (scenario == "release_late") return release_late();
   if (scenario == "without_context") return without_context();
   return 99;
 }
@@ -110,6 +140,12 @@ TEST(Environment, leaks) {
   EXPECT_EQ(failed.status, 86);
   EXPECT_NE(failed.text.find("written before\n"), std::string::npos) << failed.text;
   EXPECT_EQ(run("FLETCHING_STANDIN_LEAKS=fail", "init").status, 0);
+}
+
+TEST(Environment, what_is_released_while_the_process_ends) {
+  const Ended ended = run("FLETCHING_STANDIN_LEAKS=fail", "release_late");
+  EXPECT_EQ(ended.text, "released late\n");
+  EXPECT_EQ(ended.status, 0);
 }
 
 TEST(Environment, a_context_is_needed_unless_lenient) {

@@ -1,20 +1,20 @@
-"""Holds a stand-in against the table of its runtime: it has every function, but for those named as
-left out. `symbols.py RUNTIME LIBRARY [SYMBOL...]`; exit codes: 0 it does, 1 it does not."""
+"""Holds a library against the table of its runtime: it has every function, but for those named as
+left out. `exports.py RUNTIME LIBRARY [SYMBOL...]`; exit codes: 0 it does, 1 it does not."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "generator"), str(ROOT / "tests/runtimes")]
+# This repository's generator, whatever is installed.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "generator"))
 
-import vendors  # noqa: E402
-from fletching_generator.load import load_spec  # noqa: E402
+import vendors
+from fletching_generator.load import load_spec
 
 
 def main(name: str, library: str, *left_out: str) -> int:
-    runtime = next(each for each in load_spec(ROOT).runtimes if each.name == name)
+    runtime = next(each for each in load_spec(vendors.ROOT).runtimes if each.name == name)
     missing = set(vendors.missing_symbols(runtime, library))
     for symbol in sorted(missing ^ set(left_out)):
         what = "does not have" if symbol in missing else "has, and should not,"
