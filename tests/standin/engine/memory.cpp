@@ -11,7 +11,8 @@
 namespace fletching::standin {
 namespace {
 
-constexpr std::size_t kReserve = std::size_t{1} << 40;
+// For the whole life of the process. More does not always fit beside a thread sanitizer.
+constexpr std::size_t kReserve = std::size_t{1} << 36;
 constexpr std::size_t kAlignment = 256;
 constexpr int kFresh = 0xA5;  // nobody may count on zeros in fresh memory
 
