@@ -1,0 +1,376 @@
+// The rules of the async interface that a consumer has to keep, each by its id; memory that runs
+// out in a consumer; and what an idle stream costs.
+#include "fletching/async_consumer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "alloc_failure.hpp"
+#include "async_support.hpp"
+#include "fletching/async_adapters.hpp"
+
+namespace fletching::testing {
+namespace {
+
+TEST(Rules, async_any_thread) {
+  ConsumerBench bench;
+  EXPECT_TRUE(bench.consumer.want(2).ok());
+  const auto elsewhere = [](const auto& call) { std::thread(call).join(); };
+  elsewhere([&] { bench.peer.give_schema(); });
+  elsewhere([&] { bench.peer.give_task(); });
+  elsewhere([&] { bench.peer.end(); });
+  elsewhere([&] { bench.peer.release(); });
+  EXPECT_EQ(bench.listener->log, (Log{"schema", "task", "end"}));
+  EXPECT_EQ(bench.consumer.take().value().array->array.length, 0);
+}
+
+TEST(Rules, async_schema_returns_errno) {
+  ConsumerBench bench;
+  EXPECT_EQ(bench.peer.give_schema(), 0);
+  EXPECT_EQ(bench.peer.give_schema(), EINVAL) << "the second time";
+  EXPECT_EQ(bench.listener->log, (Log{"schema", "error 22"}));
+  bench.peer.release();
+}
+
+TEST(Rules, async_schema_moved_or_released) {
+  {
+    ConsumerBench bench;
+    bench.consumer.cancel();
+    EXPECT_EQ(bench.peer.give_schema(), 0);
+    EXPECT_EQ(bench.peer.ledger.live(), 0) << "released, as nobody wants it";
+    EXPECT_EQ(bench.peer.log, Log{"cancel"});
+    bench.peer.release();
+  }
+  ConsumerBench bench;
+  bench.receive(0, 0);
+  EXPECT_FALSE(bench.listener->schema.is_released());
+  bench.peer.release();
+}
+
+TEST(Rules, async_schema_released_independently) {
+  Ledger* ledger = nullptr;
+  auto listener = std::make_shared<LoggingListener>();
+  PeerProducer peer;
+  {
+    AsyncConsumer consumer = AsyncConsumer::create(listener).value();
+    peer.handler = consumer.handler();
+    peer.handler->producer = &peer.raw;
+    peer.give_schema();
+    peer.release();
+  }
+  ledger = &peer.ledger;
+  EXPECT_EQ(ledger->live(), 1);
+  listener->schema.release();
+  EXPECT_EQ(ledger->live(), 0);
+}
+
+TEST(Rules, async_schema_pointer_not_kept) {
+  ConsumerBench bench;
+  ArrowSchema schema{};
+  a_schema(bench.peer.ledger).move_to(&schema);
+  EXPECT_EQ(bench.peer.handler->on_schema(bench.peer.handler, &schema), 0);
+  schema = {};
+  EXPECT_STREQ(bench.listener->schema->format, "i");
+  bench.peer.release();
+}
+
+TEST(Rules, async_next_returns_errno) {
+  ConsumerBench bench;
+  EXPECT_EQ(bench.peer.give_task(), EINVAL) << "before the schema";
+  EXPECT_EQ(bench.listener->log, Log{"error 22"});
+  EXPECT_EQ(bench.peer.tasks.at(0)->extracted, 0) << "a refused task is the producer's";
+  bench.peer.release();
+}
+
+TEST(Rules, async_next_null_task_accepted) {
+  ConsumerBench bench;
+  bench.receive(0, 0);
+  EXPECT_EQ(bench.peer.end(), 0);
+  bench.peer.release();
+  EXPECT_EQ(bench.listener->log, (Log{"schema", "end"}));
+}
+
+TEST(Rules, async_next_task_copied) {
+  ConsumerBench bench;
+  bench.receive(2, 2);  // the peer clears the struct after the call
+  EXPECT_EQ(bench.consumer.take().value().array->array.length, 0);
+  EXPECT_EQ(bench.consumer.take().value().array->array.length, 1);
+  bench.peer.end();
+  bench.peer.release();
+}
+
+/// One pair, "key" and "value".
+std::string a_block() { return encode_metadata({{"key", "value"}}).value(); }
+
+TEST(Rules, async_next_metadata_copied) {
+  ConsumerBench bench;
+  bench.receive(2, 0);
+  {
+    std::string block = a_block();
+    EXPECT_EQ(bench.peer.give_task(0, block.data()), 0);
+    std::ranges::fill(block, 'x');
+  }
+  EXPECT_EQ(*bench.consumer.take().value().metadata, a_block());
+  const std::int32_t negative = -1;
+  EXPECT_EQ(bench.peer.give_task(0, reinterpret_cast<const char*>(&negative)), EINVAL);
+  bench.peer.release();
+}
+
+TEST(Rules, async_error_texts_copied) {
+  ConsumerBench bench;
+  {
+    std::string text = "it broke\xff";
+    std::string block = a_block();
+    bench.peer.fail(EIO, text.data(), block.data());
+    std::ranges::fill(text, 'x');
+    std::ranges::fill(block, 'x');
+  }
+  EXPECT_EQ(bench.listener->message, "it broke\\xff");
+  EXPECT_EQ(bench.listener->error_metadata, a_block());
+  bench.peer.release();
+}
+
+TEST(Rules, async_error_texts_null_accepted) {
+  ConsumerBench bench;
+  bench.peer.fail(0, nullptr, nullptr);
+  EXPECT_EQ(bench.listener->log, Log{"error 5"});
+  bench.peer.release();
+}
+
+TEST(Rules, async_error_before_request_accepted) {
+  ConsumerBench bench;
+  bench.peer.fail(EACCES);
+  bench.peer.release();
+  EXPECT_EQ(bench.listener->log, Log{"error 13"});
+}
+
+TEST(Rules, async_error_calls_no_producer) {
+  ConsumerBench bench;
+  bench.receive(3, 2);
+  bench.peer.log.clear();
+  bench.peer.fail(EIO);
+  EXPECT_EQ(bench.peer.log, (Log{"extract 0", "extract 1"})) << "which are the tasks'";
+  EXPECT_TRUE(bench.consumer.want(1).ok());
+  bench.consumer.cancel();
+  EXPECT_EQ(bench.peer.log.size(), 2);
+  bench.peer.release();
+}
+
+TEST(Rules, async_release_before_request_accepted) {
+  ConsumerBench bench;
+  bench.peer.release();
+  EXPECT_EQ(bench.listener->log, Log{"error 5"}) << "cut off, which must not look like an end";
+  EXPECT_EQ(bench.consumer.state(), AsyncConsumerState::kReleased);
+}
+
+TEST(Rules, async_release_calls_no_producer) {
+  ConsumerBench bench;
+  bench.receive(3, 1);
+  bench.peer.log.clear();
+  bench.peer.release();
+  EXPECT_EQ(bench.peer.log, Log{"extract 0"});
+}
+
+TEST(Rules, async_handler_ready_when_passed) {
+  ConsumerBench bench;
+  EXPECT_NE(bench.peer.handler->on_schema, nullptr);
+  EXPECT_NE(bench.peer.handler->on_next_task, nullptr);
+  EXPECT_NE(bench.peer.handler->on_error, nullptr);
+  EXPECT_NE(bench.peer.handler->release, nullptr);
+  bench.peer.release();
+}
+
+TEST(Rules, async_handler_producer_not_before_schema) {
+  ConsumerBench bench;
+  EXPECT_TRUE(bench.consumer.want(3).ok());
+  EXPECT_TRUE(bench.consumer.want(4).ok());
+  EXPECT_EQ(bench.peer.log, Log{});
+  bench.peer.give_schema();
+  EXPECT_EQ(bench.peer.log, Log{"request 7"});
+  bench.peer.release();
+}
+
+TEST(Rules, async_handler_producer_set_first_is_checked) {
+  ConsumerBench bench;
+  bench.peer.handler->producer = nullptr;
+  EXPECT_EQ(bench.peer.give_schema(), EINVAL);
+  EXPECT_NE(bench.listener->message.find("producer"), std::string::npos);
+  bench.peer.release();
+}
+
+TEST(Rules, async_task_extracted_once) {
+  ConsumerBench bench;
+  bench.receive(9, 6);
+  EXPECT_TRUE(bench.consumer.take().ok());
+  EXPECT_TRUE(bench.consumer.drop());
+  bench.consumer.cancel();
+  EXPECT_EQ(bench.peer.give_task(), 0) << "on its way when the cancel came";
+  bench.peer.end();
+  bench.peer.release();
+  for (const auto& task : bench.peer.tasks) EXPECT_EQ(task->extracted, 1);
+  EXPECT_EQ(bench.peer.ledger.live(), 1) << "the schema";
+}
+
+TEST(Rules, async_task_null_drops) {
+  ConsumerBench bench;
+  bench.receive(2, 2);
+  EXPECT_TRUE(bench.consumer.drop());
+  bench.consumer.cancel();
+  for (const auto& task : bench.peer.tasks) EXPECT_TRUE(task->with_null);
+  bench.peer.release();
+}
+
+TEST(Rules, async_task_array_released_separately) {
+  DeviceArray kept;
+  ConsumerBench bench;
+  bench.receive(2, 2);
+  kept = bench.consumer.take().value().array;
+  bench.peer.end();
+  bench.peer.release();
+  EXPECT_EQ(bench.peer.ledger.live(), 3) << "schema, the batch here, and the one that was queued";
+  kept.release();
+  EXPECT_EQ(bench.consumer.take().value().array->array.length, 1) << "kept over the release";
+  EXPECT_TRUE(bench.consumer.take().value().array.is_released());
+}
+
+TEST(Rules, async_task_extract_set_is_checked) {
+  ConsumerBench bench;
+  bench.receive(1, 0);
+  ArrowAsyncTask task{};
+  EXPECT_EQ(bench.peer.handler->on_next_task(bench.peer.handler, &task, nullptr), EINVAL);
+  bench.peer.release();
+}
+
+TEST(Rules, async_request_needed) {
+  ConsumerBench bench;
+  bench.receive(5, 0);
+  EXPECT_EQ(bench.peer.log, Log{"request 5"});
+  bench.peer.release();
+}
+
+TEST(Rules, async_request_positive) {
+  ConsumerBench bench;
+  bench.receive(0, 0);
+  EXPECT_EQ(code_of(bench.consumer.want(0)), EINVAL);
+  EXPECT_EQ(code_of(bench.consumer.want(-1)), EINVAL);
+  EXPECT_EQ(bench.peer.log, Log{});
+  bench.peer.release();
+}
+
+TEST(Rules, async_cancel_late_calls_accepted) {
+  ConsumerBench bench;
+  bench.receive(2, 0);
+  bench.consumer.cancel();
+  EXPECT_EQ(bench.peer.give_task(), 0);
+  bench.peer.fail(EIO);
+  bench.peer.release();
+  EXPECT_EQ(bench.listener->log, Log{"schema"}) << "the cancel was the end";
+}
+
+TEST(AsyncConsumer, a_partial_fill_that_failed_is_left_alone) {
+  ConsumerBench bench;
+  bench.receive(1, 0);
+  ArrowAsyncTask task{[](ArrowAsyncTask*, ArrowDeviceArray* out) {
+                        out->array.release = [](ArrowArray*) { ADD_FAILURE() << "released"; };
+                        return EIO;
+                      },
+                      nullptr};
+  bench.peer.handler->on_next_task(bench.peer.handler, &task, nullptr);
+  EXPECT_EQ(code_of(bench.consumer.take()), EIO);
+  bench.peer.release();
+}
+
+TEST(AsyncConsumer, loses_nothing_when_release_follows_the_end_at_once) {
+  for (int round = 0; round < 300; ++round) {
+    ConsumerBench bench;
+    bench.receive(8, 8);
+    std::thread producer([&] {
+      bench.peer.end();
+      bench.peer.release();
+    });
+    for (std::int64_t i = 0; i < 8; ++i) {
+      const Result<AsyncBatch> batch = bench.consumer.wait_and_take();
+      ASSERT_TRUE(batch.ok() && !batch->array.is_released()) << "batch " << i;
+      EXPECT_EQ(batch->array->array.length, i);
+    }
+    EXPECT_TRUE(bench.consumer.wait_and_take().value().array.is_released());
+    producer.join();
+  }
+}
+
+TEST(AsyncConsumer, every_allocation_fails_once) {
+  PeerProducer peer;
+  peer.log.reserve(99);
+  const std::string block = a_block();
+  const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
+    auto listener = std::make_shared<LoggingListener>();
+    listener->log.reserve(9);
+    peer.log.clear();
+    PeerProducer::Task task{&peer};
+    const int code = inject([&]() -> int {
+      Result<AsyncConsumer> consumer = AsyncConsumer::create(listener);
+      if (!consumer.ok()) return consumer.error().code();
+      ArrowAsyncDeviceStreamHandler* handler = consumer->handler();
+      handler->producer = &peer.raw;
+      ArrowSchema schema{};
+      a_schema(peer.ledger).move_to(&schema);
+      int result = handler->on_schema(handler, &schema);
+      (void)consumer->want(1);
+      ArrowAsyncTask c_task{PeerProducer::extract, &task};
+      if (result == 0) result = handler->on_next_task(handler, &c_task, block.data());
+      if (result == 0) handler->on_next_task(handler, nullptr, nullptr);
+      handler->release(handler);
+      const Result<AsyncBatch> batch = consumer->take();
+      return result != 0 ? result : code_of(batch);
+    });
+    EXPECT_EQ(code, inject.fired() ? ENOMEM : 0);
+    listener->schema.release();
+    EXPECT_EQ(peer.ledger.live(), 0);
+  });
+  EXPECT_GE(failed, 4) << "stream, metadata, queue, what is kept";
+}
+
+double process_cpu_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+// The time that all threads of this program use while a stream has nothing to do: a worker without
+// a job, a reader that waits for a batch, a release that waits for an extraction.
+TEST(AsyncIdle, uses_no_cpu) {
+  std::unique_ptr<WorkerThread> worker = WorkerThread::start().value();
+  Ledger ledger;
+  AsyncReader reader = AsyncReader::create(4).value();
+  AsyncProducer producer = AsyncProducer::start(reader.handler(), *worker).value();
+  EXPECT_TRUE(producer.schema(a_schema(ledger)).ok());
+  std::thread reading([&] { EXPECT_TRUE(reader().ok()); });
+
+  double least = 1e9;
+  for (int i = 0; i < 5 && least > 1; ++i) {
+    const double before = process_cpu_ms();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    least = std::min(least, process_cpu_ms() - before);
+  }
+  EXPECT_LE(least, 1.0) << "milliseconds of CPU in 200";
+  RecordProperty("cpu_ms_in_200", std::to_string(least));
+
+  EXPECT_TRUE(producer.push(a_batch(ledger)).ok());
+  reading.join();
+  EXPECT_TRUE(producer.end().ok());
+  EXPECT_TRUE(reader().value().is_released());
+  worker.reset();
+  EXPECT_EQ(ledger.live(), 1) << "the schema, which nobody has fetched";
+}
+
+}  // namespace
+}  // namespace fletching::testing
