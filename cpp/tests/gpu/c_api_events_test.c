@@ -34,19 +34,23 @@ static int ready(const struct ArrowDeviceArray* array) {
 
 // A word that streams wait for. Shut while it is 0.
 struct Gate {
-  volatile uint32_t* word;
+  uint32_t* word;
   CUdeviceptr address;
 };
+
+static void set(const struct Gate* gate, uint32_t value) {
+  __atomic_store_n(gate->word, value, __ATOMIC_SEQ_CST);
+}
 
 static void shut(const struct Gate* gate, CUstream stream) {
   CHECK(cuStreamWaitValue32(stream, gate->address, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS);
 }
 
-static void test_export(struct Gate* gate, CUstream producer, CUstream consumer) {
+static void test_export(const struct Gate* gate, CUstream producer, CUstream consumer) {
   struct FletchingMessage message;
   struct ArrowDeviceArray array = device_array();
   struct ArrowDeviceArray moved;
-  *gate->word = 0;
+  set(gate, 0);
   shut(gate, producer);
   CHECK(FletchingDeviceArrayExportWithEvent(&array, producer, &message) == 0);
   CHECK(array.sync_event != NULL);
@@ -57,7 +61,7 @@ static void test_export(struct Gate* gate, CUstream producer, CUstream consumer)
   CHECK(ready(&moved) == 0);
   CHECK(FletchingDeviceArrayWaitOn(&moved, consumer, &message) == 0);
   CHECK(cuStreamQuery(consumer) == CUDA_ERROR_NOT_READY);
-  *gate->word = 1;
+  set(gate, 1);
   CHECK(FletchingDeviceArraySynchronize(&moved, &message) == 0);
   CHECK(ready(&moved) == 1);
   CHECK(cuStreamSynchronize(consumer) == CUDA_SUCCESS);
@@ -66,15 +70,15 @@ static void test_export(struct Gate* gate, CUstream producer, CUstream consumer)
 }
 
 // The array is released when the gate is open, and not before.
-static void test_release_after(struct Gate* gate, CUstream stream) {
+static void test_release_after(const struct Gate* gate, CUstream stream) {
   struct FletchingMessage message;
   struct ArrowDeviceArray array = device_array();
-  *gate->word = 0;
+  set(gate, 0);
   shut(gate, stream);
   CHECK(FletchingDeviceArrayReleaseAfter(&array, stream, &message) == 0);
   CHECK(FletchingDeviceArrayIsReleased(&array) == 1);
   CHECK(__atomic_load_n(&releases, __ATOMIC_SEQ_CST) == 1);
-  *gate->word = 1;
+  set(gate, 1);
   // ctest gives up on a release that never comes.
   while (__atomic_load_n(&releases, __ATOMIC_SEQ_CST) == 1) cuStreamSynchronize(stream);
   CHECK(__atomic_load_n(&releases, __ATOMIC_SEQ_CST) == 2);
