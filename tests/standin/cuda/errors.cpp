@@ -44,9 +44,12 @@ static_assert(number(Status::kContextIsDestroyed) == CUDA_ERROR_CONTEXT_IS_DESTR
 static_assert(number(Status::kNotSupported) == CUDA_ERROR_NOT_SUPPORTED);
 static_assert(number(Status::kUnknown) == CUDA_ERROR_UNKNOWN);
 
-const Error* find(CUresult error) {
+// Copied as bytes: callers ask about numbers that are no enumerator.
+const Error* find(const CUresult& error) {
+  int number = 0;
+  std::memcpy(&number, &error, sizeof(number));
   for (const auto& each : kErrors) {
-    if (each.number == static_cast<int>(error)) return &each;
+    if (each.number == number) return &each;
   }
   return nullptr;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of the results, from a table that the build makes of HIP's header.
 #include <array>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -44,12 +45,15 @@ static_assert(number(Status::kNotSupported) == hipErrorNotSupported);
 static_assert(number(Status::kUnknown) == hipErrorUnknown);
 
 // As the real one: an unknown number has the name of hipErrorUnknown. NULL when it fails on demand.
-const char* text_of(const char* function, hipError_t error, const char* const Error::* member) {
+const char* text_of(const char* function, const hipError_t& error,
+                    const char* const Error::* member) {
   const char* text = nullptr;
+  int number = 0;  // copied as bytes: callers ask about numbers that are no enumerator
+  std::memcpy(&number, &error, sizeof(number));
   (void)fletching::standin::call(function, [&] {
     for (const auto& each : kErrors) {
       if (each.number == hipErrorUnknown && text == nullptr) text = each.*member;
-      if (each.number == static_cast<int>(error)) text = each.*member;
+      if (each.number == number) text = each.*member;
     }
   });
   return text;
