@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := spec cpp rust go java python
 
-.PHONY: help setup generate build roundtrip mutants targets fuzz docs test test-all format clean
+.PHONY: help setup generate build roundtrip mutants targets fuzz bench-cpp docs test test-all format clean
 .PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
@@ -43,6 +43,12 @@ targets: setup ## layouts and tests on other machines, cross compiled and emulat
 
 fuzz: setup ## random input for everything that reads foreign bytes
 	@tools/fuzz
+
+bench-cpp: setup ## instructions of the C++ library beside raw C; fails over a limit
+	@tools/setup-bench
+	@cmake --preset release >build/logs/bench-cpp.log && \
+	  cmake --build --preset release -j2 --target fletching_bench >>build/logs/bench-cpp.log
+	@$(PYTHON) benchmarks/bench.py cpp
 
 docs: ## a site of all pages in build/site, links checked
 	@tools/docs

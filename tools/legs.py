@@ -175,6 +175,13 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("the site", "tools/docs", only_all=True),
     ),
     "roundtrip": (Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),),
+    "bench": (
+        Step(
+            "ruff", "../.venv/bin/ruff check . && ../.venv/bin/ruff format --check .", "benchmarks"
+        ),
+        Step("mypy", "../.venv/bin/mypy", "benchmarks"),
+        Step("C++ beside raw C", "make bench-cpp"),
+    ),
     "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
     "new-device": (
         *_python("tests/new_device"),

@@ -199,9 +199,11 @@ class ArrayBuilder {
     const auto n_buffers = static_cast<int64_t>(buffers.size());
     if (!detail::is_plausible(values)) return refuse(kValues);
     if (array.release != nullptr) return refuse(kSetTwice);
-    if ((buffers_left_ -= n_buffers) < 0) return refuse(kTooFewBuffers);
+    buffers_left_ -= n_buffers;
+    if (buffers_left_ < 0) return refuse(kTooFewBuffers);
 
     const void** const list = next_buffer_;
+    // NOLINTNEXTLINE(modernize-use-ranges): its ranges form costs 6 instructions more per array
     next_buffer_ = std::copy(buffers.begin(), buffers.end(), list);
     detail::zero_padding(&array);
     array.length = values.length;
@@ -332,7 +334,7 @@ class ArrayBuilder {
 template <class Object>
 Result<ArrayBuilder<Object>> build_array(ArrayCapacity capacity, Object&& object) noexcept {
   static_assert(!std::is_reference_v<Object>, "the builder owns the object: std::move it in");
-  return ArrayBuilder<Object>::make(capacity, std::move(object));
+  return ArrayBuilder<Object>::make(capacity, std::forward<Object>(object));
 }
 
 /// A device array without children, in one allocation: the short way where ArrayBuilder has nothing
@@ -354,9 +356,9 @@ Result<DeviceArray> make_device_array(ArrayValues values,
   if (sync_event != nullptr && detail::has_no_event(device_type)) {
     return detail::builder_error(kEvent);
   }
-  Block* block = Block::make(0, n_buffers, std::move(object));
+  Block* block = Block::make(0, n_buffers, std::forward<Object>(object));
   if (block == nullptr) return detail::out_of_memory();
-  std::copy(buffers.begin(), buffers.end(), block->extra());
+  std::ranges::copy(buffers, block->extra());
   return detail::flat_array(values, n_buffers, block->extra(), block, device_type, device_id,
                             sync_event);
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -128,17 +129,14 @@ Result<DeviceArray> array_of(const ArrayShape& shape, const Place& place, DLDevi
   ArrowArray* array = &builder->root();
   Size length = shape.length;
   for (const std::int32_t size : shape.lists) {
-    Status set = builder->set(*array, {.length = *length}, {nullptr});
-    if (!set) return std::move(set).error();
-    auto child = builder->add_children(*array, 1);
-    if (!child) return std::move(child).error();
-    array = child->data();
+    builder->set(*array, {.length = *length}, {nullptr});
+    const std::span<ArrowArray> child = builder->add_children(*array, 1);
+    if (child.empty()) return builder->finish().error();
+    array = child.data();
     length = multiply(length, size);
     if (!length) return bad_tensor("shape has more elements than 63 bits count");
   }
-  Status set =
-      builder->set(*array, {.length = *length, .offset = place.offset}, {nullptr, place.buffer});
-  if (!set) return std::move(set).error();
+  builder->set(*array, {.length = *length, .offset = place.offset}, {nullptr, place.buffer});
   return builder->finish(device.device_type, to_arrow_device_id(device));
 }
 

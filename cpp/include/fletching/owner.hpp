@@ -31,7 +31,7 @@ constexpr ArrowArray& base(ArrowDeviceArray& raw) noexcept { return raw.array; }
 constexpr const ArrowArray& base(const ArrowDeviceArray& raw) noexcept { return raw.array; }
 template <class Raw>
 constexpr Raw& base(Raw& raw) noexcept {
-  return raw;
+  return raw;  // NOLINT(bugprone-return-const-ref-from-parameter): both are references
 }
 
 template <class Raw>

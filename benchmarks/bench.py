@@ -1,0 +1,198 @@
+"""Runs the benchmarks of one language, prints one table, and holds it against the limits.
+
+`make bench-cpp` calls `bench.py cpp`. Instructions and allocations are counted by valgrind's
+callgrind, twice with different numbers of rounds: the difference is what the rounds cost, whatever
+the machine does beside it. Writes build/bench-<language>.json; --write-docs writes
+docs/measured/bench-<language>.md too.
+Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rows import ROWS, Row
+
+ROOT = Path(__file__).resolve().parent.parent
+ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
+
+
+@dataclass(frozen=True)
+class Count:
+    instructions: int
+    allocations: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    case: str
+    measure: str
+    who: str
+    value: float  # of one round
+    allocations: float | None  # of one round; None where nobody counted
+    ratio: float | None  # ours / this one; None for ours
+    limit: float | None  # what the ratio may be at most
+    ok: bool
+
+
+def main() -> int:
+    options = _parse()
+    bin_folder = (ROOT / options.build / "bin").resolve()
+    try:
+        cells = [cell for row in ROWS[options.language] for cell in _run_row(bin_folder, row)]
+        versions = _versions()
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    report = ROOT / "build" / f"bench-{options.language}.json"
+    report.parent.mkdir(exist_ok=True)
+    report.write_text(json.dumps([asdict(cell) for cell in cells], indent=2) + "\n")
+    table = "\n".join(_table(cells))
+    print(table)
+    if options.write_docs:
+        _write_docs(options.language, table, versions)
+    over = [cell for cell in cells if not cell.ok]
+    for cell in over:
+        print(f"bench: {cell.case}: {cell.ratio:.2f} x {cell.who}, limit {cell.limit}")
+    print(f"bench: {'OVER A LIMIT' if over else 'within all limits'}")
+    return 1 if over else 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("language", choices=sorted(ROWS))
+    parser.add_argument("--build", default="build/release", help="where CMake built the programs")
+    parser.add_argument("--write-docs", action="store_true", help="also docs/measured/")
+    return parser.parse_args()
+
+
+def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
+    if row.measure == "instructions":
+        counts = {
+            who: _instructions(bin_folder, program, row.rounds)
+            for who, program in row.programs.items()
+        }
+        values = {who: value for who, (value, _) in counts.items()}
+        allocated: dict[str, float] = {who: number for who, (_, number) in counts.items()}
+    elif row.measure == "nanoseconds":
+        values, allocated = _nanoseconds(bin_folder, row), {}
+    else:
+        raise ValueError(f"{row.case}: no measure is called '{row.measure}'")
+    limits = {limit.other: limit.at_most for limit in row.limits}
+    cells = []
+    for who, value in values.items():
+        ratio = None if who == row.ours else values[row.ours] / value
+        limit = limits.get(who)
+        ok = ratio is None or limit is None or ratio <= limit
+        cells.append(Cell(row.case, row.measure, who, value, allocated.get(who), ratio, limit, ok))
+    return cells
+
+
+def _instructions(
+    bin_folder: Path, program: tuple[str, ...], rounds: tuple[int, int]
+) -> tuple[float, float]:
+    few, many = (_callgrind(bin_folder, program, number) for number in rounds)
+    extra = rounds[1] - rounds[0]
+    return (
+        (many.instructions - few.instructions) / extra,
+        (many.allocations - few.allocations) / extra,
+    )
+
+
+def _callgrind(bin_folder: Path, program: tuple[str, ...], rounds: int) -> Count:
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "callgrind.out"
+        command = [
+            "valgrind",
+            "--tool=callgrind",
+            f"--callgrind-out-file={out}",
+            str(bin_folder / program[0]),
+            *program[1:],
+            str(rounds),
+        ]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode != 0 or not out.exists():
+            raise ValueError(f"{' '.join(command)} failed:\n{run.stderr[-2000:]}")
+        return _parse_callgrind(out.read_text())
+
+
+def _parse_callgrind(text: str) -> Count:
+    """The total, and the calls of allocators: `cfn=(12) malloc` names what `calls=3` counts."""
+    total = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
+    if total is None:
+        raise ValueError("callgrind's output has no total; is this valgrind 3.19 or later?")
+    names = dict(re.findall(r"^c?fn=(\(\d+\)) (\S+)", text, re.MULTILINE))
+    allocations = sum(
+        int(calls)
+        for called, calls in re.findall(r"^cfn=(\(\d+\)).*\ncalls=(\d+)", text, re.MULTILINE)
+        if names.get(called) in ALLOCATORS
+    )
+    return Count(int(total[1]), allocations)
+
+
+def _nanoseconds(bin_folder: Path, row: Row) -> dict[str, float]:
+    runs: dict[str, list[float]] = {who: [] for who in row.programs}
+    for _ in range(row.repeats):
+        for who, program in row.programs.items():
+            command = [str(bin_folder / program[0]), *program[1:]]
+            printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            runs[who].append(float(printed))
+    return {who: statistics.median(values) for who, values in runs.items()}
+
+
+def _table(cells: list[Cell]) -> list[str]:
+    rows = [["case", "who", "cost", "measure", "allocations", "ours / this", "limit"]]
+    for cell in cells:
+        rows.append(
+            [
+                cell.case,
+                cell.who,
+                f"{cell.value:,.0f}",
+                cell.measure,
+                "" if cell.allocations is None else f"{cell.allocations:g}",
+                "" if cell.ratio is None else f"{cell.ratio:.2f}",
+                "" if cell.limit is None else f"{cell.limit:g}" + ("" if cell.ok else " OVER"),
+            ]
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    return [lines[0], "| " + " | ".join("-" * width for width in widths) + " |", *lines[1:]]
+
+
+def _versions() -> list[str]:
+    commands = (["c++", "--version"], ["valgrind", "--version"], ["uname", "-srm"])
+    return [
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+        for command in commands
+    ]
+
+
+def _write_docs(language: str, table: str, versions: list[str]) -> None:
+    date = datetime.datetime.now(tz=datetime.UTC).date()
+    listed = "\n".join(f"- {version}" for version in versions)
+    text = (
+        f"# Benchmarks: {language}\n\n"
+        "What one round of a case costs, beside the same in raw C in the same run; compiled\n"
+        "alike, with -O2. Raw C's batch is the safe one: a block that is counted, so that a child\n"
+        f"may be moved out. `make bench-{language}` measures it again;\n"
+        f"`.venv/bin/python benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
+        f"{table}\n\n"
+        f"Measured on {date} with:\n\n{listed}\n"
+    )
+    (ROOT / "docs" / "measured" / f"bench-{language}.md").write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
