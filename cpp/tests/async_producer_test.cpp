@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "alloc_failure.hpp"
 #include "async_support.hpp"
@@ -460,6 +461,7 @@ TEST(Rules, async_cancel_thread_safe) {
   ProducerBench bench;
   bench.deliver(1, 0);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) threads.emplace_back([&] { bench.peer.cancel(); });
   (void)bench.producer.push(a_batch(bench.ledger));
   for (std::thread& thread : threads) thread.join();

@@ -166,11 +166,13 @@ class DeviceStreamSource final : public AsyncSource {
   }
 
   void on_demand(std::int64_t) noexcept override {
+    if (!producer_.has_value()) return;  // demand is told after the schema, which `begin` gives
+    AsyncProducer& producer = *producer_;
     Result<DeviceArray> batch = reader_.next();
-    if (!batch.ok()) return producer_->fail(std::move(batch).error());
+    if (!batch.ok()) return producer.fail(std::move(batch).error());
     // ECANCELED, when the stream is over meanwhile, is no failure of the source; `fail` knows that.
-    Status given = batch->is_released() ? producer_->end() : producer_->push(*std::move(batch));
-    if (!given.ok()) producer_->fail(std::move(given).error());
+    Status given = batch->is_released() ? producer.end() : producer.push(*std::move(batch));
+    if (!given.ok()) producer.fail(std::move(given).error());
   }
 
   void on_stop() noexcept override { reader_.release(); }
