@@ -96,7 +96,7 @@ struct PeerHandler {
   int task_came(ArrowAsyncTask* task, const char* metadata) {
     const std::string name = task == nullptr ? "end" : "task";
     log.push_back(name);
-    if (task != nullptr) tasks.push_back(*task);
+    if (task != nullptr && refuse != name) tasks.push_back(*task);  // a refused one is not taken
     task_metadata.push_back(metadata == nullptr ? "NULL" : std::string(metadata, 4));
     if (inside) inside(name);
     return refuse == name ? EIO : 0;
@@ -123,6 +123,16 @@ struct PeerHandler {
 struct ProducerBench {
   explicit ProducerBench(AsyncProducerOptions options = {})
       : producer(AsyncProducer::start(&peer.raw, queue, std::move(options)).value()) {}
+
+  /// A stream lives until its handler is released.
+  ~ProducerBench() {
+    peer.inside = nullptr;
+    producer.fail(Error(EIO, "the test is over"));
+    queue.run_ready();
+    drop_all();
+  }
+  ProducerBench(const ProducerBench&) = delete;
+  ProducerBench& operator=(const ProducerBench&) = delete;
 
   /// Up to the first batches: schema, request, batches, whatever of that is due delivered.
   void deliver(std::int64_t wanted, int batches) {
@@ -254,8 +264,8 @@ struct ConsumerBench {
     for (int i = 0; i < tasks; ++i) EXPECT_EQ(peer.give_task(), 0);
   }
 
+  PeerProducer peer;  // goes last: what the listener keeps is counted there
   std::shared_ptr<LoggingListener> listener = std::make_shared<LoggingListener>();
-  PeerProducer peer;
   AsyncConsumer consumer = AsyncConsumer::create(listener).value();
 };
 
