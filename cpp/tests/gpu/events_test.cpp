@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../alloc_failure.hpp"
 #include "../released_array.hpp"
 #include "api.hpp"
 #include "control.hpp"
@@ -336,6 +337,39 @@ TYPED_TEST(Events, HandleEveryFailure) {
     EXPECT_TRUE(failed.contains(function)) << function << " has not failed: the test is blind";
   }
   for (const std::string& function : failed) this->RecordProperty(function, "handled");
+}
+
+// Memory that runs out in a verb, or in the runtime below it: an error, the array as it was, and
+// nothing leaks.
+TYPED_TEST(Events, ReportWhenMemoryRunsOut) {
+  using Api = TypeParam;
+  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+  const FletchingStandinCounts alive = this->control_.alive();
+  const auto fail_each = [&](auto verb, auto is_done) {
+    bool fired = true;
+    for (int64_t nth = 0; fired; ++nth) {
+      ReleasedArray made;
+      DeviceArray array = made.make(Api::kType, 0);
+      Status status;
+      {
+        const testing::FailAllocation failure(nth);
+        status = verb(array);
+        fired = failure.fired();
+      }
+      EXPECT_EQ(status.ok(), !fired) << "allocation " << nth;
+      EXPECT_EQ(is_done(array), !fired) << "allocation " << nth;
+      array.release();
+      EXPECT_TRUE(made.parents.wait_for(1));
+      EXPECT_EQ(made.parents.count(), 1);
+      EXPECT_TRUE(testing::same(this->control_.alive(), alive)) << "allocation " << nth;
+      ASSERT_LT(nth, 100);
+      EXPECT_TRUE(fired || nth > 0) << "nothing was allocated: the test is blind";
+    }
+  };
+  fail_each([&](DeviceArray& array) { return export_with_event(array, this->consumer_); },
+            [](const DeviceArray& array) { return array->sync_event != nullptr; });
+  fail_each([&](DeviceArray& array) { return release_after(array, this->consumer_); },
+            [](const DeviceArray& array) { return array.is_released(); });
 }
 
 // A process that exits neither waits for what is pending nor releases it.
