@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches pushed by an async producer on a thread of its own, and read by a thread that waits.
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "fletching/array_builder.hpp"
+#include "fletching/async_adapters.hpp"
+#include "fletching/async_producer.hpp"
+#include "fletching/executor.hpp"
+#include "fletching/schema_builder.hpp"
+
+using namespace fletching;
+
+static DeviceArray batch_of(std::unique_ptr<double[]> values, std::int64_t length) {
+  auto builder = build_array({.buffers = 2}, std::move(values)).value();
+  builder.set(builder.root(), {.length = length}, {nullptr, builder.object().get()}).value();
+  return builder.finish(ARROW_DEVICE_CPU, -1).value();
+}
+
+int main() {
+  const std::unique_ptr<WorkerThread> worker = WorkerThread::start().value();
+  AsyncReader consumer = AsyncReader::create(/*window=*/4).value();
+
+  // The producer's side: it has the consumer's handler, and pushes as it likes. What the consumer
+  // has not asked for yet waits.
+  AsyncProducer producer = AsyncProducer::start(consumer.handler(), *worker).value();
+  producer.schema(make_schema({.format = "g"}).value()).value();
+  for (const int length : {1, 2, 3}) {
+    producer.push(batch_of(std::make_unique<double[]>(length), length)).value();
+  }
+  producer.end().value();
+
+  // The consumer's side: a blocking stream.
+  DeviceArrayStreamReader reader(std::move(consumer).open().value());
+  for (Result<DeviceArray>& batch : reader) {
+    std::cout << "a batch of " << batch.value()->array.length << '\n';
+  }
+}

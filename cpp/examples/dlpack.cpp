@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An array as a DLPack tensor, as __dlpack__ would hand it out, and a tensor as an array.
+#include <cstdint>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "fletching/array_builder.hpp"
+#include "fletching/dlpack.hpp"
+#include "fletching/schema_builder.hpp"
+
+using namespace fletching;
+
+static DeviceArray array_of(std::vector<float> values) {
+  auto builder = build_array({.buffers = 2}, std::move(values)).value();
+  const auto length = static_cast<std::int64_t>(builder.object().size());
+  builder.set(builder.root(), {.length = length}, {nullptr, builder.object().data()}).value();
+  return builder.finish(ARROW_DEVICE_CPU, -1).value();
+}
+
+int main() {
+  const Schema schema = make_schema({.format = "f"}).value();
+  DeviceArray array = array_of({1.5F, 2.5F, 3.5F});
+  DlpackTensor tensor = to_dlpack(*schema.get(), array).value();  // the array has moved into it
+  std::cout << "a tensor of " << tensor->dl_tensor.shape[0] << ", read-only "
+            << ((tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0) << '\n';
+
+  const ImportedTensor imported = from_dlpack(std::move(tensor)).value();
+  const auto* values = static_cast<const float*>(imported.array->array.buffers[1]);
+  std::cout << "format " << imported.schema->format << ", last value " << values[2] << '\n';
+}

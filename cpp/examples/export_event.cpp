@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exports an array that a CUDA stream is still writing to: sync_event tells when it is done.
+// import_event.cpp is the other side.
+#include <cuda.h>
+
+#include <memory>
+#include <utility>
+
+#include "fletching/array_builder.hpp"
+#include "fletching/event_verbs.hpp"
+
+using namespace fletching;
+
+struct Free {
+  void operator()(void* memory) const { cuMemFree(reinterpret_cast<CUdeviceptr>(memory)); }
+};
+using DeviceMemory = std::unique_ptr<void, Free>;
+
+static Result<DeviceArray> make_array(std::int64_t length, CUstream stream) {
+  CUdeviceptr address = 0;
+  if (cuMemAlloc(&address, length) != CUDA_SUCCESS) return Error(ENOMEM, "cuMemAlloc failed");
+  DeviceMemory memory(reinterpret_cast<void*>(address));
+  cuMemsetD8Async(address, 7, length, stream);  // stands for kernels of yours
+
+  auto builder = build_array({.buffers = 2}, std::move(memory));
+  if (!builder) return std::move(builder).error();
+  Status set =
+      builder->set(builder->root(), {.length = length}, {nullptr, builder->object().get()});
+  if (!set) return std::move(set).error();
+  return builder->finish(ARROW_DEVICE_CUDA, /*device_id=*/0);
+}
+
+extern "C" int produce(CUstream stream, ArrowDeviceArray* out) {
+  Result<DeviceArray> array = make_array(1000, stream);
+  if (!array) return array.error().code();
+  const Status exported = export_with_event(*array, stream);
+  if (exported) array->move_to(out);
+  return exported ? 0 : exported.error().code();
+}

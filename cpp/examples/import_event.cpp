@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Imports an array that is still being written to, and lets the own stream wait for it. The host
+// does not wait before it wants the result.
+#include <cuda.h>
+
+#include <cstdint>
+#include <iostream>
+#include <vector>
+
+#include "fletching/event_verbs.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/sync_event.hpp"
+
+using namespace fletching;
+
+extern "C" int produce(CUstream stream, ArrowDeviceArray* out);  // export_event.cpp
+
+int main() {
+  CUcontext context = nullptr;
+  CUstream theirs = nullptr, ours = nullptr;
+  cuInit(0);
+  cuDevicePrimaryCtxRetain(&context, 0);
+  cuCtxSetCurrent(context);
+  cuStreamCreate(&theirs, CU_STREAM_NON_BLOCKING);
+  cuStreamCreate(&ours, CU_STREAM_NON_BLOCKING);
+
+  DeviceArray array;
+  if (produce(theirs, array.out()) != 0) return 1;
+  std::vector<std::int8_t> values(static_cast<std::size_t>(array->array.length));
+  const auto address = reinterpret_cast<CUdeviceptr>(array->array.buffers[1]);
+
+  SyncEvent(array).wait_on(ours).value();  // throws what went wrong
+  cuMemcpyDtoHAsync(values.data(), address, values.size(), ours);
+  release_after(array, ours).value();  // not before the copy is done
+  cuStreamSynchronize(ours);
+  std::cout << values.size() << " values, the last is " << int{values.back()} << '\n';
+  return 0;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A stream of batches, made of a callable and read as a range. Between the two it is a C struct.
+#include <cstdint>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "fletching/array_builder.hpp"
+#include "fletching/schema_builder.hpp"
+#include "fletching/stream.hpp"
+#include "fletching/stream_producer.hpp"
+
+using namespace fletching;
+
+static Result<DeviceArray> batch_of(std::vector<std::int32_t> values) {
+  auto builder = build_array({.buffers = 2}, std::move(values));
+  if (!builder) return std::move(builder).error();
+  const std::vector<std::int32_t>& kept = builder->object();
+  const auto length = static_cast<std::int64_t>(kept.size());
+  Status set = builder->set(builder->root(), {.length = length}, {nullptr, kept.data()});
+  if (!set) return std::move(set).error();
+  return builder->finish(ARROW_DEVICE_CPU, -1);
+}
+
+int main() {
+  Schema schema = make_schema({.format = "i", .name = "values"}).value();
+  auto next = [n = 0]() mutable -> Result<DeviceArray> {
+    if (n == 3) return DeviceArray();  // the end
+    ++n;
+    return batch_of(std::vector<std::int32_t>(static_cast<std::size_t>(n), n));
+  };
+  auto stream = make_device_stream(std::move(schema), ARROW_DEVICE_CPU, next).value();
+
+  DeviceArrayStreamReader reader(std::move(stream));
+  for (Result<DeviceArray>& batch : reader) {
+    if (!batch) return std::cerr << batch.error().message() << '\n', 1;
+    std::cout << "a batch of " << (*batch)->array.length << '\n';
+  }
+}
