@@ -232,6 +232,8 @@ TEST(DlpackImport, GoesBackToTheSameTensor) {
 TEST(DlpackImport, IgnoresStridesThatAreNeverTaken) {
   ForeignTensor tensor(kInt32, kValues.data(), {1, 6, 1}, {-77, 1, INT64_MIN});
   EXPECT_EQ(imported(tensor).array->array.length, 1);
+  ForeignTensor lanes({kDLInt, 32, 4}, kValues.data(), {1}, {INT64_MIN});
+  EXPECT_EQ(imported(lanes).array->array.length, 1);
   ForeignTensor empty(kInt32, nullptr, {3, 0}, {INT64_MAX, INT64_MIN});
   EXPECT_EQ(imported(empty).array->array.length, 3);
 }
@@ -300,36 +302,36 @@ TEST(DlpackImport, WantsAlignedValues) {
 }
 
 TEST(DlpackImport, RefusesGarbage) {
-  const auto malformed = [](ForeignTensor& tensor) {
+  const auto malformed = [](ForeignTensor& tensor, std::string_view what) {
     const Error error = refused(tensor, kCopies);
     EXPECT_EQ(error.code(), EINVAL) << error.message();
-    expect_mentions(error, "DLTensor.");
+    expect_mentions(error, "DLTensor." + std::string(what));
   };
   for (const std::int32_t ndim : {-1, INT32_MIN, 65, INT32_MAX}) {
     ForeignTensor tensor(kInt32, kValues.data(), {2});
     tensor->ndim = ndim;
-    malformed(tensor);
+    malformed(tensor, "ndim");
   }
   ForeignTensor shapeless(kInt32, kValues.data(), {2});
   shapeless->shape = nullptr;
-  malformed(shapeless);
+  malformed(shapeless, "shape is NULL");
   ForeignTensor negative(kInt32, kValues.data(), {2, -1});
-  malformed(negative);
+  malformed(negative, "shape has the negative size -1");
   ForeignTensor lowest(kInt32, kValues.data(), {INT64_MIN});
-  malformed(lowest);
+  malformed(lowest, "shape has the negative size");
   ForeignTensor huge(kInt32, kValues.data(), {INT64_MAX});
-  malformed(huge);
+  malformed(huge, "shape has more");
   ForeignTensor overflow(kInt8, kValues.data(), {std::int64_t{1} << 32, std::int64_t{1} << 32});
-  malformed(overflow);
+  malformed(overflow, "shape has more");
   ForeignTensor null(kInt32, nullptr, {1});
-  malformed(null);
+  malformed(null, "data is NULL");
   ForeignTensor offset(kInt32, kValues.data(), {1});
   offset->byte_offset = UINT64_MAX - 3;
-  malformed(offset);
+  malformed(offset, "byte_offset");
   ForeignTensor handle(kInt32, kValues.data(), {1});
   handle->device = {kDLOpenCL, 0};
   handle->byte_offset = UINT64_MAX - 3;
-  malformed(handle);
+  malformed(handle, "byte_offset");
 }
 
 TEST(DlpackImport, RefusesListsThatAreTooLong) {

@@ -278,15 +278,15 @@ struct ExportedTensor {
 };
 
 /// The dimensions of all levels one behind the other, with strides in elements.
-template <class Managed>
-void lay_out(const std::vector<TensorLevel>& levels, ExportedTensor<Managed>& out) {
+inline void lay_out(const std::vector<TensorLevel>& levels, std::vector<std::int64_t>& extents,
+                    std::vector<std::int64_t>& strides) {
   std::int64_t step = 1;
   for (std::size_t i = levels.size(); i-- > 0;) {
     const TensorLevel& level = levels[i];
-    std::vector<std::int64_t> strides = level.strides;
-    for (std::int64_t& stride : strides) stride = next_step(stride, step);
-    out.extents.insert(out.extents.begin(), level.extents.begin(), level.extents.end());
-    out.strides.insert(out.strides.begin(), strides.begin(), strides.end());
+    std::vector<std::int64_t> steps = level.strides;
+    for (std::int64_t& stride : steps) stride = next_step(stride, step);
+    extents.insert(extents.begin(), level.extents.begin(), level.extents.end());
+    strides.insert(strides.begin(), steps.begin(), steps.end());
     for (const std::int64_t extent : level.extents) step = next_step(step, extent);
   }
 }
@@ -350,7 +350,7 @@ Result<std::unique_ptr<Managed, CallDeleter>> export_tensor(const ArrowSchema& s
   if (!dlpack_device) return std::move(dlpack_device).error();
 
   auto exported = std::make_unique<ExportedTensor<Managed>>();
-  lay_out(view->levels, *exported);
+  lay_out(view->levels, exported->extents, exported->strides);
   DLTensor& tensor = exported->managed.dl_tensor;
   Status pointed = point_at(*view, device, options.pointer, tensor);
   if (!pointed) return std::move(pointed).error();

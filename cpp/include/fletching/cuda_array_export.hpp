@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A device array as what __cuda_array_interface__ says, version 3, without a copy.
+#ifndef FLETCHING_CUDA_ARRAY_EXPORT_HPP
+#define FLETCHING_CUDA_ARRAY_EXPORT_HPP
+
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fletching/cuda_array_interface.hpp"
+#include "fletching/cuda_streams.hpp"
+#include "fletching/dlpack_export.hpp"
+#include "fletching/event_verbs.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/sync_event.hpp"
+
+namespace fletching {
+
+/// How an array is described.
+struct CudaArrayExportOptions {
+  /// Nobody may write to the memory. There are consumers that refuse it then.
+  bool read_only = true;
+  /// Describe types that NumPy has not as what stores them.
+  bool as_storage = false;
+  /// Describe the validity bitmap as a mask of bits, "<t1", instead of refusing nulls.
+  bool mask = false;
+};
+
+namespace detail {
+
+inline constexpr char kNativeOrder = std::endian::native == std::endian::little
+                                         ? cuda_array_interface::kLittleEndian
+                                         : cuda_array_interface::kBigEndian;
+
+/// The letter of a unit in a type string.
+constexpr std::string_view unit_text(TimeUnit unit) noexcept {
+  switch (unit) {
+    case TimeUnit::kSecond:
+      return "s";
+    case TimeUnit::kMilli:
+      return "ms";
+    case TimeUnit::kMicro:
+      return "us";
+    case TimeUnit::kNano:
+      return "ns";
+    case TimeUnit::kNone:
+      break;
+  }
+  return "";
+}
+
+/// The type string of what a tensor of this type holds.
+inline std::string typestr_of(DLDataType type) {
+  cuda_array_interface::Typestr parts{kNativeOrder, 'i', type.bits / 8U, 1, ""};
+  if (type.code == kDLUInt) parts.kind = 'u';
+  if (type.code == kDLFloat) parts.kind = 'f';
+  if (type.code == kDLBool) parts.kind = 'b';
+  if (type.bits == 8) parts.order = cuda_array_interface::kIrrelevant;
+  return cuda_array_interface::format_typestr(parts);
+}
+
+/// The type string of a type that NumPy has and DLPack has not: a time without a zone, which has
+/// 64 bits, or a time difference. Empty for others.
+inline std::string time_typestr(const Format& format) {
+  const bool time = format.id == TypeId::kTimestamp && format.timezone.empty();
+  if (!time && format.id != TypeId::kDuration) return "";
+  return cuda_array_interface::format_typestr(
+      {kNativeOrder, time ? 'M' : 'm', 8, 1, unit_text(format.unit)});
+}
+
+/// The schema of the values, below all lists; of the whole array when there is no list.
+inline const ArrowSchema& innermost(const ArrowSchema& schema) noexcept {
+  const ArrowSchema* at = &schema;
+  for (std::size_t i = 0; i < kDlpackDimensions; ++i) {
+    if (at->n_children != 1 || at->children == nullptr || at->children[0] == nullptr) break;
+    at = at->children[0];
+  }
+  return *at;
+}
+
+/// A description and what its pointers lead to, at addresses that stay.
+struct CudaArrayState {
+  DeviceArray array;
+  void* stream = nullptr;
+  bool has_stream = false;
+  bool owns_stream = false;
+  std::string typestr;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  cuda_array_interface::Interface mask;
+  cuda_array_interface::Interface interface;
+
+  CudaArrayState() = default;
+  CudaArrayState(const CudaArrayState&) = delete;
+  CudaArrayState& operator=(const CudaArrayState&) = delete;
+  ~CudaArrayState() {
+    static_cast<void>(guarded([&] {
+      release();
+      return Status();
+    }));
+  }
+
+  /// A consumer may have given the stream more work on the memory, or made it wait for such work.
+  void release() {
+    if (has_stream && !array.is_released()) {
+      const Status deferred = release_after(array, stream);
+      if (!deferred) static_cast<void>(synchronize_cuda_stream(stream, array->device_id));
+    }
+    array.release();
+    if (owns_stream) static_cast<void>(destroy_cuda_stream(stream));
+  }
+};
+
+/// The walk down to the values, with a type string for them.
+struct CudaValues {
+  TensorView view;
+  std::string typestr;
+};
+
+inline Result<CudaValues> cuda_values(const ArrowSchema& schema, const DeviceArray& array,
+                                      const CudaArrayExportOptions& options) {
+  const ArrowSchema& values = innermost(schema);
+  Result<Format> format = parse_format(values.format);
+  if (!format) return std::move(format).error();
+  std::string typestr = values.dictionary == nullptr ? time_typestr(*format) : "";
+  const DlpackExportOptions walk{.as_storage = options.as_storage || !typestr.empty(),
+                                 .nulls = options.mask ? Nulls::kIgnore : Nulls::kRefuse};
+  const bool readable = is_host_readable(array->device_type) && array->sync_event == nullptr;
+  Result<TensorView> view = TensorWalk(walk, readable).run(schema, array->array);
+  if (!view) return std::move(view).error();
+  if (typestr.empty()) typestr = typestr_of(view->type);
+  return CudaValues{*std::move(view), std::move(typestr)};
+}
+
+/// The validity bitmap as a mask, where there is one.
+inline Status describe_mask(const ArrowArray& array, std::size_t levels, CudaArrayState& out) {
+  const void* bitmap = array.n_buffers > 0 ? array.buffers[0] : nullptr;
+  if (bitmap == nullptr || array.null_count == 0 || array.length == 0) return {};
+  if (levels > 1) {
+    return Error{ENOTSUP, "a mask of bits has no form for lists: fill in the nulls before"};
+  }
+  if (array.offset % 8 != 0) {
+    return Error{ENOTSUP,
+                 "the validity bitmap begins within a byte, at bit " +
+                     std::to_string(array.offset) +
+                     ", which a mask cannot say: export from an offset that is a multiple of 8"};
+  }
+  out.mask.shape = out.shape;
+  out.mask.typestr = "<t1";
+  out.mask.pointer =
+      reinterpret_cast<std::uintptr_t>(bitmap) + static_cast<std::uint64_t>(array.offset) / 8;
+  out.mask.read_only = true;
+  out.interface.mask = &out.mask;
+  return {};
+}
+
+/// Orders the exported stream behind the event: the one that was given, or one of our own when
+/// there is something to wait for.
+inline Status order_stream(const DeviceArray& array, std::optional<void*> given,
+                           CudaArrayState& out) {
+  const SyncEvent event(array);
+  if (!given && event.is_null()) return {};
+  if (!given) {
+    Result<void*> made = make_cuda_stream(array->device_id);
+    if (!made) return std::move(made).error();
+    out.owns_stream = true;
+    given = *made;
+  }
+  out.stream = *given;
+  out.has_stream = true;
+  Status waiting = event.wait_on(out.stream);
+  if (!waiting) return waiting;
+  const auto handle = reinterpret_cast<std::intptr_t>(out.stream);
+  out.interface.stream = handle == 0 ? cuda_array_interface::kStreamLegacyDefault : handle;
+  return {};
+}
+
+inline Status describe_values(const CudaValues& values, ArrowDeviceType device,
+                              CudaArrayState& out) {
+  lay_out(values.view.levels, out.shape, out.strides);
+  const std::int64_t item = values.view.type.bits / 8;
+  for (std::int64_t& stride : out.strides) stride = next_step(stride, item);
+  out.typestr = values.typestr;
+  DLTensor tensor{};
+  Status pointed = point_at(values.view, device, DataPointer::kFirstElement, tensor);
+  if (!pointed) return pointed;
+  cuda_array_interface::Interface& says = out.interface;
+  says.shape = out.shape;
+  says.typestr = out.typestr;
+  says.pointer = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const bool compact =
+      cuda_array_interface::is_contiguous(out.shape, out.strides, static_cast<std::uint64_t>(item));
+  if (!compact) says.strides = out.strides;
+  return {};
+}
+
+inline Status check_cuda_device(ArrowDeviceType device) {
+  if (device == ARROW_DEVICE_CUDA || device == ARROW_DEVICE_CUDA_HOST ||
+      device == ARROW_DEVICE_CUDA_MANAGED) {
+    return {};
+  }
+  return Error{ENOTSUP, "an array on " + device_name(device) +
+                            " has no __cuda_array_interface__: copy it to a CUDA device"};
+}
+
+inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schema,
+                                                        DeviceArray& array,
+                                                        std::optional<void*> stream,
+                                                        const CudaArrayExportOptions& options) {
+  Status fits = check_exportable(schema, array, {.event_handled = true});
+  if (fits) fits = check_cuda_device(array->device_type);
+  if (!fits) return std::move(fits).error();
+  Result<CudaValues> values = cuda_values(schema, array, options);
+  if (!values) return std::move(values).error();
+  auto state = std::make_unique<CudaArrayState>();
+  state->interface.read_only = options.read_only;
+  Status status = describe_values(*values, array->device_type, *state);
+  if (status && options.mask) {
+    status = describe_mask(array->array, values->view.levels.size(), *state);
+  }
+  if (status) status = order_stream(array, stream, *state);
+  if (!status) return std::move(status).error();
+  state->array = std::move(array);
+  return state;
+}
+
+}  // namespace detail
+
+/// What an object with __cuda_array_interface__ has to hold: the description, the array that it
+/// describes, and the stream that it names.
+///
+/// Ownership: owns the array, and the stream unless it was given. When it is destroyed the array is
+/// released as soon as the stream has passed that point, because a consumer may have given it work
+/// on the memory; a stream of its own is destroyed. So the stream lives as long as the object (CUDA
+/// Array Interface, "Lifetime management").
+class CudaArray {
+ public:
+  /// The description. Its pointers are valid as long as this object, moved or not.
+  [[nodiscard]] const cuda_array_interface::Interface& interface() const noexcept {
+    return state_->interface;
+  }
+
+  explicit CudaArray(std::unique_ptr<detail::CudaArrayState> state) noexcept
+      : state_(std::move(state)) {}
+
+ private:
+  std::unique_ptr<detail::CudaArrayState> state_;
+};
+
+/// `array`, whose type is `schema`, as a description for __cuda_array_interface__.
+///
+/// Types as in DLPack (dlpack_types.hpp), and timestamps without a time zone and durations as "M8"
+/// and "m8". Device types: CUDA, pinned and managed memory. The pointer leads to the first element,
+/// and is 0 when there is none; strides are given in bytes, and left out where the elements lie
+/// side by side.
+///
+/// Stream: `stream` is made to wait for the array's sync_event and is named in the description; it
+/// has to live as long as the CudaArray. Without one, an array with an event gets a stream of its
+/// own that waits for it, and an array without an event names none. Neither blocks. A producer
+/// whose work on the array is on several streams lets one wait for all first (join_cuda_streams).
+///
+/// Mask: with options.mask and a validity bitmap that begins at a whole byte, the bitmap, where a
+/// set bit is a valid element.
+///
+/// Ownership: on success the array has moved into the result. On failure it is still the caller's.
+///
+/// Errors: ENOTSUP, EINVAL, ENOMEM as of to_dlpack; of the stream as of SyncEvent. Threads: any.
+inline Result<CudaArray> to_cuda_array(const ArrowSchema& schema, DeviceArray& array,
+                                       std::optional<void*> stream = {},
+                                       const CudaArrayExportOptions& options = {}) noexcept {
+  return detail::guarded([&]() -> Result<CudaArray> {
+    auto state = detail::describe(schema, array, stream, options);
+    if (!state) return std::move(state).error();
+    return CudaArray(*std::move(state));
+  });
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_CUDA_ARRAY_EXPORT_HPP

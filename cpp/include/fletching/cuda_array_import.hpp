@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What __cuda_array_interface__ says as a device array, without a copy.
+#ifndef FLETCHING_CUDA_ARRAY_IMPORT_HPP
+#define FLETCHING_CUDA_ARRAY_IMPORT_HPP
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fletching/cuda_array_export.hpp"
+#include "fletching/cuda_array_interface.hpp"
+#include "fletching/cuda_streams.hpp"
+#include "fletching/dlpack_import.hpp"
+#include "fletching/event_verbs.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching {
+
+/// A mask as Arrow has it: a bit for each element, from the lowest bit of the first byte up, set
+/// for a valid one; where the array is.
+struct ValidityBitmap {
+  const void* bits = nullptr;
+  std::shared_ptr<void> owner;  ///< keeps the bits until the array is released
+};
+
+/// How a description is imported.
+struct CudaArrayImportOptions {
+  Dimensions dimensions = Dimensions::kFixedShapeTensor;
+  /// Import types that are not Arrow's as what stores them.
+  bool as_storage = false;
+  /// False: take the stream that the description names for done. The caller keeps the exchange free
+  /// of data races then.
+  bool synchronize = true;
+  /// The stream on which the array is going to be used, when that is known: before the owner is let
+  /// go, the stream of the description is made to wait for it. For consumers whose work may still
+  /// be running when they release the array, and who cannot do it themselves (join_cuda_streams).
+  std::optional<void*> consumer_stream = std::nullopt;
+  /// Makes bits of a mask of bytes, which takes a kernel, on the stream of the description. Without
+  /// it such a mask is refused. A mask of bits needs no copy.
+  std::function<Result<ValidityBitmap>(const cuda_array_interface::Interface& mask)> pack_mask =
+      nullptr;
+};
+
+namespace detail {
+
+/// Where memory lies, as the driver says it.
+struct CudaPlace {
+  ArrowDeviceType device_type = ARROW_DEVICE_CUDA;
+  std::int64_t device_id = 0;
+  std::uint64_t pointer = 0;  ///< as the device uses it
+};
+
+inline Result<CudaPlace> find_cuda_memory(std::uint64_t pointer) {
+  Result<const cuda::Functions*> loaded = cuda_driver();
+  if (!loaded) return std::move(loaded).error();
+  const cuda::Functions& cuda = **loaded;
+  CudaPlace place;
+  std::uint32_t kind = 0;
+  std::uint32_t managed = 0;
+  std::int32_t device = 0;
+  const auto ask = [&](void* out, cuda::CUpointer_attribute attribute) {
+    return cuda_status(cuda, "cuPointerGetAttribute",
+                       cuda.cu_pointer_get_attribute(out, attribute, pointer));
+  };
+  Status asked = ask(&kind, cuda::kCuPointerAttributeMemoryType);
+  if (asked) asked = ask(&managed, cuda::kCuPointerAttributeIsManaged);
+  if (asked) asked = ask(&device, cuda::kCuPointerAttributeDeviceOrdinal);
+  if (asked) asked = ask(&place.pointer, cuda::kCuPointerAttributeDevicePointer);
+  if (!asked) return std::move(asked).error();
+  place.device_id = device;
+  if (managed != 0) {
+    place.device_type = ARROW_DEVICE_CUDA_MANAGED;
+  } else if (kind == cuda::kCuMemorytypeHost) {
+    place.device_type = ARROW_DEVICE_CUDA_HOST;
+  }
+  return place;
+}
+
+inline Status check_description(const cuda_array_interface::Interface& says) {
+  for (const cuda_array_interface::Violation& found : cuda_array_interface::check(says)) {
+    if (found.severity != cuda_array_interface::Severity::kError) continue;
+    return Error{EINVAL, "__cuda_array_interface__['" + found.key + "'] is " + found.found + " (" +
+                             std::string(found.rule) + "): " + std::string(found.mend)};
+  }
+  return {};
+}
+
+/// The format of a time, empty when Arrow has none.
+inline std::string_view time_format(const cuda_array_interface::Typestr& type) noexcept {
+  struct Row {
+    std::string_view unit, time, duration;
+  };
+  constexpr Row rows[] = {
+      {"s", "tss:", "tDs"}, {"ms", "tsm:", "tDm"}, {"us", "tsu:", "tDu"}, {"ns", "tsn:", "tDn"}};
+  if (type.multiple != 1) return "";
+  for (const Row& row : rows) {
+    if (row.unit == type.unit) return type.kind == 'M' ? row.time : row.duration;
+  }
+  return "";
+}
+
+inline Result<ArrowType> arrow_type_of(std::string_view text, bool as_storage) {
+  const auto refuse = [&](std::string_view why) {
+    return Error{ENOTSUP, "typestr " + quote(text) + " is no Arrow type: " + std::string(why)};
+  };
+  const std::optional<cuda_array_interface::Typestr> type =
+      cuda_array_interface::parse_typestr(text);
+  if (!type) return refuse("it is no type string");
+  const std::uint64_t bytes = type->item_bytes();
+  if (bytes > 1 && type->order != kNativeOrder &&
+      type->order != cuda_array_interface::kIrrelevant) {
+    return refuse("its bytes have not the order of this machine");
+  }
+  if (type->kind == 'M' || type->kind == 'm') {
+    const std::string_view format = time_format(*type);
+    if (format.empty() || bytes != 8) return refuse("Arrow has no such unit of time");
+    return ArrowType{format, "", 8, 1};
+  }
+  DLDataType dlpack{kDLInt, static_cast<std::uint8_t>(bytes * 8), 1};
+  if (bytes == 0 || bytes > 16) return refuse("its elements have no size that numbers have");
+  if (type->kind == 'u') dlpack.code = kDLUInt;
+  if (type->kind == 'f') dlpack.code = kDLFloat;
+  if (type->kind == 'c') dlpack.code = kDLComplex;
+  if (type->kind == 'b') dlpack.code = kDLBool;
+  if (std::string_view("iufcb").find(type->kind) == std::string_view::npos) {
+    return refuse("it holds no numbers");
+  }
+  return arrow_type(dlpack, as_storage);
+}
+
+/// What lives until the imported array is released.
+template <class Object>
+struct CudaMemory {
+  Object object;
+  std::shared_ptr<void> mask;
+  std::optional<void*> producer;
+  std::optional<void*> consumer;
+  std::int64_t device_id = 0;
+
+  CudaMemory(Object owned, std::shared_ptr<void> bits)
+      : object(std::move(owned)), mask(std::move(bits)) {}
+  CudaMemory(CudaMemory&& other) noexcept
+      : object(std::move(other.object)),
+        mask(std::move(other.mask)),
+        producer(std::exchange(other.producer, std::nullopt)),
+        consumer(std::exchange(other.consumer, std::nullopt)),
+        device_id(other.device_id) {}
+  CudaMemory(const CudaMemory&) = delete;
+  CudaMemory& operator=(const CudaMemory&) = delete;
+  CudaMemory& operator=(CudaMemory&&) = delete;
+
+  /// The producer's stream waits for ours, or, when that cannot be had, the host does.
+  ~CudaMemory() {
+    static_cast<void>(guarded([&]() -> Status {
+      if (!consumer) return {};
+      if (producer && join_stream(*producer, *consumer, device_id)) return {};
+      return synchronize_cuda_stream(*consumer, device_id);
+    }));
+  }
+};
+
+/// The description's shape and strides, the latter in elements.
+inline Result<TensorLayout> layout_of(const cuda_array_interface::Interface& says,
+                                      const ArrowType& type) {
+  TensorLayout layout;
+  layout.type = type;
+  if (says.shape.size() > kDlpackDimensions) {
+    return Error{ENOTSUP, "shape has more than 64 dimensions"};
+  }
+  std::vector<std::int64_t> shape(says.shape.begin(), says.shape.end());
+  std::vector<std::int64_t> strides;
+  const std::int64_t element = type.item_bytes * type.repeat;
+  for (std::size_t i = 0; says.strides && i < shape.size(); ++i) {
+    const std::int64_t stride = (*says.strides)[i];
+    if (shape[i] > 1 && stride % element != 0) {
+      return Error{ENOTSUP, "strides has " + std::to_string(stride) +
+                                ", no multiple of an element's bytes: copy the array"};
+    }
+    strides.push_back(stride / element);
+  }
+  DLTensor tensor{};
+  tensor.ndim = static_cast<std::int32_t>(shape.size());
+  tensor.shape = shape.data();
+  tensor.strides = says.strides ? strides.data() : nullptr;
+  Status read = read_dimensions(tensor, layout);
+  if (read) read = count_values(says.strides.has_value(), layout);
+  if (!read) return std::move(read).error();
+  return layout;
+}
+
+/// The mask as a bitmap. `rows` is the length of the array.
+inline Result<ValidityBitmap> bitmap_of(const cuda_array_interface::Interface& says,
+                                        const CudaArrayImportOptions& options) {
+  if (says.mask == nullptr) return ValidityBitmap{};
+  const cuda_array_interface::Interface& mask = *says.mask;
+  const std::optional<cuda_array_interface::Typestr> type =
+      cuda_array_interface::parse_typestr(mask.typestr);
+  const bool bits = type && type->kind == 't' && type->number == 1U;
+  if (says.shape.size() != 1) {
+    return Error{ENOTSUP, "an array with a mask has one dimension here, not " +
+                              std::to_string(says.shape.size())};
+  }
+  const bool same = mask.shape.size() == 1 && mask.shape[0] == says.shape[0];
+  if (bits && same && !mask.strides) {
+    if (mask.pointer == 0) return ValidityBitmap{};
+    Result<CudaPlace> found = find_cuda_memory(mask.pointer);
+    if (!found) return std::move(found).error();
+    return ValidityBitmap{
+        reinterpret_cast<const void*>(static_cast<std::uintptr_t>(found->pointer)), {}};
+  }
+  if (options.pack_mask) return options.pack_mask(mask);
+  return Error{ENOTSUP, "mask of type " + quote(mask.typestr) +
+                            " is not one bit for each element: give a function that makes bits of "
+                            "it (pack_mask)"};
+}
+
+/// The handle that the description names; none when there is nothing to wait for.
+inline std::optional<void*> stream_of(const cuda_array_interface::Interface& says,
+                                      const CudaArrayImportOptions& options) {
+  const bool mask_has = says.mask != nullptr && says.mask->stream.has_value();
+  if (!options.synchronize || (!says.stream && !mask_has)) return {};
+  const std::int64_t handle = says.stream ? *says.stream : *says.mask->stream;
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(handle));
+}
+
+/// One event for the array and its mask, which may come on two streams.
+inline Status add_event(const cuda_array_interface::Interface& says, void* stream,
+                        DeviceArray& array) {
+  if (says.mask != nullptr && says.mask->stream && says.stream &&
+      *says.mask->stream != *says.stream) {
+    void* other = reinterpret_cast<void*>(static_cast<std::uintptr_t>(*says.mask->stream));
+    Status joined = join_stream(stream, other, array->device_id);
+    if (!joined) return joined;
+  }
+  return export_with_event(array, stream);
+}
+
+template <class Object>
+Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& says, Object owner,
+                                         const CudaArrayImportOptions& options) {
+  Status sound = check_description(says);
+  if (!sound) return std::move(sound).error();
+  Result<ArrowType> type = arrow_type_of(says.typestr, options.as_storage);
+  if (!type) return std::move(type).error();
+  Result<TensorLayout> layout = layout_of(says, *type);
+  if (!layout) return std::move(layout).error();
+  CudaPlace memory;
+  if (layout->values > 0) {
+    Result<CudaPlace> found = find_cuda_memory(says.pointer);
+    if (!found) return std::move(found).error();
+    memory = *found;
+  }
+  DLTensor tensor{};
+  tensor.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(memory.pointer));
+  tensor.device = {static_cast<DLDeviceType>(memory.device_type),
+                   static_cast<std::int32_t>(memory.device_id)};
+  Result<Arrangement> arrangement = arrange(tensor, *layout, options.dimensions);
+  if (!arrangement) return std::move(arrangement).error();
+  Result<ValidityBitmap> bitmap = bitmap_of(says, options);
+  if (!bitmap) return std::move(bitmap).error();
+
+  const std::optional<void*> stream = stream_of(says, options);
+  CudaMemory<Object> kept(std::move(owner), std::move(bitmap->owner));
+  kept.device_id = memory.device_id;
+  kept.producer = stream;
+  kept.consumer = options.consumer_stream;
+  Result<ImportedTensor> out =
+      build(*layout, *arrangement, tensor.device, options.dimensions, std::move(kept));
+  if (!out) return out;
+  out->read_only = says.read_only;
+  if (bitmap->bits != nullptr && layout->values > 0) {
+    out->array->array.buffers[0] = bitmap->bits;
+    out->array->array.null_count = -1;
+  }
+  if (!stream) return out;
+  Status evented = add_event(says, *stream, out->array);
+  if (!evented) return std::move(evented).error();
+  return out;
+}
+
+}  // namespace detail
+
+/// What an object's __cuda_array_interface__ says, as a schema and a device array.
+///
+/// Shapes, strides and types as of from_dlpack; type strings of times too. The device, and whether
+/// the memory is pinned or managed, comes from the driver (cuPointerGetAttribute), as does the
+/// pointer that the array gets; without elements it is device 0. A stream in the description
+/// becomes the array's sync_event; no stream, no event. Nothing blocks.
+///
+/// Mask: one bit for each element of an array of one dimension becomes the validity bitmap without
+/// a copy; null_count is -1. Anything else goes through options.pack_mask, or is refused.
+///
+/// Ownership: `owner` is whatever keeps the memory, and the streams, alive: the object that gave
+/// the description. It is taken in any case, and destroyed when the array and every child moved out
+/// of it are released, or at once on failure. `says` is read here and not kept.
+///
+/// Errors: EINVAL for a description that breaks a rule, which the text names; ENOTSUP for types,
+/// strides and masks that Arrow has not; otherwise as of SyncEvent. Threads: any.
+template <class Object>
+Result<ImportedTensor> from_cuda_array(const cuda_array_interface::Interface& says, Object owner,
+                                       const CudaArrayImportOptions& options = {}) noexcept {
+  return detail::guarded(
+      [&] { return detail::import_cuda_array(says, std::move(owner), options); });
+}
+
+}  // namespace fletching
+
+#endif  // FLETCHING_CUDA_ARRAY_IMPORT_HPP
