@@ -191,10 +191,10 @@ void VulkanQueue::Read(void* staging, const void* buffer, size_t bytes) {
     std::memcpy(staging, from.mapped, bytes);
     return;
   }
-  const VkBuffer to = root_.staging.At(staging).buffer.get();
+  const VulkanBuffer& to = root_.staging.At(staging);
   const VkBufferCopy whole{0, 0, bytes};
   const Commands& commands = Recording();
-  g_vk.vkCmdCopyBuffer(commands.buffer, from.buffer.get(), to, 1, &whole);
+  g_vk.vkCmdCopyBuffer(commands.buffer, from.buffer.get(), to.buffer.get(), 1, &whole);
   Barrier(commands.buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
           VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   Submit();
@@ -264,7 +264,7 @@ VulkanQueue::Commands& VulkanQueue::Idle() {
   pool.pPoolSizes = &size;
   made->pool = MakeVulkan<OwnedDescriptorPool>("vkCreateDescriptorPool",
                                                g_vk.vkCreateDescriptorPool, root_.device(), pool);
-  const VkDescriptorSetLayout layout = root_.set_layout.get();
+  VkDescriptorSetLayout layout = root_.set_layout.get();
   VkDescriptorSetAllocateInfo set{};
   set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
   set.descriptorPool = made->pool.get();
@@ -288,6 +288,7 @@ void VulkanQueue::Submit() {
   Commands& commands = *std::exchange(recording_, nullptr);
   CheckVulkan("vkEndCommandBuffer", g_vk.vkEndCommandBuffer(commands.buffer));
   std::vector<VkSemaphore> gates;
+  gates.reserve(gates_.size());
   for (const auto& gate : gates_) gates.push_back(gate->get());
   last_ = commands.submission = root_.Submit(commands.buffer, gates);
 }

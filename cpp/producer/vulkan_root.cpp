@@ -280,7 +280,7 @@ uint64_t VulkanRoot::Submit(VkCommandBuffer commands, std::span<const VkSemaphor
   const auto count = static_cast<uint32_t>(gates.size());
   const std::vector<uint64_t> open(count, 1);
   const std::vector<VkPipelineStageFlags> stages(count, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
-  const VkSemaphore done = done_.get();
+  VkSemaphore done = done_.get();
   const std::lock_guard lock(mutex_);
   const uint64_t submission = submitted_ + 1;
   VkTimelineSemaphoreSubmitInfo values{};
@@ -312,7 +312,7 @@ bool VulkanRoot::IsDone(uint64_t submission) const {
 }
 
 void VulkanRoot::Wait(uint64_t submission) const {
-  const VkSemaphore done = done_.get();
+  VkSemaphore done = done_.get();
   VkSemaphoreWaitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   info.semaphoreCount = 1;

@@ -95,10 +95,10 @@ class GateTest : public ProducerTest {
         << message.text;
     ASSERT_NE(array_.sync_event, nullptr);
   }
-  void WaitOn(const ArrowDeviceArray& array, const OwnedQueue& queue) {
+  void WaitOn(const ArrowDeviceArray& array, const OwnedQueue& queue) const {
     consumer_.wait_on(array.sync_event, FletchingProducerQueueHandle(queue.get()));
   }
-  bool IsReady(const ArrowDeviceArray& array) { return consumer_.ready(array.sync_event); }
+  bool IsReady(const ArrowDeviceArray& array) const { return consumer_.ready(array.sync_event); }
   void TearDown() override {
     if (array_.array.release != nullptr) Release(array_.array);
     if (schema_.release != nullptr) Release(schema_);
