@@ -37,16 +37,16 @@ class VulkanGate : public Gate {
   VulkanGate(VkDevice device, std::shared_ptr<const OwnedSemaphore> semaphore)
       : device_(device), semaphore_(std::move(semaphore)) {}
   ~VulkanGate() override {
-    try {
-      Open();
-    } catch (...) {
-      // The device is lost, and waits for nothing any more.
-    }
+    // What fails: the device is lost, and waits for nothing any more.
+    Guarded(nullptr, [&] { Signal(); });
   }
   VulkanGate(const VulkanGate&) = delete;
   VulkanGate& operator=(const VulkanGate&) = delete;
 
-  void Open() override {
+  void Open() override { Signal(); }
+
+ private:
+  void Signal() {
     if (open_) return;
     VkSemaphoreSignalInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
@@ -56,7 +56,6 @@ class VulkanGate : public Gate {
     open_ = true;
   }
 
- private:
   VkDevice device_;
   std::shared_ptr<const OwnedSemaphore> semaphore_;
   bool open_ = false;
@@ -140,11 +139,8 @@ VulkanQueue::VulkanQueue(VulkanRoot& root) : root_(root) {
 
 VulkanQueue::~VulkanQueue() {
   TheWatched().Remove(this);
-  try {
-    Finish();
-  } catch (...) {
-    // The device is lost.
-  }
+  // What fails: the device is lost, and nothing is on it any more.
+  Guarded(nullptr, [&] { root_.Wait(last_); });
 }
 
 void* VulkanQueue::Handle() {
