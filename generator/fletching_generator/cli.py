@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -98,6 +99,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("header", type=Path, help="the file; clang's flags may follow after --")
     command.add_argument("--dry-run", action="store_true", help="write nothing; say what is new")
     command.set_defaults(run=_sync)
+
+    command = commands.add_parser("devices", help="say which devices are there, and why others not")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_devices)
     return parser
 
 
@@ -231,6 +236,18 @@ def _sync(root: Path, options: argparse.Namespace) -> int:
         "spec/dlpack.yaml follows.\nThen: make generate && make test"
     )
     return FINE
+
+
+def _devices(root: Path, options: argparse.Namespace) -> int:
+    return _inspect(root, "devices", *(["--json"] if options.json else []))
+
+
+def _inspect(root: Path, *arguments: str) -> int:
+    """Runs the C++ program that knows the vendors' libraries."""
+    program = root / "build" / "bin" / "fletching-inspect"
+    if not program.exists():
+        raise UsageError(f"{program} is not built; run `make build`")
+    return subprocess.run([program, *arguments], check=False).returncode
 
 
 if __name__ == "__main__":

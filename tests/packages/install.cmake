@@ -32,3 +32,10 @@ foreach(text IN LISTS texts)
     endif()
   endforeach()
 endforeach()
+
+# The program runs from where it was moved to.
+execute_process(COMMAND "${prefix}/bin/fletching-inspect" devices
+  OUTPUT_VARIABLE devices COMMAND_ERROR_IS_FATAL ANY)
+if(NOT devices MATCHES "^cpu +real")
+  message(SEND_ERROR "fletching-inspect devices printed ${devices}")
+endif()

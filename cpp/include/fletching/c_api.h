@@ -144,6 +144,55 @@ FLETCHING_EXPORT int FletchingRegisterWaiter(ArrowDeviceType device_type,
 /// Removes the waiter of a device type. 1 when there was one, else 0.
 FLETCHING_EXPORT int FletchingUnregisterWaiter(ArrowDeviceType device_type);
 
+// --- Which devices are there ---
+//
+// A report has one entry for each device type that is known (docs/reference/devices.md), by number.
+// To make it, the libraries of CUDA, HIP, OpenCL and Vulkan are loaded as the verbs above load
+// them, and asked for their devices. No context is created, and no device is opened; a Vulkan
+// instance is, and is destroyed again.
+
+#define FLETCHING_PRESENCE_ABSENT 0
+#define FLETCHING_PRESENCE_REAL 1
+#define FLETCHING_PRESENCE_STAND_IN 2 /* a library of the tests that is named as the vendor's */
+#define FLETCHING_PRESENCE_UNKNOWN 3  /* there is no library that could be asked */
+
+struct FletchingFoundDevice {
+  int64_t id;       /* CUDA and HIP: the device_id of an array. OpenCL and Vulkan: the number in
+                       the list of the drivers; what device_id counts there is the producer's */
+  const char* name; /* the vendor's, UTF-8 */
+};
+
+// What is there of one device type. No text is NULL: "" stands for none.
+struct FletchingDeviceReportEntry {
+  ArrowDeviceType device_type;
+  int32_t presence;    /* FLETCHING_PRESENCE_... */
+  const char* name;    /* "cuda_host" */
+  const char* runtime; /* "CUDA driver API" */
+  const char* library; /* the name under which the library was loaded, "libcuda.so.1" */
+  const char* version; /* of the runtime, "CUDA 13.0" */
+  const char* reason;  /* why it is absent or unknown, by library name and error text */
+  int64_t n_devices;   /* 0 unless it is there */
+  const struct FletchingFoundDevice* devices;
+};
+
+struct FletchingDeviceReport;
+
+/// Looks what is there now. *report is the caller's until FletchingDeviceReportDestroy, and NULL
+/// after an error: EINVAL for a NULL `report`, ENOMEM. That a device is absent is none.
+FLETCHING_EXPORT int FletchingDeviceReportCreate(struct FletchingDeviceReport** report,
+                                                 struct FletchingMessage* message);
+
+/// How many entries there are; 0 for NULL.
+FLETCHING_EXPORT int64_t FletchingDeviceReportCount(const struct FletchingDeviceReport* report);
+
+/// One entry, which lives as long as the report, and all that it points to. NULL for an index that
+/// is not below the count.
+FLETCHING_EXPORT const struct FletchingDeviceReportEntry* FletchingDeviceReportGet(
+    const struct FletchingDeviceReport* report, int64_t index);
+
+/// NULL does nothing.
+FLETCHING_EXPORT void FletchingDeviceReportDestroy(struct FletchingDeviceReport* report);
+
 #ifdef __cplusplus
 }
 #endif

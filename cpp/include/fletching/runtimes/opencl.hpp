@@ -99,6 +99,8 @@ inline constexpr cl_context_properties kClContextPlatform = 0x1084;
 inline constexpr cl_bitfield kClDeviceTypeAll = 0xffffffff;
 /// CL_DEVICE_NAME: The name of a device.
 inline constexpr cl_uint kClDeviceName = 0x102b;
+/// CL_DEVICE_VERSION: The version of OpenCL that a device has, and of its driver.
+inline constexpr cl_uint kClDeviceVersion = 0x102f;
 
 /// What an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS means.
 constexpr EventState event_state(cl_int answer) noexcept {

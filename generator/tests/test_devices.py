@@ -1,0 +1,38 @@
+"""`fletching devices`: runs the program that `make` builds, and says so when it is not there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fletching_generator import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build" / "bin" / "fletching-inspect"
+
+
+def test_a_program_that_is_not_built_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["--root", str(tmp_path), "devices"]) == 2
+    error = capfd.readouterr().err
+    assert "build/bin/fletching-inspect is not built; run `make build`" in error
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+def test_every_device_type_has_an_entry(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--root", str(ROOT), "devices", "--json"]) == 0
+    entries = json.loads(capfd.readouterr().out)
+    names = [entry["name"] for entry in entries]
+    assert names[:3] == ["cpu", "cuda", "cuda_host"]
+    assert len(names) == 16
+    for entry in entries:
+        there = entry["presence"] in ("real", "stand-in")
+        assert there == bool(entry["devices"]), entry
+        assert there != bool(entry["reason"]), entry
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+def test_people_read_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--root", str(ROOT), "devices"]) == 0
+    assert capfd.readouterr().out.startswith("cpu           real\n")
