@@ -44,11 +44,11 @@ targets: setup ## layouts and tests on other machines, cross compiled and emulat
 fuzz: setup ## random input for everything that reads foreign bytes
 	@tools/fuzz
 
-bench-cpp: setup ## instructions of the C++ library beside raw C; fails over a limit
+bench-cpp: setup ## what the C++ library costs beside raw C and libarrow; fails over a limit
 	@tools/setup-bench
 	@cmake --preset release >build/logs/bench-cpp.log && \
 	  cmake --build --preset release -j2 --target fletching_bench >>build/logs/bench-cpp.log
-	@$(PYTHON) benchmarks/bench.py cpp
+	@$(PYTHON) benchmarks/bench.py cpp $(BENCH)
 
 docs: ## a site of all pages in build/site, links checked
 	@tools/docs

@@ -2,8 +2,9 @@
 
 `make bench-cpp` calls `bench.py cpp`. Instructions and allocations are counted by valgrind's
 callgrind, twice with different numbers of rounds: the difference is what the rounds cost, whatever
-the machine does beside it. Writes build/bench-<language>.json; --write-docs writes
-docs/measured/bench-<language>.md too.
+the machine does beside it. Nanoseconds are the least of several runs, the programs taking turns:
+what a busy machine adds is left out. --only instructions leaves those rows out. Writes
+build/bench-<language>.json; --write-docs writes docs/measured/bench-<language>.md too.
 Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
 """
 
@@ -13,7 +14,6 @@ import argparse
 import datetime
 import json
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +23,7 @@ from pathlib import Path
 from rows import ROWS, Row
 
 ROOT = Path(__file__).resolve().parent.parent
+MEASURES = ["instructions", "nanoseconds"]
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
 
 
@@ -39,6 +40,7 @@ class Cell:
     who: str
     value: float  # of one round
     allocations: float | None  # of one round; None where nobody counted
+    locks: float | None
     ratio: float | None  # ours / this one; None for ours
     limit: float | None  # what the ratio may be at most
     ok: bool
@@ -48,7 +50,8 @@ def main() -> int:
     options = _parse()
     bin_folder = (ROOT / options.build / "bin").resolve()
     try:
-        cells = [cell for row in ROWS[options.language] for cell in _run_row(bin_folder, row)]
+        rows = [row for row in ROWS[options.language] if row.measure in options.only]
+        cells = [cell for row in rows for cell in _run_row(bin_folder, row)]
         versions = _versions()
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         print(f"bench: {error}", file=sys.stderr)
@@ -72,28 +75,33 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("language", choices=sorted(ROWS))
     parser.add_argument("--build", default="build/release", help="where CMake built the programs")
     parser.add_argument("--write-docs", action="store_true", help="also docs/measured/")
+    parser.add_argument("--only", nargs="+", default=MEASURES, choices=MEASURES)
     return parser.parse_args()
 
 
 def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
+    allocations: dict[str, float] = {}
+    locks: dict[str, float] = {}
     if row.measure == "instructions":
         counts = {
             who: _instructions(bin_folder, program, row.rounds)
             for who, program in row.programs.items()
         }
         values = {who: value for who, (value, _) in counts.items()}
-        allocated: dict[str, float] = {who: number for who, (_, number) in counts.items()}
-    elif row.measure == "nanoseconds":
-        values, allocated = _nanoseconds(bin_folder, row), {}
+        allocations = {who: number for who, (_, number) in counts.items()}
     else:
-        raise ValueError(f"{row.case}: no measure is called '{row.measure}'")
+        values = _nanoseconds(bin_folder, row)
+        for who, program in row.programs.items():
+            counted = _printed(bin_folder, (row.counter, *program[1:]))
+            allocations[who], locks[who] = counted["allocations"], counted["locks"]
     limits = {limit.other: limit.at_most for limit in row.limits}
     cells = []
     for who, value in values.items():
         ratio = None if who == row.ours else values[row.ours] / value
         limit = limits.get(who)
         ok = ratio is None or limit is None or ratio <= limit
-        cells.append(Cell(row.case, row.measure, who, value, allocated.get(who), ratio, limit, ok))
+        counts_of = (allocations.get(who), locks.get(who))
+        cells.append(Cell(row.case, row.measure, who, value, *counts_of, ratio, limit, ok))
     return cells
 
 
@@ -143,14 +151,22 @@ def _nanoseconds(bin_folder: Path, row: Row) -> dict[str, float]:
     runs: dict[str, list[float]] = {who: [] for who in row.programs}
     for _ in range(row.repeats):
         for who, program in row.programs.items():
-            command = [str(bin_folder / program[0]), *program[1:]]
-            printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            runs[who].append(float(printed))
-    return {who: statistics.median(values) for who, values in runs.items()}
+            runs[who].append(_printed(bin_folder, program)["ns"])
+    return {who: min(values) for who, values in runs.items()}
+
+
+def _printed(bin_folder: Path, program: tuple[str, ...]) -> dict[str, float]:
+    """The line of JSON that a program prints."""
+    command = [str(bin_folder / program[0]), *program[1:]]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise ValueError(f"{' '.join(command)} failed:\n{run.stderr[-2000:]}")
+    printed: dict[str, float] = json.loads(run.stdout)
+    return printed
 
 
 def _table(cells: list[Cell]) -> list[str]:
-    rows = [["case", "who", "cost", "measure", "allocations", "ours / this", "limit"]]
+    rows = [["case", "who", "cost", "measure", "allocations", "locks", "ours / this", "limit"]]
     for cell in cells:
         rows.append(
             [
@@ -159,6 +175,7 @@ def _table(cells: list[Cell]) -> list[str]:
                 f"{cell.value:,.0f}",
                 cell.measure,
                 "" if cell.allocations is None else f"{cell.allocations:g}",
+                "" if cell.locks is None else f"{cell.locks:g}",
                 "" if cell.ratio is None else f"{cell.ratio:.2f}",
                 "" if cell.limit is None else f"{cell.limit:g}" + ("" if cell.ok else " OVER"),
             ]
@@ -184,9 +201,10 @@ def _write_docs(language: str, table: str, versions: list[str]) -> None:
     listed = "\n".join(f"- {version}" for version in versions)
     text = (
         f"# Benchmarks: {language}\n\n"
-        "What one round of a case costs, beside the same in raw C in the same run; compiled\n"
-        "alike, with -O2. Raw C's batch is the safe one: a block that is counted, so that a child\n"
-        f"may be moved out. `make bench-{language}` measures it again;\n"
+        "What one round of a case costs, beside the same in raw C, by hand, or in libarrow, in\n"
+        "the same run; compiled alike, with -O2. Raw C's batch is the safe one: a block that is\n"
+        "counted, so that a child may be moved out. Nanoseconds are the least of several runs,\n"
+        f"the programs taking turns. `make bench-{language}` measures it again;\n"
         f"`.venv/bin/python benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
         f"{table}\n\n"
         f"Measured on {date} with:\n\n{listed}\n"
