@@ -15,7 +15,7 @@ using namespace fletching;
 static DeviceArray array_of(std::vector<float> values) {
   auto builder = build_array({.buffers = 2}, std::move(values)).value();
   const auto length = static_cast<std::int64_t>(builder.object().size());
-  builder.set(builder.root(), {.length = length}, {nullptr, builder.object().data()}).value();
+  builder.set(builder.root(), {.length = length}, {nullptr, builder.object().data()});
   return builder.finish(ARROW_DEVICE_CPU, -1).value();
 }
 

@@ -25,9 +25,7 @@ static Result<DeviceArray> make_array(std::int64_t length, CUstream stream) {
 
   auto builder = build_array({.buffers = 2}, std::move(memory));
   if (!builder) return std::move(builder).error();
-  Status set =
-      builder->set(builder->root(), {.length = length}, {nullptr, builder->object().get()});
-  if (!set) return std::move(set).error();
+  builder->set(builder->root(), {.length = length}, {nullptr, builder->object().get()});
   return builder->finish(ARROW_DEVICE_CUDA, /*device_id=*/0);
 }
 
