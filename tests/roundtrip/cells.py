@@ -15,6 +15,7 @@ STATUSES = ("real", "stand-in", "absent")
 STRUCT_DIRECTIONS = ("layout", "c_writes", "c_verifies", "c_calls", "c_is_called")
 CASE_DIRECTIONS = ("array", "stream", "stream_failure")
 PEER_DIRECTIONS = ("array", "import")
+DEVICE_DIRECTIONS = ("async", "async_control", "chain")  # those that only device cells have
 CONSTANTS = "constants"  # the macros, reported like a struct with the direction "layout"
 
 
@@ -27,15 +28,21 @@ class Key:
     """What a cell is about; a language reports each at most once."""
 
     language: str  # "java-ffm"
-    backend: str  # "none" for a struct, "cpu" for a case
+    backend: str  # "none" for a struct, "cpu" for a case, "opencl" for one on a device
     struct: str  # "ArrowSchema", or empty
     case: str  # "int32", or empty
     peer: str  # "pyarrow", or empty
     direction: str  # "c_writes"
 
     def __str__(self) -> str:
-        subject = " ".join(part for part in (self.struct, self.peer, self.case) if part)
+        on = self.backend if self.is_device else ""
+        subject = " ".join(part for part in (on, self.struct, self.peer, self.case) if part)
         return f"{self.language}: {subject} {self.direction}"
+
+    @property
+    def is_device(self) -> bool:
+        """Whether it is one of devices.py."""
+        return bool(self.case) and (self.backend != "cpu" or self.direction in DEVICE_DIRECTIONS)
 
 
 def struct_key(language: str, struct: str, direction: str) -> Key:
@@ -44,6 +51,10 @@ def struct_key(language: str, struct: str, direction: str) -> Key:
 
 def case_key(language: str, case: str, direction: str) -> Key:
     return Key(language, "cpu", "", case, "", direction)
+
+
+def device_key(language: str, backend: str, case: str, direction: str) -> Key:
+    return Key(language, backend, "", case, "", direction)
 
 
 def peer_key(language: str, peer: str, case: str, direction: str) -> Key:

@@ -14,6 +14,7 @@ from cells import (
     peer_key,
     struct_key,
 )
+from devices import device_cells
 from libraries import declare, load
 from limits import LIMITS
 
@@ -30,6 +31,7 @@ def expected_cells(language: str) -> list[Key]:
             for c in _case_names()
             for d in PEER_DIRECTIONS
         ),
+        *device_cells(language, _backend_names()),
     ]
 
 
@@ -49,6 +51,10 @@ def _struct_names() -> list[str]:
 
 def _case_names() -> list[str]:
     return _names("libfletching_producer.so", "FletchingProducerCase")
+
+
+def _backend_names() -> list[str]:
+    return _names("libfletching_producer.so", "FletchingProducerBackend")
 
 
 def _names(library: str, prefix: str) -> list[str]:

@@ -24,6 +24,7 @@ class Language:
     abi: Command  # the ABI tests against the oracle
     cases: Command  # the round trip with the reference producer
     peers: Command  # the round trip with pyarrow and nanoarrow
+    devices: Command | None = None  # every backend; once set, each of its cells has to be there
 
 
 _PYTHON = {"PYTHONPATH": "bindings/python/src"}
@@ -58,6 +59,7 @@ LANGUAGES: dict[str, Language] = {
         abi=Command("build/cmake/bin/fletching_abi_test"),
         cases=Command("build/cmake/bin/fletching_roundtrip_cpp"),
         peers=_peers("cpp"),
+        devices=Command("build/cmake/bin/fletching_roundtrip_devices_cpp"),
     ),
     "rust": Language(
         needs="command -v cargo >/dev/null",

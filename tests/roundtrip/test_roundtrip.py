@@ -77,14 +77,27 @@ def runner(
 
 
 def fake(
-    *, abi: str = "", cases: str = "", peers: str = "", ending: str = "", needs: str = "true"
+    *,
+    abi: str = "",
+    cases: str = "",
+    peers: str = "",
+    on_devices: str | None = None,
+    ending: str = "",
+    needs: str = "true",
 ) -> Language:
     """A language whose programs write these lines; the cases' program then does `ending`."""
 
     def program(text: str, then: str = "") -> Command:
         return Command(f'printf %s {shlex.quote(text)} >> "$FLETCHING_CELLS"; {then or "true"}')
 
-    return Language(needs, "run `make fake`", program(abi), program(cases, ending), program(peers))
+    return Language(
+        needs,
+        "run `make fake`",
+        program(abi),
+        program(cases, ending),
+        program(peers),
+        None if on_devices is None else program(on_devices),
+    )
 
 
 def lines(*parts: str) -> str:

@@ -13,6 +13,8 @@ LEGEND = {
     ".": "right",
     "s": "right, on a stand-in",
     "-": "the peer cannot, and says so",
+    "n": "not here: another vendor's GPU is",
+    "_": "not yet",
     "F": "failed",
     "A": "absent",
     "M": "missing",
@@ -22,6 +24,8 @@ LEGEND = {
     "U": "unexpected",
 }
 PASSED = ".s-"
+ABSENT = "n_"  # no failure, and not right either
+WORST_FIRST = "FDU0RMA_n-s."
 
 
 @dataclass(frozen=True)
@@ -33,16 +37,22 @@ class Verdict:
     def passed(self) -> bool:
         return self.letter in PASSED
 
+    @property
+    def failed(self) -> bool:
+        return not self.passed and self.letter not in ABSENT
+
 
 def judge(
     arrived: Iterable[Cell],
     expected: Iterable[Key],
     why_missing: Callable[[Key], str],
     limits: Collection[Key] = (),
+    excused: Collection[Key] = (),
 ) -> list[Verdict]:
     """One verdict per cell, the expected ones first and in their order.
 
-    `limits`: the cells that are absent because a peer cannot do more.
+    `limits`: the cells that are absent because a peer cannot do more. `excused`: those that may be
+    absent, with a reason.
     """
     found: dict[Key, Cell] = {}
     times: Counter[Key] = Counter()
@@ -51,7 +61,7 @@ def judge(
         times[cell.key] += 1
     keys = list(expected)
     verdicts = [
-        _judge_one(found[key], times[key], key in limits)
+        _judge_one(found[key], times[key], key in limits, key in excused)
         if key in found
         else _missing(key, why_missing(key))
         for key in keys
@@ -60,19 +70,19 @@ def judge(
     return verdicts + [_wrong("U", cell, "nobody expected this cell") for cell in unexpected]
 
 
-def absent(key: Key, reason: str) -> Verdict:
-    return Verdict(Cell(key, "absent", reason, 0, 0, ok=False), "A")
+def absent(key: Key, reason: str, letter: str = "A") -> Verdict:
+    return Verdict(Cell(key, "absent", reason, 0, 0, ok=False), letter)
 
 
 def _missing(key: Key, reason: str) -> Verdict:
     return Verdict(Cell(key, "absent", f"did not arrive: {reason}", 0, 0, ok=False), "M")
 
 
-def _judge_one(cell: Cell, times: int, is_limit: bool) -> Verdict:
+def _judge_one(cell: Cell, times: int, is_limit: bool, is_excused: bool) -> Verdict:
     if times > 1:
         return _wrong("D", cell, f"reported {times} times")
     if cell.status == "absent":
-        return _judge_absent(cell, is_limit)
+        return _judge_absent(cell, is_limit, is_excused)
     if not cell.ok:
         return _wrong("F", cell, "failed without a reason" if not cell.reason else "")
     if cell.asserted == 0:
@@ -82,9 +92,11 @@ def _judge_one(cell: Cell, times: int, is_limit: bool) -> Verdict:
     return Verdict(cell, "s" if cell.status == "stand-in" else ".")
 
 
-def _judge_absent(cell: Cell, is_limit: bool) -> Verdict:
+def _judge_absent(cell: Cell, is_limit: bool, is_excused: bool) -> Verdict:
     if is_limit and cell.ok and cell.reason and cell.asserted:
         return Verdict(cell, "-")
+    if is_excused and cell.reason:
+        return Verdict(cell, "n")
     return _wrong("A", cell, "absent without a reason" if not cell.reason else "")
 
 

@@ -19,7 +19,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string line_of(const Cell& cell) {
-  std::string line = R"({"language": "cpp", "status": "real")";
+  std::string line = R"({"language": "cpp", "status": )" + quoted(cell.status);
   const auto add = [&line](std::string_view key, const std::string& value) {
     line += ", " + quoted(key) + ": " + value;
   };

@@ -7,13 +7,14 @@
 
 namespace fletching::roundtrip {
 
-/// One cell of language "cpp" with status "real".
+/// One cell of language "cpp".
 struct Cell {
-  std::string backend;       // "cpu"; "none" for a struct
-  std::string subject_kind;  // "struct", "case"
-  std::string subject;       // "ArrowSchema", "int32"
-  std::string direction;     // "c_writes", "stream"
-  std::string reason;        // what went wrong; empty when ok
+  std::string backend;          // "cpu"; "none" for a struct
+  std::string subject_kind;     // "struct", "case"
+  std::string subject;          // "ArrowSchema", "int32"
+  std::string direction;        // "c_writes", "stream"
+  std::string status = "real";  // "stand-in", "absent"
+  std::string reason;           // what went wrong, or why it is absent; empty when ok
   std::int64_t asserted = 0;
   std::int64_t releases = 0;
   bool ok = false;

@@ -1,0 +1,61 @@
+// The comparisons of one cell.
+#ifndef FLETCHING_TESTS_ROUNDTRIP_ASSERTER_HPP
+#define FLETCHING_TESTS_ROUNDTRIP_ASSERTER_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+
+#include "fletching/message.h"
+#include "fletching/result.hpp"
+#include "producer.h"
+#include "text.hpp"
+
+namespace fletching::roundtrip {
+
+/// Counts the comparisons of one cell, and throws at the first that fails.
+class Asserter {
+ public:
+  void require(bool condition, const std::string& what) {
+    ++count_;
+    if (!condition) fail(EBADMSG, what);
+  }
+  void require_success(const std::string& what, int code, const FletchingMessage& message) {
+    require(code == 0,
+            what + " gave errno " + std::to_string(code) + ": " + printable(message.text));
+  }
+  /// The same of what the library returns.
+  template <class T>
+  void require_success(const std::string& what, const Result<T>& result) {
+    require(result.ok(), what + (result.ok() ? "" : " failed: " + result.error().message()));
+  }
+  void require_equal(const std::string& what, std::int64_t seen, std::int64_t expected) {
+    require(seen == expected,
+            what + " is " + std::to_string(seen) + ", expected " + std::to_string(expected));
+  }
+  /// Comparisons that somebody else has made, and that were right; none of them prove nothing.
+  void add(const std::string& what, std::int64_t compared) {
+    require(compared > 0, what + " compared nothing");
+    count_ += compared;
+  }
+  [[nodiscard]] std::int64_t count() const { return count_; }
+
+ private:
+  std::int64_t count_ = 0;
+};
+
+/// Everything of the producer has been released, once.
+inline void require_producer_at_rest(Asserter& asserter) {
+  FletchingProducerCounters counters{};
+  FletchingProducerReadCounters(&counters);
+  asserter.require_equal("live_allocations", counters.live_allocations, 0);
+  asserter.require_equal("live_schemas", counters.live_schemas, 0);
+  asserter.require_equal("live_arrays", counters.live_arrays, 0);
+  asserter.require_equal("live_streams", counters.live_streams, 0);
+  asserter.require_equal("the producer's released", counters.released, counters.exported);
+  asserter.require_equal("double_released", counters.double_released, 0);
+}
+
+}  // namespace fletching::roundtrip
+
+#endif  // FLETCHING_TESTS_ROUNDTRIP_ASSERTER_HPP

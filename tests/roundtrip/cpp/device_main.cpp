@@ -1,0 +1,202 @@
+// fletching_roundtrip_devices_cpp: every backend of the reference producer, behind its gate,
+// through the C++ library (../README.md).
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "asserter.hpp"
+#include "cells.hpp"
+#include "device.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/stream.hpp"
+#include "gated.hpp"
+#include "producer.h"
+#include "text.hpp"
+#include "waiting.hpp"
+
+namespace fletching::roundtrip {
+namespace {
+
+// One of each layout; devices.py has the same. The catalogue in full is what `cpu` is for, and the
+// producer's own tests.
+constexpr const char* kCases[] = {"int32",  "utf8",       "utf8_view",   "list",
+                                  "struct", "dictionary", "dense_union", "record_batch"};
+constexpr std::int64_t kBatches = 3;
+
+/// The releases that C++ has seen, by objects that it tied to them.
+class Releases {
+ public:
+  template <class Raw>
+  void hook(Asserter& asserter, Owner<Raw>& target) {
+    asserter.require_success("attach", attach(target, Hook(*this)));
+    ++hooked_;
+  }
+  [[nodiscard]] std::int64_t hooked() const { return hooked_; }
+  [[nodiscard]] std::int64_t seen() const { return seen_; }
+
+ private:
+  class Hook {
+   public:
+    explicit Hook(Releases& releases) noexcept : releases_(&releases) {}
+    Hook(Hook&& other) noexcept : releases_(std::exchange(other.releases_, nullptr)) {}
+    Hook& operator=(Hook&&) = delete;
+    Hook(const Hook&) = delete;
+    Hook& operator=(const Hook&) = delete;
+    ~Hook() {
+      if (releases_ != nullptr) ++releases_->seen_;
+    }
+
+   private:
+    Releases* releases_;
+  };
+
+  std::int64_t hooked_ = 0;
+  std::int64_t seen_ = 0;
+};
+
+/// What one cell works with.
+struct Run {
+  Asserter& asserter;
+  const Device& device;
+  const char* name;  // of the case
+  bool control;      // read without a wait, and see the old data
+  Releases& releases;
+};
+
+/// The batches as they came in, under hooks, then everything that the direction is about.
+void require_batches(const Run& run, Gated& gate, Schema& schema,
+                     std::vector<DeviceArray>& batches) {
+  run.releases.hook(run.asserter, schema);
+  for (DeviceArray& batch : batches) run.releases.hook(run.asserter, batch);
+  const auto require = run.control ? require_old_data_without_wait : require_waits;
+  require(run.asserter, run.device, gate, run.name, batches);
+  for (const DeviceArray& batch : batches) {
+    FletchingMessage message{};
+    const int code = FletchingProducerVerifyArray(run.device.backend(), run.name, schema.get(),
+                                                  batch.get(), &message);
+    run.asserter.require_success("verification", code, message);
+  }
+}
+
+void run_array(const Run& run) {
+  Gated gate(run.device);
+  Schema schema;
+  std::vector<DeviceArray> arrays(1);
+  gate.export_array(run.name, schema.out(), arrays.front().out());
+  require_batches(run, gate, schema, arrays);
+}
+
+/// Reads the stream to its end and releases it: the batches live on.
+void require_stream(const Run& run, Gated& gate, DeviceArrayStream stream) {
+  StreamReader<ArrowDeviceArrayStream> reader(std::move(stream));
+  Result<Schema> schema = reader.schema();
+  run.asserter.require_success("get_schema", schema);
+  std::vector<DeviceArray> batches;
+  for (Result<DeviceArray>& batch : reader) {
+    run.asserter.require_success("get_next", batch);
+    batches.push_back(*std::move(batch));
+  }
+  reader.release();
+  run.asserter.require_equal("the number of batches", static_cast<std::int64_t>(batches.size()),
+                             kBatches);
+  require_batches(run, gate, *schema, batches);
+}
+
+void run_stream(const Run& run) {
+  Gated gate(run.device);
+  DeviceArrayStream stream;
+  gate.export_stream(run.name, kBatches, stream.out());
+  require_stream(run, gate, std::move(stream));
+}
+
+struct Direction {
+  const char* name;
+  void (*work)(const Run&);
+  bool control = false;
+};
+
+constexpr Direction kDirections[] = {
+    {"array", run_array},
+    {"array_control", run_array, true},
+    {"stream", run_stream},
+    {"stream_control", run_stream, true},
+};
+
+/// Without queues there is nothing to see too early, and the cases have array and stream already.
+bool concerns(const Direction& direction, const Device& device) {
+  if (device.has_queues()) return true;
+  const std::string_view name = direction.name;
+  return !direction.control && name != "array" && name != "stream";
+}
+
+void work_on(const Direction& direction, const Device& device, const char* name, Asserter& asserter,
+             Releases& releases) {
+  FletchingProducerResetCounters();
+  direction.work({asserter, device, name, direction.control, releases});
+  asserter.require(releases.hooked() > 0, "nothing was hooked");
+  asserter.require_equal("the number of releases in C++", releases.seen(), releases.hooked());
+  require_producer_at_rest(asserter);
+}
+
+bool run_cell(const Direction& direction, const Device& device, const char* name) {
+  Cell cell;
+  cell.backend = device.backend();
+  cell.subject_kind = "case";
+  cell.subject = name;
+  cell.direction = direction.name;
+  cell.status = device.status();
+  if (cell.status == "absent") {
+    cell.reason = device.description();
+  } else {
+    Asserter asserter;
+    Releases releases;
+    const auto work = [&] { work_on(direction, device, name, asserter, releases); };
+    cell.ok = guarded(cell.reason, work) == 0;
+    cell.asserted = asserter.count();
+    cell.releases = releases.seen();
+    if (!cell.ok) {
+      std::fprintf(stderr, "%s %s %s: %s\n", device.backend(), name, direction.name,
+                   cell.reason.c_str());
+    }
+  }
+  const std::string trouble = append_cell(cell);
+  if (!trouble.empty()) std::fprintf(stderr, "%s\n", trouble.c_str());
+  return (cell.ok || cell.status == "absent") && trouble.empty();
+}
+
+int run_backend(const char* backend) {
+  const Device device(backend);
+  std::printf("%s: %s: %s\n", backend, device.status(), device.description().c_str());
+  std::fflush(stdout);
+  int failed = 0;
+  for (const char* name : kCases) {
+    for (const Direction& direction : kDirections) {
+      if (!concerns(direction, device)) continue;
+      failed += run_cell(direction, device, name) ? 0 : 1;
+    }
+  }
+  return failed;
+}
+
+int run_all() {
+  const int backends = FletchingProducerBackendCount();
+  int failed = backends == 0 ? 1 : 0;
+  for (int i = 0; i < backends; ++i) failed += run_backend(FletchingProducerBackendName(i));
+  std::printf("%d cells failed\n", failed);
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace fletching::roundtrip
+
+int main() {
+  std::string reason;
+  int code = 1;
+  fletching::roundtrip::guarded(reason, [&] { code = fletching::roundtrip::run_all(); });
+  if (!reason.empty()) std::fprintf(stderr, "%s\n", reason.c_str());
+  return code;
+}

@@ -1,0 +1,129 @@
+// The gate and the queue of gate.h, with their destruction and with exceptions for errors.
+#ifndef FLETCHING_TESTS_ROUNDTRIP_GATED_HPP
+#define FLETCHING_TESTS_ROUNDTRIP_GATED_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device.hpp"
+#include "gate.h"
+#include "text.hpp"
+
+namespace fletching::roundtrip {
+
+/// Throws Error unless `code` is 0.
+inline void require_call(const char* what, int code, const FletchingMessage& message) {
+  if (code != 0) fail(code, std::string(what) + ": " + printable(message.text));
+}
+
+/// Where exports come from: behind a shut gate, or, where a device has no queues, without one.
+/// Opened at the latest when it goes, after what was exported from it.
+class Gated {
+ public:
+  explicit Gated(const Device& device) : backend_(device.backend()) {
+    if (!device.has_queues()) return;
+    FletchingProducerGate* gate = nullptr;
+    FletchingMessage message{};
+    require_call("gate", FletchingProducerGateCreate(backend_, &gate, &message), message);
+    gate_.reset(gate);
+  }
+
+  /// NULL without queues.
+  [[nodiscard]] FletchingProducerGate* get() const { return gate_.get(); }
+
+  void export_array(const char* name, ArrowSchema* schema, ArrowDeviceArray* array) {
+    FletchingMessage message{};
+    const int code =
+        gate_ == nullptr
+            ? FletchingProducerExportArray(backend_, name, schema, array, &message)
+            : FletchingProducerExportArrayBehind(gate_.get(), name, schema, array, &message);
+    require_call("export", code, message);
+  }
+  void export_stream(const char* name, std::int64_t batches, ArrowDeviceArrayStream* stream) {
+    constexpr std::int64_t kNever = -1;
+    FletchingMessage message{};
+    const int code = gate_ == nullptr ? FletchingProducerExportStream(backend_, name, batches,
+                                                                      kNever, stream, &message)
+                                      : FletchingProducerExportStreamBehind(
+                                            gate_.get(), name, batches, kNever, stream, &message);
+    require_call("export", code, message);
+  }
+  void open() {
+    if (gate_ == nullptr) return;
+    FletchingMessage message{};
+    require_call("opening", FletchingProducerGateOpen(gate_.get(), &message), message);
+  }
+
+ private:
+  struct Destroy {
+    void operator()(FletchingProducerGate* gate) const {
+      FletchingProducerGateDestroy(gate, nullptr);
+    }
+  };
+
+  const char* backend_;
+  std::unique_ptr<FletchingProducerGate, Destroy> gate_;
+};
+
+/// Opens a gate when it goes. To be declared after a queue: a queue that goes waits for what is on
+/// it, for ever when that is behind a shut gate.
+class OpenAtLast {
+ public:
+  explicit OpenAtLast(const Gated& gate) : gate_(gate.get()) {}
+  OpenAtLast(const OpenAtLast&) = delete;
+  OpenAtLast& operator=(const OpenAtLast&) = delete;
+  ~OpenAtLast() { FletchingProducerGateOpen(gate_, nullptr); }
+
+ private:
+  FletchingProducerGate* gate_;
+};
+
+/// A consumer's queue. The arrays that it reads outlive it.
+class Queue {
+ public:
+  explicit Queue(const Device& device) {
+    FletchingProducerQueue* queue = nullptr;
+    FletchingMessage message{};
+    require_call("queue", FletchingProducerQueueCreate(device.backend(), &queue, &message),
+                 message);
+    queue_.reset(queue);
+  }
+
+  /// Valid until the next call.
+  [[nodiscard]] void* handle() const { return FletchingProducerQueueHandle(queue_.get()); }
+
+  void read(const char* name, const DeviceArray& array) {
+    FletchingMessage message{};
+    require_call("read", FletchingProducerQueueRead(queue_.get(), name, array.get(), &message),
+                 message);
+  }
+  [[nodiscard]] bool is_idle() {
+    std::int32_t idle = 0;
+    FletchingMessage message{};
+    require_call("idle", FletchingProducerQueueIsIdle(queue_.get(), &idle, &message), message);
+    return idle != 0;
+  }
+  /// `expected`: FLETCHING_PRODUCER_OLD or _NEW. Returns how many bytes were compared.
+  std::int64_t verify(std::int32_t expected) {
+    std::int64_t compared = 0;
+    FletchingMessage message{};
+    require_call("what the queue read",
+                 FletchingProducerQueueVerify(queue_.get(), expected, &compared, &message),
+                 message);
+    return compared;
+  }
+
+ private:
+  struct Destroy {
+    void operator()(FletchingProducerQueue* queue) const {
+      FletchingProducerQueueDestroy(queue, nullptr);
+    }
+  };
+
+  std::unique_ptr<FletchingProducerQueue, Destroy> queue_;
+};
+
+}  // namespace fletching::roundtrip
+
+#endif  // FLETCHING_TESTS_ROUNDTRIP_GATED_HPP

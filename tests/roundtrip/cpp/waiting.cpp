@@ -1,0 +1,59 @@
+#include "waiting.hpp"
+
+namespace fletching::roundtrip {
+namespace {
+
+void require_ready(Asserter& asserter, const Device& device, const DeviceArray& array,
+                   bool expected) {
+  const Result<bool> ready = device.ready(array);
+  asserter.require_success("ready", ready);
+  asserter.require(*ready == expected, expected ? "ready() is false, and the gate is open"
+                                                : "ready() is true, and the gate is shut");
+}
+
+void require_nothing_to_wait_for(Asserter& asserter, const Device& device,
+                                 const DeviceArray& array) {
+  asserter.require(array->sync_event == nullptr, "there is an event on a device without queues");
+  require_ready(asserter, device, array, true);
+  asserter.require_success("wait_on", device.wait_on(array, nullptr));
+  asserter.require_success("synchronize", device.synchronize(array));
+}
+
+}  // namespace
+
+void require_waits(Asserter& asserter, const Device& device, Gated& gate, const char* name,
+                   std::span<const DeviceArray> batches) {
+  if (!device.has_queues()) {
+    for (const DeviceArray& batch : batches) require_nothing_to_wait_for(asserter, device, batch);
+    return;
+  }
+  Queue careful(device);
+  const OpenAtLast open_at_last(gate);
+  for (const DeviceArray& batch : batches) {
+    asserter.require(batch->sync_event != nullptr, "there is no event");
+    require_ready(asserter, device, batch, false);
+    asserter.require_success("wait_on", device.wait_on(batch, careful.handle()));
+    careful.read(name, batch);
+  }
+  asserter.require(!careful.is_idle(),
+                   "a read on a queue that waits is done, and the gate is shut");
+
+  gate.open();
+  asserter.add("the read on a queue that has waited", careful.verify(FLETCHING_PRODUCER_NEW));
+  for (const DeviceArray& batch : batches) {
+    asserter.require_success("synchronize", device.synchronize(batch));
+    require_ready(asserter, device, batch, true);
+  }
+}
+
+void require_old_data_without_wait(Asserter& asserter, const Device& device, Gated& gate,
+                                   const char* name, std::span<const DeviceArray> batches) {
+  Queue careless(device);
+  const OpenAtLast open_at_last(gate);
+  for (const DeviceArray& batch : batches) careless.read(name, batch);
+  asserter.add("the read on a queue that has not waited", careless.verify(FLETCHING_PRODUCER_OLD));
+  for (const DeviceArray& batch : batches) require_ready(asserter, device, batch, false);
+  gate.open();
+}
+
+}  // namespace fletching::roundtrip

@@ -1,0 +1,28 @@
+// Whether a consumer that uses the library waits, and what it sees when it does not (gate.h).
+#ifndef FLETCHING_TESTS_ROUNDTRIP_WAITING_HPP
+#define FLETCHING_TESTS_ROUNDTRIP_WAITING_HPP
+
+#include <span>
+
+#include "asserter.hpp"
+#include "device.hpp"
+#include "fletching/owner.hpp"
+#include "gated.hpp"
+
+namespace fletching::roundtrip {
+
+/// With the gate shut no event has happened, and a wait on a queue returns at once and holds back
+/// what is read there. Opens the gate: then the new data are read, the host's wait returns, and the
+/// events have happened. On a device without queues there is no event, and each verb says at once
+/// that there is nothing to wait for.
+void require_waits(Asserter& asserter, const Device& device, Gated& gate, const char* name,
+                   std::span<const DeviceArray> batches);
+
+/// The negative control: with the gate shut a queue that has not waited reads the old data, at
+/// once. Opens the gate then. The device has queues.
+void require_old_data_without_wait(Asserter& asserter, const Device& device, Gated& gate,
+                                   const char* name, std::span<const DeviceArray> batches);
+
+}  // namespace fletching::roundtrip
+
+#endif  // FLETCHING_TESTS_ROUNDTRIP_WAITING_HPP

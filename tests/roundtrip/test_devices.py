@@ -1,0 +1,139 @@
+"""The device cells: who has to have them, on what they run, and how the matrix shows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import devices
+import roundtrip
+from cells import Key, case_key, device_key, peer_key
+from expected import expected_cells
+from programs import LANGUAGES, Command, Language
+from test_roundtrip import EXPECTED, GOOD, Runner, fake, line, lines, runner
+from verdicts import ABSENT, LEGEND, PASSED, WORST_FIRST
+
+__all__ = ["runner"]  # the fixture
+
+DEVICES = [
+    device_key("fake", backend, case, direction)
+    for backend in ("opencl", "cuda")
+    for case in ("int32", "utf8")
+    for direction in ("array", "array_control")
+]
+
+
+@pytest.fixture
+def with_devices(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Runner:
+    """The runner, with the cells of two devices expected as well."""
+    monkeypatch.delenv(devices.REAL_GPU, raising=False)
+    monkeypatch.setattr(
+        roundtrip,
+        "expected_cells",
+        lambda name: [replace(key, language=name) for key in EXPECTED + DEVICES],
+    )
+    return runner
+
+
+def written(**changes: str) -> str:
+    """The lines of every device cell, cuda's on a stand-in; `changes` by backend."""
+    statuses = {"opencl": "real", "cuda": "stand-in"} | changes
+    return lines(*(line(key, status=statuses[key.backend]) for key in DEVICES))
+
+
+def test_every_cell_has_a_letter_with_a_rank() -> None:
+    assert sorted(WORST_FIRST) == sorted(LEGEND)
+    assert not set(PASSED) & set(ABSENT)
+
+
+def test_all_right(with_devices: Runner) -> None:
+    result = with_devices(fake(**GOOD, on_devices=written()))
+    assert result.code == 0
+    assert result.letters().endswith("/../ss")
+    assert "devices (array, array_control)" in result.out
+    assert "device opencl: 4 real, 12 asserted" in result.out
+    assert "device cuda: 4 stand-in, 12 asserted" in result.out
+    assert "14 of 14 cells are right; all" in result.out
+
+
+def test_a_language_without_them(with_devices: Runner) -> None:
+    result = with_devices(fake(**GOOD))
+    assert result.code == 0
+    assert result.letters().endswith("/__/__")
+    assert "6 of 14 cells are right, 8 are absent for now" in result.out
+    cell = result.cell(DEVICES[0])
+    assert (cell["status"], cell["reason"], cell["ok"]) == ("absent", devices.NOT_YET, False)
+
+
+def test_a_language_whose_device_cells_are_due(with_devices: Runner) -> None:
+    result = with_devices(fake(**GOOD, on_devices=""))
+    assert result.code == 1
+    assert result.letters().endswith("/MM/MM")
+    text = "fake: opencl int32 array and 7 more: did not arrive: devices: the program ended well"
+    assert text in result.out
+
+
+def test_the_worst_case_is_the_letter_of_the_backend(with_devices: Runner) -> None:
+    bad = line(DEVICES[3], ok=False, reason="byte 0 is new, expected old")
+    result = with_devices(fake(**GOOD, on_devices=lines(*map(line, DEVICES[:3]), bad)))
+    assert result.letters().endswith("/.F/MM")
+    assert "fake: opencl utf8 array_control: byte 0 is new, expected old" in result.out
+
+
+def test_an_absent_device_is_a_failure(with_devices: Runner) -> None:
+    gone = [line(k, status="absent", reason="no libOpenCL.so.1", ok=False) for k in DEVICES[:4]]
+    result = with_devices(fake(**GOOD, on_devices=lines(*gone, *map(line, DEVICES[4:]))))
+    assert result.code == 1
+    assert result.letters().endswith("/AA/..")
+    assert "device opencl: 4 absent, 12 asserted (no libOpenCL.so.1)" in result.out
+
+
+def test_another_vendor_s_gpu(with_devices: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = [line(k, status="absent", reason="no libcuda.so.1", ok=False) for k in DEVICES[4:]]
+    program = fake(**GOOD, on_devices=lines(*map(line, DEVICES[:4]), *gone))
+    monkeypatch.setenv(devices.REAL_GPU, "rocm")
+    result = with_devices(program)
+    assert result.code == 0
+    assert result.letters().endswith("/../nn")
+    monkeypatch.setenv(devices.REAL_GPU, "cuda")
+    assert with_devices(program).code == 1
+
+
+def test_the_stand_ins_come_first(with_devices: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/somewhere")
+    condition = 'case "$LD_LIBRARY_PATH" in */standin:/somewhere) ;; *) exit 1;; esac'
+    program = replace(fake(**GOOD), devices=Command(condition))
+    assert "devices: exit code" not in with_devices(program).out
+    monkeypatch.setenv(devices.REAL_GPU, "cuda")
+    assert "fake: devices: exit code 1" in with_devices(program).out
+
+
+def test_an_unknown_vendor(with_devices: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(devices.REAL_GPU, "cuda,voodoo")
+    result = with_devices(fake(**GOOD))
+    assert result.code == 2
+    assert "FLETCHING_REAL_GPU names voodoo; known are cuda, rocm" in result.err
+
+
+def test_what_is_a_device_cell() -> None:
+    assert str(DEVICES[0]) == "fake: opencl int32 array"
+    assert all(key.is_device for key in DEVICES)
+    assert device_key("fake", "cpu", "int32", "chain").is_device
+    others: list[Key] = [*EXPECTED, case_key("fake", "int32", "stream_failure")]
+    others.append(peer_key("fake", "pyarrow", "int32", "import"))
+    assert not any(key.is_device for key in others)
+
+
+def test_each_backend_has_its_cells_and_its_control() -> None:
+    found = [key for key in expected_cells("cpp") if key.is_device]
+    gated = {key.backend for key in found if key.direction.endswith("_control")}
+    vendors = {backend for backends in devices.VENDORS.values() for backend in backends}
+    assert gated == vendors | {"opencl", "vulkan", "ext_dev"}
+    assert len(found) == len(set(found))
+    assert {key.case for key in found} == set(devices.CASES)
+
+
+def test_the_languages_that_have_them() -> None:
+    assert [name for name, entry in LANGUAGES.items() if entry.devices] == ["cpp"]
+    assert isinstance(LANGUAGES["cpp"], Language)
