@@ -50,6 +50,7 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
         "Guides": [
             "docs/ownership",
             "docs/synchronization",
+            "docs/async",
             "docs/adding-a-device",
             "docs/adding-a-language",
             "docs/*",
