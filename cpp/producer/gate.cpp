@@ -2,6 +2,7 @@
 #include "gate.h"
 
 #include "arguments.hpp"
+#include "async.hpp"
 #include "export.hpp"
 #include "reader.hpp"
 
@@ -80,6 +81,24 @@ int FletchingProducerExportStreamBehind(struct FletchingProducerGate* gate, cons
     ExportStream(gate->filler, CaseByName(case_name), batches, fail_at, stream);
   });
 }
+
+int FletchingProducerRunAsync(const char* backend, struct FletchingProducerGate* gate,
+                              const char* case_name, int64_t batches, int64_t fail_at,
+                              struct ArrowAsyncDeviceStreamHandler* handler,
+                              struct FletchingMessage* message) {
+  return Guarded(message, [&] {
+    Backend& device = BackendByName(backend);
+    CheckBatches(batches, fail_at);
+    if (gate != nullptr && &gate->filler->backend() != &device) {
+      Fail(EINVAL, std::string("the gate is one of ") + gate->filler->backend().Name() +
+                       ", and the backend is " + device.Name());
+    }
+    RunAsync(gate != nullptr ? gate->filler : Filler::Ungated(device), CaseByName(case_name),
+             batches, fail_at, handler);
+  });
+}
+
+void FletchingProducerAwaitAsync(void) { AwaitAsync(); }
 
 int FletchingProducerQueueCreate(const char* backend, struct FletchingProducerQueue** queue,
                                  struct FletchingMessage* message) {

@@ -14,13 +14,13 @@
  * The new data are the bytes of the catalogue; the old data are the same with every bit the other
  * way round. A kernel on the device makes the one from the other.
  *
- * vulkan is special: a VkEvent orders commands of one VkQueue only, so everything goes to one, and a
- * VkQueue begins nothing that was submitted behind a wait that is not over. No read of the device
+ * vulkan is special: a VkEvent orders commands of one VkQueue only, so everything goes to one, and
+ * a VkQueue begins nothing that was submitted behind a wait that is not over. No read of the device
  * could be ahead of a shut gate. Therefore
  *   - the read of step 2 is one by the host, of memory that the device has mapped for it: what a
  *     program does that reads back without waiting for its fence;
- *   - a queue has waited when vkCmdWaitEvents was recorded into its command buffer, with an event of
- *     the producer and the stages that fit it. The producer sees that when the function came from
+ *   - a queue has waited when vkCmdWaitEvents was recorded into its command buffer, with an event
+ * of the producer and the stages that fit it. The producer sees that when the function came from
  *     vulkan_handles.h. A consumer that takes the command buffer and records nothing sees the old
  *     data;
  *   - what is enqueued later waits for the gate as well, gated or not, as soon as there is work
@@ -76,6 +76,24 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerExportArrayBehind(struct Fletchin
 FLETCHING_PRODUCER_EXPORT int FletchingProducerExportStreamBehind(
     struct FletchingProducerGate* gate, const char* case_name, int64_t batches, int64_t fail_at,
     struct ArrowDeviceArrayStream* stream, struct FletchingMessage* message);
+
+/* --- Async, behind a gate or not --- */
+
+/* Gives the stream of FletchingProducerExportStream to an async handler: the schema, then `batches`
+ * batches as they are asked for, each made then, then the end at once; or, when batch number
+ * `fail_at` is asked for, on_error with EIO and the same text. `gate`: NULL, or one of `backend`.
+ *
+ * Returns before the handler is called. It is called on one thread for all such streams, so that it
+ * must not wait for another of them. The stream counts as one in the counters until the handler was
+ * released. On an error the handler is untouched. EINVAL also for a handler with a callback that is
+ * NULL and for a gate of another backend. */
+FLETCHING_PRODUCER_EXPORT int FletchingProducerRunAsync(
+    const char* backend, struct FletchingProducerGate* gate, const char* case_name, int64_t batches,
+    int64_t fail_at, struct ArrowAsyncDeviceStreamHandler* handler,
+    struct FletchingMessage* message);
+/* Blocks until every handler that was given to FletchingProducerRunAsync is released, and nothing
+ * of the streams is left here. Not to be called from a handler. */
+FLETCHING_PRODUCER_EXPORT void FletchingProducerAwaitAsync(void);
 
 /* --- A consumer's queue --- */
 

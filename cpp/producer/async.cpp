@@ -1,0 +1,127 @@
+#include "async.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "export.hpp"
+#include "fletching/async_producer.hpp"
+#include "message.hpp"
+#include "registry.hpp"
+
+namespace fletching::producer {
+namespace {
+
+// How many sources there are.
+class Running {
+ public:
+  void Enter() {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+  }
+  void Leave() {
+    const std::lock_guard lock(mutex_);
+    --count_;
+    changed_.notify_all();
+  }
+  void WaitForNone() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int64_t count_ = 0;
+};
+
+// Never destroyed, as the thread below: streams may run while the process ends.
+Running& TheRunning() {
+  static auto& running = *new Running;
+  return running;
+}
+
+[[noreturn]] void FailWith(const fletching::Error& error) { Fail(error.code(), error.message()); }
+
+Executor& TheThread() {
+  static WorkerThread* const thread = [] {
+    auto started = WorkerThread::start();
+    if (!started) FailWith(started.error());
+    return started->release();
+  }();
+  return *thread;
+}
+
+class Source : public AsyncSource {
+ public:
+  Source(std::shared_ptr<Filler> filler, const Case& what, int64_t batches, int64_t fail_at)
+      : filler_(std::move(filler)), what_(what), batches_(batches), fail_at_(fail_at) {
+    number_ = Register(Kind::kStream, nullptr);
+    TheRunning().Enter();
+  }
+  ~Source() override {
+    producer_.reset();
+    filler_.reset();
+    Unregister(Kind::kStream, number_);
+    TheRunning().Leave();  // the last: somebody may wait for it
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  void Begin(AsyncProducer producer, Schema schema) {
+    producer_.emplace(std::move(producer));
+    // From the schema on the other thread has `next_`.
+    const bool is_empty = IsAtTheEnd();
+    // Refused, as the end is, only when the consumer has cancelled.
+    (void)producer_->schema(std::move(schema));
+    if (is_empty) (void)producer_->end();
+  }
+
+  // One batch: it is delivered before the next one is asked for, so that a failure drops none.
+  void on_demand(int64_t) noexcept override {
+    FletchingMessage message;
+    const int code = Guarded(&message, [&] { Next(); });
+    if (code != 0) producer_->fail(detail::plain_error(code, message.text));
+  }
+
+ private:
+  void Next() {
+    if (IsAtTheEnd()) return;
+    if (next_ == fail_at_) Fail(EIO, FailureText(what_, next_));
+    DeviceArray batch;
+    ExportArray(filler_, what_.node, batch.out());
+    ++next_;
+    // ECANCELED: nobody wants it any more.
+    const Status pushed = producer_->push(std::move(batch));
+    if (!pushed && pushed.error().code() != ECANCELED) FailWith(pushed.error());
+    if (IsAtTheEnd()) (void)producer_->end();  // without waiting to be asked for more
+  }
+
+  [[nodiscard]] bool IsAtTheEnd() const { return next_ == batches_ && next_ != fail_at_; }
+
+  std::shared_ptr<Filler> filler_;
+  const Case& what_;
+  const int64_t batches_;
+  const int64_t fail_at_;
+  int64_t next_ = 0;
+  void* number_;
+  std::optional<AsyncProducer> producer_;
+};
+
+}  // namespace
+
+void RunAsync(std::shared_ptr<Filler> filler, const Case& what, int64_t batches, int64_t fail_at,
+              ArrowAsyncDeviceStreamHandler* handler) {
+  Executor& thread = TheThread();
+  const ArrowDeviceType device_type = filler->backend().DeviceType();
+  Schema schema;
+  ExportSchema(what.node, schema.out());
+  const auto source = std::make_shared<Source>(std::move(filler), what, batches, fail_at);
+  auto producer = AsyncProducer::start(handler, thread, {device_type, {}, source});
+  if (!producer) FailWith(producer.error());
+  source->Begin(*std::move(producer), std::move(schema));
+}
+
+void AwaitAsync() noexcept { TheRunning().WaitForNone(); }
+
+}  // namespace fletching::producer

@@ -1,0 +1,266 @@
+// Streams for an async handler, taken by the C++ library and by a handler that does it by hand.
+#include <atomic>
+#include <thread>
+
+#include "fletching/async_adapters.hpp"
+#include "gate_support.hpp"
+
+namespace {
+
+using fletching::AsyncReader;
+using fletching::DeviceArray;
+using fletching::Result;
+using Reader = fletching::StreamReader<ArrowDeviceArrayStream>;
+
+constexpr const char* kCase = "record_batch";
+
+// A stream of the producer, read batch by batch.
+Result<Reader> ReadStream(const std::string& backend, FletchingProducerGate* gate, int64_t batches,
+                          int64_t fail_at, int64_t window) {
+  auto async = AsyncReader::create(window);
+  if (!async) return std::move(async).error();
+  ArrowAsyncDeviceStreamHandler* handler = async->handler();
+  FletchingMessage message;
+  const int code =
+      FletchingProducerRunAsync(backend.c_str(), gate, kCase, batches, fail_at, handler, &message);
+  if (code != 0) {
+    handler->release(handler);
+    return fletching::Error(code, message.text);
+  }
+  auto stream = std::move(*async).open();
+  if (!stream) return std::move(stream).error();
+  return Reader(std::move(*stream));
+}
+
+std::vector<std::string> EveryBackend() {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < FletchingProducerBackendCount(); ++i) {
+    names.emplace_back(FletchingProducerBackendName(i));
+  }
+  return names;
+}
+
+class AsyncBackendTest : public GateTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    GateTest::SetUp();
+    const std::string why = WhyAbsent(GetParam());
+    if (!why.empty()) GTEST_SKIP() << GetParam() << " is absent: " << why;
+  }
+  void TearDown() override {
+    FletchingProducerAwaitAsync();
+    GateTest::TearDown();
+  }
+  void VerifyBatch(const fletching::Schema& schema, const DeviceArray& batch) {
+    FletchingMessage message;
+    EXPECT_EQ(FletchingProducerVerifyArray(GetParam().c_str(), kCase, schema.get(), batch.get(),
+                                           &message),
+              0)
+        << message.text;
+  }
+};
+
+TEST_P(AsyncBackendTest, GivesTheSchemaTheBatchesAndTheEnd) {
+  for (const int64_t window : {1, 3, 16}) {
+    auto reader = ReadStream(GetParam(), nullptr, 3, -1, window);
+    ASSERT_TRUE(reader.ok()) << reader.error().message();
+    auto schema = reader->schema();
+    ASSERT_TRUE(schema.ok()) << schema.error().message();
+    int batches = 0;
+    for (auto& batch : *reader) {
+      ASSERT_TRUE(batch.ok()) << batch.error().message();
+      VerifyBatch(*schema, *batch);
+      EXPECT_EQ((*batch)->sync_event != nullptr, GetParam() != "cpu");
+      ++batches;
+    }
+    EXPECT_EQ(batches, 3);
+  }
+}
+
+TEST_P(AsyncBackendTest, FailsWhereItWasTold) {
+  for (const int64_t fail_at : {0, 2, 3}) {
+    // A reader drops what it has not read when an error comes: it asks for one at a time.
+    auto reader = ReadStream(GetParam(), nullptr, 3, fail_at, 1);
+    ASSERT_TRUE(reader.ok()) << reader.error().message();
+    for (int64_t i = 0; i < fail_at; ++i) {
+      auto batch = reader->next();
+      ASSERT_TRUE(batch.ok()) << batch.error().message();
+      EXPECT_FALSE(batch->is_released());
+    }
+    auto failure = reader->next();
+    ASSERT_FALSE(failure.ok());
+    EXPECT_EQ(failure.error().code(), EIO);
+    EXPECT_EQ(
+        failure.error().message(),
+        "case record_batch: the stream fails on purpose before batch " + std::to_string(fail_at));
+  }
+}
+
+TEST_P(AsyncBackendTest, HoldsBackEveryBatchBehindAGate) {
+  if (GetParam() == "cpu") return;  // no queues: AsyncTest.RefusesWhatDoesNotFit
+  Use(GetParam());
+  std::vector<DeviceArray> batches;
+  const OwnedQueue careful = NewQueue(GetParam());
+  auto reader = ReadStream(GetParam(), gate_.get(), 3, -1, 2);
+  ASSERT_TRUE(reader.ok()) << reader.error().message();
+  for (auto& batch : *reader) {
+    ASSERT_TRUE(batch.ok()) << batch.error().message();
+    EXPECT_FALSE(IsReady(*batch->get()));
+    WaitOn(*batch->get(), careful);
+    Read(careful, kCase, *batch->get());
+    batches.push_back(std::move(*batch));
+  }
+  EXPECT_EQ(batches.size(), 3U);
+  EXPECT_FALSE(IsIdle(careful));
+  Open(gate_);
+  EXPECT_GT(Verify(careful, FLETCHING_PRODUCER_NEW), 0);
+}
+
+TEST_P(AsyncBackendTest, ACancelledStreamLeavesNothing) {
+  {
+    auto reader = ReadStream(GetParam(), nullptr, 1000, -1, 4);
+    ASSERT_TRUE(reader.ok()) << reader.error().message();
+    ASSERT_TRUE(reader->next().ok());
+  }
+  FletchingProducerAwaitAsync();
+  EXPECT_EQ(Counters().live_streams, 0);
+  EXPECT_EQ(Counters().live_arrays, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AsyncBackendTest, testing::ValuesIn(EveryBackend()),
+                         [](const auto& info) { return info.param; });
+
+// --- By hand
+
+// What a consumer has to be, in C.
+struct Handler : ArrowAsyncDeviceStreamHandler {
+  explicit Handler(int64_t request)
+      : ArrowAsyncDeviceStreamHandler{OnSchema, OnNextTask, OnError, Release, nullptr, this},
+        requested(request) {}
+
+  static Handler& Of(ArrowAsyncDeviceStreamHandler* self) {
+    return *static_cast<Handler*>(self->private_data);
+  }
+  static int OnSchema(ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
+    Handler& handler = Of(self);
+    EXPECT_FALSE(handler.has_schema);
+    handler.has_schema = true;
+    schema->release(schema);
+    self->producer->request(self->producer, handler.requested);
+    return 0;
+  }
+  static int OnNextTask(ArrowAsyncDeviceStreamHandler* self, ArrowAsyncTask* task, const char*) {
+    Handler& handler = Of(self);
+    EXPECT_TRUE(handler.has_schema);
+    if (task == nullptr) {
+      ++handler.ends;
+      return 0;
+    }
+    ArrowDeviceArray array{};
+    EXPECT_EQ(task->extract_data(task, &array), 0);
+    ++handler.batches;
+    array.array.release(&array.array);
+    return 0;
+  }
+  static void OnError(ArrowAsyncDeviceStreamHandler* self, int, const char*, const char*) {
+    ++Of(self).errors;
+  }
+  static void Release(ArrowAsyncDeviceStreamHandler* self) {
+    Of(self).released = true;
+    self->release = nullptr;
+  }
+
+  int64_t requested;
+  bool has_schema = false;
+  int batches = 0;
+  int ends = 0;
+  int errors = 0;
+  std::atomic<bool> released{false};
+};
+
+class AsyncTest : public GateTest {};
+
+int Give(Handler& handler, const char* backend, FletchingProducerGate* gate, int64_t batches,
+         int64_t fail_at, FletchingMessage* message) {
+  return FletchingProducerRunAsync(backend, gate, "int32", batches, fail_at, &handler, message);
+}
+
+// Nobody has to ask for more than the batches.
+TEST_F(AsyncTest, TheEndComesWithoutDemand) {
+  Handler handler(3);
+  FletchingMessage message;
+  ASSERT_EQ(Give(handler, "ext_dev", nullptr, 3, -1, &message), 0) << message.text;
+  FletchingProducerAwaitAsync();
+  EXPECT_TRUE(handler.released);
+  EXPECT_EQ(handler.batches, 3);
+  EXPECT_EQ(handler.ends, 1);
+  EXPECT_EQ(handler.errors, 0);
+}
+
+// Whether it is asked for a batch before or after it has said that there is none.
+TEST_F(AsyncTest, AnEmptyStreamEndsAtOnce) {
+  for (int i = 0; i < 200; ++i) {
+    Handler handler(1);
+    FletchingMessage message;
+    ASSERT_EQ(Give(handler, "cpu", nullptr, 0, -1, &message), 0) << message.text;
+    FletchingProducerAwaitAsync();
+    EXPECT_TRUE(handler.has_schema);
+    EXPECT_EQ(handler.batches, 0);
+    EXPECT_EQ(handler.ends, 1);
+  }
+}
+
+// What was delivered before a failure is not taken back.
+TEST_F(AsyncTest, AFailureDropsNoBatch) {
+  for (int i = 0; i < 50; ++i) {
+    Handler handler(100);
+    FletchingMessage message;
+    ASSERT_EQ(Give(handler, "cpu", nullptr, 5, 3, &message), 0) << message.text;
+    FletchingProducerAwaitAsync();
+    EXPECT_EQ(handler.batches, 3);
+    EXPECT_EQ(handler.ends, 0);
+    EXPECT_EQ(handler.errors, 1);
+  }
+}
+
+TEST_F(AsyncTest, ManyAtOnce) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      for (int j = 0; j < 25; ++j) {
+        const bool fails = j % 2 == 1;
+        auto reader = ReadStream("ext_dev", nullptr, 3, fails ? 2 : -1, fails ? 1 : 1 + j % 4);
+        ASSERT_TRUE(reader.ok()) << reader.error().message();
+        int batches = 0;
+        for (auto& batch : *reader) batches += batch.ok() ? 1 : 0;
+        EXPECT_EQ(batches, fails ? 2 : 3);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  FletchingProducerAwaitAsync();
+}
+
+TEST_F(AsyncTest, RefusesWhatDoesNotFit) {
+  FletchingMessage message;
+  Handler handler(1);
+  const auto expect = [&](int code, const std::string& text, const char* backend,
+                          FletchingProducerGate* gate, int64_t fail_at) {
+    EXPECT_EQ(Give(handler, backend, gate, 1, fail_at, &message), code);
+    EXPECT_NE(std::string(message.text).find(text), std::string::npos) << message.text;
+    EXPECT_EQ(handler.producer, nullptr);
+    EXPECT_FALSE(handler.released);
+  };
+  gate_ = NewGate("ext_dev");
+  expect(EINVAL, "the gate is one of ext_dev, and the backend is cpu", "cpu", gate_.get(), -1);
+  expect(EINVAL, "unknown backend 'npu'", "npu", nullptr, -1);
+  expect(EINVAL, "fail_at is 2", "cpu", nullptr, 2);
+  handler.on_error = nullptr;
+  expect(EINVAL, "on_error of the handler is NULL", "cpu", nullptr, -1);
+  EXPECT_EQ(FletchingProducerRunAsync("cpu", nullptr, "int32", 1, -1, nullptr, &message), EINVAL);
+  EXPECT_STREQ(message.text, "the handler is NULL");
+  FletchingProducerAwaitAsync();
+  EXPECT_EQ(Counters().live_streams, 0);
+}
+
+}  // namespace
