@@ -29,8 +29,8 @@ VENDORS = {
 
 
 def device_cells(language: str, backends: Iterable[str]) -> Iterator[Key]:
-    """In the order of the matrix."""
-    for backend in backends:
+    """In the order of the matrix: cpu, with the fewest directions, comes last."""
+    for backend in sorted(backends, key=lambda name: name == "cpu"):
         for case in CASES:
             for direction in directions(backend):
                 yield device_key(language, backend, case, direction)
@@ -38,8 +38,9 @@ def device_cells(language: str, backends: Iterable[str]) -> Iterator[Key]:
 
 def directions(backend: str) -> tuple[str, ...]:
     if backend == "cpu":  # no queues: nothing to see too early, and the cases have the rest
-        return ()
-    return ("array", "array_control", "stream", "stream_control")
+        return ("async", "chain")
+    gated = ("array", "array_control", "stream", "stream_control", "async", "async_control")
+    return (*gated, "chain")
 
 
 def environment() -> dict[str, str]:

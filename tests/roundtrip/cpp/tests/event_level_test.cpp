@@ -1,0 +1,62 @@
+// An event that is passed with one pointer level too few or too many. A stand-in says so, where a
+// real driver may crash.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "device.hpp"
+#include "gated.hpp"
+
+namespace fletching::roundtrip {
+namespace {
+
+class EventLevel : public ::testing::TestWithParam<const char*> {};
+
+void expect_refused(const Device& device, const DeviceArray& array, void* sync_event) {
+  DeviceArray wrong;
+  *wrong.get() = *array.get();
+  wrong->array.release = nullptr;  // a look at the array, not an owner
+  wrong->sync_event = sync_event;
+  Queue queue(device);
+  const auto expect = [](std::string_view verb, const auto& result) {
+    ASSERT_FALSE(result.ok()) << verb << " took it";
+    const std::string& text = result.error().message();
+    EXPECT_NE(text.find("sync_event"), std::string::npos) << verb << ": " << text;
+    EXPECT_NE(text.find("handle"), std::string::npos) << verb << ": " << text;
+  };
+  expect("ready", device.ready(wrong));
+  expect("wait_on", device.wait_on(wrong, queue.handle()));
+  expect("synchronize", device.synchronize(wrong));
+  EXPECT_TRUE(queue.is_idle());
+}
+
+TEST_P(EventLevel, IsNoticed) {
+  const Device device(GetParam());
+  if (std::string_view(device.status()) != "stand-in") {
+    GTEST_SKIP() << GetParam() << " is " << device.status() << ": " << device.description();
+  }
+  Gated gate(device);
+  Schema schema;
+  DeviceArray array;
+  gate.export_array("int32", schema.out(), array.out());
+  void* const handle = *static_cast<void**>(array->sync_event);
+  void* address = array->sync_event;
+
+  expect_refused(device, array, handle);    // by value instead of by address
+  expect_refused(device, array, &address);  // the address of the address
+
+  const Result<bool> ready = device.ready(array);
+  ASSERT_TRUE(ready.ok()) << ready.error().message();
+  EXPECT_FALSE(*ready);
+  gate.open();
+  EXPECT_TRUE(device.synchronize(array).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EventLevel,
+                         ::testing::Values("cuda", "cuda_host", "cuda_managed", "rocm",
+                                           "rocm_host"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace fletching::roundtrip
