@@ -28,6 +28,7 @@ void require_waits(Asserter& asserter, const Device& device, Gated& gate, const 
     return;
   }
   Queue careful(device);
+  Queue careless(device);
   const OpenAtLast open_at_last(gate);
   for (const DeviceArray& batch : batches) {
     asserter.require(batch->sync_event != nullptr, "there is no event");
@@ -35,6 +36,9 @@ void require_waits(Asserter& asserter, const Device& device, Gated& gate, const 
     asserter.require_success("wait_on", device.wait_on(batch, careful.handle()));
     careful.read(name, batch);
   }
+  // While this one goes through, the other one would have, too.
+  for (const DeviceArray& batch : batches) careless.read(name, batch);
+  asserter.add("the read on a queue that has not waited", careless.verify(FLETCHING_PRODUCER_OLD));
   asserter.require(!careful.is_idle(),
                    "a read on a queue that waits is done, and the gate is shut");
 
