@@ -43,8 +43,9 @@ vulkan::WaitContext vulkan_context() {
   context.producer_queue = handles.queue;
   context.queue = handles.queue;
   context.set_stages = handles.set_stages;
+  // A VkDevice is a pointer; this header of the producer's does without Vulkan's.
   context.get_device_proc_addr = reinterpret_cast<decltype(context.get_device_proc_addr)>(
-      reinterpret_cast<void*>(handles.get_device_proc_addr));
+      handles.get_device_proc_addr);
   return context;
 }
 
