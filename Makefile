@@ -7,6 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := spec cpp rust go java python
 
 .PHONY: help setup generate build roundtrip mutants targets fuzz bench-cpp docs test test-all format clean
+.PHONY: help setup generate build roundtrip mutants targets faults fuzz docs test test-all format clean
 .PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
@@ -40,6 +41,10 @@ test-all: setup ## `test` and everything that takes longer
 targets: setup ## layouts and tests on other machines, cross compiled and emulated; prints a table
 	@tools/setup-targets || true
 	@$(PYTHON) tests/targets/targets.py
+
+faults: setup ## every call of a vendor's library fails once; prints a table, writes build/faults.json
+	@tools/build cpp
+	@$(PYTHON) tests/faults/faults.py
 
 fuzz: setup ## random input for everything that reads foreign bytes
 	@tools/fuzz

@@ -201,6 +201,18 @@ LEGS: dict[str, tuple[Step, ...]] = {
             only_all=True,
         ),
     ),
+    "faults": (
+        *(step for step in _python("tests/faults") if not step.title.startswith("pytest")),
+        Step("a sample", ".venv/bin/python tests/faults/faults.py --sample"),
+        Step("every call", ".venv/bin/python tests/faults/faults.py", only_all=True),
+        Step(
+            "every call, address and undefined-behavior sanitizers",
+            "cmake --preset asan && cmake --build --preset asan -j2 && "
+            ".venv/bin/python tests/faults/faults.py --program build/asan/bin/fletching_faults "
+            "--libraries build/asan/lib --json build/faults-asan.json",
+            only_all=True,
+        ),
+    ),
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 15"),
         *_python("tests/mutants"),

@@ -23,7 +23,7 @@ Backend& AnyBackendByName(const char* name) { return *ByName("backend", name, Ba
 
 Backend& BackendByName(const char* name) {
   Backend& backend = AnyBackendByName(name);
-  const Device& device = backend.Find();
+  const Device device = backend.Find();
   if (device.presence != Presence::kAbsent) return backend;
   Fail(ENODEV, std::string("backend ") + name + " is absent: " + device.text);
 }

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "fletching/abi.h"
+#include "message.hpp"
 
 namespace fletching::producer {
 
@@ -17,6 +19,28 @@ enum class Presence { kReal, kStandIn, kAbsent };
 struct Device {
   Presence presence;
   std::string text;  // its name and version, or why it is absent
+};
+
+// Remembers a device that was found. What did not work is tried again by the next call: a library
+// may become installed, a driver may recover.
+class Finding {
+ public:
+  // `open` gives the device, or throws an Error and leaves nothing behind.
+  template <class Open>
+  Device Get(Open open) {
+    const std::lock_guard lock(mutex_);
+    if (device_.presence != Presence::kAbsent) return device_;
+    try {
+      device_ = open();
+    } catch (const Error& error) {
+      return {Presence::kAbsent, error.text};
+    }
+    return device_;
+  }
+
+ private:
+  std::mutex mutex_;
+  Device device_{Presence::kAbsent, ""};
 };
 
 // An event that was recorded on a queue. Destroying it leaves the work before it alone.
@@ -73,8 +97,8 @@ class Backend {
   virtual ArrowDeviceType DeviceType() const = 0;
   virtual int64_t DeviceId() const = 0;
 
-  // Looks for library and device at the first call.
-  virtual const Device& Find() = 0;
+  // Looks for library and device until they are found.
+  virtual Device Find() = 0;
 
   // A buffer is what stands in ArrowArray.buffers on this device: an address or a handle, never
   // NULL. The copies are done when they return.

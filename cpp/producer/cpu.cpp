@@ -15,10 +15,7 @@ class Cpu : public Backend {
   const char* Name() const override { return "cpu"; }
   ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_CPU; }
   int64_t DeviceId() const override { return -1; }
-  const Device& Find() override {
-    static const Device device{Presence::kReal, "the host"};
-    return device;
-  }
+  Device Find() override { return {Presence::kReal, "the host"}; }
 
   void* Allocate(size_t bytes) override { return ::operator new(bytes, kAlignment); }
   void Free(void* buffer) noexcept override { ::operator delete(buffer, kAlignment); }

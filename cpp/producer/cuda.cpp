@@ -36,11 +36,12 @@ struct CudaApi {
   using Stream = CUstream;
   using Event = CUevent;
 
-  // The primary context, current for this thread as long as the object lives. A failure shows in
-  // the call for which it was made.
+  // The primary context, current for this thread as long as the object lives.
   struct Current {
-    Current() noexcept
-        : pushed(g_root.functions->cu_ctx_push_current(g_root.context) == kCudaSuccess) {}
+    Current() { Check("cuCtxPushCurrent", Push()); }
+    explicit Current(std::nothrow_t) noexcept : pushed(Push() == kCudaSuccess) {
+      if (!pushed) pushed = Push() == kCudaSuccess;
+    }
     ~Current() {
       CUcontext before = nullptr;
       if (pushed) g_root.functions->cu_ctx_pop_current(&before);
@@ -48,7 +49,11 @@ struct CudaApi {
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
 
-    bool pushed;
+    static CUresult Push() noexcept {
+      return g_root.functions->cu_ctx_push_current(g_root.context);
+    }
+
+    bool pushed = true;
   };
 
   static Device Open();
@@ -176,8 +181,9 @@ Device OpenDevice() {
     const CudaApi::Current current;
     CUmodule module = nullptr;
     Check("cuModuleLoadData", cu.cu_module_load_data(&module, image));
-    Check("cuModuleGetFunction",
-          cu.cu_module_get_function(&g_root.kernel, module, "fletching_invert"));
+    const CUresult found = cu.cu_module_get_function(&g_root.kernel, module, "fletching_invert");
+    if (found != kCudaSuccess) cu.cu_module_unload(module);
+    Check("cuModuleGetFunction", found);
   } catch (...) {
     cu.cu_device_primary_ctx_release(g_root.device);
     throw;
@@ -186,15 +192,8 @@ Device OpenDevice() {
 }
 
 Device CudaApi::Open() {
-  static std::once_flag once;
-  static Device device;
-  std::call_once(once, [] {
-    try {
-      device = OpenDevice();
-    } catch (const Error& error) {
-      device = {Presence::kAbsent, error.text};
-    }
-  });
+  static Finding finding;
+  Device device = finding.Get(OpenDevice);
   if (device.presence == Presence::kAbsent) Fail(ENODEV, device.text);
   return device;
 }

@@ -174,10 +174,7 @@ class ExtDev : public Backend {
   const char* Name() const override { return "ext_dev"; }
   ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_EXT_DEV; }
   int64_t DeviceId() const override { return 0; }
-  const Device& Find() override {
-    static const Device device{Presence::kReal, "threads of this process"};
-    return device;
-  }
+  Device Find() override { return {Presence::kReal, "threads of this process"}; }
 
   void* Allocate(size_t bytes) override { return CpuBackend()->Allocate(bytes); }
   void Free(void* buffer) noexcept override { CpuBackend()->Free(buffer); }

@@ -21,7 +21,7 @@ int FletchingProducerBackendPresence(const char* backend, int32_t* presence,
   std::string text;
   const int code = Guarded(description, [&] {
     RequirePointer("presence", presence);
-    const Device& device = AnyBackendByName(backend).Find();
+    const Device device = AnyBackendByName(backend).Find();
     *presence = static_cast<int32_t>(device.presence);
     text = device.text;
   });

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <new>
 #include <string>
 
 #include "backend.hpp"
@@ -19,7 +19,8 @@ namespace fletching::producer {
 enum class MemoryKind { kDevice, kPinned, kManaged };
 
 // Every member function makes the device current for its thread, and puts back what was. That is
-// what `typename Api::Current current` is for.
+// what `typename Api::Current current` is for. Where nobody can be told that it did not work, it is
+// tried twice: `current(std::nothrow)`. What fails in giving something back is not told either.
 template <class Api>
 class GpuEvent : public Event {
  public:
@@ -34,7 +35,7 @@ class GpuEvent : public Event {
     }
   }
   ~GpuEvent() override {
-    const typename Api::Current current;
+    const typename Api::Current current(std::nothrow);
     Api::DestroyEvent(event_);
   }
   GpuEvent(const GpuEvent&) = delete;
@@ -50,6 +51,19 @@ class GpuEvent : public Event {
   typename Api::Event event_;
 };
 
+// A wait before something is destroyed, where nobody can be told that it failed. One failure may be
+// left over from earlier work; after two the device is lost, and runs nothing any more.
+template <class Wait>
+void TryTwice(Wait wait) noexcept {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      return wait();
+    } catch (...) {
+      continue;
+    }
+  }
+}
+
 // Pinned memory that the device reaches as well.
 template <class Api>
 class Pinned {
@@ -59,7 +73,7 @@ class Pinned {
     memory_ = Api::Allocate(MemoryKind::kPinned, bytes);
   }
   ~Pinned() {
-    const typename Api::Current current;
+    const typename Api::Current current(std::nothrow);
     Api::Free(MemoryKind::kPinned, memory_);
   }
   Pinned(const Pinned&) = delete;
@@ -79,16 +93,18 @@ class GpuGate : public Gate {
     Word().store(0);
     const typename Api::Current current;
     Api::WaitValue(stream, word_.get(), 1);
-    passed_ = std::make_unique<GpuEvent<Api>>(stream);
+    try {
+      passed_ = std::make_unique<GpuEvent<Api>>(stream);
+    } catch (...) {
+      Word().store(1);
+      TryTwice([&] { Api::Finish(stream); });
+      throw;
+    }
   }
   // The stream looks at the word until it has seen it.
   ~GpuGate() override {
     Word().store(1);
-    try {
-      passed_->Wait();
-    } catch (...) {
-      // The device is lost, and looks at nothing any more.
-    }
+    TryTwice([&] { passed_->Wait(); });
   }
   GpuGate(const GpuGate&) = delete;
   GpuGate& operator=(const GpuGate&) = delete;
@@ -113,20 +129,23 @@ class GpuQueue : public Queue {
     stream_ = Api::NewStream();
   }
   ~GpuQueue() override {
-    const typename Api::Current current;
-    try {
-      Api::Finish(stream_);
-    } catch (...) {
-      // The device is lost.
-    }
+    const typename Api::Current current(std::nothrow);
+    if (has_work_) TryTwice([&] { Api::Finish(stream_); });
     Api::DestroyStream(stream_);
   }
   GpuQueue(const GpuQueue&) = delete;
   GpuQueue& operator=(const GpuQueue&) = delete;
 
-  void* Handle() override { return stream_; }
-  std::unique_ptr<Gate> Shut() override { return std::make_unique<GpuGate<Api>>(stream_); }
+  void* Handle() override {
+    has_work_ = true;
+    return stream_;
+  }
+  std::unique_ptr<Gate> Shut() override {
+    has_work_ = true;
+    return std::make_unique<GpuGate<Api>>(stream_);
+  }
   void Invert(void* buffer, size_t bytes) override {
+    has_work_ = true;
     const typename Api::Current current;
     const uint64_t blocks = (bytes + kThreads - 1) / kThreads;
     Api::Invert(buffer, bytes, static_cast<uint32_t>(std::min(blocks, kMostBlocks)), kThreads,
@@ -136,6 +155,7 @@ class GpuQueue : public Queue {
     Copy(staging, buffer, bytes);
   }
   void Copy(void* to, const void* from, size_t bytes) {
+    has_work_ = true;
     const typename Api::Current current;
     Api::Copy(to, from, bytes, stream_);
   }
@@ -147,6 +167,7 @@ class GpuQueue : public Queue {
   void Finish() override {
     const typename Api::Current current;
     Api::Finish(stream_);
+    has_work_ = false;
   }
 
  private:
@@ -154,6 +175,7 @@ class GpuQueue : public Queue {
   static constexpr uint64_t kMostBlocks = 256;
 
   typename Api::Stream stream_;
+  bool has_work_ = false;  // perhaps
 };
 
 // The first device, with buffers of one kind of memory.
@@ -166,16 +188,12 @@ class Gpu : public Backend {
   const char* Name() const override { return name_; }
   ArrowDeviceType DeviceType() const override { return device_type_; }
   int64_t DeviceId() const override { return 0; }
-  const Device& Find() override {
-    std::call_once(found_, [&] {
-      try {
-        device_ = Api::Open();
-        if (kind_ == MemoryKind::kManaged) Api::RequireManagedMemory();
-      } catch (const Error& error) {
-        device_ = {Presence::kAbsent, error.text};
-      }
+  Device Find() override {
+    return finding_.Get([&] {
+      Device device = Api::Open();
+      if (kind_ == MemoryKind::kManaged) Api::RequireManagedMemory();
+      return device;
     });
-    return device_;
   }
 
   void* Allocate(size_t bytes) override {
@@ -183,7 +201,7 @@ class Gpu : public Backend {
     return Api::Allocate(kind_, std::max<size_t>(bytes, 1));
   }
   void Free(void* buffer) noexcept override {
-    const typename Api::Current current;
+    const typename Api::Current current(std::nothrow);
     Api::Free(kind_, buffer);
   }
   void CopyTo(void* buffer, const void* host, size_t bytes) override {
@@ -201,7 +219,7 @@ class Gpu : public Backend {
     return Api::Allocate(MemoryKind::kPinned, bytes);
   }
   void FreeStaging(void* staging) noexcept override {
-    const typename Api::Current current;
+    const typename Api::Current current(std::nothrow);
     Api::Free(MemoryKind::kPinned, staging);
   }
   std::unique_ptr<Queue> NewQueue() override { return std::make_unique<GpuQueue<Api>>(); }
@@ -210,8 +228,7 @@ class Gpu : public Backend {
   const char* name_;
   ArrowDeviceType device_type_;
   MemoryKind kind_;
-  std::once_flag found_;
-  Device device_{Presence::kAbsent, ""};
+  Finding finding_;
 };
 
 // A stand-in of the vendor's library has its control functions beside the vendor's.

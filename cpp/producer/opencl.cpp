@@ -2,7 +2,6 @@
 #include "fletching/runtimes/opencl.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -200,15 +199,8 @@ class OpenCl : public Backend {
   ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_OPENCL; }
   int64_t DeviceId() const override { return 0; }  // the first of the context
 
-  const Device& Find() override {
-    std::call_once(found_, [&] {
-      try {
-        device_ = {Presence::kReal, Open()};
-      } catch (const Error& error) {
-        device_ = {Presence::kAbsent, error.text};
-      }
-    });
-    return device_;
+  Device Find() override {
+    return finding_.Get([&]() -> Device { return {Presence::kReal, Open()}; });
   }
 
   void* Allocate(size_t bytes) override {
@@ -278,8 +270,7 @@ class OpenCl : public Backend {
     Fail(ENODEV, "clGetDeviceIDs found no device");
   }
 
-  std::once_flag found_;
-  Device device_{Presence::kAbsent, ""};
+  Finding finding_;
   Root root_;
 };
 

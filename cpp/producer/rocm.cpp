@@ -28,20 +28,29 @@ struct HipApi {
   using Stream = hipStream_t;
   using Event = hipEvent_t;
 
-  // The device of the calling thread as long as the object lives. A failure shows in the call for
-  // which it was made.
+  // The device of the calling thread as long as the object lives.
   struct Current {
-    Current() noexcept : known(g_root.functions->hip_get_device(&before) == kHipSuccess) {
-      if (before != g_root.device) g_root.functions->hip_set_device(g_root.device);
+    Current() {
+      Check("hipGetDevice", g_root.functions->hip_get_device(&before));
+      Check("hipSetDevice", Set(g_root.device));
+    }
+    explicit Current(std::nothrow_t) noexcept {
+      const Functions& hip = *g_root.functions;
+      for (int attempt = 0; attempt < 2; ++attempt) {
+        if (hip.hip_get_device(&before) == kHipSuccess && Set(g_root.device) == kHipSuccess) return;
+      }
     }
     ~Current() {
-      if (known && before != g_root.device) g_root.functions->hip_set_device(before);
+      if (Set(before) != kHipSuccess) Set(before);
     }
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
 
-    int32_t before = 0;
-    bool known;
+    hipError_t Set(int32_t device) const noexcept {
+      return before == g_root.device ? kHipSuccess : g_root.functions->hip_set_device(device);
+    }
+
+    int32_t before = g_root.device;  // until it is known: the thread stays where it is
   };
 
   static Device Open();
@@ -55,8 +64,7 @@ struct HipApi {
         Check("hipMalloc", hip.hip_malloc(&memory, bytes));
         break;
       case MemoryKind::kManaged:
-        Check("hipMallocManaged", hip.hip_malloc_managed(&memory, bytes, kHipMemAttachGlobal));
-        break;
+        Fail(ENOTSUP, "Arrow has no device type for the managed memory of HIP");
       case MemoryKind::kPinned:
         Check("hipHostMalloc",
               hip.hip_host_malloc(&memory, bytes, kHipHostMallocPortable | kHipHostMallocMapped));
@@ -147,21 +155,15 @@ Device OpenDevice() {
   const HipApi::Current current;
   hipModule_t module = nullptr;
   Check("hipModuleLoadData", hip.hip_module_load_data(&module, image));
-  Check("hipModuleGetFunction",
-        hip.hip_module_get_function(&g_root.kernel, module, "fletching_invert"));
+  const hipError_t found = hip.hip_module_get_function(&g_root.kernel, module, "fletching_invert");
+  if (found != kHipSuccess) hip.hip_module_unload(module);
+  Check("hipModuleGetFunction", found);
   return device;
 }
 
 Device HipApi::Open() {
-  static std::once_flag once;
-  static Device device;
-  std::call_once(once, [] {
-    try {
-      device = OpenDevice();
-    } catch (const Error& error) {
-      device = {Presence::kAbsent, error.text};
-    }
-  });
+  static Finding finding;
+  Device device = finding.Get(OpenDevice);
   if (device.presence == Presence::kAbsent) Fail(ENODEV, device.text);
   return device;
 }

@@ -1,6 +1,5 @@
 // The first Vulkan device that will do. Its buffers are VkBuffer handles, its events VkEvent.
 #include <cstring>
-#include <mutex>
 
 #include "arguments.hpp"
 #include "backend.hpp"
@@ -19,16 +18,11 @@ class Vulkan : public Backend {
   ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_VULKAN; }
   int64_t DeviceId() const override { return root_->index; }
 
-  const Device& Find() override {
-    std::call_once(found_, [&] {
-      try {
-        root_ = std::make_unique<VulkanRoot>();
-        device_ = {Presence::kReal, Describe(root_->properties)};
-      } catch (const Error& error) {
-        device_ = {Presence::kAbsent, error.text};
-      }
+  Device Find() override {
+    return finding_.Get([&]() -> Device {
+      root_ = std::make_unique<VulkanRoot>();
+      return {Presence::kReal, Describe(root_->properties)};
     });
-    return device_;
   }
 
   void* Allocate(size_t bytes) override {
@@ -70,8 +64,7 @@ class Vulkan : public Backend {
            properties.deviceName;
   }
 
-  std::once_flag found_;
-  Device device_{Presence::kAbsent, ""};
+  Finding finding_;
   std::unique_ptr<VulkanRoot> root_;
 };
 

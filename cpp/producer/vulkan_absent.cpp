@@ -16,10 +16,7 @@ class NoVulkan : public Backend {
   const char* Name() const override { return "vulkan"; }
   ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_VULKAN; }
   int64_t DeviceId() const override { return 0; }
-  const Device& Find() override {
-    static const Device device{Presence::kAbsent, kReason};
-    return device;
-  }
+  Device Find() override { return {Presence::kAbsent, kReason}; }
 
   void* Allocate(size_t) override { Fail(ENODEV, kReason); }
   void Free(void*) noexcept override {}

@@ -14,21 +14,21 @@ namespace {
 
 constexpr std::size_t kMaxName = 256;
 
-// What stands in a report where a device would not tell its name.
-std::string no_name(const Status& status) { return "(" + status.error().message() + ")"; }
+// What stands in a report where a runtime would not tell a name or a version.
+std::string not_told(const Status& status) { return "(" + status.error().message() + ")"; }
 
 std::string name_of(const cuda::Functions& cuda, cuda::CUdevice device) {
   char name[kMaxName] = {};
   const Status status = detail::cuda_status(cuda, "cuDeviceGetName",
                                             cuda.cu_device_get_name(name, kMaxName - 1, device));
-  return status.ok() ? detail::printable(std::string_view(name)) : no_name(status);
+  return status.ok() ? detail::printable(std::string_view(name)) : not_told(status);
 }
 
 std::string name_of(const hip::Functions& hip, hip::hipDevice_t device) {
   char name[kMaxName] = {};
   const Status status = detail::hip_status(hip, "hipDeviceGetName",
                                            hip.hip_device_get_name(name, kMaxName - 1, device));
-  return status.ok() ? detail::printable(std::string_view(name)) : no_name(status);
+  return status.ok() ? detail::printable(std::string_view(name)) : not_told(status);
 }
 
 std::string text_of(const opencl::Functions& cl, opencl::cl_device_id device,
@@ -36,15 +36,14 @@ std::string text_of(const opencl::Functions& cl, opencl::cl_device_id device,
   char text[kMaxName] = {};
   const Status status = detail::opencl_status(
       "clGetDeviceInfo", cl.cl_get_device_info(device, what, kMaxName - 1, text, nullptr));
-  return status.ok() ? detail::printable(std::string_view(text)) : no_name(status);
+  return status.ok() ? detail::printable(std::string_view(text)) : not_told(status);
 }
 
 // The devices of one driver; a driver without any is none, and no error.
 Status add_devices(const opencl::Functions& cl, opencl::cl_platform_id platform, Probe& probe) {
-  constexpr opencl::cl_int kNotFound = -1;  // CL_DEVICE_NOT_FOUND
   opencl::cl_uint count = 0;
   const auto result = cl.cl_get_device_ids(platform, opencl::kClDeviceTypeAll, 0, nullptr, &count);
-  if (result == kNotFound || count == 0) return {};
+  if (result == opencl::kClDeviceNotFound) return {};
   Status status = detail::opencl_status("clGetDeviceIDs", result);
   if (!status.ok()) return status;
   std::vector<opencl::cl_device_id> devices(count);
@@ -99,11 +98,12 @@ Probe probe_cuda() {
     return probe;
   }
   std::int32_t version = 0;
-  if (cuda->cu_driver_get_version(&version) == cuda::kCudaSuccess) {
-    probe.version =
-        "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-  }
-  Status status = detail::cuda_status(*cuda, "cuInit", cuda->cu_init(0));
+  Status status =
+      detail::cuda_status(*cuda, "cuDriverGetVersion", cuda->cu_driver_get_version(&version));
+  probe.version = status.ok() ? "CUDA " + std::to_string(version / 1000) + "." +
+                                    std::to_string(version % 1000 / 10)
+                              : not_told(status);
+  status = detail::cuda_status(*cuda, "cuInit", cuda->cu_init(0));
   std::int32_t count = 0;
   if (status.ok()) {
     status = detail::cuda_status(*cuda, "cuDeviceGetCount", cuda->cu_device_get_count(&count));
@@ -113,10 +113,10 @@ Probe probe_cuda() {
     status = detail::cuda_status(*cuda, "cuDeviceGet", cuda->cu_device_get(&device, ordinal));
     if (!status.ok()) break;
     std::int32_t managed = 0;
-    const auto asked =
-        cuda->cu_device_get_attribute(&managed, cuda::kCuDeviceAttributeManagedMemory, device);
-    probe.devices.push_back(
-        {ordinal, name_of(*cuda, device), asked == cuda::kCudaSuccess && managed != 0});
+    status = detail::cuda_status(
+        *cuda, "cuDeviceGetAttribute",
+        cuda->cu_device_get_attribute(&managed, cuda::kCuDeviceAttributeManagedMemory, device));
+    probe.devices.push_back({ordinal, name_of(*cuda, device), managed != 0});
   }
   if (!status.ok()) return absent(std::move(probe), status.error().message());
   return present(std::move(probe), cuda::kRuntime);
@@ -135,10 +135,13 @@ Probe probe_hip() {
   }
   Status status = detail::hip_status(*hip, "hipInit", hip->hip_init(0));
   std::int32_t version = 0;
-  if (status.ok() && hip->hip_runtime_get_version(&version) == hip::kHipSuccess) {
-    probe.version = "HIP " + std::to_string(version / 10'000'000) + "." +
-                    std::to_string(version / 100'000 % 100) + "." +
-                    std::to_string(version % 100'000);
+  if (status.ok()) {
+    const Status told =
+        detail::hip_status(*hip, "hipRuntimeGetVersion", hip->hip_runtime_get_version(&version));
+    probe.version = told.ok() ? "HIP " + std::to_string(version / 10'000'000) + "." +
+                                    std::to_string(version / 100'000 % 100) + "." +
+                                    std::to_string(version % 100'000)
+                              : not_told(told);
   }
   std::int32_t count = 0;
   if (status.ok()) {

@@ -65,6 +65,16 @@ inline constexpr cl_int kClSubmitted = 2;
 inline constexpr cl_int kClQueued = 3;
 /// CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: An event that was waited on has failed.
 inline constexpr cl_int kClExecStatusErrorForEventsInWaitList = -14;
+/// CL_DEVICE_NOT_FOUND: There is no such device.
+inline constexpr cl_int kClDeviceNotFound = -1;
+/// CL_MEM_OBJECT_ALLOCATION_FAILURE: No memory for a buffer.
+inline constexpr cl_int kClMemObjectAllocationFailure = -4;
+/// CL_OUT_OF_RESOURCES: No resources on the device.
+inline constexpr cl_int kClOutOfResources = -5;
+/// CL_OUT_OF_HOST_MEMORY: No memory on the host.
+inline constexpr cl_int kClOutOfHostMemory = -6;
+/// CL_BUILD_PROGRAM_FAILURE: Device code that does not compile.
+inline constexpr cl_int kClBuildProgramFailure = -11;
 /// CL_INVALID_CONTEXT: Event and queue are of different contexts.
 inline constexpr cl_int kClInvalidContext = -34;
 /// CL_INVALID_EVENT_WAIT_LIST: An event of the list is none.
@@ -120,6 +130,11 @@ constexpr const char* status_name(cl_int status) noexcept {
   if (status == kClQueued) return "CL_QUEUED";
   if (status == kClExecStatusErrorForEventsInWaitList)
     return "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST";
+  if (status == kClDeviceNotFound) return "CL_DEVICE_NOT_FOUND";
+  if (status == kClMemObjectAllocationFailure) return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
+  if (status == kClOutOfResources) return "CL_OUT_OF_RESOURCES";
+  if (status == kClOutOfHostMemory) return "CL_OUT_OF_HOST_MEMORY";
+  if (status == kClBuildProgramFailure) return "CL_BUILD_PROGRAM_FAILURE";
   if (status == kClInvalidContext) return "CL_INVALID_CONTEXT";
   if (status == kClInvalidEventWaitList) return "CL_INVALID_EVENT_WAIT_LIST";
   if (status == kClInvalidEvent) return "CL_INVALID_EVENT";

@@ -1,0 +1,33 @@
+"""Which vendors' functions there are, and which of them the sources of the kit name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_ROW = re.compile(r'\{"(\w+)",[^}]*?offsetof\(Functions, (\w+)\)\}', re.DOTALL)
+_SOURCES = ("cpp/include/fletching", "cpp/src", "cpp/producer")
+_NOT_SOURCES = ("runtimes", "tests", "kernels")
+
+
+def table(root: Path, runtime: str) -> dict[str, str]:
+    """The functions of a generated table, with the member of the struct that holds each."""
+    path = root / "cpp" / "include" / "fletching" / "runtimes" / f"{runtime}.hpp"
+    rows = dict(_ROW.findall(path.read_text(encoding="utf-8")))
+    if not rows:
+        raise ValueError(f"{path} has no row of a table: its form has changed")
+    return rows
+
+
+def called(root: Path, members: dict[str, str]) -> dict[str, list[str]]:
+    """The functions that the kit names as a member of its table, with the files that do."""
+    found: dict[str, list[str]] = {}
+    for folder in _SOURCES:
+        for path in sorted((root / folder).rglob("*.?pp")):
+            if set(path.relative_to(root / folder).parts) & set(_NOT_SOURCES):
+                continue
+            words = set(re.findall(r"(?:[.>]|::)(\w+)", path.read_text(encoding="utf-8")))
+            for function, member in members.items():
+                if member in words:
+                    found.setdefault(function, []).append(str(path.relative_to(root)))
+    return found

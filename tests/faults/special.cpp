@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "special.hpp"
+
+#include <cerrno>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "control.hpp"
+#include "fletching/c_api.h"
+#include "fletching/event_verbs.hpp"
+#include "fletching/sync_event.hpp"
+#include "gate.h"
+#include "released_array.hpp"
+#include "scenario.hpp"
+
+namespace fletching::faults {
+namespace {
+
+using testing::ReleasedArray;
+
+// The first thing that is wrong, and what was said.
+struct Verdict {
+  std::string problem;
+  std::string text;
+};
+
+ArrowDeviceType type_of(const std::string& backend) {
+  for (const DeviceInfo& device : kDevices) {
+    if (device.name == backend) return device.value;
+  }
+  return 0;
+}
+
+template <class T>
+void expect_error(Verdict& verdict, const char* what, const Result<T>& result) {
+  if (result.ok()) {
+    verdict.problem = std::string(what) + " went well";
+  } else {
+    verdict.text = result.error().message();
+  }
+}
+
+// Every verb says why, and an array is released all the same.
+Verdict absent(const std::string& backend) {
+  Verdict verdict;
+  const ArrowDeviceType type = type_of(backend);
+  alignas(64) static char none[64];
+  void* handle = none;
+  const SyncEvent event(type, 0, static_cast<void*>(&handle));
+  FletchingProducerGate* gate = nullptr;
+  FletchingMessage message{};
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (FletchingProducerGateCreate(backend.c_str(), &gate, &message) != ENODEV) {
+      return {"GateCreate did not give ENODEV", message.text};
+    }
+    verdict.text = message.text;
+    if (backend != "vulkan") {
+      expect_error(verdict, "synchronize", event.synchronize());
+      expect_error(verdict, "wait_on", event.wait_on(none));
+      expect_error(verdict, "ready", event.ready());
+      ReleasedArray made;
+      DeviceArray array = made.make(type, 0);
+      expect_error(verdict, "export_with_event", export_with_event(array, none));
+      expect_error(verdict, "release_after", release_after(array, none));
+      array.release();
+      if (made.parents.count() != 1) return {"the array was not released once", verdict.text};
+    }
+  }
+  return verdict;
+}
+
+Verdict wrong_device(const std::string& backend) {
+  if (const std::string why = why_absent(backend); !why.empty()) return {"absent", why};
+  ArrowSchema schema{};
+  ArrowDeviceArray array{};
+  FletchingMessage message{};
+  if (FletchingProducerExportArray(backend.c_str(), "int32", &schema, &array, &message) != 0) {
+    return {"ExportArray failed", message.text};
+  }
+  Verdict verdict;
+  for (const int64_t device : {int64_t{-1}, int64_t{99}, int64_t{1} << 40}) {
+    const SyncEvent event(array.device_type, device, array.sync_event);
+    const Status status = event.synchronize();
+    if (!status.ok()) verdict.text = status.error().message();
+    // HIP's event knows its device; CUDA has to find a context by the number.
+    const bool needs_device = backend.starts_with("cuda");
+    if (status.ok() == needs_device) {
+      verdict.problem = "synchronize with device_id " + std::to_string(device) +
+                        (status.ok() ? " went well" : " failed");
+    }
+  }
+  array.array.release(&array.array);
+  schema.release(&schema);
+  return verdict;
+}
+
+// Between two batches of a stream.
+Verdict lost_device(const std::string& backend) {
+  constexpr int kLost = 719;
+  const Control control(*vendor_of(backend).runtime);
+  if (const std::string why = why_absent(backend); !why.empty()) return {"absent", why};
+  FletchingMessage message{};
+  FletchingProducerResetCounters();
+  FletchingProducerGate* gate = nullptr;
+  ArrowDeviceArrayStream stream{};
+  ArrowDeviceArray batches[2]{};
+  if (FletchingProducerGateCreate(backend.c_str(), &gate, &message) != 0 ||
+      FletchingProducerExportStreamBehind(gate, "utf8", 5, -1, &stream, &message) != 0 ||
+      stream.get_next(&stream, &batches[0]) != 0) {
+    return {"the stream did not begin", message.text};
+  }
+  if (!control.lose_device(0, kLost)) return {"the device cannot be lost", ""};
+  Verdict verdict;
+  if (stream.get_next(&stream, &batches[1]) == 0) verdict.problem = "get_next went well";
+  const char* text = stream.get_last_error(&stream);
+  verdict.text = text != nullptr ? text : "";
+  const std::string error = vendor_of(backend).error;
+  if (verdict.text.find(error) == std::string::npos) {
+    verdict.problem = "get_next does not name " + error;
+  }
+  const SyncEvent event(batches[0]);
+  expect_error(verdict, "synchronize", event.synchronize());
+  expect_error(verdict, "ready", event.ready());
+  batches[0].array.release(&batches[0].array);
+  stream.release(&stream);
+  FletchingProducerGateDestroy(gate, &message);  // it says that the device is lost, or nothing
+  FletchingProducerCounters counters{};
+  FletchingProducerReadCounters(&counters);
+  if (counters.exported != counters.released || counters.double_released != 0) {
+    verdict.problem = "not everything was released once";
+  }
+  if (counters.live_allocations != 0) verdict.problem = "the producer leaks";
+  // The process goes on, on another device.
+  ArrowSchema schema{};
+  ArrowDeviceArray array{};
+  if (FletchingProducerExportArray("cpu", "utf8", &schema, &array, &message) != 0) {
+    verdict.problem = "the cpu backend is no use any more";
+  } else {
+    array.array.release(&array.array);
+    schema.release(&schema);
+  }
+  return verdict;
+}
+
+}  // namespace
+
+int special(const std::string& name, const std::string& backend) {
+  Verdict verdict{"there is no such test", ""};
+  if (name == "absent") verdict = absent(backend);
+  if (name == "wrong-device") verdict = wrong_device(backend);
+  if (name == "lost-device") verdict = lost_device(backend);
+  nlohmann::ordered_json line{{"backend", backend}, {"special", name}, {"text", verdict.text}};
+  if (!verdict.problem.empty()) line["problem"] = verdict.problem;
+  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+  return verdict.problem.empty() ? 0 : 1;
+}
+
+}  // namespace fletching::faults
