@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA's driver for the checks: what is taken is given back, and a call that fails is an exception.
+// Everything goes to the first device, in its primary context.
+#ifndef FLETCHING_TESTS_GPU_CUDA_HPP
+#define FLETCHING_TESTS_GPU_CUDA_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "fletching/runtimes/cuda.hpp"
+#include "text.hpp"
+
+namespace fletching::gpu {
+
+using roundtrip::fail;
+
+/// Throws unless there is a driver with a device. Initializes it.
+inline const cuda::Functions& cu() {
+  static const cuda::Functions& functions = [&]() -> const cuda::Functions& {
+    auto loaded = cuda::functions(Party::kProducer);
+    if (!loaded) fail(loaded.error().code(), loaded.error().message());
+    std::int32_t count = 0;
+    const cuda::CUresult started = (*loaded)->cu_init(0);
+    if (started == 0) (void)(*loaded)->cu_device_get_count(&count);
+    if (count == 0) fail(ENODEV, "the CUDA driver is there, and finds no device");
+    return **loaded;
+  }();
+  return functions;
+}
+
+inline void require_call(const char* name, cuda::CUresult result) {
+  if (result == cuda::kCudaSuccess) return;
+  const char* text = nullptr;
+  (void)cu().cu_get_error_name(result, &text);
+  fail(EIO, std::string(name) + " gave " + (text != nullptr ? text : "an error without a name") +
+                " (" + std::to_string(result) + ")");
+}
+
+/// The primary context of the first device, current for this thread as long as the object lives.
+class Current {
+ public:
+  Current() {
+    cuda::CUcontext context = nullptr;
+    require_call("cuDevicePrimaryCtxRetain", cu().cu_device_primary_ctx_retain(&context, 0));
+    require_call("cuCtxPushCurrent", cu().cu_ctx_push_current(context));
+  }
+  ~Current() {
+    cuda::CUcontext context = nullptr;
+    (void)cu().cu_ctx_pop_current(&context);
+    (void)cu().cu_device_primary_ctx_release(0);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+};
+
+inline cuda::CUcontext current_context() {
+  cuda::CUcontext context = nullptr;
+  require_call("cuCtxGetCurrent", cu().cu_ctx_get_current(&context));
+  return context;
+}
+
+/// Device memory. Freed on any thread.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(std::size_t bytes) : bytes_(bytes) {
+    require_call("cuMemAlloc", cu().cu_mem_alloc(&address_, bytes));
+  }
+  DeviceMemory(DeviceMemory&& other) noexcept
+      : address_(std::exchange(other.address_, 0)), bytes_(other.bytes_) {}
+  DeviceMemory& operator=(DeviceMemory&&) = delete;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory() {
+    if (address_ == 0) return;
+    std::string trouble;  // of a device that is lost: there is nothing to give back
+    (void)roundtrip::guarded(trouble, [&] {
+      const Current current;
+      require_call("cuMemFree", cu().cu_mem_free(address_));
+    });
+  }
+
+  [[nodiscard]] cuda::CUdeviceptr address() const { return address_; }
+  [[nodiscard]] const void* data() const { return reinterpret_cast<const void*>(address_); }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  cuda::CUdeviceptr address_ = 0;
+  std::size_t bytes_;
+};
+
+/// Pinned memory that the device reaches too, zeroed.
+class PinnedMemory {
+ public:
+  explicit PinnedMemory(std::size_t bytes) : bytes_(bytes) {
+    require_call("cuMemHostAlloc",
+                 cu().cu_mem_host_alloc(&memory_, bytes, cuda::kCuMemhostallocDevicemap));
+    std::memset(memory_, 0, bytes);
+  }
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  ~PinnedMemory() { (void)cu().cu_mem_free_host(memory_); }
+
+  [[nodiscard]] void* get() const { return memory_; }
+  /// The address for the device.
+  [[nodiscard]] cuda::CUdeviceptr address() const {
+    cuda::CUdeviceptr address = 0;
+    require_call("cuMemHostGetDevicePointer",
+                 cu().cu_mem_host_get_device_pointer(&address, memory_, 0));
+    return address;
+  }
+  /// Whether every byte is `byte`.
+  [[nodiscard]] bool holds(std::uint8_t byte) const {
+    const auto* first = static_cast<const std::uint8_t*>(memory_);
+    return std::all_of(first, first + bytes_, [&](std::uint8_t seen) { return seen == byte; });
+  }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t bytes_;
+};
+
+/// A non-blocking stream: the legacy default stream would hide that nobody waits. One that goes
+/// waits for what is on it.
+class Stream {
+ public:
+  Stream() {
+    require_call("cuStreamCreate", cu().cu_stream_create(&stream_, cuda::kCuStreamNonBlocking));
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() {
+    (void)cu().cu_stream_synchronize(stream_);
+    (void)cu().cu_stream_destroy(stream_);
+  }
+
+  [[nodiscard]] void* get() const { return stream_; }
+  void synchronize() const {
+    require_call("cuStreamSynchronize", cu().cu_stream_synchronize(stream_));
+  }
+  [[nodiscard]] bool is_idle() const {
+    const cuda::CUresult answer = cu().cu_stream_query(stream_);
+    if (answer == cuda::kCudaErrorNotReady) return false;
+    require_call("cuStreamQuery", answer);
+    return true;
+  }
+  void fill(const DeviceMemory& memory, std::uint8_t byte) const {
+    require_call("cuMemsetD8Async",
+                 cu().cu_memset_d8_async(memory.address(), byte, memory.bytes(), stream_));
+  }
+  void read(const PinnedMemory& into, const DeviceMemory& memory) const {
+    require_call("cuMemcpyDtoHAsync",
+                 cu().cu_memcpy_dtoh_async(into.get(), memory.address(), memory.bytes(), stream_));
+  }
+
+ private:
+  cuda::CUstream stream_ = nullptr;
+};
+
+/// Holds back a stream until it is opened; opened at the latest when it goes. To be declared after
+/// the streams that it holds back: they wait for their work.
+class Gate {
+ public:
+  Gate() : word_(sizeof(std::uint32_t)), address_(word_.address()) {
+    if (cu().cu_stream_wait_value32 == nullptr) {
+      fail(ENOTSUP, "the driver has no cuStreamWaitValue32, which CUDA 11.7 has: no gate");
+    }
+  }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  ~Gate() {
+    open();
+    // The device looks at the word until it has seen it.
+    if (held_ != nullptr) (void)cu().cu_stream_synchronize(held_);
+  }
+
+  void shut(const Stream& stream) {
+    word().store(0);
+    held_ = static_cast<cuda::CUstream>(stream.get());
+    require_call("cuStreamWaitValue32",
+                 cu().cu_stream_wait_value32(held_, address_, 1, cuda::kCuStreamWaitValueEq));
+  }
+  void open() const { word().store(1); }
+
+ private:
+  [[nodiscard]] std::atomic_ref<std::uint32_t> word() const {
+    return std::atomic_ref<std::uint32_t>(*static_cast<std::uint32_t*>(word_.get()));
+  }
+
+  PinnedMemory word_;
+  cuda::CUdeviceptr address_;
+  cuda::CUstream held_ = nullptr;
+};
+
+}  // namespace fletching::gpu
+
+#endif  // FLETCHING_TESTS_GPU_CUDA_HPP

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "arrays.hpp"
+#include "checks.hpp"
+#include "standin.h"
+
+namespace fletching::gpu {
+namespace {
+
+constexpr int kRounds = 100;
+
+void require_ready(Asserter& asserter, const DeviceArray& array, bool expected) {
+  const Result<bool> ready = SyncEvent(array).ready();
+  asserter.require_success("ready", ready);
+  asserter.require(*ready == expected, expected ? "ready() is false, and the gate is open"
+                                                : "ready() is true, and the gate is shut");
+}
+
+/// What an array owns in check_handoffs: the memory goes first, then the release is counted.
+struct Shipment {
+  Counted counted;
+  DeviceMemory memory;
+};
+
+/// What one handoff needs on both sides, made once.
+struct Parties {
+  Stream producer;
+  Stream consumer;
+  PinnedMemory seen{kBytes};
+};
+
+/// The producer fills memory of its own and hands it over; the consumer reads it behind the event,
+/// and releases it behind its own read, or after a wait for it.
+void hand_over(Asserter& asserter, const Parties& parties, Releases& releases, bool deferred) {
+  DeviceMemory memory(kBytes);
+  const void* data = memory.data();
+  const cuda::CUdeviceptr address = memory.address();
+  parties.producer.fill(memory, kNew);
+  DeviceArray array = make_array(data, kBytes, Shipment{Counted(&releases), std::move(memory)});
+  asserter.require_success("export_with_event", export_with_event(array, parties.producer.get()));
+  auto* stream = static_cast<cuda::CUstream>(parties.consumer.get());
+  asserter.require_success("wait_on", SyncEvent(array).wait_on(stream));
+  require_call("cuMemcpyDtoHAsync",
+               cu().cu_memcpy_dtoh_async(parties.seen.get(), address, kBytes, stream));
+  if (deferred) {
+    asserter.require_success("release_after", release_after(array, stream));
+    return;
+  }
+  parties.consumer.synchronize();
+  asserter.require(parties.seen.holds(kNew), "what was handed over is not what was written");
+  array.release();
+}
+
+void hand_over(Asserter& asserter, const Parties& parties, std::int64_t count) {
+  Releases releases;
+  for (std::int64_t i = 0; i < count; ++i) hand_over(asserter, parties, releases, i % 2 == 0);
+  asserter.require(releases.wait_for(static_cast<int>(count)), "not every array was released");
+  asserter.require_equal("the number of releases", releases.count(), count);
+}
+
+std::int64_t free_memory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  require_call("cuMemGetInfo", cu().cu_mem_get_info(&free, &total));
+  return static_cast<std::int64_t>(free);
+}
+
+/// What is alive in a stand-in; nothing where the driver is real.
+FletchingStandinCounts alive() {
+  FletchingStandinCounts counts{};
+  const auto library = detail::find_library(cuda::kRuntime);
+  if (!library) return counts;
+  const auto leaks = reinterpret_cast<decltype(&FletchingStandinLeaks)>(
+      detail::find_symbol(library->handle, "FletchingStandinLeaks"));
+  if (leaks != nullptr) leaks(&counts);
+  return counts;
+}
+
+/// The event of a deferred release goes last of all, on another thread. Gives up after a minute.
+bool comes_to(const FletchingStandinCounts& wanted) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (true) {
+    const FletchingStandinCounts now = alive();
+    if (std::memcmp(&now, &wanted, sizeof now) == 0) return true;
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+}
+
+/// Runs `work` on a thread of its own, and throws here what it threw there.
+template <class Work>
+class Thread {
+ public:
+  explicit Thread(Work work) : thread_([this, work] { code_ = roundtrip::guarded(text_, work); }) {}
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+  ~Thread() {
+    if (thread_.joinable()) thread_.join();
+  }
+  void join() {
+    thread_.join();
+    if (code_ != 0) fail(code_, text_);
+  }
+
+ private:
+  std::string text_;
+  int code_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace
+
+void check_symbols(Asserter& asserter) {
+  const auto library = detail::find_library(cuda::kRuntime);
+  asserter.require_success("the library", library);
+  std::string missing;
+  for (const VendorFunction& function : cuda::kFunctions) {
+    for (const char* symbol : {function.symbol, function.per_thread}) {
+      if (symbol == nullptr) continue;
+      asserter.add("a symbol", 1);
+      if (detail::find_symbol(library->handle, symbol) == nullptr) {
+        missing += (missing.empty() ? "" : ", ") + std::string(symbol);
+      }
+    }
+  }
+  asserter.require(missing.empty(), std::string(library->name) + " has no " + missing);
+}
+
+void check_sync_event(Asserter& asserter) {
+  Gated gated;
+  const DeviceArray array = gated.array_with_event(asserter);
+  const cuda::CUcontext before = current_context();
+  require_ready(asserter, array, false);
+  asserter.require_success("wait_on", SyncEvent(array).wait_on(gated.consumer().get()));
+  gated.require_old_data(asserter);
+  gated.require_waits(asserter, gated.consumer());
+  asserter.require_success("synchronize", SyncEvent(array).synchronize());
+  require_ready(asserter, array, true);
+  asserter.require(current_context() == before, "another context is current than before");
+}
+
+// One array after another in the same memory: what was new is old in the next round.
+void check_race(Asserter& asserter) {
+  const Current current;
+  const DeviceMemory memory(kBytes);
+  const PinnedMemory early(kBytes);
+  const PinnedMemory late(kBytes);
+  Releases releases;
+  const Stream producer;
+  const Stream careless;
+  const Stream careful;
+  Gate gate;
+  producer.fill(memory, 0);
+  producer.synchronize();
+  for (int round = 1; round <= kRounds; ++round) {
+    const auto written = static_cast<std::uint8_t>(round);
+    gate.shut(producer);
+    producer.fill(memory, written);
+    DeviceArray array = make_array(memory.data(), kBytes, Counted(&releases));
+    asserter.require_success("export_with_event", export_with_event(array, producer.get()));
+    asserter.require_success("wait_on", SyncEvent(array).wait_on(careful.get()));
+    careful.read(late, memory);
+    careless.read(early, memory);
+    careless.synchronize();
+    asserter.require(early.holds(static_cast<std::uint8_t>(round - 1)),
+                     "the stream that has not waited does not see the old data");
+    asserter.require(!careful.is_idle(), "the stream that waits is done, and the gate is shut");
+    gate.open();
+    careful.synchronize();
+    asserter.require(late.holds(written), "the stream that has waited does not see the new data");
+    asserter.add("both reads", 2 * static_cast<std::int64_t>(kBytes));
+    array.release();
+  }
+  asserter.require_equal("the number of releases", releases.count(), kRounds);
+}
+
+void check_release_after(Asserter& asserter) {
+  Gated gated;
+  DeviceArray array = gated.array();
+  asserter.require_success("release_after", release_after(array, gated.producer().get()));
+  asserter.require(array.is_released(), "the array is not released for its caller");
+  gated.require_old_data(asserter);
+  asserter.require_equal("releases behind the shut gate", gated.releases().count(), 0);
+  gated.open();
+  asserter.require(gated.releases().wait_for(1), "the array was not released");
+  asserter.require_equal("releases", gated.releases().count(), 1);
+  asserter.require(gated.releases().last_thread() != std::this_thread::get_id(),
+                   "the caller's thread has released the array");
+}
+
+// The driver keeps some memory once it has needed it: that is what the first rounds are for.
+void check_handoffs(Asserter& asserter, std::int64_t count) {
+  const Current current;
+  const Parties parties;
+  const FletchingStandinCounts before = alive();
+  hand_over(asserter, parties, kRounds);
+  asserter.require(comes_to(before), "the stand-in counts more things alive than before");
+  const std::int64_t free_before = free_memory();
+  hand_over(asserter, parties, count);
+  asserter.require(comes_to(before), "the stand-in counts more things alive than before");
+  asserter.require_equal("cuMemGetInfo's free memory", free_memory(), free_before);
+}
+
+void check_thread_without_context(Asserter& asserter) {
+  Gated gated;
+  DeviceArray array = gated.array_with_event(asserter);
+  const cuda::CUcontext before = current_context();
+  Thread thread([&] {
+    asserter.require(current_context() == nullptr, "a new thread has a context");
+    require_ready(asserter, array, false);
+    asserter.require_success("wait_on", SyncEvent(array).wait_on(gated.consumer().get()));
+    asserter.require(current_context() == nullptr, "wait_on has left a context behind");
+    gated.open();
+    asserter.require_success("synchronize", SyncEvent(array).synchronize());
+    require_ready(asserter, array, true);
+    asserter.require_success("release_after", release_after(array, gated.consumer().get()));
+    asserter.require(current_context() == nullptr, "a verb has left a context behind");
+  });
+  thread.join();
+  asserter.require(gated.releases().wait_for(1), "the array was not released");
+  asserter.require(current_context() == before, "another context is current than before");
+}
+
+void check_two_threads(Asserter& asserter) {
+  const Current current;
+  const cuda::CUcontext before = current_context();
+  std::array<Asserter, 2> asserters;
+  const auto work = [](Asserter& own) {
+    return [&own] {
+      const Current there;
+      const cuda::CUcontext mine = current_context();
+      const Parties parties;
+      hand_over(own, parties, 10L * kRounds);
+      own.require(current_context() == mine, "another context is current than before");
+    };
+  };
+  Thread first(work(asserters[0]));
+  Thread second(work(asserters[1]));
+  first.join();
+  second.join();
+  for (const Asserter& own : asserters) asserter.add("a thread", own.count());
+  asserter.require(current_context() == before, "another context is current than before");
+}
+
+}  // namespace fletching::gpu
