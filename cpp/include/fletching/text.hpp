@@ -67,10 +67,10 @@ inline std::string printable(const char* text) {
   if (text == nullptr) return {};
   // A text may lack its NUL: nothing behind the limit is looked at, but for whether there is more.
   const void* end = std::memchr(text, '\0', kMaxText + 1);
-  return printable(end == nullptr
-                       ? std::string_view(text, kMaxText + 1)
-                       : std::string_view(text, static_cast<std::size_t>(
-                                                    static_cast<const char*>(end) - text)));
+  return printable(
+      end == nullptr
+          ? std::string_view(text, kMaxText + 1)
+          : std::string_view(text, static_cast<std::size_t>(static_cast<const char*>(end) - text)));
 }
 
 /// How much of a foreign text a message shows.

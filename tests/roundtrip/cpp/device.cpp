@@ -44,8 +44,8 @@ vulkan::WaitContext vulkan_context() {
   context.queue = handles.queue;
   context.set_stages = handles.set_stages;
   // A VkDevice is a pointer; this header of the producer's does without Vulkan's.
-  context.get_device_proc_addr = reinterpret_cast<decltype(context.get_device_proc_addr)>(
-      handles.get_device_proc_addr);
+  context.get_device_proc_addr =
+      reinterpret_cast<decltype(context.get_device_proc_addr)>(handles.get_device_proc_addr);
   return context;
 }
 
