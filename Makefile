@@ -6,8 +6,7 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := spec cpp rust go java python
 
-.PHONY: help setup generate build roundtrip mutants targets fuzz bench-cpp docs test test-all format clean
-.PHONY: help setup generate build roundtrip mutants targets faults fuzz docs test test-all format clean
+.PHONY: help setup generate build roundtrip mutants targets faults fuzz bench-cpp docs test test-all format clean
 .PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "message.hpp"
 #include "registry.hpp"
 
 namespace fletching::producer {
@@ -96,11 +97,8 @@ std::shared_ptr<Memory> Memory::New(std::shared_ptr<Work> work) {
 
 Memory::~Memory() {
   if (allocations_.empty()) return;
-  try {
-    work_->Wait();
-  } catch (...) {
-    // The device is lost: nothing runs there any more that could use the memory.
-  }
+  // A failure says that the device is lost: nothing runs there that could use the memory.
+  Guarded(nullptr, [&] { work_->Wait(); });
 }
 
 const void* Memory::Add(const Bytes& bytes) {

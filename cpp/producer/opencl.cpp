@@ -138,7 +138,7 @@ class OpenClQueue : public Queue {
     return gate;
   }
   void Invert(void* buffer, size_t bytes) override {
-    cl_mem memory = static_cast<cl_mem>(buffer);
+    auto* memory = static_cast<cl_mem>(buffer);
     const std::uint64_t count = bytes;
     SetArgument(0, sizeof memory, &memory);
     SetArgument(1, sizeof count, &count);

@@ -157,6 +157,7 @@ TEST(Shared, ViewsAreMadeAndReleasedOnManyThreads) {
   {
     const SharedDeviceArray shared = shared_batch(&log, 4);
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int64_t i = 0; i < 4; ++i) {
       threads.emplace_back([shared, i] {
         for (int round = 0; round < 100; ++round) {

@@ -26,12 +26,15 @@ namespace fletching {
 
 /// What a schema is made from. The texts are views and stay with whoever has them.
 struct SchemaNode {
+  // "= {}" spares those who leave a member out of a designated initializer a warning of gcc.
+  // NOLINTBEGIN(readability-redundant-member-init)
   std::string_view format;              ///< "i", "+s", ...: UTF-8, not empty
   std::string_view name = {};           ///< UTF-8; empty gives NULL
   std::vector<KeyValue> metadata = {};  ///< none gives NULL
   int64_t flags = ARROW_FLAG_NULLABLE;
   std::vector<SchemaNode> children = {};
   std::vector<SchemaNode> dictionary = {};  ///< none, or one: the type of the values
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 namespace detail {
@@ -112,7 +115,7 @@ class SchemaWriter {
 
  private:
   const char* put_text(std::string_view text) noexcept {
-    char* end = std::copy(text.begin(), text.end(), next_text_);
+    char* end = std::ranges::copy(text, next_text_).out;
     *end = '\0';
     return std::exchange(next_text_, end + 1);
   }
