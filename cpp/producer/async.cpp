@@ -81,7 +81,7 @@ class Source : public AsyncSource {
   void on_demand(int64_t) noexcept override {
     FletchingMessage message;
     const int code = Guarded(&message, [&] { Next(); });
-    if (code != 0) producer_->fail(detail::plain_error(code, message.text));
+    if (code != 0) Producer().fail(detail::plain_error(code, message.text));
   }
 
  private:
@@ -92,9 +92,14 @@ class Source : public AsyncSource {
     ExportArray(filler_, what_.node, batch.out());
     ++next_;
     // ECANCELED: nobody wants it any more.
-    const Status pushed = producer_->push(std::move(batch));
+    const Status pushed = Producer().push(std::move(batch));
     if (!pushed && pushed.error().code() != ECANCELED) FailWith(pushed.error());
-    if (IsAtTheEnd()) (void)producer_->end();  // without waiting to be asked for more
+    if (IsAtTheEnd()) (void)Producer().end();  // without waiting to be asked for more
+  }
+
+  // There is one before the first demand.
+  AsyncProducer& Producer() {
+    return *producer_;  // NOLINT(bugprone-unchecked-optional-access)
   }
 
   [[nodiscard]] bool IsAtTheEnd() const { return next_ == batches_ && next_ != fail_at_; }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,27 +36,17 @@ class Releases {
  public:
   template <class Raw>
   void hook(Asserter& asserter, Owner<Raw>& target) {
-    asserter.require_success("attach", attach(target, Hook(*this)));
+    asserter.require_success("attach", attach(target, Hook(this)));
     ++hooked_;
   }
   [[nodiscard]] std::int64_t hooked() const { return hooked_; }
   [[nodiscard]] std::int64_t seen() const { return seen_; }
 
  private:
-  class Hook {
-   public:
-    explicit Hook(Releases& releases) noexcept : releases_(&releases) {}
-    Hook(Hook&& other) noexcept : releases_(std::exchange(other.releases_, nullptr)) {}
-    Hook& operator=(Hook&&) = delete;
-    Hook(const Hook&) = delete;
-    Hook& operator=(const Hook&) = delete;
-    ~Hook() {
-      if (releases_ != nullptr) ++releases_->seen_;
-    }
-
-   private:
-    Releases* releases_;
+  struct CountOne {
+    void operator()(Releases* releases) const { ++releases->seen_; }
   };
+  using Hook = std::unique_ptr<Releases, CountOne>;
 
   std::int64_t hooked_ = 0;
   std::int64_t seen_ = 0;
