@@ -33,9 +33,9 @@ Result<Reader> ReadStream(const std::string& backend, FletchingProducerGate* gat
 }
 
 std::vector<std::string> EveryBackend() {
-  std::vector<std::string> names;
-  for (int32_t i = 0; i < FletchingProducerBackendCount(); ++i) {
-    names.emplace_back(FletchingProducerBackendName(i));
+  std::vector<std::string> names(static_cast<size_t>(FletchingProducerBackendCount()));
+  for (size_t i = 0; i < names.size(); ++i) {
+    names[i] = FletchingProducerBackendName(static_cast<int32_t>(i));
   }
   return names;
 }
@@ -225,6 +225,7 @@ TEST_F(AsyncTest, AFailureDropsNoBatch) {
 
 TEST_F(AsyncTest, ManyAtOnce) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {
       for (int j = 0; j < 25; ++j) {
