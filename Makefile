@@ -7,6 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := spec cpp rust go java python
 
 .PHONY: help setup generate build roundtrip mutants targets faults fuzz bench-cpp docs test test-all format clean
+.PHONY: help setup generate build roundtrip mutants targets fuzz bench-cpp test-gpu test-gpu-standin docs test test-all format clean
 .PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
@@ -53,6 +54,13 @@ bench-cpp: setup ## what the C++ library costs beside raw C and libarrow; fails 
 	@cmake --preset release >build/logs/bench-cpp.log && \
 	  cmake --build --preset release -j2 --target fletching_bench >>build/logs/bench-cpp.log
 	@$(PYTHON) benchmarks/bench.py cpp $(BENCH)
+
+# These two install nothing: such a machine has what it has.
+test-gpu: ## on a machine with an NVIDIA GPU: kernel, gate, events, streams, peers; GPU=--write-docs keeps it
+	@python3 tests/gpu/gpu.py $(GPU)
+
+test-gpu-standin: ## the same on the stand-in driver, no GPU
+	@python3 tests/gpu/gpu.py --standin
 
 docs: ## a site of all pages in build/site, links checked
 	@tools/docs

@@ -213,6 +213,10 @@ LEGS: dict[str, tuple[Step, ...]] = {
             only_all=True,
         ),
     ),
+    "gpu": (
+        Step("what a GPU machine runs, on the stand-in", "make test-gpu-standin"),
+        *_python("tests/gpu"),
+    ),
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 15"),
         *_python("tests/mutants"),
