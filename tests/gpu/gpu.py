@@ -1,8 +1,9 @@
 """Builds and runs what is checked on an NVIDIA GPU, and prints one table.
 
 `make test-gpu` calls it on a machine with a GPU; it needs CMake, a C++ compiler and, for the
-kernel, nvcc, and installs nothing. --standin runs the same on the stand-in driver of the tests. What cannot
-run is absent in the table, with its reason. --write-docs writes docs/measured/gpu-<model>.md.
+kernel, nvcc, and installs nothing. --standin runs the same on the stand-in driver of the tests.
+What cannot run is absent in the table, with its reason. --write-docs writes
+docs/measured/gpu-<model>.md.
 Exit codes: 0 nothing failed, 1 something failed, 2 could not run: no device, or no build.
 """
 
