@@ -6,8 +6,8 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := spec cpp rust go java python
 
-.PHONY: help setup generate build roundtrip mutants targets faults fuzz bench-cpp docs test test-all format clean
-.PHONY: help setup generate build roundtrip mutants targets fuzz bench-cpp test-gpu test-gpu-standin docs test test-all format clean
+.PHONY: help setup generate build roundtrip mutants targets faults fuzz bench-cpp test-gpu test-gpu-standin docs
+.PHONY: test test-all format clean
 .PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
