@@ -43,6 +43,19 @@ class Finding {
   Device device_{Presence::kAbsent, ""};
 };
 
+// A wait before something is destroyed, where nobody can be told that it failed. One failure may be
+// left over from earlier work; after two the device is lost, and runs nothing any more.
+template <class Wait>
+void TryTwice(Wait wait) noexcept {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      return wait();
+    } catch (...) {
+      continue;
+    }
+  }
+}
+
 // An event that was recorded on a queue. Destroying it leaves the work before it alone.
 class Event {
  public:

@@ -14,6 +14,7 @@ struct FletchingProducerGate {
 
 struct FletchingProducerQueue {
   Reader reader;
+  FletchingMessage why_no_handle{};  // empty: there was one
 };
 
 int FletchingProducerBackendPresence(const char* backend, int32_t* presence,
@@ -105,15 +106,14 @@ int FletchingProducerQueueCreate(const char* backend, struct FletchingProducerQu
   if (queue != nullptr) *queue = nullptr;
   return Guarded(message, [&] {
     RequirePointer("queue", queue);
-    *queue = new FletchingProducerQueue{Reader(BackendByName(backend))};
+    *queue = new FletchingProducerQueue{Reader(BackendByName(backend)), {}};
   });
 }
 
 void* FletchingProducerQueueHandle(struct FletchingProducerQueue* queue) {
   void* handle = nullptr;
-  Guarded(nullptr, [&] {
-    if (queue != nullptr) handle = queue->reader.Handle();
-  });
+  if (queue == nullptr) return nullptr;
+  Guarded(&queue->why_no_handle, [&] { handle = queue->reader.Handle(); });
   return handle;
 }
 
@@ -123,6 +123,7 @@ int FletchingProducerQueueRead(struct FletchingProducerQueue* queue, const char*
   return Guarded(message, [&] {
     RequirePointer("queue", queue);
     RequirePointer("array", array);
+    if (queue->why_no_handle.text[0] != '\0') Fail(EIO, queue->why_no_handle.text);
     queue->reader.Read(CaseByName(case_name), *array);
   });
 }

@@ -110,7 +110,8 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueCreate(const char* backend,
  *   vulkan                          the VkCommandBuffer that the next read is recorded into; what
  *                                   else a wait needs is in vulkan_handles.h
  *   ext_dev                         the queue of ext_dev.h
- * Valid until the next call with this queue. NULL when `queue` is NULL. */
+ * Valid until the next call with this queue. NULL when `queue` is NULL, and after a failure, which
+ * FletchingProducerQueueRead tells until there is a handle. */
 FLETCHING_PRODUCER_EXPORT void* FletchingProducerQueueHandle(struct FletchingProducerQueue* queue);
 /* Enqueues a copy of every buffer of the case, and returns at once. The array has to live until
  * FletchingProducerQueueVerify. EBADMSG when a buffer is not the memory that was exported; on

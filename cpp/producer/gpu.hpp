@@ -51,19 +51,6 @@ class GpuEvent : public Event {
   typename Api::Event event_;
 };
 
-// A wait before something is destroyed, where nobody can be told that it failed. One failure may be
-// left over from earlier work; after two the device is lost, and runs nothing any more.
-template <class Wait>
-void TryTwice(Wait wait) noexcept {
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    try {
-      return wait();
-    } catch (...) {
-      continue;
-    }
-  }
-}
-
 // Pinned memory that the device reaches as well.
 template <class Api>
 class Pinned {

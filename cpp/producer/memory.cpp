@@ -97,8 +97,7 @@ std::shared_ptr<Memory> Memory::New(std::shared_ptr<Work> work) {
 
 Memory::~Memory() {
   if (allocations_.empty()) return;
-  // A failure says that the device is lost: nothing runs there that could use the memory.
-  Guarded(nullptr, [&] { work_->Wait(); });
+  TryTwice([this] { work_->Wait(); });
 }
 
 const void* Memory::Add(const Bytes& bytes) {

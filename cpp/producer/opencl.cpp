@@ -125,19 +125,27 @@ class OpenClQueue : public Queue {
     cl_kernel kernel = g_cl->cl_create_kernel(root.program.get(), "fletching_invert", &status);
     kernel_ = OwnedKernel(Checked("clCreateKernel", kernel, status));
   }
-  ~OpenClQueue() override { g_cl->cl_finish(queue_.get()); }
+  ~OpenClQueue() override {
+    // One failure may be left over from earlier work; after two nothing runs there any more.
+    if (has_work_ && g_cl->cl_finish(queue_.get()) != kClSuccess) g_cl->cl_finish(queue_.get());
+  }
   OpenClQueue(const OpenClQueue&) = delete;
   OpenClQueue& operator=(const OpenClQueue&) = delete;
 
-  void* Handle() override { return queue_.get(); }
+  void* Handle() override {
+    has_work_ = true;
+    return queue_.get();
+  }
 
   std::unique_ptr<Gate> Shut() override {
+    has_work_ = true;
     auto gate = std::make_unique<OpenClGate>(root_.context.get());
     Check("clEnqueueBarrierWithWaitList",
           g_cl->cl_enqueue_barrier_with_wait_list(queue_.get(), 1, gate->event(), nullptr));
     return gate;
   }
   void Invert(void* buffer, size_t bytes) override {
+    has_work_ = true;
     auto* memory = static_cast<cl_mem>(buffer);
     const std::uint64_t count = bytes;
     SetArgument(0, sizeof memory, &memory);
@@ -148,6 +156,7 @@ class OpenClQueue : public Queue {
                                            0, nullptr, nullptr));
   }
   void Read(void* staging, const void* buffer, size_t bytes) override {
+    has_work_ = true;
     auto* memory = static_cast<cl_mem>(const_cast<void*>(buffer));
     OwnedEvent done;
     Check("clEnqueueReadBuffer",
@@ -178,7 +187,10 @@ class OpenClQueue : public Queue {
     if (event_state(answer) == EventState::kFailed) Check("the read on the queue", answer);
     return event_state(answer) == EventState::kDone;
   }
-  void Finish() override { Check("clFinish", g_cl->cl_finish(queue_.get())); }
+  void Finish() override {
+    Check("clFinish", g_cl->cl_finish(queue_.get()));
+    has_work_ = false;
+  }
 
  private:
   static constexpr size_t kMostItems = 4096;
@@ -190,7 +202,8 @@ class OpenClQueue : public Queue {
   const Root& root_;
   OwnedQueue queue_;
   OwnedKernel kernel_;
-  OwnedEvent last_;  // of the last read
+  OwnedEvent last_;        // of the last read
+  bool has_work_ = false;  // perhaps
 };
 
 class OpenCl : public Backend {

@@ -37,8 +37,7 @@ class VulkanGate : public Gate {
   VulkanGate(VkDevice device, std::shared_ptr<const OwnedSemaphore> semaphore)
       : device_(device), semaphore_(std::move(semaphore)) {}
   ~VulkanGate() override {
-    // What fails: the device is lost, and waits for nothing any more.
-    Guarded(nullptr, [&] { Signal(); });
+    TryTwice([this] { Signal(); });
   }
   VulkanGate(const VulkanGate&) = delete;
   VulkanGate& operator=(const VulkanGate&) = delete;
@@ -139,8 +138,7 @@ VulkanQueue::VulkanQueue(VulkanRoot& root) : root_(root) {
 
 VulkanQueue::~VulkanQueue() {
   TheWatched().Remove(this);
-  // What fails: the device is lost, and nothing is on it any more.
-  Guarded(nullptr, [&] { root_.Wait(last_); });
+  TryTwice([this] { root_.Wait(last_); });
 }
 
 void* VulkanQueue::Handle() {

@@ -37,6 +37,12 @@ PFN_vkVoidFunction FindInInstance(VkInstance instance, const char* name) {
       g_vk.events->vk_get_instance_proc_addr(reinterpret_cast<vulkan::VkInstance>(instance), name));
 }
 
+// Without it nothing could be made that has to be destroyed: it is asked for twice.
+PFN_vkVoidFunction FindDestroyer(VkInstance instance, const char* name) {
+  const PFN_vkVoidFunction found = FindInInstance(instance, name);
+  return found != nullptr ? found : FindInInstance(instance, name);
+}
+
 bool HasTimelines(VkPhysicalDevice device) {
   VkPhysicalDeviceTimelineSemaphoreFeatures timelines{};
   timelines.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
@@ -89,7 +95,7 @@ void VulkanRoot::OpenInstance() {
     Fail(ENODEV, "vkCreateInstance found no driver (-9); install one, such as mesa-vulkan-drivers");
   }
   CheckVulkan("vkCreateInstance", result);
-  Require(g_vk.vkDestroyInstance, FindInInstance(made, "vkDestroyInstance"), "vkDestroyInstance");
+  Require(g_vk.vkDestroyInstance, FindDestroyer(made, "vkDestroyInstance"), "vkDestroyInstance");
   instance.reset(made);
 #define FLETCHING_VULKAN_FIND(name) Require(g_vk.name, FindInInstance(made, #name), #name);
   FLETCHING_VULKAN_INSTANCE_FUNCTIONS(FLETCHING_VULKAN_FIND)
@@ -146,10 +152,11 @@ void VulkanRoot::OpenDevice() {
   info.pNext = &timelines;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queues;
+  // First: without it the device could not be given back.
+  Require(g_vk.vkDestroyDevice, FindInInstance(instance.get(), "vkDestroyDevice"),
+          "vkDestroyDevice");
   VkDevice made = nullptr;
   CheckVulkan("vkCreateDevice", g_vk.vkCreateDevice(physical_device, &info, nullptr, &made));
-  Require(g_vk.vkDestroyDevice, g_vk.vkGetDeviceProcAddr(made, "vkDestroyDevice"),
-          "vkDestroyDevice");
   device_.reset(made);
 #define FLETCHING_VULKAN_FIND(name) \
   Require(g_vk.name, g_vk.vkGetDeviceProcAddr(made, #name), #name);

@@ -89,9 +89,10 @@ std::string version_text(std::uint32_t version) {
 
 std::string version_of(const InstanceFunctions& functions) {
   std::uint32_t version = 1U << 22U;  // of a loader that cannot be asked
-  if (functions.enumerate_instance_version != nullptr &&
-      functions.enumerate_instance_version(&version) != kVkSuccess) {
-    return "";
+  if (functions.enumerate_instance_version != nullptr) {
+    const Status status = detail::vulkan_status("vkEnumerateInstanceVersion",
+                                                functions.enumerate_instance_version(&version));
+    if (!status.ok()) return "(" + status.error().message() + ")";
   }
   return version_text(version);
 }
@@ -125,6 +126,10 @@ Status look(const vulkan::Functions& vk, InstanceFunctions& functions, Probe& pr
                                         functions.create_instance(&info, nullptr, &instance));
   if (!status.ok()) return status;
   find(vk, instance, "vkDestroyInstance", functions.destroy_instance);
+  // Without it the instance could not be given back.
+  if (functions.destroy_instance == nullptr) {
+    find(vk, instance, "vkDestroyInstance", functions.destroy_instance);
+  }
   find(vk, instance, "vkEnumeratePhysicalDevices", functions.enumerate_physical_devices);
   find(vk, instance, "vkGetPhysicalDeviceProperties", functions.get_physical_device_properties);
   status = detail::guarded([&]() -> Status {

@@ -35,6 +35,8 @@ BACKENDS = (
     Backend("cuda_managed", *_CUDA),
     Backend("rocm", *_HIP),
     Backend("rocm_host", *_HIP),
+    Backend("opencl", "opencl", "interposers", "libOpenCL.so.1"),
+    Backend("vulkan", "vulkan", "interposers", "libvulkan.so.1"),
 )
 
 _NO_DEVICE = {"FLETCHING_STANDIN_DEVICES": "0"}

@@ -19,6 +19,13 @@ def table(root: Path, runtime: str) -> dict[str, str]:
     return rows
 
 
+def of_producer(root: Path) -> dict[str, str]:
+    """The functions of Vulkan beside the table, which the reference producer asks the driver for."""
+    text = (root / "cpp" / "producer" / "vulkan_root.hpp").read_text(encoding="utf-8")
+    names = re.findall(r"\bX\((vk\w+)\)", text)
+    return {name: name for name in [*names, "vkCreateInstance", "vkEnumerateInstanceVersion"]}
+
+
 def called(root: Path, members: dict[str, str]) -> dict[str, list[str]]:
     """The functions that the kit names as a member of its table, with the files that do."""
     found: dict[str, list[str]] = {}

@@ -33,9 +33,11 @@ bool gives_back(std::string_view function) {
   return false;
 }
 
-// Makes a context or device current. Where a destructor needs it, it is tried a second time.
+// Makes a context or device current, or finds the function that destroys an instance: it is tried a
+// second time where nothing could be given back without it.
 bool is_tried_again(std::string_view function) {
-  return function == "cuCtxPushCurrent" || function == "hipGetDevice" || function == "hipSetDevice";
+  return function == "cuCtxPushCurrent" || function == "hipGetDevice" ||
+         function == "hipSetDevice" || function == "vkGetInstanceProcAddr";
 }
 
 // Has the words of an error; without them it has a number.
@@ -50,6 +52,7 @@ bool has_no_status(std::string_view function) {
 std::string companion(std::string_view function) {
   if (function == "cuModuleUnload") return "cuModuleGetFunction";
   if (function == "hipModuleUnload") return "hipModuleGetFunction";
+  if (function == "clReleaseProgram" || function == "clReleaseContext") return "clBuildProgram";
   return "";
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import report
 from backends import BACKENDS, SPECIALS, Backend, Special, environment
-from coverage import called, table
+from coverage import called, of_producer, table
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 300  # seconds; a run that hangs is a failure
@@ -52,6 +52,8 @@ def main() -> int:
         print(f"faults: {what} is not built; run `make build`", file=sys.stderr)
         return CANNOT_RUN
     tables = {backend.runtime: table(ROOT, backend.runtime) for backend in backends}
+    if "vulkan" in tables:
+        tables["vulkan"] = {**of_producer(ROOT), **tables["vulkan"]}
     jobs = [(b, function) for b in backends for function in tables[b.runtime]]
     if options.sample:
         jobs = _sample(jobs)

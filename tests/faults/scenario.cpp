@@ -116,8 +116,12 @@ class Scene {
       return call(FletchingProducerQueueIsIdle, other_, &idle);
     });
     tells("QueueVerify, old", [&] { return verify(other_, FLETCHING_PRODUCER_OLD); });
-    // A NULL that it gives has no words; the wait or the read that comes next has them.
-    tells("wait_on", [&] { return wait_on(FletchingProducerQueueHandle(queue_)); });
+    // A NULL that it gives has no words; the read that comes next has them.
+    tells("wait_on", [&] {
+      void* handle = FletchingProducerQueueHandle(queue_);
+      return handle != nullptr ? wait_on(handle)
+                               : call(FletchingProducerQueueRead, queue_, kCase, &array_);
+    });
     if (!is_vulkan()) {
       tells("wait_on of the default stream",
             [&] { return backend_ == "opencl" ? "" : text_of(event().wait_on(nullptr)); });
