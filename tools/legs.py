@@ -216,6 +216,12 @@ LEGS: dict[str, tuple[Step, ...]] = {
     "gpu": (
         Step("what a GPU machine runs, on the stand-in", "make test-gpu-standin"),
         *_python("tests/gpu"),
+    "absent": (
+        Step(
+            "no header, compiler or library of a vendor",
+            "mkdir -p build && tests/absent/build.sh",
+            only_all=True,
+        ),
     ),
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 15"),

@@ -19,5 +19,6 @@ Consumer CudaConsumer(std::string backend);
 Consumer RocmConsumer(std::string backend);
 Consumer VulkanConsumer();
 
-// One per backend that has queues, whether its device is there or not.
+// One per backend that has queues and whose vendor's header was there for the build, whether its
+// device is there or not.
 std::vector<Consumer> Consumers();
