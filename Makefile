@@ -56,11 +56,12 @@ bench-cpp: setup ## what the C++ library costs beside raw C and libarrow; fails 
 	@$(PYTHON) benchmarks/bench.py cpp $(BENCH)
 
 # These two install nothing: such a machine has what it has.
+GPU_PYTHON = $(or $(wildcard $(PYTHON)),python3)
 test-gpu: ## on a machine with an NVIDIA GPU: kernel, gate, events, streams, peers; GPU=--write-docs keeps it
-	@python3 tests/gpu/gpu.py $(GPU)
+	@$(GPU_PYTHON) tests/gpu/gpu.py $(GPU)
 
 test-gpu-standin: ## the same on the stand-in driver, no GPU
-	@python3 tests/gpu/gpu.py --standin
+	@$(GPU_PYTHON) tests/gpu/gpu.py --standin
 
 docs: ## a site of all pages in build/site, links checked
 	@tools/docs

@@ -58,6 +58,7 @@ class Build:
 
     preset: str
     folder: Path
+    libraries: Path
     environment: Mapping[str, str]
 
     def program(self, name: str) -> Path:
@@ -69,13 +70,14 @@ def main() -> int:
     try:
         build = standin_build() if options.standin else device_build()
         if not options.no_build:
-            compile_programs(build, ["fletching_gpu_test"])
+            compile_programs(build, ["fletching_gpu_test", "fletching_gpu_peers"])
         findings = run_program([str(build.program("fletching_gpu_test"))], build.environment)
         if options.standin != (findings.facts.get("status") == "stand-in"):
             raise CannotRunError(wrong_driver(options.standin))
     except CannotRunError as error:
         print(f"test-gpu: {error}", file=sys.stderr)
         return 2
+    add_peers(findings, build)
     findings.rows += other_languages(findings.facts["status"], build.environment)
     findings.facts.update(versions())
     print("\n".join(table(findings)))
@@ -93,14 +95,16 @@ def _parse() -> argparse.Namespace:
 
 
 def device_build() -> Build:
-    return Build("gpu", ROOT / "build" / "gpu", {**os.environ, **REAL_DRIVER})
+    folder = ROOT / "build" / "gpu"
+    return Build("gpu", folder, folder / "lib", {**os.environ, **REAL_DRIVER})
 
 
 def standin_build() -> Build:
     folder = str(ROOT / "build" / "lib" / "standin")
     others = os.environ.get("LD_LIBRARY_PATH")
     path = f"{folder}:{others}" if others else folder
-    return Build("default", ROOT / "build" / "cmake", {**os.environ, "LD_LIBRARY_PATH": path})
+    environment = {**os.environ, "LD_LIBRARY_PATH": path}
+    return Build("default", ROOT / "build" / "cmake", ROOT / "build" / "lib", environment)
 
 
 def wrong_driver(standin: bool) -> str:
@@ -134,22 +138,28 @@ def run_program(command: Sequence[str], environment: Mapping[str, str]) -> Findi
 
     Raises CannotRunError when it says that there is no device, or is not there itself.
     """
+    name = next(Path(word).name for word in command if word != sys.executable)
     code, output, errors = run(command, environment)
     if code == 2:
         raise CannotRunError(errors.strip() or f"{command[0]} exited with 2, and said nothing")
     findings = read_findings(output)
     last = errors.strip().splitlines()[-1] if errors.strip() else "before the first check"
     if code is None:
-        findings.rows.append(
-            Row(Path(command[0]).name, "FAILED", 0, f"gave up after {GIVE_UP_SECONDS} s: {last}")
-        )
+        findings.rows.append(Row(name, "FAILED", 0, f"gave up after {GIVE_UP_SECONDS} s: {last}"))
     elif code not in (0, 1) or not findings.rows:
-        findings.rows.append(
-            Row(Path(command[0]).name, "FAILED", 0, f"ended with {code}, at: {last}")
-        )
+        findings.rows.append(Row(name, "FAILED", 0, f"ended with {code}, at: {last}"))
     elif code == 1 and all(row.verdict != "FAILED" for row in findings.rows):
-        findings.rows.append(Row(Path(command[0]).name, "FAILED", 0, f"exited with 1: {last}"))
+        findings.rows.append(Row(name, "FAILED", 0, f"exited with 1: {last}"))
     return findings
+
+
+def add_peers(findings: Findings, build: Build) -> None:
+    """What peers.py finds with the libraries of this Python."""
+    script = Path(__file__).resolve().parent / "peers.py"
+    library = build.libraries / "libfletching_gpu_peers.so"
+    peers = run_program([sys.executable, str(script), str(library)], build.environment)
+    findings.facts.update(peers.facts)
+    findings.rows += peers.rows
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int | None, str, str]:

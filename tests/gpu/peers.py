@@ -1,0 +1,289 @@
+"""Libraries of Python on the GPU: DLPack and CUDA Array Interface both ways, through ours.
+
+peers.py LIBRARY prints facts and checks in the form of main.cpp; gpu.py runs it. A library that is
+not here is absent, with the reason. Exit codes: 0 nothing failed, 1 something failed, 2 no device.
+
+Where the other library takes the data by a stream, the gate is shut until its own read is enqueued.
+Where it waits on the host by itself, or ignores the stream, the gate is opened before.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ours import NEW, OLD, VALUES, Check, Library, PeerError, Source
+
+
+class AbsentError(Exception):
+    """Why a check cannot run here."""
+
+
+def require(condition: bool, what: str) -> None:
+    if not condition:
+        raise PeerError(what)
+
+
+def require_new(values: Any) -> int:
+    require(len(values) == VALUES, f"{len(values)} values came, expected {VALUES}")
+    wrong = [value for value in values if value != NEW]
+    require(not wrong, f"{len(wrong)} values are not the new ones, the first is {wrong[:1]}")
+    return VALUES
+
+
+def from_source(library: Library, work: Callable[[Source], int]) -> int:
+    """Everything that `work` made of the source has to be gone when it returns."""
+    source = library.source()
+    try:
+        compared = work(source)
+    finally:
+        source.open()  # whatever waits for it, a library that shuts down perhaps
+    gc.collect()
+    source.close()
+    return compared
+
+
+# --- Fletching itself, in Python: the way through the capsules
+
+
+def ours_dlpack(library: Library) -> int:
+    def work(source: Source) -> int:
+        source.open()
+        return library.take_dlpack(source.tensor)
+
+    return from_source(library, work)
+
+
+def ours_untaken(library: Library) -> int:
+    def work(source: Source) -> int:
+        source.tensor.__dlpack__(stream=library.stream(), max_version=(1, 3))
+        source.tensor.__dlpack__(stream=library.stream())
+        return 2
+
+    return from_source(library, work)
+
+
+def ours_cuda_array(library: Library) -> int:
+    def work(source: Source) -> int:
+        source.open()
+        return library.take_cuda_array(source.described)
+
+    return from_source(library, work)
+
+
+# --- apache-tvm-ffi: takes tensors of a device without touching them
+
+
+def tvm_ffi_both_ways(library: Library) -> int:
+    tvm_ffi = importlib.import_module("tvm_ffi")
+
+    def work(source: Source) -> int:
+        tensor = tvm_ffi.from_dlpack(source.tensor)
+        require(tuple(tensor.shape) == (VALUES,), f"the shape is {tensor.shape}")
+        source.finish()  # its __dlpack__ orders nothing behind the stream that it is told
+        compared = library.take_dlpack(tensor)
+        del tensor
+        return compared
+
+    return from_source(library, work)
+
+
+# --- CuPy
+
+
+def cupy_from_dlpack(library: Library) -> int:
+    cupy = importlib.import_module("cupy")
+    seen = cupy.zeros(VALUES, dtype=cupy.int32)  # before the gate is shut, as its kernels
+    stream = cupy.cuda.Stream(non_blocking=True)
+    cupy.copyto(seen, cupy.zeros_like(seen))
+    cupy.cuda.Device().synchronize()
+
+    def work(source: Source) -> int:
+        with stream:
+            taken = cupy.from_dlpack(source.tensor)
+            seen.data.copy_from_device_async(taken.data, seen.nbytes, stream)
+        require(not stream.done, "a read behind from_dlpack is done, and the gate is shut")
+        source.open()
+        stream.synchronize()
+        del taken
+        return require_new(seen.get().tolist())
+
+    return from_source(library, work)
+
+
+def cupy_to_dlpack(library: Library) -> int:
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Stream(non_blocking=True):
+        array = cupy.full(VALUES, OLD, dtype=cupy.int32)
+        array.fill(NEW)
+        return library.take_dlpack(array)
+
+
+def cupy_from_cuda_array(library: Library) -> int:
+    cupy = importlib.import_module("cupy")
+
+    def work(source: Source) -> int:
+        source.open()
+        taken = cupy.asarray(source.described)  # waits for the stream on the host
+        return require_new(taken.get().tolist())
+
+    return from_source(library, work)
+
+
+def cupy_to_cuda_array(library: Library) -> int:
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Stream(non_blocking=True):
+        array = cupy.full(VALUES, OLD, dtype=cupy.int32)
+        array.fill(NEW)
+        return library.take_cuda_array(array)
+
+
+# --- PyTorch
+
+
+def torch_from_dlpack(library: Library) -> int:
+    torch = importlib.import_module("torch")
+    seen = torch.zeros(VALUES, dtype=torch.int32, device="cuda")
+    seen.copy_(torch.ones_like(seen))  # loads its kernels
+    stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
+
+    def work(source: Source) -> int:
+        with torch.cuda.stream(stream):
+            taken = torch.from_dlpack(source.tensor)
+            seen.copy_(taken, non_blocking=True)
+        require(not stream.query(), "a read behind from_dlpack is done, and the gate is shut")
+        source.open()
+        stream.synchronize()
+        del taken
+        return require_new(seen.cpu().tolist())
+
+    return from_source(library, work)
+
+
+def torch_to_dlpack(library: Library) -> int:
+    torch = importlib.import_module("torch")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        tensor = torch.full((VALUES,), OLD, dtype=torch.int32, device="cuda")
+        tensor.fill_(NEW)
+        return library.take_dlpack(tensor)
+
+
+def torch_from_cuda_array(library: Library) -> int:
+    torch = importlib.import_module("torch")
+
+    def work(source: Source) -> int:
+        source.finish()  # torch does not look at the stream
+        taken = torch.as_tensor(source.described, device="cuda")
+        values = taken.cpu().tolist()
+        del taken
+        return require_new(values)
+
+    return from_source(library, work)
+
+
+def torch_to_cuda_array(library: Library) -> int:
+    torch = importlib.import_module("torch")
+    tensor = torch.full((VALUES,), NEW, dtype=torch.int32, device="cuda")
+    torch.cuda.synchronize()  # torch names no stream
+    return library.take_cuda_array(tensor)
+
+
+# --- Numba
+
+
+def numba_from_cuda_array(library: Library) -> int:
+    cuda = importlib.import_module("numba.cuda")
+
+    def work(source: Source) -> int:
+        source.open()
+        taken = cuda.as_cuda_array(source.described)  # waits for the stream on the host
+        return require_new(taken.copy_to_host().tolist())
+
+    return from_source(library, work)
+
+
+def numba_to_cuda_array(library: Library) -> int:
+    cuda = importlib.import_module("numba.cuda")
+    numpy = importlib.import_module("numpy")
+    stream = cuda.stream()
+    array = cuda.to_device(numpy.full(VALUES, NEW, dtype=numpy.int32), stream=stream)
+    return library.take_cuda_array(array)
+
+
+# Library, what is checked, the check, whether a device has to be real.
+CHECKS: tuple[tuple[str, str, Check, bool], ...] = (
+    ("ours", "DLPack", ours_dlpack, False),
+    ("ours", "DLPack, not taken", ours_untaken, False),
+    ("ours", "CUDA Array Interface", ours_cuda_array, False),
+    ("tvm_ffi", "DLPack both ways", tvm_ffi_both_ways, False),
+    ("cupy", "DLPack out", cupy_from_dlpack, True),
+    ("cupy", "DLPack in", cupy_to_dlpack, True),
+    ("cupy", "CUDA Array Interface out", cupy_from_cuda_array, True),
+    ("cupy", "CUDA Array Interface in", cupy_to_cuda_array, True),
+    ("torch", "DLPack out", torch_from_dlpack, True),
+    ("torch", "DLPack in", torch_to_dlpack, True),
+    ("torch", "CUDA Array Interface out", torch_from_cuda_array, True),
+    ("torch", "CUDA Array Interface in", torch_to_cuda_array, True),
+    ("numba", "CUDA Array Interface out", numba_from_cuda_array, True),
+    ("numba", "CUDA Array Interface in", numba_to_cuda_array, True),
+)
+
+
+def find(name: str) -> str:
+    """The version of a library. Raises AbsentError with what its import says."""
+    try:
+        return str(importlib.import_module(name).__version__)
+    except ImportError as error:
+        raise AbsentError(f"import {name}: {error}") from None
+
+
+def run(library: Library, status: str, name: str, check: Check, real: bool) -> tuple[str, int, str]:
+    """Verdict, how much was compared, reason."""
+    try:
+        if name != "ours":
+            find(name)
+        if real and status != "real":
+            raise AbsentError(f"{name} needs a device: this is the {status}")
+        compared = check(library)
+        require(compared > 0, "nothing was compared")
+        return "ok", compared, ""
+    except AbsentError as error:
+        return "absent", 0, str(error)
+    except Exception as error:
+        return "FAILED", 0, f"{type(error).__name__}: {error}"
+
+
+def print_versions() -> None:
+    for name in sorted({name for name, *_ in CHECKS} - {"ours"}):
+        try:
+            print(f"fact\t{name}\t{find(name)}")
+        except AbsentError:
+            print(f"fact\t{name}\tabsent")
+
+
+def main() -> int:
+    library = Library(Path(sys.argv[1]))
+    try:
+        status = library.status()
+    except PeerError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print_versions()
+    failed = 0
+    for name, what, check, real in CHECKS:
+        print(f"{name}: {what} ...", file=sys.stderr, flush=True)
+        verdict, compared, reason = run(library, status, name, check, real)
+        line = " ".join(reason.split())
+        print(f"check\t{name}: {what}\t{verdict}\t{compared}\t{line}", flush=True)
+        failed += verdict == "FAILED"
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
