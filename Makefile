@@ -6,8 +6,8 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := spec cpp rust go java python
 
-.PHONY: help setup generate build roundtrip mutants targets faults fuzz bench-cpp test-gpu test-gpu-standin docs
-.PHONY: test test-all format clean
+.PHONY: help setup generate build roundtrip mutants targets faults fuzz bench-cpp test-gpu test-gpu-standin
+.PHONY: bench-gpu docs test test-all format clean
 .PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
@@ -62,6 +62,9 @@ test-gpu: ## on a machine with an NVIDIA GPU: kernel, gate, events, streams, pee
 
 test-gpu-standin: ## the same on the stand-in driver, no GPU
 	@$(GPU_PYTHON) tests/gpu/gpu.py --standin
+
+bench-gpu: ## on such a machine: what a handoff with an event costs beside the driver calls by hand
+	@$(GPU_PYTHON) tests/gpu/gpu.py --bench $(GPU)
 
 docs: ## a site of all pages in build/site, links checked
 	@tools/docs

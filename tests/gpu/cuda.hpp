@@ -60,7 +60,8 @@ class Current {
   Current& operator=(const Current&) = delete;
 };
 
-inline cuda::CUcontext current_context() {
+/// To be compared; NULL for none.
+inline const void* current_context() {
   cuda::CUcontext context = nullptr;
   require_call("cuCtxGetCurrent", cu().cu_ctx_get_current(&context));
   return context;

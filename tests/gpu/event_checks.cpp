@@ -135,7 +135,7 @@ void check_symbols(Asserter& asserter) {
 void check_sync_event(Asserter& asserter) {
   Gated gated;
   const DeviceArray array = gated.array_with_event(asserter);
-  const cuda::CUcontext before = current_context();
+  const void* const before = current_context();
   require_ready(asserter, array, false);
   asserter.require_success("wait_on", SyncEvent(array).wait_on(gated.consumer().get()));
   gated.require_old_data(asserter);
@@ -210,7 +210,7 @@ void check_handoffs(Asserter& asserter, std::int64_t count) {
 void check_thread_without_context(Asserter& asserter) {
   Gated gated;
   DeviceArray array = gated.array_with_event(asserter);
-  const cuda::CUcontext before = current_context();
+  const void* const before = current_context();
   Thread thread([&] {
     asserter.require(current_context() == nullptr, "a new thread has a context");
     require_ready(asserter, array, false);
@@ -229,12 +229,12 @@ void check_thread_without_context(Asserter& asserter) {
 
 void check_two_threads(Asserter& asserter) {
   const Current current;
-  const cuda::CUcontext before = current_context();
+  const void* const before = current_context();
   std::array<Asserter, 2> asserters;
   const auto work = [](Asserter& own) {
     return [&own] {
       const Current there;
-      const cuda::CUcontext mine = current_context();
+      const void* const mine = current_context();
       const Parties parties;
       hand_over(own, parties, 10L * kRounds);
       own.require(current_context() == mine, "another context is current than before");

@@ -68,7 +68,7 @@ void check_to_cuda_array(Asserter& asserter) {
     asserter.require(says.pointer == gated.memory().address(), "the pointer is not the buffer");
     asserter.require(says.stream.has_value(), "no stream is named, and there is an event");
     gated.require_old_data(asserter);
-    gated.require_waits(asserter, reinterpret_cast<void*>(*says.stream));
+    gated.require_waits(asserter, reinterpret_cast<void*>(says.stream.value_or(0)));
   }
   asserter.require(gated.releases().wait_for(1), "the array was not released");
 }

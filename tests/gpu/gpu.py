@@ -3,7 +3,7 @@
 `make test-gpu` calls it on a machine with a GPU; it needs CMake, a C++ compiler and, for the
 kernel, nvcc, and installs nothing. --standin runs the same on the stand-in driver of the tests.
 What cannot run is absent in the table, with its reason. --write-docs writes
-docs/measured/gpu-<model>.md.
+docs/measured/gpu-<model>.md. --bench measures instead, for `make bench-gpu`.
 Exit codes: 0 nothing failed, 1 something failed, 2 could not run: no device, or no build.
 """
 
@@ -46,10 +46,20 @@ class Row:
     reason: str
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What one round of a case costs; the first of a case is ours."""
+
+    case: str
+    who: str
+    nanoseconds: float
+
+
 @dataclass
 class Findings:
     facts: dict[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -67,20 +77,22 @@ class Build:
 
 def main() -> int:
     options = _parse()
+    program = "fletching_gpu_bench" if options.bench else "fletching_gpu_test"
     try:
         build = standin_build() if options.standin else device_build()
         if not options.no_build:
-            compile_programs(build, ["fletching_gpu_test", "fletching_gpu_peers"])
-        findings = run_program([str(build.program("fletching_gpu_test"))], build.environment)
+            compile_programs(build, [program, *([] if options.bench else ["fletching_gpu_peers"])])
+        findings = run_program([str(build.program(program))], build.environment)
         if options.standin != (findings.facts.get("status") == "stand-in"):
             raise CannotRunError(wrong_driver(options.standin))
     except CannotRunError as error:
         print(f"test-gpu: {error}", file=sys.stderr)
         return 2
-    add_peers(findings, build)
-    findings.rows += other_languages(findings.facts["status"], build.environment)
+    if not options.bench:
+        add_peers(findings, build)
+        findings.rows += other_languages(findings.facts["status"], build.environment)
     findings.facts.update(versions())
-    print("\n".join(table(findings)))
+    print("\n".join(page(findings)))
     if options.write_docs:
         write_docs(findings)
     return 1 if any(row.verdict == "FAILED" for row in findings.rows) else 0
@@ -89,6 +101,7 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--standin", action="store_true", help="on the stand-in driver")
+    parser.add_argument("--bench", action="store_true", help="measure instead of checking")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     parser.add_argument("--write-docs", action="store_true", help="write docs/measured/gpu-*.md")
     return parser.parse_args()
@@ -146,7 +159,7 @@ def run_program(command: Sequence[str], environment: Mapping[str, str]) -> Findi
     last = errors.strip().splitlines()[-1] if errors.strip() else "before the first check"
     if code is None:
         findings.rows.append(Row(name, "FAILED", 0, f"gave up after {GIVE_UP_SECONDS} s: {last}"))
-    elif code not in (0, 1) or not findings.rows:
+    elif code not in (0, 1) or not (findings.rows or findings.costs):
         findings.rows.append(Row(name, "FAILED", 0, f"ended with {code}, at: {last}"))
     elif code == 1 and all(row.verdict != "FAILED" for row in findings.rows):
         findings.rows.append(Row(name, "FAILED", 0, f"exited with 1: {last}"))
@@ -193,6 +206,8 @@ def read_findings(output: str) -> Findings:
                 findings.facts[name] = text
             case ["check", name, verdict, compared, reason]:
                 findings.rows.append(Row(name, verdict, int(compared), reason))
+            case ["bench", case, who, nanoseconds]:
+                findings.costs.append(Cost(case, who, float(nanoseconds)))
             case _:
                 findings.rows.append(Row("output", "FAILED", 0, f"cannot read: {line[:200]}"))
     return findings
@@ -263,8 +278,30 @@ def _nvcc_version() -> str:
     return "absent"
 
 
+def page(findings: Findings) -> list[str]:
+    """As Markdown: the costs or the checks, then the facts."""
+    lines = cost_table(findings.costs) if findings.costs else []
+    lines += table(findings) if findings.rows else []
+    return [*lines, "", *(f"- {name}: {text}" for name, text in findings.facts.items())]
+
+
+def cost_table(costs: Sequence[Cost]) -> list[str]:
+    """With the ratio of ours, the first of a case, to each other."""
+    ours = {cost.case: cost.nanoseconds for cost in reversed(costs)}
+    lines = [
+        "",
+        "| case | who | nanoseconds | per second | ours / this |",
+        "|---|---|---|---|---|",
+    ]
+    return lines + [
+        f"| {cost.case} | {cost.who} | {cost.nanoseconds:,.1f} | {1e9 / cost.nanoseconds:,.0f} "
+        f"| {ours[cost.case] / cost.nanoseconds:.2f} |"
+        for cost in costs
+    ]
+
+
 def table(findings: Findings) -> list[str]:
-    """As Markdown: the checks, a verdict, the facts."""
+    """As Markdown: the checks and a verdict."""
     lines = ["", "| check | verdict | compared | reason |", "|---|---|---|---|"]
     lines += [
         f"| {row.name} | {row.verdict} | {row.compared:,} | {_cell(row.reason)} |"
@@ -276,9 +313,7 @@ def table(findings: Findings) -> list[str]:
         "",
         f"On {'a real device' if status == 'real' else f'the {status}, no device'}: "
         f"{count['ok']} passed, {count['absent']} absent, {count['FAILED']} failed",
-        "",
     ]
-    lines += [f"- {name}: {text}" for name, text in findings.facts.items()]
     return lines
 
 
@@ -291,13 +326,15 @@ def write_docs(findings: Findings) -> None:
         print("test-gpu: nothing is written: this was no device", file=sys.stderr)
         return
     model = re.sub(r"[^a-z0-9]+", "-", findings.facts["device"].lower()).strip("-")
-    path = ROOT / "docs" / "measured" / f"gpu-{model}.md"
-    title = f"# GPU: {findings.facts['device']}"
+    kind = "bench-gpu" if findings.costs else "gpu"
+    path = ROOT / "docs" / "measured" / f"{kind}-{model}.md"
+    command = "make bench-gpu" if findings.costs else "make test-gpu"
     intro = (
-        "What `make test-gpu` found on this device ([what the checks are]"
-        "(../../tests/gpu/README.md)). `python3 tests/gpu/gpu.py --write-docs` wrote this file."
+        f"What `{command}` found on this device ([what that is](../../tests/gpu/README.md)). "
+        f"`{command} GPU=--write-docs` wrote this file."
     )
-    path.write_text("\n".join([title, "", intro, *table(findings), ""]), encoding="utf-8")
+    title = f"# {'Benchmarks: GPU' if findings.costs else 'GPU'}: {findings.facts['device']}"
+    path.write_text("\n".join([title, "", intro, *page(findings), ""]), encoding="utf-8")
     print(f"wrote {path.relative_to(ROOT)}")
 
 

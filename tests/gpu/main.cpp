@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "checks.hpp"
-#include "cuda.hpp"
+#include "facts.hpp"
 #include "text.hpp"
 
 namespace fletching::gpu {
@@ -53,34 +53,6 @@ std::vector<Check> all_checks(std::int64_t handoffs) {
   checks.push_back({std::to_string(handoffs) + " handoffs",
                     [=](Asserter& asserter) { check_handoffs(asserter, handoffs); }});
   return checks;
-}
-
-void print_fact(const char* name, const std::string& text) {
-  std::printf("fact\t%s\t%s\n", name, roundtrip::printable(text).c_str());
-}
-
-/// Throws without a device.
-void print_device() {
-  char name[256] = {};
-  std::int32_t version = 0;
-  std::int32_t major = 0;
-  std::int32_t minor = 0;
-  require_call("cuDeviceGetName", cu().cu_device_get_name(name, sizeof name - 1, 0));
-  require_call("cuDriverGetVersion", cu().cu_driver_get_version(&version));
-  require_call(
-      "cuDeviceGetAttribute",
-      cu().cu_device_get_attribute(&major, cuda::kCuDeviceAttributeComputeCapabilityMajor, 0));
-  require_call(
-      "cuDeviceGetAttribute",
-      cu().cu_device_get_attribute(&minor, cuda::kCuDeviceAttributeComputeCapabilityMinor, 0));
-  const auto library = detail::find_library(cuda::kRuntime);
-  const bool stand_in =
-      library && detail::find_symbol(library->handle, "FletchingStandinCalls") != nullptr;
-  print_fact("status", stand_in ? "stand-in" : "real");
-  print_fact("device", name);
-  print_fact("compute capability", std::to_string(major) + "." + std::to_string(minor));
-  print_fact("CUDA of the driver",
-             std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10));
 }
 
 bool run(const Check& check) {

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from gpu import CannotRunError, Findings, Row, read_findings, run_program, table
+from gpu import CannotRunError, Findings, Row, page, read_findings, run_program, table
 
 
 def run(script: str) -> Findings:
@@ -52,3 +52,9 @@ def test_the_table_says_what_it_ran_on() -> None:
     lines = table(Findings({"status": "stand-in"}, rows))
     assert "| b | absent | 0 | no \\| here |" in lines
     assert "On the stand-in, no device: 1 passed, 1 absent, 0 failed" in lines
+
+
+def test_costs_are_ratios_to_ours() -> None:
+    found = run(r"printf 'bench\tone\tours\t300\nbench\tone\traw\t200\n'")
+    assert "| one | raw | 200.0 | 5,000,000 | 1.50 |" in page(found)
+    assert found.rows == []
