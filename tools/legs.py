@@ -216,6 +216,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
     "gpu": (
         Step("what a GPU machine runs, on the stand-in", "make test-gpu-standin"),
         *_python("tests/gpu"),
+    ),
     "absent": (
         Step(
             "no header, compiler or library of a vendor",
