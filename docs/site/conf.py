@@ -51,6 +51,7 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
             "docs/ownership",
             "docs/synchronization",
             "docs/async",
+            "docs/dlpack",
             "docs/adding-a-device",
             "docs/adding-a-language",
             "docs/*",

@@ -2,31 +2,16 @@
 //
 // Which Arrow types are DLPack types, and which devices have which numbers.
 //
-// From Arrow to DLPack:
+// Integers and floats of 8 to 64 bits are DLPack's own. A byte with the extension arrow.bool8 is
+// kDLBool; a fixed-size list is one more dimension, one with the extension arrow.fixed_shape_tensor
+// has the dimensions that it says. Dates, times, decimals of up to 64 bits, fixed-size binary,
+// dictionary indices and other extension types are exported as what stores them, when the caller
+// asks for that: unit, scale, time zone or meaning get lost. Everything else is refused: bits have
+// no addresses, and no DLPack type has several parts or several buffers.
 //
-// | format | type | DLPack |
-// |---|---|---|
-// | `c` `s` `i` `l` | int8 to int64 | kDLInt |
-// | `C` `S` `I` `L` | uint8 to uint64 | kDLUInt |
-// | `e` `f` `g` | float16, float32, float64 | kDLFloat |
-// | `c`, extension `arrow.bool8` | boolean of a byte | kDLBool |
-// | `+w:N` | fixed-size list | one more dimension of N |
-// | `+w:N`, extension `arrow.fixed_shape_tensor` | tensor | its dimensions, as permuted |
-// | `tdD` `tts` `ttm` `tiM` | date32, time32, months | kDLInt, as storage only |
-// | `tdm` `ttu` `ttn` `tss:` `tDs` ... | date64, time64, timestamp, duration | kDLInt, as storage
-// only | | `d:p,s,32` `d:p,s,64` | decimal32, decimal64 | kDLInt, as storage only | | `w:N` |
-// fixed-size binary | kDLUInt and one more dimension of N, as storage only | | dictionary-encoded |
-// | its indices, as storage only | | any other extension type | | its storage, as storage only | |
-// everything else | | refused |
-//
-// "As storage only" means when the caller asks for it: unit, scale, time zone or meaning get lost.
-// Refused for good are bit-packed booleans (`b`), whose elements have no addresses; decimals of 128
-// and 256 bits and intervals of several numbers, which no DLPack type describes; and every type
-// whose values are not in one buffer side by side.
-//
-// From DLPack to Arrow the first six lines hold in reverse. As storage only: kDLComplex as one more
-// dimension of two floats, kDLBfloat as uint16, the 8-bit floats as uint8. Several lanes are one
-// more dimension. Types narrower than a byte, handles and unknown codes are refused.
+// From DLPack to Arrow the same holds in reverse. As storage: kDLComplex as one more dimension of
+// two floats, kDLBfloat as uint16, the 8-bit floats as uint8. Several lanes are one more dimension.
+// Types narrower than a byte, handles and unknown codes are refused. docs/dlpack.md has the table.
 #ifndef FLETCHING_DLPACK_TYPES_HPP
 #define FLETCHING_DLPACK_TYPES_HPP
 
