@@ -115,7 +115,7 @@ def _lines(
 
 
 def _run(options: argparse.Namespace, backend: Backend, function: str) -> Row:
-    env = environment(options.libraries, backend.folder, {})
+    env = environment(options.libraries, backend, backend.folder, {})
     lines, end = _lines(options, env, "fault", backend.name, function)
     row = Row(backend.name, backend.runtime, function)
     for line in lines:
@@ -138,7 +138,7 @@ def _run(options: argparse.Namespace, backend: Backend, function: str) -> Row:
 def _run_special(options: argparse.Namespace, special: Special) -> report.Outcome:
     backend = next(b for b in BACKENDS if b.name == special.backend)
     folder = backend.folder if special.folder is None else special.folder
-    env = environment(options.libraries, folder, special.environment)
+    env = environment(options.libraries, backend, folder, special.environment)
     lines, problem = _lines(options, env, "special", special.name, special.backend)
     text = str(lines[-1]["text"]) if lines else ""
     if lines and "problem" in lines[-1]:
