@@ -24,7 +24,6 @@
 namespace fletching::inspect {
 namespace {
 
-using fletching::vulkan::kVkSuccess;
 using fletching::vulkan::VkInstance;
 using fletching::vulkan::VkPhysicalDevice;
 using fletching::vulkan::VkResult;

@@ -114,7 +114,6 @@ TEST(AsyncAdapters, a_stream_whose_schema_fails_leaves_the_handler_alone) {
 }
 
 TEST(AsyncAdapters, reading_is_what_asks) {
-  Ledger ledger;
   PeerProducer peer;
   Result<AsyncReader> reader = AsyncReader::create(4);
   peer.handler = reader->handler();

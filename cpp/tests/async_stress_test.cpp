@@ -273,10 +273,12 @@ TEST(AsyncStress, streams_end_as_they_should) {
   constexpr std::size_t kWorkers = 2;
   const std::int64_t wanted = streams_wanted();
   std::vector<std::unique_ptr<WorkerThread>> workers;
+  workers.reserve(kWorkers);
   for (std::size_t i = 0; i < kWorkers; ++i) workers.push_back(WorkerThread::start().value());
   Totals totals;
   std::atomic<std::int64_t> next{0};
   std::vector<std::thread> lanes;
+  lanes.reserve(kLanes);
   for (int i = 0; i < kLanes; ++i) {
     lanes.emplace_back([&] {
       for (std::int64_t n = next++; n < wanted && !::testing::Test::HasFailure(); n = next++) {

@@ -151,7 +151,8 @@ int special(const std::string& name, const std::string& backend) {
   if (name == "lost-device") verdict = lost_device(backend);
   nlohmann::ordered_json line{{"backend", backend}, {"special", name}, {"text", verdict.text}};
   if (!verdict.problem.empty()) line["problem"] = verdict.problem;
-  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n'
+            << std::flush;
   return verdict.problem.empty() ? 0 : 1;
 }
 
