@@ -162,7 +162,7 @@ std::string Describe(const Functions& cu) {
 }
 
 // The primary context has one reference for as long as the process runs: foreign arrays live in it.
-Device OpenDevice() {
+Device CudaApi::Open() {
   Result<const Functions*> functions = cuda::functions(Party::kProducer);
   if (!functions) Fail(functions.error().code(), functions.error().message());
   const Functions& cu = **functions;
@@ -191,26 +191,14 @@ Device OpenDevice() {
   return device;
 }
 
-Device CudaApi::Open() {
-  static Finding finding;
-  Device device = finding.Get(OpenDevice);
-  if (device.presence == Presence::kAbsent) Fail(ENODEV, device.text);
-  return device;
-}
-
-template <MemoryKind kind>
-Backend* The(const char* name, ArrowDeviceType device_type) {
-  // Never destroyed: arrays may be released while the process ends.
-  static auto& device = *new Gpu<CudaApi>(name, device_type, kind);
-  return &device;
-}
-
 }  // namespace
 
-Backend* CudaBackend() { return The<MemoryKind::kDevice>("cuda", ARROW_DEVICE_CUDA); }
-Backend* CudaHostBackend() { return The<MemoryKind::kPinned>("cuda_host", ARROW_DEVICE_CUDA_HOST); }
+Backend* CudaBackend() { return TheGpu<CudaApi, MemoryKind::kDevice>("cuda", ARROW_DEVICE_CUDA); }
+Backend* CudaHostBackend() {
+  return TheGpu<CudaApi, MemoryKind::kPinned>("cuda_host", ARROW_DEVICE_CUDA_HOST);
+}
 Backend* CudaManagedBackend() {
-  return The<MemoryKind::kManaged>("cuda_managed", ARROW_DEVICE_CUDA_MANAGED);
+  return TheGpu<CudaApi, MemoryKind::kManaged>("cuda_managed", ARROW_DEVICE_CUDA_MANAGED);
 }
 
 }  // namespace fletching::producer

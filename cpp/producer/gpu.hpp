@@ -165,6 +165,15 @@ class GpuQueue : public Queue {
   bool has_work_ = false;  // perhaps
 };
 
+// Opens the device once for all its backends. Throws when it is absent.
+template <class Api>
+Device OpenOnce() {
+  static Finding finding;
+  Device device = finding.Get(Api::Open);
+  if (device.presence == Presence::kAbsent) Fail(ENODEV, device.text);
+  return device;
+}
+
 // The first device, with buffers of one kind of memory.
 template <class Api>
 class Gpu : public Backend {
@@ -177,7 +186,7 @@ class Gpu : public Backend {
   int64_t DeviceId() const override { return 0; }
   Device Find() override {
     return finding_.Get([&] {
-      Device device = Api::Open();
+      Device device = OpenOnce<Api>();
       if (kind_ == MemoryKind::kManaged) Api::RequireManagedMemory();
       return device;
     });
@@ -217,6 +226,13 @@ class Gpu : public Backend {
   MemoryKind kind_;
   Finding finding_;
 };
+
+// Never destroyed: arrays may be released while the process ends.
+template <class Api, MemoryKind kind>
+Backend* TheGpu(const char* name, ArrowDeviceType device_type) {
+  static auto& device = *new Gpu<Api>(name, device_type, kind);
+  return &device;
+}
 
 // A stand-in of the vendor's library has its control functions beside the vendor's.
 template <class Functions>

@@ -140,7 +140,7 @@ std::string Describe(const Functions& hip) {
   return std::string(name) + ", HIP runtime " + std::to_string(version);
 }
 
-Device OpenDevice() {
+Device HipApi::Open() {
   Result<const Functions*> functions = hip::functions(Party::kProducer);
   if (!functions) Fail(functions.error().code(), functions.error().message());
   const Functions& hip = **functions;
@@ -161,23 +161,11 @@ Device OpenDevice() {
   return device;
 }
 
-Device HipApi::Open() {
-  static Finding finding;
-  Device device = finding.Get(OpenDevice);
-  if (device.presence == Presence::kAbsent) Fail(ENODEV, device.text);
-  return device;
-}
-
-template <MemoryKind kind>
-Backend* The(const char* name, ArrowDeviceType device_type) {
-  // Never destroyed: arrays may be released while the process ends.
-  static auto& device = *new Gpu<HipApi>(name, device_type, kind);
-  return &device;
-}
-
 }  // namespace
 
-Backend* RocmBackend() { return The<MemoryKind::kDevice>("rocm", ARROW_DEVICE_ROCM); }
-Backend* RocmHostBackend() { return The<MemoryKind::kPinned>("rocm_host", ARROW_DEVICE_ROCM_HOST); }
+Backend* RocmBackend() { return TheGpu<HipApi, MemoryKind::kDevice>("rocm", ARROW_DEVICE_ROCM); }
+Backend* RocmHostBackend() {
+  return TheGpu<HipApi, MemoryKind::kPinned>("rocm_host", ARROW_DEVICE_ROCM_HOST);
+}
 
 }  // namespace fletching::producer
