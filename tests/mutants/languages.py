@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mutations import ABI, EVENTS
+
 
 @dataclass(frozen=True)
 class Build:
@@ -16,6 +18,12 @@ class Build:
     build: str  # after every change; it fails when the declarations do not compile
     runs: Mapping[str, str]  # by language; FAILED when a check fails
     failed: int = 1  # the exit code of a test that ran and failed
+    kind: str = ABI  # of the mutants that it is tried on
+    libraries: str = ""  # the folder with the vendors' libraries, below that of the good oracle
+
+    @property
+    def name(self) -> str:
+        return f"{next(iter(self.runs))}{'' if self.kind == ABI else f'-{self.kind}'}"
 
 
 _CXX = (
@@ -78,6 +86,14 @@ BUILDS: tuple[Build, ...] = (
         build=f"{_CXX} cpp/tests/abi_test.cpp build/{{cells,text}}.o "
         '-o build/abi_test -L"$FLETCHING_LIB_DIR" -lfletching_oracle -lgtest_main -lgtest -pthread',
         runs={"cpp": "exec build/abi_test --gtest_brief=1"},
+    ),
+    Build(
+        prepare="mkdir -p build",
+        build=f"{_CXX} -Icpp/producer tests/mutants/events/event_table.cpp -o build/event_table "
+        '-L"$FLETCHING_LIB_DIR" -lfletching_producer -ldl',
+        runs={"cpp": "exec build/event_table"},
+        kind=EVENTS,
+        libraries="standin",
     ),
 )
 

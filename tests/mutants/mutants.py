@@ -1,5 +1,6 @@
-"""Proves that the ABI tests can fail: derives wrong specs, builds every language from each, and
-runs its test against the good oracle, which has to name what is wrong.
+"""Proves that the tests of the tables can fail: derives wrong specs, builds every language from
+each, and runs its test against the good oracle, or against the vendors' libraries for what is said
+of events; the test has to name what is wrong.
 
 Exit codes: 0 every mutant was killed or is a known equivalent, 1 not so, 2 could not run.
 """
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # This repository's generator, whatever is installed.
 sys.path.insert(0, str(ROOT / "generator"))
 
+import event_mutations  # noqa: E402
 import mutations  # noqa: E402
 import report  # noqa: E402
 import verdicts  # noqa: E402
@@ -45,6 +47,7 @@ SAMPLE = (
     "swap:DLManagedTensorVersioned.deleter+flags",
     "signature:DLPackExchangeAPI.current_work_stream.device_id-int64",
     "name:kDLTrn",
+    "event:opencl-object",
 )
 
 
@@ -57,9 +60,9 @@ class Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.good = mutations.read(ROOT / "spec")
-        derived = mutations.derive(self.good)
-        self.order = [mutant.id for mutant in derived]
-        self.mutants = _chosen(derived, options)
+        self.derived = derive(self.good)
+        self.order = [mutant.id for mutant in self.derived]
+        self.mutants = _chosen(self.derived, options)
         self.languages = options.language or list(LANGUAGES)
         self.equivalents = verdicts.Equivalents(Path(__file__).with_name("equivalents.yaml"))
         self.kept = self._kept() if options.keep else []
@@ -82,20 +85,23 @@ class Run:
         if self._stop.is_set():
             return
         languages = [name for name in build.runs if name in self.languages]
-        tree = Tree(next(iter(build.runs)), build)
+        mutants = [mutant for mutant in self.mutants if mutant.kind == build.kind]
+        if not mutants:
+            return
+        tree = Tree(build)
         start = time.monotonic()
         prepared = tree.prepare()
         if prepared.code != 0:
             raise CannotRunError(f"{languages[0]}: cannot prepare:\n{prepared.output}")
         self._check_control(tree, languages)
-        for number, mutant in enumerate(self.mutants, 1):
+        for number, mutant in enumerate(mutants, 1):
             if self._stop.is_set():
                 return
             self._try(tree, build, languages, mutant)
-            if number % 10 == 0 or number == len(self.mutants):
+            if number % 10 == 0 or number == len(mutants):
                 minutes = (time.monotonic() - start) / 60
-                done = f"{number} of {len(self.mutants)} mutants, {minutes:.1f} min"
-                print(f"{', '.join(languages)}: {done}", flush=True)
+                done = f"{number} of {len(mutants)} mutants, {minutes:.1f} min"
+                print(f"{build.name}: {done}", flush=True)
         self._build(tree, "good", self.good)  # leaves a good tree behind
 
     def _check_control(self, tree: Tree, languages: list[str]) -> None:
@@ -145,6 +151,11 @@ class Run:
         return tree.build(documents, self._texts[key])
 
 
+def derive(good: Documents) -> list[Mutant]:
+    """Every mutant, always in the same order."""
+    return mutations.derive(good) + event_mutations.derive(good)
+
+
 def main() -> int:
     options = _parse()
     if not (LIBRARIES / "libfletching_oracle.so").is_file():
@@ -162,7 +173,7 @@ def main() -> int:
     print(report.as_text(results))
     print(f"{len(run.mutants)} mutants, {minutes:.1f} min; {RESULTS.relative_to(ROOT)}")
     if options.write_docs:
-        report.write_docs(ROOT, results, len(run.order), None if options.keep else minutes)
+        report.write_docs(ROOT, results, run.derived, None if options.keep else minutes)
     whole = not (options.sample or options.mutant or options.language)
     unused = list(run.equivalents.unused()) if whole else []
     for entry in unused:
@@ -188,7 +199,7 @@ def _parse() -> argparse.Namespace:
     if options.sample is not None and not 1 <= options.sample <= len(SAMPLE):
         parser.error(f"--sample goes from 1 to {len(SAMPLE)}")
     if options.list:
-        print(*(m.id for m in mutations.derive(mutations.read(ROOT / "spec"))), sep="\n")
+        print(*(m.id for m in derive(mutations.read(ROOT / "spec"))), sep="\n")
         parser.exit()
     return options
 

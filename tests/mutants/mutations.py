@@ -41,6 +41,9 @@ _CONTRACT = {
     "nullable": [],
     "returns": "nothing",
 }
+# What notices a wrong spec: the oracle (tests/oracle), or the vendors' libraries (events/).
+ABI = "abi"
+EVENTS = "events"
 # Numbers from here on are no device's, and no hole.
 _UNUSED_NUMBER = 100
 
@@ -51,6 +54,7 @@ class Mutant:
     # ("ArrowDeviceArray.device_id", ...): the oracle's line has to be about one of them.
     about: tuple[str, ...]
     documents: Documents
+    kind: str = ABI
 
 
 def read(spec: Path) -> Documents:

@@ -34,8 +34,8 @@ class Outcome:
 class Tree:
     """The scratch tree of one build."""
 
-    def __init__(self, name: str, build: Build, scratch: Path = SCRATCH) -> None:
-        self.folder = scratch / name
+    def __init__(self, build: Build, scratch: Path = SCRATCH) -> None:
+        self.folder = scratch / build.name
         self._build = build
 
     def prepare(self) -> Outcome:
@@ -70,7 +70,7 @@ class Tree:
             **os.environ,
             "ROOT": str(ROOT),
             "FLETCHING_LIB_DIR": str(LIBRARIES),
-            "LD_LIBRARY_PATH": str(LIBRARIES),
+            "LD_LIBRARY_PATH": f"{LIBRARIES / self._build.libraries}:{LIBRARIES}",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         environment.pop("FLETCHING_CELLS", None)

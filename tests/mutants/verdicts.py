@@ -21,9 +21,10 @@ COMPILE_ERROR = "compile-error"
 GOOD = (KILLED, EQUIVALENT)
 ALL = (KILLED, EQUIVALENT, SURVIVED, NO_LINE, CRASH, COMPILE_ERROR)
 
-# What the oracle says (tests/oracle), and none of the lines that the tests of a language make.
+# What the oracle says (tests/oracle), or events/ of an answer of the vendor's library, and none of
+# the lines that the tests of a language make.
 _ORACLE_LINE = re.compile(
-    r"(?P<subject>ARROW_\w+|DLPACK_\w+|(?:Arrow|DL)\w+(?:\.\w+)*)(?:\[\d+\])?"
+    r"(?P<subject>ARROW_\w+|DLPACK_\w+|(?:Arrow|DL)\w+(?:\.\w+)*|[a-z_]+\.event)(?:\[\d+\])?"
     r"(?: argument \d+(?: \(\w+\))?| result)?: "
     r"(?:(?:offset|size|alignment|field|signature) \S+ upstream"
     r"|-?\d+ upstream, -?\d+ in the binding"
@@ -31,7 +32,8 @@ _ORACLE_LINE = re.compile(
     r"|the binding has no such (?:field|constant|callback|enumerator)"
     r"|twice in the binding|C wrote 0x|byte \d+ of the struct"
     r"|(?:C|the binding) (?:called it|sent)"
-    r"|the callback (?:reported|did not report|returned|is NULL)|arrived twice).*"
+    r"|the callback (?:reported|did not report|returned|is NULL)|arrived twice"
+    r"|(?:pending|done|pending or done) by the runtime, [a-z0-9 ]+ by the tables).*"
 )
 
 
