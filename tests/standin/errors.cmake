@@ -1,5 +1,6 @@
-# fletching_standin_errors(header names output): a table of the results that the header enumerates as
-# `NAME = number`, for a regular expression of the names. Of two names for a number the first counts.
+# fletching_standin_errors(header names output): the rows of a table of the results that the header
+# enumerates as `NAME = number`, for a regular expression of the names. Of two names for a number the
+# first counts.
 function(fletching_standin_errors header names output)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
   file(READ "${header}" _text)
@@ -26,15 +27,5 @@ function(fletching_standin_errors header names output)
       "the expression in tests/standin/CMakeLists.txt no longer fits it")
   endif()
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${output}" CONTENT
-    "// Made by tests/standin/errors.cmake.
-namespace {
-struct Error {
-  int number;
-  const char* name;
-  const char* text;
-};
-constexpr std::array<Error, @_count@> kErrors{{
-@_entries@}};
-}  // namespace
-" @ONLY)
+    "// Made by tests/standin/errors.cmake.\n@_entries@" @ONLY)
 endfunction()

@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of the results, from a table that the build makes of cuda.h.
-#include <array>
-#include <cstring>
-#include <optional>
-#include <string_view>
+#include "../engine/errors.hpp"
 
-#include "../engine/face.hpp"
-#include "cuda_errors.inc"
 #include "face.hpp"
 
 using fletching::standin::Status;
 
 namespace fletching::standin::face {
+namespace {
+
+constexpr Error kTable[] = {
+#include "cuda_errors.inc"
+};
+
+}  // namespace
 
 const char* const kName = "cuda";
 const char* const kPrefix = "cu";
-
-std::optional<int> error_number(std::string_view name) {
-  for (const auto& each : kErrors) {
-    if (each.name == name) return each.number;
-  }
-  return std::nullopt;
-}
+constinit const std::span<const Error> kErrors(kTable);
 
 }  // namespace fletching::standin::face
 
@@ -44,30 +40,20 @@ static_assert(number(Status::kContextIsDestroyed) == CUDA_ERROR_CONTEXT_IS_DESTR
 static_assert(number(Status::kNotSupported) == CUDA_ERROR_NOT_SUPPORTED);
 static_assert(number(Status::kUnknown) == CUDA_ERROR_UNKNOWN);
 
-// Copied as bytes: callers ask about numbers that are no enumerator.
-const Error* find(const CUresult& error) {
-  int number = 0;
-  std::memcpy(&number, &error, sizeof(number));
-  for (const auto& each : kErrors) {
-    if (each.number == number) return &each;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGetErrorName(CUresult error, const char** text) {
   return static_cast<CUresult>(fletching::standin::call(__func__, [&] {
-    const Error* found = find(error);
-    fletching::standin::cuda::store(text, found ? found->name : nullptr);
+    const auto* found = fletching::standin::find_error(fletching::standin::number_of(error));
+    fletching::standin::cuda::store(text, found != nullptr ? found->name : nullptr);
     fletching::standin::require(found != nullptr, Status::kInvalidValue);
   }));
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGetErrorString(CUresult error, const char** text) {
   return static_cast<CUresult>(fletching::standin::call(__func__, [&] {
-    const Error* found = find(error);
-    fletching::standin::cuda::store(text, found ? found->text : nullptr);
+    const auto* found = fletching::standin::find_error(fletching::standin::number_of(error));
+    fletching::standin::cuda::store(text, found != nullptr ? found->text : nullptr);
     fletching::standin::require(found != nullptr, Status::kInvalidValue);
   }));
 }

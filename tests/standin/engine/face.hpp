@@ -3,17 +3,23 @@
 #ifndef FLETCHING_STANDIN_FACE_HPP
 #define FLETCHING_STANDIN_FACE_HPP
 
-#include <optional>
-#include <string_view>
+#include <span>
 
 namespace fletching::standin::face {
+
+// A result of the vendor's, as its header numbers and names it.
+struct Error {
+  int number;
+  const char* name;
+  const char* text;
+};
 
 // "cuda" or "hip".
 extern const char* const kName;
 // What the vendor's functions begin with.
 extern const char* const kPrefix;
-// The number of an error by its name.
-std::optional<int> error_number(std::string_view name);
+// Every result.
+extern const std::span<const Error> kErrors;
 
 }  // namespace fletching::standin::face
 

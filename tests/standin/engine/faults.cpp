@@ -7,7 +7,7 @@
 #include <charconv>
 #include <utility>
 
-#include "face.hpp"
+#include "errors.hpp"
 
 namespace fletching::standin {
 namespace {
@@ -71,7 +71,8 @@ std::optional<Faults::Fault> Faults::parse(std::string_view text) {
   const std::string_view when = take_until(':', text);
   fault.every = when == "*";
   fault.left = fault.every ? 1 : number(when).value_or(0);
-  fault.error = face::error_number(text).value_or(static_cast<int>(number(text).value_or(0)));
+  const face::Error* named = find_error(text);
+  fault.error = named != nullptr ? named->number : static_cast<int>(number(text).value_or(0));
   if (fault.left <= 0 || fault.error == 0 || !exported(fault.function)) return std::nullopt;
   return fault;
 }

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of the results, from a table that the build makes of HIP's header.
-#include <array>
-#include <cstring>
-#include <optional>
-#include <string_view>
+#include "../engine/errors.hpp"
 
-#include "../engine/face.hpp"
 #include "face.hpp"
-#include "hip_errors.inc"
 
+using fletching::standin::find_error;
+using fletching::standin::number_of;
 using fletching::standin::Status;
+using fletching::standin::face::Error;
 
 namespace fletching::standin::face {
+namespace {
+
+constexpr Error kTable[] = {
+#include "hip_errors.inc"
+};
+
+}  // namespace
 
 const char* const kName = "hip";
 const char* const kPrefix = "hip";
-
-std::optional<int> error_number(std::string_view name) {
-  for (const auto& each : kErrors) {
-    if (each.name == name) return each.number;
-  }
-  return std::nullopt;
-}
+constinit const std::span<const Error> kErrors(kTable);
 
 }  // namespace fletching::standin::face
 
@@ -48,13 +47,10 @@ static_assert(number(Status::kUnknown) == hipErrorUnknown);
 const char* text_of(const char* function, const hipError_t& error,
                     const char* const Error::* member) {
   const char* text = nullptr;
-  int number = 0;  // copied as bytes: callers ask about numbers that are no enumerator
-  std::memcpy(&number, &error, sizeof(number));
   (void)fletching::standin::call(function, [&] {
-    for (const auto& each : kErrors) {
-      if (each.number == hipErrorUnknown && text == nullptr) text = each.*member;
-      if (each.number == number) text = each.*member;
-    }
+    const Error* found = find_error(number_of(error));
+    if (found == nullptr) found = find_error(hipErrorUnknown);
+    text = found->*member;
   });
   return text;
 }
