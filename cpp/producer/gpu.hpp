@@ -13,6 +13,7 @@
 #include "fletching/vendor.hpp"
 #include "kernels.hpp"
 #include "message.hpp"
+#include "transfers.hpp"
 
 namespace fletching::producer {
 
@@ -194,21 +195,18 @@ class Gpu : public Backend {
 
   void* Allocate(size_t bytes) override {
     const typename Api::Current current;
-    return Api::Allocate(kind_, std::max<size_t>(bytes, 1));
+    void* buffer = Api::Allocate(kind_, std::max<size_t>(bytes, 1));
+    transfers_.AddBuffer();
+    return buffer;
   }
   void Free(void* buffer) noexcept override {
+    transfers_.RemoveBuffer();
     const typename Api::Current current(std::nothrow);
     Api::Free(kind_, buffer);
   }
-  void CopyTo(void* buffer, const void* host, size_t bytes) override {
-    GpuQueue<Api> queue;
-    queue.Copy(buffer, host, bytes);
-    queue.Finish();
-  }
+  void CopyTo(void* buffer, const void* host, size_t bytes) override { Copy(buffer, host, bytes); }
   void CopyFrom(void* host, const void* buffer, size_t bytes) override {
-    GpuQueue<Api> queue;
-    queue.Copy(host, buffer, bytes);
-    queue.Finish();
+    Copy(host, buffer, bytes);
   }
   void* AllocateStaging(size_t bytes) override {
     const typename Api::Current current;
@@ -221,10 +219,18 @@ class Gpu : public Backend {
   std::unique_ptr<Queue> NewQueue() override { return std::make_unique<GpuQueue<Api>>(); }
 
  private:
+  void Copy(void* to, const void* from, size_t bytes) {
+    transfers_.Run([&](GpuQueue<Api>& queue) {
+      queue.Copy(to, from, bytes);
+      queue.Finish();
+    });
+  }
+
   const char* name_;
   ArrowDeviceType device_type_;
   MemoryKind kind_;
   Finding finding_;
+  Transfers<GpuQueue<Api>> transfers_{[] { return std::make_unique<GpuQueue<Api>>(); }};
 };
 
 // Never destroyed: arrays may be released while the process ends.

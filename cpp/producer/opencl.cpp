@@ -8,6 +8,7 @@
 
 #include "backend.hpp"
 #include "message.hpp"
+#include "transfers.hpp"
 
 namespace fletching::producer {
 namespace {
@@ -220,18 +221,22 @@ class OpenCl : public Backend {
     cl_int status = kClSuccess;
     cl_mem memory = g_cl->cl_create_buffer(root_.context.get(), kClMemReadWrite,
                                            std::max<size_t>(bytes, 1), nullptr, &status);
-    return Checked("clCreateBuffer", memory, status);
+    Check("clCreateBuffer", status);
+    transfers_.AddBuffer();
+    return memory;
   }
   void Free(void* buffer) noexcept override {
+    transfers_.RemoveBuffer();
     g_cl->cl_release_mem_object(static_cast<cl_mem>(buffer));
   }
   void CopyTo(void* buffer, const void* host, size_t bytes) override {
-    OpenClQueue(root_).Write(buffer, host, bytes);
+    transfers_.Run([&](OpenClQueue& queue) { queue.Write(buffer, host, bytes); });
   }
   void CopyFrom(void* host, const void* buffer, size_t bytes) override {
-    OpenClQueue queue(root_);
-    queue.Read(host, buffer, bytes);
-    queue.Finish();
+    transfers_.Run([&](OpenClQueue& queue) {
+      queue.Read(host, buffer, bytes);
+      queue.Finish();
+    });
   }
   void* AllocateStaging(size_t bytes) override { return CpuBackend()->Allocate(bytes); }
   void FreeStaging(void* staging) noexcept override { CpuBackend()->Free(staging); }
@@ -285,6 +290,7 @@ class OpenCl : public Backend {
 
   Finding finding_;
   Root root_;
+  Transfers<OpenClQueue> transfers_{[this] { return std::make_unique<OpenClQueue>(root_); }};
 };
 
 }  // namespace

@@ -1,0 +1,95 @@
+// The blocking copies of a backend: one queue for all of them, from any thread.
+#include <array>
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include "faults/control.hpp"
+#include "gate_support.hpp"
+
+namespace {
+
+using fletching::faults::Control;
+using fletching::faults::vendor_of;
+
+constexpr const char* kCase = "record_batch";
+
+class TransfersTest : public ProducerTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    ProducerTest::SetUp();
+    const std::string why = WhyAbsent(GetParam());
+    if (!why.empty()) GTEST_SKIP() << GetParam() << " is absent: " << why;
+  }
+
+  // 0, or what went wrong.
+  static int Export(ArrowSchema& schema, ArrowDeviceArray& array, FletchingMessage& message) {
+    return FletchingProducerExportArray(GetParam().c_str(), kCase, &schema, &array, &message);
+  }
+  static int Verify(ArrowSchema& schema, ArrowDeviceArray& array, FletchingMessage& message) {
+    return FletchingProducerVerifyArray(GetParam().c_str(), kCase, &schema, &array, &message);
+  }
+  static int ExportVerifyRelease(FletchingMessage& message) {
+    ArrowSchema schema;
+    ArrowDeviceArray array;
+    int code = Export(schema, array, message);
+    if (code == 0) {
+      code = Verify(schema, array, message);
+      array.array.release(&array.array);
+      schema.release(&schema);
+    }
+    return code;
+  }
+};
+
+// The function that makes a queue.
+std::string Create(const std::string& backend) {
+  if (backend == "opencl") return "clCreateCommandQueue";
+  return backend.starts_with("cuda") ? "cuStreamCreate" : "hipStreamCreateWithFlags";
+}
+
+TEST_P(TransfersTest, OneQueueServesEveryCopyAndGoesWithTheLastBuffer) {
+  const Control control(*vendor_of(GetParam()).runtime);
+  if (!control.is_there()) GTEST_SKIP() << "the library is the vendor's own, and counts no calls";
+  FletchingMessage message;
+  // Whatever is made once is there then.
+  ASSERT_EQ(ExportVerifyRelease(message), 0) << message.text;
+  const std::string create = Create(GetParam());
+  const int64_t calls = control.calls(create);
+  const int64_t alive = control.alive();
+  ArrowSchema schema;
+  ArrowDeviceArray array;
+  ASSERT_EQ(Export(schema, array, message), 0) << message.text;
+  EXPECT_GT(Counters().live_allocations, 1) << "one copy proves nothing";
+  EXPECT_EQ(Verify(schema, array, message), 0) << message.text;
+  EXPECT_EQ(control.calls(create), calls + 1);
+  Release(array.array);
+  Release(schema);
+  EXPECT_EQ(control.alive(), alive) << control.report();
+}
+
+TEST_P(TransfersTest, SeveralThreadsCopyAtOnce) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 10;
+  std::latch begin(kThreads);
+  std::array<FletchingMessage, kThreads> messages{};
+  std::atomic<int> failures = 0;
+  std::vector<std::thread> threads;
+  for (FletchingMessage& message : messages) {
+    threads.emplace_back([&] {
+      begin.arrive_and_wait();
+      for (int i = 0; i < kRounds && failures == 0; ++i) {
+        if (ExportVerifyRelease(message) != 0) ++failures;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const FletchingMessage& message : messages) EXPECT_STREQ(message.text, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TransfersTest,
+                         testing::Values("cuda", "cuda_host", "cuda_managed", "rocm", "rocm_host",
+                                         "opencl"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
