@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -46,6 +47,12 @@ class Releases {
   std::thread::id last_thread_;
   int count_ = 0;
 };
+
+struct AddRelease {
+  void operator()(Releases* releases) const { releases->add(); }
+};
+/// Counts when it is destroyed.
+using Counted = std::unique_ptr<Releases, AddRelease>;
 
 /// The structs of a parent with two children; each release is counted. Must outlive the array.
 class ReleasedArray {

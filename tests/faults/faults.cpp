@@ -35,7 +35,8 @@ bool gives_back(std::string_view function) {
 
 // Makes a context or device current, or finds the function that destroys an instance: it is tried a
 // second time where nothing could be given back without it.
-bool is_tried_again(std::string_view function) {
+bool is_tried_again(std::string_view function, Voice voice) {
+  if (voice == Voice::kTriesContext && function == "cuCtxGetCurrent") return true;
   return function == "cuCtxPushCurrent" || function == "hipGetDevice" ||
          function == "hipSetDevice" || function == "vkGetInstanceProcAddr";
 }
@@ -110,8 +111,9 @@ class Function {
     std::string wrong;
     const bool told = !outcome.failed_in.empty();
     if (!told) {
-      const bool may_be_silent = outcome.voice != Voice::kTells || gives_back(name_) ||
-                                 has_words(name_) || is_tried_again(name_);
+      const bool has_nobody = outcome.voice == Voice::kMayTell || outcome.voice == Voice::kSilent;
+      const bool may_be_silent = has_nobody || gives_back(name_) || has_words(name_) ||
+                                 is_tried_again(name_, outcome.voice);
       if (!may_be_silent) wrong = "the failure is lost";
     } else if (!contains(outcome.text, companion_.empty() ? name_ : companion_) &&
                !has_no_status(name_)) {

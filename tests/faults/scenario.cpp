@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenario.hpp"
 
-#include <cstring>
-#include <memory>
-#include <optional>
 #include <utility>
+#include <vector>
 
+#include "exchange.hpp"
+#include "fletching/async_adapters.hpp"
 #include "fletching/c_api.h"
 #include "fletching/event_verbs.hpp"
 #include "fletching/sync_event.hpp"
 #include "gate.h"
 #include "released_array.hpp"
 #include "vulkan_handles.h"
+#include "words.hpp"
 
 namespace fletching::faults {
 namespace {
@@ -19,25 +20,6 @@ namespace {
 using testing::ReleasedArray;
 
 constexpr const char* kCase = "utf8";  // several buffers
-
-std::string text_of(int code, const FletchingMessage& message) {
-  if (code == 0) return "";
-  const std::string text = message.text;
-  return text.empty() ? "error " + std::to_string(code) + " without words" : text;
-}
-
-template <class T>
-std::string text_of(const Result<T>& result) {
-  return result.ok() ? "" : result.error().message();
-}
-
-// A call of a function that takes a message last.
-template <class Function, class... Arguments>
-std::string call(Function function, Arguments... arguments) {
-  FletchingMessage message{};
-  const int code = function(arguments..., &message);
-  return text_of(code, message);
-}
 
 // What the report says that is wrong with a device type.
 std::string complaint(const FletchingDeviceReportEntry& entry) {
@@ -64,9 +46,11 @@ class Scene {
     read_without_and_with_wait();
     open_gate();
     stream();
+    async_stream();
     verify_without_gate();
     export_with_event();
     release_after();
+    exchange();
     fail_on_purpose();
     release_all();
   }
@@ -103,78 +87,114 @@ class Scene {
     tells("QueueCreate", [&] { return call(FletchingProducerQueueCreate, name(), &queue_); });
     tells("QueueCreate 2", [&] { return call(FletchingProducerQueueCreate, name(), &other_); });
     tells("ExportArrayBehind", [&] {
-      return call(FletchingProducerExportArrayBehind, gate_, kCase, &schema_, &array_);
+      return call(FletchingProducerExportArrayBehind, gate_, kCase, schema_.out(), array_.out());
     });
   }
 
   void read_without_and_with_wait() {
     tells("ready, shut", [&] { return expect_ready(false); });
     tells("QueueRead, unwaited",
-          [&] { return call(FletchingProducerQueueRead, other_, kCase, &array_); });
+          [&] { return call(FletchingProducerQueueRead, other_, kCase, array_.get()); });
     tells("QueueIsIdle", [&] {
       int32_t idle = 0;
       return call(FletchingProducerQueueIsIdle, other_, &idle);
     });
     tells("QueueVerify, old", [&] { return verify(other_, FLETCHING_PRODUCER_OLD); });
-    // A NULL that it gives has no words; the read that comes next has them.
-    tells("wait_on", [&] {
-      void* handle = FletchingProducerQueueHandle(queue_);
-      return handle != nullptr ? wait_on(handle)
-                               : call(FletchingProducerQueueRead, queue_, kCase, &array_);
-    });
-    if (!is_vulkan()) {
-      tells("wait_on of the default stream",
-            [&] { return backend_ == "opencl" ? "" : text_of(event().wait_on(nullptr)); });
+    tells("wait_on and QueueRead", [&] { return read_when_ready(array_); });
+    if (!is_vulkan() && backend_ != "opencl") {
+      tells("wait_on of the default stream", [&] { return text_of(event().wait_on(nullptr)); });
     }
-    tells("QueueRead, waited",
-          [&] { return call(FletchingProducerQueueRead, queue_, kCase, &array_); });
   }
 
   void open_gate() {
     tells("GateOpen", [&] { return call(FletchingProducerGateOpen, gate_); });
-    tells("synchronize", [&] {
-      return text_of(is_vulkan() ? event().synchronize(context()) : event().synchronize());
-    });
+    tells("synchronize", [&] { return text_of(synchronize(event())); });
     tells("ready, open", [&] { return expect_ready(true); });
     tells("QueueVerify, new", [&] { return verify(queue_, FLETCHING_PRODUCER_NEW); });
-    run_.step("release of the array", Voice::kSilent, [&] {
-      release(array_.array);
-      release(schema_);
-      return "";
-    });
+    run_.step("release of the array", Voice::kSilent, [&] { return release_array(); });
   }
 
-  // Two batches, and the second is not taken when the first one fails.
+  // Two batches, and the second is not taken when the first one fails. Each has an event.
   void stream() {
     tells("ExportStreamBehind", [&] {
       return call(FletchingProducerExportStreamBehind, gate_, kCase, int64_t{2}, int64_t{-1},
-                  &stream_);
+                  stream_.out());
     });
-    for (ArrowDeviceArray& batch : batches_) {
-      tells("get_next", [&]() -> std::string {
-        if (stream_.get_next(&stream_, &batch) == 0) return "";
-        const char* text = stream_.get_last_error(&stream_);
-        return text != nullptr ? text : "get_next failed without words";
-      });
-    }
+    tells("get_next", [&]() -> std::string {
+      for (int i = 0; i < 2; ++i) {
+        DeviceArray batch;
+        if (stream_->get_next(stream_.get(), batch.out()) != 0) {
+          const char* text = stream_->get_last_error(stream_.get());
+          return text != nullptr ? text : "get_next failed without words";
+        }
+        batches_.push_back(std::move(batch));
+      }
+      return "";
+    });
     tells("GateOpen again", [&] { return call(FletchingProducerGateOpen, gate_); });
-    run_.step("release of the stream", Voice::kSilent, [&] {
-      for (ArrowDeviceArray& batch : batches_) release(batch.array);
-      release(stream_);
+    read_batches("stream");
+  }
+
+  // The same from another thread, on which the producer makes the batches. One at a time: a reader
+  // drops what it has not read when an error comes.
+  void async_stream() {
+    tells("async stream", [&]() -> std::string {
+      auto reader = AsyncReader::create(1);
+      if (!reader.ok()) return text_of(reader);
+      ArrowAsyncDeviceStreamHandler* handler = reader->handler();
+      std::string text =
+          call(FletchingProducerRunAsync, name(), nullptr, kCase, int64_t{2}, int64_t{-1}, handler);
+      if (!text.empty()) {
+        handler->release(handler);
+        return text;
+      }
+      auto stream = std::move(*reader).open();
+      if (!stream.ok()) return text_of(stream);
+      for (auto& batch : StreamReader<ArrowDeviceArrayStream>(*std::move(stream))) {
+        if (!batch.ok()) return text_of(batch);
+        batches_.push_back(*std::move(batch));
+      }
+      return batches_.size() == 2 ? "" : "not every batch came";
+    });
+    run_.clean_up("end of the async stream", Voice::kSilent, [] {
+      FletchingProducerAwaitAsync();
+      return "";
+    });
+    read_batches("async stream");
+  }
+
+  // Waits for the event of each batch, reads what it has, and releases it.
+  void read_batches(const std::string& where) {
+    tells((where + ": read").c_str(), [&] {
+      std::string text;
+      for (const DeviceArray& batch : batches_) {
+        if (text.empty()) text = read_when_ready(batch);
+      }
+      return text.empty() ? verify(queue_, FLETCHING_PRODUCER_NEW) : text;
+    });
+    tells((where + ": synchronize").c_str(), [&] {
+      std::string text;
+      for (const DeviceArray& batch : batches_) {
+        if (text.empty()) text = text_of(synchronize(SyncEvent(batch)));
+      }
+      return text;
+    });
+    run_.step((where + ": release").c_str(), Voice::kSilent, [&] {
+      batches_.clear();
+      stream_.release();
       return "";
     });
   }
 
   void verify_without_gate() {
-    tells("ExportArray",
-          [&] { return call(FletchingProducerExportArray, name(), kCase, &schema_, &array_); });
-    tells("VerifyArray",
-          [&] { return call(FletchingProducerVerifyArray, name(), kCase, &schema_, &array_); });
-    run_.step("release of the array without a gate", Voice::kSilent, [&] {
-      release(array_.array);
-      release(schema_);
-      return "";
+    tells("ExportArray", [&] {
+      return call(FletchingProducerExportArray, name(), kCase, schema_.out(), array_.out());
     });
+    tells("VerifyArray", [&] {
+      return call(FletchingProducerVerifyArray, name(), kCase, schema_.get(), array_.get());
+    });
+    run_.step("release of the array without a gate", Voice::kSilent,
+              [&] { return release_array(); });
   }
 
   void export_with_event() {
@@ -205,6 +225,17 @@ class Scene {
     });
   }
 
+  void exchange() {
+    Consumer consumer;
+    if (!is_vulkan()) {
+      consumer.stream = FletchingProducerQueueHandle(queue_);
+      consumer.other_stream = FletchingProducerQueueHandle(other_);
+    }
+    consumer.synchronize = [this](const SyncEvent& event) { return synchronize(event); };
+    exchange_dlpack(run_, backend_, consumer);
+    exchange_cuda_arrays(run_, backend_, consumer);
+  }
+
   // An error has words even when the vendor does not give them.
   void fail_on_purpose() {
     if (is_vulkan() || backend_ == "opencl") return;
@@ -230,11 +261,9 @@ class Scene {
       });
     }
     run_.clean_up("release of what is left", Voice::kSilent, [&] {
-      for (ArrowDeviceArray& batch : batches_) release(batch.array);
-      release(stream_);
-      release(array_.array);
-      release(schema_);
-      return "";
+      batches_.clear();
+      stream_.release();
+      return release_array();
     });
     run_.clean_up("GateDestroy", Voice::kMayTell, [&] {
       return call(FletchingProducerGateDestroy, std::exchange(gate_, nullptr));
@@ -243,15 +272,16 @@ class Scene {
 
   // --- Details
 
-  template <class Struct>
-  static void release(Struct& alive) {
-    if (alive.release != nullptr) alive.release(&alive);
+  std::string release_array() {
+    array_.release();
+    schema_.release();
+    return "";
   }
 
   ArrowDeviceType device_type() const { return array_type_; }
 
   SyncEvent event() {
-    array_type_ = array_.device_type;
+    array_type_ = array_->device_type;
     return SyncEvent(array_);
   }
   vulkan::WaitContext context() const {
@@ -259,8 +289,20 @@ class Scene {
             reinterpret_cast<decltype(vulkan::WaitContext::get_device_proc_addr)>(
                 handles_.get_device_proc_addr)};
   }
-  std::string wait_on(void* handle) {
-    return text_of(is_vulkan() ? event().wait_on(context(), handle) : event().wait_on(handle));
+  Status synchronize(const SyncEvent& event) const {
+    return is_vulkan() ? event.synchronize(context()) : event.synchronize();
+  }
+  // On the queue, behind the array's event.
+  std::string read_when_ready(const DeviceArray& array) {
+    void* handle = FletchingProducerQueueHandle(queue_);
+    const SyncEvent event(array);
+    // A NULL that it gives has no words; the read that comes next has them.
+    std::string text;
+    if (handle != nullptr) {
+      text = text_of(is_vulkan() ? event.wait_on(context(), handle) : event.wait_on(handle));
+    }
+    if (text.empty()) text = call(FletchingProducerQueueRead, queue_, kCase, array.get());
+    return text;
   }
   std::string expect_ready(bool expected) {
     const Result<bool> ready = is_vulkan() ? event().ready(context()) : event().ready();
@@ -280,10 +322,10 @@ class Scene {
   FletchingProducerGate* gate_ = nullptr;
   FletchingProducerQueue* queue_ = nullptr;
   FletchingProducerQueue* other_ = nullptr;
-  ArrowSchema schema_{};
-  ArrowDeviceArray array_{};
-  ArrowDeviceArrayStream stream_{};
-  ArrowDeviceArray batches_[2]{};
+  Schema schema_;
+  DeviceArray array_;
+  DeviceArrayStream stream_;
+  std::vector<DeviceArray> batches_;
 };
 
 }  // namespace

@@ -13,9 +13,10 @@ namespace fletching::faults {
 
 // Whether a step can say that something went wrong in it.
 enum class Voice {
-  kTells,    // it returns an error
-  kMayTell,  // it also destroys things, or has a thread go on: what fails there is not told
-  kSilent,   // a release callback returns nothing
+  kTells,         // it returns an error
+  kTriesContext,  // the same, but that it asks for a context twice where it destroys something
+  kMayTell,       // it also destroys things, or has a thread go on: what fails there is not told
+  kSilent,        // a release callback returns nothing
 };
 
 // What one run of the scenario came to.

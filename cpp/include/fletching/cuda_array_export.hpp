@@ -112,7 +112,7 @@ struct CudaArrayState {
   void release() {
     if (has_stream && !array.is_released()) {
       const Status deferred = release_after(array, stream);
-      if (!deferred) static_cast<void>(synchronize_cuda_stream(stream, array->device_id));
+      if (!deferred) static_cast<void>(finish_cuda_stream(stream, array->device_id));
     }
     array.release();
     if (owns_stream) static_cast<void>(destroy_cuda_stream(stream));

@@ -159,11 +159,10 @@ struct CudaMemory {
 
   /// The producer's stream waits for ours, or, when that cannot be had, the host does.
   ~CudaMemory() {
-    static_cast<void>(guarded([&]() -> Status {
-      if (!consumer) return {};
-      if (producer && join_stream(*producer, *consumer, device_id)) return {};
-      return synchronize_cuda_stream(*consumer, device_id);
-    }));
+    if (!consumer) return;
+    const auto join = [&] { return join_stream(*producer, *consumer, device_id); };
+    if (producer && guarded(join).ok()) return;
+    static_cast<void>(finish_cuda_stream(*consumer, device_id));
   }
 };
 

@@ -37,31 +37,44 @@ Status in_stream_context(void* stream, std::int64_t device_id, Body body) {
   return first_error(std::move(status), scope.leave());
 }
 
+/// Work that is still on the stream goes on.
+inline Status destroy_cuda_stream(void* stream) {
+  return give_back([&](bool& is_tried) {
+    return in_stream_context(stream, 0, [&](const cuda::Functions& cuda) {
+      is_tried = true;
+      return cuda_status(cuda, "cuStreamDestroy",
+                         cuda.cu_stream_destroy(static_cast<cuda::CUstream>(stream)));
+    });
+  });
+}
+
 /// A stream that the legacy default stream does not hold up.
 inline Result<void*> make_cuda_stream(std::int64_t device_id) {
   cuda::CUstream stream = nullptr;
-  Status made = in_stream_context(nullptr, device_id, [&](const cuda::Functions& cuda) {
-    return cuda_status(cuda, "cuStreamCreate",
-                       cuda.cu_stream_create(&stream, cuda::kCuStreamNonBlocking));
+  Status made = guarded([&] {
+    return in_stream_context(nullptr, device_id, [&](const cuda::Functions& cuda) {
+      return cuda_status(cuda, "cuStreamCreate",
+                         cuda.cu_stream_create(&stream, cuda::kCuStreamNonBlocking));
+    });
   });
-  if (!made) return std::move(made).error();
-  return static_cast<void*>(stream);
+  if (made) return static_cast<void*>(stream);
+  if (stream != nullptr) static_cast<void>(destroy_cuda_stream(stream));
+  return std::move(made).error();
 }
 
-/// Work that is still on the stream goes on.
-inline Status destroy_cuda_stream(void* stream) {
-  return in_stream_context(stream, 0, [&](const cuda::Functions& cuda) {
-    return cuda_status(cuda, "cuStreamDestroy",
-                       cuda.cu_stream_destroy(static_cast<cuda::CUstream>(stream)));
-  });
-}
-
-/// Blocks until the stream has nothing left to do.
-inline Status synchronize_cuda_stream(void* stream, std::int64_t device_id) {
-  return in_stream_context(stream, device_id, [&](const cuda::Functions& cuda) {
-    return cuda_status(cuda, "cuStreamSynchronize",
-                       cuda.cu_stream_synchronize(static_cast<cuda::CUstream>(stream)));
-  });
+/// Blocks until the stream has nothing left to do, before something is given back that its work may
+/// use. One failure may be left over from earlier work, so that it is tried twice.
+inline Status finish_cuda_stream(void* stream, std::int64_t device_id) noexcept {
+  const auto attempt = [&] {
+    return guarded([&] {
+      return in_stream_context(stream, device_id, [&](const cuda::Functions& cuda) {
+        return cuda_status(cuda, "cuStreamSynchronize",
+                           cuda.cu_stream_synchronize(static_cast<cuda::CUstream>(stream)));
+      });
+    });
+  };
+  Status status = attempt();
+  return status ? std::move(status) : attempt();
 }
 
 /// Lets `into` wait for what is on `stream` now.

@@ -132,6 +132,15 @@ class CudaScope {
   bool is_retained_ = false;
 };
 
+/// Calls `attempt(is_tried)`, which gives something back. Nobody else will, so that it is called
+/// once more when it did not come to that: what has to be current was not to be had.
+template <class Attempt>
+Status give_back(Attempt attempt) {
+  bool is_tried = false;
+  Status status = guarded([&] { return attempt(is_tried); });
+  return is_tried ? std::move(status) : attempt(is_tried);
+}
+
 /// The verbs.
 struct CudaEvents {
   static Status synchronize(const EventReference& event) {
@@ -171,9 +180,11 @@ struct CudaEvents {
     if (!cuda) return std::move(cuda).error();
     RecordedEvent recorded;
     CudaScope scope(**cuda);
-    Status status = within(scope, scope.enter_stream(stream, device_id), [&] {
-      recorded.context = scope.current();
-      return create_and_record(**cuda, stream, &recorded.event);
+    Status status = guarded([&] {
+      return within(scope, scope.enter_stream(stream, device_id), [&] {
+        recorded.context = scope.current();
+        return create_and_record(**cuda, stream, &recorded.event);
+      });
     });
     if (status.ok()) return recorded;
     if (recorded.event != nullptr) (void)destroy(recorded);
@@ -190,17 +201,13 @@ struct CudaEvents {
   }
 
   static Status destroy(const RecordedEvent& recorded) {
-    bool is_tried = false;
-    const auto attempt = [&] {
+    return give_back([&](bool& is_tried) {
       return in_its_context(recorded, [&](const cuda::Functions& cuda) {
         is_tried = true;
         return cuda_status(cuda, "cuEventDestroy",
                            cuda.cu_event_destroy(static_cast<cuda::CUevent>(recorded.event)));
       });
-    };
-    Status status = attempt();
-    // Nobody else will destroy it, so that its context is asked for once more.
-    return is_tried ? std::move(status) : attempt();
+    });
   }
 
  private:
@@ -249,11 +256,13 @@ struct CudaEvents {
     Status status = cuda_status(cuda, "cuEventCreate",
                                 cuda.cu_event_create(&handle, cuda::kCuEventDisableTiming));
     if (!status.ok()) return status;
-    status = cuda_status(cuda, "cuEventRecord",
-                         cuda.cu_event_record(handle, reinterpret_cast<cuda::CUstream>(stream)));
-    if (status.ok()) *event = handle;
-    if (!status.ok()) (void)cuda.cu_event_destroy(handle);
-    return status;
+    const auto result = cuda.cu_event_record(handle, reinterpret_cast<cuda::CUstream>(stream));
+    if (result == cuda::kCudaSuccess) {
+      *event = handle;
+    } else {
+      (void)cuda.cu_event_destroy(handle);  // before there are words, for which memory may run out
+    }
+    return cuda_status(cuda, "cuEventRecord", result);
   }
 };
 

@@ -119,9 +119,11 @@ struct HipEvents {
     if (!hip) return std::move(hip).error();
     RecordedEvent recorded;
     HipScope scope(**hip);
-    Status status = within(scope, scope.enter_stream(of(stream)), [&] {
-      recorded.device = scope.device();
-      return create_and_record(**hip, of(stream), &recorded.event);
+    Status status = guarded([&] {
+      return within(scope, scope.enter_stream(of(stream)), [&] {
+        recorded.device = scope.device();
+        return create_and_record(**hip, of(stream), &recorded.event);
+      });
     });
     if (status.ok()) return recorded;
     if (recorded.event != nullptr) (void)destroy(recorded);
@@ -142,7 +144,8 @@ struct HipEvents {
     if (!hip) return std::move(hip).error();
     HipScope scope(**hip);
     // Nobody else will destroy it: without its device it is done from the one that there is.
-    Status entered = scope.enter(static_cast<std::int32_t>(recorded.device));
+    Status entered =
+        guarded([&] { return scope.enter(static_cast<std::int32_t>(recorded.device)); });
     Status status =
         hip_status(**hip, "hipEventDestroy",
                    (*hip)->hip_event_destroy(static_cast<hip::hipEvent_t>(recorded.event)));
@@ -194,10 +197,13 @@ struct HipEvents {
         hip_status(hip, "hipEventCreateWithFlags",
                    hip.hip_event_create_with_flags(&handle, hip::kHipEventDisableTiming));
     if (!status.ok()) return status;
-    status = hip_status(hip, "hipEventRecord", hip.hip_event_record(handle, stream));
-    if (status.ok()) *event = handle;
-    if (!status.ok()) (void)hip.hip_event_destroy(handle);
-    return status;
+    const auto result = hip.hip_event_record(handle, stream);
+    if (result == hip::kHipSuccess) {
+      *event = handle;
+    } else {
+      (void)hip.hip_event_destroy(handle);  // before there are words, for which memory may run out
+    }
+    return hip_status(hip, "hipEventRecord", result);
   }
 };
 

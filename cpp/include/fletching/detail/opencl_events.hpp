@@ -73,10 +73,10 @@ struct OpenclEvents {
                       (*cl)->cl_enqueue_marker_with_wait_list(queue, 0, nullptr, &handle));
     if (!status.ok()) return std::move(status).error();
     // An event that no queue has submitted never happens.
-    status = opencl_status("clFlush", (*cl)->cl_flush(queue));
-    if (status.ok()) return RecordedEvent{.event = handle};
-    (void)(*cl)->cl_release_event(handle);
-    return std::move(status).error();
+    const auto flushed = (*cl)->cl_flush(queue);
+    if (flushed == opencl::kClSuccess) return RecordedEvent{.event = handle};
+    (void)(*cl)->cl_release_event(handle);  // before there are words, for which memory may run out
+    return opencl_status("clFlush", flushed).error();
   }
 
   static Result<bool> has_happened(const RecordedEvent& recorded) {

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "fletching/cuda_array.hpp"
+#include "fletching/dlpack.hpp"
+#include "producer.h"
+#include "released_array.hpp"
+#include "words.hpp"
+
+namespace fletching::faults {
+namespace {
+
+std::int64_t number_of(void* stream) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(stream));
+}
+
+// An array of the reference producer, with its event, whose release is counted.
+class Source {
+ public:
+  // `step` says which exchange it is for.
+  Source(Run& run, std::string step) : run_(run), step_(std::move(step)) {}
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  void make(const std::string& backend, const char* name) {
+    tells("ExportArray", [&] {
+      std::string text =
+          call(FletchingProducerExportArray, backend.c_str(), name, schema_.out(), array_.out());
+      if (!text.empty()) return text;
+      ++made_;
+      return text_of(attach(array_, testing::Counted(&releases_)));
+    });
+  }
+
+  void tells(const char* what, const std::function<std::string()>& body,
+             Voice voice = Voice::kTells) {
+    run_.step((step_ + ": " + what).c_str(), voice, body);
+  }
+  // The same for what also destroys the event with which one stream waits for another.
+  void joins(const char* what, const std::function<std::string()>& body) {
+    tells(what, body, Voice::kTriesContext);
+  }
+
+  // Lets go of everything. What is released behind a stream goes later, on another thread.
+  template <class... Owners>
+  void release(Owners&... owners) {
+    run_.clean_up((step_ + ": release").c_str(), Voice::kSilent, [&]() -> std::string {
+      ((owners = Owners()), ...);
+      array_.release();
+      schema_.release();
+      if (!releases_.wait_for(made_)) return "the array was not released";
+      return releases_.count() == made_ ? "" : "the array was released twice";
+    });
+  }
+
+  const ArrowSchema& schema() const { return *schema_.get(); }
+  DeviceArray& array() { return array_; }
+
+ private:
+  Run& run_;
+  const std::string step_;
+  testing::Releases releases_;
+  int made_ = 0;
+  Schema schema_;
+  DeviceArray array_;
+};
+
+bool has_streams(const std::string& backend) {
+  return backend.starts_with("cuda") || backend.starts_with("rocm");
+}
+
+// `number`: what the consumer gives as the stream argument of __dlpack__.
+template <class Tensor, class Export>
+void exchange_tensor(Run& run, const std::string& step, const std::string& backend,
+                     const Consumer& consumer, std::optional<std::int64_t> number, Export to) {
+  Source source(run, step);
+  Tensor tensor;
+  ImportedTensor imported;
+  source.make(backend, "int32");
+  source.tells("export", [&] {
+    // Where tensors come without a stream, the consumer has waited before.
+    if (!has_streams(backend)) {
+      const Status done = consumer.synchronize(SyncEvent(source.array()));
+      if (!done.ok()) return text_of(done);
+    }
+    const auto stream = read_dlpack_stream(source.array()->device_type, number);
+    if (!stream.ok()) return text_of(stream);
+    Result<Tensor> made = to(source.schema(), source.array(), *stream);
+    if (made.ok()) tensor = *std::move(made);
+    return text_of(made);
+  });
+  source.tells("import", [&] {
+    ConsumerStream stream;
+    if (consumer.stream != nullptr) {
+      stream = {Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer.stream)};
+    }
+    Result<ImportedTensor> made = from_dlpack(std::move(tensor), stream);
+    if (made.ok()) imported = *std::move(made);
+    return text_of(made);
+  });
+  source.tells("wait", [&] { return text_of(consumer.synchronize(SyncEvent(imported.array))); });
+  source.release(imported, tensor);
+}
+
+class CudaExchange {
+ public:
+  CudaExchange(Run& run, std::string backend, const Consumer& consumer)
+      : run_(run), backend_(std::move(backend)), consumer_(consumer) {}
+
+  // A stream of the array's own, which the exporter makes; a mask that comes on another one; an
+  // owner that goes when the consumer's stream has passed.
+  void with_own_stream() {
+    Source source(run_, "CUDA array with a mask");
+    std::optional<CudaArray> described;
+    ImportedTensor imported;
+    source.make(backend_, "nulls");
+    describe(source, {}, {.mask = true}, described);
+    source.joins("join_cuda_streams", [&] {
+      void* named = reinterpret_cast<void*>(described->interface().stream.value_or(0));
+      const std::array<void*, 2> streams{consumer_.stream, consumer_.other_stream};
+      return text_of(join_cuda_streams(named, streams, 0));
+    });
+    source.joins("import", [&]() -> std::string {
+      cuda_array_interface::Interface says = described->interface();
+      if (says.mask == nullptr) return "there is no mask";
+      cuda_array_interface::Interface mask = *says.mask;
+      mask.stream = number_of(consumer_.other_stream);
+      says.mask = &mask;
+      return take(says, described, {.consumer_stream = consumer_.stream}, imported);
+    });
+    source.tells("wait_on",
+                 [&] { return text_of(SyncEvent(imported.array).wait_on(consumer_.stream)); });
+    source.release(imported, described);
+  }
+
+  // The consumer's stream, which is named and waits.
+  void with_given_stream() {
+    Source source(run_, "CUDA array on a given stream");
+    std::optional<CudaArray> described;
+    ImportedTensor imported;
+    source.make(backend_, "int32");
+    describe(source, consumer_.stream, {}, described);
+    source.tells("import", [&] { return take(described->interface(), described, {}, imported); });
+    source.tells("synchronize", [&] { return text_of(SyncEvent(imported.array).synchronize()); });
+    source.release(imported, described);
+  }
+
+  // Neither an event nor a stream: nothing is waited for but the consumer, at the end.
+  void without_a_stream() {
+    Source source(run_, "CUDA array without a stream");
+    std::optional<CudaArray> described;
+    ImportedTensor imported;
+    source.make(backend_, "int32");
+    source.tells("synchronize", [&] {
+      const Status done = SyncEvent(source.array()).synchronize();
+      source.array()->sync_event = nullptr;
+      return text_of(done);
+    });
+    describe(source, {}, {}, described);
+    source.tells("import", [&] {
+      return take(described->interface(), described, {.consumer_stream = consumer_.stream},
+                  imported);
+    });
+    source.release(imported, described);
+  }
+
+ private:
+  static void describe(Source& source, std::optional<void*> stream,
+                       const CudaArrayExportOptions& options, std::optional<CudaArray>& described) {
+    source.tells("export", [&] {
+      Result<CudaArray> made = to_cuda_array(source.schema(), source.array(), stream, options);
+      if (made.ok()) described = *std::move(made);
+      return text_of(made);
+    });
+  }
+
+  static std::string take(const cuda_array_interface::Interface& says,
+                          std::optional<CudaArray>& owner, const CudaArrayImportOptions& options,
+                          ImportedTensor& imported) {
+    Result<ImportedTensor> made =
+        from_cuda_array(says, *std::exchange(owner, std::nullopt), options);
+    if (made.ok()) imported = *std::move(made);
+    return text_of(made);
+  }
+
+  Run& run_;
+  const std::string backend_;
+  const Consumer& consumer_;
+};
+
+}  // namespace
+
+void exchange_dlpack(Run& run, const std::string& backend, const Consumer& consumer) {
+  std::optional<std::int64_t> number;
+  if (has_streams(backend)) number = number_of(consumer.stream);
+  exchange_tensor<DlpackTensor>(
+      run, "DLPack", backend, consumer, number,
+      [](auto& schema, auto& array, auto& stream) { return to_dlpack(schema, array, stream); });
+  exchange_tensor<LegacyDlpackTensor>(
+      run, "legacy DLPack", backend, consumer, {}, [](auto& schema, auto& array, auto& stream) {
+        return to_legacy_dlpack(schema, array, stream, {.read_only = false});
+      });
+}
+
+void exchange_cuda_arrays(Run& run, const std::string& backend, const Consumer& consumer) {
+  if (!backend.starts_with("cuda")) return;
+  CudaExchange exchange(run, backend, consumer);
+  exchange.with_own_stream();
+  exchange.with_given_stream();
+  exchange.without_a_stream();
+}
+
+}  // namespace fletching::faults

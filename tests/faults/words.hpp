@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a call says that went wrong; "" when nothing did.
+#pragma once
+
+#include <string>
+
+#include "fletching/c_api.h"
+#include "fletching/result.hpp"
+
+namespace fletching::faults {
+
+inline std::string text_of(int code, const FletchingMessage& message) {
+  if (code == 0) return "";
+  const std::string text = message.text;
+  return text.empty() ? "error " + std::to_string(code) + " without words" : text;
+}
+
+template <class T>
+std::string text_of(const Result<T>& result) {
+  return result.ok() ? "" : result.error().message();
+}
+
+// A call of a function that takes a message last.
+template <class Function, class... Arguments>
+std::string call(Function function, Arguments... arguments) {
+  FletchingMessage message{};
+  const int code = function(arguments..., &message);
+  return text_of(code, message);
+}
+
+}  // namespace fletching::faults
