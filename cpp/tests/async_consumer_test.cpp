@@ -108,9 +108,6 @@ TEST(Rules, async_next_task_copied) {
   bench.peer.release();
 }
 
-/// One pair, "key" and "value".
-std::string a_block() { return encode_metadata({{"key", "value"}}).value(); }
-
 TEST(Rules, async_next_metadata_copied) {
   ConsumerBench bench;
   bench.receive(2, 0);
@@ -199,7 +196,7 @@ TEST(Rules, async_handler_producer_not_before_schema) {
   bench.peer.release();
 }
 
-TEST(Rules, async_handler_producer_set_first_is_checked) {
+TEST(Rules, async_handler_producer_set_first) {
   ConsumerBench bench;
   bench.peer.handler->producer = nullptr;
   EXPECT_EQ(bench.peer.give_schema(), EINVAL);
@@ -242,7 +239,7 @@ TEST(Rules, async_task_array_released_separately) {
   EXPECT_TRUE(bench.consumer.take().value().array.is_released());
 }
 
-TEST(Rules, async_task_extract_set_is_checked) {
+TEST(Rules, async_task_extract_set) {
   ConsumerBench bench;
   bench.receive(1, 0);
   ArrowAsyncTask task{};

@@ -157,10 +157,10 @@ TEST(Rules, async_next_task_lives_during_call) {
   bench.peer.raw.on_next_task = [](ArrowAsyncDeviceStreamHandler*, ArrowAsyncTask* task,
                                    const char* metadata) {
     EXPECT_EQ(task->extract_data(task, nullptr), 0);
-    EXPECT_EQ(std::string(metadata, 4), "meta") << "also after the extraction";
+    EXPECT_EQ(block_of(metadata), a_block()) << "also after the extraction";
     return 0;
   };
-  EXPECT_TRUE(bench.producer.push(a_batch(bench.ledger), "meta and more than fits in place").ok());
+  EXPECT_TRUE(bench.producer.push(a_batch(bench.ledger), a_block()).ok());
   bench.queue.run_ready();
   bench.peer.cancel();
   bench.queue.run_ready();
@@ -178,10 +178,10 @@ TEST(Rules, async_error_errno_codes) {
 
 TEST(Rules, async_error_texts_live_during_call) {
   ProducerBench bench;
-  bench.producer.fail(Error(EIO, ""), "meta");
+  bench.producer.fail(Error(EIO, ""), a_block());
   bench.queue.run_ready();
   EXPECT_FALSE(bench.peer.message.empty());
-  EXPECT_EQ(bench.peer.error_metadata, "meta");
+  EXPECT_EQ(bench.peer.error_metadata, a_block());
 }
 
 TEST(Rules, async_release_always_called) {
@@ -254,11 +254,11 @@ TEST(Rules, async_producer_one_device_type) {
 }
 
 TEST(Rules, async_producer_metadata_lives) {
-  ProducerBench bench({ARROW_DEVICE_CPU, "meta", nullptr});
+  ProducerBench bench({ARROW_DEVICE_CPU, a_block(), nullptr});
   bench.deliver(0, 0);
   bench.peer.cancel();
   bench.peer.inside = [&](const std::string&) {
-    EXPECT_STREQ(bench.peer.raw.producer->additional_metadata, "meta");
+    EXPECT_EQ(block_of(bench.peer.raw.producer->additional_metadata), a_block());
   };
   bench.queue.run_ready();
   EXPECT_EQ(ProducerBench().peer.raw.producer->additional_metadata, nullptr);

@@ -18,6 +18,7 @@
 #include "fletching/async_consumer.hpp"
 #include "fletching/async_producer.hpp"
 #include "fletching/executor.hpp"
+#include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 
 namespace fletching::testing {
@@ -61,6 +62,17 @@ inline DeviceArray a_batch(Ledger& ledger, std::int64_t length = 0) {
   return batch;
 }
 
+/// Metadata of one pair, too long to fit into a std::string itself.
+inline std::string a_block() {
+  return encode_metadata({{"key", "value that takes some memory"}}).value();
+}
+
+/// The pairs of a block as they are encoded; "NULL" for NULL.
+inline std::string block_of(const char* metadata) {
+  if (metadata == nullptr) return "NULL";
+  return std::string(MetadataView::read(metadata).value().block());
+}
+
 /// The handler of a foreign consumer, for a producer under test.
 struct PeerHandler {
   PeerHandler() {
@@ -78,7 +90,7 @@ struct PeerHandler {
       PeerHandler& peer = of(self);
       peer.log.push_back("on_error " + std::to_string(code));
       peer.message = message == nullptr ? "NULL" : message;
-      peer.error_metadata = metadata == nullptr ? "NULL" : std::string(metadata, 4);
+      peer.error_metadata = block_of(metadata);
       if (peer.inside) peer.inside("on_error");
     };
     raw.release = [](ArrowAsyncDeviceStreamHandler* self) {
@@ -97,7 +109,7 @@ struct PeerHandler {
     const std::string name = task == nullptr ? "end" : "task";
     log.push_back(name);
     if (task != nullptr && refuse != name) tasks.push_back(*task);  // a refused one is not taken
-    task_metadata.push_back(metadata == nullptr ? "NULL" : std::string(metadata, 4));
+    task_metadata.push_back(block_of(metadata));
     if (inside) inside(name);
     return refuse == name ? EIO : 0;
   }

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,8 +16,11 @@
 #include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/async_calls.hpp"
 #include "fletching/async_copy.hpp"
 #include "fletching/async_listener.hpp"
+#include "fletching/async_queued.hpp"
+#include "fletching/checked.hpp"
 #include "fletching/fifo.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -58,10 +60,10 @@ class AsyncConsumerCore {
   Status want(std::int64_t n) noexcept {
     if (n <= 0) return plain_error(EINVAL, "want was called with a number that is not positive");
     std::unique_lock lock(mutex_);
-    if (state_ == State::kCreated) wanted_ = sum(wanted_, n);
+    if (state_ == State::kCreated) wanted_ = saturating_add(wanted_, n);
     if (state_ != State::kStreaming) return {};
-    demand_ = sum(demand_, n);
-    const Out out(*this);
+    demand_ = saturating_add(demand_, n);
+    const AsyncCalls::Out out(calls_);
     lock.unlock();
     producer_->request(producer_, n);
     return {};
@@ -84,10 +86,10 @@ class AsyncConsumerCore {
       lock.unlock();
       return true;
     }
-    Queued task = queue_.pop();
-    const Out out(*this);
+    QueuedTask task = queue_.pop();
+    const AsyncCalls::Out out(calls_);
     lock.unlock();
-    task.task.extract_data(&task.task, nullptr);
+    detail::drop(task);
     return true;
   }
 
@@ -96,9 +98,9 @@ class AsyncConsumerCore {
     const bool streaming = state_ == State::kStreaming;
     if (state_ == State::kCreated) go(State::kUnwanted);
     if (streaming) go(State::kCancelled);
-    Fifo<Queued> queue = take_queue();
-    const Fifo<Result<AsyncBatch>> kept = std::exchange(kept_, {});
-    const Out out(*this);
+    Fifo<QueuedTask> queue = take_queue();
+    const Fifo<Result<AsyncBatch>> kept = kept_.pop_all();
+    const AsyncCalls::Out out(calls_);
     lock.unlock();
     if (streaming) producer_->cancel(producer_);
     drop_all(queue);
@@ -110,79 +112,32 @@ class AsyncConsumerCore {
   }
 
  private:
-  struct Queued {
-    ArrowAsyncTask task{};
-    MetadataCopy metadata;
-  };
-
-  /// A call of the other side that is running. Made with the lock, unless a handler call is
-  /// running; release waits for those of other threads.
-  class Out {
-   public:
-    explicit Out(AsyncConsumerCore& core) noexcept : core_(core), outer_(innermost_) {
-      innermost_ = this;
-      core_.running_.fetch_add(1, std::memory_order_relaxed);
-    }
-    ~Out() {
-      innermost_ = outer_;
-      if (core_.running_.fetch_sub(1, std::memory_order_acq_rel) == kWaited + 1) core_.wake();
-    }
-    Out(const Out&) = delete;
-    Out& operator=(const Out&) = delete;
-
-    /// Whether this thread is inside a call that is made for `core`.
-    static bool inside(const AsyncConsumerCore& core) noexcept {
-      const Out* out = innermost_;
-      while (out != nullptr && &out->core_ != &core) out = out->outer_;
-      return out != nullptr;
-    }
-
-   private:
-    AsyncConsumerCore& core_;
-    const Out* const outer_;
-    static inline thread_local const Out* innermost_ = nullptr;
-  };
-
-  /// The time of a handler call. Another one meanwhile breaks the rules and is seen here.
-  class In {
-   public:
-    explicit In(AsyncConsumerCore& core) noexcept : core_(core), alone_(core.enter()) {}
+  /// The time of a handler call.
+  struct In {
+    explicit In(AsyncConsumerCore& core) noexcept : core(core), alone(core.calls_.enter()) {}
     ~In() {
-      if (alone_ && core_.calling_.exchange(kIdle) == kReleasedMeanwhile) core_.let_go();
+      if (alone && core.calls_.leave()) core.let_go();
     }
     In(const In&) = delete;
     In& operator=(const In&) = delete;
 
-    [[nodiscard]] bool alone() const noexcept { return alone_; }
-
-   private:
-    AsyncConsumerCore& core_;
-    const bool alone_;
+    AsyncConsumerCore& core;
+    const bool alone;
   };
-
-  bool enter() noexcept {
-    int idle = kIdle;
-    return calling_.compare_exchange_strong(idle, kCalling);
-  }
 
   static AsyncConsumerCore& from(ArrowAsyncDeviceStreamHandler* self) noexcept {
     return *static_cast<AsyncConsumerCore*>(self->private_data);
-  }
-
-  static std::int64_t sum(std::int64_t a, std::int64_t b) noexcept {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-    return b > kMost - a ? kMost : a + b;
   }
 
   // The handler's side.
 
   int schema_came(ArrowSchema* schema) noexcept {
     const In in(*this);
-    if (!in.alone()) return refuse(overlapping());
+    if (!in.alone) return refuse(overlapping());
     if (state_ != State::kCreated && state_ != State::kUnwanted) {
       return refuse(plain_error(EINVAL, "on_schema was called for the second time"));
     }
-    if (const char* missing = missing_for_schema(schema)) {
+    if (const char* missing = missing_for_schema(handler_, schema)) {
       return refuse(plain_error(EINVAL, missing));
     }
     MetadataCopy metadata;
@@ -195,12 +150,13 @@ class AsyncConsumerCore {
     Schema taken(schema);
     std::unique_lock lock(mutex_);
     producer_ = handler_.producer;
+    shape_ = OuterShape::of(*taken.get());
     const bool unwanted = state_ == State::kUnwanted;
     go(unwanted ? State::kCancelled : State::kStreaming);
     demand_ = unwanted ? 0 : wanted_;
     const std::int64_t n = demand_;
     const ArrowDeviceType device_type = producer_->device_type;
-    const Out out(*this);
+    const AsyncCalls::Out out(calls_);
     lock.unlock();
     if (unwanted) {
       taken.release();
@@ -212,17 +168,9 @@ class AsyncConsumerCore {
     return 0;
   }
 
-  [[nodiscard]] const char* missing_for_schema(const ArrowSchema* schema) const noexcept {
-    if (schema == nullptr || schema->release == nullptr) return "on_schema came without a schema";
-    if (handler_.producer == nullptr) return "the producer has not set the handler's producer";
-    if (handler_.producer->request == nullptr) return "request of the producer is NULL";
-    if (handler_.producer->cancel == nullptr) return "cancel of the producer is NULL";
-    return nullptr;
-  }
-
   int task_came(ArrowAsyncTask* task, const char* metadata) noexcept {
     const In in(*this);
-    if (!in.alone()) return refuse(overlapping());
+    if (!in.alone) return refuse(overlapping());
     if (task == nullptr) return end_came();
     if (task->extract_data == nullptr) {
       return refuse(plain_error(EINVAL, "extract_data of the task is NULL"));
@@ -254,7 +202,7 @@ class AsyncConsumerCore {
       listener_->on_task();
       return {};
     }
-    const Out out(*this);
+    const AsyncCalls::Out out(calls_);
     lock.unlock();
     task.extract_data(&task, nullptr);
     return {};
@@ -284,10 +232,7 @@ class AsyncConsumerCore {
     const In in(*this);
     std::unique_lock lock(mutex_);
     const bool tell = live();
-    if (tell || state_ == State::kUnwanted || state_ == State::kCancelled ||
-        state_ == State::kBroken) {
-      go(State::kFailed);
-    }
+    if (tell || untold()) go(State::kFailed);
     if (!tell) return;
     Told told(*this);
     lock.unlock();
@@ -303,20 +248,23 @@ class AsyncConsumerCore {
     if (state_ == State::kReleasing || state_ == State::kReleased) return;
     const bool tell = live();
     const bool keep = state_ == State::kEnded;
-    const bool wait = running_.load(std::memory_order_acquire) != 0 && !Out::inside(*this);
+    const bool wait = calls_.any() && !calls_.inside();
     go(wait ? State::kReleasing : State::kReleased);
-    keeping_ = keep;
+    if (keep) kept_.begin();
     Told told(*this);
     lock.unlock();
-    if (keep) keep_data(told.queue);
+    if (keep) {
+      // It has ended well, and the producer is about to go.
+      const AsyncCalls::Out out(calls_);
+      kept_.extract_from(told.queue, shape_, mutex_);
+    }
     if (tell) {
       told.drop_queue();
       told.listener->on_error(plain_error(EIO, "the producer released the stream before its end"),
                               {});
     }
     if (wait) wait_for_calls(lock, *told.listener);
-    int calling = kCalling;
-    if (!calling_.compare_exchange_strong(calling, kReleasedMeanwhile)) let_go();
+    if (!calls_.leave_to_handler()) let_go();
   }
 
   // What is done in the table's cells.
@@ -326,18 +274,23 @@ class AsyncConsumerCore {
     return state_ == State::kCreated || state_ == State::kStreaming;
   }
 
+  /// unwanted, cancelled, broken: it is not told any more, though calls may come.
+  [[nodiscard]] bool untold() const noexcept {
+    return state_ == State::kUnwanted || state_ == State::kCancelled || state_ == State::kBroken;
+  }
+
   /// What it takes to tell an error: taken with the lock, used without. It holds the listener,
   /// because a release that breaks the rules may come meanwhile.
   struct Told {
     explicit Told(AsyncConsumerCore& core) noexcept
         : core(core), queue(core.take_queue()), listener(core.listener_) {}
     void drop_queue() noexcept {
-      const Out out(core);
+      const AsyncCalls::Out out(core.calls_);
       drop_all(queue);
     }
 
     AsyncConsumerCore& core;
-    Fifo<Queued> queue;
+    Fifo<QueuedTask> queue;
     const std::shared_ptr<AsyncListener> listener;
   };
 
@@ -349,10 +302,7 @@ class AsyncConsumerCore {
   int refuse(const Error& error) noexcept {
     std::unique_lock lock(mutex_);
     const bool tell = live();
-    if (tell || state_ == State::kUnwanted || state_ == State::kCancelled ||
-        state_ == State::kBroken) {
-      go(State::kRefused);
-    }
+    if (tell || untold()) go(State::kRefused);
     if (tell) {
       Told told(*this);
       lock.unlock();
@@ -367,56 +317,18 @@ class AsyncConsumerCore {
     std::unique_lock lock(mutex_);
     if (state_ != State::kStreaming) return;
     go(State::kBroken);
-    Fifo<Queued> queue = take_queue();
+    Fifo<QueuedTask> queue = take_queue();
     lock.unlock();
     drop_all(queue);
   }
 
   Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock) noexcept {
-    Queued task = queue_.pop();
-    const Out out(*this);
+    QueuedTask task = queue_.pop();
+    const AsyncCalls::Out out(calls_);
     lock.unlock();
-    Result<AsyncBatch> batch = extract(task);
+    Result<AsyncBatch> batch = extract(task, shape_);
     if (!batch.ok()) lose();
     return batch;
-  }
-
-  // One object all the way, because a batch is some 150 bytes to move.
-  static Result<AsyncBatch> extract(Queued& task) noexcept {
-    Result<AsyncBatch> batch(std::in_place);
-    batch->metadata = std::move(task.metadata);
-    ArrowDeviceArray* out = batch->array.get();  // zeroed
-    const int code = task.task.extract_data(&task.task, out);
-    if (code != 0) {
-      out->array.release = nullptr;  // whatever was written there is not ours
-      batch = plain_error(code, "extract_data of the task has failed");
-    } else if (batch->array.is_released()) {
-      batch = plain_error(EINVAL, "extract_data of the task returned 0 and no array");
-    }
-    return batch;
-  }
-
-  static void drop_all(Fifo<Queued>& queue) noexcept {
-    while (!queue.empty()) {
-      Queued queued = queue.pop();
-      queued.task.extract_data(&queued.task, nullptr);
-    }
-  }
-
-  /// The stream has ended well, and the producer is about to go: what is queued is extracted now.
-  void keep_data(Fifo<Queued>& queue) noexcept {
-    const Out out(*this);
-    Fifo<Result<AsyncBatch>> kept;
-    lost_ = !guarded([&]() -> Status { return kept.reserve(queue.size()), Status(); }).ok();
-    if (lost_) drop_all(queue);
-    while (!queue.empty()) {
-      Queued queued = queue.pop();
-      kept.push(extract(queued));
-    }
-    const std::lock_guard lock(mutex_);
-    kept_ = std::move(kept);
-    keeping_ = false;
-    returned_.notify_all();
   }
 
   /// For a taker: until a task is queued, or none is going to be.
@@ -432,34 +344,25 @@ class AsyncConsumerCore {
     if (takers_ > 0) came_.notify_all();
   }
 
-  /// While release extracts what was queued, that is in no queue.
+  /// Not inside release, which would wait for itself.
   void wait_for_kept(std::unique_lock<std::mutex>& lock) noexcept {
-    if (!Out::inside(*this)) returned_.wait(lock, [this] { return !keeping_; });
+    if (!calls_.inside()) kept_.wait(lock);
   }
 
   Result<AsyncBatch> take_kept(std::unique_lock<std::mutex>& lock) noexcept {
     wait_for_kept(lock);
-    if (kept_.empty()) {
-      if (std::exchange(lost_, false)) return plain_error(ENOMEM, "out of memory");
-      return Result<AsyncBatch>(std::in_place);
-    }
     return kept_.pop();
   }
 
-  Fifo<Queued> take_queue() noexcept { return std::exchange(queue_, {}); }
+  Fifo<QueuedTask> take_queue() noexcept { return std::exchange(queue_, {}); }
 
   void wait_for_calls(std::unique_lock<std::mutex>& lock, AsyncListener& listener) noexcept {
-    running_.fetch_or(kWaited);
+    calls_.begin_wait();
     listener.on_release_waits();
     lock.lock();
-    returned_.wait(lock, [this] { return running_.load(std::memory_order_acquire) == kWaited; });
+    calls_.wait(lock);
     go(State::kReleased);
     lock.unlock();
-  }
-
-  void wake() noexcept {
-    const std::lock_guard lock(mutex_);
-    returned_.notify_all();
   }
 
   void let_go() noexcept {
@@ -469,29 +372,21 @@ class AsyncConsumerCore {
     lock.unlock();
   }
 
-  static constexpr int kIdle = 0;
-  static constexpr int kCalling = 1;
-  static constexpr int kReleasedMeanwhile = 2;
-  static constexpr std::int64_t kWaited = std::int64_t{1} << 62;
-
   ArrowAsyncDeviceStreamHandler handler_{};
   std::shared_ptr<AsyncListener> listener_;
   std::shared_ptr<AsyncConsumerCore> self_;
-  std::atomic<int> calling_{kIdle};
-  std::atomic<std::int64_t> running_{0};  // calls of the other side; kWaited once release waits
+  AsyncCalls calls_{mutex_};
   ArrowAsyncProducer* producer_ = nullptr;
+  OuterShape shape_;  // of the schema; not written any more once a task is queued
 
   std::mutex mutex_;  // for everything below
-  std::condition_variable returned_;
   std::condition_variable came_;
   int takers_ = 0;                             // that wait for a task
   std::atomic<State> state_{State::kCreated};  // written with the lock
   std::int64_t wanted_ = 0;
   std::int64_t demand_ = 0;
-  Fifo<Queued> queue_;
-  Fifo<Result<AsyncBatch>> kept_;
-  bool keeping_ = false;
-  bool lost_ = false;  // no memory for the kept batches
+  Fifo<QueuedTask> queue_;
+  KeptBatches kept_;
 };
 
 }  // namespace fletching::detail

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of what the other side of an async stream hands over for the length of a call.
+// What the other side of an async stream hands over for the length of a call: checked and copied.
 #ifndef FLETCHING_ASYNC_COPY_HPP
 #define FLETCHING_ASYNC_COPY_HPP
 
+#include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "fletching/abi.h"
 #include "fletching/metadata.hpp"
 #include "fletching/result.hpp"
 #include "fletching/text.hpp"
@@ -30,8 +33,48 @@ inline Status copy_metadata(const char* block, MetadataCopy* copy) noexcept {
   });
 }
 
+/// Of a block that we are going to hand over; empty, and then NULL is handed over. Errors: EINVAL
+/// when it is not one whole block.
+inline Status check_metadata(std::string_view block) noexcept {
+  if (block.empty()) return {};
+  Result<MetadataView> view = MetadataView::read(block.data(), block.size());
+  if (!view.ok()) return std::move(view).error();
+  if (view->block().size() == block.size()) return {};
+  return plain_error(EINVAL, "metadata: bytes follow after its last pair");
+}
+
 inline std::string_view view_of(const MetadataCopy& copy) noexcept {
   return copy == nullptr ? std::string_view() : std::string_view(*copy);
+}
+
+/// What on_schema lacks, in words; NULL when nothing.
+inline const char* missing_for_schema(const ArrowAsyncDeviceStreamHandler& handler,
+                                      const ArrowSchema* schema) noexcept {
+  if (schema == nullptr || schema->release == nullptr) return "on_schema came without a schema";
+  if (handler.producer == nullptr) return "the producer has not set the handler's producer";
+  if (handler.producer->request == nullptr) return "request of the producer is NULL";
+  if (handler.producer->cancel == nullptr) return "cancel of the producer is NULL";
+  return nullptr;
+}
+
+/// What of a schema every array of it shows at a glance.
+struct OuterShape {
+  std::int64_t n_children = 0;
+  bool has_dictionary = false;
+
+  /// Of a schema or an array.
+  template <class Raw>
+  static OuterShape of(const Raw& raw) noexcept {
+    return {raw.n_children, raw.dictionary != nullptr};
+  }
+
+  bool operator==(const OuterShape&) const = default;
+};
+
+inline Error other_shape() noexcept {
+  return plain_error(EINVAL,
+                     "the batch has other children, or another dictionary, than the schema of the "
+                     "stream (async-next.same-schema)");
 }
 
 /// What the other side says of its error, fit to print; empty for NULL, and when memory runs out.

@@ -40,6 +40,8 @@ class AsyncProducer {
     if (const char* missing = missing_callback(handler)) {
       return detail::plain_error(EINVAL, missing);
     }
+    Status readable = detail::check_metadata(options.metadata);
+    if (!readable.ok()) return std::move(readable).error();
     return detail::guarded([&]() -> Result<AsyncProducer> {
       AsyncProducer producer;
       producer.core_ =
@@ -69,30 +71,41 @@ class AsyncProducer {
   Status schema(Schema schema) noexcept { return core_->give_schema(std::move(schema)); }
 
   /// The next batch; `metadata` goes with its task, encoded as ArrowSchema.metadata, empty: none.
-  /// Errors: EINVAL before the schema, after the end, or for another device type than the
-  /// stream's; ENOMEM, after which the source may try again or fail the stream.
+  /// Errors: EINVAL before the schema, after the end, for another device type than the stream's,
+  /// for other children than its schema's and for metadata that cannot be read; ENOMEM, after which
+  /// the source may try again or fail the stream.
   Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
-    if (batch->device_type != core_->device_type()) {
-      batch.release();
-      return detail::plain_error(EINVAL, "the batch has another device_type than the stream");
+    Status given = detail::check_metadata(metadata);
+    if (given.ok()) given = core_->check_device_type(*batch.get());
+    const auto shape = detail::OuterShape::of(batch->array);
+    if (given.ok()) {
+      given = detail::guarded([&]() -> Status {
+        return core_->give_batch(
+            std::make_unique<detail::ArrayTaskNode>(*core_, std::move(batch), std::move(metadata)),
+            &shape);
+      });
     }
-    Status given = detail::guarded([&]() -> Status {
-      return core_->give_batch(
-          std::make_unique<detail::ArrayTaskNode>(*core_, std::move(batch), std::move(metadata)));
-    });
-    if (!batch.is_released()) batch.release();  // no memory for the task
+    if (!batch.is_released()) batch.release();  // refused, or no memory for the task
     return given;
   }
 
   /// As `push`, of a batch that is made when the consumer extracts it, on the consumer's thread:
   /// `Status make(ArrowDeviceArray* out)` fills a zeroed struct, once, cheaply and without blocking
   /// (The ArrowAsyncTask structure). It is destroyed unused when the batch is not wanted. Its error
-  /// is what extract_data returns, and ends the stream with on_error.
+  /// is what extract_data returns, and ends the stream with on_error; so does a batch that `push`
+  /// would refuse.
   template <class Make>
   Status push_made(Make make, std::string metadata = {}) noexcept {
     return detail::guarded([&]() -> Status {
-      return core_->give_batch(std::make_unique<detail::MadeTaskNode<Make>>(*core_, std::move(make),
-                                                                            std::move(metadata)));
+      Status readable = detail::check_metadata(metadata);
+      if (!readable.ok()) return readable;
+      auto checked = [core = core_.get(), make = std::move(make)](ArrowDeviceArray* out) mutable {
+        Status made = make(out);
+        return made.ok() ? core->check_made(*out) : std::move(made);
+      };
+      return core_->give_batch(std::make_unique<detail::MadeTaskNode<decltype(checked)>>(
+                                   *core_, std::move(checked), std::move(metadata)),
+                               nullptr);
     });
   }
 
@@ -101,8 +114,10 @@ class AsyncProducer {
   Status end() noexcept { return core_->give_end(); }
 
   /// The source has failed. Batches that are not delivered are released, and on_error follows with
-  /// the error's code and text and `metadata`. Does nothing once the stream is over or has an end.
+  /// the error's code and text and `metadata`, without it when it cannot be read. Does nothing once
+  /// the stream is over or has an end.
   void fail(Error error, std::string metadata = {}) noexcept {
+    if (!detail::check_metadata(metadata).ok()) metadata.clear();
     core_->fail(std::move(error), std::move(metadata));
   }
 

@@ -5,10 +5,8 @@
 #ifndef FLETCHING_ASYNC_PRODUCER_CORE_HPP
 #define FLETCHING_ASYNC_PRODUCER_CORE_HPP
 
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +14,8 @@
 #include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/async_backlog.hpp"
+#include "fletching/async_copy.hpp"
 #include "fletching/async_source.hpp"
 #include "fletching/async_task.hpp"
 #include "fletching/executor.hpp"
@@ -53,22 +53,25 @@ class AsyncProducerCore final : public Job {
     Schema given(std::move(schema));
     std::unique_lock lock(mutex_);
     if (state_ == State::kCreated) {
+      shape_ = OuterShape::of(*given.get());
       schema_ = std::move(given);
       state_ = State::kSchema;
       schedule(lock);
       return {};
     }
-    const bool late = takes_batches() || schema_given_;
+    const bool late = takes_batches(state_) || schema_given_;
     lock.unlock();
     if (late) return plain_error(EINVAL, "the schema was given already: give it once");
     return over();
   }
 
-  /// Takes the node when it is wanted, and deletes it otherwise.
-  Status give_batch(std::unique_ptr<AsyncTaskNode> node) noexcept {
+  /// Takes the node when it is wanted, and deletes it otherwise. `shape` is that of its batch, NULL
+  /// when the batch is made later.
+  Status give_batch(std::unique_ptr<AsyncTaskNode> node, const OuterShape* shape) noexcept {
     std::unique_lock lock(mutex_);
-    if (takes_batches() && !end_given_) {
-      ready_.push(node.release());
+    if (takes_batches(state_) && !backlog_.has_end()) {
+      if (shape != nullptr && *shape != shape_) return other_shape();
+      backlog_.add(node.release());
       schedule(lock);
       return {};
     }
@@ -77,8 +80,8 @@ class AsyncProducerCore final : public Job {
 
   Status give_end() noexcept {
     std::unique_lock lock(mutex_);
-    if (takes_batches() && !end_given_) {
-      end_given_ = true;
+    if (takes_batches(state_) && !backlog_.has_end()) {
+      backlog_.end();
       schedule(lock);
       return {};
     }
@@ -87,21 +90,21 @@ class AsyncProducerCore final : public Job {
 
   void fail(Error&& error, std::string&& metadata) noexcept {
     std::unique_lock lock(mutex_);
-    if (end_given_) return;
+    if (backlog_.has_end()) return;
     note(lock, std::move(error), std::move(metadata));
   }
 
   /// The source goes away.
   void abandon() noexcept {
     std::unique_lock lock(mutex_);
-    if (end_given_ || !goes_on()) return;
+    if (backlog_.has_end() || !goes_on(state_)) return;
     note(lock, plain_error(ECANCELED, "the source went away before the end"), {});
   }
 
   /// How many batches more the consumer wants than it was given.
   [[nodiscard]] std::int64_t unmet_demand() noexcept {
     const std::lock_guard lock(mutex_);
-    return takes_batches() && !end_given_ ? unmet() : 0;
+    return takes_batches(state_) ? backlog_.unmet() : 0;
   }
 
   [[nodiscard]] State state() noexcept {
@@ -109,7 +112,17 @@ class AsyncProducerCore final : public Job {
     return state_;
   }
 
-  [[nodiscard]] ArrowDeviceType device_type() const noexcept { return raw_.device_type; }
+  [[nodiscard]] Status check_device_type(const ArrowDeviceArray& batch) const noexcept {
+    if (batch.device_type == raw_.device_type) return {};
+    return plain_error(EINVAL, "the batch has another device_type than the stream");
+  }
+
+  /// Of a batch that is made when its task is extracted: the schema is known by then.
+  [[nodiscard]] Status check_made(const ArrowDeviceArray& batch) const noexcept {
+    Status checked = check_device_type(batch);
+    if (checked.ok() && OuterShape::of(batch.array) != shape_) return other_shape();
+    return checked;
+  }
 
   // The consumer's side.
 
@@ -127,8 +140,8 @@ class AsyncProducerCore final : public Job {
       case State::kSchema:
         return call_on_schema(lock);
       case State::kStreaming:
-        if (demand_ > 0 && ready_.size() > 0) return call_on_next_task(lock);
-        if (end_given_ && ready_.size() == 0) return call_end(lock);
+        if (backlog_.task_is_due()) return call_on_next_task(lock);
+        if (backlog_.end_is_due()) return call_end(lock);
         break;
       case State::kFailing:
         return call_on_error(lock);
@@ -147,20 +160,18 @@ class AsyncProducerCore final : public Job {
 
   void request(std::int64_t n) noexcept {
     std::unique_lock lock(mutex_);
-    if (!goes_on()) return;
+    if (!goes_on(state_)) return;
     if (n <= 0) {
       note(lock, plain_error(EINVAL, "request was called with a number that is not positive"), {});
     } else {
-      constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-      demand_ = n > kMost - demand_ ? kMost : demand_ + n;
-      demand_news_ = true;
+      backlog_.want(n);
       schedule(lock);
     }
   }
 
   void cancel() noexcept {
     std::unique_lock lock(mutex_);
-    if (!goes_on()) return;
+    if (!goes_on(state_)) return;
     if (state_ == State::kInSchema || state_ == State::kInTask) {
       state_ = State::kStopping;
     } else {
@@ -189,7 +200,7 @@ class AsyncProducerCore final : public Job {
   /// The last one who counts down, and nobody else, lets release begin; until then the stream
   /// lives.
   void close_one() noexcept {
-    if (open_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (!open_.close_one()) return;
     std::unique_lock lock(mutex_);
     release_due_ = true;
     schedule(lock);
@@ -197,36 +208,20 @@ class AsyncProducerCore final : public Job {
 
   // What is done in the table's cells. With the lock, which some of them give up.
 
-  /// schema, in_schema, streaming, in_task: the stream goes on.
-  [[nodiscard]] bool takes_batches() const noexcept {
-    return state_ == State::kSchema || state_ == State::kInSchema || state_ == State::kStreaming ||
-           state_ == State::kInTask;
-  }
-
-  /// Those and created: what happens now can end the stream.
-  [[nodiscard]] bool goes_on() const noexcept {
-    return state_ == State::kCreated || takes_batches();
-  }
-
-  [[nodiscard]] std::int64_t unmet() const noexcept {
-    return demand_ > ready_.size() ? demand_ - ready_.size() : 0;
-  }
-
   /// Notes the error that on_error is going to tell, unless the stream is over.
   void note(Lock& lock, Error&& error, std::string&& metadata) noexcept {
-    if (!goes_on()) return;
+    if (!goes_on(state_)) return;
     const bool calling = state_ == State::kInSchema || state_ == State::kInTask;
     state_ = calling ? State::kErring : State::kFailing;
-    failure_ = std::move(error);
-    failure_metadata_ = std::move(metadata);
+    failure_ = {std::move(error), std::move(metadata)};
     discard(lock);
   }
 
   /// Frees what was not delivered, without the lock.
   void discard(Lock& lock) noexcept {
-    AsyncTaskList batches(std::move(ready_));
+    const AsyncTaskList batches = backlog_.pop_all();
     const Schema schema(std::move(schema_));
-    if (!stopped_) stop_news_ = source_ != nullptr && !end_given_;
+    if (!stopped_) stop_news_ = source_ != nullptr && !backlog_.has_end();
     stopped_ = true;
     schedule(lock);
   }
@@ -234,12 +229,11 @@ class AsyncProducerCore final : public Job {
   /// A state in which only release is due, once the count of open tasks allows it.
   void finish(State state) noexcept {
     state_ = state;
-    const std::int64_t change = delivered_ - kGoesOn;
-    release_due_ = open_.fetch_add(change, std::memory_order_acq_rel) + change == 0;
+    release_due_ = open_.no_more(delivered_);
   }
 
   Status refused(Lock& lock, std::string_view rule) noexcept {
-    const bool wrong = state_ == State::kCreated || end_given_;
+    const bool wrong = state_ == State::kCreated || backlog_.has_end();
     lock.unlock();
     return wrong ? plain_error(EINVAL, rule) : over();
   }
@@ -262,15 +256,14 @@ class AsyncProducerCore final : public Job {
       case State::kFailing:
         return true;
       case State::kStreaming:
-        return (demand_ > 0 && ready_.size() > 0) || (end_given_ && ready_.size() == 0) ||
-               demand_due();
+        return backlog_.task_is_due() || backlog_.end_is_due() || demand_due();
       default:
         return false;
     }
   }
 
   [[nodiscard]] bool demand_due() const noexcept {
-    return demand_news_ && source_ != nullptr && !end_given_ && unmet() > 0;
+    return source_ != nullptr && backlog_.has_news();
   }
 
   /// Gives the lock up. Nothing of the stream is touched after that.
@@ -289,8 +282,8 @@ class AsyncProducerCore final : public Job {
       lock.lock();
     }
     if (state_ == State::kStreaming && demand_due()) {
-      demand_news_ = false;
-      const std::int64_t n = unmet();
+      backlog_.told();
+      const std::int64_t n = backlog_.unmet();
       lock.unlock();
       source_->on_demand(n);
       lock.lock();
@@ -311,9 +304,7 @@ class AsyncProducerCore final : public Job {
   }
 
   bool call_on_next_task(Lock& lock) noexcept {
-    AsyncTaskNode* node = ready_.pop();
-    --demand_;
-    demand_news_ = true;
+    AsyncTaskNode* node = backlog_.pop();
     state_ = State::kInTask;
     ++delivered_;
     lock.unlock();
@@ -354,12 +345,9 @@ class AsyncProducerCore final : public Job {
 
   bool call_on_error(Lock& lock) noexcept {
     state_ = State::kInError;
-    const Error error = std::move(failure_);
-    const std::string metadata = std::move(failure_metadata_);
+    const AsyncFailure told = std::move(failure_);
     lock.unlock();
-    const char* text =
-        error.message().empty() ? "the producer has failed" : error.message().c_str();
-    handler_->on_error(handler_, error.code(), text, metadata.empty() ? nullptr : metadata.data());
+    handler_->on_error(handler_, told.error.code(), told.text(), told.block());
     lock.lock();
     finish(State::kFailed);
     return more();
@@ -386,25 +374,20 @@ class AsyncProducerCore final : public Job {
   std::shared_ptr<AsyncSource> source_;  // called by `run` alone
   std::shared_ptr<AsyncProducerCore> self_;
 
-  /// kGoesOn less the extracted tasks; once the stream is over, the tasks that are still open.
-  static constexpr std::int64_t kGoesOn = std::int64_t{1} << 62;
-  std::atomic<std::int64_t> open_{kGoesOn};
+  OpenTasks open_;
 
   std::mutex mutex_;  // for everything below
   State state_ = State::kCreated;
   bool scheduled_ = false;  // the executor has the job
   bool schema_given_ = false;
-  bool end_given_ = false;
   bool release_due_ = false;
-  bool demand_news_ = false;  // the source has not heard of the demand as it is
   bool stop_news_ = false;
   bool stopped_ = false;
-  std::int64_t demand_ = 0;
   std::int64_t delivered_ = 0;  // tasks that were not refused
-  AsyncTaskList ready_;
+  AsyncBacklog backlog_;
   Schema schema_;
-  Error failure_{EIO, {}};
-  std::string failure_metadata_;
+  OuterShape shape_;  // of the schema; not written any more once a task is delivered
+  AsyncFailure failure_;
 };
 
 }  // namespace fletching::detail

@@ -32,6 +32,22 @@ enum class AsyncProducerState : std::uint8_t {
   kReleased,
 };
 
+namespace detail {
+
+/// schema, in_schema, streaming, in_task: the stream goes on.
+constexpr bool takes_batches(AsyncProducerState state) noexcept {
+  using State = AsyncProducerState;
+  return state == State::kSchema || state == State::kInSchema || state == State::kStreaming ||
+         state == State::kInTask;
+}
+
+/// Those and created: what happens now can end the stream.
+constexpr bool goes_on(AsyncProducerState state) noexcept {
+  return state == AsyncProducerState::kCreated || takes_batches(state);
+}
+
+}  // namespace detail
+
 /// What a source may want to know while its stream runs. Each call is made on the executor, never
 /// beside another one or beside a handler call, and without a lock.
 class AsyncSource {

@@ -122,6 +122,24 @@ class AsyncTaskList {
   std::int64_t size_ = 0;
 };
 
+/// Counts the delivered tasks that are not extracted: release of the handler waits for them.
+class OpenTasks {
+ public:
+  /// A task was extracted. True when the stream is over and this was the last one.
+  bool close_one() noexcept { return open_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  /// The stream is over, after `delivered` tasks. True when none of them is open.
+  bool no_more(std::int64_t delivered) noexcept {
+    const std::int64_t change = delivered - kGoesOn;
+    return open_.fetch_add(change, std::memory_order_acq_rel) + change == 0;
+  }
+
+ private:
+  /// kGoesOn less the extracted tasks; once the stream is over, the tasks that are still open.
+  static constexpr std::int64_t kGoesOn = std::int64_t{1} << 62;
+  std::atomic<std::int64_t> open_{kGoesOn};
+};
+
 }  // namespace fletching::detail
 
 #endif  // FLETCHING_ASYNC_TASK_HPP

@@ -26,6 +26,11 @@ constexpr Size multiply(Size a, Size b) noexcept {
   return *a * *b;
 }
 
+/// a + b of counts, or INT64_MAX when that is less.
+constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) noexcept {
+  return add(a, b).value_or(INT64_MAX);
+}
+
 /// The distance one dimension further out. It only overflows when another dimension is empty, and
 /// then it means nothing.
 constexpr std::int64_t next_step(std::int64_t step, std::int64_t extent) noexcept {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which calls of an async stream are running on the consumer's side.
+#ifndef FLETCHING_ASYNC_CALLS_HPP
+#define FLETCHING_ASYNC_CALLS_HPP
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+namespace fletching::detail {
+
+/// Counts the calls that go out to the producer, from any thread, and knows whether a handler call
+/// is running. Release has to wait for the ones, and must not end in the midst of the other.
+class AsyncCalls {
+ public:
+  /// `mutex` is the stream's.
+  explicit AsyncCalls(std::mutex& mutex) noexcept : mutex_(mutex) {}
+  AsyncCalls(const AsyncCalls&) = delete;
+  AsyncCalls& operator=(const AsyncCalls&) = delete;
+  ~AsyncCalls() = default;
+
+  /// A call of the other side that is running. Made with the lock, unless a handler call is
+  /// running; release waits for those of other threads.
+  class Out {
+   public:
+    explicit Out(AsyncCalls& calls) noexcept : calls_(calls), outer_(innermost_) {
+      innermost_ = this;
+      calls_.running_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Out() {
+      innermost_ = outer_;
+      if (calls_.running_.fetch_sub(1, std::memory_order_acq_rel) == kWaited + 1) calls_.wake();
+    }
+    Out(const Out&) = delete;
+    Out& operator=(const Out&) = delete;
+
+   private:
+    friend AsyncCalls;
+    AsyncCalls& calls_;
+    const Out* const outer_;
+    static inline thread_local const Out* innermost_ = nullptr;
+  };
+
+  /// Whether this thread is inside a call that is made for this stream.
+  [[nodiscard]] bool inside() const noexcept {
+    const Out* out = Out::innermost_;
+    while (out != nullptr && &out->calls_ != this) out = out->outer_;
+    return out != nullptr;
+  }
+
+  /// Whether a call is out on any thread.
+  [[nodiscard]] bool any() const noexcept { return running_.load(std::memory_order_acquire) != 0; }
+
+  /// Release is about to wait: from now on the last call that returns wakes it.
+  void begin_wait() noexcept { running_.fetch_or(kWaited); }
+
+  /// With the lock: until the last call has returned.
+  void wait(std::unique_lock<std::mutex>& lock) noexcept {
+    returned_.wait(lock, [this] { return running_.load(std::memory_order_acquire) == kWaited; });
+  }
+
+  /// A handler call begins. False when another one is running, which breaks the rules.
+  bool enter() noexcept {
+    int idle = kIdle;
+    return handler_.compare_exchange_strong(idle, kCalling);
+  }
+
+  /// The handler call ends. True when release has come meanwhile, and left its last step to it.
+  bool leave() noexcept { return handler_.exchange(kIdle) == kReleasedMeanwhile; }
+
+  /// Release ends. True when a handler call is running, to which its last step is left.
+  bool leave_to_handler() noexcept {
+    int calling = kCalling;
+    return handler_.compare_exchange_strong(calling, kReleasedMeanwhile);
+  }
+
+ private:
+  void wake() noexcept {
+    const std::lock_guard lock(mutex_);
+    returned_.notify_all();
+  }
+
+  static constexpr int kIdle = 0;
+  static constexpr int kCalling = 1;
+  static constexpr int kReleasedMeanwhile = 2;
+  static constexpr std::int64_t kWaited = std::int64_t{1} << 62;
+
+  std::mutex& mutex_;
+  std::condition_variable returned_;
+  std::atomic<int> handler_{kIdle};
+  std::atomic<std::int64_t> running_{0};  // calls that are out; kWaited once release waits
+};
+
+}  // namespace fletching::detail
+
+#endif  // FLETCHING_ASYNC_CALLS_HPP

@@ -1,0 +1,310 @@
+// The rules of the async interface about what passes from side to side: schema and batches,
+// metadata, and private_data, which stays with the side that has set it.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "alloc_failure.hpp"
+#include "async_support.hpp"
+#include "fletching/async_consumer.hpp"
+#include "fletching/async_producer.hpp"
+#include "fletching/executor.hpp"
+
+namespace fletching::testing {
+namespace {
+
+// --- Schema and batches ---
+
+/// A batch with a child that the schema "i" does not have. The child is no struct of its own.
+DeviceArray other_batch(Ledger& ledger) {
+  static ArrowArray child{};
+  static ArrowArray* children[] = {&child};
+  DeviceArray batch = a_batch(ledger);
+  batch->array.n_children = 1;
+  batch->array.children = children;
+  return batch;
+}
+
+/// A batch of indices into a dictionary that the schema "i" does not have.
+DeviceArray encoded_batch(Ledger& ledger) {
+  static ArrowArray dictionary{};
+  DeviceArray batch = a_batch(ledger);
+  batch->array.dictionary = &dictionary;
+  return batch;
+}
+
+constexpr DeviceArray (*kOtherBatches[])(Ledger&) = {other_batch, encoded_batch};
+
+void expect_names_the_rule(const std::string& message) {
+  EXPECT_NE(message.find("async-next.same-schema"), std::string::npos) << message;
+}
+
+TEST(Rules, async_next_same_schema) {
+  for (const auto make : kOtherBatches) {
+    ProducerBench bench;
+    bench.deliver(2, 0);
+    const Status pushed = bench.producer.push(make(bench.ledger));
+    ASSERT_EQ(code_of(pushed), EINVAL);
+    expect_names_the_rule(pushed.error().message());
+    EXPECT_EQ(bench.ledger.live(), 1) << "the schema";
+    EXPECT_TRUE(bench.producer.push(a_batch(bench.ledger)).ok()) << "and the stream goes on";
+  }
+}
+
+TEST(SameSchema, when_made_late) {
+  for (const auto make : kOtherBatches) {
+    ProducerBench bench;
+    bench.deliver(1, 0);
+    (void)bench.producer.push_made([&](ArrowDeviceArray* out) -> Status {
+      make(bench.ledger).move_to(out);
+      return {};
+    });
+    bench.queue.run_ready();
+    DeviceArray array;
+    EXPECT_EQ(bench.peer.extract(0, array.out()), EINVAL);
+    EXPECT_TRUE(array.is_released());
+    EXPECT_EQ(bench.ledger.live(), 1) << "the schema";
+    bench.queue.run_ready();
+    expect_names_the_rule(bench.peer.message);
+  }
+}
+
+TEST(SameSchema, of_a_peer) {
+  for (const auto make : kOtherBatches) {
+    for (const bool released : {false, true}) {
+      static DeviceArray (*made)(Ledger&);
+      made = make;
+      ConsumerBench bench;
+      bench.receive(1, 0);
+      ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* out) {
+                            if (out != nullptr) {
+                              made(*static_cast<Ledger*>(self->private_data)).move_to(out);
+                            }
+                            return 0;
+                          },
+                          &bench.peer.ledger};
+      EXPECT_EQ(bench.peer.handler->on_next_task(bench.peer.handler, &task, nullptr), 0);
+      bench.peer.end();
+      if (released) bench.peer.release();
+      const Result<AsyncBatch> batch = bench.consumer.take();
+      ASSERT_EQ(code_of(batch), EINVAL);
+      expect_names_the_rule(batch.error().message());
+      EXPECT_EQ(bench.peer.ledger.live(), 1) << "the schema";
+      if (!released) bench.peer.release();
+    }
+  }
+}
+
+// --- Metadata ---
+
+/// Blocks that nobody can read: too short, with a negative count, with a length beyond the end, and
+/// with bytes that no pair has.
+std::vector<std::string> bad_blocks() {
+  return {"ab", std::string(4, '\xff'), std::string("\1\0\0\0\x7f\0\0\0", 8), a_block() + "more"};
+}
+
+TEST(Rules, async_next_metadata_encoding) {
+  for (const std::string& block : bad_blocks()) {
+    ProducerBench bench;
+    bench.deliver(9, 0);
+    EXPECT_EQ(code_of(bench.producer.push(a_batch(bench.ledger), block)), EINVAL);
+    EXPECT_EQ(code_of(bench.producer.push_made(
+                  [](ArrowDeviceArray*) -> Status { return Error(EIO, "made"); }, block)),
+              EINVAL);
+    EXPECT_TRUE(bench.producer.push(a_batch(bench.ledger), a_block()).ok());
+    EXPECT_TRUE(bench.producer.push(a_batch(bench.ledger)).ok());
+    bench.queue.run_ready();
+    EXPECT_EQ(bench.peer.task_metadata, (Log{a_block(), "NULL"}));
+  }
+  // Of a peer: the task is refused, and stays the peer's.
+  ConsumerBench bench;
+  bench.receive(1, 0);
+  EXPECT_EQ(bench.peer.give_task(0, "\xff\xff\xff\xff"), EINVAL);
+  EXPECT_EQ(bench.peer.tasks.at(0)->extracted, 0);
+  EXPECT_NE(bench.listener->message.find("metadata"), std::string::npos);
+  bench.peer.release();
+}
+
+TEST(Rules, async_error_metadata_encoding) {
+  for (const std::string& block : bad_blocks()) {
+    ProducerBench bench;
+    bench.producer.fail(Error(EACCES, "closed"), block);
+    bench.queue.run_ready();
+    EXPECT_EQ(bench.peer.log.front(), "on_error " + std::to_string(EACCES)) << "told all the same";
+    EXPECT_EQ(bench.peer.error_metadata, "NULL");
+  }
+  ConsumerBench bench;
+  bench.peer.fail(EACCES, "closed", "\xff\xff\xff\xff");
+  EXPECT_EQ(bench.listener->message, "closed") << "told all the same";
+  EXPECT_EQ(bench.listener->error_metadata, "");
+  bench.peer.release();
+}
+
+TEST(Rules, async_producer_metadata_encoding) {
+  for (const std::string& block : bad_blocks()) {
+    PeerHandler peer;
+    RunQueue queue;
+    const auto producer =
+        AsyncProducer::start(&peer.raw, queue, {ARROW_DEVICE_CPU, block, nullptr});
+    EXPECT_EQ(code_of(producer), EINVAL);
+    EXPECT_EQ(peer.raw.producer, nullptr);
+  }
+  ConsumerBench bench;
+  bench.peer.raw.additional_metadata = "\xff\xff\xff\xff";
+  EXPECT_EQ(bench.peer.give_schema(), EINVAL);
+  EXPECT_NE(bench.listener->message.find("metadata"), std::string::npos);
+  bench.peer.release();
+}
+
+// --- What a task costs ---
+
+/// A consumer that is inside on_next_task for its second task until the test lets it go on.
+struct BusyHandler : PeerHandler {
+  BusyHandler() {
+    inside = [this](const std::string& name) {
+      if (name != "task" || tasks.size() != 2) return;
+      std::unique_lock lock(mutex);
+      busy = true;
+      changed.notify_all();
+      changed.wait(lock, [this] { return !busy; });
+    };
+  }
+  void wait_until_busy() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return busy; });
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex);
+    busy = false;
+    changed.notify_all();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool busy = false;
+};
+
+// Nothing is waited for, though a handler call does not return, and nothing is allocated.
+TEST(Rules, async_task_no_blocking) {
+  Ledger ledger;
+  BusyHandler peer;
+  RunQueue queue;
+  AsyncProducer producer = AsyncProducer::start(&peer.raw, queue).value();
+  ASSERT_TRUE(producer.schema(a_schema(ledger)).ok());
+  queue.run_ready();
+  peer.request(2);
+  ASSERT_TRUE(producer.push(a_batch(ledger)).ok());
+  ASSERT_TRUE(producer.push(a_batch(ledger)).ok());
+  ASSERT_TRUE(producer.end().ok());
+  std::thread running([&] { queue.run_ready(); });
+  peer.wait_until_busy();
+  ArrowAsyncTask first = peer.tasks.at(0);
+  ArrowDeviceArray out{};
+  const std::int64_t before = allocations();
+  EXPECT_EQ(first.extract_data(&first, &out), 0);
+  EXPECT_EQ(allocations(), before);
+  DeviceArray array(&out);
+  EXPECT_FALSE(array.is_released());
+  peer.let_go();
+  running.join();
+  EXPECT_EQ(peer.extract(1, nullptr), 0);
+  queue.run_ready();
+  EXPECT_EQ(peer.log.back(), "release");
+}
+
+// --- private_data ---
+
+/// No address: whoever reads through it crashes.
+void* nowhere() { return reinterpret_cast<void*>(std::uintptr_t{1}); }
+
+TEST(Rules, async_handler_private_data_untouched) {
+  static int calls;
+  static ArrowAsyncTask taken;
+  calls = 0;
+  const auto seen = [](const ArrowAsyncDeviceStreamHandler* self) {
+    EXPECT_EQ(self->private_data, nowhere());
+    ++calls;
+  };
+  static const auto see = seen;
+  ArrowAsyncDeviceStreamHandler handler{};
+  handler.private_data = nowhere();
+  handler.on_schema = [](ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
+    see(self);
+    Schema(schema).release();
+    self->producer->request(self->producer, 1);
+    return 0;
+  };
+  handler.on_next_task = [](ArrowAsyncDeviceStreamHandler* self, ArrowAsyncTask* task,
+                            const char*) {
+    see(self);
+    taken = *task;
+    return 0;
+  };
+  handler.on_error = [](ArrowAsyncDeviceStreamHandler* self, int, const char*, const char*) {
+    see(self);
+  };
+  handler.release = [](ArrowAsyncDeviceStreamHandler* self) { see(self); };
+  Ledger ledger;
+  RunQueue queue;
+  AsyncProducer producer = AsyncProducer::start(&handler, queue).value();
+  EXPECT_TRUE(producer.schema(a_schema(ledger)).ok());
+  EXPECT_TRUE(producer.push(a_batch(ledger)).ok());
+  queue.run_ready();
+  EXPECT_EQ(taken.extract_data(&taken, nullptr), 0);
+  producer.fail(Error(EIO, "gone"));
+  queue.run_ready();
+  EXPECT_EQ(calls, 4);
+  EXPECT_EQ(handler.private_data, nowhere());
+}
+
+TEST(Rules, async_task_private_data_untouched) {
+  static int extracted;
+  extracted = 0;
+  ConsumerBench bench;
+  bench.receive(2, 0);
+  ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray*) {
+                        EXPECT_EQ(self->private_data, nowhere());
+                        ++extracted;
+                        return EIO;
+                      },
+                      nowhere()};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(bench.peer.handler->on_next_task(bench.peer.handler, &task, nullptr), 0);
+  }
+  EXPECT_TRUE(bench.consumer.drop());
+  EXPECT_EQ(code_of(bench.consumer.take()), EIO);
+  EXPECT_EQ(extracted, 2);
+  EXPECT_EQ(task.private_data, nowhere()) << "which was only lent";
+  bench.peer.release();
+}
+
+TEST(Rules, async_producer_private_data_untouched) {
+  static Log log;
+  log = {};
+  ConsumerBench bench;
+  bench.peer.raw.private_data = nowhere();
+  bench.peer.raw.request = [](ArrowAsyncProducer* self, std::int64_t) {
+    EXPECT_EQ(self->private_data, nowhere());
+    log.emplace_back("request");
+  };
+  bench.peer.raw.cancel = [](ArrowAsyncProducer* self) {
+    EXPECT_EQ(self->private_data, nowhere());
+    log.emplace_back("cancel");
+  };
+  bench.receive(1, 0);
+  bench.consumer.cancel();
+  EXPECT_EQ(log, (Log{"request", "cancel"}));
+  bench.peer.release();
+  EXPECT_EQ(bench.peer.raw.private_data, nowhere());
+}
+
+}  // namespace
+}  // namespace fletching::testing
