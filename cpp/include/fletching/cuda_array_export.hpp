@@ -17,6 +17,8 @@
 #include "fletching/cuda_array_interface.hpp"
 #include "fletching/cuda_streams.hpp"
 #include "fletching/dlpack_export.hpp"
+#include "fletching/dlpack_types.hpp"
+#include "fletching/dlpack_walk.hpp"
 #include "fletching/event_verbs.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -131,10 +133,10 @@ inline Result<CudaValues> cuda_values(const ArrowSchema& schema, const DeviceArr
   Result<Format> format = parse_format(values.format);
   if (!format) return std::move(format).error();
   std::string typestr = values.dictionary == nullptr ? time_typestr(*format) : "";
-  const DlpackExportOptions walk{.as_storage = options.as_storage || !typestr.empty(),
-                                 .nulls = options.mask ? Nulls::kIgnore : Nulls::kRefuse};
+  const Nulls nulls = options.mask ? Nulls::kIgnore : Nulls::kRefuse;
+  const bool as_storage = options.as_storage || !typestr.empty();
   const bool readable = is_host_readable(array->device_type) && array->sync_event == nullptr;
-  Result<TensorView> view = TensorWalk(walk, readable).run(schema, array->array);
+  Result<TensorView> view = TensorWalk(nulls, as_storage, readable).run(schema, array->array);
   if (!view) return std::move(view).error();
   if (typestr.empty()) typestr = typestr_of(view->type);
   return CudaValues{*std::move(view), std::move(typestr)};

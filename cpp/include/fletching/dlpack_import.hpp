@@ -18,8 +18,8 @@
 
 #include "fletching/array_builder.hpp"
 #include "fletching/checked.hpp"
-#include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_layout.hpp"
+#include "fletching/dlpack_tensor.hpp"
 #include "fletching/dlpack_types.hpp"
 #include "fletching/extension.hpp"
 #include "fletching/owner.hpp"

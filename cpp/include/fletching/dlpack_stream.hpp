@@ -15,6 +15,7 @@
 #include "fletching/abi.h"
 #include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_import.hpp"
+#include "fletching/dlpack_tensor.hpp"
 #include "fletching/dlpack_types.hpp"
 #include "fletching/event_verbs.hpp"
 #include "fletching/owner.hpp"
