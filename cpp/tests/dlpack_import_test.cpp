@@ -424,7 +424,7 @@ TEST(Rules, dlpack_device_id_not_assumed) {
   }
 }
 
-TEST(Rules, cpu_device_id_is_minus_one_in_arrow) {
+TEST(Rules, device_array_device_id_convention) {
   for (const std::int32_t id : {0, 5, -1}) {
     ForeignTensor tensor(kInt32, kValues.data(), {2});
     tensor->device = {kDLCPU, id};
@@ -533,6 +533,15 @@ TEST(Rules, dlpack_import_same_device) {
     tensor->device = {static_cast<DLDeviceType>(device.value), 1};
     EXPECT_EQ(imported(tensor).array->device_type, device.value) << device.name;
   }
+}
+
+TEST(Rules, dlpack_import_copy_none) {
+  ForeignTensor compact(kInt32, kValues.data(), {2, 3});
+  EXPECT_FALSE(imported(compact, kCopies).copied) << "it can share the memory";
+  ForeignTensor gaps(kInt32, kValues.data(), {3}, {2});
+  const ImportedTensor copy = imported(gaps, kCopies);
+  EXPECT_TRUE(copy.copied);
+  EXPECT_EQ(values(copy), (std::vector<std::int32_t>{0, 2, 4}));
 }
 
 TEST(Rules, dlpack_import_copy_false) {

@@ -140,6 +140,42 @@ TEST(Rules, schema_format_utf8) {
   EXPECT_STREQ(schema->format, "tsu:\xc3\xa9");
 }
 
+TEST(Rules, format_dictionary_index_type) {
+  for (const char* format : {"c", "C", "s", "S", "i", "I", "l", "L"}) {
+    EXPECT_TRUE(make_schema({.format = format, .dictionary = {{.format = "u"}}})) << format;
+  }
+  for (const char* format : {"u", "g", "+s", "ii"}) {
+    EXPECT_EQ(message(with_inner({.format = format, .dictionary = {{.format = "u"}}})),
+              "make_schema: child 1: child 0: with a dictionary the format is that of the indices, "
+              "an integer");
+  }
+}
+
+TEST(Rules, format_map_child) {
+  const SchemaNode key{.format = "u", .name = "key"};
+  const SchemaNode entries{.format = "+s", .name = "entries", .children = {key, key}};
+  EXPECT_TRUE(make_schema({.format = "+m", .children = {entries}}));
+  const std::vector<SchemaNode> wrong[] = {
+      {}, {entries, entries}, {key}, {{.format = "+s", .children = {key}}}};
+  for (const std::vector<SchemaNode>& children : wrong) {
+    EXPECT_EQ(message({.format = "+m", .children = children}),
+              "make_schema: a map has one child, a struct of two: the key and the value");
+  }
+}
+
+TEST(Rules, format_run_end_children) {
+  const SchemaNode values{.format = "g", .name = "values"};
+  for (const char* ends : {"s", "i", "l"}) {
+    EXPECT_TRUE(make_schema({.format = "+r", .children = {{.format = ends}, values}})) << ends;
+  }
+  const std::vector<SchemaNode> wrong[] = {
+      {}, {values}, {{.format = "i"}}, {values, {.format = "i"}}, {{.format = "C"}, values}};
+  for (const std::vector<SchemaNode>& children : wrong) {
+    EXPECT_EQ(message({.format = "+r", .children = children}),
+              "make_schema: run ends have two children: integers of 16, 32 or 64 bits, and values");
+  }
+}
+
 TEST(Rules, schema_name_utf8) {
   EXPECT_EQ(message(with_inner({.format = "i", .name = "\xed\xa0\x80"})),
             "make_schema: child 1: child 0: name is not UTF-8");

@@ -85,7 +85,7 @@ TEST(DeviceTable, SaysWhoCanUseWhoseMemory) {
   }
 }
 
-TEST(DeviceTable, HasTheNumbersOfDlpack) {
+TEST(Rules, device_type_values_of_dlpack) {
   std::string list;
   for (const DeviceInfo& device : kDevices) {
     list += (list.empty() ? "" : ",") + std::string(device.dlpack_name) + "=" +
@@ -94,6 +94,13 @@ TEST(DeviceTable, HasTheNumbersOfDlpack) {
   Verdict verdict;
   verdict.ask(FletchingOracleCheckEnumerators, "DLDeviceType", list.c_str());
   for (const std::string& line : verdict.lines()) ADD_FAILURE() << line;
+}
+
+// The number was DLPack's before it is Arrow's: the name that the test above finds there.
+TEST(Rules, device_type_dlpack_first) {
+  for (const DeviceInfo& device : kDevices) {
+    EXPECT_TRUE(device.arrow_macro.empty() || !device.dlpack_name.empty()) << device.name;
+  }
 }
 
 TEST(DataTypeCodeTable, HasTheNumbersOfDlpack) {

@@ -59,6 +59,26 @@ inline Status check_text(std::string_view text, const char* what) {
   return {};
 }
 
+/// Refuses a map, run ends and indices that no consumer could read. Arrow C data interface, "Data
+/// type description".
+inline Status check_below(const SchemaNode& node) {
+  const auto is_one_of = [](std::string_view letters, std::string_view format) {
+    return format.size() == 1 && letters.find(format[0]) != std::string_view::npos;
+  };
+  const std::vector<SchemaNode>& children = node.children;
+  if (!node.dictionary.empty() && !is_one_of("cCsSiIlL", node.format)) {
+    return Error(EINVAL, "with a dictionary the format is that of the indices, an integer");
+  }
+  if (node.format == "+m" &&
+      (children.size() != 1 || children[0].format != "+s" || children[0].children.size() != 2)) {
+    return Error(EINVAL, "a map has one child, a struct of two: the key and the value");
+  }
+  if (node.format == "+r" && (children.size() != 2 || !is_one_of("sil", children[0].format))) {
+    return Error(EINVAL, "run ends have two children: integers of 16, 32 or 64 bits, and values");
+  }
+  return {};
+}
+
 /// Adds what `node` needs to *size. The error says where below `node` it found what is wrong.
 inline Status measure(const SchemaNode& node, SchemaSize* size, int depth = 0) {
   if (depth == kMaxDepth) return Error(EINVAL, "the schema is nested too deep");
@@ -66,6 +86,7 @@ inline Status measure(const SchemaNode& node, SchemaSize* size, int depth = 0) {
   if (Status format = check_text(node.format, "format"); !format) return format;
   if (Status name = check_text(node.name, "name"); !name) return name;
   if (node.dictionary.size() > 1) return Error(EINVAL, "there is more than one dictionary");
+  if (Status known = check_below(node); !known) return known;
   size->structs += 1;
   size->text += static_cast<int64_t>(node.format.size() + node.name.size() + 2);
   if (!node.metadata.empty()) {
@@ -140,8 +161,9 @@ class SchemaWriter {
 /// lives until the schema and every child that was moved out of it are released, on any thread.
 ///
 /// Errors: EINVAL for a format that is empty, for a format or name that is not UTF-8 or has a NUL
-/// in it, and for metadata that cannot be encoded; the text says in which child. ENOMEM. What a
-/// format means is not looked at.
+/// in it, for metadata that cannot be encoded, and for maps, run ends and dictionary indices
+/// without the children or the format that they have to have; the text says in which child. ENOMEM.
+/// What other formats mean is not looked at.
 ///
 /// Source: Arrow C data interface, "The ArrowSchema structure".
 inline Result<Schema> make_schema(const SchemaNode& node) noexcept {

@@ -239,6 +239,42 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
   EXPECT_EQ(releases_.count(), 1);
 }
 
+// --- The event of an array that we make
+// -----------------------------------------------------------------
+
+// It is recorded behind the work, not before it.
+TEST_F(Rules, sync_event_data_ready_when_triggered) {
+  write_behind_gate();
+  const DeviceArray array = make_with_event();
+  ASSERT_NE(array->sync_event, nullptr);
+  EXPECT_FALSE(SyncEvent(array).ready().value());
+  EXPECT_EQ(read_on(consumer_), kOld);
+  open_gate();
+  ASSERT_TRUE(SyncEvent(array).synchronize());
+  EXPECT_EQ(read_on(consumer_), kNew);
+}
+
+// Of a tensor whose producer has work under way, an array has an event; without one when the host
+// has waited.
+TEST_F(Rules, sync_event_null_means_ready) {
+  write_behind_gate();
+  const Schema schema = make_schema({.format = "i"}).value();
+  const auto imported_behind = [&](ConsumerStream stream) {
+    DeviceArray array = make();
+    Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array);
+    return from_dlpack(*std::move(tensor), stream).value();
+  };
+  ImportedTensor pending =
+      imported_behind({Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_)});
+  ASSERT_NE(pending.array->sync_event, nullptr);
+  EXPECT_FALSE(SyncEvent(pending.array).ready().value());
+  open_gate();
+  ASSERT_TRUE(SyncEvent(pending.array).synchronize());
+  const ImportedTensor ready = imported_behind({Ordering::kHost, 0});
+  EXPECT_EQ(ready.array->sync_event, nullptr);
+  EXPECT_EQ(read_on(consumer_), kNew);
+}
+
 // --- CUDA Array Interface, export
 // -----------------------------------------------------------------
 
@@ -389,10 +425,16 @@ TEST_F(Exchange, AsksTheDriverForTheDeviceAndTheKindOfMemory) {
   managed.pointer = memory;
   EXPECT_EQ(imported(managed).array->device_type, ARROW_DEVICE_CUDA_MANAGED);
   Api::free(memory);
+}
+
+TEST_F(Rules, cai_data_device_accessible) {
   std::int32_t local = 0;
   cai::Interface unknown = says();
   unknown.pointer = reinterpret_cast<std::uintptr_t>(&local);
   expect_mentions(refused(unknown), "cuPointerGetAttribute");
+  cai::Interface null = says();
+  null.pointer = 0;
+  expect_mentions(refused(null), "cuda-array-interface.data-pointer");
 }
 
 TEST_F(Rules, cai_context_independent) {
@@ -453,6 +495,21 @@ TEST_F(Rules, cai_sync_consumer_synchronizes) {
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
   ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
   Api::read(read_, memory_, consumer_);
+  open_gate();
+  Api::synchronize(consumer_);
+  EXPECT_EQ(*read_, kNew);
+}
+
+// Both ways, and nobody but the library waits: the work of the first producer, an export, an import
+// by somebody else, and that one's work.
+TEST_F(Rules, cai_sync_no_data_races) {
+  write_behind_gate();
+  const CudaArray exported = described(make_with_event());
+  ImportedTensor result = imported(exported.interface(), {.consumer_stream = consumer_});
+  EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
+  ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
+  Api::read(read_, memory_, consumer_);
+  EXPECT_FALSE(Api::is_idle(consumer_)) << "the gate is shut";
   open_gate();
   Api::synchronize(consumer_);
   EXPECT_EQ(*read_, kNew);

@@ -1,0 +1,342 @@
+// The rules of the data and the device data interface that no single header keeps: who owns what,
+// who touches what, and what an array has to have to be read at all. Broken arrays go into the
+// export to DLPack, which is where the library reads arrays itself.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dlpack_data.hpp"
+#include "fletching/array_builder.hpp"
+#include "fletching/dlpack.hpp"
+#include "fletching/event_verbs.hpp"
+#include "fletching/schema_builder.hpp"
+#include "fletching/shared.hpp"
+#include "fletching/shared_schema.hpp"
+#include "fletching/stream.hpp"
+#include "fletching/stream_producer.hpp"
+#include "foreign.hpp"
+
+namespace fletching::testing {
+namespace {
+
+alignas(8) constexpr std::array<std::int32_t, 4> kValues{1, 2, 3, 4};
+
+/// No address: whoever reads through it crashes.
+void* nowhere() { return reinterpret_cast<void*>(std::uintptr_t{1}); }
+
+int code_of_export(Data& data, const DlpackExportOptions& options = {}) {
+  const Schema schema = data.schema();
+  DeviceArray array = data.array();
+  const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
+  return tensor.ok() ? 0 : tensor.error().code();
+}
+
+// --- Schemas ---
+
+TEST(Rules, schema_private_data_untouched) {
+  static int releases;
+  releases = 0;
+  ArrowSchema raw{};
+  raw.format = "i";
+  raw.private_data = nowhere();
+  raw.release = [](ArrowSchema* self) {
+    EXPECT_EQ(self->private_data, nowhere());
+    self->release = nullptr;
+    ++releases;
+  };
+  Schema schema(&raw);
+  ASSERT_TRUE(attach(schema, std::make_unique<int>(1)));
+  Result<Schema> shared = share_schema(std::make_shared<const Schema>(std::move(schema)));
+  ASSERT_TRUE(shared);
+  EXPECT_STREQ((*shared)->format, "i");
+  EXPECT_EQ(releases, 0);
+  shared->release();
+  EXPECT_EQ(releases, 1);
+}
+
+TEST(Rules, schema_extension_storage) {
+  Data booleans("c", 3, kValues.data());
+  booleans.extension("arrow.bool8");
+  EXPECT_EQ(code_of_export(booleans), 0);
+  for (const char* storage : {"C", "i", "b"}) {
+    Data wrong(storage, 3, kValues.data());
+    wrong.extension("arrow.bool8");
+    EXPECT_NE(code_of_export(wrong), 0) << storage;
+  }
+  // What we make has the format of its storage.
+  ForeignTensor tensor({kDLBool, 8, 1}, kValues.data(), {2});
+  EXPECT_STREQ(from_dlpack(tensor.take()).value().schema->format, "c");
+}
+
+TEST(Rules, schema_extension_keys) {
+  ForeignTensor tensor(kInt32, kValues.data(), {1, 2, 2});
+  const ImportedTensor imported = from_dlpack(tensor.take()).value();
+  const MetadataView metadata = imported.schema.metadata().value();
+  EXPECT_EQ(metadata.find("ARROW:extension:name"), "arrow.fixed_shape_tensor");
+  EXPECT_EQ(metadata.find("ARROW:extension:metadata"), R"({"shape":[2,2]})");
+  // Under another key a name is no extension: plain bytes are exported.
+  const std::string other = encode_metadata({{"arrow:extension:name", "arrow.bool8"}}).value();
+  Data bytes("c", 3, kValues.data());
+  Schema schema = bytes.schema();
+  schema->metadata = other.data();
+  DeviceArray array = bytes.array();
+  EXPECT_EQ(to_dlpack(*schema.get(), array).value()->dl_tensor.dtype.code, kDLInt);
+}
+
+// --- What an array has to have ---
+
+TEST(Rules, array_null_count_unknown_accepted) {
+  const std::uint8_t all = 0xff;
+  const std::uint8_t third_is_null = 0xfb;
+  Data full("i", 3, kValues.data());
+  EXPECT_EQ(code_of_export(full.nulls(-1, &all)), 0);
+  Data nulls("i", 3, kValues.data());
+  EXPECT_EQ(code_of_export(nulls.nulls(-1, &third_is_null)), ENOTSUP) << "there is a null";
+}
+
+TEST(Rules, array_n_buffers_of_type) {
+  for (const std::int64_t buffers : {std::int64_t{1}, std::int64_t{0}, std::int64_t{-1}}) {
+    Data data("i", 3, kValues.data());
+    EXPECT_EQ(code_of_export(data.buffers(buffers)), EINVAL) << buffers;
+  }
+}
+
+TEST(Rules, array_buffers_null_only_when) {
+  Data no_values("i", 3);
+  EXPECT_EQ(code_of_export(no_values.buffers(2)), EINVAL) << "three values nowhere";
+  Data no_bitmap("i", 3, kValues.data());
+  EXPECT_EQ(code_of_export(no_bitmap.nulls(1, nullptr)), EINVAL) << "a null, and no bitmap";
+}
+
+TEST(Rules, array_buffers_null_accepted) {
+  Data empty("i", 0);
+  EXPECT_EQ(code_of_export(empty.buffers(2)), 0);
+  for (const std::int64_t null_count : {0, -1}) {
+    Data no_bitmap("i", 3, kValues.data());
+    EXPECT_EQ(code_of_export(no_bitmap.nulls(null_count, nullptr)), 0) << null_count;
+  }
+}
+
+// As a producer: a tensor that is not aligned is refused, or copied to memory that is.
+TEST(Rules, array_buffers_aligned) {
+  const auto* odd = reinterpret_cast<const unsigned char*>(kValues.data()) + 1;
+  ForeignTensor refused(kInt32, odd, {2});
+  EXPECT_EQ(from_dlpack(refused.take()).error().code(), ENOTSUP);
+  ForeignTensor copied(kInt32, odd, {2});
+  const ImportedTensor copy = from_dlpack(copied.take(), {.strided = Strided::kCopy}).value();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(copy.array->array.buffers[1]) % 4, 0U);
+}
+
+TEST(Rules, array_n_children_of_type) {
+  Data values("i", 4, kValues.data());
+  Data lists("+w:2", 2);
+  EXPECT_EQ(code_of_export(lists.child(values)), 0);
+  Data childless("+w:2", 2);
+  EXPECT_EQ(code_of_export(childless), EINVAL);
+}
+
+// Whoever takes a tensor of ours is told, or the caller has said that he may write.
+TEST(Rules, array_data_immutable) {
+  Data data("i", 3, kValues.data());
+  const Schema schema = data.schema();
+  DeviceArray array = data.array();
+  EXPECT_EQ(to_dlpack(*schema.get(), array).value()->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  Data other("i", 3, kValues.data());
+  array = other.array();
+  EXPECT_EQ(to_legacy_dlpack(*schema.get(), array, {}).error().code(), EINVAL);
+  EXPECT_TRUE(to_legacy_dlpack(*schema.get(), array, {.read_only = false}));
+}
+
+// --- Who allocates, who frees ---
+
+/// A stream of one batch of ours, on the CPU.
+DeviceArrayStream one_batch() {
+  auto source = [left = 1]() mutable -> Result<DeviceArray> {
+    if (left-- == 0) return DeviceArray();
+    auto builder = build_array({.buffers = 2}, std::array(kValues)).value();
+    builder.set(builder.root(), {.length = 4}, {nullptr, builder.object().data()});
+    return builder.finish(ARROW_DEVICE_CPU, -1);
+  };
+  return make_device_stream(make_schema({.format = "i"}).value(), ARROW_DEVICE_CPU, source).value();
+}
+
+/// Where a consumer has room for a struct, full of what was there before.
+template <class Raw>
+struct Room {
+  Raw* get() { return &raw; }
+  Room() { std::memset(static_cast<void*>(&raw), 0xA5, sizeof raw); }
+  Raw raw;
+};
+
+TEST(Rules, release_base_allocated_by_consumer) {
+  DeviceArrayStream stream = one_batch();
+  ArrowDeviceArrayStream* raw = stream.get();
+  Room<ArrowSchema> schema;
+  ASSERT_EQ(raw->get_schema(raw, schema.get()), 0);
+  EXPECT_STREQ(schema.raw.format, "i");
+  EXPECT_EQ(schema.raw.n_children, 0);
+  schema.raw.release(schema.get());
+}
+
+TEST(Rules, device_array_base_allocated_by_consumer) {
+  DeviceArrayStream stream = one_batch();
+  ArrowDeviceArrayStream* raw = stream.get();
+  Room<ArrowDeviceArray> array;
+  ASSERT_EQ(raw->get_next(raw, array.get()), 0);
+  EXPECT_EQ(array.raw.array.length, 4);
+  EXPECT_EQ(array.raw.sync_event, nullptr);
+  EXPECT_EQ(array.raw.reserved[0] | array.raw.reserved[1] | array.raw.reserved[2], 0);
+  array.raw.array.release(&array.raw.array);
+  Room<ArrowDeviceArray> end;
+  ASSERT_EQ(raw->get_next(raw, end.get()), 0);
+  EXPECT_EQ(end.raw.array.release, nullptr);
+}
+
+/// Says when it is destroyed.
+struct Alive {
+  explicit Alive(bool* flag) : flag(flag) { *flag = true; }
+  Alive(Alive&& other) noexcept : flag(std::exchange(other.flag, nullptr)) {}
+  Alive(const Alive&) = delete;
+  Alive& operator=(const Alive&) = delete;
+  Alive& operator=(Alive&&) = delete;
+  ~Alive() {
+    if (flag != nullptr) *flag = false;
+  }
+  bool* flag;
+  void* handle = nullptr;  // what an event is the address of
+};
+
+TEST(Rules, release_members_owned_by_producer) {
+  auto names = std::make_unique<std::string>("a name that is longer than what a string holds");
+  Schema schema = make_schema({.format = "i", .name = *names}).value();
+  names->assign("?");
+  names.reset();
+  EXPECT_EQ(schema.name(), "a name that is longer than what a string holds");
+
+  bool alive = false;
+  auto builder = build_array({.buffers = 2}, Alive(&alive)).value();
+  builder.set(builder.root(), {.length = 4}, {nullptr, kValues.data()});
+  Array array = builder.finish().value();
+  Array moved = std::move(array);
+  EXPECT_TRUE(alive);
+  EXPECT_EQ(moved->buffers[1], kValues.data());
+  moved.release();
+  EXPECT_FALSE(alive);
+}
+
+TEST(Rules, device_array_members_owned_by_producer) {
+  bool alive = false;
+  auto builder = build_array({.arrays = 1, .buffers = 3}, Alive(&alive)).value();
+  builder.set(builder.root(), {.length = 4}, {nullptr});
+  for (ArrowArray& child : builder.add_children(builder.root(), 1)) {
+    builder.set(child, {.length = 4}, {nullptr, kValues.data()});
+  }
+  DeviceArray array = builder.finish(ARROW_DEVICE_CUDA, 0, &builder.object().handle).value();
+  DeviceArray child = array.take_child(0).value();
+  EXPECT_EQ(child->sync_event, array->sync_event);
+  array.release();
+  EXPECT_TRUE(alive) << "the event of the child";
+  child.release();
+  EXPECT_FALSE(alive);
+}
+
+/// What a consumer was given, to compare with what it gives back. One at a time.
+ArrowArray given;
+int compared;
+void compare_and_release(ArrowArray* self) {
+  // Every field and no padding: an ArrowArray has none in this layout, or zeros in it.
+  EXPECT_EQ(std::memcmp(self, &given, sizeof given), 0) << "changed by the consumer";
+  ++compared;
+  self->release = nullptr;
+}
+
+TEST(Rules, release_consumer_frees_nothing) {
+  static ArrowArray child;
+  static ArrowArray* children[] = {&child};
+  static const void* buffers[] = {nullptr, kValues.data()};
+  child = {};
+  child.release = [](ArrowArray*) { ADD_FAILURE() << "the parent's child was released"; };
+  given = {};
+  given.length = 4;
+  given.n_buffers = 2;
+  given.buffers = buffers;
+  given.n_children = 1;
+  given.children = children;
+  given.release = compare_and_release;
+  given.private_data = nowhere();
+  compared = 0;
+  ArrowDeviceArray raw{};
+  raw.array = given;
+  raw.device_type = ARROW_DEVICE_CPU;
+  {
+    DeviceArray array(&raw);
+    DeviceArray moved = std::move(array);
+    Result<Shared<ArrowDeviceArray>> shared = Shared<ArrowDeviceArray>::make(std::move(moved));
+    ASSERT_TRUE(shared);
+    const Result<DeviceArray> column = shared->column(0);
+    EXPECT_TRUE(column);
+  }
+  EXPECT_EQ(compared, 1);
+}
+
+TEST(Rules, release_no_access_after) {
+  static std::unique_ptr<std::array<ArrowArray*, 1>> list;
+  list = std::make_unique<std::array<ArrowArray*, 1>>();
+  ArrowDeviceArray raw{};
+  raw.device_type = ARROW_DEVICE_CPU;
+  raw.array.n_children = 1;
+  raw.array.children = list->data();
+  raw.array.release = [](ArrowArray* self) {
+    list.reset();
+    std::memset(static_cast<void*>(self), 0xA5, sizeof *self);  // a length and pointers of garbage
+    self->release = nullptr;
+  };
+  DeviceArray array(&raw);
+  array.release();
+  EXPECT_EQ(array.length(), 0);
+  EXPECT_EQ(array.null_count(), 0);
+  EXPECT_EQ(array.device_type(), 0);
+  EXPECT_TRUE(array.children().empty());
+  EXPECT_FALSE(array.take_child(0));
+  EXPECT_FALSE(array.take_dictionary());
+  EXPECT_FALSE(attach(array, std::make_unique<int>(1)));
+  EXPECT_FALSE(Shared<ArrowDeviceArray>::make(std::move(array)));
+}
+
+// Parent and children move away, and where they were there is garbage when they are released.
+TEST(Rules, move_no_stored_address) {
+  bool alive = false;
+  auto builder = build_array({.arrays = 1, .buffers = 3}, Alive(&alive)).value();
+  builder.set(builder.root(), {.length = 4}, {nullptr});
+  for (ArrowArray& child : builder.add_children(builder.root(), 1)) {
+    builder.set(child, {.length = 4}, {nullptr, kValues.data()});
+  }
+  Array array = builder.finish().value();
+  const auto move = [](ArrowArray* from, ArrowArray* to) {
+    *to = *from;
+    std::memset(static_cast<void*>(from), 0xA5, sizeof *from);
+    from->release = nullptr;
+  };
+  ArrowArray child;
+  move(array->children[0], &child);
+  ArrowArray parent;
+  move(array.get(), &parent);
+  parent.release(&parent);
+  EXPECT_EQ(parent.release, nullptr);
+  EXPECT_TRUE(alive);
+  child.release(&child);
+  EXPECT_EQ(child.release, nullptr);
+  EXPECT_FALSE(alive);
+}
+
+}  // namespace
+}  // namespace fletching::testing
