@@ -36,6 +36,12 @@ inline std::vector<HostileCase> hostile_cases(std::int32_t party) {
   return cases;
 }
 
+/// How many batches an async producer of the peer gives, when its case is accepted.
+inline int batches_of_producer(const HostileCase& played) {
+  if (played.is("producer.empty")) return 0;
+  return played.is("producer.release-with-tasks") ? 2 : 3;
+}
+
 /// Ends the case: nothing has leaked, and we have done nothing wrong.
 inline void finish(const HostileCase& played) {
   FletchingMessage message;

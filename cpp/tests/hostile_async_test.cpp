@@ -125,10 +125,7 @@ void play_producer(const HostileCase& played, bool takes_inside) {
   finish(played);
   check_outcome(played, application->error());
   if (played.outcome == kFletchingHostileAccepted) {
-    const int expected = played.is("producer.empty")                ? 0
-                         : played.is("producer.release-with-tasks") ? 2
-                                                                    : 3;
-    EXPECT_EQ(application->taken(), expected) << played.name;
+    EXPECT_EQ(application->taken(), batches_of_producer(played)) << played.name;
   }
 }
 

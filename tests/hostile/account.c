@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "handler.h"
+#include "tensor.h"
 
 enum { kPatienceSeconds = 60, kMaxThreads = 8 };
 
@@ -70,8 +71,9 @@ void Mistake(const char* format, ...) {
 /* --- The catalogue --- */
 
 static const struct Party* const kParties[] = {
-    &kSchemaParty,   &kArrayParty,         &kStreamParty,         &kDeviceStreamParty,
-    &kProducerParty, &kArrayConsumerParty, &kStreamConsumerParty, &kHandlerParty};
+    &kSchemaParty,   &kArrayParty,          &kStreamParty,         &kDeviceStreamParty,
+    &kProducerParty, &kArrayConsumerParty,  &kStreamConsumerParty, &kHandlerParty,
+    &kTensorParty,   &kVersionedTensorParty};
 enum { kPartyCount = sizeof kParties / sizeof kParties[0] };
 
 /* The case, and in *party who plays it. */
@@ -309,6 +311,7 @@ int FletchingHostileFinish(struct FletchingMessage* message) {
          pthread_cond_timedwait(&changed, &lock, &end) == 0) {
   }
   const int code = WhatIsWrong(message);
+  FinishTensors();
   counters = (struct FletchingHostileCounters){0};
   ++period;
   pthread_mutex_unlock(&lock);

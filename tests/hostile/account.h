@@ -27,6 +27,8 @@ extern const struct Party kProducerParty;
 extern const struct Party kArrayConsumerParty;
 extern const struct Party kStreamConsumerParty;
 extern const struct Party kHandlerParty;
+extern const struct Party kTensorParty;
+extern const struct Party kVersionedTensorParty;
 
 /* NULL, and a message, for a name that the party does not have; else the message is emptied. */
 const struct Case* FindCase(const struct Party* party, const char* name,

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "fletching/abi.h"
+#include "fletching/dlpack.h"
 #include "fletching/message.h"
 
 #ifdef __cplusplus
@@ -32,14 +33,16 @@ extern "C" {
 
 /* What plays the case: which function below takes its name. */
 enum {
-  kFletchingHostileSchema = 1,         /* ExportSchema */
-  kFletchingHostileArray = 2,          /* ExportArray */
-  kFletchingHostileStream = 3,         /* ExportStream, ExportDeviceStream */
-  kFletchingHostileDeviceStream = 4,   /* ExportDeviceStream */
-  kFletchingHostileProducer = 5,       /* StartProducer */
-  kFletchingHostileArrayConsumer = 6,  /* ConsumeArray */
-  kFletchingHostileStreamConsumer = 7, /* ConsumeStream, ConsumeDeviceStream */
-  kFletchingHostileHandler = 8         /* OpenHandler */
+  kFletchingHostileSchema = 1,          /* ExportSchema */
+  kFletchingHostileArray = 2,           /* ExportArray */
+  kFletchingHostileStream = 3,          /* ExportStream, ExportDeviceStream */
+  kFletchingHostileDeviceStream = 4,    /* ExportDeviceStream */
+  kFletchingHostileProducer = 5,        /* StartProducer */
+  kFletchingHostileArrayConsumer = 6,   /* ConsumeArray */
+  kFletchingHostileStreamConsumer = 7,  /* ConsumeStream, ConsumeDeviceStream */
+  kFletchingHostileHandler = 8,         /* OpenHandler */
+  kFletchingHostileTensor = 9,          /* ExportTensor, ExportLegacyTensor */
+  kFletchingHostileVersionedTensor = 10 /* ExportTensor */
 };
 
 /* What the code under test does with it. In every case: no crash, no hang, and Finish returns 0. */
@@ -51,8 +54,8 @@ enum {
   kFletchingHostileRefused = 2,
   /* The peer tells an error: it arrives with the errno of CaseCode. */
   kFletchingHostileReported = 3,
-  /* A broken rule that hurts nobody: accepted (with a warning, where there are warnings) or
-     refused. */
+  /* A broken rule that hurts nobody, or a rare thing that not everybody supports: accepted (with a
+     warning, where there are warnings) or refused. */
   kFletchingHostileTolerated = 4,
   /* Nothing more comes until the code under test cancels. */
   kFletchingHostileStalled = 5
@@ -68,7 +71,7 @@ FLETCHING_HOSTILE_EXPORT int32_t FletchingHostileCaseOutcome(int32_t index);
 FLETCHING_HOSTILE_EXPORT int32_t FletchingHostileCaseCode(int32_t index);
 
 /* --- The peer as producer ---
- * What is good in a case is always the same: the type is int32, an array has the values 1, 2, 3, a
+ * What is good in a case is always the same: the type is int32, an array or tensor has 1, 2, 3, a
  * stream gives three of them, on the CPU. `out` is overwritten and then the caller's. */
 
 FLETCHING_HOSTILE_EXPORT int FletchingHostileExportSchema(const char* name, struct ArrowSchema* out,
@@ -83,6 +86,13 @@ FLETCHING_HOSTILE_EXPORT int FletchingHostileExportStream(const char* name,
                                                           struct FletchingMessage* message);
 FLETCHING_HOSTILE_EXPORT int FletchingHostileExportDeviceStream(const char* name,
                                                                 struct ArrowDeviceArrayStream* out,
+                                                                struct FletchingMessage* message);
+/* A DLPack tensor of version 1.3, and the struct from before 1.0, for the caller to delete. */
+FLETCHING_HOSTILE_EXPORT int FletchingHostileExportTensor(const char* name,
+                                                          DLManagedTensorVersioned** out,
+                                                          struct FletchingMessage* message);
+FLETCHING_HOSTILE_EXPORT int FletchingHostileExportLegacyTensor(const char* name,
+                                                                DLManagedTensor** out,
                                                                 struct FletchingMessage* message);
 /* Plays the case on the handler, from threads of its own; returns at once. The handler stays valid
  * until its release has been called, which happens in every case. On an error it is not touched. */
@@ -116,8 +126,8 @@ FLETCHING_HOSTILE_EXPORT int FletchingHostileOpenHandler(const char* name, int64
 
 /* What is alive, and what was counted since the last Finish. */
 struct FletchingHostileCounters {
-  int64_t live_structs;  /* schemas, arrays, streams that were exported and not released, children
-                            counted one by one */
+  int64_t live_structs;  /* schemas, arrays, streams, tensors that were exported and not released,
+                            children counted one by one */
   int64_t live_tasks;    /* delivered by a producer here and not extracted */
   int64_t live_handlers; /* given to StartProducer, or opened here, and not released */
   int64_t exported;

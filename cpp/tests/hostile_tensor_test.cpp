@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLPack tensors of the hostile peer: each is imported or refused as the catalogue says, whatever
+// is asked for, and its deleter is called once.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fletching/dlpack.hpp"
+#include "hostile.hpp"
+
+namespace fletching::testing {
+namespace {
+
+const std::vector<DlpackImportOptions> kOptions{
+    {},
+    {.dimensions = Dimensions::kFixedSizeLists},
+    {.strided = Strided::kCopy},
+    {.dimensions = Dimensions::kFixedSizeLists, .strided = Strided::kCopy, .as_storage = true}};
+
+template <class Tensor>
+Tensor open(const HostileCase& played) {
+  typename Tensor::pointer raw = nullptr;
+  if constexpr (std::is_same_v<Tensor, DlpackTensor>) {
+    EXPECT_EQ(FletchingHostileExportTensor(played.c_str(), &raw, nullptr), 0);
+  } else {
+    EXPECT_EQ(FletchingHostileExportLegacyTensor(played.c_str(), &raw, nullptr), 0);
+  }
+  return Tensor(raw);
+}
+
+const ArrowArray& leaf(const ArrowArray& array) {
+  return array.n_children == 0 ? array : leaf(*array.children[0]);
+}
+
+/// What was accepted is 1, 2, 3 or the beginning of it.
+void check_values(const HostileCase& played, const DeviceArray& array) {
+  if (played.outcome != kFletchingHostileAccepted) return;
+  const ArrowArray& values = leaf(array->array);
+  EXPECT_EQ(values.length, played.is("tensor.empty")    ? 0
+                           : played.is("tensor.scalar") ? 1
+                                                        : 3)
+      << played.name;
+  if (array.device_type() != ARROW_DEVICE_CPU) return;
+  const auto* first = static_cast<const std::int32_t*>(values.buffers[1]);
+  for (std::int64_t i = 0; i < values.length; ++i) EXPECT_EQ(first[i], i + 1) << played.name;
+}
+
+template <class Tensor>
+void play(const HostileCase& played) {
+  for (const DlpackImportOptions& options : kOptions) {
+    Result<ImportedTensor> imported = from_dlpack(open<Tensor>(played), options);
+    std::optional<Error> error;
+    if (!imported.ok()) error = imported.error();
+    check_outcome(played, error);
+    if (imported.ok()) {
+      check_values(played, imported->array);
+      // The schema goes first, the memory last and on another thread.
+      imported->schema.release();
+      std::thread([array = std::move(imported->array)]() mutable { array.release(); }).join();
+    }
+    finish(played);
+  }
+}
+
+TEST(HostileTensors, AreImportedOrRefused) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
+    play<DlpackTensor>(played);
+    play<LegacyDlpackTensor>(played);
+  }
+  for (const HostileCase& played : hostile_cases(kFletchingHostileVersionedTensor)) {
+    play<DlpackTensor>(played);
+  }
+}
+
+// What can be exported again has the same values, and still one deleter behind it.
+TEST(HostileTensors, GoThroughAndBack) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
+    Result<ImportedTensor> imported = from_dlpack(open<DlpackTensor>(played));
+    if (imported.ok()) {
+      Result<DlpackTensor> again = to_dlpack(*imported->schema.get(), imported->array);
+      ASSERT_TRUE(again) << played.name << ": " << again.error().message();
+      const Result<ImportedTensor> twice = from_dlpack(*std::move(again));
+      ASSERT_TRUE(twice) << played.name << ": " << twice.error().message();
+      check_values(played, twice->array);
+    }
+    imported = Result<ImportedTensor>(std::in_place);
+    finish(played);
+  }
+}
+
+TEST(HostileTensors, ThatNobodyImportsAreDeleted) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
+    open<DlpackTensor>(played).reset();
+    open<LegacyDlpackTensor>(played).reset();
+    finish(played);
+  }
+}
+
+}  // namespace
+}  // namespace fletching::testing

@@ -1,0 +1,57 @@
+/* The cases of the DLPack tensors. Internal to the hostile peer. */
+#ifndef FLETCHING_TESTS_HOSTILE_TENSOR_CASES_H
+#define FLETCHING_TESTS_HOSTILE_TENSOR_CASES_H
+
+enum {
+  kGood,
+  kScalar,
+  kEmpty,
+  kEmptyBehindHuge,
+  kLanes,
+  kOffset,
+  kOffsetWraps,
+  kOffsetUnaligned,
+  kDataNull,
+  kDeleterNull,
+  kNdimNegative,
+  kNdimMin,
+  kNdimHuge,
+  kNdimMax,
+  kShapeNull,
+  kShapeNegative,
+  kShapeMin,
+  kShapeHuge,
+  kShapeWrapsToZero,
+  kShapeWraps,
+  kBytesWrap,
+  kStridesNull,
+  kStridesUnused,
+  kStridesZero,
+  kStridesNegative,
+  kStridesHuge,
+  kStridesMin,
+  kLanesZero,
+  kLanesWrap,
+  kBitsZero,
+  kBitsOdd,
+  kBitsSubByte,
+  kBitsMax,
+  kBoolOfABit,
+  kCodeHandle,
+  kCodeUnknown,
+  kDeviceUnknown,
+  kDeviceZero,
+  kDeviceNegative,
+  kDeviceIdNegative,
+  /* Versioned tensors only. */
+  kFlagsKnown,
+  kFlagsUnknown,
+  kFlagsPadded,
+  kMinorNewer,
+  kMinorOld,
+  kMajorNewer,
+  kMajorZero,
+  kMajorMax
+};
+
+#endif /* FLETCHING_TESTS_HOSTILE_TENSOR_CASES_H */
