@@ -231,9 +231,11 @@ static void SpoilVersion(int32_t behaviour, DLManagedTensorVersioned* out) {
     case kMinorOld:
       out->version.minor = 0;
       break;
-    case kMajorNewer:
     case kMajorZero:
     case kMajorMax:
+      out->version = (DLPackVersion){major, 0};
+      break;
+    case kMajorNewer:
       out->version = (DLPackVersion){major, 0};
       memset(&out->flags, 0xA5, sizeof out->flags);
       memset(&out->dl_tensor, 0xA5, sizeof out->dl_tensor);

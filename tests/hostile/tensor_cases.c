@@ -68,12 +68,12 @@ static const struct Case kVersionedCases[] = {
      kFletchingHostileAccepted, 0, kFlagsPadded},
     {"tensor.minor-newer", "version 1.4294967295", kFletchingHostileAccepted, 0, kMinorNewer},
     {"tensor.minor-old", "version 1.0, without strides", kFletchingHostileAccepted, 0, kMinorOld},
-    {"tensor.major-newer", "version 2.0, nothing but the deleter may be looked at",
-     kFletchingHostileRefused, 0, kMajorNewer},
-    {"tensor.major-zero", "version 0.0, nothing but the deleter may be looked at",
-     kFletchingHostileRefused, 0, kMajorZero},
-    {"tensor.major-max", "version 4294967295.0, nothing but the deleter may be looked at",
-     kFletchingHostileRefused, 0, kMajorMax},
+    {"tensor.major-newer", "version 2.0, and garbage behind the deleter", kFletchingHostileRefused,
+     0, kMajorNewer},
+    {"tensor.major-zero", "version 0.0, and all as in version 1", kFletchingHostileRefused, 0,
+     kMajorZero},
+    {"tensor.major-max", "version 4294967295.0, and all as in version 1", kFletchingHostileRefused,
+     0, kMajorMax},
 };
 
 const struct Party kTensorParty = {kFletchingHostileTensor, sizeof kCases / sizeof kCases[0],

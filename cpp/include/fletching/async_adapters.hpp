@@ -169,8 +169,8 @@ class DeviceStreamSource final : public AsyncSource {
     if (!producer_.has_value()) return;  // demand is told after the schema, which `begin` gives
     AsyncProducer& producer = *producer_;
     Result<DeviceArray> batch = reader_.next();
-    if (!batch.ok() || batch->is_released())
-      reader_.release();  // it is over: before the handler is
+    // It is over: given back before the handler is released.
+    if (!batch.ok() || batch->is_released()) reader_.release();
     if (!batch.ok()) return producer.fail(std::move(batch).error());
     // ECANCELED, when the stream is over meanwhile, is no failure of the source; `fail` knows that.
     Status given = batch->is_released() ? producer.end() : producer.push(*std::move(batch));
