@@ -21,6 +21,7 @@ namespace {
 using roundtrip::Device;
 using roundtrip::Gated;
 
+constexpr std::int64_t kNever = -1;
 constexpr std::int64_t kBatches = 3;
 // Of the streams one of each layout, as in the round trip.
 constexpr const char* kStreamCases[] = {"int32",  "utf8",       "utf8_view",   "list",
@@ -90,7 +91,7 @@ void check_streams(Asserter& asserter, const char* backend, Require require) {
     in_case(name, [&] {
       Gated gate(device);
       DeviceArrayStream stream;
-      gate.export_stream(name, kBatches, stream.out());
+      gate.export_stream(name, kBatches, kNever, stream.out());
       StreamReader<ArrowDeviceArrayStream> reader(std::move(stream));
       const Result<Schema> schema = reader.schema();
       asserter.require_success("get_schema", schema);

@@ -15,7 +15,8 @@ STATUSES = ("real", "stand-in", "absent")
 STRUCT_DIRECTIONS = ("layout", "c_writes", "c_verifies", "c_calls", "c_is_called")
 CASE_DIRECTIONS = ("array", "stream", "stream_failure")
 PEER_DIRECTIONS = ("array", "import")
-DEVICE_DIRECTIONS = ("async", "async_control", "chain")  # those that only device cells have
+# Those that only device cells have.
+DEVICE_DIRECTIONS = ("async", "async_control", "async_failure", "async_failure_control", "chain")
 CONSTANTS = "constants"  # the macros, reported like a struct with the direction "layout"
 
 
@@ -142,10 +143,11 @@ class Checks:
 
 
 @contextmanager
-def reporting(key: Key, limit: str = "") -> Iterator[Checks]:
+def reporting(key: Key, limit: str = "", status: str = "real") -> Iterator[Checks]:
     """Runs the body's checks and reports their cell, also when the body raises.
 
-    `limit`: why there is nothing real to report; the checks were about that.
+    `limit`: why there is nothing real to report; the checks were about that. `status`: "real" or
+    "stand-in".
     """
     checks = Checks()
     try:
@@ -154,7 +156,7 @@ def reporting(key: Key, limit: str = "") -> Iterator[Checks]:
         checks.problems.append(f"{type(error).__name__}: {error}")
     if checks.asserted == 0:
         checks.problems.append("nothing was compared")
-    status = "absent" if limit else "real"
+    status = "absent" if limit else status
     reason = "; ".join(checks.problems) or limit
     append(Cell(key, status, reason, checks.asserted, checks.releases, not checks.problems))
 

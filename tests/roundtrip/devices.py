@@ -1,7 +1,8 @@
 """The device dimension: which cells there are on each backend, and on what the programs run.
 
-A language has device cells as soon as its entry in programs.py has a command for them; until then
-they are absent, with NOT_YET as the reason, and no failure.
+A language has device cells as soon as its entry in programs.py has a command for them, and those of
+a direction as soon as the command has that; until then they are absent, with NOT_YET as the reason,
+and no failure.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from cells import Key, device_key
 from libraries import library_path
 
-NOT_YET = "this language has no device cells yet"
+NOT_YET = "this language has no such device cells yet"
 
 # One of each layout; the programs have the same list.
 CASES = (
@@ -38,9 +39,9 @@ def device_cells(language: str, backends: Iterable[str]) -> Iterator[Key]:
 
 def directions(backend: str) -> tuple[str, ...]:
     if backend == "cpu":  # no queues: nothing to see too early, and the cases have the rest
-        return ("async", "chain")
-    gated = ("array", "array_control", "stream", "stream_control", "async", "async_control")
-    return (*gated, "chain")
+        return ("async", "async_failure", "chain")
+    gated = ("array", "stream", "stream_failure", "async", "async_failure")
+    return (*(name for each in gated for name in (each, f"{each}_control")), "chain")
 
 
 def environment() -> dict[str, str]:

@@ -31,7 +31,7 @@ def expected_cells(language: str) -> list[Key]:
             for c in _case_names()
             for d in PEER_DIRECTIONS
         ),
-        *device_cells(language, _backend_names()),
+        *device_cells(language, backend_names()),
     ]
 
 
@@ -53,7 +53,8 @@ def _case_names() -> list[str]:
     return _names("libfletching_producer.so", "FletchingProducerCase")
 
 
-def _backend_names() -> list[str]:
+def backend_names() -> list[str]:
+    """Those of the reference producer. Raises OSError when it is not there."""
     return _names("libfletching_producer.so", "FletchingProducerBackend")
 
 

@@ -6,8 +6,10 @@ native libraries are there already (`make build`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from cells import Key
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,14 @@ class Language:
     cases: Command  # the round trip with the reference producer
     peers: Command  # the round trip with pyarrow and nanoarrow
     devices: Command | None = None  # every backend; once set, each of its cells has to be there
+    device_directions: Sequence[str] | None = None  # those of the command; None: all that there are
+
+    def has(self, key: Key) -> bool:
+        """Whether there is a program for the cell."""
+        if not key.is_device:
+            return True
+        directions = self.device_directions
+        return self.devices is not None and (directions is None or key.direction in directions)
 
 
 _PYTHON = {"PYTHONPATH": "bindings/python/src"}
@@ -85,5 +95,9 @@ LANGUAGES: dict[str, Language] = {
         abi=Command("../../.venv/bin/pytest -q", "bindings/python"),
         cases=Command(".venv/bin/python tests/roundtrip/python/main.py", environment=_PYTHON),
         peers=_peers("python"),
+        devices=Command(
+            ".venv/bin/python tests/roundtrip/python/devices_main.py", environment=_PYTHON
+        ),
+        device_directions=("chain",),
     ),
 }

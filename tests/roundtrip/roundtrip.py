@@ -96,7 +96,7 @@ def run_language(
     name: str, language: Language, expected: Sequence[Key]
 ) -> tuple[list[Verdict], list[str]]:
     """Runs the commands of a language; its verdicts, and what else went wrong."""
-    due = [key for key in expected if language.devices or not key.is_device]
+    due = [key for key in expected if language.has(key)]
     not_due = [absent(key, NOT_YET, "_") for key in expected if key not in set(due)]
     missing = _what_is_missing(language)
     if missing:

@@ -10,7 +10,7 @@ import devices
 import roundtrip
 from cells import Key, case_key, device_key, peer_key
 from expected import expected_cells
-from programs import LANGUAGES, Command, Language
+from programs import LANGUAGES, Command
 from test_roundtrip import EXPECTED, GOOD, Runner, fake, line, lines, runner
 from verdicts import ABSENT, LEGEND, PASSED, WORST_FIRST
 
@@ -134,6 +134,34 @@ def test_each_backend_has_its_cells_and_its_control() -> None:
     assert {key.case for key in found} == set(devices.CASES)
 
 
+def test_failures_are_seen_on_each_backend() -> None:
+    found = {(key.backend, key.direction) for key in expected_cells("cpp") if key.is_device}
+    backends = {backend for backend, _ in found} - {"cpu"}
+    for direction in ("stream_failure", "async_failure"):
+        assert {b for b, d in found if d == direction} - {"cpu"} == backends
+        assert {b for b, d in found if d == f"{direction}_control"} == backends
+    assert ("cpu", "async_failure") in found
+
+
+def test_a_language_with_one_direction(with_devices: Runner) -> None:
+    partial = replace(fake(**GOOD, on_devices=written()), device_directions=("array",))
+    result = with_devices(partial)
+    assert result.code == 1  # the cells of the other direction, which nobody expected
+    assert "array_control and 3 more: nobody expected this cell" in result.out
+    arrays = (key for key in DEVICES if key.direction == "array")
+    result = with_devices(replace(partial, devices=_writes(*map(line, arrays))))
+    assert result.code == 0
+    assert result.letters().endswith("/._/._")
+    missing = with_devices(replace(partial, devices=_writes()))
+    assert missing.letters().endswith("/M_/M_")
+
+
+def _writes(*cells: str) -> Command:
+    command = fake(on_devices=lines(*cells)).devices
+    assert command is not None
+    return command
+
+
 def test_the_languages_that_have_them() -> None:
-    assert [name for name, entry in LANGUAGES.items() if entry.devices] == ["cpp"]
-    assert isinstance(LANGUAGES["cpp"], Language)
+    having = {name: entry.device_directions for name, entry in LANGUAGES.items() if entry.devices}
+    assert having == {"cpp": None, "python": ("chain",)}

@@ -1,9 +1,14 @@
 // fletching_roundtrip_devices_cpp: every backend of the reference producer, behind its gate,
 // through the C++ library (../README.md).
+//
+//     fletching_roundtrip_devices_cpp [--without-chain | --chain] [BACKEND...]
+//
+// --chain runs nothing but the chain. Backends: those that are named, else all.
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +20,7 @@
 #include "fletching/async_adapters.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/stream.hpp"
+#include "fletching/stream_producer.hpp"
 #include "gated.hpp"
 #include "hops.hpp"
 #include "producer.h"
@@ -29,6 +35,7 @@ namespace {
 constexpr const char* kCases[] = {"int32",  "utf8",       "utf8_view",   "list",
                                   "struct", "dictionary", "dense_union", "record_batch"};
 constexpr std::int64_t kBatches = 3;
+constexpr std::int64_t kFailAt = 2;  // before the third
 constexpr std::int64_t kNever = -1;
 
 /// The releases that C++ has seen, by objects that it tied to them.
@@ -58,7 +65,10 @@ struct Run {
   const Device& device;
   const char* name;  // of the case
   bool control;      // read without a wait, and see the old data
+  bool fails;        // the stream does, midway
   Releases& releases;
+
+  [[nodiscard]] std::int64_t fail_at() const { return fails ? kFailAt : kNever; }
 };
 
 /// The batches as they came in, under hooks, then everything that the direction is about.
@@ -84,37 +94,72 @@ void run_array(const Run& run) {
   require_batches(run, gate, schema, arrays);
 }
 
-/// Reads the stream to its end and releases it: the batches live on.
+/// The errno value and the text are those that the producer gave.
+void require_failure(const Run& run, const Status& ended) {
+  run.asserter.require(!ended.ok(), "the stream ends, and has to fail");
+  run.asserter.require_equal("the errno value", ended.error().code(), EIO);
+  const std::string text = std::string("case ") + run.name +
+                           ": the stream fails on purpose before batch " + std::to_string(kFailAt);
+  run.asserter.require(ended.error().message() == text,
+                       "the text is '" + ended.error().message() + "', expected '" + text + "'");
+}
+
+/// The batches and the failure as a stream of ours: the producer has to find both as it gave them.
+void require_kept(const Run& run, ArrowDeviceType device, Schema schema,
+                  std::vector<DeviceArray> batches, fletching::Error failure) {
+  std::vector<Result<DeviceArray>> content;
+  for (DeviceArray& batch : batches) content.emplace_back(std::move(batch));
+  content.emplace_back(std::move(failure));
+  Result<DeviceArrayStream> stream =
+      make_device_stream(std::move(schema), device, std::move(content));
+  run.asserter.require_success("make_device_stream", stream);
+  FletchingMessage message{};
+  const int code = FletchingProducerVerifyStream(run.device.backend(), run.name, kBatches, kFailAt,
+                                                 stream->get(), &message);
+  run.asserter.require_success("verification of the stream", code, message);
+}
+
+/// Reads the stream to its end or its failure and releases it: the batches live on.
 void require_stream(const Run& run, Gated& gate, DeviceArrayStream stream) {
   StreamReader<ArrowDeviceArrayStream> reader(std::move(stream));
+  const ArrowDeviceType device = reader.device_type();
   Result<Schema> schema = reader.schema();
   run.asserter.require_success("get_schema", schema);
   std::vector<DeviceArray> batches;
+  Status ended;
   for (Result<DeviceArray>& batch : reader) {
-    run.asserter.require_success("get_next", batch);
-    batches.push_back(*std::move(batch));
+    if (batch.ok()) {
+      batches.push_back(*std::move(batch));
+    } else {
+      ended = std::move(batch).error();
+    }
   }
   reader.release();
   run.asserter.require_equal("the number of batches", static_cast<std::int64_t>(batches.size()),
-                             kBatches);
+                             run.fails ? kFailAt : kBatches);
+  if (!run.fails) run.asserter.require_success("get_next", ended);
+  if (run.fails) require_failure(run, ended);
   require_batches(run, gate, *schema, batches);
+  if (run.fails)
+    require_kept(run, device, *std::move(schema), std::move(batches), std::move(ended).error());
 }
 
 void run_stream(const Run& run) {
   Gated gate(run.device);
   DeviceArrayStream stream;
-  gate.export_stream(run.name, kBatches, stream.out());
+  gate.export_stream(run.name, kBatches, run.fail_at(), stream.out());
   require_stream(run, gate, std::move(stream));
 }
 
 void run_async(const Run& run) {
   Gated gate(run.device);
-  Result<AsyncReader> async = AsyncReader::create();
+  // A failure overtakes what was asked for and is not read yet. One batch at a time: none is lost.
+  Result<AsyncReader> async = AsyncReader::create(run.fails ? 1 : kBatches);
   run.asserter.require_success("AsyncReader", async);
   ArrowAsyncDeviceStreamHandler* handler = async->handler();
   FletchingMessage message{};
   const int code = FletchingProducerRunAsync(run.device.backend(), gate.get(), run.name, kBatches,
-                                             kNever, handler, &message);
+                                             run.fail_at(), handler, &message);
   if (code != 0) handler->release(handler);
   run.asserter.require_success("async", code, message);
   Result<DeviceArrayStream> stream = std::move(*async).open();
@@ -135,10 +180,12 @@ const std::vector<Hop>& hops() {
 
 /// C++ -> Rust -> Go -> this program -> C++, while the gate is shut.
 void pass_chain(const Run& run, Schema& schema, DeviceArray& array) {
+  const void* const event = array->sync_event;
   for (const Hop& hop : hops()) hop.send(schema, array);
   run.releases.hook(run.asserter, schema);
   run.releases.hook(run.asserter, array);
   hops().front().send(schema, array);
+  run.asserter.require(array->sync_event == event, "sync_event is another pointer than before");
 }
 
 void run_chain(const Run& run) {
@@ -165,27 +212,34 @@ struct Direction {
   const char* name;
   void (*work)(const Run&);
   bool control = false;
+  bool fails = false;
 };
 
 constexpr Direction kDirections[] = {
-    {"array", run_array},   {"array_control", run_array, true},
-    {"stream", run_stream}, {"stream_control", run_stream, true},
-    {"async", run_async},   {"async_control", run_async, true},
+    {"array", run_array},
+    {"array_control", run_array, true},
+    {"stream", run_stream},
+    {"stream_control", run_stream, true},
+    {"stream_failure", run_stream, false, true},
+    {"stream_failure_control", run_stream, true, true},
+    {"async", run_async},
+    {"async_control", run_async, true},
+    {"async_failure", run_async, false, true},
+    {"async_failure_control", run_async, true, true},
     {"chain", run_chain},
 };
 
 /// Without queues there is nothing to see too early, and the cases have array and stream already.
 bool concerns(const Direction& direction, const Device& device) {
   if (device.has_queues()) return true;
-  const std::string_view name = direction.name;
-  return !direction.control && name != "array" && name != "stream";
+  return !direction.control && (direction.work == run_async || direction.work == run_chain);
 }
 
 void work_on(const Direction& direction, const Device& device, const char* name, Asserter& asserter,
              Releases& releases) {
   FletchingProducerAwaitAsync();  // a cell that failed may have left a stream behind
   FletchingProducerResetCounters();
-  direction.work({asserter, device, name, direction.control, releases});
+  direction.work({asserter, device, name, direction.control, direction.fails, releases});
   asserter.require(releases.hooked() > 0, "nothing was hooked");
   asserter.require_equal("the number of releases in C++", releases.seen(), releases.hooked());
   require_producer_at_rest(asserter);
@@ -217,26 +271,48 @@ bool run_cell(const Direction& direction, const Device& device, const char* name
   return (cell.ok || cell.status == "absent") && trouble.empty();
 }
 
-int run_backend(const char* backend, bool with_chain) {
+/// What of the directions is run.
+enum class Chain : std::uint8_t { kWith, kWithout, kAlone };
+
+bool is_chosen(const Direction& direction, Chain chain) {
+  const bool is_chain = direction.work == run_chain;
+  return chain == Chain::kWith || is_chain == (chain == Chain::kAlone);
+}
+
+int run_backend(const char* backend, Chain chain) {
   const Device device(backend);
   std::printf("%s: %s: %s\n", backend, device.status(), device.description().c_str());
   std::fflush(stdout);
   int failed = 0;
   for (const char* name : kCases) {
     for (const Direction& direction : kDirections) {
-      if (!concerns(direction, device)) continue;
-      if (!with_chain && direction.work == run_chain) continue;
+      if (!concerns(direction, device) || !is_chosen(direction, chain)) continue;
       failed += run_cell(direction, device, name) ? 0 : 1;
     }
   }
   return failed;
 }
 
-int run_all(bool with_chain) {
-  const int backends = FletchingProducerBackendCount();
-  int failed = backends == 0 ? 1 : 0;
-  for (int i = 0; i < backends; ++i)
-    failed += run_backend(FletchingProducerBackendName(i), with_chain);
+int run_all(std::span<char*> arguments) {
+  Chain chain = Chain::kWith;
+  std::vector<const char*> backends;
+  for (const char* argument : arguments) {
+    const std::string_view word = argument;
+    if (word == "--without-chain") {
+      chain = Chain::kWithout;
+    } else if (word == "--chain") {
+      chain = Chain::kAlone;
+    } else {
+      backends.push_back(argument);
+    }
+  }
+  if (backends.empty()) {
+    for (int i = 0; i < FletchingProducerBackendCount(); ++i) {
+      backends.push_back(FletchingProducerBackendName(i));
+    }
+  }
+  int failed = backends.empty() ? 1 : 0;
+  for (const char* backend : backends) failed += run_backend(backend, chain);
   std::printf("%d cells failed\n", failed);
   return failed == 0 ? 0 : 1;
 }
@@ -245,10 +321,10 @@ int run_all(bool with_chain) {
 }  // namespace fletching::roundtrip
 
 int main(int argc, char** argv) {
-  const bool with_chain = argc < 2 || std::string_view(argv[1]) != "--without-chain";
+  const auto arguments = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   std::string reason;
   int code = 1;
-  fletching::roundtrip::guarded(reason, [&] { code = fletching::roundtrip::run_all(with_chain); });
+  fletching::roundtrip::guarded(reason, [&] { code = fletching::roundtrip::run_all(arguments); });
   if (!reason.empty()) std::fprintf(stderr, "%s\n", reason.c_str());
   return code;
 }

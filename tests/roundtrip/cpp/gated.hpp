@@ -40,13 +40,14 @@ class Gated {
             : FletchingProducerExportArrayBehind(gate_.get(), name, schema, array, &message);
     require_call("export", code, message);
   }
-  void export_stream(const char* name, std::int64_t batches, ArrowDeviceArrayStream* stream) {
-    constexpr std::int64_t kNever = -1;
+  /// `fail_at`: the batch before which get_next fails, or -1.
+  void export_stream(const char* name, std::int64_t batches, std::int64_t fail_at,
+                     ArrowDeviceArrayStream* stream) {
     FletchingMessage message{};
     const int code = gate_ == nullptr ? FletchingProducerExportStream(backend_, name, batches,
-                                                                      kNever, stream, &message)
+                                                                      fail_at, stream, &message)
                                       : FletchingProducerExportStreamBehind(
-                                            gate_.get(), name, batches, kNever, stream, &message);
+                                            gate_.get(), name, batches, fail_at, stream, &message);
     require_call("export", code, message);
   }
   void open() {
