@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := spec cpp rust go java python
 
 .PHONY: help setup generate build roundtrip mutants targets faults fuzz bench-cpp test-gpu test-gpu-standin
-.PHONY: bench-gpu docs test test-all format clean
+.PHONY: gpu-programs bench-gpu docs test test-all format clean
 .PHONY: $(addprefix test-,$(LANGUAGES))
 
 help: ## list the targets
@@ -55,15 +55,18 @@ bench-cpp: setup ## what the C++ library costs beside raw C and libarrow; fails 
 	  cmake --build --preset release -j2 --target fletching_bench >>build/logs/bench-cpp.log
 	@$(PYTHON) benchmarks/bench.py cpp $(BENCH)
 
-# These two install nothing: such a machine has what it has.
+# These install nothing: such a machine has what it has.
 GPU_PYTHON = $(or $(wildcard $(PYTHON)),python3)
 test-gpu: ## on a machine with an NVIDIA GPU: kernel, gate, events, streams, peers; GPU=--write-docs keeps it
 	@$(GPU_PYTHON) tests/gpu/gpu.py $(GPU)
 
 test-gpu-standin: ## the same on the stand-in driver, no GPU
-	@$(GPU_PYTHON) tests/gpu/gpu.py --standin
+	@$(GPU_PYTHON) tests/gpu/gpu.py --standin $(GPU)
 
-bench-gpu: ## on such a machine: what a handoff with an event costs beside the driver calls by hand
+gpu-programs: ## what Rust and Go run on a GPU machine, into build/gpu-programs; test-gpu GPU="--programs FOLDER"
+	@tools/gpu-programs
+
+bench-gpu: ## on such a machine: what a handoff costs beside the driver calls by hand; fails over a limit
 	@$(GPU_PYTHON) tests/gpu/gpu.py --bench $(GPU)
 
 docs: ## a site of all pages in build/site, links checked

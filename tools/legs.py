@@ -214,7 +214,15 @@ LEGS: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "gpu": (
-        Step("what a GPU machine runs, on the stand-in", "make test-gpu-standin"),
+        Step("programs of Rust and Go for a GPU machine", "tools/gpu-programs"),
+        Step(
+            "what a GPU machine runs, on the stand-in",
+            "make test-gpu-standin GPU='--programs build/gpu-programs'",
+        ),
+        Step(
+            "driver calls of a handoff, on the stand-in",
+            ".venv/bin/python tests/gpu/gpu.py --standin --bench",
+        ),
         *_python("tests/gpu"),
     ),
     "absent": (

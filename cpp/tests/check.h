@@ -6,13 +6,16 @@
 
 #include <stdio.h>
 
+static int checks = 0;
 static int failures = 0;
+static const char* first_failure = "";
 
 #define CHECK(condition)                                              \
   do {                                                                \
+    ++checks;                                                         \
     if (!(condition)) {                                               \
       fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                     \
+      if (failures++ == 0) first_failure = #condition;                \
     }                                                                 \
   } while (0)
 

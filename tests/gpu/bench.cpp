@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // fletching_gpu_bench: what handing over an array with an event costs the host, beside the same
-// driver calls by hand. The least of several takes, in turns.
+// driver calls by hand. The least of several takes, in turns. On the stand-in, which counts them,
+// the driver calls have to be the same, one by one.
 //
 //     fact <tab> name <tab> text
 //     bench <tab> case <tab> who <tab> nanoseconds of one handoff
+//     check <tab> name <tab> ok, absent or FAILED <tab> number of comparisons <tab> reason
 //
-// Exit codes: 0, 1 a call failed, 2 there is no device.
+// Exit codes: 0, 1 a call or the check failed, 2 there is no device.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "arrays.hpp"
+#include "asserter.hpp"
 #include "facts.hpp"
+#include "standin.h"
 
 namespace fletching::gpu {
 namespace {
@@ -48,9 +54,36 @@ void library(const Parties& parties, const DeviceMemory& memory) {
   taken.release();
 }
 
-/// The least that a producer and a consumer have to ask of the driver, in a context that is
-/// current.
-void by_hand(const Parties& parties, const DeviceMemory& memory) {
+/// What the library asks before a call that concerns a stream: the context might not be current.
+void enter_by_hand(void* stream) {
+  cuda::CUcontext of_stream = nullptr;
+  require_call("cuInit", cu().cu_init(0));
+  require_call("cuStreamGetCtx",
+               cu().cu_stream_get_ctx(static_cast<cuda::CUstream>(stream), &of_stream));
+  if (current_context() != of_stream) fail(EINVAL, "another context is current");
+}
+
+/// The calls of the library's verbs, and nothing else of it.
+void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
+  DeviceArray made = make_array(memory.data(), kBytes, 0);
+  cuda::CUevent event = nullptr;
+  enter_by_hand(parties.producer.get());
+  require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming));
+  require_call("cuEventRecord",
+               cu().cu_event_record(event, static_cast<cuda::CUstream>(parties.producer.get())));
+  DeviceArray taken = std::move(made);
+  enter_by_hand(parties.consumer.get());
+  require_call("cuStreamWaitEvent",
+               cu().cu_stream_wait_event(static_cast<cuda::CUstream>(parties.consumer.get()), event,
+                                         cuda::kCuEventWaitDefault));
+  taken.release();
+  (void)current_context();
+  require_call("cuEventDestroy", cu().cu_event_destroy(event));
+}
+
+/// The least that a producer and a consumer have to ask of the driver, where both know that the
+/// context is current.
+void least_by_hand(const Parties& parties, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   cuda::CUevent event = nullptr;
   require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming));
@@ -88,8 +121,10 @@ void measure() {
     Handoff handoff;
     double least = std::numeric_limits<double>::infinity();
   };
-  Contender contenders[] = {
-      {"Fletching", library}, {"driver calls by hand", by_hand}, {"without an event", array_alone}};
+  Contender contenders[] = {{"Fletching", library},
+                            {"the same driver calls by hand", same_by_hand},
+                            {"four driver calls by hand", least_by_hand},
+                            {"without an event", array_alone}};
   for (int take = 0; take < kTakes; ++take) {
     for (Contender& contender : contenders) {
       contender.least = std::min(contender.least, nanoseconds(contender.handoff, parties, memory));
@@ -98,6 +133,57 @@ void measure() {
   for (const Contender& contender : contenders) {
     std::printf("bench\thandoff with an event\t%s\t%.1f\n", contender.who, contender.least);
   }
+}
+
+// --- Driver calls
+// -------------------------------------------------------------------------------------
+
+using CountCalls = decltype(&FletchingStandinCalls);
+
+/// How often each function of the driver is called in kBatch handoffs, by the order of the table.
+std::vector<std::int64_t> calls_in(Handoff handoff, CountCalls count) {
+  const Current current;
+  const DeviceMemory memory(kBytes);
+  const Parties parties;
+  std::vector<std::int64_t> calls;
+  for (const VendorFunction& function : cuda::kFunctions) calls.push_back(-count(function.name));
+  for (int i = 0; i < kBatch; ++i) handoff(parties, memory);
+  for (std::size_t i = 0; i < calls.size(); ++i) calls[i] += count(cuda::kFunctions[i].name);
+  return calls;
+}
+
+/// The library makes the calls that are made by hand, no more and no fewer. The reason says which.
+void compare_calls(Asserter& asserter, std::string& made) {
+  const auto driver = detail::find_library(cuda::kRuntime);
+  asserter.require_success("the library", driver);
+  const auto count =
+      reinterpret_cast<CountCalls>(detail::find_symbol(driver->handle, "FletchingStandinCalls"));
+  if (count == nullptr) fail(ENODEV, "only the stand-in counts the calls of a driver");
+  const std::vector<std::int64_t> ours = calls_in(library, count);
+  const std::vector<std::int64_t> by_hand = calls_in(same_by_hand, count);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const std::string name = cuda::kFunctions[i].name;
+    asserter.require_equal("calls of " + name + " in " + std::to_string(kBatch) + " handoffs",
+                           ours[i], by_hand[i]);
+    if (ours[i] == 0) continue;
+    asserter.require_equal("what is left of the calls of " + name, ours[i] % kBatch, 0);
+    made += (made.empty() ? "each: " : ", ") + name + " " + std::to_string(ours[i] / kBatch);
+  }
+  asserter.require(!made.empty(), "no driver call was counted");
+}
+
+bool check_calls() {
+  Asserter asserter;
+  std::string reason;
+  std::string made;
+  const int code = roundtrip::guarded(reason, [&] { compare_calls(asserter, made); });
+  std::printf("check\tdriver calls of a handoff\t%s\t%lld\t%s\n",
+              code == 0        ? "ok"
+              : code == ENODEV ? "absent"
+                               : "FAILED",
+              static_cast<long long>(asserter.count()),
+              roundtrip::printable(code == 0 ? made : reason).c_str());
+  return code == 0 || code == ENODEV;
 }
 
 int run() {
@@ -110,7 +196,7 @@ int run() {
     std::fprintf(stderr, "fletching_gpu_bench: %s\n", reason.c_str());
     return 1;
   }
-  return 0;
+  return check_calls() ? 0 : 1;
 }
 
 }  // namespace

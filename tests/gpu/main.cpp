@@ -76,6 +76,8 @@ int run_all(std::int64_t handoffs) {
     std::fprintf(stderr, "fletching_gpu_test: %s\n", reason.c_str());
     return 2;
   }
+  // What a check releases behind a stream may go after the check, and needs its context.
+  const Current kept;
   int failed = 0;
   for (const Check& check : all_checks(handoffs)) failed += run(check) ? 0 : 1;
   return failed == 0 ? 0 : 1;

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
+from pathlib import Path
 
 import pytest
 
-from gpu import CannotRunError, Findings, Row, page, read_findings, run_program, table
+from cells import Cell, device_key
+from googletest import NOT_BUILT, googletest_rows, read_report
+from languages import cells_row, language_rows
+from report import limit_rows, page, table
+from running import Build, CannotRunError, Cost, Findings, Row, read_findings, run_program
 
 
 def run(script: str) -> Findings:
@@ -58,3 +64,96 @@ def test_costs_are_ratios_to_ours() -> None:
     found = run(r"printf 'bench\tone\tours\t300\nbench\tone\traw\t200\n'")
     assert "| one | raw | 200.0 | 5,000,000 | 1.50 |" in page(found)
     assert found.rows == []
+
+
+# --- Limits
+
+
+def with_times(ours: float, theirs: float, status: str) -> Findings:
+    costs = [Cost("one", "ours", ours), Cost("one", "the same driver calls by hand", theirs)]
+    return Findings({"status": status}, costs=costs)
+
+
+@pytest.mark.parametrize(("ours", "verdict"), [(119.0, "ok"), (121.0, "FAILED")])
+def test_a_cost_over_the_limit_has_failed(ours: float, verdict: str) -> None:
+    assert [row.verdict for row in limit_rows(with_times(ours, 100.0, "real"))] == [verdict]
+
+
+def test_the_times_of_a_stand_in_prove_nothing() -> None:
+    assert [row.verdict for row in limit_rows(with_times(900, 100, "stand-in"))] == ["absent"]
+
+
+# --- GoogleTest
+
+REPORT = """<testsuites><testsuite name="S">
+  <testcase name="Good"/>
+  <testcase name="Bad"><failure message="a.cpp:7&#x0A;1 is not 2">text</failure></testcase>
+  {skipped}
+</testsuite></testsuites>"""
+SKIPPED = '<testcase name="{}"><skipped message="a.cpp:9&#x0A;needs the stand-in"/></testcase>'
+
+
+def test_googletests_are_rows() -> None:
+    rows = read_report(REPORT.format(skipped=SKIPPED.format("One") + SKIPPED.format("Two")))
+    assert list(rows) == [
+        Row("S.Bad", "FAILED", 0, "1 is not 2"),
+        Row("GoogleTest S", "ok", 1, "tests"),
+        Row("GoogleTest S: One, Two", "absent", 0, "needs the stand-in"),
+    ]
+
+
+def test_many_skipped_googletests_are_counted() -> None:
+    rows = read_report(REPORT.format(skipped="".join(SKIPPED.format(i) for i in range(4))))
+    assert "GoogleTest S: 4 tests" in [row.name for row in rows]
+
+
+def test_googletests_that_were_not_built_are_absent(tmp_path: Path) -> None:
+    rows = googletest_rows(tmp_path / "none", os.environ)
+    assert [(row.verdict, row.reason) for row in rows] == [("absent", NOT_BUILT)]
+
+
+@pytest.mark.parametrize(("report", "end"), [("", 0), (REPORT, 11), (REPORT, 0)])
+def test_a_googletest_that_ends_badly_has_failed(tmp_path: Path, report: str, end: int) -> None:
+    text = report.format(skipped="").replace("<failure", "<ignored" if end else "<failure")
+    text = text.replace("</failure", "</ignored" if end else "</failure")
+    program = script(tmp_path, f"printf %s {shlex.quote(text)} >${{1#*xml:}}; exit {end}")
+    verdicts = [row.verdict for row in googletest_rows(program, os.environ)]
+    assert "FAILED" in verdicts
+
+
+def script(folder: Path, body: str) -> Path:
+    program = folder / "program"
+    program.write_text(f"#!/bin/bash\n{body}\n", encoding="utf-8")
+    program.chmod(0o755)
+    return program
+
+
+# --- Languages
+
+
+def test_what_is_not_carried_is_absent(tmp_path: Path) -> None:
+    build = Build("gpu", tmp_path, tmp_path, os.environ)
+    for programs in (None, tmp_path):
+        rows = {row.name: row for row in language_rows(build, programs, "real")}
+        assert {row.verdict for row in rows.values()} == {"absent"}
+        assert all(row.reason for row in rows.values())
+        assert rows.keys() >= {"rust", "go", "java-jna", "java-ffm"}
+    assert "no fletching_roundtrip_go and no libfletching_transit_go.so" in rows["go"].reason
+
+
+CELL = device_key("rust", "cuda", "int32", "chain")
+
+
+@pytest.mark.parametrize(
+    ("cell", "verdict"),
+    [
+        (Cell(CELL, "real", "", 3, 1, ok=True), "ok"),
+        (Cell(CELL, "stand-in", "", 3, 1, ok=True), "FAILED"),
+        (Cell(CELL, "real", "no", 3, 1, ok=False), "FAILED"),
+        (Cell(CELL, "real", "", 0, 1, ok=True), "FAILED"),
+    ],
+)
+def test_cells_are_rows(cell: Cell, verdict: str) -> None:
+    assert cells_row("one", [cell], "", "real", least=1).verdict == verdict
+    assert cells_row("one", [cell], "", "real", least=2).verdict == "FAILED"
+    assert cells_row("one", [cell], "ended with 1", "real", least=1).verdict == "FAILED"

@@ -44,6 +44,12 @@ struct CudaApi {
     EXPECT_EQ(api().cu_ctx_pop_current(&context), 0);
     EXPECT_EQ(api().cu_device_primary_ctx_release(device), 0);
   }
+  /// Keeps the context until the process ends. What is released behind a stream goes on a thread of
+  /// its own, perhaps after the test, and a driver need not survive an event without its context.
+  static void keep_device(int device) {
+    cuda::CUcontext context = nullptr;
+    EXPECT_EQ(api().cu_device_primary_ctx_retain(&context, device), 0);
+  }
   /// What is current for the calling thread, as a number.
   static std::intptr_t current() {
     cuda::CUcontext context = nullptr;
@@ -125,6 +131,7 @@ struct HipApi {
   }
   static void open_device(int device) { EXPECT_EQ(api().hip_set_device(device), 0); }
   static void close_device(int /*device*/) { EXPECT_EQ(api().hip_set_device(0), 0); }
+  static void keep_device(int /*device*/) {}  // HIP's contexts last as long as the process
   static std::intptr_t current() {
     std::int32_t device = -1;
     EXPECT_EQ(api().hip_get_device(&device), 0);

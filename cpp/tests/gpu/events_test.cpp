@@ -53,6 +53,8 @@ class Events : public ::testing::Test {
     if (control_.is_there()) {
       control_.reset_faults();
       before_ = control_.alive();
+    } else {
+      Api::keep_device(0);
     }
     Api::open_device(0);
     is_open_ = true;

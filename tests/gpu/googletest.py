@@ -1,0 +1,56 @@
+"""The GoogleTests of cpp/tests/gpu as rows: of each suite, of what was skipped, of what failed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+from running import Row, how_it_ended, run
+
+PROGRAMS = ("fletching_events_gpu_test", "fletching_exchange_gpu_test")
+NOT_BUILT = "not built, CMake found no GoogleTest: install it (libgtest-dev), or set GTest_ROOT"
+
+
+def googletest_rows(program: Path, environment: Mapping[str, str]) -> list[Row]:
+    if not program.exists():
+        return [Row(program.name, "absent", 0, NOT_BUILT)]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [str(program), f"--gtest_output=xml:{report}"]
+        code, output, _ = run(command, environment)
+        text = report.read_text(encoding="utf-8") if report.exists() else ""
+    rows = list(read_report(text)) if text else []
+    has_failed = any(row.verdict == "FAILED" for row in rows)
+    if not rows or code not in (0, 1) or (code == 1 and not has_failed):
+        rows.append(Row(program.name, "FAILED", 0, how_it_ended(code, output)))
+    return rows
+
+
+def read_report(text: str) -> Iterator[Row]:
+    """What a program wrote because of --gtest_output=xml."""
+    for suite in ElementTree.fromstring(text).iter("testsuite"):
+        name = suite.get("name", "unknown")
+        passed = 0
+        skipped: dict[str, list[str]] = {}  # tests, by reason
+        for case in suite.iter("testcase"):
+            test = case.get("name", "unknown")
+            failure, skip = case.find("failure"), case.find("skipped")
+            if failure is not None:
+                yield Row(f"{name}.{test}", "FAILED", 0, _without_place(failure.get("message")))
+            elif skip is not None:
+                skipped.setdefault(_without_place(skip.get("message")), []).append(test)
+            else:
+                passed += 1
+        if passed:
+            yield Row(f"GoogleTest {name}", "ok", passed, "tests")
+        for reason, tests in skipped.items():
+            which = ", ".join(tests) if len(tests) <= 3 else f"{len(tests)} tests"
+            yield Row(f"GoogleTest {name}: {which}", "absent", 0, reason)
+
+
+def _without_place(message: str | None) -> str:
+    """The message without the file and the line, which stand before it."""
+    lines = (message or "no reason was given").splitlines()
+    return " ".join(lines[1:] if len(lines) > 1 else lines)

@@ -1,0 +1,131 @@
+"""The findings as one page of Markdown, and with which versions they came about."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from running import LIMITS, ROOT, Cost, Findings, Row
+
+
+def versions() -> dict[str, str]:
+    now = datetime.datetime.now(datetime.timezone.utc)  # 3.10 has no UTC
+    return {
+        "date": now.strftime("%Y-%m-%d"),
+        "commit": _first_line(["git", "describe", "--always", "--dirty"]),
+        "compiler": _first_line(["c++", "--version"]),
+        "nvcc": _nvcc_version(),
+        "CMake": _first_line(["cmake", "--version"]),
+        "Python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+    }
+
+
+def _first_line(command: Sequence[str]) -> str:
+    return (_output(command).splitlines() or ["unknown"])[0]
+
+
+def _output(command: Sequence[str]) -> str:
+    try:
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip()
+    except OSError:
+        return ""
+
+
+def _nvcc_version() -> str:
+    """Of the one that CMake found."""
+    for preset in ("gpu", "cmake"):
+        cache = ROOT / "build" / preset / "CMakeCache.txt"
+        if not cache.exists():
+            continue
+        found = re.search(r"^FLETCHING_NVCC:\w+=(.*)$", cache.read_text(encoding="utf-8"), re.M)
+        if found and not found[1].endswith("NOTFOUND"):
+            version = re.search(r"V[\d.]+", _output([found[1], "--version"]))
+            return version[0] if version else "unknown"
+    return "absent"
+
+
+def page(findings: Findings) -> list[str]:
+    """As Markdown: the costs or the checks, then the facts."""
+    lines = cost_table(findings.costs) if findings.costs else []
+    lines += table(findings) if findings.rows else []
+    return [*lines, "", *(f"- {name}: {text}" for name, text in findings.facts.items())]
+
+
+def ratio(cost: Cost, costs: Sequence[Cost]) -> float:
+    """What ours, the first of a case, costs as a multiple of this."""
+    return next(c for c in costs if c.case == cost.case).nanoseconds / cost.nanoseconds
+
+
+def limit_rows(findings: Findings) -> list[Row]:
+    """Whether ours is within the limits. The times of a stand-in say nothing of that."""
+    rows = []
+    for cost in findings.costs:
+        limit = LIMITS.get(cost.who)
+        if limit is None:
+            continue
+        name = f"{cost.case}, at most {limit:g} x {cost.who}"
+        if findings.facts.get("status") != "real":
+            rows.append(Row(name, "absent", 0, "the times of a stand-in say nothing"))
+            continue
+        found = ratio(cost, findings.costs)
+        rows.append(Row(name, "ok" if found <= limit else "FAILED", 1, f"{found:.2f} x"))
+    return rows
+
+
+def cost_table(costs: Sequence[Cost]) -> list[str]:
+    """With the ratio of ours, the first of a case, to each other."""
+    lines = [
+        "",
+        "| case | who | nanoseconds | per second | ours / this |",
+        "|---|---|---|---|---|",
+    ]
+    return lines + [
+        f"| {cost.case} | {cost.who} | {cost.nanoseconds:,.1f} | {1e9 / cost.nanoseconds:,.0f} "
+        f"| {ratio(cost, costs):.2f} |"
+        for cost in costs
+    ]
+
+
+def table(findings: Findings) -> list[str]:
+    """As Markdown: the checks and a verdict."""
+    lines = ["", "| check | verdict | compared | reason |", "|---|---|---|---|"]
+    lines += [
+        f"| {row.name} | {row.verdict} | {row.compared:,} | {_cell(row.reason)} |"
+        for row in findings.rows
+    ]
+    count = {v: sum(row.verdict == v for row in findings.rows) for v in ("ok", "absent", "FAILED")}
+    status = findings.facts.get("status", "unknown")
+    lines += [
+        "",
+        f"On {'a real device' if status == 'real' else f'the {status}, no device'}: "
+        f"{count['ok']} passed, {count['absent']} absent, {count['FAILED']} failed",
+    ]
+    return lines
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def write_docs(findings: Findings) -> None:
+    if findings.facts.get("status") != "real":
+        print("test-gpu: nothing is written: this was no device", file=sys.stderr)
+        return
+    model = re.sub(r"[^a-z0-9]+", "-", findings.facts["device"].lower()).strip("-")
+    kind = "bench-gpu" if findings.costs else "gpu"
+    path = ROOT / "docs" / "measured" / f"{kind}-{model}.md"
+    command = "make bench-gpu" if findings.costs else "make test-gpu"
+    intro = (
+        f"What `{command}` found on this device ([what that is](../../tests/gpu/README.md)). "
+        f"`{command} GPU=--write-docs` wrote this file."
+    )
+    title = f"# {'Benchmarks: GPU' if findings.costs else 'GPU'}: {findings.facts['device']}"
+    path.write_text("\n".join([title, "", intro, *page(findings), ""]), encoding="utf-8")
+    print(f"wrote {path.relative_to(ROOT)}")
