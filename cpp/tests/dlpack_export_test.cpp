@@ -69,6 +69,16 @@ TEST(DlpackExport, AppliesTheOffset) {
   EXPECT_EQ(extents(tensor->dl_tensor), Sizes{4});
 }
 
+// A consumer that ignores byte_offset is led right, wherever the first element is.
+TEST(DlpackExport, NeedsNoByteOffsetUnlessAsked) {
+  for (std::int64_t offset = 0; offset < 20; ++offset) {
+    Data data("i", 4, kValues.data());
+    DlpackTensor tensor = exported(data.offset(offset));
+    EXPECT_EQ(tensor->dl_tensor.data, kValues.data() + offset);
+    EXPECT_EQ(tensor->dl_tensor.byte_offset, 0U);
+  }
+}
+
 TEST(DlpackExport, KeepsHandlesApartFromOffsets) {
   for (const ArrowDeviceType device : {ARROW_DEVICE_OPENCL, ARROW_DEVICE_VULKAN, 21}) {
     Data data("i", 4, kValues.data());
@@ -390,12 +400,15 @@ TEST(Rules, dlpack_data_null_when_empty) {
 }
 
 TEST(Rules, dlpack_data_aligned) {
-  Data data("i", 4, kValues.data());
-  DlpackTensor tensor = exported(data.offset(3), {.pointer = DataPointer::kAligned});
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor->dl_tensor.data);
-  EXPECT_EQ(address % 256, 0U);
-  EXPECT_EQ(address + tensor->dl_tensor.byte_offset,
-            reinterpret_cast<std::uintptr_t>(kValues.data() + 3));
+  for (std::int64_t offset = 0; offset < 20; ++offset) {
+    Data data("i", 4, kValues.data());
+    DlpackTensor tensor = exported(data.offset(offset), {.pointer = DataPointer::kAligned});
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor->dl_tensor.data);
+    EXPECT_EQ(address % 256, 0U);
+    EXPECT_LT(tensor->dl_tensor.byte_offset, 256U);
+    EXPECT_EQ(address + tensor->dl_tensor.byte_offset,
+              reinterpret_cast<std::uintptr_t>(kValues.data() + offset));
+  }
 }
 
 TEST(Rules, dlpack_strides_not_null) {

@@ -377,6 +377,11 @@ TEST(DlpackImport, SurvivesEveryFailedAllocation) {
 TEST(Rules, dlpack_alignment_not_relied_on) {
   ForeignTensor tensor(kInt32, kValues.data() + 1, {3});
   EXPECT_EQ(imported(tensor).array->array.buffers[1], kValues.data() + 1);
+  // The sum counts: data and byte_offset may both lie between two values.
+  const auto* odd = reinterpret_cast<const unsigned char*>(kValues.data()) + 2;
+  ForeignTensor between(kInt32, odd, {3});
+  between->byte_offset = 6;
+  EXPECT_EQ(imported(between).array->array.buffers[1], kValues.data() + 2);
 }
 
 TEST(Rules, dlpack_byte_offset_applied) {

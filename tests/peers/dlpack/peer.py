@@ -92,6 +92,30 @@ class Exported:
         return bool(names) and all(name in USED.values() for name in names)
 
 
+class Pointer(ctypes.Structure):
+    """What leads to the first element of a DLTensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("between", ctypes.c_uint8 * 32),  # device to strides
+        ("byte_offset", ctypes.c_uint64),
+    )
+    data: int
+    byte_offset: int
+
+
+# What a versioned tensor has before its DLTensor: version, manager_ctx, deleter, flags.
+VERSIONED_BYTES = 32
+
+
+def pointer_of(capsule: Any) -> tuple[int, int]:
+    """The data pointer and the byte_offset of a capsule that nobody has taken."""
+    name = _API.PyCapsule_GetName(capsule)
+    tensor = _API.PyCapsule_GetPointer(capsule, name)
+    found = Pointer.from_address(tensor + (VERSIONED_BYTES if name == NAMES[False] else 0))
+    return found.data, found.byte_offset
+
+
 def imported(
     capsule: Any, *, lists: bool = False, copy: bool = False, as_storage: bool = False
 ) -> tuple[Any, bool, bool]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import tvm_ffi
 
-from peer import Exported, PeerError, imported
+from peer import Exported, PeerError, imported, pointer_of
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float16", "float32", "float64"]
@@ -267,3 +267,22 @@ def test_the_memory_of_numpy_is_given_back() -> None:
     held = sys.getrefcount(view)
     del read
     assert sys.getrefcount(view) == held - 1
+
+
+# --- Where the pointers lead (erratum dlpack-data-alignment) --------------------------------------
+
+
+@pytest.mark.parametrize("offset", range(4))
+def test_theirs_point_at_the_first_element(offset: int) -> None:
+    values = numbers("int32")[offset:]
+    array = pa.array(numbers("int32")).slice(offset)
+    assert pointer_of(values.__dlpack__()) == (values.ctypes.data, 0)
+    assert pointer_of(values.__dlpack__(max_version=(1, 3))) == (values.ctypes.data, 0)
+    assert pointer_of(array.__dlpack__()) == (address(array), 0)
+    assert pointer_of(tvm_ffi.from_dlpack(values).__dlpack__()) == (values.ctypes.data, 0)
+
+
+@pytest.mark.parametrize("offset", range(4))
+def test_ours_do_too(offset: int) -> None:
+    array = pa.array(numbers("int32")).slice(offset)
+    assert pointer_of(Exported(array).__dlpack__(max_version=(1, 3))) == (address(array), 0)
