@@ -29,13 +29,15 @@ template <class Handle>
 Result<Handle> handle_at(const EventReference& event) {
   constexpr std::uintptr_t kLowest = 4096;  // nothing is mapped below
   const auto address = reinterpret_cast<std::uintptr_t>(event.sync_event);
-  const std::string what = "sync_event of " + event.device_type.name();
+  const auto refused = [&](const char* why) {
+    return Error{EINVAL, "sync_event of " + event.device_type.name() + why};
+  };
   if (address < kLowest || address % alignof(Handle) != 0) {
-    return Error{EINVAL, what + " is not the address of a handle; it may be the handle itself"};
+    return refused(" is not the address of a handle; it may be the handle itself");
   }
   Handle handle{};
   std::memcpy(&handle, event.sync_event, sizeof handle);
-  if (handle == Handle{}) return Error{EINVAL, what + " is the address of a handle that is NULL"};
+  if (handle == Handle{}) return refused(" is the address of a handle that is NULL");
   return handle;
 }
 
