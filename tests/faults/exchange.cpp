@@ -51,7 +51,7 @@ class Source {
   template <class... Owners>
   void release(Owners&... owners) {
     run_.clean_up((step_ + ": release").c_str(), Voice::kSilent, [&]() -> std::string {
-      ((owners = Owners()), ...);
+      (static_cast<void>(Owners(std::move(owners))), ...);
       array_.release();
       schema_.release();
       if (!releases_.wait_for(made_)) return "the array was not released";
@@ -91,18 +91,14 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
     }
     const auto stream = read_dlpack_stream(source.array()->device_type, number);
     if (!stream.ok()) return text_of(stream);
-    Result<Tensor> made = to(source.schema(), source.array(), *stream);
-    if (made.ok()) tensor = *std::move(made);
-    return text_of(made);
+    return keep<Tensor>(to(source.schema(), source.array(), *stream), tensor);
   });
   source.tells("import", [&] {
     ConsumerStream stream;
     if (consumer.stream != nullptr) {
       stream = {Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer.stream)};
     }
-    Result<ImportedTensor> made = from_dlpack(std::move(tensor), stream);
-    if (made.ok()) imported = *std::move(made);
-    return text_of(made);
+    return keep(from_dlpack(std::move(tensor), stream), imported);
   });
   source.tells("wait", [&] { return text_of(consumer.synchronize(SyncEvent(imported.array))); });
   source.release(imported, tensor);
@@ -117,17 +113,17 @@ class CudaExchange {
   // owner that goes when the consumer's stream has passed.
   void with_own_stream() {
     Source source(run_, "CUDA array with a mask");
-    std::optional<CudaArray> described;
+    CudaArray described(nullptr);
     ImportedTensor imported;
     source.make(backend_, "nulls");
     describe(source, {}, {.mask = true}, described);
     source.joins("join_cuda_streams", [&] {
-      void* named = reinterpret_cast<void*>(described->interface().stream.value_or(0));
+      void* named = reinterpret_cast<void*>(described.interface().stream.value_or(0));
       const std::array<void*, 2> streams{consumer_.stream, consumer_.other_stream};
       return text_of(join_cuda_streams(named, streams, 0));
     });
     source.joins("import", [&]() -> std::string {
-      cuda_array_interface::Interface says = described->interface();
+      cuda_array_interface::Interface says = described.interface();
       if (says.mask == nullptr) return "there is no mask";
       cuda_array_interface::Interface mask = *says.mask;
       mask.stream = number_of(consumer_.other_stream);
@@ -142,11 +138,11 @@ class CudaExchange {
   // The consumer's stream, which is named and waits.
   void with_given_stream() {
     Source source(run_, "CUDA array on a given stream");
-    std::optional<CudaArray> described;
+    CudaArray described(nullptr);
     ImportedTensor imported;
     source.make(backend_, "int32");
     describe(source, consumer_.stream, {}, described);
-    source.tells("import", [&] { return take(described->interface(), described, {}, imported); });
+    source.tells("import", [&] { return take(described.interface(), described, {}, imported); });
     source.tells("synchronize", [&] { return text_of(SyncEvent(imported.array).synchronize()); });
     source.release(imported, described);
   }
@@ -154,7 +150,7 @@ class CudaExchange {
   // Neither an event nor a stream: nothing is waited for but the consumer, at the end.
   void without_a_stream() {
     Source source(run_, "CUDA array without a stream");
-    std::optional<CudaArray> described;
+    CudaArray described(nullptr);
     ImportedTensor imported;
     source.make(backend_, "int32");
     source.tells("synchronize", [&] {
@@ -164,7 +160,7 @@ class CudaExchange {
     });
     describe(source, {}, {}, described);
     source.tells("import", [&] {
-      return take(described->interface(), described, {.consumer_stream = consumer_.stream},
+      return take(described.interface(), described, {.consumer_stream = consumer_.stream},
                   imported);
     });
     source.release(imported, described);
@@ -172,21 +168,15 @@ class CudaExchange {
 
  private:
   static void describe(Source& source, std::optional<void*> stream,
-                       const CudaArrayExportOptions& options, std::optional<CudaArray>& described) {
+                       const CudaArrayExportOptions& options, CudaArray& described) {
     source.tells("export", [&] {
-      Result<CudaArray> made = to_cuda_array(source.schema(), source.array(), stream, options);
-      if (made.ok()) described = *std::move(made);
-      return text_of(made);
+      return keep(to_cuda_array(source.schema(), source.array(), stream, options), described);
     });
   }
 
-  static std::string take(const cuda_array_interface::Interface& says,
-                          std::optional<CudaArray>& owner, const CudaArrayImportOptions& options,
-                          ImportedTensor& imported) {
-    Result<ImportedTensor> made =
-        from_cuda_array(says, *std::exchange(owner, std::nullopt), options);
-    if (made.ok()) imported = *std::move(made);
-    return text_of(made);
+  static std::string take(const cuda_array_interface::Interface& says, CudaArray& owner,
+                          const CudaArrayImportOptions& options, ImportedTensor& imported) {
+    return keep(from_cuda_array(says, std::move(owner), options), imported);
   }
 
   Run& run_;

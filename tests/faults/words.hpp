@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "fletching/c_api.h"
 #include "fletching/result.hpp"
@@ -19,6 +20,14 @@ inline std::string text_of(int code, const FletchingMessage& message) {
 template <class T>
 std::string text_of(const Result<T>& result) {
   return result.ok() ? "" : result.error().message();
+}
+
+// Moves the value out of the result.
+template <class T>
+std::string keep(Result<T> made, T& into) {
+  if (!made.ok()) return made.error().message();
+  into = *std::move(made);
+  return "";
 }
 
 // A call of a function that takes a message last.

@@ -75,6 +75,7 @@ TEST_P(TransfersTest, SeveralThreadsCopyAtOnce) {
   std::array<FletchingMessage, kThreads> messages{};
   std::atomic<int> failures = 0;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (FletchingMessage& message : messages) {
     threads.emplace_back([&] {
       begin.arrive_and_wait();

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Imports of the CUDA Array Interface behind a gate, and faults. See exchange_test.cpp.
+#include "exchange.hpp"
+
+namespace fletching::testing {
+namespace {
+
+// --- CUDA Array Interface, import
+// -----------------------------------------------------------------
+
+TEST_F(Exchange, AsksTheDriverForTheDeviceAndTheKindOfMemory) {
+  EXPECT_EQ(imported(says()).array->device_type, ARROW_DEVICE_CUDA);
+  EXPECT_EQ(imported(says()).array->device_id, 0);
+  cai::Interface pinned = says();
+  pinned.pointer = reinterpret_cast<std::uintptr_t>(gate_);
+  EXPECT_EQ(imported(pinned).array->device_type, ARROW_DEVICE_CUDA_HOST);
+  cuda::CUdeviceptr memory = 0;
+  ASSERT_EQ(Api::api().cu_mem_alloc_managed(&memory, 4, cuda::kCuMemAttachGlobal), 0);
+  cai::Interface managed = says();
+  managed.pointer = memory;
+  EXPECT_EQ(imported(managed).array->device_type, ARROW_DEVICE_CUDA_MANAGED);
+  Api::free(memory);
+}
+
+TEST_F(Rules, cai_data_device_accessible) {
+  std::int32_t local = 0;
+  cai::Interface unknown = says();
+  unknown.pointer = reinterpret_cast<std::uintptr_t>(&local);
+  expect_mentions(refused(unknown), "cuPointerGetAttribute");
+  cai::Interface null = says();
+  null.pointer = 0;
+  expect_mentions(refused(null), "cuda-array-interface.data-pointer");
+}
+
+TEST_F(Rules, cai_context_independent) {
+  cai::Interface pinned = says();
+  pinned.pointer = reinterpret_cast<std::uintptr_t>(gate_);
+  cuda::CUdeviceptr there = 0;
+  ASSERT_EQ(Api::api().cu_mem_host_get_device_pointer(&there, gate_, 0), 0);
+  EXPECT_EQ(imported(pinned).array->array.buffers[1], reinterpret_cast<const void*>(there));
+}
+
+TEST_F(Rules, cai_lifetime_owner_kept) {
+  ImportedTensor result = imported(says());
+  EXPECT_EQ(owners_.count(), 0);
+  result.array.release();
+  EXPECT_EQ(owners_.count(), 1);
+}
+
+TEST_F(Rules, cai_strides_absent_is_contiguous) {
+  constexpr std::array<std::int64_t, 2> shape{2, 3};
+  constexpr std::array<std::int64_t, 2> rows{12, 4};
+  constexpr std::array<std::int64_t, 2> columns{4, 8};
+  constexpr std::array<std::int64_t, 2> odd{12, 3};
+  cai::Interface interface = says();
+  interface.shape = shape;
+  EXPECT_STREQ(imported(interface).schema->format, "+w:3");
+  interface.strides = rows;
+  EXPECT_STREQ(imported(interface).schema->format, "+w:3");
+  interface.strides = columns;
+  EXPECT_EQ(refused(interface).code(), ENOTSUP);
+  interface.strides = odd;
+  EXPECT_EQ(refused(interface).code(), ENOTSUP);
+}
+
+TEST_F(Exchange, TakesNothingFromTheDriverWithoutElements) {
+  constexpr std::array<std::int64_t, 1> none{0};
+  cai::Interface interface = says();
+  interface.shape = none;
+  interface.pointer = 0;
+  EXPECT_EQ(imported(interface).array->array.length, 0);
+}
+
+TEST_F(Exchange, RefusesWhatBreaksARule) {
+  const Error zero = refused(says(0));
+  EXPECT_EQ(zero.code(), EINVAL);
+  expect_mentions(zero, "cuda-array-interface.stream-zero");
+  for (const char* typestr : {">i4", "<i3", "<U4", "|V4", "<c8", "<M8[D]", "<M8[25s]", "|S4"}) {
+    cai::Interface interface = says();
+    interface.typestr = typestr;
+    EXPECT_EQ(refused(interface).code(), ENOTSUP) << typestr;
+  }
+}
+
+TEST_F(Rules, cai_sync_consumer_synchronizes) {
+  write_behind_gate();
+  ImportedTensor result = imported(says(handle(producer_)));
+  ASSERT_NE(result.array->sync_event, nullptr);
+  EXPECT_FALSE(SyncEvent(result.array).ready().value());
+  EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
+  ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
+  Api::read(read_, memory_, consumer_);
+  open_gate();
+  Api::synchronize(consumer_);
+  EXPECT_EQ(*read_, kNew);
+}
+
+// Both ways, and nobody but the library waits: the work of the first producer, an export, an import
+// by somebody else, and that one's work.
+TEST_F(Rules, cai_sync_no_data_races) {
+  write_behind_gate();
+  const CudaArray exported = described(make_with_event());
+  ImportedTensor result = imported(exported.interface(), {.consumer_stream = consumer_});
+  EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
+  ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
+  Api::read(read_, memory_, consumer_);
+  EXPECT_FALSE(Api::is_idle(consumer_)) << "the gate is shut";
+  open_gate();
+  Api::synchronize(consumer_);
+  EXPECT_EQ(*read_, kNew);
+}
+
+TEST_F(Rules, cai_stream_none_needs_no_sync) {
+  EXPECT_EQ(imported(says()).array->sync_event, nullptr);
+}
+
+TEST_F(Rules, cai_sync_override_off_by_default) {
+  EXPECT_TRUE(CudaArrayImportOptions{}.synchronize);
+  EXPECT_EQ(imported(says(handle(producer_)), {.synchronize = false}).array->sync_event, nullptr);
+}
+
+TEST_F(Rules, cai_sync_blocks_producer_stream) {
+  ImportedTensor result = imported(says(handle(producer_)), {.consumer_stream = consumer_});
+  Api::wait_for_word(consumer_, gate_);
+  Api::read(read_, memory_, consumer_);
+  EXPECT_TRUE(SyncEvent(result.array).synchronize());
+  result.array.release();
+  EXPECT_EQ(owners_.count(), 1);
+  Api::fill(memory_, 1, producer_);
+  EXPECT_FALSE(Api::is_idle(producer_)) << "it does not wait for the consumer";
+  open_gate();
+  Api::synchronize(producer_);
+  Api::synchronize(consumer_);
+  EXPECT_EQ(*read_, kOld) << "the producer wrote while the consumer read";
+}
+
+TEST_F(Rules, cai_mask_as_boolean) {
+  cai::Interface mask;
+  mask.shape = kEight;
+  mask.typestr = "<t1";
+  mask.pointer = memory_;
+  cai::Interface interface = says();
+  interface.shape = kEight;
+  interface.mask = &mask;
+  const ImportedTensor bits = imported(interface);
+  EXPECT_EQ(bits.array->array.buffers[0], data());
+  EXPECT_EQ(bits.array->array.null_count, -1);
+  mask.typestr = "|b1";
+  expect_mentions(refused(interface), "pack_mask");
+  auto owner = std::make_shared<int>(7);
+  CudaArrayImportOptions packing;
+  packing.pack_mask = [&](const cai::Interface& bytes) -> Result<ValidityBitmap> {
+    EXPECT_EQ(bytes.typestr, "|b1");
+    return ValidityBitmap{data(), owner};
+  };
+  ImportedTensor packed = imported(interface, packing);
+  EXPECT_EQ(packed.array->array.buffers[0], data());
+  EXPECT_EQ(owner.use_count(), 2);
+  packed.array.release();
+  EXPECT_EQ(owner.use_count(), 1);
+  packing.pack_mask = [](const cai::Interface& /*bytes*/) -> Result<ValidityBitmap> {
+    return Error{ENODEV, "no kernel"};
+  };
+  EXPECT_EQ(refused(interface, packing).code(), ENODEV);
+}
+
+TEST_F(Exchange, JoinsTheStreamsOfArrayAndMask) {
+  void* other = Api::make_stream();
+  cai::Interface mask;
+  mask.shape = kEight;
+  mask.typestr = "<t1";
+  mask.pointer = memory_;
+  mask.stream = handle(producer_);
+  cai::Interface interface = says(handle(other));
+  interface.shape = kEight;
+  interface.mask = &mask;
+  write_behind_gate();
+  ImportedTensor result = imported(interface);
+  EXPECT_FALSE(SyncEvent(result.array).ready().value());
+  open_gate();
+  EXPECT_TRUE(SyncEvent(result.array).synchronize());
+  result.array.release();
+  Api::destroy_stream(other);
+}
+
+// --- Faults
+// ---------------------------------------------------------------------------------------
+
+// A wait that fails is tried again: until it is over the consumer may read the memory.
+TEST_F(Exchange, TheOwnerStaysWhenOneWaitFails) {
+  if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+  constexpr const char* kWait = "cuStreamSynchronize";
+  ImportedTensor result = imported(says(), {.consumer_stream = consumer_});
+  Api::wait_for_word(consumer_, gate_);
+  const std::int64_t calls = control_.calls(kWait);
+  ASSERT_TRUE(control_.set_fault("cuStreamSynchronize:1:CUDA_ERROR_LAUNCH_FAILED"));
+  std::thread other([&] { result.array.release(); });
+  // Either the second wait has begun, which ends when the gate opens, or there is none.
+  while (control_.calls(kWait) < calls + 2 && owners_.count() == 0) std::this_thread::yield();
+  EXPECT_EQ(owners_.count(), 0) << "the gate is shut";
+  open_gate();
+  other.join();
+  EXPECT_EQ(owners_.count(), 1);
+}
+
+TEST_F(Exchange, EveryCallFailsOnce) {
+  if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+  const Schema schema = make_schema({.format = "i"}).value();
+  for (const char* function : {"cuInit", "cuStreamCreate", "cuStreamWaitEvent"}) {
+    DeviceArray array = make_with_event();
+    const std::string fault = std::string(function) + ":1:CUDA_ERROR_LAUNCH_FAILED";
+    ASSERT_TRUE(control_.set_fault(fault.c_str()));
+    const Result<CudaArray> result = to_cuda_array(*schema.get(), array);
+    control_.reset_faults();
+    ASSERT_FALSE(result) << function;
+    expect_mentions(result.error(), function);
+    expect_mentions(result.error(), "CUDA_ERROR_LAUNCH_FAILED");
+    EXPECT_FALSE(array.is_released()) << function;
+  }
+  for (const char* function :
+       {"cuInit", "cuPointerGetAttribute", "cuEventCreate", "cuEventRecord"}) {
+    const std::string fault = std::string(function) + ":1:CUDA_ERROR_LAUNCH_FAILED";
+    ASSERT_TRUE(control_.set_fault(fault.c_str()));
+    const Error error = refused(says(handle(producer_)));
+    control_.reset_faults();
+    expect_mentions(error, function);
+  }
+}
+
+}  // namespace
+}  // namespace fletching::testing

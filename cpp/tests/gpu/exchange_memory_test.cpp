@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory that runs out while an array is exchanged by the CUDA Array Interface: on the way out, on
+// the way in, where streams are joined, and at the release. On the stand-in driver, whose own
+// allocations fail as well.
+#include <span>
+
+#include "../alloc_failure.hpp"
+#include "exchange.hpp"
+
+namespace fletching::testing {
+namespace {
+
+class ExchangeOutOfMemory : public Exchange {
+ protected:
+  void SetUp() override {
+    Exchange::SetUp();
+    if (IsSkipped()) return;
+    if (!control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+    open_gate();
+    // What the stand-in and the library make once and keep is there before.
+    described(make_with_event());
+    EXPECT_TRUE(releases_.wait_for(made_));
+  }
+
+  /// Calls `round(inject)` until no allocation of what it injects into is left to fail, and gives
+  /// how many there were. A round leaves nothing of the driver's, and every array released once.
+  /// Memory is not counted here: the stand-in keeps some of its own. A sanitizer sees what leaks.
+  template <class Round>
+  std::int64_t fail_each(const std::string& what, Round round) {
+    SCOPED_TRACE(what);
+    for (std::int64_t nth = 0;; ++nth) {
+      Injection inject(nth, FailOn::kThisThread);
+      round(inject);
+      EXPECT_TRUE(releases_.wait_for(made_)) << "an array was not released";
+      EXPECT_EQ(releases_.count(), made_) << "an array was released twice";
+      EXPECT_TRUE(is_alive(during_)) << "something of the driver leaks";
+      if (!inject.fired() || HasFailure()) return nth;
+    }
+  }
+
+  /// ENOMEM when an allocation failed, or what the driver says when it was its own; else
+  /// `expected`.
+  template <class T>
+  static void expect_code(const Result<T>& result, bool fired, int expected) {
+    if (!fired) {
+      EXPECT_EQ(code_of(result), expected) << message(result);
+      return;
+    }
+    if (code_of(result) == EIO) {
+      expect_mentions(result.error(), "CUDA_ERROR_OUT_OF_MEMORY");
+    } else {
+      EXPECT_EQ(code_of(result), ENOMEM) << message(result);
+    }
+  }
+
+  struct Exported {
+    std::string_view format = "i";
+    std::optional<void*> stream = std::nullopt;
+    CudaArrayExportOptions options = {};
+    int code = 0;
+  };
+
+  /// An array of `make()` on its way out, and its release.
+  template <class Make>
+  void export_each(const char* what, Make make_array, const Exported& wanted) {
+    const Schema schema = make_schema({.format = wanted.format}).value();
+    const std::int64_t failed = fail_each(what, [&](Injection& inject) {
+      DeviceArray array = make_array();
+      const Result<CudaArray> result = inject(
+          [&] { return to_cuda_array(*schema.get(), array, wanted.stream, wanted.options); });
+      expect_code(result, inject.fired(), wanted.code);
+      EXPECT_EQ(array.is_released(), result.ok()) << "on failure it is still the caller's";
+    });
+    EXPECT_GT(failed, 0) << what << ": nothing was allocated: the test is blind";
+    if (wanted.code != 0) return;
+    fail_each(std::string(what) + ", release", [&](Injection& inject) {
+      DeviceArray array = make_array();
+      std::optional<CudaArray> result =
+          to_cuda_array(*schema.get(), array, wanted.stream, wanted.options).value();
+      inject([&] { result.reset(); });
+    });
+  }
+
+  /// A description on its way in, and its release.
+  void import_each(const char* what, const cai::Interface& interface,
+                   const CudaArrayImportOptions& options = {}, int code = 0) {
+    const std::int64_t failed = fail_each(what, [&](Injection& inject) {
+      const int before = owners_.count();
+      {
+        Counted owner(&owners_);
+        const Result<ImportedTensor> result =
+            inject([&] { return from_cuda_array(interface, std::move(owner), options); });
+        expect_code(result, inject.fired(), code);
+        EXPECT_EQ(owners_.count(), before + (result.ok() ? 0 : 1)) << "the owner, on failure";
+      }
+      EXPECT_EQ(owners_.count(), before + 1) << "the owner, at the release";
+    });
+    EXPECT_GT(failed, 0) << what << ": nothing was allocated: the test is blind";
+    if (code != 0) return;
+    fail_each(std::string(what) + ", release", [&](Injection& inject) {
+      const int before = owners_.count();
+      ImportedTensor result = imported(interface, options);
+      inject([&] { result = ImportedTensor(); });
+      EXPECT_EQ(owners_.count(), before + 1);
+    });
+  }
+
+  /// A mask of one bit for each of eight elements.
+  cai::Interface mask_of_bits() const {
+    cai::Interface mask;
+    mask.shape = kEight;
+    mask.typestr = "<t1";
+    mask.pointer = memory_;
+    return mask;
+  }
+};
+
+TEST_F(ExchangeOutOfMemory, Export) {
+  const auto plain = [&] { return make(); };
+  const auto pending = [&] { return make_with_event(); };
+  export_each("without an event", plain, {});
+  export_each("a stream of its own", pending, {});
+  export_each("a given stream", pending, {.stream = consumer_});
+  export_each("the default stream", pending, {.stream = nullptr});
+  export_each("a time", plain, {.format = "tsn:"});
+  const auto* bitmap = data();
+  const auto masked = [&] { return make({.length = 1, .null_count = -1, .offset = 8}, bitmap); };
+  export_each("a mask", masked, {.options = {.mask = true}});
+}
+
+TEST_F(ExchangeOutOfMemory, RefusedExport) {
+  const auto* bitmap = data();
+  export_each("nulls", [&] { return make({.length = 1, .null_count = -1}, bitmap); },
+              {.code = ENOTSUP});
+  export_each("a mask within a byte",
+              [&] { return make({.length = 1, .null_count = -1, .offset = 3}, bitmap); },
+              {.options = {.mask = true}, .code = ENOTSUP});
+  export_each("text", [&] { return make(); }, {.format = "tiD", .code = ENOTSUP});
+  export_each("another device", [&] { return make({.length = 1}, nullptr, ARROW_DEVICE_ROCM); },
+              {.code = ENOTSUP});
+}
+
+TEST_F(ExchangeOutOfMemory, Import) {
+  import_each("without a stream", says());
+  import_each("a stream", says(handle(producer_)));
+  import_each("streams of both sides", says(handle(producer_)), {.consumer_stream = consumer_});
+  import_each("the consumer's stream alone", says(), {.consumer_stream = consumer_});
+  cai::Interface matrix = says();
+  constexpr std::array<std::int64_t, 2> shape{2, 3};
+  matrix.shape = shape;
+  import_each("two dimensions", matrix);
+}
+
+TEST_F(ExchangeOutOfMemory, ImportWithAMask) {
+  cai::Interface mask = mask_of_bits();
+  cai::Interface interface = says(handle(consumer_));
+  interface.shape = kEight;
+  interface.mask = &mask;
+  import_each("bits", interface);
+  mask.stream = handle(producer_);
+  import_each("bits on another stream", interface);
+  mask.typestr = "|b1";
+  CudaArrayImportOptions packing;
+  packing.pack_mask = [&](const cai::Interface& /*bytes*/) -> Result<ValidityBitmap> {
+    return detail::guarded([&]() -> Result<ValidityBitmap> {
+      return ValidityBitmap{data(), std::make_shared<int>(0)};
+    });
+  };
+  import_each("bytes", interface, packing);
+}
+
+TEST_F(ExchangeOutOfMemory, RefusedImport) {
+  import_each("stream 0", says(0), {}, EINVAL);
+  cai::Interface swapped = says();
+  swapped.typestr = ">i4";
+  import_each("the other byte order", swapped, {}, ENOTSUP);
+  cai::Interface mask = mask_of_bits();
+  mask.typestr = "|b1";
+  cai::Interface masked = says();
+  masked.shape = kEight;
+  masked.mask = &mask;
+  import_each("a mask of bytes", masked, {}, ENOTSUP);
+  constexpr std::array<std::int64_t, 1> odd{3};
+  cai::Interface strided = says();
+  strided.shape = kEight;
+  strided.strides = odd;
+  import_each("strides", strided, {}, ENOTSUP);
+}
+
+TEST_F(ExchangeOutOfMemory, Join) {
+  const std::array<void*, 2> streams{producer_, nullptr};
+  const std::int64_t failed = fail_each("join_cuda_streams", [&](Injection& inject) {
+    const Status joined = inject([&] { return join_cuda_streams(consumer_, streams, 0); });
+    // Where the event is destroyed, a context that cannot be had is asked for once more.
+    if (!joined.ok()) expect_code(joined, inject.fired(), 0);
+    if (!inject.fired()) {
+      EXPECT_TRUE(joined.ok()) << message(joined);
+    }
+  });
+  EXPECT_GT(failed, 0) << "nothing was allocated: the test is blind";
+}
+
+// The words of an error take memory as well, after a call of the driver has failed. On a thread
+// without a context, where one has to be made current and put back.
+TEST_F(ExchangeOutOfMemory, ADriverThatFailsAsWell) {
+  const Schema schema = make_schema({.format = "i"}).value();
+  const auto round = [&](const char* function) {
+    const std::string fault = std::string(function) + ":1:CUDA_ERROR_LAUNCH_FAILED";
+    fail_each(fault + ", export", [&](Injection& inject) {
+      DeviceArray array = make_with_event();
+      ASSERT_TRUE(control_.set_fault(fault.c_str()));
+      const Result<CudaArray> result = inject([&] { return to_cuda_array(*schema.get(), array); });
+      control_.reset_faults();
+      EXPECT_EQ(array.is_released(), result.ok());
+    });
+    fail_each(fault + ", import", [&](Injection& inject) {
+      const int before = owners_.count();
+      {
+        Counted owner(&owners_);
+        const cai::Interface interface = says(handle(producer_));
+        ASSERT_TRUE(control_.set_fault(fault.c_str()));
+        const Result<ImportedTensor> result = inject([&] {
+          return from_cuda_array(interface, std::move(owner), {.consumer_stream = consumer_});
+        });
+        control_.reset_faults();
+        EXPECT_EQ(owners_.count(), before + (result.ok() ? 0 : 1));
+      }
+      EXPECT_EQ(owners_.count(), before + 1);
+    });
+  };
+  std::thread([&] {
+    for (const char* function :
+         {"cuInit", "cuStreamGetCtx", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent",
+          "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease", "cuPointerGetAttribute",
+          "cuStreamCreate", "cuStreamWaitEvent", "cuEventCreate", "cuEventRecord"}) {
+      round(function);
+    }
+  }).join();
+}
+
+}  // namespace
+}  // namespace fletching::testing
