@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,7 +14,6 @@
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/shared.hpp"
-#include "fletching/shared_schema.hpp"
 #include "fletching/sync_event.hpp"
 #include "hostile.hpp"
 
@@ -37,12 +35,13 @@ Status read_schema(const ArrowSchema& schema) {
   return {};
 }
 
-// share_schema checks the shape, so that the rest can be walked.
+// A view checks the shape, so that the rest can be walked.
 std::optional<Error> share_and_read(Schema schema) {
-  const auto original = std::make_shared<const Schema>(std::move(schema));
-  const Result<Schema> shared = share_schema(original);
+  const Result<SharedSchema> shared = share(std::move(schema));
   if (!shared) return shared.error();
-  const Status read = read_schema(*shared->get());
+  const Result<Schema> view = shared->view();
+  if (!view) return view.error();
+  const Status read = read_schema(*view->get());
   if (!read) return read.error();
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -104,8 +105,11 @@ TEST(Shared, MalformedOnesAreRefusedWithWords) {
   constexpr const char* kBegin = "view: the struct, or one below it, ";
   EXPECT_EQ(with([&] { first->release = nullptr; }),
             std::string(kBegin) + "is released: it was moved out before");
-  EXPECT_EQ(with([&] { first->n_children = -1; }),
-            std::string(kBegin) + "has a negative number of children");
+  EXPECT_EQ(with([&] { first->n_children = -1; }), std::string(kBegin) + "has n_children -1");
+  EXPECT_EQ(with([&] { first->n_children = INT64_MAX; }),
+            std::string(kBegin) + "has n_children 9223372036854775807");
+  EXPECT_EQ(with([&] { first->n_children = detail::kMaxStructs + 1; }),
+            std::string(kBegin) + "has n_children 4194305");
   EXPECT_EQ(with([&] { first->n_children = 1; }),
             std::string(kBegin) + "has children, and its list of them is NULL");
   ArrowArray* null = nullptr;
@@ -118,8 +122,76 @@ TEST(Shared, MalformedOnesAreRefusedWithWords) {
               first->n_children = 1;
               first->children = &first;  // below itself
             }),
-            std::string(kBegin) + "is nested too deep");
-  EXPECT_EQ(with([&] { first->dictionary = first; }), std::string(kBegin) + "is nested too deep");
+            std::string(kBegin) + "is nested too deep, below 256 levels");
+  EXPECT_EQ(with([&] { first->dictionary = first; }),
+            std::string(kBegin) + "is nested too deep, below 256 levels");
+}
+
+// Each level is listed twice by the one above: 23 structs, in 2^23 - 1 places.
+TEST(Shared, TooManyStructsAreRefused) {
+  std::array<ArrowSchema, 23> levels{};
+  std::array<std::array<ArrowSchema*, 2>, levels.size() - 1> lists{};
+  for (size_t i = 0; i < levels.size(); ++i) {
+    levels[i].format = "+s";
+    levels[i].release = [](ArrowSchema* self) { self->release = nullptr; };
+    if (i == lists.size()) break;
+    lists[i].fill(&levels[i + 1]);
+    levels[i].n_children = 2;
+    levels[i].children = lists[i].data();
+  }
+  const SharedSchema shared = share(Schema(levels.data())).value();
+  EXPECT_EQ(shared.view().error().message(),
+            "view: the struct, or one below it, is one of too many, after 4194304");
+}
+
+TEST(Shared, NestingHasTheLimitOfASchemaOfOurs) {
+  SchemaNode node{.format = "i"};
+  for (int i = 1; i < detail::kMaxDepth; ++i) node = {.format = "+l", .children = {node}};
+  Schema below = make_schema(node).value();
+  ArrowSchema* list = below.get();
+  ArrowSchema raw{};
+  raw.format = "+l";
+  raw.n_children = 1;
+  raw.children = &list;
+  raw.release = [](ArrowSchema* self) { self->release = nullptr; };
+  const SharedSchema deeper = share(Schema(&raw)).value();
+  EXPECT_EQ(code_of(deeper.view()), EINVAL);
+  EXPECT_TRUE(deeper.column(0).ok());
+}
+
+TEST(Shared, ASchemaWithoutAFormatIsRefused) {
+  Schema original =
+      make_schema({.format = "+s", .children = {{.format = "c", .dictionary = {{.format = "u"}}}}})
+          .value();
+  ArrowSchema* const child = original->children[0];
+  const SharedSchema shared = share(std::move(original)).value();
+  for (const char** format : {&child->format, &child->dictionary->format}) {
+    const char* const before = std::exchange(*format, nullptr);
+    EXPECT_EQ(shared.view().error().message(), "view: the struct, or one below it, has no format");
+    EXPECT_EQ(code_of(shared.column(0)), EINVAL);
+    *format = before;
+  }
+  EXPECT_TRUE(shared.view().ok());
+}
+
+TEST(Shared, AViewOfASchemaHasAllOfIt) {
+  auto shared = std::make_unique<SharedSchema>(
+      share(make_schema({.format = "+s",
+                         .name = "root",
+                         .children = {{.format = "i", .name = "first"},
+                                      {.format = "s", .dictionary = {{.format = "u"}}}}})
+                .value())
+          .value());
+  const char* const format = (*shared)->get()->format;
+  const Schema view = shared->view().value();
+  shared.reset();
+  EXPECT_EQ(view->format, format) << "no text is copied";
+  EXPECT_EQ(view.name(), "root");
+  ASSERT_EQ(view->n_children, 2);
+  EXPECT_STREQ(view->children[0]->name, "first");
+  EXPECT_EQ(view->children[0]->children, nullptr);
+  EXPECT_EQ(view->children[1]->name, nullptr);
+  EXPECT_STREQ(view->children[1]->dictionary->format, "u");
 }
 
 TEST(Shared, AReleasedOneIsRefused) {

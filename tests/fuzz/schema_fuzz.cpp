@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trees of ArrowSchema, sound and malformed: format strings are read, and a shared schema is the
+// Trees of ArrowSchema, sound and malformed: format strings are read, and a view of a schema is the
 // same tree, or none.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "fletching/format.hpp"
-#include "fletching/shared_schema.hpp"
+#include "fletching/shared.hpp"
 #include "require.hpp"
 
 namespace {
@@ -107,16 +106,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Tree tree(Input(data, size));
   const ArrowSchema original = *tree.root();
   if (original.format != nullptr) read_format(original.format);
-  auto shared = fletching::share_schema(std::make_shared<const fletching::Schema>(tree.root()));
-  if (!shared) {
-    require(!shared.error().message().empty(), "an error has words");
+  auto shared = fletching::share(fletching::Schema(tree.root()));
+  if (!shared) return 0;
+  auto view = shared->view();
+  if (!view) {
+    require(!view.error().message().empty(), "an error has words");
     return 0;
   }
-  compare(original, *shared->get());
+  compare(original, *view->get());
   if (original.n_children > 0) {
     // A child that is moved out outlives the rest.
-    const fletching::Schema child((*shared)->children[0]);
-    shared->release();
+    const fletching::Schema child((*view)->children[0]);
+    view->release();
     compare(*original.children[0], *child.get());
   }
   return 0;

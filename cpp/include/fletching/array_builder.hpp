@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
-#include <limits>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -19,6 +18,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/block.hpp"
+#include "fletching/detail/tree.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"
@@ -149,13 +149,13 @@ class ArrayBuilder {
 
  public:
   /// Takes `object` when it succeeds; else it is still the caller's. Errors: EINVAL for a negative
-  /// capacity, ENOMEM.
+  /// capacity; ENOMEM, also for 2^22 arrays and more.
   static Result<ArrayBuilder> make(ArrayCapacity capacity, Object&& object) noexcept {
     if (capacity.arrays < 0 || capacity.buffers < 0) {
       return detail::builder_error(detail::BuilderError::kCapacity);
     }
     Block* block = nullptr;
-    if (capacity.arrays < std::numeric_limits<int64_t>::max()) {
+    if (capacity.arrays < detail::kMaxStructs) {
       block = Block::make(capacity.arrays + 1, capacity.buffers, std::move(object));
     }
     if (block == nullptr) return detail::out_of_memory();

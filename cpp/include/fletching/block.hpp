@@ -21,9 +21,6 @@
 
 namespace fletching::detail {
 
-/// How deep structs may be nested that somebody else has made: they are walked by recursion.
-inline constexpr int kMaxDepth = 256;
-
 /// What all blocks begin with. Each struct that leads to a block, by private_data, holds a share.
 struct BlockHead {
   std::atomic<int64_t> shares;

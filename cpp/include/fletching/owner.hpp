@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/detail/tree.hpp"
 #include "fletching/hook.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/result.hpp"
@@ -182,14 +183,13 @@ class Owner {
   // --- What is below ---
 
   /// The children. A child that was moved out is still listed, as a released struct. Empty too for
-  /// a list that is NULL and a negative count. The structs stay with the parent: nobody else calls
-  /// their release.
+  /// a list that is NULL, and for a count that is negative or above 2^22. The structs stay with the
+  /// parent: nobody else calls their release.
   [[nodiscard]] std::span<const base_type* const> children() const noexcept
     requires detail::Nested<Raw>
   {
-    const base_type& parent = detail::base(raw_);
-    if (is_released() || parent.children == nullptr || parent.n_children <= 0) return {};
-    return {parent.children, static_cast<size_t>(parent.n_children)};
+    if (is_released()) return {};
+    return detail::children_of(detail::base(raw_));
   }
 
   /// Moves child `index` (from 0) out: it is the caller's, and the parent lists it as released. The

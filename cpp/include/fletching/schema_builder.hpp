@@ -17,6 +17,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/block.hpp"
+#include "fletching/detail/tree.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

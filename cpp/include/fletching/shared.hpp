@@ -6,6 +6,7 @@
 #define FLETCHING_SHARED_HPP
 
 #include <cerrno>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/block.hpp"
+#include "fletching/detail/tree.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
@@ -47,7 +49,8 @@ class Shared {
   /// One allocation; no data is copied.
   ///
   /// Errors: EINVAL when there is no such child, when it or one below it was moved out before, or
-  /// is malformed (NULL, a negative count, nested too deep); ENOMEM.
+  /// is malformed: NULL, a schema without a format, n_children negative, above 2^22 or without a
+  /// list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM.
   [[nodiscard]] Result<Owner<Raw>> column(int64_t index) const noexcept {
     return detail::guarded([&]() -> Result<Owner<Raw>> {
       const auto children = (*parent_).children();
@@ -72,34 +75,23 @@ class Shared {
 
   explicit Shared(Parent parent) noexcept : parent_(std::move(parent)) {}
 
-  // Counts the structs from here downwards; walk() below goes the same way.
-  static Result<int64_t> count(const Base* node, int depth = 0) {
-    if (depth == detail::kMaxDepth) return malformed("is nested too deep");
-    if (node == nullptr) return malformed("is NULL");
-    if (node->release == nullptr) return malformed("is released: it was moved out before");
-    if (node->n_children < 0) return malformed("has a negative number of children");
-    if (node->n_children > 0 && node->children == nullptr) {
-      return malformed("has children, and its list of them is NULL");
-    }
-    int64_t structs = 1;
-    for (int64_t i = 0; i < node->n_children; ++i) {
-      const Result<int64_t> below = count(node->children[i], depth + 1);
-      if (!below) return below;
-      structs += *below;
-    }
-    if (node->dictionary != nullptr) {
-      const Result<int64_t> below = count(node->dictionary, depth + 1);
-      if (!below) return below;
-      structs += *below;
-    }
+  // Counts the structs from here downwards, each of which can be copied.
+  static Result<int64_t> count(const Base* shown) {
+    int64_t structs = 0;
+    Status walked = detail::walk("view", shown, [&](const Base& node) -> const char* {
+      if (node.release == nullptr) return "is released: it was moved out before";
+      if constexpr (std::same_as<Base, ArrowSchema>) {
+        if (node.format == nullptr) return "has no format";
+      }
+      ++structs;
+      return nullptr;
+    });
+    if (!walked) return std::move(walked).error();
     return structs;
   }
 
-  static Error malformed(const char* what) {
-    return {EINVAL, std::string("view: the struct, or one below it, ") + what};
-  }
-
-  // Copies the structs from `from` downwards to `to`; those below come from the block.
+  // Copies the structs that were counted from `from` downwards to `to`; those below come from the
+  // block.
   static void copy(const Base& from, Base* to, Block* block, int64_t* used) noexcept {
     *to = from;
     detail::join_block(to, block);

@@ -18,7 +18,7 @@
 #include "fletching/options.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
-#include "fletching/shared_schema.hpp"
+#include "fletching/shared.hpp"
 #include "fletching/stream.hpp"
 #include "fletching/tables.hpp"
 #include "fletching/text.hpp"
@@ -154,20 +154,20 @@ concept BatchRange = !BatchCallable<R, Batch> && std::ranges::input_range<R> &&
 
 template <class Batch, BatchCallable<Batch> F>
 struct CallableSource {
-  std::shared_ptr<const Schema> shared;
+  SharedSchema shared;
   F callable;
 
-  Result<Schema> schema() noexcept { return share_schema(shared); }
+  Result<Schema> schema() noexcept { return shared.view(); }
   Result<Batch> next() { return std::invoke(callable); }
 };
 
 template <class Batch, BatchRange<Batch> R>
 struct RangeSource {
-  std::shared_ptr<const Schema> shared;
+  SharedSchema shared;
   R range;
   std::optional<std::ranges::iterator_t<R>> place{};  // none before the first batch
 
-  Result<Schema> schema() noexcept { return share_schema(shared); }
+  Result<Schema> schema() noexcept { return shared.view(); }
   Result<Batch> next() {
     if (place) {
       ++*place;
@@ -189,14 +189,15 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
   using Batch = typename StreamTraits<Raw>::Batch;
   return guarded([&]() -> Result<Owner<Raw>> {
     if (schema.is_released()) return Error(EINVAL, "the schema of the stream is released");
-    auto shared = std::make_shared<const Schema>(std::move(schema));
+    Result<SharedSchema> shared = share(std::move(schema));
+    if (!shared) return std::move(shared).error();
     if constexpr (BatchCallable<Content, Batch>) {
       using Source = CallableSource<Batch, Content>;
-      return export_stream<Raw>(Source{std::move(shared), std::move(content)}, device_type,
+      return export_stream<Raw>(Source{*std::move(shared), std::move(content)}, device_type,
                                 std::move(options));
     } else {
       using Source = RangeSource<Batch, Content>;
-      return export_stream<Raw>(Source{std::move(shared), std::move(content)}, device_type,
+      return export_stream<Raw>(Source{*std::move(shared), std::move(content)}, device_type,
                                 std::move(options));
     }
   });
