@@ -209,10 +209,10 @@ TEST(TakeChild, OfAChildThatWasTaken) {
   DeviceArray grandchild = child.take_child(1).value();
   array.release();
   child.release();
-  EXPECT_EQ(log, Log{"b0"});
+  EXPECT_EQ(log, (Log{"b0", "b"}));  // only what has the event waits
   EXPECT_EQ(grandchild->sync_event, node->event.get());
   grandchild.release();
-  EXPECT_EQ(log, (Log{"b0", "b1", "b", "a", "event"}));
+  EXPECT_EQ(log, (Log{"b0", "b", "b1", "a", "event"}));
 }
 
 TEST(TakeChild, WithoutAnEventNothingIsAllocated) {
@@ -242,7 +242,24 @@ TEST(TakeChild, MemoryRunsOut) {
     EXPECT_EQ(log.size(), 4U);
     EXPECT_EQ(log.back(), "event");
   });
-  EXPECT_EQ(failed, 2);
+  EXPECT_EQ(failed, 3);
+}
+
+TEST(TakeChild, OfACountThatIsNone) {
+  for (const int64_t count : {INT64_MAX, int64_t{INT32_MAX}, int64_t{-1}}) {
+    Log log;
+    DeviceArray array = own(foreign_device_array(&log, "a", 1));
+    int64_t& n_children = array->array.n_children;
+    const int64_t before = std::exchange(n_children, count);
+    EXPECT_TRUE(array.children().empty());
+    EXPECT_EQ(array.take_child(0).error().message(),
+              "take_child: child 0 does not exist: the parent lists 0");
+    n_children = before;
+    EXPECT_TRUE(array.take_child(0).ok());
+    n_children = count;  // it is held back by now: what is still there is not looked for
+    array.release();
+    EXPECT_EQ(log, (Log{"a0", "a", "event"}));
+  }
 }
 
 TEST(TakeChild, MemoryRunsOutForTheWords) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -242,6 +243,48 @@ TEST(EventVerbs, ExportRefusesASecondEvent) {
   array->sync_event = &object;
   EXPECT_EQ(export_with_event(array, nullptr).error().code(), EINVAL);
   EXPECT_EQ(array->sync_event, &object);
+}
+
+// Before a vendor is asked, and with nothing changed.
+TEST(EventVerbs, ExportRefusesAMalformedArray) {
+  const auto refusal_of = [](auto change) {
+    ReleasedArray made;
+    DeviceArray array = made.make(ARROW_DEVICE_CUDA, 0);
+    const ArrowArray before = array->array;
+    const ArrowArray child = *before.children[1];
+    change(array->array);
+    const Status exported = export_with_event(array, nullptr);
+    EXPECT_EQ(exported.error().code(), EINVAL) << message(exported);
+    EXPECT_EQ(array->array.release, before.release);
+    EXPECT_EQ(array->array.private_data, before.private_data);
+    EXPECT_EQ(array->sync_event, nullptr);
+    array->array = before;
+    *before.children[1] = child;
+    return message(exported);
+  };
+  const auto count_is = [](int64_t count) {
+    return [count](ArrowArray& array) { array.n_children = count; };
+  };
+  const std::string begin = "export_with_event: the struct, or one below it, ";
+  EXPECT_EQ(refusal_of(count_is(-1)), begin + "has n_children -1");
+  EXPECT_EQ(refusal_of(count_is(INT64_MAX)), begin + "has n_children 9223372036854775807");
+  EXPECT_EQ(refusal_of([](ArrowArray& array) {
+              array.n_children = INT32_MAX;
+              array.children = nullptr;
+            }),
+            begin + "has n_children 2147483647");
+  EXPECT_EQ(refusal_of([](ArrowArray& array) { array.children = nullptr; }),
+            begin + "has children, and its list of them is NULL");
+  EXPECT_EQ(refusal_of([](ArrowArray& array) { array.children[1]->n_children = -1; }),
+            begin + "has n_children -1");
+  EXPECT_EQ(refusal_of([](ArrowArray& array) { array.dictionary = &array; }),
+            begin + "is nested too deep, below 256 levels");
+  ArrowArray* none = nullptr;
+  EXPECT_EQ(refusal_of([&](ArrowArray& array) {
+              array.n_children = 1;
+              array.children = &none;
+            }),
+            begin + "is NULL");
 }
 
 }  // namespace

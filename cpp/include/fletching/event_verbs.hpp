@@ -28,8 +28,9 @@ namespace fletching {
 /// SyncEvent::wait_on. Where CUDA finds no current context, see SyncEvent.
 ///
 /// Errors: as of SyncEvent. ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
-/// EINVAL when the array is released or has an event. The array is then as it was. Threads: any;
-/// one at a time for an array.
+/// EINVAL when the array is released or has an event, and when it or an array below it is
+/// malformed: a child that is NULL, n_children negative, above 2^22 or without a list, nested
+/// deeper than 256 levels. The array is then as it was. Threads: any; one at a time for an array.
 [[nodiscard]] inline Status export_with_event(DeviceArray& array, void* stream) noexcept {
   return detail::guarded([&]() -> Status {
     constexpr const char* kVerb = "export_with_event";
@@ -40,11 +41,14 @@ namespace fletching {
     auto functions = detail::event_functions(kVerb, array->device_type);
     if (!functions) return std::move(functions).error();
     // Everything that can fail comes before the array is touched.
-    auto block =
-        std::make_unique<detail::EventBlock>(**functions, detail::EventBlock::count(array->array));
+    const auto event = std::make_shared<detail::ExportedEvent>(**functions);
+    auto hooks = detail::EventHooks::make(kVerb, &array->array, {event});
+    if (!hooks) return std::move(hooks).error();
     auto recorded = (*functions)->record(stream, array->device_id);
     if (!recorded) return std::move(recorded).error();
-    array->sync_event = detail::EventBlock::attach(std::move(block), *recorded, array->array);
+    event->recorded = *recorded;
+    hooks->set();
+    array->sync_event = static_cast<void*>(&event->recorded.event);
     return {};
   });
 }

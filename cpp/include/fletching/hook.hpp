@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens after a foreign release: an object is destroyed, an event is let go. Under
-// owner.hpp; not for users.
+// What happens after a foreign release: an object is destroyed, an event is let go. Under owner.hpp
+// and event_verbs.hpp; not for users.
 #ifndef FLETCHING_HOOK_HPP
 #define FLETCHING_HOOK_HPP
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/block.hpp"
+#include "fletching/detail/tree.hpp"
 
 namespace fletching::detail {
 
@@ -44,63 +44,60 @@ struct Hook {
   Object object;
 };
 
-/// Keeps the release of a device array back, and with it the event, until the last child that was
-/// moved out is released too.
-struct EventKeeper {
-  struct GiveBack {
-    void operator()(EventKeeper* keeper) const noexcept {
-      if (keeper->shares.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      keeper->original.release(&keeper->original);
-      delete keeper;
-    }
-  };
-  /// What a child that was moved out holds.
-  using Share = std::unique_ptr<EventKeeper, GiveBack>;
-
-  [[nodiscard]] static bool keeps(const ArrowDeviceArray& array) noexcept {
-    return array.array.release == &release;
-  }
-
-  /// Whether the event lives on with the children anyhow: in a block of ours all live equally long.
-  [[nodiscard]] static bool is_needless(const ArrowDeviceArray& array) noexcept {
-    return array.sync_event == nullptr || array.array.release == &release_in_block<ArrowArray>;
-  }
-
-  static void set(std::unique_ptr<EventKeeper> keeper, ArrowDeviceArray* target) noexcept {
-    keeper->original = target->array;
-    target->array.release = &release;
-    target->array.private_data = keeper.release();
-  }
-
-  [[nodiscard]] static Share share(const ArrowDeviceArray& array) noexcept {
-    auto* keeper = static_cast<EventKeeper*>(array.array.private_data);
-    keeper->shares.fetch_add(1, std::memory_order_relaxed);
-    return Share(keeper);
-  }
-
-  /// The release callback of the parent. The producer's own, which takes the event along, waits in
-  /// `original` for the last share. The data of the children that are still there need not wait.
-  static void release(ArrowArray* self) noexcept {
-    const Share last_use(static_cast<EventKeeper*>(self->private_data));
-    const ArrowArray& parent = last_use->original;
-    if (parent.children != nullptr) {
-      for (int64_t i = 0; i < parent.n_children; ++i) release_moved_out(parent.children[i]);
-    }
-    release_moved_out(parent.dictionary);
-    self->release = nullptr;
-  }
-
-  // A child that is in its parent has to be moved out before it may be released.
-  static void release_moved_out(ArrowArray* child) noexcept {
-    if (child == nullptr || child->release == nullptr) return;
-    ArrowArray moved = *child;
-    child->release = nullptr;
-    moved.release(&moved);
-  }
-
-  std::atomic<int64_t> shares{1};
-  ArrowArray original{};
+/// A share of what an event lives in.
+struct EventShare {
+  std::shared_ptr<void> owner;
 };
+
+/// Ties an event to a struct: the event lives until the last struct that is hooked with a share of
+/// its owner is released.
+using EventHook = Hook<ArrowArray, EventShare>;
+
+/// The hook that was set last, if it is one for an event.
+[[nodiscard]] inline const EventHook* event_hook_of(const ArrowArray& array) noexcept {
+  if (array.release != &EventHook::run) return nullptr;
+  return static_cast<const EventHook*>(array.private_data);
+}
+
+/// The owner of a foreign event: the array, whose own release takes the event along.
+struct HeldBack {
+  HeldBack() noexcept = default;
+  HeldBack(const HeldBack&) = delete;
+  HeldBack& operator=(const HeldBack&) = delete;
+  ~HeldBack() {
+    if (array.release != nullptr) array.release(&array);
+  }
+
+  ArrowArray array{};
+};
+
+// A child that is in its parent has to be moved out before it may be released.
+inline void release_moved_out(ArrowArray* child) noexcept {
+  if (child == nullptr || child->release == nullptr) return;
+  ArrowArray moved = *child;
+  child->release = nullptr;
+  moved.release(&moved);
+}
+
+/// The release callback of an array that is held back: the data of the children that are still
+/// there need not wait.
+inline void release_children(ArrowArray* self) noexcept {
+  for (ArrowArray* child : children_of(*self)) release_moved_out(child);
+  release_moved_out(self->dictionary);
+  self->release = nullptr;
+}
+
+/// Keeps the release of a foreign array back until the last share is gone, the array's own among
+/// them. Throws std::bad_alloc, and then nothing has changed.
+inline EventShare hold_back(ArrowArray* array) {
+  const auto held = std::make_shared<HeldBack>();
+  auto hook = std::make_unique<EventHook>();
+  hook->object.owner = held;
+  held->array = *array;
+  array->release = &release_children;
+  EventHook::set(std::move(hook), array);
+  return {held};
+}
 
 template <class Base>
 void take_out(Base& /*parent*/, Base* child, Base* out) noexcept {
@@ -115,12 +112,17 @@ inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArr
   out->device_id = parent.device_id;
   out->device_type = parent.device_type;
   out->sync_event = parent.sync_event;
-  if (EventKeeper::is_needless(parent)) return take_out(parent.array, child, &out->array);
+  const EventHook* const on_parent = event_hook_of(parent.array);
+  const EventHook* const on_child = event_hook_of(*child);
+  // In a block of ours all live equally long, and the event with them.
+  const bool keeps_event = parent.sync_event == nullptr ||
+                           parent.array.release == &release_in_block<ArrowArray> ||
+                           (on_parent != nullptr && on_child != nullptr &&
+                            on_parent->object.owner == on_child->object.owner);
+  if (keeps_event) return take_out(parent.array, child, &out->array);
 
-  using EventHook = Hook<ArrowArray, EventKeeper::Share>;
   auto hook = std::make_unique<EventHook>();
-  if (!EventKeeper::keeps(parent)) EventKeeper::set(std::make_unique<EventKeeper>(), &parent);
-  hook->object = EventKeeper::share(parent);
+  hook->object = on_parent != nullptr ? on_parent->object : hold_back(&parent.array);
   take_out(parent.array, child, &out->array);
   EventHook::set(std::move(hook), &out->array);
 }

@@ -245,6 +245,32 @@ TYPED_TEST(Events, ExportedEventLivesUntilTheLastChildIsReleased) {
   }
 }
 
+// A child that is taken has its share already: nothing is allocated, and nobody waits for it. One
+// that was moved out before has nothing to do with the event.
+TYPED_TEST(Events, ExportedEventGoesWithAChildThatIsTaken) {
+  using Api = TypeParam;
+  this->write_behind_gate();
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  Array(array->array.children[1]).release();
+  ASSERT_TRUE(export_with_event(array, this->producer_).ok());
+  EXPECT_EQ(array->array.children[1]->release, nullptr);
+  const std::int64_t before = testing::allocations();
+  DeviceArray child = array.take_child(0).value();
+  EXPECT_EQ(testing::allocations(), before);
+  array.release();
+  EXPECT_EQ(made.parents.count(), 1);
+  const SyncEvent event(child);
+  EXPECT_FALSE(*event.ready()) << "the event is there, and the gate is shut";
+  this->open_gate();
+  EXPECT_TRUE(event.synchronize().ok());
+  child.release();
+  EXPECT_EQ(made.children.count(), 2);
+  if (this->control_.is_there()) {
+    EXPECT_EQ(this->control_.alive().events, this->before_.events + 1) << "only that of the test";
+  }
+}
+
 TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
   using Api = TypeParam;
   this->write_behind_gate();

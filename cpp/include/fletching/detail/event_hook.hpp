@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An event that lives until the last struct of an exported array is released.
+// Events that the producers' verbs record, and hooks with which they live until the last struct of
+// an array is released.
 #ifndef FLETCHING_DETAIL_EVENT_HOOK_HPP
 #define FLETCHING_DETAIL_EVENT_HOOK_HPP
 
-#include <atomic>
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fletching/abi.h"
@@ -16,7 +17,9 @@
 #include "fletching/detail/event_handle.hpp"
 #include "fletching/detail/hip_events.hpp"
 #include "fletching/detail/opencl_events.hpp"
+#include "fletching/detail/tree.hpp"
 #include "fletching/device_type.hpp"
+#include "fletching/hook.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::detail {
@@ -58,73 +61,51 @@ inline Result<const EventFunctions*> event_functions(const char* verb, DeviceTyp
   return Error{ENOTSUP, std::string(verb) + " on " + type.name() + ": " + reason};
 }
 
-/// The event of an array, held by each of its structs.
-class EventBlock {
+/// The owner of an event that we have recorded.
+struct ExportedEvent {
+  explicit ExportedEvent(const EventFunctions& of_runtime) noexcept : functions(of_runtime) {}
+  ExportedEvent(const ExportedEvent&) = delete;
+  ExportedEvent& operator=(const ExportedEvent&) = delete;
+  ~ExportedEvent() {
+    if (recorded.event == nullptr) return;
+    // Nobody can be told that it did not work.
+    (void)guarded([&] { return functions.destroy(recorded); });
+  }
+
+  const EventFunctions& functions;
+  RecordedEvent recorded;
+};
+
+/// Hooks for every struct of an array that is not released: a consumer may move any of them out
+/// without asking us.
+class EventHooks {
  public:
-  EventBlock(const EventFunctions& functions, std::size_t structs) : functions_(functions) {
-    nodes_.reserve(structs);
+  /// Makes them, without a change to the array. Errors: EINVAL for one that is malformed, see walk.
+  /// May throw.
+  static Result<EventHooks> make(const char* verb, ArrowArray* array, const EventShare& share) {
+    EventHooks hooks;
+    Status walked = walk(verb, array, [&](ArrowArray& node) -> const char* {
+      if (node.release == nullptr) return nullptr;
+      auto hook = std::make_unique<EventHook>();
+      hook->object = share;
+      hooks.planned_.push_back({&node, std::move(hook)});
+      return nullptr;
+    });
+    if (!walked) return std::move(walked).error();
+    return hooks;
   }
 
-  /// How many structs there are that are not released, *array included.
-  static std::size_t count(const ArrowArray& array, int depth = 0) {
-    constexpr int kMaxDepth = 256;
-    if (array.release == nullptr || depth == kMaxDepth) return 0;
-    std::size_t structs = 1;
-    for (int64_t i = 0; i < array.n_children; ++i) {
-      if (array.children[i] != nullptr) structs += count(*array.children[i], depth + 1);
-    }
-    if (array.dictionary != nullptr) structs += count(*array.dictionary, depth + 1);
-    return structs;
-  }
-
-  /// Hooks every struct that was counted. Returns what sync_event has to be. From now on the
-  /// structs own the block.
-  static void* attach(std::unique_ptr<EventBlock> block, const RecordedEvent& recorded,
-                      ArrowArray& array) noexcept {
-    EventBlock* attached = block.release();
-    attached->recorded_ = recorded;
-    attached->hook(array);
-    attached->shares_.store(static_cast<int64_t>(attached->nodes_.size()),
-                            std::memory_order_relaxed);
-    return static_cast<void*>(&attached->recorded_.event);
+  void set() noexcept {
+    for (Planned& planned : planned_) EventHook::set(std::move(planned.hook), planned.target);
   }
 
  private:
-  /// What a struct had in the places that are ours now.
-  struct Node {
-    EventBlock* block;
-    void (*release)(ArrowArray*);
-    void* private_data;
+  struct Planned {
+    ArrowArray* target;
+    std::unique_ptr<EventHook> hook;
   };
 
-  void hook(ArrowArray& array) noexcept {
-    // The depth and the number of structs were bounded when they were counted.
-    if (array.release == nullptr || nodes_.size() == nodes_.capacity()) return;
-    nodes_.push_back({this, array.release, array.private_data});
-    array.release = &release;
-    array.private_data = &nodes_.back();
-    for (int64_t i = 0; i < array.n_children; ++i) {
-      if (array.children[i] != nullptr) hook(*array.children[i]);
-    }
-    if (array.dictionary != nullptr) hook(*array.dictionary);
-  }
-
-  static void release(ArrowArray* self) noexcept {
-    const Node node = *static_cast<const Node*>(self->private_data);
-    self->private_data = node.private_data;
-    self->release = node.release;
-    self->release(self);
-    self->release = nullptr;
-    if (node.block->shares_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    const std::unique_ptr<EventBlock> last(node.block);
-    // Nobody can be told that it did not work.
-    (void)guarded([&] { return last->functions_.destroy(last->recorded_); });
-  }
-
-  const EventFunctions& functions_;
-  RecordedEvent recorded_;
-  std::atomic<int64_t> shares_{0};
-  std::vector<Node> nodes_;
+  std::vector<Planned> planned_;
 };
 
 }  // namespace fletching::detail
