@@ -229,13 +229,6 @@ struct CudaEvents {
   }
 
   template <class Body>
-  static Status within(CudaScope& scope, Status entered, Body body) {
-    if (!entered.ok()) return first_error(std::move(entered), scope.leave());
-    Status status = body();
-    return first_error(std::move(status), scope.leave());
-  }
-
-  template <class Body>
   static Status in_its_context(const RecordedEvent& recorded, Body body) {
     auto cuda = cuda::functions(Party::kProducer);
     if (!cuda) return std::move(cuda).error();

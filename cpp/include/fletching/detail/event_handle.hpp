@@ -68,6 +68,14 @@ inline Status first_error(Status first, Status second) {
   return first.ok() ? std::move(second) : std::move(first);
 }
 
+/// Runs `body` in a scope of the runtime that has just been entered, or has not, and leaves it.
+template <class Scope, class Body>
+Status within(Scope& scope, Status entered, Body body) {
+  if (!entered.ok()) return first_error(std::move(entered), scope.leave());
+  Status status = body();
+  return first_error(std::move(status), scope.leave());
+}
+
 }  // namespace fletching::detail
 
 #endif  // FLETCHING_DETAIL_EVENT_HANDLE_HPP

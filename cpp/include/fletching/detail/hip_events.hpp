@@ -176,13 +176,6 @@ struct HipEvents {
     return body(**hip, *handle);
   }
 
-  template <class Body>
-  static Status within(HipScope& scope, Status entered, Body body) {
-    if (!entered.ok()) return first_error(std::move(entered), scope.leave());
-    Status status = body();
-    return first_error(std::move(status), scope.leave());
-  }
-
   static Status query(const hip::Functions& hip, hip::hipEvent_t handle, bool* done) {
     const auto answer = hip.hip_event_query(handle);
     const EventState state = hip::event_state(answer);
