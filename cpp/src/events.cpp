@@ -25,6 +25,12 @@ int tell(const fletching::Result<T>& result, FletchingMessage* message) noexcept
   return result ? 0 : result.error().code();
 }
 
+int tell_ready(const fletching::Result<bool>& result, int* ready,
+               FletchingMessage* message) noexcept {
+  *ready = result && *result ? 1 : 0;
+  return tell(result, message);
+}
+
 // NULL, or why there is no event to look at.
 const char* unusable(const ArrowDeviceArray* array) noexcept {
   if (array == nullptr) return "array is NULL";
@@ -32,6 +38,25 @@ const char* unusable(const ArrowDeviceArray* array) noexcept {
     return "the array is released, and its event with it: wait before the release";
   }
   return nullptr;
+}
+
+const char* unusable(const ArrowDeviceArray* array,
+                     const FletchingVulkanWaitContext* context) noexcept {
+  if (context == nullptr) return "context is NULL: a VkEvent cannot be asked without its VkDevice";
+  return unusable(array);
+}
+
+namespace vulkan = fletching::vulkan;
+
+vulkan::WaitContext from_c(const FletchingVulkanWaitContext& context) noexcept {
+  using GetDeviceProcAddr = decltype(vulkan::WaitContext::get_device_proc_addr);
+  vulkan::WaitContext made;
+  made.device = context.device;
+  made.producer_queue = context.producer_queue;
+  made.queue = context.queue;
+  if (context.set_stages != 0) made.set_stages = context.set_stages;
+  made.get_device_proc_addr = reinterpret_cast<GetDeviceProcAddr>(context.get_device_proc_addr);
+  return made;
 }
 
 // Lends the struct to a verb that takes an owner; what the verb has not taken goes back.
@@ -62,9 +87,30 @@ int FletchingDeviceArrayReady(const ArrowDeviceArray* array, int* ready,
   if (ready == nullptr) return refuse(message, "ready is NULL");
   *ready = 0;
   if (const char* text = unusable(array)) return refuse(message, text);
-  const fletching::Result<bool> result = fletching::SyncEvent(*array).ready();
-  *ready = result && *result ? 1 : 0;
-  return tell(result, message);
+  return tell_ready(fletching::SyncEvent(*array).ready(), ready, message);
+}
+
+int FletchingDeviceArraySynchronizeVulkan(const ArrowDeviceArray* array,
+                                          const FletchingVulkanWaitContext* context,
+                                          FletchingMessage* message) {
+  if (const char* text = unusable(array, context)) return refuse(message, text);
+  return tell(fletching::SyncEvent(*array).synchronize(from_c(*context)), message);
+}
+
+int FletchingDeviceArrayWaitOnVulkan(const ArrowDeviceArray* array,
+                                     const FletchingVulkanWaitContext* context,
+                                     void* command_buffer, FletchingMessage* message) {
+  if (const char* text = unusable(array, context)) return refuse(message, text);
+  return tell(fletching::SyncEvent(*array).wait_on(from_c(*context), command_buffer), message);
+}
+
+int FletchingDeviceArrayReadyVulkan(const ArrowDeviceArray* array,
+                                    const FletchingVulkanWaitContext* context, int* ready,
+                                    FletchingMessage* message) {
+  if (ready == nullptr) return refuse(message, "ready is NULL");
+  *ready = 0;
+  if (const char* text = unusable(array, context)) return refuse(message, text);
+  return tell_ready(fletching::SyncEvent(*array).ready(from_c(*context)), ready, message);
 }
 
 int FletchingDeviceArrayExportWithEvent(ArrowDeviceArray* array, void* stream,

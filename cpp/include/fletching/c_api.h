@@ -87,8 +87,9 @@ FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
 //
 // sync_event is the producer's, and the consumer waits on it before it reads a buffer. Whose
 // runtime is called follows from the device type; its library is loaded by the first call that
-// needs it. CUDA, HIP and OpenCL are known here; every other device type needs a waiter. A NULL
-// event is nothing to wait for; one that there is no way to wait on is an error, never skipped.
+// needs it. CUDA, HIP and OpenCL are known here; Vulkan has verbs of its own below; every other
+// device type needs a waiter. A NULL event is nothing to wait for; one that there is no way to wait
+// on is an error, never skipped.
 //
 // Errors of all of them: ENOENT when the library of the runtime is not there, ENOSYS when it lacks
 // a function, ENOTSUP when the runtime has no means for what is asked, EINVAL for a NULL or
@@ -112,6 +113,55 @@ FLETCHING_EXPORT int FletchingDeviceArrayWaitOn(const struct ArrowDeviceArray* a
 /// Sets *ready to 1 when the event has happened, else to 0, after an error too. Does not block.
 FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* array, int* ready,
                                                struct FletchingMessage* message);
+
+// The same three for Vulkan, where a VkEvent alone is not enough: the interface does not hand over
+// what it belongs to, so the producer has to tell in a way of its own.
+
+/// What a wait on a VkEvent needs. Zero it before it is filled, so that what a later version adds
+/// is zero too.
+///
+/// Ownership: the caller's, and so is what it points to. A call reads it and keeps nothing of it;
+/// the device has to live during the call, and as long as a command buffer with the wait is
+/// pending.
+struct FletchingVulkanWaitContext {
+  void* device;         /* the VkDevice with which the producer created the event */
+  void* producer_queue; /* the VkQueue on which the producer sets it. Only WaitOn needs it */
+  void* queue;          /* the VkQueue to which the caller submits. Only WaitOn needs it */
+  uint32_t set_stages;  /* the VkPipelineStageFlags with which the producer sets it, and with which
+                           vkCmdWaitEvents has to wait; 0 for all commands. Only WaitOn needs it */
+  /* The vkGetDeviceProcAddr of the device, cast to this type; NULL for the functions of the loader,
+     libvulkan.so.1. */
+  void (*get_device_proc_addr)(void); /* NOLINT(modernize-redundant-void-arg): it means more in C */
+};
+
+/// Blocks the calling thread until the event has happened. Vulkan has no host wait for a VkEvent:
+/// it is asked again and again, with sleeps of up to a millisecond in between. The event must not
+/// be one that only the device can use. The array stays the caller's.
+///
+/// Errors: as above; EINVAL for a NULL context, one without a device, and an array that is not of
+/// Vulkan.
+FLETCHING_EXPORT int FletchingDeviceArraySynchronizeVulkan(
+    const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
+    struct FletchingMessage* message);
+
+/// Records a wait for the event into `command_buffer`, a VkCommandBuffer in the recording state and
+/// outside of a render pass: commands behind it see what was written before the event. It does not
+/// block. The array, and the event with it, has to live until the command buffer is done.
+///
+/// Errors: as of SynchronizeVulkan; EINVAL for a NULL command buffer; ENOTSUP unless `queue` is
+/// `producer_queue`, since a VkEvent orders the commands of one queue only. Vulkan asks that the
+/// caller has synchronized access to the command buffer.
+FLETCHING_EXPORT int FletchingDeviceArrayWaitOnVulkan(
+    const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
+    void* command_buffer, struct FletchingMessage* message);
+
+/// Sets *ready to 1 when the event has happened, else to 0, after an error too. Does not block. The
+/// event must not be one that only the device can use. Errors: as of SynchronizeVulkan.
+FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
+    const struct ArrowDeviceArray* array, const struct FletchingVulkanWaitContext* context,
+    int* ready, struct FletchingMessage* message);
+
+// What a producer does, and a consumer that still reads.
 
 /// For a producer: gives the array a sync_event that happens when everything is done that is on the
 /// stream now. CUDA, HIP and OpenCL.

@@ -130,7 +130,7 @@ struct RegisteredWaiter {
     if (type.runtime() == Runtime::kVulkan) {
       return {ENOTSUP, what +
                            "a Vulkan event does not tell its VkDevice and queue; pass a "
-                           "vulkan::WaitContext, or register a waiter"};
+                           "WaitContext of Vulkan, or register a waiter"};
     }
     const bool has_none = type.is_known() && type.event_pointer() == EventPointer::kNone;
     return {ENOTSUP, what + "there is no way to wait on an event of " + type.name() +
