@@ -2,8 +2,11 @@
 //
 // Fails each call of one function of a vendor's library in turn, and looks at what the kit makes of
 // it. README.md says how it is run.
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -27,10 +30,8 @@ bool contains(std::string_view text, std::string_view part) {
 // Gives something back: what fails there is told to nobody where a release callback or a destructor
 // calls it, and the object is gone whatever it returns.
 bool gives_back(std::string_view function) {
-  for (std::string_view part : {"Destroy", "Free", "Release", "Unload", "Pop"}) {
-    if (contains(function, part)) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 5> kParts{"Destroy", "Free", "Release", "Unload", "Pop"};
+  return std::ranges::any_of(kParts, [=](auto part) { return contains(function, part); });
 }
 
 // Makes a context or device current, or finds the function that destroys an instance: it is tried a
@@ -177,7 +178,7 @@ class Function {
   void print(const Json& rest) {
     Json line{{"backend", backend_}, {"function", name_}};
     line.update(rest);
-    std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
   }
 
   const Control& control_;
@@ -232,6 +233,9 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace fletching::faults
 
-int main(int count, char** arguments) {
+int main(int count, char** arguments) try {
   return fletching::faults::run({arguments + 1, arguments + count});
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "fletching_faults: %s\n", error.what());
+  return fletching::faults::kCannotRun;
 }
