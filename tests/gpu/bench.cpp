@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -146,6 +147,7 @@ std::vector<std::int64_t> calls_in(Handoff handoff, CountCalls count) {
   const DeviceMemory memory(kBytes);
   const Parties parties;
   std::vector<std::int64_t> calls;
+  calls.reserve(std::size(cuda::kFunctions));
   for (const VendorFunction& function : cuda::kFunctions) calls.push_back(-count(function.name));
   for (int i = 0; i < kBatch; ++i) handoff(parties, memory);
   for (std::size_t i = 0; i < calls.size(); ++i) calls[i] += count(cuda::kFunctions[i].name);
