@@ -108,6 +108,7 @@ void require_failure(const Run& run, const Status& ended) {
 void require_kept(const Run& run, ArrowDeviceType device, Schema schema,
                   std::vector<DeviceArray> batches, fletching::Error failure) {
   std::vector<Result<DeviceArray>> content;
+  content.reserve(batches.size() + 1);
   for (DeviceArray& batch : batches) content.emplace_back(std::move(batch));
   content.emplace_back(std::move(failure));
   Result<DeviceArrayStream> stream =
