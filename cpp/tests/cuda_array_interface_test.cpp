@@ -59,6 +59,7 @@ const Json& tuple_of(const Json& value) {
   if (!value.is_array()) throw Untyped{};
   return value;
 }
+const Json& tuple_of(Json&& value) = delete;  // it would be gone
 
 /// A dictionary of the vectors as an Interface, with what that points to.
 class Dictionary {
