@@ -20,7 +20,6 @@
 #include "fletching/event_verbs.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/shared.hpp"
-#include "fletching/shared_schema.hpp"
 #include "fletching/stream.hpp"
 #include "fletching/stream_producer.hpp"
 #include "foreign.hpp"
@@ -55,11 +54,14 @@ TEST(Rules, schema_private_data_untouched) {
   };
   Schema schema(&raw);
   ASSERT_TRUE(attach(schema, std::make_unique<int>(1)));
-  Result<Schema> shared = share_schema(std::make_shared<const Schema>(std::move(schema)));
-  ASSERT_TRUE(shared);
-  EXPECT_STREQ((*shared)->format, "i");
-  EXPECT_EQ(releases, 0);
-  shared->release();
+  {
+    const Result<SharedSchema> shared = share(std::move(schema));
+    ASSERT_TRUE(shared);
+    const Result<Schema> view = shared->view();
+    ASSERT_TRUE(view);
+    EXPECT_STREQ((*view)->format, "i");
+    EXPECT_EQ(releases, 0);
+  }
   EXPECT_EQ(releases, 1);
 }
 
