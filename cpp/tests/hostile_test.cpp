@@ -95,8 +95,9 @@ TEST(Hostile, ArraysAreSharedAndTakenApartOrRefused) {
       DeviceArray array(&raw);
       std::vector<DeviceArray> parts;
       const auto keep = [&](Result<DeviceArray> part) {
-        if (part) parts.push_back(*std::move(part));
-        return part.ok();
+        if (!part) return false;
+        parts.push_back(*std::move(part));
+        return true;
       };
       if (shares) {
         Result<Shared<ArrowDeviceArray>> shared = Shared<ArrowDeviceArray>::make(std::move(array));
