@@ -100,7 +100,7 @@ def difference(printed: str, names: Names) -> str:
 def check_build(build: Build, names: Names) -> Iterator[Verdict]:
     """The languages of one build, in a scratch tree of their own; the time is shared evenly."""
     start = time.monotonic()
-    tree = Tree(next(iter(build.runs)), build, SCRATCH)
+    tree = Tree(build, SCRATCH)
     unknown = _unknown(names)
     problems = dict.fromkeys(build.runs, "")
     try:
