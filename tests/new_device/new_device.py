@@ -27,6 +27,7 @@ from commands import COMMANDS  # noqa: E402
 from fletching_generator.load import load_spec  # noqa: E402
 from fletching_generator.model import Spec  # noqa: E402
 from languages import BUILDS, LANGUAGES, Build  # noqa: E402
+from mutations import ABI  # noqa: E402
 from scratch import LIBRARIES, Tree  # noqa: E402
 
 SCRATCH = ROOT / "build" / "new_device"
@@ -175,7 +176,8 @@ def main() -> int:
 
 
 def _verdicts(wanted: list[str], names: Names) -> Iterator[Verdict]:
-    builds = [build for build in BUILDS if any(language in wanted for language in build.runs)]
+    of_abi = [build for build in BUILDS if build.kind == ABI]
+    builds = [build for build in of_abi if any(language in wanted for language in build.runs)]
     with ThreadPoolExecutor(max_workers=2) as pool:
         for found in pool.map(lambda build: list(check_build(build, names)), builds):
             yield from (verdict for verdict in found if verdict.language in wanted)
