@@ -12,6 +12,7 @@
 #include "alloc_failure.hpp"
 #include "dlpack_data.hpp"
 #include "fletching/dlpack.hpp"
+#include "texts.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -41,10 +42,6 @@ Error refused(Data& data, const DlpackExportOptions& options = {}) {
   EXPECT_EQ(data.releases(), 0);
   if (tensor) ADD_FAILURE() << "exported";
   return tensor ? Error(EIO, "") : std::move(tensor).error();
-}
-
-void expect_mentions(const Error& error, std::string_view text) {
-  EXPECT_NE(error.message().find(text), std::string::npos) << error.message();
 }
 
 TEST(DlpackExport, SharesTheMemory) {

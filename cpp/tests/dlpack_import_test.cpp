@@ -13,6 +13,7 @@
 #include "dlpack_data.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/metadata.hpp"
+#include "texts.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -37,10 +38,6 @@ Error refused(Tensor& tensor, const DlpackImportOptions& options = {}) {
   if (result) ADD_FAILURE() << "imported";
   EXPECT_EQ(tensor.deleted, before + 1);
   return result ? Error(EIO, "") : std::move(result).error();
-}
-
-void expect_mentions(const Error& error, std::string_view text) {
-  EXPECT_NE(error.message().find(text), std::string::npos) << error.message();
 }
 
 /// The innermost array.

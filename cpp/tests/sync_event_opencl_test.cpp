@@ -11,6 +11,7 @@
 #include "fletching/event_verbs.hpp"
 #include "fletching/sync_event.hpp"
 #include "released_array.hpp"
+#include "texts.hpp"
 
 namespace fletching {
 namespace {
@@ -22,15 +23,11 @@ using opencl::cl_event;
 using opencl::cl_int;
 using opencl::cl_mem;
 using opencl::cl_platform_id;
+using testing::message;
 using testing::ReleasedArray;
 
 constexpr std::int32_t kOld = 1;
 constexpr std::int32_t kNew = 2;
-
-template <class T>
-std::string message(const Result<T>& result) {
-  return result.ok() ? std::string("no error") : result.error().message();
-}
 
 class OpenCl : public ::testing::Test {
  protected:

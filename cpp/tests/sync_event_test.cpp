@@ -15,22 +15,16 @@
 #include "fletching/device_type.hpp"
 #include "fletching/event_verbs.hpp"
 #include "released_array.hpp"
+#include "texts.hpp"
 
 namespace fletching {
 namespace {
 
+using testing::contains;
+using testing::message;
 using testing::ReleasedArray;
 
 constexpr ArrowDeviceType kNew = 21;  // a number that no table has
-
-template <class T>
-std::string message(const Result<T>& result) {
-  return result.ok() ? std::string("no error") : result.error().message();
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 TEST(DeviceType, IsOpen) {
   for (const ArrowDeviceType number : {kNew, 0, -1, std::numeric_limits<int>::min()}) {

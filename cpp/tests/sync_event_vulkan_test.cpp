@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fletching/sync_event.hpp"
+#include "texts.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -17,6 +18,8 @@
 
 namespace fletching {
 namespace {
+
+using testing::message;
 
 // The driver of Mesa keeps a little for each device that it has opened: that is not ours to count.
 class DriversOwnMemory {
@@ -30,11 +33,6 @@ class DriversOwnMemory {
   DriversOwnMemory(const DriversOwnMemory&) = delete;
   DriversOwnMemory& operator=(const DriversOwnMemory&) = delete;
 };
-
-template <class T>
-std::string message(const Result<T>& result) {
-  return result.ok() ? std::string("no error") : result.error().message();
-}
 
 class Vulkan : public ::testing::Test {
  protected:

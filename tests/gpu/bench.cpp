@@ -137,7 +137,6 @@ void measure() {
 }
 
 // --- Driver calls
-// -------------------------------------------------------------------------------------
 
 using CountCalls = decltype(&FletchingStandinCalls);
 

@@ -17,97 +17,47 @@
 
 #include "../alloc_failure.hpp"
 #include "../released_array.hpp"
+#include "../texts.hpp"
 #include "api.hpp"
 #include "control.hpp"
 #include "fletching/event_verbs.hpp"
 #include "fletching/sync_event.hpp"
+#include "gated.hpp"
 
 namespace fletching {
 namespace {
 
+using testing::contains;
 using testing::Control;
 using testing::CudaApi;
 using testing::HipApi;
+using testing::kNew;
+using testing::kOld;
+using testing::message;
 using testing::ReleasedArray;
 
-constexpr std::int32_t kOld = 0;
-constexpr std::int32_t kNew = 0x01010101;
-
-template <class T>
-std::string message(const Result<T>& result) {
-  return result.ok() ? std::string("no error") : result.error().message();
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-/// A thread with device 0 open, a stream of the producer and one of the consumer.
+/// With an event of the producer.
 template <class Api>
-class Events : public ::testing::Test {
+class Events : public testing::Gated<Api> {
  protected:
   void SetUp() override {
-    if (auto loaded = Api::load(); !loaded) GTEST_SKIP() << loaded.error().message();
-    devices_ = Api::devices();
-    if (devices_ == 0) GTEST_SKIP() << Api::kRuntime.title << ": there is no device";
-    if (control_.is_there()) {
-      control_.reset_faults();
-      before_ = control_.alive();
-    } else {
-      Api::keep_device(0);
-    }
-    Api::open_device(0);
-    is_open_ = true;
-    producer_ = Api::make_stream();
-    consumer_ = Api::make_stream();
-    memory_ = Api::allocate();
-    gate_ = static_cast<std::int32_t*>(Api::allocate_pinned());
-    read_ = static_cast<std::int32_t*>(Api::allocate_pinned());
-    *gate_ = 0;
-    Api::fill(memory_, 0, producer_);
-    Api::synchronize(producer_);
-    event_ = Api::make_event();
+    testing::Gated<Api>::SetUp();
+    if (this->is_open_) event_ = Api::make_event();
   }
 
   void TearDown() override {
-    if (!is_open_) return;
-    open_gate();
-    Api::destroy_stream(producer_);
-    Api::destroy_stream(consumer_);
+    if (!this->is_open_) return;
+    this->end_streams();
     Api::destroy_event(event_);
-    Api::free(memory_);
-    Api::free_pinned(gate_);
-    Api::free_pinned(read_);
-    Api::close_device(0);
-    if (control_.is_there()) {
-      control_.reset_faults();
-      EXPECT_TRUE(testing::same(control_.alive(), before_)) << "something leaks";
+    this->close();
+    if (this->control_.is_there()) {
+      EXPECT_TRUE(testing::same(this->control_.alive(), this->before_)) << "something leaks";
     }
   }
 
-  // The producer's work: it writes the new data when the gate opens.
-  void write_behind_gate() {
-    Api::wait_for_word(producer_, gate_);
-    Api::fill(memory_, 1, producer_);
-  }
-  void record() { Api::record(event_, producer_); }
-  void open_gate() { std::atomic_ref<std::int32_t>(*gate_).store(1, std::memory_order_release); }
-  std::int32_t read_on(void* stream) {
-    Api::read(read_, memory_, stream);
-    Api::synchronize(stream);
-    return *read_;
-  }
+  void record() { Api::record(event_, this->producer_); }
   SyncEvent event() { return {Api::kType, 0, static_cast<void*>(&event_)}; }
 
-  const Control control_{Api::kRuntime};
-  FletchingStandinCounts before_{};
-  int devices_ = 0;
-  bool is_open_ = false;
-  void* producer_ = nullptr;
-  void* consumer_ = nullptr;
-  std::uintptr_t memory_ = 0;
-  std::int32_t* gate_ = nullptr;
-  std::int32_t* read_ = nullptr;
   typename Api::Event event_{};
 };
 

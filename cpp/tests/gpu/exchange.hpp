@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -21,25 +20,16 @@
 #include <vector>
 
 #include "../released_array.hpp"
-#include "api.hpp"
-#include "control.hpp"
+#include "../texts.hpp"
 #include "fletching/array_builder.hpp"
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/schema_builder.hpp"
+#include "gated.hpp"
 
 namespace fletching::testing {
 
 namespace cai = cuda_array_interface;
-
-template <class T>
-std::string message(const Result<T>& result) {
-  return result.ok() ? std::string("no error") : result.error().message();
-}
-
-inline void expect_mentions(const Error& error, std::string_view text) {
-  EXPECT_NE(error.message().find(text), std::string::npos) << error.message();
-}
 
 inline std::int64_t handle(void* stream) {
   return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(stream));
@@ -49,34 +39,12 @@ inline void* stream_named(const cai::Interface& says) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(says.stream.value_or(0)));
 }
 
-/// A work stream of the producer behind a gate, a stream of the consumer, four bytes of the device.
-class Exchange : public ::testing::Test {
+/// Arrays of the four bytes, and what was released of them.
+class Exchange : public Gated<CudaApi> {
  protected:
-  using Api = CudaApi;
-
-  static constexpr std::int32_t kOld = 0;
-  static constexpr std::int32_t kNew = 0x01010101;
-
   void SetUp() override {
-    if (auto loaded = Api::load(); !loaded) GTEST_SKIP() << loaded.error().message();
-    if (Api::devices() == 0) GTEST_SKIP() << Api::kRuntime.title << ": there is no device";
-    if (control_.is_there()) {
-      control_.reset_faults();
-      before_ = control_.alive();
-    } else {
-      Api::keep_device(0);
-    }
-    Api::open_device(0);
-    is_open_ = true;
-    producer_ = Api::make_stream();
-    consumer_ = Api::make_stream();
-    memory_ = Api::allocate();
-    gate_ = static_cast<std::int32_t*>(Api::allocate_pinned());
-    read_ = static_cast<std::int32_t*>(Api::allocate_pinned());
-    *gate_ = 0;
-    Api::fill(memory_, 0, producer_);
-    Api::synchronize(producer_);
-    if (control_.is_there()) during_ = control_.alive();
+    Gated::SetUp();
+    if (is_open_ && control_.is_there()) during_ = control_.alive();
   }
 
   void TearDown() override {
@@ -85,15 +53,9 @@ class Exchange : public ::testing::Test {
     EXPECT_TRUE(releases_.wait_for(made_));
     // While the context is there: an event that outlives it cannot be destroyed any more.
     EXPECT_TRUE(!control_.is_there() || is_alive(during_)) << "something leaks";
-    Api::destroy_stream(producer_);
-    Api::destroy_stream(consumer_);
-    Api::free(memory_);
-    Api::free_pinned(gate_);
-    Api::free_pinned(read_);
-    Api::close_device(0);
-    if (!control_.is_there()) return;
-    control_.reset_faults();
-    EXPECT_TRUE(is_alive(before_)) << "something leaks";
+    end_streams();
+    close();
+    EXPECT_TRUE(!control_.is_there() || is_alive(before_)) << "something leaks";
   }
 
   // What was released behind a stream goes later, on another thread, its event last of all. Gives
@@ -105,17 +67,6 @@ class Exchange : public ::testing::Test {
       std::this_thread::yield();
     }
     return true;
-  }
-
-  void open_gate() { std::atomic_ref<std::int32_t>(*gate_).store(1, std::memory_order_release); }
-  void write_behind_gate() {
-    Api::wait_for_word(producer_, gate_);
-    Api::fill(memory_, 1, producer_);
-  }
-  std::int32_t read_on(void* stream) {
-    Api::read(read_, memory_, stream);
-    Api::synchronize(stream);
-    return *read_;
   }
 
   [[nodiscard]] const void* data() const { return reinterpret_cast<const void*>(memory_); }
@@ -174,15 +125,7 @@ class Exchange : public ::testing::Test {
   static constexpr std::array<std::int64_t, 1> kOne{1};
   static constexpr std::array<std::int64_t, 1> kEight{8};
 
-  const Control control_{Api::kRuntime};
-  FletchingStandinCounts before_{};
   FletchingStandinCounts during_{};
-  bool is_open_ = false;
-  void* producer_ = nullptr;
-  void* consumer_ = nullptr;
-  std::uintptr_t memory_ = 0;
-  std::int32_t* gate_ = nullptr;
-  std::int32_t* read_ = nullptr;
   int made_ = 0;  // arrays
   Releases releases_;
   Releases owners_;

@@ -138,11 +138,13 @@ void require_stream(const Run& run, Gated& gate, DeviceArrayStream stream) {
   reader.release();
   run.asserter.require_equal("the number of batches", static_cast<std::int64_t>(batches.size()),
                              run.fails ? kFailAt : kBatches);
-  if (!run.fails) run.asserter.require_success("get_next", ended);
-  if (run.fails) require_failure(run, ended);
+  if (!run.fails) {
+    run.asserter.require_success("get_next", ended);
+    return require_batches(run, gate, *schema, batches);
+  }
+  require_failure(run, ended);
   require_batches(run, gate, *schema, batches);
-  if (run.fails)
-    require_kept(run, device, *std::move(schema), std::move(batches), std::move(ended).error());
+  require_kept(run, device, *std::move(schema), std::move(batches), std::move(ended).error());
 }
 
 void run_stream(const Run& run) {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests on a device have in common: a stream of the producer whose work stands behind a
+// gate, a stream of the consumer, and four bytes of the device.
+#ifndef FLETCHING_TESTS_GPU_GATED_HPP
+#define FLETCHING_TESTS_GPU_GATED_HPP
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "api.hpp"
+#include "control.hpp"
+
+namespace fletching::testing {
+
+// What the four bytes hold before the producer's work, and after it.
+inline constexpr std::int32_t kOld = 0;
+inline constexpr std::int32_t kNew = 0x01010101;
+
+/// Device 0 is open for the thread of the test. The gate is a word in pinned memory that the
+/// producer's stream waits for.
+template <class ApiOf>
+class Gated : public ::testing::Test {
+ protected:
+  using Api = ApiOf;
+
+  void SetUp() override {
+    if (auto loaded = Api::load(); !loaded) GTEST_SKIP() << loaded.error().message();
+    devices_ = Api::devices();
+    if (devices_ == 0) GTEST_SKIP() << Api::kRuntime.title << ": there is no device";
+    if (control_.is_there()) {
+      control_.reset_faults();
+      before_ = control_.alive();
+    } else {
+      Api::keep_device(0);
+    }
+    Api::open_device(0);
+    is_open_ = true;
+    producer_ = Api::make_stream();
+    consumer_ = Api::make_stream();
+    memory_ = Api::allocate();
+    gate_ = static_cast<std::int32_t*>(Api::allocate_pinned());
+    read_ = static_cast<std::int32_t*>(Api::allocate_pinned());
+    *gate_ = 0;
+    Api::fill(memory_, 0, producer_);
+    Api::synchronize(producer_);
+  }
+
+  /// Waits for the work on both streams. What the test has made itself goes after that, before
+  /// close.
+  void end_streams() {
+    open_gate();
+    Api::destroy_stream(producer_);
+    Api::destroy_stream(consumer_);
+  }
+
+  /// What is alive in a stand-in is for the test to compare with before_.
+  void close() {
+    Api::free(memory_);
+    Api::free_pinned(gate_);
+    Api::free_pinned(read_);
+    Api::close_device(0);
+    if (control_.is_there()) control_.reset_faults();
+  }
+
+  // The producer's work: it writes the new data when the gate opens.
+  void write_behind_gate() {
+    Api::wait_for_word(producer_, gate_);
+    Api::fill(memory_, 1, producer_);
+  }
+  void open_gate() { std::atomic_ref<std::int32_t>(*gate_).store(1, std::memory_order_release); }
+  std::int32_t read_on(void* stream) {
+    Api::read(read_, memory_, stream);
+    Api::synchronize(stream);
+    return *read_;
+  }
+
+  const Control control_{Api::kRuntime};
+  FletchingStandinCounts before_{};
+  int devices_ = 0;
+  bool is_open_ = false;
+  void* producer_ = nullptr;
+  void* consumer_ = nullptr;
+  std::uintptr_t memory_ = 0;
+  std::int32_t* gate_ = nullptr;
+  std::int32_t* read_ = nullptr;
+};
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_GPU_GATED_HPP
