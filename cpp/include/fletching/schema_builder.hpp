@@ -18,6 +18,7 @@
 #include "fletching/abi.h"
 #include "fletching/block.hpp"
 #include "fletching/detail/tree.hpp"
+#include "fletching/format.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -60,21 +61,29 @@ inline Status check_text(std::string_view text, const char* what) {
   return {};
 }
 
+inline bool is_integer(std::string_view format) {
+  const Result<Format> type = parse_format(format);
+  return type && type->is_integer();
+}
+
+inline bool is_run_end(std::string_view format) {
+  const Result<Format> type = parse_format(format);
+  return type &&
+         (type->id == TypeId::kInt16 || type->id == TypeId::kInt32 || type->id == TypeId::kInt64);
+}
+
 /// Refuses a map, run ends and indices that no consumer could read. Arrow C data interface, "Data
 /// type description".
 inline Status check_below(const SchemaNode& node) {
-  const auto is_one_of = [](std::string_view letters, std::string_view format) {
-    return format.size() == 1 && letters.find(format[0]) != std::string_view::npos;
-  };
   const std::vector<SchemaNode>& children = node.children;
-  if (!node.dictionary.empty() && !is_one_of("cCsSiIlL", node.format)) {
+  if (!node.dictionary.empty() && !is_integer(node.format)) {
     return Error(EINVAL, "with a dictionary the format is that of the indices, an integer");
   }
   if (node.format == "+m" &&
       (children.size() != 1 || children[0].format != "+s" || children[0].children.size() != 2)) {
     return Error(EINVAL, "a map has one child, a struct of two: the key and the value");
   }
-  if (node.format == "+r" && (children.size() != 2 || !is_one_of("sil", children[0].format))) {
+  if (node.format == "+r" && (children.size() != 2 || !is_run_end(children[0].format))) {
     return Error(EINVAL, "run ends have two children: integers of 16, 32 or 64 bits, and values");
   }
   return {};
