@@ -242,6 +242,12 @@ LEGS: dict[str, tuple[Step, ...]] = {
     "mutants": (
         Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 16"),
         *_python("tests/mutants"),
+        Step(
+            "the generator reads every mutant",
+            f"{_BIN}/pytest -q --every-mutant",
+            "tests/mutants",
+            only_all=True,
+        ),
         Step("every mutant", ".venv/bin/python tests/mutants/mutants.py", only_all=True),
     ),
 }
