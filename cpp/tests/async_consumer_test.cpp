@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <future>
 #include <string>
 #include <thread>
 #include <utility>
@@ -302,6 +303,30 @@ TEST(AsyncConsumer, loses_nothing_when_release_follows_the_end_at_once) {
     EXPECT_TRUE(bench.consumer.wait_and_take().value().array.is_released());
     producer.join();
   }
+}
+
+// A producer may go with its last task, as libarrow's does.
+TEST(AsyncConsumer, extracts_nothing_in_release_while_a_request_runs) {
+  ConsumerBench bench;
+  bench.receive(1, 1);
+  bench.peer.log.clear();
+  std::promise<void> asked;
+  std::promise<void> released;
+  bench.peer.in_request = [&] {
+    asked.set_value();
+    released.get_future().wait();
+    bench.peer.note("request returns");
+  };
+  bench.listener->inside = [&](const std::string& what) {
+    if (what == "release waits") released.set_value();
+  };
+  std::thread application([&] { EXPECT_TRUE(bench.consumer.want(1).ok()); });
+  asked.get_future().wait();
+  bench.peer.end();
+  bench.peer.release();
+  application.join();
+  EXPECT_EQ(bench.peer.log, (Log{"request 1", "request returns", "extract 0"}));
+  EXPECT_FALSE(bench.consumer.take().value().array.is_released());
 }
 
 TEST(AsyncConsumer, every_allocation_fails_once) {

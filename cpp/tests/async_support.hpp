@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -187,6 +188,9 @@ struct LoggingListener final : AsyncListener {
     message = error.message();
     error_metadata = metadata;
   }
+  void on_release_waits() noexcept override {
+    if (inside) inside("release waits");
+  }
   // NOLINTEND(bugprone-exception-escape)
 
   Log log;
@@ -210,9 +214,10 @@ struct PeerProducer {
   PeerProducer() {
     raw.device_type = ARROW_DEVICE_CPU;
     raw.request = [](ArrowAsyncProducer* self, std::int64_t n) {
-      of(self).log.push_back("request " + std::to_string(n));
+      of(self).note("request " + std::to_string(n));
+      if (of(self).in_request) of(self).in_request();
     };
-    raw.cancel = [](ArrowAsyncProducer* self) { of(self).log.emplace_back("cancel"); };
+    raw.cancel = [](ArrowAsyncProducer* self) { of(self).note("cancel"); };
     raw.private_data = this;
   }
 
@@ -222,11 +227,17 @@ struct PeerProducer {
 
   static int extract(ArrowAsyncTask* self, ArrowDeviceArray* out) {
     Task& task = *static_cast<Task*>(self->private_data);
-    task.peer->log.push_back("extract " + std::to_string(task.number));
+    task.peer->note("extract " + std::to_string(task.number));
     ++task.extracted;
     task.with_null = out == nullptr;
     if (out != nullptr && task.result == 0) a_batch(task.peer->ledger, task.number).move_to(out);
     return task.result;
+  }
+
+  // Two tasks may be extracted at once.
+  void note(std::string what) {
+    const std::lock_guard lock(mutex);
+    log.push_back(std::move(what));
   }
 
   int give_schema() {
@@ -256,6 +267,8 @@ struct PeerProducer {
   Ledger ledger;
   ArrowAsyncProducer raw{};
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
+  std::function<void()> in_request;
+  std::mutex mutex;
   Log log;
   std::vector<std::unique_ptr<Task>> tasks;
 };

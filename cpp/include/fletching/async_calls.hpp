@@ -21,17 +21,23 @@ class AsyncCalls {
   AsyncCalls& operator=(const AsyncCalls&) = delete;
   ~AsyncCalls() = default;
 
+  /// What a call is made to, and how it is counted: calls to the producer itself in the upper half.
+  enum class To : std::int64_t { kTask = 1, kProducer = std::int64_t{1} << 31 };
+
   /// A call of the other side that is running. Made with the lock, unless a handler call is
   /// running; release waits for those of other threads.
   class Out {
    public:
-    explicit Out(AsyncCalls& calls) noexcept : calls_(calls), outer_(innermost_) {
+    explicit Out(AsyncCalls& calls, To to = To::kTask) noexcept
+        : calls_(calls), outer_(innermost_), to_(to) {
       innermost_ = this;
-      calls_.running_.fetch_add(1, std::memory_order_relaxed);
+      calls_.running_.fetch_add(static_cast<std::int64_t>(to_), std::memory_order_relaxed);
     }
     ~Out() {
       innermost_ = outer_;
-      if (calls_.running_.fetch_sub(1, std::memory_order_acq_rel) == kWaited + 1) calls_.wake();
+      const std::int64_t before =
+          calls_.running_.fetch_sub(static_cast<std::int64_t>(to_), std::memory_order_acq_rel);
+      if ((before & kWaited) != 0) calls_.wake();
     }
     Out(const Out&) = delete;
     Out& operator=(const Out&) = delete;
@@ -40,6 +46,7 @@ class AsyncCalls {
     friend AsyncCalls;
     AsyncCalls& calls_;
     const Out* const outer_;
+    const To to_;
     static inline thread_local const Out* innermost_ = nullptr;
   };
 
@@ -51,14 +58,24 @@ class AsyncCalls {
   }
 
   /// Whether a call is out on any thread.
-  [[nodiscard]] bool any() const noexcept { return running_.load(std::memory_order_acquire) != 0; }
+  [[nodiscard]] bool any() const noexcept {
+    return (running_.load(std::memory_order_acquire) & ~kWaited) != 0;
+  }
 
-  /// Release is about to wait: from now on the last call that returns wakes it.
-  void begin_wait() noexcept { running_.fetch_or(kWaited); }
+  /// Release is about to wait: from now on a call that returns wakes it. True when a call to the
+  /// producer is out.
+  bool begin_wait() noexcept { return any_to_producer(running_.fetch_or(kWaited)); }
+
+  /// Without the lock: until the last call to the producer has returned.
+  void wait_for_producer() noexcept {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock,
+                   [this] { return !any_to_producer(running_.load(std::memory_order_acquire)); });
+  }
 
   /// With the lock: until the last call has returned.
   void wait(std::unique_lock<std::mutex>& lock) noexcept {
-    returned_.wait(lock, [this] { return running_.load(std::memory_order_acquire) == kWaited; });
+    returned_.wait(lock, [this] { return !any(); });
   }
 
   /// A handler call begins. False when another one is running, which breaks the rules.
@@ -77,6 +94,10 @@ class AsyncCalls {
   }
 
  private:
+  static constexpr bool any_to_producer(std::int64_t running) noexcept {
+    return (running & ~kWaited) >= static_cast<std::int64_t>(To::kProducer);
+  }
+
   void wake() noexcept {
     const std::lock_guard lock(mutex_);
     returned_.notify_all();

@@ -63,7 +63,7 @@ class AsyncConsumerCore {
     if (state_ == State::kCreated) wanted_ = saturating_add(wanted_, n);
     if (state_ != State::kStreaming) return {};
     demand_ = saturating_add(demand_, n);
-    const AsyncCalls::Out out(calls_);
+    const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     producer_->request(producer_, n);
     return {};
@@ -100,7 +100,7 @@ class AsyncConsumerCore {
     if (streaming) go(State::kCancelled);
     Fifo<QueuedTask> queue = take_queue();
     const Fifo<Result<AsyncBatch>> kept = kept_.pop_all();
-    const AsyncCalls::Out out(calls_);
+    const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     if (streaming) producer_->cancel(producer_);
     drop_all(queue);
@@ -156,7 +156,7 @@ class AsyncConsumerCore {
     demand_ = unwanted ? 0 : wanted_;
     const std::int64_t n = demand_;
     const ArrowDeviceType device_type = producer_->device_type;
-    const AsyncCalls::Out out(calls_);
+    const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     if (unwanted) {
       taken.release();
@@ -253,6 +253,11 @@ class AsyncConsumerCore {
     if (keep) kept_.begin();
     Told told(*this);
     lock.unlock();
+    // A producer that goes with its last task must not go under a call to it.
+    if (wait && calls_.begin_wait()) {
+      told.listener->on_release_waits();
+      calls_.wait_for_producer();
+    }
     if (keep) {
       // It has ended well, and the producer is about to go.
       const AsyncCalls::Out out(calls_);
@@ -357,8 +362,7 @@ class AsyncConsumerCore {
   Fifo<QueuedTask> take_queue() noexcept { return std::exchange(queue_, {}); }
 
   void wait_for_calls(std::unique_lock<std::mutex>& lock, AsyncListener& listener) noexcept {
-    calls_.begin_wait();
-    listener.on_release_waits();
+    if (calls_.any()) listener.on_release_waits();
     lock.lock();
     calls_.wait(lock);
     go(State::kReleased);

@@ -74,7 +74,8 @@ class AsyncListener {
   virtual void on_error(const Error& error, std::string_view metadata) noexcept = 0;
 
   /// Release of the handler has begun to wait for a `take`, `drop`, `want` or `cancel` that runs on
-  /// another thread.
+  /// another thread. It waits for `want` and `cancel` first, and says so again when a `take` or
+  /// `drop` still runs then.
   virtual void on_release_waits() noexcept {}
 };
 
