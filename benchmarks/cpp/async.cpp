@@ -222,10 +222,10 @@ int main(int argc, char** argv) {
                    static_cast<long long>(released), static_cast<long long>(batches));
       return 1;
     }
-    std::printf("{\"case\": \"%s\", \"batches\": %lld, \"ns\": %.1f", one.name,
+    std::printf(R"({"case": "%s", "batches": %lld, "ns": %.1f)", one.name,
                 static_cast<long long>(batches), took.count() / each);
     if (Counters::kOn) {
-      std::printf(", \"allocations\": %.2f, \"locks\": %.2f",
+      std::printf(R"(, "allocations": %.2f, "locks": %.2f)",
                   static_cast<double>(after.allocations - before.allocations) / each,
                   static_cast<double>(after.locks - before.locks) / each);
     }

@@ -71,7 +71,7 @@ std::int64_t read(ImportedTensor imported, std::int32_t expected) {
                    static_cast<std::size_t>(length) * sizeof(std::int32_t), stream));
   consumer().reader.synchronize();
   const auto* values = static_cast<const std::int32_t*>(seen.get());
-  const auto wrong =
+  const auto* wrong =
       std::find_if(values, values + length, [&](std::int32_t value) { return value != expected; });
   if (wrong != values + length) {
     fail(EBADMSG, "value " + std::to_string(wrong - values) + " is " + std::to_string(*wrong) +
