@@ -82,6 +82,12 @@ LEGS: dict[str, tuple[Step, ...]] = {
             environment={"FLETCHING_ASYNC_STREAMS": "1000"},
         ),
         Step(
+            "all tests, optimized",
+            "cmake --preset release && cmake --build --preset release -j2 && "
+            "ctest --preset release",
+            only_all=True,
+        ),
+        Step(
             "10,000 async streams",
             "build/cmake/bin/fletching_async_stress_test --gtest_brief=1",
             environment={"FLETCHING_ASYNC_STREAMS": "10000"},
@@ -92,7 +98,8 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step(
             "clang-tidy",
             "tools/build extract && for build in build/cmake build/extract build/fuzz; do "
-            f"run-clang-tidy-19 -quiet -j2 -p $build '{_OURS}' || exit 1; done",
+            ".venv/bin/run-clang-tidy.py -clang-tidy-binary .venv/bin/clang-tidy -quiet -j2 "
+            f"-p $build '{_OURS}' || exit 1; done",
             only_all=True,
         ),
         Step(

@@ -218,7 +218,7 @@ class ConsumerReplay final : public Replay {
 
   int give_schema(int refusal) {
     Thing other;
-    ArrowSchema raw = raw_of<ArrowSchema>(schema_.fates.empty() ? schema_ : other);
+    auto raw = raw_of<ArrowSchema>(schema_.fates.empty() ? schema_ : other);
     refusal_ = refusal;
     const int result = handler_->on_schema(handler_, &raw);
     refusal_ = 0;

@@ -72,6 +72,7 @@ class ProducerReplay final : public Replay {
   void run() {
     while (const Json* step = next()) one(*step);
     std::vector<std::string> fates;
+    fates.reserve(batches_.size());
     for (const auto& batch : batches_) {
       fates.push_back(batch->fate(dropped_.contains(batch->number) ? "dropped" : "discarded"));
     }
@@ -97,7 +98,7 @@ class ProducerReplay final : public Replay {
     const auto event = step.at("event").get<std::string>();
     if (event == "schema_ready") {
       schema_given_ = true;
-      ArrowSchema raw = raw_of<ArrowSchema>(schema_);
+      auto raw = raw_of<ArrowSchema>(schema_);
       (void)producer_->schema(Schema(&raw));
     } else if (event == "batch_ready") {
       give_batch();
@@ -123,11 +124,11 @@ class ProducerReplay final : public Replay {
     Thing& batch = *batches_.back();
     batch.number = static_cast<int>(batches_.size()) - 1;
     if (!made_.contains(batch.number)) {
-      ArrowDeviceArray raw = raw_of<ArrowDeviceArray>(batch);
+      auto raw = raw_of<ArrowDeviceArray>(batch);
       (void)producer_->push(DeviceArray(&raw));
       return;
     }
-    ArrowDeviceArray raw = raw_of<ArrowDeviceArray>(batch);
+    auto raw = raw_of<ArrowDeviceArray>(batch);
     (void)producer_->push_made([this, array = std::make_shared<DeviceArray>(&raw),
                                 &batch](ArrowDeviceArray* out) -> Status {
       array->move_to(out);

@@ -106,9 +106,9 @@ TEST_P(ForeignProducer, AnObjectIsAttached) {
 }
 
 std::vector<const char*> cases() {
-  std::vector<const char*> names;
-  for (int32_t i = 0; i < FletchingProducerCaseCount(); ++i) {
-    names.push_back(FletchingProducerCaseName(i));
+  std::vector<const char*> names(static_cast<size_t>(FletchingProducerCaseCount()));
+  for (size_t i = 0; i < names.size(); ++i) {
+    names[i] = FletchingProducerCaseName(static_cast<int32_t>(i));
   }
   return names;
 }

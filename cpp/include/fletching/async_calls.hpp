@@ -28,8 +28,7 @@ class AsyncCalls {
   /// running; release waits for those of other threads.
   class Out {
    public:
-    explicit Out(AsyncCalls& calls, To to = To::kTask) noexcept
-        : calls_(calls), outer_(innermost_), to_(to) {
+    explicit Out(AsyncCalls& calls, To to = To::kTask) noexcept : calls_(calls), to_(to) {
       innermost_ = this;
       calls_.running_.fetch_add(static_cast<std::int64_t>(to_), std::memory_order_relaxed);
     }
@@ -45,7 +44,7 @@ class AsyncCalls {
    private:
     friend AsyncCalls;
     AsyncCalls& calls_;
-    const Out* const outer_;
+    const Out* const outer_ = innermost_;
     const To to_;
     static inline thread_local const Out* innermost_ = nullptr;
   };
