@@ -26,7 +26,7 @@ std::string complaint(const FletchingDeviceReportEntry& entry) {
   if (entry.n_devices == 0) return entry.reason;
   std::string text;
   const auto add = [&](const std::string& part) {
-    if (part.starts_with("(")) text += part;
+    if (part.starts_with('(')) text += part;
   };
   add(entry.version);
   for (int64_t i = 0; i < entry.n_devices; ++i) add(entry.devices[i].name);
