@@ -172,7 +172,7 @@ class Scanner {
   [[nodiscard]] std::string Spell(llvm::ArrayRef<Token> tokens) const {
     std::string text;
     for (const Token& token : tokens) {
-      if (!text.empty() && token.hasLeadingSpace()) text += " ";
+      if (!text.empty() && token.hasLeadingSpace()) text += ' ';
       text += clang::Lexer::getSpelling(token, sources_, language_);
     }
     return text;

@@ -93,7 +93,7 @@ std::string SpellSignature(const clang::FunctionType* function, const clang::AST
 std::string SpellFunction(llvm::StringRef word, const clang::FunctionType* function,
                           const clang::ASTContext& context) {
   std::string convention = CallingConvention(function, context);
-  if (!convention.empty()) convention += " ";
+  if (!convention.empty()) convention += ' ';
   return convention + word.str() + SpellSignature(function, context);
 }
 

@@ -64,7 +64,7 @@ void append(std::string& text, const std::string& path, const ArrowSchema& schem
   const std::vector<std::int64_t> sizes = buffer_sizes(schema.format, array);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     text += begin + "buffer " + std::to_string(i) + " " + buffer_text(array.buffers[i], sizes[i]);
-    text += "\n";
+    text += '\n';
   }
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     append(text, path + "/" + std::to_string(i), *schema.children[i], *array.children[i]);

@@ -169,7 +169,7 @@ TEST_F(Cuda, destroyed_while_pending_goes_on) {
   const CUevent done = event();
   const CUdeviceptr data = numbers();
   gate.shut(producer);
-  ASSERT_EQ(cuMemsetD8Async(data, 1, kElements * 4, producer), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemsetD8Async(data, 1, sizeof(std::int32_t) * kElements, producer), CUDA_SUCCESS);
   ASSERT_EQ(cuEventRecord(done, producer), CUDA_SUCCESS);
   ASSERT_EQ(cuStreamWaitEvent(waiting, done, 0), CUDA_SUCCESS);
   EXPECT_EQ(cuEventDestroy(done), CUDA_SUCCESS);
