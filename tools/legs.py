@@ -50,7 +50,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("build", "tools/build extract"),
         Step("spec is sound", ".venv/bin/fletching check-spec"),
         Step("generated files agree", ".venv/bin/fletching generate --check"),
-        *_python("generator", "tests"),
+        *_python("generator", "-n 2 tests"),
         *_python("tests/published"),
         Step("tests of fletching-extract", "ctest --test-dir build/extract --output-on-failure"),
         Step(

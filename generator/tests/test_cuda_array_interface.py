@@ -230,7 +230,7 @@ def of_type_strings() -> Mutants:
 def of_counts() -> Mutants:
     for i, kind in enumerate(CAI.typestr.kinds):
         if kind.char in "tUV":
-            for counts in {"bits", "bytes", "characters"} - {kind.counts}:
+            for counts in sorted({"bits", "bytes", "characters"} - {kind.counts}):
                 yield f"{kind.name} counts {counts}", with_kind(i, counts=counts)
 
 
