@@ -2,8 +2,8 @@
 
 `make bench-cpp` calls `bench.py cpp`. Instructions and allocations are counted by valgrind's
 callgrind, twice with different numbers of rounds: the difference is what the rounds cost, whatever
-the machine does beside it. Nanoseconds are the least of several runs, the programs taking turns:
-what a busy machine adds is left out. --only instructions leaves those rows out. Writes
+the machine does beside it. Nanoseconds are the median of many runs, the programs taking turns:
+what a busy machine adds falls on all of them. --only instructions leaves those rows out. Writes
 build/bench-<language>.json; --write-docs writes docs/measured/bench-<language>.md too.
 Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
 """
@@ -14,6 +14,7 @@ import argparse
 import datetime
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -152,7 +153,7 @@ def _nanoseconds(bin_folder: Path, row: Row) -> dict[str, float]:
     for _ in range(row.repeats):
         for who, program in row.programs.items():
             runs[who].append(_printed(bin_folder, program)["ns"])
-    return {who: min(values) for who, values in runs.items()}
+    return {who: statistics.median(values) for who, values in runs.items()}
 
 
 def _printed(bin_folder: Path, program: tuple[str, ...]) -> dict[str, float]:
@@ -203,7 +204,7 @@ def _write_docs(language: str, table: str, versions: list[str]) -> None:
         f"# Benchmarks: {language}\n\n"
         "What one round of a case costs, beside the same in raw C, by hand, or in libarrow, in\n"
         "the same run; compiled alike, with -O2. Raw C's batch is the safe one: a block that is\n"
-        "counted, so that a child may be moved out. Nanoseconds are the least of several runs,\n"
+        "counted, so that a child may be moved out. Nanoseconds are the median of many runs,\n"
         f"the programs taking turns. `make bench-{language}` measures it again;\n"
         f"`.venv/bin/python benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
         f"{table}\n\n"

@@ -20,7 +20,7 @@ class Row:
     programs: dict[str, tuple[str, ...]]  # who -> program in the build's bin folder, arguments
     limits: tuple[Limit, ...] = ()
     rounds: tuple[int, int] = (100, 300)  # instructions: two runs, so that the start does not count
-    repeats: int = 9  # nanoseconds: the least of so many runs, the programs taking turns
+    repeats: int = 25  # nanoseconds: the median of so many runs, the programs taking turns
     counter: str = ""  # nanoseconds: the program that counts allocations and locks; slower
 
     @property
