@@ -31,9 +31,11 @@ constexpr ArrowDeviceType kStreams[] = {ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOS
                                         ARROW_DEVICE_ROCM_HOST};
 
 TEST(DlpackStream, TakesHandles) {
+  // Where a handle has 32 bits, the lower half.
+  constexpr auto kHandle = static_cast<std::uintptr_t>(0x7f0012345678);
   for (const ArrowDeviceType device : kStreams) {
     expect_ordered(device, 3, Ordering::kStream, 3);
-    expect_ordered(device, 0x70012340, Ordering::kStream, 0x70012340);
+    expect_ordered(device, static_cast<std::int64_t>(kHandle), Ordering::kStream, kHandle);
   }
 }
 
