@@ -9,7 +9,7 @@ namespace fletching::testing {
 namespace {
 
 constexpr int64_t kNever = -1;
-constexpr size_t kMost = std::numeric_limits<size_t>::max() / 256 / 256 / 256;
+constexpr size_t kMost = std::numeric_limits<size_t>::max() / (sizeof(size_t) == 8 ? 1 << 24 : 2);
 
 std::atomic<int64_t> allocated{0};
 std::atomic<int64_t> freed{0};
