@@ -186,9 +186,9 @@ TEST(Rules, async_error_texts_live_during_call) {
 
 TEST(Rules, async_release_always_called) {
   for (const std::string way : {"end", "fail", "cancel", "abandon"}) {
+    Ledger ledger;
     PeerHandler peer;
     RunQueue queue;
-    Ledger ledger;
     {
       AsyncProducer producer = AsyncProducer::start(&peer.raw, queue).value();
       (void)producer.schema(a_schema(ledger));

@@ -381,14 +381,14 @@ TEST(DlpackExport, SurvivesEveryFailedAllocation) {
 
 TEST(Rules, dlpack_data_null_when_empty) {
   Data data("i", 0, kValues.data());
-  DlpackTensor tensor = exported(data.offset(2));
-  EXPECT_EQ(tensor->dl_tensor.data, nullptr);
-  EXPECT_EQ(tensor->dl_tensor.byte_offset, 0U);
+  const DlpackTensor flat = exported(data.offset(2));
+  EXPECT_EQ(flat->dl_tensor.data, nullptr);
+  EXPECT_EQ(flat->dl_tensor.byte_offset, 0U);
   Data values("i", 0);
   Data lists("+w:0", 3);
-  tensor = exported(lists.child(values.buffers(2)));
-  EXPECT_EQ(tensor->dl_tensor.data, nullptr);
-  EXPECT_EQ(extents(tensor->dl_tensor), (Sizes{3, 0}));
+  const DlpackTensor table = exported(lists.child(values.buffers(2)));
+  EXPECT_EQ(table->dl_tensor.data, nullptr);
+  EXPECT_EQ(extents(table->dl_tensor), (Sizes{3, 0}));
   Data none("i", 0);
   Data huge("+w:0", INT64_MAX);
   huge.child(none.buffers(2))
