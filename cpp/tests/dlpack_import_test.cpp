@@ -332,6 +332,10 @@ TEST(DlpackImport, RefusesGarbage) {
 }
 
 TEST(DlpackImport, RefusesListsThatAreTooLong) {
+  if constexpr (sizeof(void*) < 8) {
+    GTEST_SKIP() << "pointers of 32 bits: such a tensor would not fit in memory, so its shape is "
+                    "refused before";
+  }
   ForeignTensor cell(kInt8, kValues.data(), {1, 65536, 65536});
   EXPECT_EQ(refused(cell).code(), ENOTSUP);
   ForeignTensor list(kInt8, kValues.data(), {1, std::int64_t{1} << 31});

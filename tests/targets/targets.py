@@ -203,6 +203,41 @@ def _cpp(target: Target) -> list[Command]:
     return _cmake(target, ["fletching_abi_test"], ["abi_cpp"])
 
 
+def _library(target: Target) -> list[Command]:
+    """Every header's tests, the C ABI's, and the library in the hands of the hostile peer."""
+    tests = [
+        "alloc_failure_cpp",
+        "array_builder_cpp",
+        "async_adapters_cpp",
+        "async_consumer_cpp",
+        "async_producer_cpp",
+        "async_rules_cpp",
+        "async_stress_cpp",
+        "async_traces_cpp",
+        "c_api",
+        "c_api_events",
+        "c_api_symbols",
+        "data_rules_cpp",
+        "dlpack_export_cpp",
+        "dlpack_import_cpp",
+        "dlpack_stream_cpp",
+        "foreign_producer_cpp",
+        "format_cpp",
+        "header_rules_cpp",
+        "hostile_cpp",
+        "metadata_cpp",
+        "owner_cpp",
+        "schema_builder_cpp",
+        "shared_cpp",
+        "stream_adapters_cpp",
+        "stream_cpp",
+        "stream_producer_cpp",
+        "sync_event_cpp",
+        "text_cpp",
+    ]
+    return _cmake(target, ["all"], tests)
+
+
 def _round_trip(target: Target) -> list[Command]:
     """All else that the root build has, but for what looks at the host's compilers only."""
     tests = [
@@ -323,6 +358,12 @@ COLUMNS = (
         "C++",
         "`fletching_abi_test` runs there: declarations and tables against the oracle",
         _cpp,
+        _cmake_needs,
+    ),
+    Column(
+        "C++ library",
+        "the library's own tests run there, those of its C ABI and of the hostile peer included",
+        _library,
         _cmake_needs,
     ),
     Column(
