@@ -306,6 +306,24 @@ TEST(AsyncConsumer, loses_nothing_when_release_follows_the_end_at_once) {
 }
 
 // A producer may go with its last task, as libarrow's does.
+TEST(AsyncConsumer, asks_for_more_before_it_extracts) {
+  ConsumerBench bench;
+  bench.receive(2, 2);
+  bench.peer.log.clear();
+  EXPECT_EQ(code_of(bench.consumer.take(-1)), EINVAL);
+  EXPECT_EQ(bench.peer.log, Log{}) << "nothing is taken";
+  EXPECT_TRUE(bench.consumer.take(2).ok());
+  EXPECT_TRUE(bench.consumer.take().ok());
+  EXPECT_TRUE(bench.consumer.take(1).value().array.is_released());
+  EXPECT_EQ(bench.peer.log, (Log{"request 2", "extract 0", "extract 1"}));
+  EXPECT_EQ(bench.peer.give_task(), 0);
+  bench.peer.end();
+  EXPECT_TRUE(bench.consumer.take(1).ok());
+  EXPECT_EQ(bench.peer.log.back(), "extract 2") << "not asked for any more after the end";
+  bench.peer.release();
+}
+
+// The same for what release extracts.
 TEST(AsyncConsumer, extracts_nothing_in_release_while_a_request_runs) {
   ConsumerBench bench;
   bench.receive(1, 1);

@@ -125,10 +125,12 @@ class AsyncReader {
   /// The next batch, as the stream reads it; a released one at the end. Not to be called after an
   /// error.
   Result<DeviceArray> operator()() noexcept {
-    Result<AsyncBatch> batch = consumer_.wait_and_take();
+    Result<AsyncBatch> batch = consumer_.wait_and_take(refill());
     if (!batch.ok()) return std::move(batch).error();
-    Status status = batch->array.is_released() ? mailbox_->wait_for_end() : ask();
-    if (!status.ok()) return std::move(status).error();
+    if (batch->array.is_released()) {
+      Status end = mailbox_->wait_for_end();
+      if (!end.ok()) return std::move(end).error();
+    }
     return std::move(batch->array);
   }
 
@@ -137,18 +139,19 @@ class AsyncReader {
               std::int64_t window) noexcept
       : mailbox_(std::move(mailbox)),
         consumer_(std::move(consumer)),
-        refill_(std::max<std::int64_t>(1, window / 2)) {}
+        portion_(std::max<std::int64_t>(1, window / 2)) {}
 
-  /// Asks for as many as were read, in portions of half a window.
-  Status ask() noexcept {
-    if (++read_ < refill_) return {};
+  /// How many to ask for with the batch that is read now: as many as were read, in portions of half
+  /// a window.
+  std::int64_t refill() noexcept {
+    if (++read_ < portion_) return 0;
     read_ = 0;
-    return consumer_.want(refill_);
+    return portion_;
   }
 
   std::shared_ptr<detail::AsyncMailbox> mailbox_;
   AsyncConsumer consumer_;
-  std::int64_t refill_;
+  std::int64_t portion_;
   std::int64_t read_ = 0;
 };
 

@@ -58,14 +58,19 @@ class AsyncConsumer {
   /// Does nothing once the stream is over. Error: EINVAL for another n.
   Status want(std::int64_t n) noexcept { return core_->want(n); }
 
-  /// Extracts the oldest queued task. Its array is released when none is queued. Errors: what
-  /// extract_data returned, after which the stream is over; ENOMEM.
-  Result<AsyncBatch> take() noexcept { return core_->take(detail::AsyncConsumerCore::When::kNow); }
+  /// Extracts the oldest queued task. Its array is released when none is queued. `more` batches are
+  /// asked for as by `want`, but before the extraction and only if there is one: libarrow's
+  /// producer goes with its last task, before the end is told, so that a `want` that follows a
+  /// `take` may meet freed memory there. Errors: what extract_data returned, after which the stream
+  /// is over; ENOMEM; EINVAL for a negative `more`, and nothing is taken.
+  Result<AsyncBatch> take(std::int64_t more = 0) noexcept {
+    return core_->take(detail::AsyncConsumerCore::When::kNow, more);
+  }
 
   /// The same, but waits for a task; without one only when none is going to come. Not for the
   /// producer's threads, for which it would wait.
-  Result<AsyncBatch> wait_and_take() noexcept {
-    return core_->take(detail::AsyncConsumerCore::When::kWait);
+  Result<AsyncBatch> wait_and_take(std::int64_t more = 0) noexcept {
+    return core_->take(detail::AsyncConsumerCore::When::kWait, more);
   }
 
   /// Throws the oldest queued task away. False when none is queued.

@@ -61,20 +61,17 @@ class AsyncConsumerCore {
     if (n <= 0) return plain_error(EINVAL, "want was called with a number that is not positive");
     std::unique_lock lock(mutex_);
     if (state_ == State::kCreated) wanted_ = saturating_add(wanted_, n);
-    if (state_ != State::kStreaming) return {};
-    demand_ = saturating_add(demand_, n);
-    const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
-    lock.unlock();
-    producer_->request(producer_, n);
+    if (state_ == State::kStreaming) request(lock, n);
     return {};
   }
 
   enum class When : std::uint8_t { kNow, kWait };
 
-  Result<AsyncBatch> take(When when) noexcept {
+  Result<AsyncBatch> take(When when, std::int64_t more) noexcept {
+    if (more < 0) return plain_error(EINVAL, "take was asked for less than no batches more");
     std::unique_lock lock(mutex_);
     if (when == When::kWait) wait_for_task(lock);
-    return queue_.empty() ? take_kept(lock) : take_queued(lock);
+    return queue_.empty() ? take_kept(lock) : take_queued(lock, more);
   }
 
   bool drop() noexcept {
@@ -327,10 +324,23 @@ class AsyncConsumerCore {
     drop_all(queue);
   }
 
-  Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock) noexcept {
+  /// While it streams; gives the lock back.
+  void request(std::unique_lock<std::mutex>& lock, std::int64_t n) noexcept {
+    demand_ = saturating_add(demand_, n);
+    const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
+    lock.unlock();
+    producer_->request(producer_, n);
+  }
+
+  Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock, std::int64_t more) noexcept {
     QueuedTask task = queue_.pop();
     const AsyncCalls::Out out(calls_);
-    lock.unlock();
+    if (more > 0 && state_ == State::kStreaming) {
+      // Before the extraction: a producer that goes with its last task is still there.
+      request(lock, more);
+    } else {
+      lock.unlock();
+    }
     Result<AsyncBatch> batch = extract(task, shape_);
     if (!batch.ok()) lose();
     return batch;
