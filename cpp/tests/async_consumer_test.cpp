@@ -323,7 +323,23 @@ TEST(AsyncConsumer, asks_for_more_before_it_extracts) {
   bench.peer.release();
 }
 
-// The same for what release extracts.
+// A producer may give all that is asked for, the end and release inside request.
+TEST(AsyncConsumer, extracts_nothing_after_a_release_inside_request) {
+  ConsumerBench bench;
+  bench.receive(1, 1);
+  bench.peer.log.clear();
+  bench.peer.in_request = [&] {
+    bench.peer.give_task();
+    bench.peer.end();
+    bench.peer.release();
+    bench.peer.note("released");
+  };
+  EXPECT_EQ(bench.consumer.take(1).value().array->array.length, 0);
+  EXPECT_EQ(bench.consumer.take(1).value().array->array.length, 1);
+  EXPECT_EQ(bench.peer.log, (Log{"request 1", "extract 0", "extract 1", "released"}));
+}
+
+// A producer may go with its last task, as libarrow's does.
 TEST(AsyncConsumer, extracts_nothing_in_release_while_a_request_runs) {
   ConsumerBench bench;
   bench.receive(1, 1);

@@ -71,7 +71,14 @@ class AsyncConsumerCore {
     if (more < 0) return plain_error(EINVAL, "take was asked for less than no batches more");
     std::unique_lock lock(mutex_);
     if (when == When::kWait) wait_for_task(lock);
-    return queue_.empty() ? take_kept(lock) : take_queued(lock, more);
+    if (more > 0 && !queue_.empty() && state_ == State::kStreaming) {
+      // The task stays queued meanwhile: a producer that goes with its last one is still there, and
+      // one that ends and releases inside request has it extracted there.
+      request(lock, more);
+      lock.lock();
+      if (when == When::kWait) wait_for_task(lock);
+    }
+    return queue_.empty() ? take_kept(lock) : take_queued(lock);
   }
 
   bool drop() noexcept {
@@ -332,15 +339,10 @@ class AsyncConsumerCore {
     producer_->request(producer_, n);
   }
 
-  Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock, std::int64_t more) noexcept {
+  Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock) noexcept {
     QueuedTask task = queue_.pop();
     const AsyncCalls::Out out(calls_);
-    if (more > 0 && state_ == State::kStreaming) {
-      // Before the extraction: a producer that goes with its last task is still there.
-      request(lock, more);
-    } else {
-      lock.unlock();
-    }
+    lock.unlock();
     Result<AsyncBatch> batch = extract(task, shape_);
     if (!batch.ok()) lose();
     return batch;
