@@ -11,6 +11,8 @@
 
 namespace fletching::detail {
 
+struct TakenTask;
+
 /// Counts the calls that go out to the producer, from any thread, and knows whether a handler call
 /// is running. Release has to wait for the ones, and must not end in the midst of the other.
 class AsyncCalls {
@@ -28,7 +30,8 @@ class AsyncCalls {
   /// running; release waits for those of other threads.
   class Out {
    public:
-    explicit Out(AsyncCalls& calls, To to = To::kTask) noexcept : calls_(calls), to_(to) {
+    explicit Out(AsyncCalls& calls, To to = To::kTask, TakenTask* taken = nullptr) noexcept
+        : calls_(calls), to_(to), taken_(taken) {
       innermost_ = this;
       calls_.running_.fetch_add(static_cast<std::int64_t>(to_), std::memory_order_relaxed);
     }
@@ -46,6 +49,7 @@ class AsyncCalls {
     AsyncCalls& calls_;
     const Out* const outer_ = innermost_;
     const To to_;
+    TakenTask* const taken_;
     static inline thread_local const Out* innermost_ = nullptr;
   };
 
@@ -54,6 +58,14 @@ class AsyncCalls {
     const Out* out = Out::innermost_;
     while (out != nullptr && &out->calls_ != this) out = out->outer_;
     return out != nullptr;
+  }
+
+  /// The tasks that this thread has taken from this stream, and may not have extracted yet.
+  template <class Visit>
+  void for_taken_here(const Visit& visit) const noexcept {
+    for (const Out* out = Out::innermost_; out != nullptr; out = out->outer_) {
+      if (&out->calls_ == this && out->taken_ != nullptr) visit(*out->taken_);
+    }
   }
 
   /// Whether a call is out on any thread.

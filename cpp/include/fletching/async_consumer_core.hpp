@@ -61,7 +61,7 @@ class AsyncConsumerCore {
     if (n <= 0) return plain_error(EINVAL, "want was called with a number that is not positive");
     std::unique_lock lock(mutex_);
     if (state_ == State::kCreated) wanted_ = saturating_add(wanted_, n);
-    if (state_ == State::kStreaming) request(lock, n);
+    request(lock, n);
     return {};
   }
 
@@ -71,14 +71,7 @@ class AsyncConsumerCore {
     if (more < 0) return plain_error(EINVAL, "take was asked for less than no batches more");
     std::unique_lock lock(mutex_);
     if (when == When::kWait) wait_for_task(lock);
-    if (more > 0 && !queue_.empty() && state_ == State::kStreaming) {
-      // The task stays queued meanwhile: a producer that goes with its last one is still there, and
-      // one that ends and releases inside request has it extracted there.
-      request(lock, more);
-      lock.lock();
-      if (when == When::kWait) wait_for_task(lock);
-    }
-    return queue_.empty() ? take_kept(lock) : take_queued(lock);
+    return queue_.empty() ? take_kept(lock) : take_queued(lock, more);
   }
 
   bool drop() noexcept {
@@ -235,8 +228,8 @@ class AsyncConsumerCore {
   void error_came(int code, const char* message, const char* metadata) noexcept {
     const In in(*this);
     std::unique_lock lock(mutex_);
-    const bool tell = live();
-    if (tell || untold()) go(State::kFailed);
+    const bool tell = live(state_);
+    if (tell || untold(state_)) go(State::kFailed);
     if (!tell) return;
     Told told(*this);
     lock.unlock();
@@ -250,7 +243,7 @@ class AsyncConsumerCore {
   void release_came() noexcept {
     std::unique_lock lock(mutex_);
     if (state_ == State::kReleasing || state_ == State::kReleased) return;
-    const bool tell = live();
+    const bool tell = live(state_);
     const bool keep = state_ == State::kEnded;
     const bool wait = calls_.any() && !calls_.inside();
     go(wait ? State::kReleasing : State::kReleased);
@@ -262,6 +255,8 @@ class AsyncConsumerCore {
       told.listener->on_release_waits();
       calls_.wait_for_producer();
     }
+    // What this thread has taken already: it is inside the request for more.
+    calls_.for_taken_here([this](TakenTask& taken) { taken.extract_once(shape_); });
     if (keep) {
       // It has ended well, and the producer is about to go.
       const AsyncCalls::Out out(calls_);
@@ -277,16 +272,6 @@ class AsyncConsumerCore {
   }
 
   // What is done in the table's cells.
-
-  /// created, streaming: the application has not been told how the stream ended.
-  [[nodiscard]] bool live() const noexcept {
-    return state_ == State::kCreated || state_ == State::kStreaming;
-  }
-
-  /// unwanted, cancelled, broken: it is not told any more, though calls may come.
-  [[nodiscard]] bool untold() const noexcept {
-    return state_ == State::kUnwanted || state_ == State::kCancelled || state_ == State::kBroken;
-  }
 
   /// What it takes to tell an error: taken with the lock, used without. It holds the listener,
   /// because a release that breaks the rules may come meanwhile.
@@ -310,8 +295,8 @@ class AsyncConsumerCore {
   /// Ends the stream by the answer to a handler call: its code.
   int refuse(const Error& error) noexcept {
     std::unique_lock lock(mutex_);
-    const bool tell = live();
-    if (tell || untold()) go(State::kRefused);
+    const bool tell = live(state_);
+    if (tell || untold(state_)) go(State::kRefused);
     if (tell) {
       Told told(*this);
       lock.unlock();
@@ -331,19 +316,22 @@ class AsyncConsumerCore {
     drop_all(queue);
   }
 
-  /// While it streams; gives the lock back.
+  /// If it streams and n > 0; gives the lock back.
   void request(std::unique_lock<std::mutex>& lock, std::int64_t n) noexcept {
+    if (state_ != State::kStreaming || n == 0) return lock.unlock();
     demand_ = saturating_add(demand_, n);
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     producer_->request(producer_, n);
   }
 
-  Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock) noexcept {
-    QueuedTask task = queue_.pop();
-    const AsyncCalls::Out out(calls_);
-    lock.unlock();
-    Result<AsyncBatch> batch = extract(task, shape_);
+  Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock, std::int64_t more) noexcept {
+    Result<AsyncBatch> batch(std::in_place);
+    TakenTask taken{queue_.pop(), batch};
+    const AsyncCalls::Out out(calls_, AsyncCalls::To::kTask, &taken);
+    // Before the extraction: a producer that goes with its last task is still there.
+    request(lock, more);
+    taken.extract_once(shape_);
     if (!batch.ok()) lose();
     return batch;
   }
@@ -351,7 +339,7 @@ class AsyncConsumerCore {
   /// For a taker: until a task is queued, or none is going to be.
   void wait_for_task(std::unique_lock<std::mutex>& lock) noexcept {
     ++takers_;
-    came_.wait(lock, [this] { return !queue_.empty() || !live(); });
+    came_.wait(lock, [this] { return !queue_.empty() || !live(state_); });
     --takers_;
   }
 

@@ -29,6 +29,21 @@ enum class AsyncConsumerState : std::uint8_t {
   kReleased,
 };
 
+namespace detail {
+
+/// The application has not been told how the stream ended.
+constexpr bool live(AsyncConsumerState state) noexcept {
+  return state == AsyncConsumerState::kCreated || state == AsyncConsumerState::kStreaming;
+}
+
+/// It is not told any more, though calls may come.
+constexpr bool untold(AsyncConsumerState state) noexcept {
+  return state == AsyncConsumerState::kUnwanted || state == AsyncConsumerState::kCancelled ||
+         state == AsyncConsumerState::kBroken;
+}
+
+}  // namespace detail
+
 /// What is known of a stream from its first call on.
 struct AsyncStreamInfo {
   /// The device type of every batch.

@@ -24,11 +24,11 @@ struct QueuedTask {
   MetadataCopy metadata;
 };
 
-/// `shape` is that of the stream's schema. Errors: what extract_data returned; EINVAL when it gave
-/// nothing, or an array of another schema.
-// One object all the way, because a batch is some 150 bytes to move.
-inline Result<AsyncBatch> extract(QueuedTask& queued, const OuterShape& shape) noexcept {
-  Result<AsyncBatch> batch(std::in_place);
+/// Into `batch`, which has a released array in it: a batch is some 150 bytes to move. `shape` is
+/// that of the stream's schema. Errors: what extract_data returned; EINVAL when it gave nothing, or
+/// an array of another schema.
+inline void extract(QueuedTask& queued, const OuterShape& shape,
+                    Result<AsyncBatch>& batch) noexcept {
   batch->metadata = std::move(queued.metadata);
   ArrowDeviceArray* out = batch->array.get();  // zeroed
   const int code = queued.task.extract_data(&queued.task, out);
@@ -40,8 +40,19 @@ inline Result<AsyncBatch> extract(QueuedTask& queued, const OuterShape& shape) n
   } else if (OuterShape::of(out->array) != shape) {
     batch = other_shape();
   }
-  return batch;
 }
+
+/// A task that the application is taking, and where the batch goes.
+struct TakenTask {
+  /// Once: release may come, and extract it, before the application gets to it.
+  void extract_once(const OuterShape& shape) noexcept {
+    if (!std::exchange(extracted, true)) extract(task, shape, batch);
+  }
+
+  QueuedTask task;
+  Result<AsyncBatch>& batch;
+  bool extracted = false;
+};
 
 /// Tells the producer that nobody wants the data.
 inline void drop(QueuedTask& queued) noexcept { queued.task.extract_data(&queued.task, nullptr); }
@@ -69,7 +80,9 @@ class KeptBatches {
     if (!reserved.ok()) drop_all(queue);
     while (!queue.empty()) {
       QueuedTask queued = queue.pop();
-      batches.push(extract(queued, shape));
+      Result<AsyncBatch> batch(std::in_place);
+      extract(queued, shape, batch);
+      batches.push(std::move(batch));
     }
     const std::lock_guard lock(mutex);
     batches_ = std::move(batches);
