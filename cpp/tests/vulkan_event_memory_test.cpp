@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "alloc_failure.hpp"
 #include "fletching/event_verbs.hpp"
@@ -60,6 +61,8 @@ class VulkanOutOfMemory : public ::testing::Test {
  protected:
   void SetUp() override {
     answer(vulkan::kVkEventSet);
+    const void* object = &object_;
+    std::memcpy(&handle_, &object, sizeof object);  // a handle has 64 bits, whatever a pointer has
     context_.device = &device_;
     context_.producer_queue = context_.queue = &queue_;
     context_.get_device_proc_addr = &find;
@@ -90,7 +93,7 @@ class VulkanOutOfMemory : public ::testing::Test {
   int queue_ = 0;
   int commands_ = 0;
   int object_ = 0;
-  void* handle_ = &object_;
+  vulkan::VkEvent handle_{};
   vulkan::WaitContext context_;
 };
 
@@ -130,9 +133,9 @@ TEST_F(VulkanOutOfMemory, AContextThatIsNone) {
     fails_cleanly(what, expected, [&] { return code_of(event().synchronize(context_)); });
     fails_cleanly(what, expected, [&] { return code_of(event().wait_on(context_, &commands_)); });
   };
-  handle_ = nullptr;
+  const vulkan::VkEvent handle = std::exchange(handle_, {});
   each_verb("the handle is NULL", EINVAL);
-  handle_ = &object_;
+  handle_ = handle;
   context_.get_device_proc_addr = &find_nothing;
   each_verb("no function", ENOSYS);
   context_.device = nullptr;
