@@ -61,8 +61,7 @@ class VulkanOutOfMemory : public ::testing::Test {
  protected:
   void SetUp() override {
     answer(vulkan::kVkEventSet);
-    const void* object = &object_;
-    std::memcpy(&handle_, &object, sizeof object);  // a handle has 64 bits, whatever a pointer has
+    std::memset(&handle_, 1, sizeof handle_);  // any but NULL; 64 bits, whatever a pointer has
     context_.device = &device_;
     context_.producer_queue = context_.queue = &queue_;
     context_.get_device_proc_addr = &find;
