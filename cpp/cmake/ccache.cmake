@@ -1,0 +1,9 @@
+# Compiles through ccache where it is installed. The base directory makes paths relative, so that another clone finds
+# what this one has compiled.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  cmake_path(SET _base NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
+  set(CMAKE_C_COMPILER_LAUNCHER
+    "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${_base}" CCACHE_NOHASHDIR=1 "${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_C_COMPILER_LAUNCHER}")
+endif()
