@@ -43,6 +43,8 @@ _GO_TARGETS = "386 arm mips mipsle arm64 s390x riscv64"
 
 _OURS = "^(?!.*/[.]venv/)"  # what is compiled, but not the sources of peers
 _SOURCES = "git ls-files '*.c' '*.h' '*.cpp' '*.hpp'"
+# A header without fletching/version.h would leave the name of its macro as that of the namespace.
+_HEADER = "c++ -std=c++20 -Wall -Wextra -Wpedantic -Werror -I. -xc++"
 _FORMATTED = f"{_SOURCES} | grep -v templates/"
 
 LEGS: dict[str, tuple[Step, ...]] = {
@@ -105,7 +107,8 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step(
             "each header alone, but for those that need SYCL's or Metal's",
             "ls fletching/*.h* fletching/*/*.h* | grep -v -e /sycl.hpp -e /metal.hpp | "
-            "xargs -P2 -n1 c++ -std=c++20 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I. -xc++",
+            f"xargs -P2 -n1 sh -c '{_HEADER} -fsyntax-only $0 && "
+            f"! {_HEADER} -E -P $0 | grep FLETCHING_VERSION_NAMESPACE'",
             "cpp/include",
             only_all=True,
         ),

@@ -118,12 +118,12 @@ class CudaExchange {
     source.make(backend_, "nulls");
     describe(source, {}, {.mask = true}, described);
     source.joins("join_cuda_streams", [&] {
-      void* named = reinterpret_cast<void*>(described.interface().stream.value_or(0));
+      void* named = reinterpret_cast<void*>(described.array_interface().stream.value_or(0));
       const std::array<void*, 2> streams{consumer_.stream, consumer_.other_stream};
       return text_of(join_cuda_streams(named, streams, 0));
     });
     source.joins("import", [&]() -> std::string {
-      cuda_array_interface::Interface says = described.interface();
+      cuda_array_interface::Interface says = described.array_interface();
       if (says.mask == nullptr) return "there is no mask";
       cuda_array_interface::Interface mask = *says.mask;
       mask.stream = number_of(consumer_.other_stream);
@@ -142,7 +142,8 @@ class CudaExchange {
     ImportedTensor imported;
     source.make(backend_, "int32");
     describe(source, consumer_.stream, {}, described);
-    source.tells("import", [&] { return take(described.interface(), described, {}, imported); });
+    source.tells("import",
+                 [&] { return take(described.array_interface(), described, {}, imported); });
     source.tells("synchronize", [&] { return text_of(SyncEvent(imported.array).synchronize()); });
     source.release(imported, described);
   }
@@ -160,7 +161,7 @@ class CudaExchange {
     });
     describe(source, {}, {}, described);
     source.tells("import", [&] {
-      return take(described.interface(), described, {.consumer_stream = consumer_.stream},
+      return take(described.array_interface(), described, {.consumer_stream = consumer_.stream},
                   imported);
     });
     source.release(imported, described);

@@ -64,7 +64,7 @@ void check_to_cuda_array(Asserter& asserter) {
   {
     const Result<CudaArray> described = to_cuda_array(*schema.get(), array);
     asserter.require_success("to_cuda_array", described);
-    const cuda_array_interface::Interface& says = described->interface();
+    const cuda_array_interface::Interface& says = described->array_interface();
     asserter.require(says.pointer == gated.memory().address(), "the pointer is not the buffer");
     asserter.require(says.stream.has_value(), "no stream is named, and there is an event");
     gated.require_old_data(asserter);

@@ -192,7 +192,7 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToCudaArray(Source* source, std::uint
     DeviceArray array = source->array();
     CudaArray described =
         require(to_cuda_array(*source->schema.get(), array, {}, {.read_only = false}));
-    const cuda_array_interface::Interface& says = described.interface();
+    const cuda_array_interface::Interface& says = described.array_interface();
     if (!says.stream) fail(EBADMSG, "no stream is named, and there is an event");
     *pointer = says.pointer;
     *stream = *says.stream;

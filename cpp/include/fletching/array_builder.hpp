@@ -23,7 +23,7 @@
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// What a builder makes room for.
 struct ArrayCapacity {
@@ -363,6 +363,6 @@ Result<DeviceArray> make_device_array(ArrayValues values,
                             sync_event);
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_ARRAY_BUILDER_HPP

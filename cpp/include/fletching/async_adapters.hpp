@@ -25,7 +25,7 @@
 #include "fletching/stream.hpp"
 #include "fletching/stream_producer.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
 /// What an async stream has told so far, for a thread that waits for it.
@@ -213,6 +213,6 @@ inline Status send_async(DeviceArrayStream stream, ArrowAsyncDeviceStreamHandler
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_ASYNC_ADAPTERS_HPP

@@ -13,7 +13,7 @@
 #include "fletching/checked.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// Batches of the source and demand of the consumer. It is used with the stream's lock.
 class AsyncBacklog {
@@ -69,6 +69,6 @@ struct AsyncFailure {
   }
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_ASYNC_BACKLOG_HPP

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <mutex>
 
-namespace fletching::detail {
+#include "fletching/version.h"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 struct TakenTask;
 
@@ -125,6 +127,6 @@ class AsyncCalls {
   std::atomic<std::int64_t> running_{0};  // calls that are out; kWaited once release waits
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_ASYNC_CALLS_HPP

@@ -15,7 +15,7 @@
 #include "fletching/async_listener.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// The application's handle of an async stream.
 ///
@@ -89,6 +89,6 @@ class AsyncConsumer {
   std::shared_ptr<detail::AsyncConsumerCore> core_;
 };
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_ASYNC_CONSUMER_HPP

@@ -25,7 +25,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// The stream itself. The handler keeps it alive until its release has returned.
 class AsyncConsumerCore {
@@ -393,6 +393,6 @@ class AsyncConsumerCore {
   KeptBatches kept_;
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_ASYNC_CONSUMER_CORE_HPP

@@ -16,7 +16,7 @@
 #include "fletching/result.hpp"
 #include "fletching/text.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// The bytes of a block that is encoded as ArrowSchema.metadata; none for NULL, which costs
 /// nothing.
@@ -83,6 +83,6 @@ inline std::string copy_message(const char* message) noexcept {
   return copy.ok() ? *std::move(copy) : std::string();
 }
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_ASYNC_COPY_HPP

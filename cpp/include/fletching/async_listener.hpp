@@ -13,7 +13,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// Where an async consumer is; the consumer's states of docs/reference/async.md.
 enum class AsyncConsumerState : std::uint8_t {
@@ -94,6 +94,6 @@ class AsyncListener {
   virtual void on_release_waits() noexcept {}
 };
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_ASYNC_LISTENER_HPP

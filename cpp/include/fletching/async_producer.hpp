@@ -18,7 +18,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// The source's handle of an async stream: what is pushed here is delivered to the handler as the
 /// consumer asks for it.
@@ -147,6 +147,6 @@ class AsyncProducer {
   std::shared_ptr<detail::AsyncProducerCore> core_;
 };
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_ASYNC_PRODUCER_HPP

@@ -22,7 +22,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// The stream itself. It keeps itself alive until release of the handler has returned.
 class AsyncProducerCore final : public Job {
@@ -390,6 +390,6 @@ class AsyncProducerCore final : public Job {
   AsyncFailure failure_;
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_ASYNC_PRODUCER_CORE_HPP

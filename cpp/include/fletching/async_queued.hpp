@@ -16,7 +16,7 @@
 #include "fletching/fifo.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// Copies of what on_next_task was called with. To be extracted or dropped, once.
 struct QueuedTask {
@@ -117,6 +117,6 @@ class KeptBatches {
   bool lost_ = false;
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_ASYNC_QUEUED_HPP

@@ -9,8 +9,9 @@
 #include <string>
 
 #include "fletching/abi.h"
+#include "fletching/version.h"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// Where an async producer is; the producer's states of docs/reference/async.md.
 enum class AsyncProducerState : std::uint8_t {
@@ -75,6 +76,6 @@ struct AsyncProducerOptions {
   std::shared_ptr<AsyncSource> source;
 };
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_ASYNC_SOURCE_HPP

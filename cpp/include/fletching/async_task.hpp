@@ -15,7 +15,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 class AsyncProducerCore;
 
@@ -140,6 +140,6 @@ class OpenTasks {
   std::atomic<std::int64_t> open_{kGoesOn};
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_ASYNC_TASK_HPP

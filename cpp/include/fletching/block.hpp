@@ -19,7 +19,7 @@
 #include "fletching/abi.h"
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// What all blocks begin with. Each struct that leads to a block, by private_data, holds a share.
 struct BlockHead {
@@ -95,19 +95,15 @@ struct Block : BlockHead {
   /// Without shares. Counts are not negative. `object` is moved from only when there is memory;
   /// else the block is NULL.
   static Block* make(int64_t structs, int64_t extras, Object&& object) noexcept {
-    constexpr int64_t kMost = std::numeric_limits<ptrdiff_t>::max() / 4;
+    constexpr int64_t kMost = (std::numeric_limits<ptrdiff_t>::max)() / 4;
     constexpr size_t kPerStruct = sizeof(Base) + sizeof(Base*);
     if (structs > kMost / int64_t{kPerStruct} || extras > kMost / int64_t{sizeof(Extra)}) {
       return nullptr;
     }
     const size_t room =
         static_cast<size_t>(structs) * kPerStruct + static_cast<size_t>(extras) * sizeof(Extra);
-    void* memory = nullptr;
-    try {
-      memory = ::operator new(head_size() + room);
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
+    void* memory = ::operator new(head_size() + room, std::nothrow);
+    if (memory == nullptr) return nullptr;
     return new (memory) Block(structs, std::move(object));
   }
 
@@ -146,6 +142,6 @@ void join_block(Base* self, BlockHead* block) noexcept {
   self->private_data = block;
 }
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_BLOCK_HPP

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <optional>
 
-namespace fletching::detail {
+#include "fletching/version.h"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// A count or a size that is not negative and fits into 63 bits; none when it does not.
 using Size = std::optional<std::int64_t>;
@@ -37,6 +39,6 @@ constexpr std::int64_t next_step(std::int64_t step, std::int64_t extent) noexcep
   return multiply(step, std::max<std::int64_t>(extent, 1)).value_or(INT64_MAX);
 }
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_CHECKED_HPP

@@ -24,7 +24,7 @@
 #include "fletching/result.hpp"
 #include "fletching/sync_event.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// How an array is described.
 struct CudaArrayExportOptions {
@@ -98,7 +98,7 @@ struct CudaArrayState {
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
   cuda_array_interface::Interface mask;
-  cuda_array_interface::Interface interface;
+  cuda_array_interface::Interface array_interface;
 
   CudaArrayState() = default;
   CudaArrayState(const CudaArrayState&) = delete;
@@ -160,7 +160,7 @@ inline Status describe_mask(const ArrowArray& array, std::size_t levels, CudaArr
   out.mask.pointer =
       reinterpret_cast<std::uintptr_t>(bitmap) + static_cast<std::uint64_t>(array.offset) / 8;
   out.mask.read_only = true;
-  out.interface.mask = &out.mask;
+  out.array_interface.mask = &out.mask;
   return {};
 }
 
@@ -181,7 +181,7 @@ inline Status order_stream(const DeviceArray& array, std::optional<void*> given,
   Status waiting = event.wait_on(out.stream);
   if (!waiting) return waiting;
   const auto handle = reinterpret_cast<std::intptr_t>(out.stream);
-  out.interface.stream = handle == 0 ? cuda_array_interface::kStreamLegacyDefault : handle;
+  out.array_interface.stream = handle == 0 ? cuda_array_interface::kStreamLegacyDefault : handle;
   return {};
 }
 
@@ -194,7 +194,7 @@ inline Status describe_values(const CudaValues& values, ArrowDeviceType device,
   DLTensor tensor{};
   Status pointed = point_at(values.view, device, DataPointer::kFirstElement, tensor);
   if (!pointed) return pointed;
-  cuda_array_interface::Interface& says = out.interface;
+  cuda_array_interface::Interface& says = out.array_interface;
   says.shape = out.shape;
   says.typestr = out.typestr;
   says.pointer = reinterpret_cast<std::uintptr_t>(tensor.data);
@@ -223,7 +223,7 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
   Result<CudaValues> values = cuda_values(schema, array, options);
   if (!values) return std::move(values).error();
   auto state = std::make_unique<CudaArrayState>();
-  state->interface.read_only = options.read_only;
+  state->array_interface.read_only = options.read_only;
   Status status = describe_values(*values, array->device_type, *state);
   if (status && options.mask) {
     status = describe_mask(array->array, values->view.levels.size(), *state);
@@ -246,8 +246,8 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
 class CudaArray {
  public:
   /// The description. Its pointers are valid as long as this object, moved or not.
-  [[nodiscard]] const cuda_array_interface::Interface& interface() const noexcept {
-    return state_->interface;
+  [[nodiscard]] const cuda_array_interface::Interface& array_interface() const noexcept {
+    return state_->array_interface;
   }
 
   explicit CudaArray(std::unique_ptr<detail::CudaArrayState> state) noexcept
@@ -285,6 +285,6 @@ inline Result<CudaArray> to_cuda_array(const ArrowSchema& schema, DeviceArray& a
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_CUDA_ARRAY_EXPORT_HPP

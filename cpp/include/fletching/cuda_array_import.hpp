@@ -22,7 +22,7 @@
 #include "fletching/event_verbs.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// A mask as Arrow has it: a bit for each element, from the lowest bit of the first byte up, set
 /// for a valid one; where the array is.
@@ -310,6 +310,6 @@ Result<ImportedTensor> from_cuda_array(const cuda_array_interface::Interface& sa
       [&] { return detail::import_cuda_array(says, std::move(owner), options); });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_CUDA_ARRAY_IMPORT_HPP

@@ -21,7 +21,9 @@
 #include <string_view>
 #include <vector>
 
-namespace fletching::cuda_array_interface {
+#include "fletching/version.h"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {
 
 /// The attribute that gives the dictionary.
 inline constexpr std::string_view kAttribute = "__cuda_array_interface__";
@@ -365,7 +367,7 @@ inline std::string quote(std::string_view text) {
 
 inline std::string show_shape(std::span<const std::int64_t> shape) {
   std::string text = "shape (";
-  for (std::size_t i = 0; i < std::min<std::size_t>(shape.size(), 8); ++i) {
+  for (std::size_t i = 0; i < (std::min<std::size_t>)(shape.size(), 8); ++i) {
     text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
   }
   return text + (shape.size() > 8 ? ", ...)" : ")");
@@ -580,11 +582,11 @@ inline constexpr std::array<Rule, 16> kRules{{
 
 /// What is wrong with a description; empty when nothing is. It is held to the version that it
 /// gives, or to the newest one when that is not known. `rules` narrows down what is checked.
-inline std::vector<Violation> check(const Interface& interface,
+inline std::vector<Violation> check(const Interface& description,
                                     std::span<const Rule> rules = kRules) {
   std::vector<Violation> violations;
   std::string path;
-  const Interface* says = &interface;
+  const Interface* says = &description;
   for (int depth = 0; says != nullptr && depth <= detail::kMasks; ++depth) {
     const detail::Array array{*says, depth};
     for (const Rule& rule : rules) {
@@ -600,6 +602,6 @@ inline std::vector<Violation> check(const Interface& interface,
   return violations;
 }
 
-}  // namespace fletching::cuda_array_interface
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface
 
 #endif  // FLETCHING_CUDA_ARRAY_INTERFACE_HPP

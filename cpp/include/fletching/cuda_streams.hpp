@@ -14,7 +14,7 @@
 #include "fletching/runtimes/cuda.hpp"
 #include "fletching/sync_event.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
 /// CUDA's functions, once the driver is initialized.
@@ -109,6 +109,6 @@ inline Status join_cuda_streams(void* into, std::span<void* const> streams,
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_CUDA_STREAMS_HPP

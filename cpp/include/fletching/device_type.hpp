@@ -10,7 +10,7 @@
 #include "fletching/abi.h"
 #include "fletching/tables.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// A device type of the C Device Data Interface: any number that ArrowDeviceArray::device_type can
 /// hold. Numbers that are not known are as good as others; they print as "unknown(21)".
@@ -49,6 +49,6 @@ class DeviceType {
   ArrowDeviceType value_ = 0;
 };
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_DEVICE_TYPE_HPP

@@ -19,7 +19,7 @@
 #include "fletching/dlpack_walk.hpp"
 #include "fletching/owner.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// Where the pointer of an exported tensor leads, on devices whose memory has addresses. Elsewhere
 /// it is the buffer's handle, and byte_offset leads to the first element.
@@ -189,6 +189,6 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_DLPACK_EXPORT_HPP

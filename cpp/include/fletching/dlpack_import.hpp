@@ -26,7 +26,7 @@
 #include "fletching/result.hpp"
 #include "fletching/schema_builder.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// What happens with a tensor whose elements do not lie as an Arrow array's do.
 enum class Strided : std::uint8_t {
@@ -238,6 +238,6 @@ inline Result<ImportedTensor> from_dlpack(LegacyDlpackTensor tensor,
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_DLPACK_IMPORT_HPP

@@ -21,7 +21,7 @@
 #include "fletching/dlpack_types.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// What a tensor of several dimensions becomes.
 enum class Dimensions : std::uint8_t {
@@ -218,7 +218,7 @@ inline Result<Bytes> copy_values(const DLTensor& tensor, const TensorLayout& lay
     return bad_tensor("strides lead out of the address space");
   }
   // Where size_t has 32 bits, the cast below would cut the size.
-  if (layout.bytes > PTRDIFF_MAX) throw std::bad_alloc();
+  if (layout.bytes > PTRDIFF_MAX) return out_of_memory();
   Bytes bytes(new std::byte[static_cast<std::size_t>(layout.bytes)]);
   gather(static_cast<const unsigned char*>(tensor.data) + tensor.byte_offset, layout, bytes.get());
   return bytes;
@@ -248,6 +248,6 @@ inline Result<Arrangement> arrange(const DLTensor& tensor, const TensorLayout& l
 }
 
 }  // namespace detail
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_DLPACK_LAYOUT_HPP

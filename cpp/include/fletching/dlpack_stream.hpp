@@ -23,7 +23,7 @@
 #include "fletching/sync_event.hpp"
 #include "fletching/tables.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// What a consumer wants to be ordered behind the producer's work.
 enum class Ordering : std::uint8_t {
@@ -135,6 +135,6 @@ Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
   return imported;
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_DLPACK_STREAM_HPP

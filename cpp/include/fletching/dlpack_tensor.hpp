@@ -7,8 +7,9 @@
 #include <memory>
 
 #include "fletching/dlpack.h"
+#include "fletching/version.h"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
 struct CallDeleter {
@@ -27,6 +28,6 @@ using DlpackTensor = std::unique_ptr<DLManagedTensorVersioned, detail::CallDelet
 /// The same for the struct from before DLPack 1.0, which has no version and no flags.
 using LegacyDlpackTensor = std::unique_ptr<DLManagedTensor, detail::CallDeleter>;
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_DLPACK_TENSOR_HPP

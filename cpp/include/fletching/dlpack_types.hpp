@@ -28,7 +28,7 @@
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// The most dimensions that a tensor may have here, a bound of ours; NumPy and PyTorch have the
 /// same.
@@ -214,6 +214,6 @@ constexpr std::int64_t to_arrow_device_id(DLDevice device) noexcept {
   return device.device_type == kDLCPU ? -1 : device.device_id;
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_DLPACK_TYPES_HPP

@@ -19,7 +19,7 @@
 #include "fletching/format.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// What to do about nulls, which DLPack has none of.
 enum class Nulls : std::uint8_t {
@@ -220,6 +220,6 @@ class TensorWalk {
 };
 
 }  // namespace detail
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_DLPACK_WALK_HPP

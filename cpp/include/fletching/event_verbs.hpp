@@ -15,7 +15,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// Gives the array a sync_event that happens when everything is done that is on the stream now: the
 /// work that fills the buffers has to be there already, and nothing on it may write to them later.
@@ -89,6 +89,6 @@ namespace fletching {
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_EVENT_VERBS_HPP

@@ -14,7 +14,7 @@
 
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// Work that comes in pieces. Its owner submits it and keeps it until `run` has returned false.
 class Job {
@@ -173,6 +173,6 @@ class WorkerThread final : public Executor {
   std::thread thread_;
 };
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_EXECUTOR_HPP

@@ -23,7 +23,7 @@
 #include "fletching/result.hpp"
 #include "fletching/text.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// The metadata keys of an extension type.
 inline constexpr std::string_view kExtensionNameKey = "ARROW:extension:name";
@@ -112,7 +112,7 @@ class Json {
     const char first = peek();
     if (first == '"') return string(text);
     if (first == '[' || first == '{') return depth < kDepth && skip_group(first, depth);
-    const std::size_t size = std::min(rest_.find_first_of(",]} \t\r\n"), rest_.size());
+    const std::size_t size = (std::min)(rest_.find_first_of(",]} \t\r\n"), rest_.size());
     rest_.remove_prefix(size);
     return size > 0;
   }
@@ -236,6 +236,6 @@ inline std::string format_tensor_shape(const TensorShape& shape) {
   return text + "}";
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_EXTENSION_HPP

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace fletching::detail {
+#include "fletching/version.h"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// First in, first out. Unlike std::deque it takes no memory while it is empty, and none in the
 /// long run when its length stays within bounds.
@@ -53,6 +55,6 @@ class Fifo {
   std::size_t first_ = 0;
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_FIFO_HPP

@@ -19,7 +19,7 @@
 #include "fletching/result.hpp"
 #include "fletching/text.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// What a format string stands for. The storage of an extension type, the indices of a
 /// dictionary-encoded one.
@@ -292,6 +292,6 @@ inline Result<Format> parse_format(const char* text) noexcept {
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_FORMAT_HPP

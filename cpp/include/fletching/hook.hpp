@@ -15,7 +15,7 @@
 #include "fletching/block.hpp"
 #include "fletching/detail/tree.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// What stands in private_data of a hooked struct: what stood there before, and an object that is
 /// destroyed after the release.
@@ -127,6 +127,6 @@ inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArr
   EventHook::set(std::move(hook), &out->array);
 }
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_HOOK_HPP

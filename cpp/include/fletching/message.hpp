@@ -12,7 +12,7 @@
 #include "fletching/message.h"
 #include "fletching/text.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// One line of valid UTF-8: a byte that is not becomes U+FFFD, a control character a space, and
 /// what does not fit is cut at a character boundary. Allocates nothing. `message` may be NULL.
@@ -32,6 +32,6 @@ inline void write_message(FletchingMessage* message, std::string_view text) noex
   message->text[used] = '\0';
 }
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_MESSAGE_HPP

@@ -20,7 +20,7 @@
 
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// One pair of a metadata block. The bytes are any bytes, and no NUL follows them.
 struct KeyValue {
@@ -41,7 +41,7 @@ struct KeyValue {
 class MetadataView {
  public:
   /// For a block of which nobody told the size.
-  static constexpr size_t kNoLimit = std::numeric_limits<ptrdiff_t>::max();
+  static constexpr size_t kNoLimit = (std::numeric_limits<ptrdiff_t>::max)();
 
   class Iterator {
    public:
@@ -178,7 +178,7 @@ namespace detail {
 /// How many bytes the pairs take when they are encoded. Errors: see encode_metadata. May throw.
 template <class Pairs>
 Result<size_t> encoded_size(const Pairs& pairs) {
-  constexpr size_t kMost = std::numeric_limits<int32_t>::max();
+  constexpr size_t kMost = (std::numeric_limits<int32_t>::max)();
   size_t count = 0;
   size_t size = sizeof(int32_t);
   for (const auto& [key, value] : pairs) {
@@ -240,7 +240,7 @@ inline Result<std::string> encode_metadata(std::initializer_list<KeyValue> pairs
   return encode_metadata<std::initializer_list<KeyValue>>(pairs);
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<fletching::MetadataView> = true;

@@ -16,7 +16,7 @@
 
 #include "fletching/waiter.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// The value that an MTLEvent is waited for. The interface does not carry it, so whoever knows the
 /// producer has to tell. It has to outlive every wait.
@@ -54,6 +54,6 @@ inline Status register_metal_waiter(const MetalValue* value) noexcept {
                                               const_cast<MetalValue*>(value)});
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_METAL_HPP

@@ -13,7 +13,7 @@
 
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// A rule that a foreign producer or consumer did not keep.
 struct Warning {
@@ -51,6 +51,6 @@ Status warn(const Options& options, std::string_view rule, const Text& text) noe
 }
 
 }  // namespace detail
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_OPTIONS_HPP

@@ -24,7 +24,7 @@
 #include "fletching/metadata.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
 /// The part of a struct that has the release callback.
@@ -46,7 +46,7 @@ concept Nested = std::same_as<BaseOf<Raw>, ArrowSchema> || std::same_as<BaseOf<R
 /// bytes with a string instruction, which is slow to start.
 template <class Raw>
 void zero(Raw* raw) noexcept {
-  constexpr size_t kFirst = std::min<size_t>(sizeof(Raw), 64);
+  constexpr size_t kFirst = (std::min<size_t>)(sizeof(Raw), 64);
   auto* bytes = reinterpret_cast<unsigned char*>(raw);
   std::memset(bytes, 0, kFirst);
   if constexpr (kFirst < sizeof(Raw)) std::memset(bytes + kFirst, 0, sizeof(Raw) - kFirst);
@@ -287,6 +287,6 @@ Status attach(Owner<Raw>& target, Object&& object) noexcept {
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_OWNER_HPP

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -15,6 +17,8 @@
 #include <utility>
 #include <variant>
 
+#include "fletching/version.h"
+
 // An error is rare, and the code that words it is long: it stays out of the way of the rest.
 #if defined(__GNUC__)
 #define FLETCHING_DETAIL_COLD [[gnu::cold, gnu::noinline]]
@@ -22,7 +26,15 @@
 #define FLETCHING_DETAIL_COLD
 #endif
 
-namespace fletching {
+// A function with a static variable: each shared library has its own. Without this the dynamic
+// linker merges them over the whole process, RTLD_LOCAL or not.
+#if defined(__GNUC__) && !defined(_WIN32)
+#define FLETCHING_DETAIL_LOCAL [[gnu::visibility("hidden")]]
+#else
+#define FLETCHING_DETAIL_LOCAL
+#endif
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// Why something did not work.
 class Error {
@@ -40,6 +52,19 @@ class Error {
   int code_;
   std::string message_;
 };
+
+namespace detail {
+
+[[noreturn]] FLETCHING_DETAIL_COLD inline void raise(const Error& error) {
+#if defined(__cpp_exceptions)
+  throw std::system_error(error.code(), std::generic_category(), error.message());
+#else
+  std::fprintf(stderr, "fletching: %s\n", error.message().c_str());
+  std::abort();
+#endif
+}
+
+}  // namespace detail
 
 /// A value of type T, or an Error. T may be void.
 ///
@@ -65,7 +90,8 @@ class [[nodiscard]] Result {
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
 
-  /// The value. Throws std::system_error with the error's code and text when there is none.
+  /// The value. Throws std::system_error with the error's code and text when there is none; where
+  /// exceptions are off, prints the text and ends the program.
   T& value() & { return checked(), **this; }
   const T& value() const& { return checked(), **this; }
   T&& value() && { return checked(), *std::move(*this); }
@@ -83,8 +109,7 @@ class [[nodiscard]] Result {
 
  private:
   void checked() const {
-    if (ok()) return;
-    throw std::system_error(error().code(), std::generic_category(), error().message());
+    if (!ok()) detail::raise(error());
   }
 
   // Lets a compiler leave out the check that the caller has made.
@@ -110,10 +135,10 @@ class [[nodiscard]] Result<void> {
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
 
-  /// Throws std::system_error when there is an error.
+  /// Throws std::system_error when there is an error; where exceptions are off, prints its text and
+  /// ends the program.
   void value() const {
-    if (ok()) return;
-    throw std::system_error(error().code(), std::generic_category(), error().message());
+    if (!ok()) detail::raise(error());
   }
 
   [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(&content_); }
@@ -132,6 +157,7 @@ FLETCHING_DETAIL_COLD inline Error out_of_memory() noexcept { return {ENOMEM, "o
 
 /// The running exception as an Error. Its text is left out when there is no memory for it.
 FLETCHING_DETAIL_COLD inline Error current_error() noexcept {
+#if defined(__cpp_exceptions)
   try {
     throw;
   } catch (const std::bad_alloc&) {
@@ -150,40 +176,47 @@ FLETCHING_DETAIL_COLD inline Error current_error() noexcept {
       return out_of_memory();
     }
   } catch (...) {
-    return {EIO, "not a standard exception"};  // whoever threw it gave no text
+    return {EIO, "not a standard exception"};  // it has no text
   }
+#else
+  std::terminate();
+#endif
+}
+
+/// Runs `body`; what it throws becomes what `failed` returns. The one place that catches: without
+/// exceptions an allocation that fails ends the program (README.md, "Without exceptions").
+template <class Body, class Failed>
+std::invoke_result_t<Body> attempt(Body&& body, [[maybe_unused]] Failed failed) noexcept {
+#if defined(__cpp_exceptions)
+  try {
+    return std::forward<Body>(body)();
+  } catch (...) {
+    return failed();
+  }
+#else
+  return std::forward<Body>(body)();
+#endif
 }
 
 /// An Error whose text is left out when there is no memory for it.
 inline Error plain_error(int code, std::string_view text) noexcept {
-  try {
-    return {code, std::string(text)};
-  } catch (...) {
-    return {code, std::string()};
-  }
+  return attempt([&] { return Error{code, std::string(text)}; },
+                 [&] { return Error{code, std::string()}; });
 }
 
 /// Runs `body`, which returns a Result, and makes an Error of what it throws.
 template <class Body>
 std::invoke_result_t<Body> guarded(Body&& body) noexcept {
-  try {
-    return std::forward<Body>(body)();
-  } catch (...) {
-    return current_error();
-  }
+  return attempt(std::forward<Body>(body), &current_error);
 }
 
 /// An Error with the text that `text()` puts together, or ENOMEM when there is no memory for it.
 template <class Text>
 FLETCHING_DETAIL_COLD Error error_with(int code, Text&& text) noexcept {
-  try {
-    return {code, std::forward<Text>(text)()};
-  } catch (...) {
-    return current_error();
-  }
+  return attempt([&] { return Error{code, std::forward<Text>(text)()}; }, &current_error);
 }
 
 }  // namespace detail
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_RESULT_HPP

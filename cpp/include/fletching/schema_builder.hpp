@@ -24,7 +24,7 @@
 #include "fletching/result.hpp"
 #include "fletching/text.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// What a schema is made from. The texts are views and stay with whoever has them.
 struct SchemaNode {
@@ -190,6 +190,6 @@ inline Result<Schema> make_schema(const SchemaNode& node) noexcept {
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_SCHEMA_BUILDER_HPP

@@ -18,7 +18,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// Shares a schema, an array, or a device array with its event, without copying a text or a buffer.
 ///
@@ -142,6 +142,6 @@ Result<Shared<Raw>> share(Owner<Raw>&& source) noexcept {
   return Shared<Raw>::make(std::move(source));
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_SHARED_HPP

@@ -20,7 +20,7 @@
 #include "fletching/tables.hpp"
 #include "fletching/text.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
 /// What differs between the two interfaces.
@@ -268,6 +268,6 @@ class StreamReader<Raw>::Iterator {
 using ArrayStreamReader = StreamReader<ArrowArrayStream>;
 using DeviceArrayStreamReader = StreamReader<ArrowDeviceArrayStream>;
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_STREAM_HPP

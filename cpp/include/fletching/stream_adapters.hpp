@@ -16,7 +16,7 @@
 #include "fletching/sync_event.hpp"
 #include "fletching/tables.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// The array as a device array: on the CPU, device id -1, without an event. Takes the ownership.
 inline DeviceArray to_device_array(Array array) noexcept {
@@ -102,6 +102,6 @@ inline Result<ArrayStream> to_array_stream(DeviceArrayStream stream,
   });
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_STREAM_ADAPTERS_HPP

@@ -23,7 +23,7 @@
 #include "fletching/tables.hpp"
 #include "fletching/text.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
 /// The callbacks of a stream over a `Source`, which has Result<Schema> schema() and Result<Batch>
@@ -251,6 +251,6 @@ Result<ArrayStream> make_array_stream(Schema schema, Content content) noexcept {
                                                std::move(content), {});
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_STREAM_PRODUCER_HPP

@@ -16,7 +16,7 @@
 #include "fletching/message.hpp"
 #include "fletching/waiter.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
 /// Runs one verb; what SYCL throws becomes a text.
@@ -86,6 +86,6 @@ inline Status register_sycl_waiter() noexcept {
                                                &detail::sycl_ready, nullptr});
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_SYCL_HPP

@@ -18,7 +18,7 @@
 #include "fletching/vulkan_event.hpp"
 #include "fletching/waiter.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// A view of the sync_event of a device array (C Device Data Interface, "Synchronization Event
 /// Types"): three verbs to wait on it, whatever the device.
@@ -146,6 +146,6 @@ inline void* per_thread_stream() noexcept {
   return reinterpret_cast<void*>(cuda::kCuStreamPerThread);
 }
 
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_SYNC_EVENT_HPP

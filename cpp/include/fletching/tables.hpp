@@ -13,8 +13,10 @@
 #include <string_view>
 
 #include "fletching/abi.h"
+#include "fletching/version.h"
 
 namespace fletching {
+inline namespace FLETCHING_VERSION_NAMESPACE {
 
 /// How ArrowDeviceArray::sync_event leads to the event of a device type.
 enum class EventPointer {
@@ -206,6 +208,7 @@ inline std::string data_type_code_name(std::uint8_t code) {
   return entry != nullptr ? std::string(entry->name) : "unknown(" + std::to_string(code) + ")";
 }
 
+}  // namespace FLETCHING_VERSION_NAMESPACE
 }  // namespace fletching
 
 #endif  // FLETCHING_TABLES_HPP

@@ -10,7 +10,9 @@
 #include <string>
 #include <string_view>
 
-namespace fletching::detail {
+#include "fletching/version.h"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// More of a foreign text is never read.
 inline constexpr std::size_t kMaxText = 4096;
@@ -93,6 +95,6 @@ inline std::string quote(std::string_view text) {
   return quoted + (text.size() > kQuotedBytes ? "...\"" : "\"");
 }
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_TEXT_HPP

@@ -28,7 +28,7 @@
 #include <dlfcn.h>
 #endif
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// Who needs a function: everybody who takes device arrays, or only who makes them.
 enum class Party : std::uint8_t { kConsumer, kProducer };
@@ -177,12 +177,13 @@ struct LoadedRuntime {
   const VendorFunction* missing = nullptr;  ///< the first one that only a producer would need
 };
 
-/// Loads the library and keeps it, once per process.
+/// Loads the library and keeps it, once per shared library that this is compiled into.
 ///
 /// What did not work is tried again by the next call: the library may have been loaded, or become
 /// installed, since then.
 template <class Functions>
-Result<const LoadedRuntime<Functions>*> loaded_runtime(const VendorRuntime& runtime) noexcept {
+FLETCHING_DETAIL_LOCAL Result<const LoadedRuntime<Functions>*> loaded_runtime(
+    const VendorRuntime& runtime) noexcept {
   static std::mutex mutex;
   static std::atomic<const LoadedRuntime<Functions>*> ready{nullptr};
   static LoadedRuntime<Functions> loaded;
@@ -217,6 +218,6 @@ Result<const Functions*> loaded_functions(const VendorRuntime& runtime, Party pa
 }
 
 }  // namespace detail
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_VENDOR_HPP

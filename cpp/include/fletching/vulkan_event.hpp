@@ -13,7 +13,7 @@
 #include "fletching/detail/event_handle.hpp"
 #include "fletching/runtimes/vulkan.hpp"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace vulkan {
 
 /// What the interface does not hand over, and the producer has to tell in a way of its own.
@@ -62,7 +62,7 @@ struct VulkanEvents {
     auto get_status =
         function<&vulkan::Functions::vk_get_event_status>(context, "vkGetEventStatus");
     if (!get_status) return std::move(get_status).error();
-    for (microseconds pause{10};; pause = std::min(pause * 2, kLongest)) {
+    for (microseconds pause{10};; pause = (std::min)(pause * 2, kLongest)) {
       Result<bool> done = ask(*get_status, context, *handle);
       if (!done) return std::move(done).error();
       if (*done) return {};
@@ -126,6 +126,6 @@ struct VulkanEvents {
 };
 
 }  // namespace detail
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_VULKAN_EVENT_HPP

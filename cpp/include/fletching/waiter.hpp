@@ -20,15 +20,15 @@
 #include "fletching/text.hpp"
 #include "fletching/waiter.h"
 
-namespace fletching {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
 struct WaiterRegistry {
   std::mutex mutex;
   std::map<DeviceType, FletchingWaiter> waiters;
 
-  /// One for the process, never destroyed: events are waited on until the very end.
-  static WaiterRegistry& instance() noexcept {
+  /// Never destroyed: events are waited on until the very end.
+  FLETCHING_DETAIL_LOCAL static WaiterRegistry& instance() noexcept {
     alignas(WaiterRegistry) static std::byte memory[sizeof(WaiterRegistry)];
     static auto* const registry = new (memory) WaiterRegistry;
     return *registry;
@@ -51,8 +51,9 @@ inline std::optional<FletchingWaiter> find_waiter(DeviceType type) {
 
 }  // namespace detail
 
-/// Registers how to wait on the events of a device type, for the whole process. One that was there
-/// is replaced; calls that have begun finish with it, so that its context has to live on.
+/// Registers how to wait on the events of a device type, for the program or shared library that
+/// this is compiled into. A waiter that was there is replaced; calls that have begun finish with
+/// it, so that its context has to live on.
 ///
 /// Errors: EINVAL for a device type that Fletching waits on itself (CUDA, HIP, OpenCL), and for a
 /// waiter without any function. Threads: any.
@@ -140,6 +141,6 @@ struct RegisteredWaiter {
 };
 
 }  // namespace detail
-}  // namespace fletching
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_WAITER_HPP

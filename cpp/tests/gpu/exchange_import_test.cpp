@@ -101,7 +101,7 @@ TEST_F(Rules, cai_sync_consumer_synchronizes) {
 TEST_F(Rules, cai_sync_no_data_races) {
   write_behind_gate();
   const CudaArray exported = described(make_with_event());
-  ImportedTensor result = imported(exported.interface(), {.consumer_stream = consumer_});
+  ImportedTensor result = imported(exported.array_interface(), {.consumer_stream = consumer_});
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
   ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
   Api::read(read_, memory_, consumer_);

@@ -97,7 +97,7 @@ TEST_F(Rules, sync_event_null_means_ready) {
 
 TEST_F(Exchange, DescribesWhatIsThere) {
   const CudaArray array = described(make());
-  const cai::Interface& says = array.interface();
+  const cai::Interface& says = array.array_interface();
   EXPECT_EQ(says.pointer, memory_);
   EXPECT_EQ(says.typestr, "<i4");
   EXPECT_EQ(says.shape.size(), 1U);
@@ -120,7 +120,7 @@ TEST_F(Exchange, DescribesTypes) {
                                                                      {"tsu:", "<M8[us]"},
                                                                      {"tDn", "<m8[ns]"}}};
   for (const auto& [format, typestr] : rows) {
-    EXPECT_EQ(described(make(), {}, {}, format).interface().typestr, typestr);
+    EXPECT_EQ(described(make(), {}, {}, format).array_interface().typestr, typestr);
     cai::Interface back = says();
     back.typestr = typestr;
     EXPECT_STREQ(imported(back).schema->format, format);
@@ -129,8 +129,9 @@ TEST_F(Exchange, DescribesTypes) {
   DeviceArray array = make();
   EXPECT_EQ(to_cuda_array(*zoned.get(), array).error().code(), ENOTSUP);
   EXPECT_FALSE(array.is_released());
-  EXPECT_EQ(described(std::move(array), {}, {.as_storage = true}, "tsu:UTC").interface().typestr,
-            "<i8");
+  EXPECT_EQ(
+      described(std::move(array), {}, {.as_storage = true}, "tsu:UTC").array_interface().typestr,
+      "<i8");
 }
 
 TEST_F(Exchange, DescribesNoOtherDevice) {
@@ -142,22 +143,22 @@ TEST_F(Exchange, DescribesNoOtherDevice) {
 }
 
 TEST_F(Rules, cai_zero_size_pointer) {
-  EXPECT_EQ(described(make({.length = 0})).interface().pointer, 0U);
+  EXPECT_EQ(described(make({.length = 0})).array_interface().pointer, 0U);
 }
 
 TEST_F(Rules, cai_stream_none_without_work) {
-  EXPECT_FALSE(described(make()).interface().stream);
-  EXPECT_TRUE(described(make_with_event()).interface().stream);
+  EXPECT_FALSE(described(make()).array_interface().stream);
+  EXPECT_TRUE(described(make_with_event()).array_interface().stream);
 }
 
 TEST_F(Rules, cai_stream_not_zero) {
   const CudaArray array = described(make_with_event(), static_cast<void*>(nullptr));
-  EXPECT_EQ(array.interface().stream, cai::kStreamLegacyDefault);
+  EXPECT_EQ(array.array_interface().stream, cai::kStreamLegacyDefault);
 }
 
 TEST_F(Rules, cai_stream_values) {
   for (void* stream : {legacy_stream(), per_thread_stream(), consumer_}) {
-    EXPECT_EQ(described(make_with_event(), stream).interface().stream, handle(stream));
+    EXPECT_EQ(described(make_with_event(), stream).array_interface().stream, handle(stream));
   }
 }
 
@@ -165,7 +166,7 @@ TEST_F(Rules, cai_stream_covers_all_work) {
   write_behind_gate();
   const CudaArray array = described(make_with_event());
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
-  void* named = stream_named(array.interface());
+  void* named = stream_named(array.array_interface());
   Api::read(read_, memory_, named);
   EXPECT_FALSE(Api::is_idle(named));
   open_gate();
@@ -176,14 +177,14 @@ TEST_F(Rules, cai_stream_covers_all_work) {
 TEST_F(Rules, cai_lifetime_stream_outlives_object) {
   {
     const CudaArray array = described(make());
-    EXPECT_FALSE(array.interface().stream);
+    EXPECT_FALSE(array.array_interface().stream);
   }
   EXPECT_EQ(releases_.count(), 1) << "without a stream there is nothing to wait for";
   {
     const CudaArray array = described(make_with_event());
     // A consumer's work on the named stream, which outlasts the object.
-    Api::wait_for_word(stream_named(array.interface()), gate_);
-    Api::read(read_, memory_, stream_named(array.interface()));
+    Api::wait_for_word(stream_named(array.array_interface()), gate_);
+    Api::read(read_, memory_, stream_named(array.array_interface()));
   }
   EXPECT_EQ(releases_.count(), 1) << "the memory is still being read";
   open_gate();
@@ -208,13 +209,14 @@ TEST_F(Rules, cai_mask) {
   const auto* bitmap = reinterpret_cast<const void*>(memory_);
   const CudaArray array =
       described(make({.length = 1, .null_count = -1, .offset = 8}, bitmap), {}, {.mask = true});
-  const cai::Interface* mask = array.interface().mask;
+  const cai::Interface* mask = array.array_interface().mask;
   ASSERT_NE(mask, nullptr);
   EXPECT_EQ(mask->typestr, "<t1");
   EXPECT_EQ(mask->pointer, memory_ + 1);
   EXPECT_EQ(mask->shape.size(), 1U);
-  EXPECT_TRUE(cai::check(array.interface()).empty());
-  EXPECT_EQ(described(make({.length = 1}, bitmap), {}, {.mask = true}).interface().mask, nullptr);
+  EXPECT_TRUE(cai::check(array.array_interface()).empty());
+  EXPECT_EQ(described(make({.length = 1}, bitmap), {}, {.mask = true}).array_interface().mask,
+            nullptr);
 }
 
 TEST_F(Exchange, RefusesNullsAndMasksWithinAByte) {

@@ -1,4 +1,4 @@
-"""C: the headers `fletching/abi.h` and `fletching/dlpack.h`."""
+"""C: the headers `fletching/abi.h`, `fletching/dlpack.h` and `fletching/version.h`."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ def outputs(spec: Spec) -> list[Output]:
     return [
         _header(spec, "abi.h", "spec/*.yaml"),
         _header(spec, "dlpack.h", "spec/dlpack.yaml"),
+        Output(
+            "cpp/include/fletching/version.h",
+            "c/version.h",
+            "spec/project.yaml",
+            {"project": spec.project},
+        ),
     ]
 
 

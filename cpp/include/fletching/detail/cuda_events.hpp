@@ -13,7 +13,7 @@
 #include "fletching/detail/event_handle.hpp"
 #include "fletching/runtimes/cuda.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// A result of the driver API as a Status.
 inline Status cuda_status(const cuda::Functions& cuda, const char* function,
@@ -58,7 +58,7 @@ class CudaScope {
   Status enter_any(int64_t device_id) {
     Status status = cuda_status(cuda_, "cuCtxGetCurrent", cuda_.cu_ctx_get_current(&current_));
     if (!status.ok() || current_ != nullptr) return status;
-    if (device_id < 0 || device_id > std::numeric_limits<std::int32_t>::max()) {
+    if (device_id < 0 || device_id > (std::numeric_limits<std::int32_t>::max)()) {
       return Error{EINVAL, "device_id " + std::to_string(device_id) + " is no CUDA device ordinal"};
     }
     cuda::CUdevice device = 0;
@@ -259,6 +259,6 @@ struct CudaEvents {
   }
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DETAIL_CUDA_EVENTS_HPP

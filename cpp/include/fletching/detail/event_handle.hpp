@@ -15,7 +15,7 @@
 #include "fletching/vendor.hpp"
 #include "fletching/waiter.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// An event that a producer's verb has recorded, and what has to be current to use it.
 struct RecordedEvent {
@@ -76,6 +76,6 @@ Status within(Scope& scope, Status entered, Body body) {
   return first_error(std::move(status), scope.leave());
 }
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DETAIL_EVENT_HANDLE_HPP

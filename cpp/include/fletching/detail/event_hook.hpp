@@ -22,7 +22,7 @@
 #include "fletching/hook.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// What the producers' verbs need of a runtime.
 struct EventFunctions {
@@ -108,6 +108,6 @@ class EventHooks {
   std::vector<Planned> planned_;
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DETAIL_EVENT_HOOK_HPP

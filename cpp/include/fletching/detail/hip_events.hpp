@@ -12,7 +12,7 @@
 #include "fletching/detail/event_handle.hpp"
 #include "fletching/runtimes/hip.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// A result of HIP as a Status.
 inline Status hip_status(const hip::Functions& hip, const char* function, hip::hipError_t result) {
@@ -200,6 +200,6 @@ struct HipEvents {
   }
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DETAIL_HIP_EVENTS_HPP

@@ -12,7 +12,7 @@
 #include "fletching/detail/event_handle.hpp"
 #include "fletching/runtimes/opencl.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// A result of OpenCL as a Status.
 inline Status opencl_status(const char* function, opencl::cl_int result) {
@@ -146,6 +146,6 @@ struct OpenclEvents {
   }
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DETAIL_OPENCL_EVENTS_HPP

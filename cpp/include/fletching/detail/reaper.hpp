@@ -19,7 +19,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// One for the process. It is never destroyed and its thread is never joined: what the device has
 /// not finished when the process exits is left alone.
@@ -67,7 +67,7 @@ class Reaper {
   void run() noexcept {
     for (Pause pause = kShortest; !exiting();) {
       if (collect(pause)) pause = kShortest;
-      pause = release_what_may_be() ? kShortest : std::min(pause * 2, kLongest);
+      pause = release_what_may_be() ? kShortest : (std::min)(pause * 2, kLongest);
     }
   }
 
@@ -118,6 +118,6 @@ class Reaper {
   Entries pending_;   // of the thread
 };
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DETAIL_REAPER_HPP

@@ -14,7 +14,7 @@
 
 #include "fletching/result.hpp"
 
-namespace fletching::detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// How many levels of structs there may be: they are walked by recursion.
 inline constexpr int kMaxDepth = 256;
@@ -87,6 +87,6 @@ Status walk(const char* verb, Base* root, Visit visit) {
   return std::move(walk).result();
 }
 
-}  // namespace fletching::detail
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DETAIL_TREE_HPP

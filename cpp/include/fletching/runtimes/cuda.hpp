@@ -15,7 +15,7 @@
 
 /// The driver API only: it comes with the driver, so a consumer needs no CUDA toolkit. Handles of
 /// the runtime API are the same handles: cudaEvent_t is CUevent, cudaStream_t is CUstream.
-namespace fletching::cuda {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda {
 
 /// What every function returns.
 using CUresult = std::int32_t;
@@ -345,6 +345,6 @@ inline Result<const Functions*> functions(Party party = Party::kConsumer) noexce
   return detail::loaded_functions<Functions>(kRuntime, party);
 }
 
-}  // namespace fletching::cuda
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda
 
 #endif  // FLETCHING_RUNTIMES_CUDA_HPP

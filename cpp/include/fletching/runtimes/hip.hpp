@@ -17,7 +17,7 @@
 /// installed, the one that is in the process already comes first: handles of one are nothing to
 /// another. The numbers of hipMemoryType differ between HIP 5 and 6, so pointers are asked for
 /// device and host address instead.
-namespace fletching::hip {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::hip {
 
 /// What nearly every function returns.
 using hipError_t = std::int32_t;
@@ -300,6 +300,6 @@ inline Result<const Functions*> functions(Party party = Party::kConsumer) noexce
   return detail::loaded_functions<Functions>(kRuntime, party);
 }
 
-}  // namespace fletching::hip
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::hip
 
 #endif  // FLETCHING_RUNTIMES_HIP_HPP

@@ -15,7 +15,7 @@
 
 /// The ICD loader, which passes each call to the driver that made the handle. A wait goes to a
 /// queue of the event's own cl_context: an event of another context is an error.
-namespace fletching::opencl {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::opencl {
 
 /// What most functions return, and the state of an event.
 using cl_int = std::int32_t;
@@ -346,6 +346,6 @@ inline Result<const Functions*> functions(Party party = Party::kConsumer) noexce
   return detail::loaded_functions<Functions>(kRuntime, party);
 }
 
-}  // namespace fletching::opencl
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::opencl
 
 #endif  // FLETCHING_RUNTIMES_OPENCL_HPP

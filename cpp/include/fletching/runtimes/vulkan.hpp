@@ -16,7 +16,7 @@
 /// A VkEvent belongs to one VkDevice, and orders commands of one queue only. Functions of a device
 /// are best asked for with vkGetDeviceProcAddr; the loader exports them as well. A producer needs
 /// much more of Vulkan than this and compiles against its headers.
-namespace fletching::vulkan {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::vulkan {
 
 /// What most functions return, and the state of an event.
 using VkResult = std::int32_t;
@@ -178,6 +178,6 @@ inline Result<const Functions*> functions(Party party = Party::kConsumer) noexce
   return detail::loaded_functions<Functions>(kRuntime, party);
 }
 
-}  // namespace fletching::vulkan
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::vulkan
 
 #endif  // FLETCHING_RUNTIMES_VULKAN_HPP

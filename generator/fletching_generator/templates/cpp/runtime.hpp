@@ -13,7 +13,7 @@
 #include "fletching/vendor.hpp"
 
 /*{ runtime.doc | wrap(100, "/// ") }*/
-namespace fletching::/*{ runtime.name }*/ {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::/*{ runtime.name }*/ {
 
 /*% for type in runtime.types if type.name not in built_in %*/
 /*{ type.doc | wrap(100, "/// ") }*/
@@ -78,6 +78,6 @@ inline Result<const Functions*> functions(Party party = Party::kConsumer) noexce
   return detail::loaded_functions<Functions>(kRuntime, party);
 }
 
-}  // namespace fletching::/*{ runtime.name }*/
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::/*{ runtime.name }*/
 
 #endif  // FLETCHING_RUNTIMES_/*{ runtime.name | upper }*/_HPP
