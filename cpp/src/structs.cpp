@@ -29,9 +29,7 @@ int is_released(const Raw* raw) noexcept {
 
 template <class Raw>
 void release(Raw* raw) noexcept {
-  if (is_released(raw) != 0) return;
-  base(*raw).release(&base(*raw));
-  base(*raw).release = nullptr;
+  if (is_released(raw) == 0) fletching::detail::release_moved_out(&base(*raw));
 }
 
 }  // namespace

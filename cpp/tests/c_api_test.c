@@ -3,6 +3,7 @@
 // fletching/c_api.h from C99: ownership of each struct.
 #include "fletching/c_api.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -31,7 +32,13 @@ static int same_bytes(const void* left, const void* right, size_t size) {
     (void)self;                                              \
     ++Name##_released;                                       \
   }                                                          \
+  static void Name##_release_and_free(struct Base* self) {   \
+    self->release = NULL;                                    \
+    ++Name##_released;                                       \
+    free(self->private_data);                                \
+  }                                                          \
   static void test_##Name(void) {                            \
+    struct Raw* freed;                                       \
     struct Raw source;                                       \
     struct Raw target;                                       \
     int private_data = 0;                                    \
@@ -69,6 +76,13 @@ static int same_bytes(const void* left, const void* right, size_t size) {
     CHECK(Fletching##Name##IsReleased(&source) == 1);        \
     Fletching##Name##Release(&source);                       \
     CHECK(Name##_released == 2);                             \
+                                                             \
+    freed = calloc(1, sizeof *freed);                        \
+    CHECK(freed != NULL);                                    \
+    (*freed) base release = Name##_release_and_free;         \
+    (*freed) base private_data = freed;                      \
+    Fletching##Name##Release(freed);                         \
+    CHECK(Name##_released == 3);                             \
   }
 
 DEFINE_TEST(Schema, ArrowSchema, ArrowSchema, .)

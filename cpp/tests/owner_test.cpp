@@ -1,4 +1,6 @@
-// The owners: moves, releases, children that are moved out, objects that are attached.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The owners: moves, releases, objects that are attached.
 #include "fletching/owner.hpp"
 
 #include <gtest/gtest.h>
@@ -11,10 +13,8 @@
 #include <new>
 #include <span>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "alloc_failure.hpp"
 #include "foreign.hpp"
@@ -135,167 +135,6 @@ TEST(Owner, TextsThatAreNullReadAsEmpty) {
   EXPECT_TRUE(schema.metadata().value().empty());
 }
 
-// --- Moving children out ---
-
-TEST(TakeChild, WhatIsNotThereIsRefusedWithWords) {
-  Log log;
-  DeviceArray array = own(foreign_device_array(&log, "a", 3));
-  const auto message = [&](int64_t index) { return array.take_child(index).error().message(); };
-  EXPECT_EQ(message(3), "take_child: child 3 does not exist: the parent lists 3");
-  EXPECT_EQ(message(-1), "take_child: child -1 does not exist: the parent lists 3");
-  DeviceArray child = array.take_child(1).value();
-  EXPECT_EQ(message(1), "take_child: child 1 is released: it was moved out before");
-  ArrowArray* const second = std::exchange(array->array.children[2], nullptr);
-  EXPECT_EQ(message(2), "take_child: child 2 is NULL");
-  array->array.children[2] = second;
-  EXPECT_EQ(array.take_dictionary().error().message(), "take_dictionary: there is no dictionary");
-  array.release();
-  EXPECT_EQ(message(0), "take_child: the parent is released");
-  EXPECT_EQ(code_of(array.take_dictionary()), EINVAL);
-}
-
-TEST(TakeChild, TheDictionaryToo) {
-  Log log;
-  DeviceArray array = own(foreign_device_array(&log, "a", 0, true));
-  DeviceArray dictionary = array.take_dictionary().value();
-  EXPECT_EQ(array.take_dictionary().error().message(),
-            "take_dictionary: it is released: it was moved out before");
-  array.release();
-  EXPECT_EQ(log, Log{});
-  dictionary.release();
-  EXPECT_EQ(log, (Log{"ad", "a", "event"}));
-}
-
-TEST(TakeChild, ADeviceChildHasTheDeviceAndTheEvent) {
-  Log log;
-  DeviceArray array = own(foreign_device_array(&log, "a", 2));
-  array->reserved[0] = 5;
-  const DeviceArray child = array.take_child(0).value();
-  EXPECT_EQ(child.device_type(), ARROW_DEVICE_CUDA);
-  EXPECT_EQ(child.device_id(), 3);
-  EXPECT_EQ(child->sync_event, array->sync_event);
-  EXPECT_EQ(child->reserved[0], 0);
-}
-
-TEST(TakeChild, TheEventLivesUntilTheLastChildIsReleased) {
-  Log log;
-  DeviceArray array = own(foreign_device_array(&log, "a", 3));
-  DeviceArray first = array.take_child(0).value();
-  DeviceArray last = array.take_child(2).value();
-  array.release();
-  EXPECT_EQ(log, Log{"a1"});  // the data of a child that nobody wanted does not wait
-  first.release();
-  EXPECT_EQ(log, (Log{"a1", "a0"}));
-  last.release();
-  EXPECT_EQ(log, (Log{"a1", "a0", "a2", "a", "event"}));
-}
-
-TEST(TakeChild, TheEventLivesUntilTheParentIsReleased) {
-  Log log;
-  DeviceArray array = own(foreign_device_array(&log, "a", 2));
-  EXPECT_TRUE(array.take_child(0).ok());
-  EXPECT_EQ(log, Log{"a0"});
-  DeviceArray moved = std::move(array);
-  moved.release();
-  EXPECT_EQ(log, (Log{"a0", "a1", "a", "event"}));
-}
-
-TEST(TakeChild, OfAChildThatWasTaken) {
-  Log log;
-  ArrowDeviceArray raw = foreign_device_array(&log, "a", 1);
-  auto* node = static_cast<testing::ForeignArray*>(raw.array.private_data);
-  node->children[0].release(node->children.data());
-  node->children[0] = foreign_array(&log, "b", 2);
-  log.clear();
-  DeviceArray array(&raw);
-  DeviceArray child = array.take_child(0).value();
-  DeviceArray grandchild = child.take_child(1).value();
-  array.release();
-  child.release();
-  EXPECT_EQ(log, (Log{"b0", "b"}));  // only what has the event waits
-  EXPECT_EQ(grandchild->sync_event, node->event.get());
-  grandchild.release();
-  EXPECT_EQ(log, (Log{"b0", "b", "b1", "a", "event"}));
-}
-
-TEST(TakeChild, WithoutAnEventNothingIsAllocated) {
-  Log log;
-  DeviceArray array = own(foreign_device_array(&log, "a", 2));
-  void* const event = std::exchange(array->sync_event, nullptr);
-  const int64_t before = testing::allocations();
-  DeviceArray child = array.take_child(0).value();
-  EXPECT_EQ(testing::allocations(), before);
-  array.release();
-  EXPECT_EQ(log, (Log{"a1", "a", "event"}));
-  EXPECT_NE(event, nullptr);
-}
-
-TEST(TakeChild, MemoryRunsOut) {
-  const int64_t failed = fail_each_allocation([](Injection& inject) {
-    Log log;
-    {
-      DeviceArray array = own(foreign_device_array(&log, "a", 2));
-      Result<DeviceArray> child = inject([&] { return array.take_child(0); });
-      EXPECT_EQ(code_of(child), inject.fired() ? ENOMEM : 0);
-      if (!child) {
-        EXPECT_EQ(array->array.release, &testing::ForeignArray::release);
-        EXPECT_NE(array->array.children[0]->release, nullptr);
-      }
-    }
-    EXPECT_EQ(log.size(), 4U);
-    EXPECT_EQ(log.back(), "event");
-  });
-  EXPECT_EQ(failed, 3);
-}
-
-TEST(TakeChild, OfACountThatIsNone) {
-  for (const int64_t count : {INT64_MAX, int64_t{INT32_MAX}, int64_t{-1}}) {
-    Log log;
-    DeviceArray array = own(foreign_device_array(&log, "a", 1));
-    int64_t& n_children = array->array.n_children;
-    const int64_t before = std::exchange(n_children, count);
-    EXPECT_TRUE(array.children().empty());
-    EXPECT_EQ(array.take_child(0).error().message(),
-              "take_child: child 0 does not exist: the parent lists 0");
-    n_children = before;
-    EXPECT_TRUE(array.take_child(0).ok());
-    n_children = count;  // it is held back by now: what is still there is not looked for
-    array.release();
-    EXPECT_EQ(log, (Log{"a0", "a", "event"}));
-  }
-}
-
-TEST(TakeChild, MemoryRunsOutForTheWords) {
-  const int64_t failed = fail_each_allocation([](Injection& inject) {
-    Log log;
-    Array array = own(foreign_array(&log, "a", 1));
-    const Result<Array> child = inject([&] { return array.take_child(9); });
-    EXPECT_EQ(code_of(child), inject.fired() ? ENOMEM : EINVAL);
-  });
-  EXPECT_GT(failed, 0);
-}
-
-TEST(TakeChild, ChildrenAreReleasedOnManyThreads) {
-  constexpr size_t kChildren = 16;
-  Log logs[kChildren + 1];
-  ArrowDeviceArray raw = foreign_device_array(logs, "a", kChildren);
-  auto* node = static_cast<testing::ForeignArray*>(raw.array.private_data);
-  for (size_t i = 0; i < kChildren; ++i) {
-    static_cast<testing::ForeignArray*>(node->children[i].private_data)->log = &logs[i + 1];
-  }
-  DeviceArray array(&raw);
-  std::vector<std::thread> threads;
-  threads.reserve(kChildren);
-  for (size_t i = 0; i < kChildren; ++i) {
-    threads.emplace_back(
-        [child = array.take_child(static_cast<int64_t>(i)).value()]() mutable { child.release(); });
-  }
-  array.release();
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(logs[0], (Log{"a", "event"}));
-  for (size_t i = 0; i < kChildren; ++i) EXPECT_EQ(logs[i + 1], Log{"a" + std::to_string(i)});
-}
-
 // --- Attaching ---
 
 TEST(Attach, TheObjectGoesAfterTheReleaseThatWasThere) {
@@ -397,25 +236,6 @@ TEST(Rules, release_not_on_children) {
   EXPECT_NE(array->children[1]->release, nullptr);
 }
 
-// When we hold the parent's release back, the other children are moved out before they are
-// released.
-TEST(TakeChild, ChildrenThatStayAreMovedOutBeforeTheyAreReleased) {
-  static bool was_in_parent = false;
-  static ArrowArray* in_parent = nullptr;
-  Log log;
-  DeviceArray array = own(foreign_device_array(&log, "a", 2));
-  in_parent = array->array.children[1];
-  static void (*original)(ArrowArray*) = in_parent->release;
-  in_parent->release = [](ArrowArray* self) {
-    was_in_parent = self == in_parent;
-    original(self);
-  };
-  const DeviceArray child = array.take_child(0).value();
-  array.release();
-  EXPECT_EQ(log, Log{"a1"});
-  EXPECT_FALSE(was_in_parent);
-}
-
 TEST(Rules, move_marks_source) {
   Log log;
   ArrowArray raw = foreign_array(&log, "a");
@@ -441,16 +261,30 @@ TEST(Rules, device_array_move_marks_source) {
   EXPECT_EQ(log, Log{});
 }
 
+// The destructor releases in place; release() moves the array away first.
 TEST(Rules, device_array_release_through_array) {
   static const void* called_with = nullptr;
+  static int64_t length = 0;
   ArrowDeviceArray raw{};
-  raw.array.release = [](ArrowArray* self) {
-    called_with = self;
-    self->release = nullptr;
+  const auto alive = [&raw] {
+    raw.array.length = 7;
+    raw.array.release = [](ArrowArray* self) {
+      called_with = self;
+      length = self->length;
+      self->release = nullptr;
+    };
+    return DeviceArray(&raw);
   };
-  DeviceArray array(&raw);
+  const void* place = nullptr;
+  {
+    const DeviceArray array = alive();
+    place = &array->array;
+  }
+  EXPECT_EQ(called_with, place);
+  DeviceArray array = alive();
+  length = 0;
   array.release();
-  EXPECT_EQ(called_with, &array->array);
+  EXPECT_EQ(length, 7);
 }
 
 TEST(Rules, device_array_released_like_array) {

@@ -45,11 +45,13 @@ FLETCHING_DETAIL_COLD void release_foreign(Base* below) noexcept {
   if (below->release != nullptr) below->release(below);
 }
 
-/// Releases what is below *self. Returns the shares of *block that this has set free: a child that
+/// Releases what is below *self, which may be freed by a callback of what is not of our making: it
+/// is read before any is called. Returns the shares of *block that this has set free: a child that
 /// is as we made it needs no call to be released.
 template <class Base>
-int64_t release_below(Base* self, const BlockHead* block) noexcept {
+int64_t release_below(const Base* self, const BlockHead* block) noexcept {
   int64_t shares = self->n_children;
+  Base* const below_dictionary = self->dictionary;
   const auto release = [&](Base* below) {
     if (below->release == &release_in_block<Base> && below->private_data == block) [[likely]] {
       const auto dictionary = reinterpret_cast<intptr_t>(below->dictionary);
@@ -64,9 +66,9 @@ int64_t release_below(Base* self, const BlockHead* block) noexcept {
   };
   Base* const* const end = self->children + self->n_children;
   for (Base* const* child = self->children; child != end; ++child) release(*child);
-  if (self->dictionary != nullptr) {
+  if (below_dictionary != nullptr) {
     ++shares;
-    release(self->dictionary);
+    release(below_dictionary);
   }
   return shares;
 }
@@ -76,8 +78,8 @@ template <class Base>
 void release_in_block(Base* self) noexcept {
   auto* block = static_cast<BlockHead*>(self->private_data);
   int64_t shares = 1;
-  if (self->n_children != 0 || self->dictionary != nullptr) shares += release_below(self, block);
   self->release = nullptr;
+  if (self->n_children != 0 || self->dictionary != nullptr) shares += release_below(self, block);
   give_back(block, shares);
 }
 

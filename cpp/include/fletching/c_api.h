@@ -49,8 +49,9 @@ FLETCHING_EXPORT const char* FletchingVersion(void);
 // What its pointers lead to, the sync event among them, stays at its address. To move a child out
 // of its parent, *source is the child.
 //
-// ...Release: calls the release callback, when there is one, and marks the struct as released even
-// if the callback forgot to. NULL, or a struct that is released already: nothing is done.
+// ...Release: marks the struct as released, moves it to the stack and calls the release callback
+// there. So the callback may free the memory of the struct, and may forget to mark it. NULL, or a
+// struct that is released already: nothing is done.
 //
 // ...IsReleased: 1 when there is nothing to release, for NULL as well; else 0.
 

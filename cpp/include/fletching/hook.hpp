@@ -17,6 +17,16 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
+/// Moves a struct that is alive to the stack and releases it there. The callback may free *self,
+/// and may forget to set `release` to NULL: *self is marked before it is called, and not touched
+/// afterwards.
+template <class Base>
+void release_moved_out(Base* self) noexcept {
+  Base moved = *self;
+  self->release = nullptr;
+  moved.release(&moved);
+}
+
 /// What stands in private_data of a hooked struct: what stood there before, and an object that is
 /// destroyed after the release.
 template <class Base, class Object>
@@ -35,8 +45,7 @@ struct Hook {
     const std::unique_ptr<Hook> hook(static_cast<Hook*>(self->private_data));
     self->private_data = hook->private_data;
     self->release = hook->release;
-    self->release(self);
-    self->release = nullptr;
+    release_moved_out(self);
   }
 
   void (*release)(Base*);
@@ -71,20 +80,17 @@ struct HeldBack {
   ArrowArray array{};
 };
 
-// A child that is in its parent has to be moved out before it may be released.
-inline void release_moved_out(ArrowArray* child) noexcept {
-  if (child == nullptr || child->release == nullptr) return;
-  ArrowArray moved = *child;
-  child->release = nullptr;
-  moved.release(&moved);
-}
-
 /// The release callback of an array that is held back: the data of the children that are still
 /// there need not wait.
 inline void release_children(ArrowArray* self) noexcept {
-  for (ArrowArray* child : children_of(*self)) release_moved_out(child);
-  release_moved_out(self->dictionary);
+  const auto release_below = [](ArrowArray* below) {
+    // What is in its parent has to be moved out before it may be released.
+    if (below != nullptr && below->release != nullptr) release_moved_out(below);
+  };
+  const ArrowArray parent = *self;
   self->release = nullptr;
+  for (ArrowArray* child : children_of(parent)) release_below(child);
+  release_below(parent.dictionary);
 }
 
 /// Keeps the release of a foreign array back until the last share is gone, the array's own among

@@ -68,6 +68,11 @@ concept OnDevice = std::same_as<Raw, ArrowDeviceArray>;
 /// What the accessors return belongs to the producer and is valid until release. Of a released
 /// struct they return what an empty one has: no field of it may be read.
 ///
+/// The release callback is called once, also when it does not set `release` to NULL. The struct
+/// that it gets is the owned one when the owner is destroyed; else the owner is marked as released
+/// first, and the struct is moved to the stack. So a callback finds the struct through its
+/// argument, and never through an address that it has kept: structs move.
+///
 /// Threads: one thread at a time, as with any object; release may run on any thread.
 ///
 /// Source: Arrow C data interface, "Memory management"; C device data interface, "Memory
@@ -87,23 +92,25 @@ class Owner {
   explicit Owner(Raw* source) noexcept : raw_(*source) { detail::base(*source).release = nullptr; }
 
   Owner(Owner&& other) noexcept : Owner(&other.raw_) {}
+  /// Releases what was owned, after `other` has moved in: `other` may be part of what is released.
   Owner& operator=(Owner&& other) noexcept {
-    if (this != &other) {
-      release();
-      other.move_to(&raw_);
-    }
+    if (this == &other) return *this;
+    base_type last = detail::base(raw_);
+    other.move_to(&raw_);
+    if (last.release != nullptr) last.release(&last);
     return *this;
   }
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
-  ~Owner() { release(); }
+  ~Owner() {
+    // In place, unlike release(): a destructor has nothing to do afterwards, and a copy costs.
+    if (!is_released()) detail::base(raw_).release(&detail::base(raw_));
+  }
 
-  /// Calls the release callback, unless it has run or the struct was moved away.
+  /// Calls the release callback, unless it has run or the struct was moved away. The callback may
+  /// destroy the owner, as a cache entry that erases itself does, or move another struct in.
   void release() noexcept {
-    if (is_released()) return;
-    detail::base(raw_).release(&detail::base(raw_));
-    // A producer may forget to do it, and then the destructor would release for the second time.
-    detail::base(raw_).release = nullptr;
+    if (!is_released()) detail::release_moved_out(&detail::base(raw_));
   }
 
   [[nodiscard]] bool is_released() const noexcept { return detail::base(raw_).release == nullptr; }
