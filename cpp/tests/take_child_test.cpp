@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "alloc_failure.hpp"
+#include "fletching/array_builder.hpp"
 #include "fletching/owner.hpp"
 #include "foreign.hpp"
 
@@ -108,6 +109,74 @@ TEST(TakeChild, OfAChildThatWasTaken) {
   EXPECT_EQ(grandchild->sync_event, node->event.get());
   grandchild.release();
   EXPECT_EQ(log, (Log{"b0", "b", "b1", "a", "event"}));
+}
+
+/// Writes "own event" to the log when it is destroyed.
+std::shared_ptr<void> own_event(Log* log) {
+  return {log, [](Log* log) { log->emplace_back("own event"); }};
+}
+
+/// Replaces child `index` of a foreign array by one that has been exported with an event of its
+/// own, as export_with_event hooks it.
+void hook_own_event(Log* log, ArrowArray& parent, size_t index) {
+  auto hook = std::make_unique<detail::EventHook>();
+  hook->object.owner = own_event(log);
+  detail::EventHook::set(std::move(hook), parent.children[index]);
+}
+
+// The hook of the child's own event is no share of the parent's: whichever child comes first.
+TEST(TakeChild, OneWithItsOwnEventKeepsTheParentsToo) {
+  for (const int64_t first : {0, 1}) {
+    Log log;
+    ArrowDeviceArray raw = foreign_device_array(&log, "a", 2);
+    hook_own_event(&log, raw.array, 1);
+    DeviceArray array(&raw);
+    DeviceArray one = array.take_child(first).value();
+    DeviceArray other = array.take_child(1 - first).value();
+    DeviceArray& hooked = first == 1 ? one : other;
+    DeviceArray& plain = first == 1 ? other : one;
+    EXPECT_EQ(hooked->sync_event, array->sync_event);
+    array.release();
+    plain.release();
+    EXPECT_EQ(log, Log{"a0"}) << "the parent's event is destroyed under the child " << first;
+    hooked.release();
+    EXPECT_EQ(log, (Log{"a0", "a1", "own event", "a", "event"}));
+  }
+}
+
+TEST(TakeChild, OneWithItsOwnEventOutOfAParentThatHasOneOfOurs) {
+  Log log;
+  ArrowDeviceArray raw = foreign_device_array(&log, "a", 2);
+  hook_own_event(&log, raw.array, 1);
+  auto hook = std::make_unique<detail::EventHook>();
+  const auto exported = std::make_shared<int>(1);
+  hook->object.owner = exported;
+  detail::EventHook::set(std::move(hook), &raw.array);
+  raw.sync_event = exported.get();
+  DeviceArray array(&raw);
+  DeviceArray child = array.take_child(1).value();
+  array.release();
+  EXPECT_EQ(exported.use_count(), 2) << "the child has no share of the parent's event";
+  child.release();
+  EXPECT_EQ(exported.use_count(), 1);
+}
+
+// A parent of ours may have a child that is not: no share of the block is the child's.
+TEST(TakeChild, AForeignOneOutOfAParentOfOursKeepsTheEvent) {
+  Log log;
+  int event = 0;
+  auto builder = build_array({.arrays = 1, .buffers = 0}, own_event(&log)).value();
+  builder.set(builder.root(), {}, {});
+  builder.set(builder.add_children(builder.root(), 1)[0], {}, {});
+  DeviceArray array = builder.finish(ARROW_DEVICE_CUDA, 0, &event).value();
+  ArrowArray* const below = array->array.children[0];
+  below->release(below);
+  *below = foreign_array(&log, "a");
+  DeviceArray child = array.take_child(0).value();
+  array.release();
+  EXPECT_EQ(log, Log{}) << "the event is destroyed, and the child has it";
+  child.release();
+  EXPECT_EQ(log, (Log{"a", "own event"}));
 }
 
 TEST(TakeChild, WithoutAnEventNothingIsAllocated) {

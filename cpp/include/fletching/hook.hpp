@@ -120,11 +120,13 @@ inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArr
   out->sync_event = parent.sync_event;
   const EventHook* const on_parent = event_hook_of(parent.array);
   const EventHook* const on_child = event_hook_of(*child);
-  // In a block of ours all live equally long, and the event with them.
-  const bool keeps_event = parent.sync_event == nullptr ||
-                           parent.array.release == &release_in_block<ArrowArray> ||
-                           (on_parent != nullptr && on_child != nullptr &&
-                            on_parent->object.owner == on_child->object.owner);
+  // The structs of one block of ours live equally long, and the event with them.
+  const bool in_one_block = parent.array.release == &release_in_block<ArrowArray> &&
+                            child->release == &release_in_block<ArrowArray> &&
+                            parent.array.private_data == child->private_data;
+  const bool share_it = on_parent != nullptr && on_child != nullptr &&
+                        on_parent->object.owner == on_child->object.owner;
+  const bool keeps_event = parent.sync_event == nullptr || in_one_block || share_it;
   if (keeps_event) return take_out(parent.array, child, &out->array);
 
   auto hook = std::make_unique<EventHook>();
