@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "alloc_failure.hpp"
+#include "fletching/extension.hpp"
 #include "foreign.hpp"
 
 namespace fletching {
@@ -100,7 +101,23 @@ TEST(Owner, AReleasedOneReadsAsEmpty) {
   Schema schema;
   EXPECT_EQ(schema.format(), "");
   EXPECT_EQ(schema.name(), "");
-  EXPECT_TRUE(schema.metadata().value().empty());
+}
+
+// The metadata that the struct still points to has been freed.
+TEST(Owner, TheMetadataOfAReleasedSchemaAreRefused) {
+  ArrowSchema raw{};
+  raw.metadata = new char[4]{};  // no pairs
+  raw.private_data = const_cast<char*>(raw.metadata);
+  raw.release = [](ArrowSchema* self) {
+    self->release = nullptr;
+    delete[] static_cast<char*>(self->private_data);
+  };
+  Schema schema(&raw);
+  EXPECT_TRUE(schema.metadata().ok());
+  EXPECT_TRUE(find_extension(*schema.get()).ok());
+  schema.release();
+  EXPECT_EQ(code_of(find_extension(*schema.get())), EINVAL);
+  EXPECT_EQ(code_of(schema.metadata()), EINVAL);
 }
 
 TEST(Owner, MalformedListsOfChildrenReadAsEmpty) {

@@ -84,6 +84,46 @@ TEST(Rules, sync_event_null_where_none) {
       << message(event.synchronize());
 }
 
+// Never "nothing to wait for", and the event, which has been freed, is not read.
+TEST(SyncEvent, OfAReleasedArrayIsRefused) {
+  const auto free_event = [](ArrowArray* self) {
+    self->release = nullptr;
+    delete static_cast<void**>(self->private_data);
+  };
+  for (const ArrowDeviceType type : {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM,
+                                     ARROW_DEVICE_OPENCL, ARROW_DEVICE_VULKAN, kNew}) {
+    for (const bool has_event : {true, false}) {
+      ArrowDeviceArray raw{};
+      raw.device_type = type;
+      raw.array.release = free_event;
+      if (has_event) {
+        auto* const event = new void*(&raw);
+        raw.array.private_data = static_cast<void*>(event);
+        raw.sync_event = static_cast<void*>(event);
+      }
+      DeviceArray array(&raw);
+      array.release();
+      const SyncEvent events[] = {SyncEvent(array), SyncEvent(*array.get())};
+      for (const SyncEvent& event : events) {
+        EXPECT_FALSE(event.is_null());
+        EXPECT_EQ(event.get(), nullptr);
+        const auto refused = [&](const auto& result) {
+          ASSERT_FALSE(result.ok()) << device_name(type);
+          EXPECT_EQ(result.error().code(), EINVAL);
+          EXPECT_TRUE(contains(message(result), "the array is released")) << message(result);
+        };
+        refused(event.synchronize());
+        refused(event.wait_on(nullptr));
+        refused(event.ready());
+        refused(event.synchronize(vulkan::WaitContext{}));
+        refused(event.wait_on(vulkan::WaitContext{}, nullptr));
+        refused(event.ready(vulkan::WaitContext{}));
+      }
+    }
+  }
+  EXPECT_FALSE(SyncEvent(DeviceArray()).ready().ok());
+}
+
 // The event itself in place of its address.
 TEST(Rules, sync_event_type_of_table) {
   for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_OPENCL}) {

@@ -213,8 +213,11 @@ std::string json_array(const Range& numbers) {
 
 /// The extension type of a field: two texts that point into schema.metadata, empty when there is
 /// none. Negative counts in the metadata are the error EINVAL; nothing says how long the whole is,
-/// so that wrong positive ones cannot be noticed.
+/// so that wrong positive ones cannot be noticed. EINVAL too for a schema that is released.
 inline Result<Extension> find_extension(const ArrowSchema& schema) noexcept {
+  if (schema.release == nullptr) {
+    return detail::plain_error(EINVAL, "find_extension: the schema is released");
+  }
   return detail::guarded([&] { return detail::read_extension(schema.metadata); });
 }
 

@@ -66,7 +66,8 @@ concept OnDevice = std::same_as<Raw, ArrowDeviceArray>;
 /// pointers lead to, the event among them, which stays where it is.
 ///
 /// What the accessors return belongs to the producer and is valid until release. Of a released
-/// struct they return what an empty one has: no field of it may be read.
+/// struct no field may be read: they return what an empty one has, and what returns a Result
+/// returns EINVAL.
 ///
 /// The release callback is called once, also when it does not set `release` to NULL. The struct
 /// that it gets is the owned one when the owner is destroyed; else the owner is marked as released
@@ -152,11 +153,12 @@ class Owner {
     return text(raw_.name);
   }
 
-  /// The metadata, checked. Errors: see MetadataView::read.
+  /// The metadata, checked. Errors: EINVAL when the schema is released; see MetadataView::read.
   [[nodiscard]] Result<MetadataView> metadata() const noexcept
     requires std::same_as<Raw, ArrowSchema>
   {
-    return MetadataView::read(is_released() ? nullptr : raw_.metadata);
+    if (is_released()) return detail::plain_error(EINVAL, "metadata: the schema is released");
+    return MetadataView::read(raw_.metadata);
   }
 
   // --- Arrays ---

@@ -33,9 +33,10 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// skipped.
 ///
 /// Errors: ENOENT when the library of the runtime is not there, ENOSYS when it lacks a function,
-/// ENOTSUP when the runtime has no means for what is asked, EINVAL for what cannot be an event or
-/// does not fit, EIO for what else the runtime reports, whose own name of it is in the text; what a
-/// waiter returns. After an error nothing is known of the buffers: do not read them.
+/// ENOTSUP when the runtime has no means for what is asked, EINVAL for the event of an array that
+/// was released before, for what cannot be an event or does not fit, EIO for what else the runtime
+/// reports, whose own name of it is in the text; what a waiter returns. After an error nothing is
+/// known of the buffers: do not read them.
 ///
 /// CUDA contexts: a wait on a stream happens in the stream's own context, everything else in the
 /// current one. When there is none, it is the primary context of the device, if that is active
@@ -49,16 +50,21 @@ class SyncEvent {
   SyncEvent() noexcept = default;
   SyncEvent(DeviceType device_type, int64_t device_id, void* sync_event) noexcept
       : event_{device_type, device_id, sync_event} {}
+  /// Of a released array no field is read, and every operation returns EINVAL: its event is gone.
   explicit SyncEvent(const ArrowDeviceArray& array) noexcept
-      : SyncEvent(array.device_type, array.device_id, array.sync_event) {}
+      : array_is_released_(array.array.release == nullptr) {
+    if (!array_is_released_) event_ = {array.device_type, array.device_id, array.sync_event};
+  }
   explicit SyncEvent(const DeviceArray& array) noexcept : SyncEvent(*array.get()) {}
 
   [[nodiscard]] DeviceType device_type() const noexcept { return event_.device_type; }
   [[nodiscard]] int64_t device_id() const noexcept { return event_.device_id; }
   /// sync_event as the struct has it; what it is, device_type().event_pointer() says.
   [[nodiscard]] void* get() const noexcept { return event_.sync_event; }
-  /// Whether there is nothing to wait for.
-  [[nodiscard]] bool is_null() const noexcept { return event_.sync_event == nullptr; }
+  /// Whether there is nothing to wait for. False for the event of a released array.
+  [[nodiscard]] bool is_null() const noexcept {
+    return !array_is_released_ && event_.sync_event == nullptr;
+  }
 
   /// Blocks the calling thread until the event has happened: then the host may read what it can
   /// read of the buffers.
@@ -112,7 +118,8 @@ class SyncEvent {
   template <class Verb>
   [[nodiscard]] std::invoke_result_t<Verb, detail::RegisteredWaiter> dispatch(
       Verb verb) const noexcept {
-    return detail::guarded([&] {
+    return detail::guarded([&]() -> std::invoke_result_t<Verb, detail::RegisteredWaiter> {
+      if (array_is_released_) return released();
       switch (event_.device_type.runtime()) {
         case Runtime::kCuda:
           return verb(detail::CudaEvents{});
@@ -129,13 +136,20 @@ class SyncEvent {
   template <class Verb>
   [[nodiscard]] std::invoke_result_t<Verb> in_vulkan(Verb verb) const noexcept {
     return detail::guarded([&]() -> std::invoke_result_t<Verb> {
+      if (array_is_released_) return released();
       if (event_.device_type.runtime() == Runtime::kVulkan) return verb();
       return Error{EINVAL,
                    "a vulkan::WaitContext is no use for an event of " + event_.device_type.name()};
     });
   }
 
+  static Error released() {
+    return {EINVAL,
+            "sync event: the array is released, and its event with it: wait before the release"};
+  }
+
   detail::EventReference event_;
+  bool array_is_released_ = false;
 };
 
 /// The handle of the legacy default stream of CUDA and HIP, which NULL is as well.
