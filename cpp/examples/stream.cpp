@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of batches, made of a callable and read as a range. Between the two it is a C struct.
+// A stream of batches, made of a callable and read one by one. Between the two it is a C struct.
 #include <cstdint>
 #include <iostream>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,16 +25,16 @@ static Result<DeviceArray> batch_of(std::vector<std::int32_t> values) {
 
 int main() {
   Schema schema = make_schema({.format = "i", .name = "values"}).value();
-  auto next = [n = 0]() mutable -> Result<DeviceArray> {
-    if (n == 3) return DeviceArray();  // the end
+  auto next = [n = 0]() mutable -> std::optional<Result<DeviceArray>> {
+    if (n == 3) return std::nullopt;  // the end
     ++n;
     return batch_of(std::vector<std::int32_t>(static_cast<std::size_t>(n), n));
   };
   auto stream = make_device_stream(std::move(schema), ARROW_DEVICE_CPU, next).value();
 
   DeviceArrayStreamReader reader(std::move(stream));
-  for (Result<DeviceArray>& batch : reader) {
-    if (!batch) return std::cerr << batch.error().message() << '\n', 1;
-    std::cout << "a batch of " << (*batch)->array.length << '\n';
+  while (std::optional<Result<DeviceArray>> batch = reader.next()) {
+    if (!batch->ok()) return std::cerr << batch->error().message() << '\n', 1;
+    std::cout << "a batch of " << batch->value().length() << '\n';
   }
 }

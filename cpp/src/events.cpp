@@ -21,13 +21,13 @@ int refuse(FletchingMessage* message, const char* text) noexcept {
 
 template <class T>
 int tell(const fletching::Result<T>& result, FletchingMessage* message) noexcept {
-  write_message(message, result ? std::string_view() : result.error().message());
-  return result ? 0 : result.error().code();
+  write_message(message, result.ok() ? std::string_view() : result.error().message());
+  return result.ok() ? 0 : result.error().code();
 }
 
 int tell_ready(const fletching::Result<bool>& result, int* ready,
                FletchingMessage* message) noexcept {
-  *ready = result && *result ? 1 : 0;
+  *ready = result.ok() && *result ? 1 : 0;
   return tell(result, message);
 }
 

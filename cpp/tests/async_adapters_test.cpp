@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -64,7 +65,7 @@ TEST(AsyncAdapters, batches_outlive_the_stream) {
   {
     Pipe pipe(a_stream(ledger, 3));
     StreamReader<ArrowDeviceArrayStream> reader(std::move(pipe.reader).open().value());
-    kept = reader.next().value();
+    kept = std::move(*reader.next()).value();
   }
   EXPECT_EQ(ledger.live(), 1);
   kept.release();
@@ -76,7 +77,7 @@ TEST(AsyncAdapters, an_error_keeps_code_and_text) {
   {
     Pipe pipe(a_stream(ledger, 0, ENOSPC));
     StreamReader<ArrowDeviceArrayStream> reader(std::move(pipe.reader).open().value());
-    const Result<DeviceArray> batch = reader.next();
+    const Result<DeviceArray> batch = reader.next().value();
     ASSERT_FALSE(batch.ok());
     EXPECT_EQ(batch.error().code(), ENOSPC);
     EXPECT_EQ(batch.error().message(), "the disk is gone");
@@ -134,8 +135,8 @@ TEST(AsyncAdapters, reading_asks_by_half_windows) {
   for (int i = 0; i < 4; ++i) peer.give_task();
   {
     StreamReader<ArrowDeviceArrayStream> reader(std::move(*made).open().value());
-    EXPECT_TRUE(reader.next().ok());
-    EXPECT_TRUE(reader.next().ok());
+    EXPECT_TRUE(reader.next()->ok());
+    EXPECT_TRUE(reader.next()->ok());
     EXPECT_EQ(peer.log, (Log{"request 4", "extract 0", "request 2", "extract 1"}));
     peer.log.clear();
   }
@@ -171,8 +172,8 @@ TEST(AsyncAdapters, every_allocation_fails_once) {
       StreamReader<ArrowDeviceArrayStream> to(*std::move(stream));
       int code = 0;
       for (int i = 0; i < 3 && code == 0; ++i) {
-        const Result<DeviceArray> batch = to.next();
-        code = code_of(batch);
+        const std::optional<Result<DeviceArray>> batch = to.next();
+        if (batch) code = code_of(*batch);
         while (queue.run_ready()) {
         }
       }

@@ -51,12 +51,12 @@ Outcome read_all(Owner<Raw> stream, Options options = {}) {
   for (auto& batch : reader) {
     if (!batch) {
       // Dead from here on, whatever the stream would give.
-      EXPECT_FALSE(reader.next().ok());
+      EXPECT_FALSE(reader.next().has_value());
       return {batch.error(), batches.size()};
     }
     batches.push_back(*std::move(batch));
   }
-  EXPECT_TRUE(reader.next()->is_released());
+  EXPECT_FALSE(reader.next().has_value());
   reader.release();
   return {std::nullopt, batches.size()};
 }

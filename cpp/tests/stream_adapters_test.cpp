@@ -22,13 +22,13 @@ TEST(StreamAdapters, plain_stream_as_device_stream) {
         to_device_stream(foreign_stream<ArrowArrayStream>(script)).value(), {.strict = true});
     EXPECT_EQ(reader.device_type(), ARROW_DEVICE_CPU);
     EXPECT_STREQ(reader.schema().value()->name, "values");
-    const DeviceArray batch = reader.next().value();
+    const DeviceArray batch = next_of(reader).value();
     EXPECT_EQ(batch->array.length, 1);
     EXPECT_EQ(batch->device_type, ARROW_DEVICE_CPU);
     EXPECT_EQ(batch->device_id, -1);
     EXPECT_EQ(batch->sync_event, nullptr);
-    EXPECT_EQ(length_of(reader.next().value()), 2);
-    const auto failure = reader.next();
+    EXPECT_EQ(length_of(next_of(reader).value()), 2);
+    const auto failure = next_of(reader);
     EXPECT_EQ(failure.error().code(), ENOSPC);
     EXPECT_EQ(failure.error().message(), "the foreign text");
   }
@@ -42,8 +42,8 @@ TEST(StreamAdapters, device_stream_as_plain_stream) {
     ArrayStreamReader reader(
         to_array_stream(foreign_stream<ArrowDeviceArrayStream>(script)).value());
     EXPECT_STREQ(reader.schema().value()->name, "values");
-    EXPECT_EQ(length_of(reader.next().value()), 1);
-    EXPECT_EQ(reader.next().error().message(), "the foreign text");
+    EXPECT_EQ(length_of(next_of(reader).value()), 1);
+    EXPECT_EQ(next_of(reader).error().message(), "the foreign text");
   }
   expect_clean(script);
 }
@@ -102,6 +102,10 @@ TEST(StreamAdapters, there_and_back) {
     EXPECT_EQ(lengths, (std::vector<std::int64_t>{1, 2}));
   }
   expect_clean(script);
+}
+
+TEST(StreamAdapters, a_released_array_is_refused) {
+  EXPECT_EQ(code_of(to_array(DeviceArray())), EINVAL);
 }
 
 TEST(StreamAdapters, released_streams_are_refused) {

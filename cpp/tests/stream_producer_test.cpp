@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <stdexcept>
 #include <string>
@@ -343,6 +344,41 @@ TEST(MakeStream, of_a_reader) {
   EXPECT_EQ(lengths_of<Device>(parts, std::move(reader)),
             (std::vector<std::int64_t>{1, 2, -ENOSPC}));
   expect_clean(foreign);
+}
+
+TEST(MakeStream, of_a_callable_that_says_when_it_ends) {
+  Parts parts;
+  const auto counts = [&parts, n = 0]() mutable -> std::optional<Result<Array>> {
+    if (n == 2) return std::nullopt;
+    return parts.batch<Array>(++n);
+  };
+  EXPECT_EQ(lengths_of<Plain>(parts, counts), (std::vector<std::int64_t>{1, 2}));
+
+  Script foreign{.steps{{}, {.code = ENOSPC}}};
+  DeviceArrayStreamReader reader(foreign_stream<Device>(foreign));
+  EXPECT_EQ(lengths_of<Device>(parts, [&] { return reader.next(); }),
+            (std::vector<std::int64_t>{1, -ENOSPC}));
+  reader.release();
+  expect_clean(foreign);
+
+  const auto moved_from = [] { return std::optional<DeviceArray>(DeviceArray()); };
+  EXPECT_EQ(lengths_of<Device>(parts, moved_from), (std::vector<std::int64_t>{-EINVAL}));
+}
+
+TEST(MakeStream, of_a_callable_that_is_copied) {
+  Parts parts;
+  struct ThrowsWhenCopied {
+    ThrowsWhenCopied() = default;
+    ThrowsWhenCopied(const ThrowsWhenCopied&) { throw std::bad_alloc(); }
+    ThrowsWhenCopied& operator=(const ThrowsWhenCopied&) = delete;
+    ThrowsWhenCopied(ThrowsWhenCopied&&) = default;
+    ThrowsWhenCopied& operator=(ThrowsWhenCopied&&) = delete;
+    ~ThrowsWhenCopied() = default;
+    Array operator()() const { return {}; }
+  };
+  const ThrowsWhenCopied content;
+  EXPECT_EQ(code_of(make_array_stream(parts.schema(), content)), ENOMEM);
+  EXPECT_EQ(code_of(make_array_stream(parts.schema(), ThrowsWhenCopied())), 0);
 }
 
 TEST(MakeStream, refuses_a_released_element) {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "fletching/owner.hpp"
@@ -160,6 +161,15 @@ Owner<Raw> foreign_stream(Script& script) {
   raw->release = foreign_release<Raw>;
   raw->private_data = &script;
   return stream;
+}
+
+/// The next batch or error of `reader`, which is not at its end.
+template <class Reader>
+Result<typename std::remove_cvref_t<Reader>::batch_type> next_of(Reader&& reader) {
+  auto batch = reader.next();
+  if (batch.has_value()) return *std::move(batch);
+  ADD_FAILURE() << "next() is empty";
+  return Error(ENODATA, "next() is empty");
 }
 
 inline std::int64_t length_of(const Array& array) { return array->length; }

@@ -47,8 +47,8 @@ void reads_batches_and_end() {
       lengths.push_back(length_of(*batch));
     }
     EXPECT_EQ(lengths, (std::vector<std::int64_t>{1, 2, 3}));
-    EXPECT_TRUE(reader.next()->is_released());  // stays ended
-    EXPECT_EQ(script.pulls, 4);                 // and does not ask again
+    EXPECT_FALSE(reader.next().has_value());  // stays ended
+    EXPECT_EQ(script.pulls, 4);               // and does not ask again
   }
   expect_clean(script);
 }
@@ -93,9 +93,9 @@ void keeps_errno(int code, int expected) {
       EXPECT_EQ(batch.error().message(), "the foreign text");
     }
     EXPECT_EQ(elements, 2);  // the error is the last one
-    // Dead: the same error, and nobody is asked.
-    EXPECT_EQ(reader.next().error().code(), expected);
-    EXPECT_EQ(reader.next().error().message(), "the foreign text");
+    // Dead: nothing more, and nobody is asked.
+    EXPECT_FALSE(reader.next().has_value());
+    EXPECT_EQ(reader.begin(), reader.end());
     EXPECT_EQ(reader.schema().error().code(), expected);
     EXPECT_EQ(script.pulls, 2);
     EXPECT_EQ(script.asked_for_text, 1);
@@ -120,7 +120,7 @@ void copies_text() {
   Script script{.steps{{.code = EIO}}};
   {
     auto reader = reader_of<Raw>(script);
-    const auto batch = reader.next();
+    const auto batch = next_of(reader);
     std::ranges::fill(script.given_text, '!');
     EXPECT_EQ(batch.error().message(), "the foreign text");
   }
@@ -134,7 +134,7 @@ void accepts_no_text() {
   Script script{.steps{{.code = EIO}}, .text = nullptr};
   {
     auto reader = reader_of<Raw>(script);
-    const auto batch = reader.next();
+    const auto batch = next_of(reader);
     EXPECT_EQ(batch.error().code(), EIO);
     EXPECT_EQ(batch.error().message(), "");
   }
@@ -149,7 +149,7 @@ void asks_for_text_only_after_an_error() {
   {
     auto reader = reader_of<Raw>(script);
     EXPECT_TRUE(reader.schema().ok());
-    while (!reader.next()->is_released()) {
+    while (reader.next()) {
     }
     EXPECT_EQ(script.asked_for_text, 0);
   }
@@ -170,7 +170,7 @@ void not_after_release(const Read& read) {
   expect_clean(script);  // the script notes every call after release
 }
 const auto kReadSchema = [](auto& reader) { return code_of(reader.schema()); };
-const auto kReadNext = [](auto& reader) { return code_of(reader.next()); };
+const auto kReadNext = [](auto& reader) { return code_of(next_of(reader)); };
 TEST(Rules, stream_get_schema_not_after_release) { not_after_release<Plain>(kReadSchema); }
 TEST(Rules, device_stream_get_schema_not_after_release) { not_after_release<Device>(kReadSchema); }
 TEST(Rules, stream_get_next_not_after_release) { not_after_release<Plain>(kReadNext); }
@@ -201,7 +201,7 @@ void leaves_private_data() {
   StreamReader<Raw> moved(std::move(reader));
   // Every callback finds its script through private_data.
   EXPECT_TRUE(moved.schema().ok());
-  EXPECT_EQ(length_of(*moved.next()), 1);
+  EXPECT_EQ(length_of(*next_of(moved)), 1);
   moved.release();
   expect_clean(script);
 }
@@ -226,7 +226,7 @@ void null_callbacks() {
     auto stream = foreign_stream<Raw>(script);
     stream->get_next = nullptr;
     StreamReader<Raw> reader(std::move(stream));
-    refused(reader.next(), "get_next is NULL");
+    refused(next_of(reader), "get_next is NULL");
   }
   EXPECT_EQ(script.asked_for_text, 0);
   Script failing{.steps{{.code = EIO}}};
@@ -234,7 +234,7 @@ void null_callbacks() {
     auto stream = foreign_stream<Raw>(failing);
     stream->get_last_error = nullptr;
     StreamReader<Raw> reader(std::move(stream));
-    EXPECT_EQ(code_of(reader.next()), EIO);
+    EXPECT_EQ(code_of(next_of(reader)), EIO);
   }
   expect_clean(failing);
 }
@@ -258,12 +258,12 @@ Script device_script(ArrowDeviceType stream, ArrowDeviceType batch) {
 TEST(Rules, device_stream_one_device_type) {
   Heard heard;
   Script script = device_script(ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST);
-  EXPECT_EQ(code_of(reader_of<Device>(script, heard.options).next()), 0);
+  EXPECT_EQ(code_of(next_of(reader_of<Device>(script, heard.options))), 0);
   EXPECT_EQ(heard.rules, std::vector<std::string>{"device-stream.one-device-type"});
   expect_clean(script);
 
   script = device_script(ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST);
-  const auto refused = reader_of<Device>(script, {.strict = true}).next();
+  const auto refused = next_of(reader_of<Device>(script, {.strict = true}));
   ASSERT_EQ(code_of(refused), EINVAL);
   EXPECT_EQ(refused.error().message(),
             "a batch has device_type cuda_host, and its stream has cpu (rule "
@@ -271,7 +271,7 @@ TEST(Rules, device_stream_one_device_type) {
   expect_clean(script);
 
   script = device_script(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA);
-  EXPECT_EQ(code_of(reader_of<Device>(script, {.strict = true}).next()), 0);
+  EXPECT_EQ(code_of(next_of(reader_of<Device>(script, {.strict = true}))), 0);
 }
 
 TEST(Rules, device_stream_result_accessible) {
@@ -289,31 +289,31 @@ TEST(Rules, device_stream_result_accessible) {
     Script script = device_script(stream, batch);
     {
       auto reader = reader_of<Device>(script, heard.options);
-      EXPECT_EQ(code_of(reader.next()), EINVAL) << stream << ' ' << batch;
-      EXPECT_EQ(code_of(reader.next()), EINVAL);
+      EXPECT_EQ(code_of(next_of(reader)), EINVAL) << stream << ' ' << batch;
+      EXPECT_FALSE(reader.next().has_value());
     }
     EXPECT_TRUE(heard.rules.empty());
     expect_clean(script);
   }
   Script script = device_script(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_MANAGED);
-  EXPECT_EQ(code_of(reader_of<Device>(script).next()), 0);
+  EXPECT_EQ(code_of(next_of(reader_of<Device>(script))), 0);
 }
 
 TEST(Rules, device_stream_device_type_set) {
   Script script = device_script(0, 0);
-  EXPECT_EQ(code_of(reader_of<Device>(script).next()), EINVAL);
+  EXPECT_EQ(code_of(next_of(reader_of<Device>(script))), EINVAL);
   expect_clean(script);
 }
 
 TEST(Rules, device_array_reserved_zero) {
   Heard heard;
   Script script{.steps{{.reserved = 7}}};
-  EXPECT_EQ(code_of(reader_of<Device>(script, heard.options).next()), 0);
+  EXPECT_EQ(code_of(next_of(reader_of<Device>(script, heard.options))), 0);
   EXPECT_EQ(heard.rules, std::vector<std::string>{"device-array.reserved-zero"});
   expect_clean(script);
 
   script = {.steps{{.reserved = 7}}};
-  EXPECT_EQ(code_of(reader_of<Device>(script, {.strict = true}).next()), EINVAL);
+  EXPECT_EQ(code_of(next_of(reader_of<Device>(script, {.strict = true}))), EINVAL);
   expect_clean(script);
 }
 
@@ -321,14 +321,14 @@ TEST(StreamReader, unknown_device_types_survive) {
   Script script = device_script(21, 21);
   auto reader = reader_of<Device>(script, {.strict = true});
   EXPECT_EQ(reader.device_type(), 21);
-  EXPECT_EQ((*reader.next())->device_type, 21);
+  EXPECT_EQ((*next_of(reader))->device_type, 21);
 }
 
 TEST(StreamReader, a_warning_that_throws_is_the_error) {
   Script script{.steps{{.reserved = 7}, {}}};
   auto reader = reader_of<Device>(
       script, {.on_warning = [](const Warning&) { throw std::runtime_error("enough"); }});
-  const auto batch = reader.next();
+  const auto batch = next_of(reader);
   ASSERT_EQ(code_of(batch), EIO);
   EXPECT_EQ(batch.error().message(), "enough");
   EXPECT_EQ(script.live, 0);
@@ -361,22 +361,73 @@ TEST(StreamReader, a_batch_that_was_moved_out_is_not_the_end) {
   EXPECT_TRUE(it == reader.end());
 }
 
-TEST(StreamReader, a_schema_that_fails_ends_it) {
+/// The codes of all elements, 0 for a batch.
+const auto kByRange = [](auto& reader) {
+  std::vector<int> codes;
+  for (const auto& batch : reader) codes.push_back(code_of(batch));
+  return codes;
+};
+const auto kByNext = [](auto& reader) {
+  std::vector<int> codes;
+  while (const auto batch = reader.next()) codes.push_back(code_of(*batch));
+  return codes;
+};
+
+// Neither loop may end as if the stream were empty.
+template <class Raw, class Loop>
+void shows_that_the_schema_failed(const Loop& loop) {
   Script script{.steps{{}}, .schema_code = ENOMEM};
   {
-    auto reader = reader_of<Plain>(script);
+    auto reader = reader_of<Raw>(script);
     EXPECT_EQ(reader.schema().error().message(), "the foreign text");
-    EXPECT_EQ(code_of(reader.next()), ENOMEM);
+    EXPECT_EQ(loop(reader), std::vector<int>{ENOMEM});
+    EXPECT_EQ(loop(reader), std::vector<int>{}) << "once";
+    EXPECT_EQ(code_of(reader.schema()), ENOMEM);
     EXPECT_EQ(script.pulls, 0);
   }
   expect_clean(script);
+}
+TEST(StreamReader, a_schema_that_failed_is_an_element) {
+  shows_that_the_schema_failed<Plain>(kByRange);
+  shows_that_the_schema_failed<Device>(kByRange);
+  shows_that_the_schema_failed<Plain>(kByNext);
+  shows_that_the_schema_failed<Device>(kByNext);
+}
+
+TEST(StreamReader, loops_end_after_the_last_batch_or_the_error) {
+  const auto codes_of = [](std::vector<Step> steps, const auto& loop) {
+    Script script{.steps = std::move(steps)};
+    auto reader = reader_of<Device>(script);
+    auto codes = loop(reader);
+    reader.release();
+    expect_clean(script);
+    return codes;
+  };
+  const auto both_are = [&](const std::vector<Step>& steps, const std::vector<int>& codes) {
+    EXPECT_EQ(codes_of(steps, kByRange), codes);
+    EXPECT_EQ(codes_of(steps, kByNext), codes);
+  };
+  both_are({}, {});
+  both_are({{}, {}}, {0, 0});
+  both_are({{}, {.code = ENOSPC}, {}}, {0, ENOSPC});
+}
+
+TEST(StreamReader, a_released_one_has_no_device_type) {
+  Script script = device_script(ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA);
+  auto reader = reader_of<Device>(script);
+  reader.release();
+  EXPECT_EQ(reader.device_type(), 0);
+  expect_clean(script);
+}
+
+TEST(StreamReader, a_stream_without_a_schema_is_refused) {
   Script none{.schema_released = true};
   EXPECT_EQ(code_of(reader_of<Plain>(none).schema()), EINVAL);
 }
 
 TEST(StreamReader, foreign_text_is_made_printable) {
   Script script{.steps{{.code = EIO}}, .text = "caf\xC3\xA9 \xFF\x1B["};
-  EXPECT_EQ(reader_of<Plain>(script).next().error().message(), "caf\xC3\xA9 \\xff\\x1b[");
+  EXPECT_EQ(next_of(reader_of<Plain>(script)).error().message(), "caf\xC3\xA9 \\xff\\x1b[");
 }
 
 TEST(StreamReader, survives_every_allocation_failing) {
@@ -384,12 +435,13 @@ TEST(StreamReader, survives_every_allocation_failing) {
     Script script{.steps{{}, {.code = ENOSPC}}, .text = "a text too long for the string itself"};
     {
       DeviceArrayStreamReader reader(foreign_stream<Device>(script));
-      EXPECT_EQ(code_of(reader.next()), 0);
+      EXPECT_EQ(code_of(next_of(reader)), 0);
       // given_text of the script allocates too; in plain C that would not throw.
       script.given_text.reserve(64);
-      const int code = inject([&] { return code_of(reader.next()); });
+      const int code = inject([&] { return code_of(next_of(reader)); });
       EXPECT_TRUE(code == ENOSPC || (inject.fired() && code == ENOMEM)) << code;
-      EXPECT_EQ(code_of(reader.next()), ENOSPC);
+      EXPECT_FALSE(reader.next().has_value());
+      EXPECT_EQ(code_of(reader.schema()), ENOSPC);
       EXPECT_EQ(script.pulls, 2);
     }
     expect_clean(script);
@@ -398,7 +450,7 @@ TEST(StreamReader, survives_every_allocation_failing) {
     Script script{.steps{{.reserved = 1}}};
     {
       DeviceArrayStreamReader reader(foreign_stream<Device>(script), {.strict = true});
-      const int code = inject([&] { return code_of(reader.next()); });
+      const int code = inject([&] { return code_of(next_of(reader)); });
       EXPECT_EQ(code, inject.fired() ? ENOMEM : EINVAL);
     }
     expect_clean(script);

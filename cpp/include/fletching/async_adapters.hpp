@@ -122,16 +122,14 @@ class AsyncReader {
                               std::move(options));
   }
 
-  /// The next batch, as the stream reads it; a released one at the end. Not to be called after an
-  /// error.
-  Result<DeviceArray> operator()() noexcept {
+  /// The next batch, as the stream reads it; empty at the end. Not to be called after an error.
+  std::optional<Result<DeviceArray>> operator()() noexcept {
     Result<AsyncBatch> batch = consumer_.wait_and_take(refill());
     if (!batch.ok()) return std::move(batch).error();
-    if (batch->array.is_released()) {
-      Status end = mailbox_->wait_for_end();
-      if (!end.ok()) return std::move(end).error();
-    }
-    return std::move(batch->array);
+    if (!batch->array.is_released()) return std::move(batch->array);
+    Status end = mailbox_->wait_for_end();
+    if (!end.ok()) return std::move(end).error();
+    return std::nullopt;
   }
 
  private:
@@ -171,12 +169,12 @@ class DeviceStreamSource final : public AsyncSource {
   void on_demand(std::int64_t) noexcept override {
     if (!producer_.has_value()) return;  // demand is told after the schema, which `begin` gives
     AsyncProducer& producer = *producer_;
-    Result<DeviceArray> batch = reader_.next();
+    std::optional<Result<DeviceArray>> batch = reader_.next();
     // It is over: given back before the handler is released.
-    if (!batch.ok() || batch->is_released()) reader_.release();
-    if (!batch.ok()) return producer.fail(std::move(batch).error());
+    if (!batch || !batch->ok()) reader_.release();
+    if (batch && !batch->ok()) return producer.fail(std::move(*batch).error());
     // ECANCELED, when the stream is over meanwhile, is no failure of the source; `fail` knows that.
-    Status given = batch->is_released() ? producer.end() : producer.push(*std::move(batch));
+    Status given = batch ? producer.push(**std::move(batch)) : producer.end();
     if (!given.ok()) producer.fail(std::move(given).error());
   }
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -64,9 +65,22 @@ namespace detail {
 #endif
 }
 
+/// Values that are themselves asked with `if`: a bool, an optional.
+template <class T>
+inline constexpr bool kIsTested = std::is_same_v<T, bool>;
+template <class T>
+inline constexpr bool kIsTested<std::optional<T>> = true;
+
 }  // namespace detail
 
 /// A value of type T, or an Error. T may be void.
+///
+/// `if (result)` means result.ok(). It does not compile for a bool or an optional, where it reads
+/// as a question about the value: ask in two steps.
+///
+///     const Result<bool> ready = event.ready();
+///     if (!ready.ok()) return ready.error();
+///     if (*ready) read(buffers);
 ///
 /// Functions that return one do not throw: memory that runs out is the error ENOMEM.
 template <class T>
@@ -87,8 +101,13 @@ class [[nodiscard]] Result {
       std::is_nothrow_constructible_v<T, Arguments...>)
       : content_(std::in_place_index<0>, std::forward<Arguments>(arguments)...) {}
 
+  /// Whether there is a value.
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
-  explicit operator bool() const noexcept { return ok(); }
+  explicit operator bool() const noexcept
+    requires(!detail::kIsTested<T>)
+  {
+    return ok();
+  }
 
   /// The value. Throws std::system_error with the error's code and text when there is none; where
   /// exceptions are off, prints the text and ends the program.

@@ -32,7 +32,7 @@ struct StreamTraits<ArrowArrayStream> {
   using Batch = Array;
   static constexpr std::string_view kName = "ArrowArrayStream";
   static constexpr std::string_view kCallbacksSet = "stream.callbacks-set";
-  static ArrowDeviceType device_type(const ArrowArrayStream& /*raw*/) noexcept {
+  static ArrowDeviceType device_type(const ArrayStream& /*stream*/) noexcept {
     return ARROW_DEVICE_CPU;
   }
 };
@@ -42,8 +42,8 @@ struct StreamTraits<ArrowDeviceArrayStream> {
   using Batch = DeviceArray;
   static constexpr std::string_view kName = "ArrowDeviceArrayStream";
   static constexpr std::string_view kCallbacksSet = "device-stream.callbacks-set";
-  static ArrowDeviceType device_type(const ArrowDeviceArrayStream& raw) noexcept {
-    return raw.device_type;
+  static ArrowDeviceType device_type(const DeviceArrayStream& stream) noexcept {
+    return stream.device_type();
   }
 };
 
@@ -104,8 +104,16 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 ///       use(std::move(*batch));
 ///     }
 ///
-/// The range ends at the end of the stream, or after the one element that is an error. After an
-/// error the stream is dead: schema() and next() return that error and call nothing.
+/// or batch by batch:
+///
+///     while (std::optional<Result<DeviceArray>> batch = reader.next()) {
+///       if (!batch->ok()) return batch->error();
+///       use(**std::move(batch));
+///     }
+///
+/// Both end at the end of the stream, or after the one element that is an error. After an error the
+/// stream is dead: schema() returns that error, and nothing is called. An error of schema() is the
+/// next element too, so that neither loop ends as if the stream had.
 ///
 /// Ownership: the reader owns the stream and releases it; schemas and batches are the caller's and
 /// outlive it. Moving the reader makes iterators invalid.
@@ -134,9 +142,10 @@ class StreamReader {
   explicit StreamReader(Owner<Raw> stream, Options options = {}) noexcept
       : stream_(std::move(stream)), options_(std::move(options)) {}
 
-  /// The device type of the stream; ARROW_DEVICE_CPU for an ArrowArrayStream.
+  /// The device type of the stream, 0 when it is released; ARROW_DEVICE_CPU for an
+  /// ArrowArrayStream.
   [[nodiscard]] ArrowDeviceType device_type() const noexcept {
-    return detail::StreamTraits<Raw>::device_type(*stream_.get());
+    return detail::StreamTraits<Raw>::device_type(stream_);
   }
 
   /// The schema of every batch. May be called at any time and repeatedly.
@@ -144,11 +153,13 @@ class StreamReader {
     return unless_dead<Schema>([&] { return pull_schema(); });
   }
 
-  /// The next batch; a released one at the end, and ever after.
-  Result<batch_type> next() noexcept {
-    if (ended_) return batch_type();
-    Result<batch_type> batch = unless_dead<batch_type>([&] { return pull_batch(); });
-    ended_ = batch.ok() && batch->is_released();
+  /// The next batch, or the error of the stream, once; empty after the error, and from the end of
+  /// the stream on. A batch is never released.
+  std::optional<Result<batch_type>> next() noexcept {
+    if (ended_) return std::nullopt;
+    std::optional<Result<batch_type>> batch(unless_dead<batch_type>([&] { return pull_batch(); }));
+    ended_ = !batch->ok() || (*batch)->is_released();
+    if (ended_ && batch->ok()) batch.reset();
     return batch;
   }
 
@@ -157,7 +168,7 @@ class StreamReader {
 
   /// Reads the next batch; the range goes on where reading has stopped.
   Iterator begin() noexcept {
-    advance();
+    current_ = next();
     return Iterator(this);
   }
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
@@ -219,19 +230,11 @@ class StreamReader {
                : detail::printable(stream_->get_last_error(stream_.get()));
   }
 
-  void advance() noexcept {
-    at_end_ = failure_.has_value() && !current_.ok();
-    if (at_end_) return;
-    current_ = next();
-    at_end_ = ended_;
-  }
-
   Owner<Raw> stream_;
   Options options_;
   std::optional<Error> failure_;
-  bool ended_ = false;
-  Result<batch_type> current_{batch_type()};  // what the iterator shows
-  bool at_end_ = false;
+  bool ended_ = false;                         // next() has nothing more to give
+  std::optional<Result<batch_type>> current_;  // what the iterator shows; empty at the end
 };
 
 /// Goes through the batches; what it shows lies in the reader.
@@ -245,17 +248,17 @@ class StreamReader<Raw>::Iterator {
   Iterator() noexcept = default;
 
   /// The batch or the error; the batch may be moved out.
-  value_type& operator*() const noexcept { return reader_->current_; }
-  value_type* operator->() const noexcept { return &reader_->current_; }
+  value_type& operator*() const noexcept { return *reader_->current_; }
+  value_type* operator->() const noexcept { return &*reader_->current_; }
 
   Iterator& operator++() noexcept {
-    reader_->advance();
+    reader_->current_ = reader_->next();
     return *this;
   }
   void operator++(int) noexcept { ++*this; }
 
   bool operator==(std::default_sentinel_t /*end*/) const noexcept {
-    return reader_ == nullptr || reader_->at_end_;
+    return reader_ == nullptr || !reader_->current_.has_value();
   }
 
  private:

@@ -5,6 +5,7 @@
 #define FLETCHING_STREAM_ADAPTERS_HPP
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,11 +31,12 @@ inline DeviceArray to_device_array(Array array) noexcept {
 
 /// The array without its device, for whoever reads on the CPU. Blocks until its event has happened.
 ///
-/// Errors: EINVAL when the CPU cannot read memory of its device type; those of
-/// SyncEvent::synchronize, among them that there is no way to wait. Then the array is released.
+/// Errors: EINVAL when the array is released or the CPU cannot read memory of its device type;
+/// those of SyncEvent::synchronize, among them that there is no way to wait. Then the array is
+/// released.
 inline Result<Array> to_array(DeviceArray device) noexcept {
   return detail::guarded([&]() -> Result<Array> {
-    if (device.is_released()) return Array();
+    if (device.is_released()) return Error(EINVAL, "to_array: the array is released");
     if (!is_accessible(device->device_type, ARROW_DEVICE_CPU)) {
       return Error(EINVAL, "the CPU cannot read memory of the device type " +
                                device_name(device->device_type) + ": copy the array there first");
@@ -51,10 +53,11 @@ struct CpuSource {
   ArrayStreamReader reader;
 
   Result<Schema> schema() noexcept { return reader.schema(); }
-  Result<DeviceArray> next() noexcept {
-    Result<Array> array = reader.next();
-    if (!array) return std::move(array).error();
-    return to_device_array(*std::move(array));
+  Next<DeviceArray> next() noexcept {
+    Next<Array> array = reader.next();
+    if (!array) return std::nullopt;
+    if (!array->ok()) return std::move(*array).error();
+    return to_device_array(**std::move(array));
   }
 };
 
@@ -62,10 +65,11 @@ struct HostSource {
   DeviceArrayStreamReader reader;
 
   Result<Schema> schema() noexcept { return reader.schema(); }
-  Result<Array> next() noexcept {
-    Result<DeviceArray> array = reader.next();
-    if (!array) return std::move(array).error();
-    return to_array(*std::move(array));
+  Next<Array> next() noexcept {
+    Next<DeviceArray> array = reader.next();
+    if (!array) return std::nullopt;
+    if (!array->ok()) return std::move(*array).error();
+    return to_array(**std::move(array));
   }
 };
 

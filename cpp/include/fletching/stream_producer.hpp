@@ -13,6 +13,8 @@
 #include <optional>
 #include <ranges>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "fletching/options.hpp"
@@ -26,8 +28,12 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// The callbacks of a stream over a `Source`, which has Result<Schema> schema() and Result<Batch>
-/// next(), a released batch being the end. Both may throw.
+/// What one step of a stream gives: a batch, an error, or nothing at the end.
+template <class Batch>
+using Next = std::optional<Result<Batch>>;
+
+/// The callbacks of a stream over a `Source`, which has Result<Schema> schema() and Next<Batch>
+/// next(). Both may throw.
 template <class Raw, class Source>
 class StreamExport {
   using Batch = typename StreamTraits<Raw>::Batch;
@@ -74,13 +80,7 @@ class StreamExport {
   int next(RawBatch* out) noexcept {
     if (failed_ != 0) return fail_again();
     if (ended_) return 0;
-    Result<Batch> batch = guarded([&]() -> Result<Batch> {
-      Result<Batch> got = source_.next();
-      if (!got || got->is_released()) return got;
-      Status status = check_batch(*got->get(), device_type_, options_);
-      if (!status) return std::move(status).error();
-      return got;
-    });
+    Result<Batch> batch = guarded([&] { return checked(source_.next()); });
     ended_ = batch.ok() && batch->is_released();
     const int code = hand_out(std::move(batch), out);
     if (code != 0) remember(code);
@@ -88,6 +88,19 @@ class StreamExport {
       std::memset(out->reserved, 0, sizeof out->reserved);
     }
     return code;
+  }
+
+  /// As get_next returns it: the end is a released array, and so nothing else may be one.
+  Result<Batch> checked(Next<Batch> given) {
+    if (!given) return Batch();
+    if (!given->ok()) return *std::move(given);
+    Batch& batch = **given;
+    if (batch.is_released()) {
+      return Error(EINVAL, "get_next: the batch is released, which would read as the end");
+    }
+    Status status = check_batch(*batch.get(), device_type_, options_);
+    if (!status) return std::move(status).error();
+    return *std::move(given);
   }
 
   /// The value to *out, or the error to get_last_error.
@@ -142,80 +155,129 @@ Result<Owner<Raw>> export_stream(Source source, ArrowDeviceType device_type, Opt
   return stream;
 }
 
-/// A callable that gives a batch, or an error, whenever it is called.
+/// Whether each step may be written as `T`: a batch, or a Result of one.
+template <class T, class Batch>
+concept BatchOrResult = std::convertible_to<T, Result<Batch>>;
+
+/// A callable without arguments that gives a batch, or an error, or nothing.
 template <class F, class Batch>
 concept BatchCallable =
-    std::invocable<F&> && std::convertible_to<std::invoke_result_t<F&>, Result<Batch>>;
+    std::invocable<F&> && std::convertible_to<std::invoke_result_t<F&>, Next<Batch>>;
 
-/// A range of batches, or of results.
+/// A range of batches, or of results, that can be moved out.
 template <class R, class Batch>
-concept BatchRange = !BatchCallable<R, Batch> && std::ranges::input_range<R> &&
-                     std::convertible_to<std::ranges::range_rvalue_reference_t<R>, Result<Batch>>;
+concept BatchRange =
+    std::ranges::input_range<R> && BatchOrResult<std::ranges::range_rvalue_reference_t<R>, Batch>;
 
-template <class Batch, BatchCallable<Batch> F>
+template <class Batch, class F>
 struct CallableSource {
   SharedSchema shared;
   F callable;
 
   Result<Schema> schema() noexcept { return shared.view(); }
-  Result<Batch> next() { return std::invoke(callable); }
+  Next<Batch> next() {
+    if constexpr (BatchOrResult<std::invoke_result_t<F&>, Batch>) {
+      // It has no other way to say that this is the end.
+      Result<Batch> batch = std::invoke(callable);
+      if (batch.ok() && batch->is_released()) return std::nullopt;
+      return batch;
+    } else {
+      return std::invoke(callable);
+    }
+  }
 };
 
-template <class Batch, BatchRange<Batch> R>
+template <class Batch, class R>
 struct RangeSource {
   SharedSchema shared;
   R range;
   std::optional<std::ranges::iterator_t<R>> place{};  // none before the first batch
 
   Result<Schema> schema() noexcept { return shared.view(); }
-  Result<Batch> next() {
+  Next<Batch> next() {
     if (place) {
       ++*place;
     } else {
       place.emplace(std::ranges::begin(range));
     }
-    if (*place == std::ranges::end(range)) return Batch();
-    Result<Batch> batch = std::ranges::iter_move(*place);
-    if (batch.ok() && batch->is_released()) {
-      return Error(EINVAL, "the range has a released array, which would read as the end");
-    }
-    return batch;
+    if (*place == std::ranges::end(range)) return std::nullopt;
+    return std::ranges::iter_move(*place);
   }
 };
 
+template <class Content, class Batch>
+concept StreamContent = BatchCallable<Content, Batch> || BatchRange<Content, Batch>;
+
+template <class T>
+struct Element {
+  using type = void;
+};
+template <std::ranges::range R>
+struct Element<R> {
+  using type = std::ranges::range_value_t<R>;
+};
+template <class T>
+using ElementOf = typename Element<T>::type;
+
+/// Whether a stream can be made of `Content`, the type of a forwarding reference. Where it cannot,
+/// one line of the compiler's output says what is missing.
+template <class Content, class Batch>
+consteval bool is_stream_content() {
+  using Stored = std::remove_cvref_t<Content>;
+  constexpr bool kIsCallable = std::invocable<Stored&>;
+  constexpr bool kIsRange = !kIsCallable && std::ranges::input_range<Stored>;
+  static_assert(kIsCallable || kIsRange,
+                "stream content: expected a callable without arguments, or an input range");
+  static_assert(!kIsCallable || BatchCallable<Stored, Batch>,
+                "stream content: the callable returns another type: expected DeviceArray (Array "
+                "for an array stream), a Result of it, or a std::optional of such a Result");
+  static_assert(!kIsRange || BatchRange<Stored, Batch>,
+                "stream content: the elements are of another type, or const: expected a range of "
+                "DeviceArray (Array for an array stream), or of a Result of it");
+  // A std::vector claims that it can be copied, whatever is in it.
+  constexpr bool kIsMoved = std::is_same_v<Content, Stored>;
+  constexpr bool kCopiesBatches = kIsRange && !kIsMoved && !std::ranges::view<Stored> &&
+                                  !std::copy_constructible<ElementOf<Stored>>;
+  static_assert(!kCopiesBatches,
+                "stream content: the range is an lvalue or const, and batches cannot be copied: "
+                "expected an rvalue; hint: std::move it in");
+  constexpr bool kIsStored = kCopiesBatches || std::constructible_from<Stored, Content>;
+  static_assert(kIsStored,
+                "stream content: cannot be moved or copied into the stream: expected a type that "
+                "can be moved; hint: std::move it in");
+  return StreamContent<Stored, Batch> && !kCopiesBatches && kIsStored;
+}
+
 template <class Raw, class Content>
-Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Content content,
+Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Content&& content,
                                Options options) noexcept {
+  using Stored = std::remove_cvref_t<Content>;
   using Batch = typename StreamTraits<Raw>::Batch;
+  using Source = std::conditional_t<BatchCallable<Stored, Batch>, CallableSource<Batch, Stored>,
+                                    RangeSource<Batch, Stored>>;
   return guarded([&]() -> Result<Owner<Raw>> {
+    Stored stored(std::forward<Content>(content));
+    if (device_type == 0) {
+      return broken_rule("device-stream.device-type-set",
+                         "0 is no device type: say where the arrays are");
+    }
     if (schema.is_released()) return Error(EINVAL, "the schema of the stream is released");
     Result<SharedSchema> shared = share(std::move(schema));
     if (!shared) return std::move(shared).error();
-    if constexpr (BatchCallable<Content, Batch>) {
-      using Source = CallableSource<Batch, Content>;
-      return export_stream<Raw>(Source{*std::move(shared), std::move(content)}, device_type,
-                                std::move(options));
-    } else {
-      using Source = RangeSource<Batch, Content>;
-      return export_stream<Raw>(Source{*std::move(shared), std::move(content)}, device_type,
-                                std::move(options));
-    }
+    return export_stream<Raw>(Source{*std::move(shared), std::move(stored)}, device_type,
+                              std::move(options));
   });
 }
-
-template <class Content, class Batch>
-concept StreamContent = std::move_constructible<Content> &&
-                        (BatchCallable<Content, Batch> || BatchRange<Content, Batch>);
 
 }  // namespace detail
 
 /// A device stream of `schema`, on devices of `device_type`, whose batches `content` gives:
 ///
 /// - a range of DeviceArray or Result<DeviceArray>: its elements, moved out one by one. A range
-/// that
-///   is no view is owned by the stream, so move it in. A StreamReader is such a range.
-/// - a callable that returns DeviceArray or Result<DeviceArray>: what it returns, until a released
-///   array, which is the end; after that it is not called again.
+///   that is no view is owned by the stream, so move it in. A StreamReader is such a range.
+/// - a callable that returns std::optional<Result<DeviceArray>>: what it returns, until that is
+///   empty, which is the end; after that it is not called again. Of a callable that returns
+///   DeviceArray or Result<DeviceArray>, which cannot be empty, the end is a released array.
 ///
 /// `content` is used by one thread at a time, the one that calls get_next, and only when it does.
 ///
@@ -223,32 +285,32 @@ concept StreamContent = std::move_constructible<Content> &&
 /// errno value (that of a std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO
 /// for what has none) and the text, as UTF-8. After an error get_next returns it again and again.
 /// So does a batch on a device that cannot stand in for `device_type`; see StreamReader and
-/// Options.
+/// Options. A released array that is not the end is the error EINVAL.
 ///
-/// Ownership: the stream owns `schema` and `content` and destroys them when it is released. Batches
-/// and schemas that it gave live on.
+/// Ownership: `schema` and `content` are moved in (or copied), also when the function fails. The
+/// stream owns both and destroys them when it is released. Batches and schemas that it gave live
+/// on.
 ///
-/// Errors of this function: EINVAL when `schema` is released or `device_type` is 0; ENOMEM.
+/// Errors of this function: EINVAL when `schema` is released or `device_type` is 0; ENOMEM; what a
+/// copy of `content` throws. A `content` that does not fit is an error of the compiler.
 ///
 /// Text: C device stream interface.
-template <detail::StreamContent<DeviceArray> Content>
+template <class Content>
 Result<DeviceArrayStream> make_device_stream(Schema schema, ArrowDeviceType device_type,
-                                             Content content, Options options = {}) noexcept {
-  if (device_type == 0) {
-    return detail::guarded([]() -> Result<DeviceArrayStream> {
-      return detail::broken_rule("device-stream.device-type-set",
-                                 "0 is no device type: say where the arrays are");
-    });
+                                             Content&& content, Options options = {}) noexcept {
+  if constexpr (detail::is_stream_content<Content, DeviceArray>()) {
+    return detail::make_stream<ArrowDeviceArrayStream>(
+        std::move(schema), device_type, std::forward<Content>(content), std::move(options));
   }
-  return detail::make_stream<ArrowDeviceArrayStream>(std::move(schema), device_type,
-                                                     std::move(content), std::move(options));
 }
 
 /// The same on the CPU, of Array or Result<Array>. Text: C stream interface.
-template <detail::StreamContent<Array> Content>
-Result<ArrayStream> make_array_stream(Schema schema, Content content) noexcept {
-  return detail::make_stream<ArrowArrayStream>(std::move(schema), ARROW_DEVICE_CPU,
-                                               std::move(content), {});
+template <class Content>
+Result<ArrayStream> make_array_stream(Schema schema, Content&& content) noexcept {
+  if constexpr (detail::is_stream_content<Content, Array>()) {
+    return detail::make_stream<ArrowArrayStream>(std::move(schema), ARROW_DEVICE_CPU,
+                                                 std::forward<Content>(content), {});
+  }
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

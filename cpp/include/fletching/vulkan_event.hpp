@@ -64,7 +64,7 @@ struct VulkanEvents {
     if (!get_status) return std::move(get_status).error();
     for (microseconds pause{10};; pause = (std::min)(pause * 2, kLongest)) {
       Result<bool> done = ask(*get_status, context, *handle);
-      if (!done) return std::move(done).error();
+      if (!done.ok()) return std::move(done).error();
       if (*done) return {};
       std::this_thread::sleep_for(pause);
     }

@@ -85,8 +85,8 @@ TEST(LibarrowStream, errors_arrive_with_errno_and_text) {
   const auto reader = std::make_shared<FailingReader>(Batches{int32_batch({1})});
   ASSERT_TRUE(arrow::ExportRecordBatchReader(reader, stream.out()).ok());
   ArrayStreamReader ours(std::move(stream));
-  EXPECT_TRUE(ours.next().ok());
-  const auto failure = ours.next();
+  EXPECT_TRUE(ours.next()->ok());
+  const auto failure = ours.next().value();
   ASSERT_FALSE(failure.ok());
   EXPECT_EQ(failure.error().code(), EIO);
   EXPECT_NE(failure.error().message().find("libarrow's disk is gone"), std::string::npos);
@@ -120,7 +120,7 @@ TEST(LibarrowStream, of_another_device_than_it_says_is_refused) {
   ASSERT_TRUE(arrow::ExportDeviceRecordBatchReader(reader, stream.out()).ok());
   stream->device_type = ARROW_DEVICE_CUDA;
   DeviceArrayStreamReader ours(std::move(stream));
-  EXPECT_EQ(ours.next().error().code(), EINVAL);
+  EXPECT_EQ(ours.next()->error().code(), EINVAL);
 }
 
 // Why a consumer zeroes the slot, and why reserved != 0 is only a warning.

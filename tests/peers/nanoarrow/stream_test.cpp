@@ -105,7 +105,7 @@ TEST(NanoarrowStream, errors_go_through_it) {
   ASSERT_EQ(ArrowDeviceBasicArrayStreamInit(wrapped.out(), ours.get(), ArrowDeviceCpu()),
             NANOARROW_OK);
   DeviceArrayStreamReader reader(std::move(wrapped));
-  const auto batch = reader.next();
+  const auto batch = reader.next().value();
   ASSERT_FALSE(batch.ok());
   EXPECT_EQ(batch.error().code(), ENOSPC);
   EXPECT_EQ(batch.error().message(), "our disk is full");
