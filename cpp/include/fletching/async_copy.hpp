@@ -14,6 +14,7 @@
 #include "fletching/abi.h"
 #include "fletching/metadata.hpp"
 #include "fletching/result.hpp"
+#include "fletching/tables.hpp"
 #include "fletching/text.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
@@ -75,6 +76,19 @@ inline Error other_shape() noexcept {
   return plain_error(EINVAL,
                      "the batch has other children, or another dictionary, than the schema of the "
                      "stream (async-next.same-schema)");
+}
+
+/// Of a batch on its way to a stream or out of one. Errors: EINVAL when it is released, or on
+/// another type of device than the stream.
+inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expected) noexcept {
+  if (batch.array.release == nullptr) {
+    return plain_error(EINVAL, "batch: released: expected an array that can be read");
+  }
+  if (batch.device_type == expected) return {};
+  return error_with(EINVAL, [&] {
+    return "batch: device_type differs from the stream's: expected " + device_name(expected) +
+           ", got " + device_name(batch.device_type) + " (rule async-producer.one-device-type)";
+  });
 }
 
 /// What the other side says of its error, fit to print; empty for NULL, and when memory runs out.

@@ -67,16 +67,17 @@ class AsyncProducer {
   // error ECANCELED says that the stream is over (cancelled, refused or failed) and that nothing
   // more is wanted.
 
-  /// The schema of the stream, once, before anything else. Error: EINVAL when it was given already.
+  /// The schema of the stream, once, before anything else. Error: EINVAL for a released one, after
+  /// which another may be given, and when it was given already.
   Status schema(Schema schema) noexcept { return core_->give_schema(std::move(schema)); }
 
   /// The next batch; `metadata` goes with its task, encoded as ArrowSchema.metadata, empty: none.
-  /// Errors: EINVAL before the schema, after the end, for another device type than the stream's,
-  /// for other children than its schema's and for metadata that cannot be read; ENOMEM, after which
-  /// the source may try again or fail the stream.
+  /// Errors: EINVAL before the schema, after the end, for a released batch, for another device type
+  /// than the stream's, for other children than its schema's and for metadata that cannot be read;
+  /// ENOMEM, after which the source may try again or fail the stream.
   Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
     Status given = detail::check_metadata(metadata);
-    if (given.ok()) given = core_->check_device_type(*batch.get());
+    if (given.ok()) given = core_->check_given(*batch.get());
     const auto shape = detail::OuterShape::of(batch->array);
     if (given.ok()) {
       given = detail::guarded([&]() -> Status {

@@ -51,6 +51,9 @@ class AsyncProducerCore final : public Job {
 
   Status give_schema(Schema&& schema) noexcept {
     Schema given(std::move(schema));
+    if (given.is_released()) {
+      return plain_error(EINVAL, "schema: released: expected a schema that can be read");
+    }
     std::unique_lock lock(mutex_);
     if (state_ == State::kCreated) {
       shape_ = OuterShape::of(*given.get());
@@ -112,14 +115,13 @@ class AsyncProducerCore final : public Job {
     return state_;
   }
 
-  [[nodiscard]] Status check_device_type(const ArrowDeviceArray& batch) const noexcept {
-    if (batch.device_type == raw_.device_type) return {};
-    return plain_error(EINVAL, "the batch has another device_type than the stream");
+  [[nodiscard]] Status check_given(const ArrowDeviceArray& batch) const noexcept {
+    return check_device(batch, raw_.device_type);
   }
 
   /// Of a batch that is made when its task is extracted: the schema is known by then.
   [[nodiscard]] Status check_made(const ArrowDeviceArray& batch) const noexcept {
-    Status checked = check_device_type(batch);
+    Status checked = check_given(batch);
     if (checked.ok() && OuterShape::of(batch.array) != shape_) return other_shape();
     return checked;
   }
@@ -187,6 +189,7 @@ class AsyncProducerCore final : public Job {
     } else {
       Status given = node->give(out);
       if (!given.ok()) {
+        zero(out);  // a consumer may not have done it, and looks at release
         code = given.error().code();
         std::unique_lock lock(mutex_);
         note(lock, std::move(given).error(), {});

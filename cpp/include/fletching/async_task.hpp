@@ -31,7 +31,7 @@ class AsyncTaskNode {
   AsyncTaskNode(const AsyncTaskNode&) = delete;
   AsyncTaskNode& operator=(const AsyncTaskNode&) = delete;
 
-  /// Moves the data to *out, which is left alone when that fails.
+  /// Moves the data to *out, unless that fails.
   virtual Status give(ArrowDeviceArray* out) noexcept = 0;
   /// Frees the data.
   virtual void drop() noexcept = 0;
