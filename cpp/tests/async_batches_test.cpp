@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "alloc_failure.hpp"
 #include "async_support.hpp"
@@ -100,6 +101,101 @@ TEST(AsyncBatches, nothing_is_pushed_after_the_end) {
   bench.queue.run_ready();
   bench.drop_all();
   EXPECT_EQ(bench.peer.log, (Log{"on_schema", "task", "end", "release"}));
+}
+
+// --- Our consumer ---
+
+/// What a foreign producer gives instead of a batch of its CPU stream, with result 0.
+using Give = std::function<void(Ledger&, ArrowDeviceArray*)>;
+
+/// A foreign producer whose first task gives something wrong, and whose others are good.
+struct WrongBench : ConsumerBench {
+  explicit WrongBench(Give give) : give_(std::move(give)) {}
+
+  void give_wrong_task() {
+    ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* out) {
+                          auto& bench = *static_cast<WrongBench*>(self->private_data);
+                          bench.peer.note("extract wrong");
+                          if (out != nullptr) bench.give_(bench.peer.ledger, out);
+                          return 0;
+                        },
+                        this};
+    EXPECT_EQ(peer.handler->on_next_task(peer.handler, &task, nullptr), 0);
+  }
+
+ private:
+  Give give_;
+};
+
+void give_on_cuda(Ledger& ledger, ArrowDeviceArray* out) {
+  DeviceArray batch = a_batch(ledger);
+  batch->device_type = ARROW_DEVICE_CUDA;
+  batch.move_to(out);
+}
+
+void give_released(Ledger& ledger, ArrowDeviceArray* out) { moved_from(ledger).move_to(out); }
+
+void give_other_child_count(Ledger& ledger, ArrowDeviceArray* out) {
+  static ArrowArray child{};
+  static ArrowArray* children[] = {&child};
+  DeviceArray batch = a_batch(ledger);
+  batch->array.n_children = 1;
+  batch->array.children = children;
+  batch.move_to(out);
+}
+
+struct Wrong {
+  Give give;
+  std::string says;
+};
+
+std::vector<Wrong> wrong_batches() {
+  return {{give_on_cuda, "async-producer.one-device-type"},
+          {give_released, "released"},
+          {give_other_child_count, "async-next.same-schema"}};
+}
+
+// The producer knows of nothing: without a cancel it would wait for requests for ever.
+TEST(Rules, async_producer_one_device_type) {
+  for (const Wrong& wrong : wrong_batches()) {
+    SCOPED_TRACE(wrong.says);
+    WrongBench bench(wrong.give);
+    bench.receive(4, 0);
+    bench.give_wrong_task();
+    EXPECT_EQ(bench.peer.give_task(), 0);
+    EXPECT_EQ(bench.peer.give_task(), 0);
+    const Result<AsyncBatch> batch = bench.consumer.take();
+    ASSERT_EQ(code_of(batch), EINVAL);
+    expect_says(batch.error().message(), wrong.says);
+    EXPECT_EQ(bench.consumer.state(), AsyncConsumerState::kBroken);
+    EXPECT_EQ(bench.peer.ledger.live(), 1) << "the schema";
+    EXPECT_EQ(bench.peer.give_task(), 0) << "on its way when the cancel came";
+    bench.peer.fail(EIO);
+    bench.peer.release();
+    EXPECT_EQ(bench.peer.log,
+              (Log{"request 4", "extract wrong", "cancel", "extract 0", "extract 1", "extract 2"}));
+    EXPECT_EQ(bench.listener->log, (Log{"schema", "task", "task", "task"})) << "told by take";
+  }
+}
+
+// The end was told, so nothing is cancelled, and what follows can still be had.
+TEST(AsyncBatches, a_wrong_batch_after_the_end_is_lost_alone) {
+  for (const Wrong& wrong : wrong_batches()) {
+    for (const bool released : {false, true}) {
+      SCOPED_TRACE(wrong.says);
+      WrongBench bench(wrong.give);
+      bench.receive(2, 0);
+      bench.give_wrong_task();
+      EXPECT_EQ(bench.peer.give_task(), 0);
+      bench.peer.end();
+      if (released) bench.peer.release();
+      EXPECT_EQ(code_of(bench.consumer.take()), EINVAL);
+      EXPECT_FALSE(bench.consumer.take().value().array.is_released());
+      if (!released) bench.peer.release();
+      EXPECT_EQ(bench.peer.log, (Log{"request 2", "extract wrong", "extract 0"}));
+      EXPECT_EQ(bench.peer.ledger.live(), 1) << "the schema";
+    }
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <ctime>
 #include <future>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -272,6 +273,35 @@ TEST(Rules, async_cancel_late_calls_accepted) {
   bench.peer.fail(EIO);
   bench.peer.release();
   EXPECT_EQ(bench.listener->log, Log{"schema"}) << "the cancel was the end";
+}
+
+// Not errno values, and still what the producer has to say.
+TEST(AsyncConsumer, keeps_a_foreign_code_readable) {
+  for (const int code : {0, -1, -4711, std::numeric_limits<int>::min()}) {
+    const std::string said = "(code " + std::to_string(code) + ")";
+    ConsumerBench told;
+    told.peer.fail(code, "it broke");
+    EXPECT_EQ(told.listener->log, Log{"error 5"});
+    EXPECT_EQ(told.listener->message, "it broke " + said);
+    told.peer.release();
+    ConsumerBench without_text;
+    without_text.peer.fail(code, nullptr);
+    EXPECT_EQ(without_text.listener->message, said);
+    without_text.peer.release();
+    if (code == 0) continue;
+    ConsumerBench extracted;
+    extracted.receive(1, 0);
+    extracted.peer.give_task(code);
+    const Result<AsyncBatch> batch = extracted.consumer.take();
+    EXPECT_EQ(code_of(batch), EIO);
+    EXPECT_NE(batch.error().message().find(said), std::string::npos) << batch.error().message();
+    extracted.peer.release();
+  }
+  ConsumerBench positive;
+  positive.peer.fail(4711, "it broke");
+  EXPECT_EQ(positive.listener->log, Log{"error 4711"});
+  EXPECT_EQ(positive.listener->message, "it broke") << "code() has it";
+  positive.peer.release();
 }
 
 TEST(AsyncConsumer, a_partial_fill_that_failed_is_left_alone) {

@@ -88,6 +88,7 @@ struct PeerTask {
   Thing thing;
   int arrays = 0;
   int released = 0;
+  bool wrong = false;  // what it gives is on another device than the stream
 };
 
 /// Plays the producer and the application around a consumer.
@@ -195,14 +196,15 @@ class ConsumerReplay final : public Replay {
     }
     if (event == "on_end") return handler_->on_next_task(handler_, nullptr, nullptr);
     if (event == "take") return take(step.at("task"));
+    if (event == "extract_invalid") return finish_extraction(step, EINVAL, 0);
     if (event == "extract_ok" || event == "extract_fails") {
-      return finish_extraction(step, errno_value);
+      return finish_extraction(step, errno_value, errno_value);
     }
     if (event == "release" && !step.value("returns", true)) {
       release_that_waits();
     } else if (event == "release" || event == "release_inside") {
       handler_->release(handler_);
-    } else if (event == "on_error" || event == "on_error_invalid") {
+    } else if (event == "on_error" || event == "on_error_foreign_code") {
       handler_->on_error(handler_, errno_value, "the peer has failed", nullptr);
     } else if (event == "want") {
       (void)consumer_->want(step.at("n").get<std::int64_t>());
@@ -255,15 +257,17 @@ class ConsumerReplay final : public Replay {
     return wait(*extractions_.back());
   }
 
-  int finish_extraction(const Json& step, int code) {
+  /// `code` is what take gives, `returned` what extract_data returns.
+  int finish_extraction(const Json& step, int code, int returned) {
     const auto number = step.at("task").get<int>();
     const auto at = std::ranges::find_if(extractions_,
                                          [number](const auto& one) { return one->task == number; });
     const std::unique_ptr<Extraction> extraction = std::move(*at);
     extractions_.erase(at);
-    tasks_.at(static_cast<std::size_t>(number))
-        ->thing.fates.emplace_back(code == 0 ? "extracted" : "failed");
-    extraction->orders.put([code] { return code; });
+    PeerTask& task = *tasks_.at(static_cast<std::size_t>(number));
+    task.thing.fates.emplace_back(code == 0 ? "extracted" : "failed");
+    task.wrong = code != returned;
+    extraction->orders.put([returned] { return returned; });
     if (wait(*extraction) != code) fail("take returned something else");
     if (step.contains("then_returns")) join_releases();
     return 0;
@@ -307,6 +311,7 @@ class ConsumerReplay final : public Replay {
 
   static void fill(PeerTask& peer, ArrowDeviceArray* out, bool good) {
     peer.arrays += good ? 1 : 0;
+    out->device_type = peer.wrong ? ARROW_DEVICE_CUDA : ARROW_DEVICE_CPU;
     out->array.private_data = &peer;
     out->array.release = [](ArrowArray* self) {
       ++static_cast<PeerTask*>(self->private_data)->released;
@@ -344,7 +349,7 @@ TEST(AsyncConsumer, does_what_every_trace_says) {
   const Json traces = read_traces("consumer");
   Coverage coverage;
   for (const Json& trace : traces) ConsumerReplay(trace, coverage).run();
-  EXPECT_EQ(traces.size(), 184);
+  EXPECT_EQ(traces.size(), 195);
   // The generator's tests see to it that the traces enter every cell that can be entered.
   EXPECT_EQ(coverage.library, coverage.traces);
   RecordProperty("cells", static_cast<int>(coverage.library.size()));

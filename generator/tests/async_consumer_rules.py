@@ -11,6 +11,8 @@ from async_producer_rules import EINVAL, INT64_MAX, Rule, Seen
 EIO = 5
 HANDED = ("on_schema", "on_schema_refused", "on_task", "on_task_refused", "on_end", "overlap")
 RELEASES = ("release", "release_inside")
+ERRORS = ("on_error", "on_error_foreign_code")
+LOSSES = ("extract_fails", "extract_invalid")
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Facts:
     cancelled: bool = False  # by the application
     # What the producer has made of the stream, or our refusal of it.
     over: str | None = None  # "end", "error", "refused"
-    lost: bool = False  # an extraction has failed before the stream was over
+    lost: bool = False  # an extraction has failed, or was invalid, before the stream was over
     waiting: bool = False  # release has not returned
     released: bool = False
     arrived: int = 0
@@ -60,8 +62,8 @@ def drops_queue(f: Facts, s: Seen) -> bool:
     """Nobody will take what is queued."""
     if s.event == "cancel":
         return True
-    ends = (bool(answer(f, s)), s.event in ("on_error", "on_error_invalid"), s.event in RELEASES)
-    return f.live and (any(ends) or s.event == "extract_fails")
+    ends = s.event in (*ERRORS, *RELEASES, *LOSSES)
+    return f.live and (ends or bool(answer(f, s)))
 
 
 def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
@@ -74,7 +76,7 @@ def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
             made.append(("request", f.wanted))
     if s.event == "want" and f.schema and f.live:
         made.append(("request", s.n))
-    if s.event == "cancel" and f.schema and f.live:
+    if s.event in ("cancel", "extract_invalid") and f.schema and f.live:
         made.append(("cancel",))
     if s.event == "on_task" and accepted(f, s) and not f.live:
         made.append(("extract_data", s.task, False))
@@ -99,7 +101,7 @@ def tells(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
         return [told[s.event]]
     if s.event == "on_error":
         return [("error", s.errno)]
-    return [("error", EIO)] if s.event in ("on_error_invalid", *RELEASES) else []
+    return [("error", EIO)] if s.event in ("on_error_foreign_code", *RELEASES) else []
 
 
 def after(f: Facts, s: Seen) -> Facts:
@@ -118,10 +120,10 @@ def after(f: Facts, s: Seen) -> Facts:
             g = replace(g, queue=f.queue[1:], running=(*f.running, f.queue[0]))
         case "drop":
             g = replace(g, queue=f.queue[1:])
-        case "extract_ok" | "extract_fails":
+        case "extract_ok" | "extract_fails" | "extract_invalid":
             rest = tuple(task for task in f.running if task != s.task)
             over = f.waiting and not rest
-            lost = f.lost or (s.event == "extract_fails" and f.live)
+            lost = f.lost or (s.event in LOSSES and f.live)
             g = replace(
                 g,
                 running=rest,
@@ -136,7 +138,7 @@ def after(f: Facts, s: Seen) -> Facts:
             g = replace(g, asked=f.asked - 1, queue=(*f.queue, s.task) if f.live else f.queue)
         case "on_end" if ok:
             g = replace(g, over="error" if f.lost else "end")
-        case "on_error" | "on_error_invalid":
+        case "on_error" | "on_error_foreign_code":
             g = replace(g, over=f.over or (None if f.gone else "error"))
         case "release":
             waits = bool(f.running) and not f.gone
@@ -156,7 +158,7 @@ def fates(f: Facts, s: Seen) -> list[tuple[int | str, str]]:
     found: list[tuple[int | str, str]] = []
     if s.event == "on_schema" and accepted(f, s):
         found.append(("schema", "discarded" if f.cancelled else "taken"))
-    if s.event in ("extract_ok", "extract_fails"):
+    if s.event in ("extract_ok", *LOSSES):
         found.append((s.task, "extracted" if s.event == "extract_ok" else "failed"))
     for call in calls(f, s):
         if call[0] == "extract_data" and s.event != "take":
@@ -169,7 +171,7 @@ def possible(f: Facts, event: str) -> bool:
     match event:
         case "on_schema_refused" | "on_task_refused":
             return f.live and accepted(f, Seen(event))
-        case "release_inside" | "extract_ok" | "extract_fails":
+        case "release_inside" | "extract_ok" | "extract_fails" | "extract_invalid":
             return bool(f.running)
         case "overlap":
             return f.schema or bool(f.over) or f.gone
@@ -207,13 +209,12 @@ RULES: dict[str, Rule] = {
         f.live or s.event == "on_schema" or not {"request", "cancel"} & set(_names(s))
     ),
     "on_error and release call no producer method": lambda f, s: (
-        s.event not in ("on_error", "on_error_invalid", *RELEASES)
-        or not {"request", "cancel"} & set(_names(s))
+        s.event not in (*ERRORS, *RELEASES) or not {"request", "cancel"} & set(_names(s))
     ),
     "requests are the application's wishes": lambda f, s: (
         [c for c in s.calls if c[0] == "request"] == [c for c in calls(f, s) if c[0] == "request"]
     ),
-    "cancel is called once, when the application cancels": lambda f, s: (
+    "cancel is called once, by the application or for an invalid batch": lambda f, s: (
         _names(s).count("cancel") == [c[0] for c in calls(f, s)].count("cancel")
     ),
     "only tasks that were taken over are extracted, each once": lambda f, s: (

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from async_replay import INVALID
+
 EIO, EINVAL = 5, 22
 INT64_MAX = 2**63 - 1
 
@@ -339,10 +341,13 @@ class Consumer:
         with self._changed:
             task = self._queue.popleft()
             self._running.append(threading.get_ident())
-        errno: int = task.extract_data(True)
+        result: int = task.extract_data(True)
+        errno = EINVAL if result == INVALID else result
         with self._changed:
             lost = errno and self._live()
             self._lost = self._lost or bool(lost)
+        if lost and result == INVALID:
+            self._producer.cancel()
         if lost:
             self._drop_queue()
         with self._changed:

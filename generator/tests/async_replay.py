@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE = 20  # seconds until a thread that should have gone on counts as hung
+EINVAL = 22
+INVALID = -1  # of extract_data: it returns 0, and what it has given is wrong
 Step = dict[str, Any]
 
 
@@ -330,7 +332,7 @@ class ConsumerReplay(Replay):
                 return result
             case "on_end":
                 return consumer.on_next_task(None)
-            case "on_error" | "on_error_invalid":
+            case "on_error" | "on_error_foreign_code":
                 consumer.on_error(step["errno"], "the peer has failed")
             case "release" if step.get("returns") is False:
                 self._release_that_waits()
@@ -348,12 +350,13 @@ class ConsumerReplay(Replay):
                 self.extractions.append(extraction)
                 extraction.start()
                 extraction.answer("inside")
-            case "extract_ok" | "extract_fails":
-                errno = step.get("errno", 0)
+            case "extract_ok" | "extract_fails" | "extract_invalid":
+                invalid = step["event"] == "extract_invalid"
+                errno = EINVAL if invalid else step.get("errno", 0)
                 extraction = next(e for e in self.extractions if e.task == step["task"])
                 self.extractions.remove(extraction)
                 self.fates[step["task"]].append("failed" if errno else "extracted")
-                extraction.orders.put(errno)
+                extraction.orders.put(INVALID if invalid else errno)
                 if extraction.answer("done") != errno:
                     raise self.fail("take returned something else")
 

@@ -61,7 +61,7 @@ def events(side: Side, place: Place) -> Iterator[tuple[str, Arguments]]:
             continue
         if event in ("on_task", "on_task_refused", "overlap") and facts.arrived >= most["arrived"]:
             continue
-        if side.events[event].errno and event != "on_error_invalid":
+        if side.events[event].errno and event != "on_error_foreign_code":
             known = replace(known, errno=12)  # neither EIO nor EINVAL
         yield event, known
         tasks = {"a task is open": config.open, "an extraction is running": config.running}

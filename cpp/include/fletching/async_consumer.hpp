@@ -61,8 +61,10 @@ class AsyncConsumer {
   /// Extracts the oldest queued task. Its array is released when none is queued. `more` batches are
   /// asked for as by `want`, but before the extraction and only if there is one: libarrow's
   /// producer goes with its last task, before the end is told, so that a `want` that follows a
-  /// `take` may meet freed memory there. Errors: what extract_data returned, after which the stream
-  /// is over; ENOMEM; EINVAL for a negative `more`, and nothing is taken.
+  /// `take` may meet freed memory there. Errors: what extract_data returned, or EINVAL with the
+  /// rule for a batch that is released, on another type of device than the stream or of another
+  /// schema, which is released and cancels the stream; either ends it. ENOMEM; EINVAL for a
+  /// negative `more`, and nothing is taken.
   Result<AsyncBatch> take(std::int64_t more = 0) noexcept {
     return core_->take(detail::AsyncConsumerCore::When::kNow, more);
   }

@@ -147,12 +147,11 @@ class AsyncConsumerCore {
     Schema taken(schema);
     std::unique_lock lock(mutex_);
     producer_ = handler_.producer;
-    shape_ = OuterShape::of(*taken.get());
+    promise_ = {OuterShape::of(*taken.get()), producer_->device_type};
     const bool unwanted = state_ == State::kUnwanted;
     go(unwanted ? State::kCancelled : State::kStreaming);
     demand_ = unwanted ? 0 : wanted_;
     const std::int64_t n = demand_;
-    const ArrowDeviceType device_type = producer_->device_type;
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     if (unwanted) {
@@ -161,7 +160,7 @@ class AsyncConsumerCore {
       return 0;
     }
     if (n > 0) producer_->request(producer_, n);
-    listener_->on_schema(std::move(taken), {device_type, std::move(metadata)});
+    listener_->on_schema(std::move(taken), {promise_.device_type, std::move(metadata)});
     return 0;
   }
 
@@ -237,7 +236,7 @@ class AsyncConsumerCore {
     MetadataCopy copy;
     // An error is told, whatever its metadata is like.
     (void)copy_metadata(metadata, &copy);
-    told.listener->on_error(Error(code, copy_message(message)), view_of(copy));
+    told.listener->on_error(foreign_error(code, message), view_of(copy));
   }
 
   void release_came() noexcept {
@@ -256,11 +255,11 @@ class AsyncConsumerCore {
       calls_.wait_for_producer();
     }
     // What this thread has taken already: it is inside the request for more.
-    calls_.for_taken_here([this](TakenTask& taken) { taken.extract_once(shape_); });
+    calls_.for_taken_here([this](TakenTask& taken) { taken.extract_once(promise_); });
     if (keep) {
       // It has ended well, and the producer is about to go.
       const AsyncCalls::Out out(calls_);
-      kept_.extract_from(told.queue, shape_, mutex_);
+      kept_.extract_from(told.queue, promise_, mutex_);
     }
     if (tell) {
       told.drop_queue();
@@ -288,10 +287,6 @@ class AsyncConsumerCore {
     const std::shared_ptr<AsyncListener> listener;
   };
 
-  static Error overlapping() noexcept {
-    return plain_error(EINVAL, "a handler was called while another handler call was running");
-  }
-
   /// Ends the stream by the answer to a handler call: its code.
   int refuse(const Error& error) noexcept {
     std::unique_lock lock(mutex_);
@@ -306,13 +301,16 @@ class AsyncConsumerCore {
     return error.code();
   }
 
-  /// An extraction has failed: the stream is over for the application.
-  void lose() noexcept {
+  /// An extraction has failed: the stream is over for the application. A producer that knows
+  /// nothing of it would wait for the next request.
+  void lose(bool producer_knows) noexcept {
     std::unique_lock lock(mutex_);
     if (state_ != State::kStreaming) return;
     go(State::kBroken);
     Fifo<QueuedTask> queue = take_queue();
+    const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
+    if (!producer_knows) producer_->cancel(producer_);
     drop_all(queue);
   }
 
@@ -331,8 +329,8 @@ class AsyncConsumerCore {
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kTask, &taken);
     // Before the extraction: a producer that goes with its last task is still there.
     request(lock, more);
-    taken.extract_once(shape_);
-    if (!batch.ok()) lose();
+    taken.extract_once(promise_);
+    if (!batch.ok()) lose(taken.producer_knows);
     return batch;
   }
 
@@ -381,7 +379,7 @@ class AsyncConsumerCore {
   std::shared_ptr<AsyncConsumerCore> self_;
   AsyncCalls calls_{mutex_};
   ArrowAsyncProducer* producer_ = nullptr;
-  OuterShape shape_;  // of the schema; not written any more once a task is queued
+  StreamPromise promise_;  // not written any more once a task is queued
 
   std::mutex mutex_;  // for everything below
   std::condition_variable came_;

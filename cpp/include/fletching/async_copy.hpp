@@ -58,6 +58,10 @@ inline const char* missing_for_schema(const ArrowAsyncDeviceStreamHandler& handl
   return nullptr;
 }
 
+inline Error overlapping() noexcept {
+  return plain_error(EINVAL, "a handler was called while another handler call was running");
+}
+
 /// What of a schema every array of it shows at a glance.
 struct OuterShape {
   std::int64_t n_children = 0;
@@ -91,10 +95,29 @@ inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expect
   });
 }
 
-/// What the other side says of its error, fit to print; empty for NULL, and when memory runs out.
-inline std::string copy_message(const char* message) noexcept {
-  Result<std::string> copy = guarded([&] { return Result<std::string>(printable(message)); });
-  return copy.ok() ? *std::move(copy) : std::string();
+/// What a stream promises of every batch.
+struct StreamPromise {
+  OuterShape shape;  // of the schema
+  ArrowDeviceType device_type = 0;
+};
+
+/// Errors: EINVAL for a batch that is released or not as promised, with the rule.
+inline Status check_promise(const ArrowDeviceArray& batch, const StreamPromise& promise) noexcept {
+  Status checked = check_device(batch, promise.device_type);
+  if (checked.ok() && OuterShape::of(batch.array) != promise.shape) return other_shape();
+  return checked;
+}
+
+/// An error of the other side, fit to print. A code that is not an errno value reads EIO, so the
+/// text says which it was. Without memory the text is empty.
+inline Error foreign_error(int code, const char* message) noexcept {
+  Result<std::string> text = guarded([&]() -> Result<std::string> {
+    std::string copy = printable(message);
+    if (code > 0) return copy;
+    copy.append(copy.empty() ? "(code " : " (code ").append(std::to_string(code)).append(")");
+    return copy;
+  });
+  return {code, text.ok() ? *std::move(text) : std::string()};
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -85,7 +85,8 @@ class AsyncListener {
   /// No more tasks. Those that are queued can still be taken.
   virtual void on_end() noexcept = 0;
 
-  /// The stream has failed; queued tasks were dropped. `metadata` as in accept_task.
+  /// The stream has failed; queued tasks were dropped. A code of the producer that is not an errno
+  /// value reads EIO, with "(code -5)" at the end of the text. `metadata` as in accept_task.
   virtual void on_error(const Error& error, std::string_view metadata) noexcept = 0;
 
   /// Release of the handler has begun to wait for a `take`, `drop`, `want` or `cancel` that runs on

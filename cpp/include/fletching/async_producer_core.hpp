@@ -121,9 +121,7 @@ class AsyncProducerCore final : public Job {
 
   /// Of a batch that is made when its task is extracted: the schema is known by then.
   [[nodiscard]] Status check_made(const ArrowDeviceArray& batch) const noexcept {
-    Status checked = check_given(batch);
-    if (checked.ok() && OuterShape::of(batch.array) != shape_) return other_shape();
-    return checked;
+    return check_promise(batch, {shape_, raw_.device_type});
   }
 
   // The consumer's side.

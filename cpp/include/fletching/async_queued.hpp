@@ -24,34 +24,37 @@ struct QueuedTask {
   MetadataCopy metadata;
 };
 
-/// Into `batch`, which has a released array in it: a batch is some 150 bytes to move. `shape` is
-/// that of the stream's schema. Errors: what extract_data returned; EINVAL when it gave nothing, or
-/// an array of another schema.
-inline void extract(QueuedTask& queued, const OuterShape& shape,
+/// Into `batch`, which has a released array in it: a batch is some 150 bytes to move. Errors: what
+/// extract_data returned; EINVAL when it gave nothing, or not what the stream has promised.
+///
+/// Returns whether the producer knows of an error: false for one that is found here.
+inline bool extract(QueuedTask& queued, const StreamPromise& promise,
                     Result<AsyncBatch>& batch) noexcept {
   batch->metadata = std::move(queued.metadata);
   ArrowDeviceArray* out = batch->array.get();  // zeroed
   const int code = queued.task.extract_data(&queued.task, out);
   if (code != 0) {
     out->array.release = nullptr;  // whatever was written there is not ours
-    batch = plain_error(code, "extract_data of the task has failed");
-  } else if (batch->array.is_released()) {
-    batch = plain_error(EINVAL, "extract_data of the task returned 0 and no array");
-  } else if (OuterShape::of(out->array) != shape) {
-    batch = other_shape();
+    batch = foreign_error(code, "extract_data of the task has failed");
+    return true;
   }
+  Status kept = check_promise(*out, promise);
+  if (kept.ok()) return true;
+  batch = std::move(kept).error();
+  return false;
 }
 
 /// A task that the application is taking, and where the batch goes.
 struct TakenTask {
   /// Once: release may come, and extract it, before the application gets to it.
-  void extract_once(const OuterShape& shape) noexcept {
-    if (!std::exchange(extracted, true)) extract(task, shape, batch);
+  void extract_once(const StreamPromise& promise) noexcept {
+    if (!std::exchange(extracted, true)) producer_knows = extract(task, promise, batch);
   }
 
   QueuedTask task;
   Result<AsyncBatch>& batch;
   bool extracted = false;
+  bool producer_knows = true;  // of the error, when there is one
 };
 
 /// Tells the producer that nobody wants the data.
@@ -73,7 +76,8 @@ class KeptBatches {
 
   /// Without the lock, which is that of `mutex`. Without memory the tasks are dropped, and `pop`
   /// says so.
-  void extract_from(Fifo<QueuedTask>& queue, const OuterShape& shape, std::mutex& mutex) noexcept {
+  void extract_from(Fifo<QueuedTask>& queue, const StreamPromise& promise,
+                    std::mutex& mutex) noexcept {
     Fifo<Result<AsyncBatch>> batches;
     const Status reserved =
         guarded([&]() -> Status { return batches.reserve(queue.size()), Status(); });
@@ -81,7 +85,7 @@ class KeptBatches {
     while (!queue.empty()) {
       QueuedTask queued = queue.pop();
       Result<AsyncBatch> batch(std::in_place);
-      extract(queued, shape, batch);
+      extract(queued, promise, batch);
       batches.push(std::move(batch));
     }
     const std::lock_guard lock(mutex);
