@@ -89,9 +89,10 @@ class AsyncListener {
   /// value reads EIO, with "(code -5)" at the end of the text. `metadata` as in accept_task.
   virtual void on_error(const Error& error, std::string_view metadata) noexcept = 0;
 
-  /// Release of the handler has begun to wait for a `take`, `drop`, `want` or `cancel` that runs on
+  /// Release of the handler is about to wait for a `take`, `drop`, `want` or `cancel` that runs on
   /// another thread. It waits for `want` and `cancel` first, and says so again when a `take` or
-  /// `drop` still runs then.
+  /// `drop` still runs then. A producer that holds a lock around release which that call needs
+  /// never gets it back (erratum async-release-waits).
   virtual void on_release_waits() noexcept {}
 };
 

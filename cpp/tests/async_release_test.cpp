@@ -1,0 +1,210 @@
+// Release of a consumer's handler while calls of the consumer are running: what it waits for, and
+// what a producer may do around it (erratum async-release-waits).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "async_support.hpp"
+#include "fletching/async_consumer.hpp"
+
+namespace fletching::testing {
+namespace {
+
+/// Something that happens once, and can be waited for.
+class Latch {
+ public:
+  void open() {
+    if (!opened_.exchange(true)) promise_.set_value();
+  }
+  void wait() { future_.wait(); }
+  [[nodiscard]] bool is_open() const { return opened_; }
+
+ private:
+  std::atomic<bool> opened_{false};
+  std::promise<void> promise_;
+  std::shared_future<void> future_ = promise_.get_future().share();
+};
+
+// --- A producer that is freed when release has returned, as the text has it ---
+
+/// What the test knows of the producer, and keeps longer than it.
+struct Watch {
+  Latch entered;   // request or cancel is running
+  Latch go_on;     // it may return
+  Latch returned;  // it is about to
+};
+
+struct FreedProducer {
+  explicit FreedProducer(Watch& watch) : watch(watch) {
+    raw.device_type = ARROW_DEVICE_CPU;
+    raw.request = [](ArrowAsyncProducer* self, std::int64_t) { of(self).linger(); };
+    raw.cancel = [](ArrowAsyncProducer* self) { of(self).linger(); };
+    raw.private_data = this;
+  }
+
+  static FreedProducer& of(ArrowAsyncProducer* self) {
+    return *static_cast<FreedProducer*>(self->private_data);
+  }
+
+  void linger() {
+    Watch& kept = watch;
+    kept.entered.open();
+    kept.go_on.wait();
+    ++calls;  // a use after free, when release has not waited
+    kept.returned.open();
+  }
+
+  ArrowAsyncProducer raw{};
+  Watch& watch;
+  int calls = 0;
+};
+
+void free_after_release(const std::function<void(AsyncConsumer&)>& call) {
+  Watch watch;
+  Ledger ledger;
+  auto producer = std::make_unique<FreedProducer>(watch);
+  auto listener = std::make_shared<LoggingListener>();
+  AsyncConsumer consumer = AsyncConsumer::create(listener).value();
+  ArrowAsyncDeviceStreamHandler* handler = consumer.handler();
+  handler->producer = &producer->raw;
+  ArrowSchema schema{};
+  a_schema(ledger).move_to(&schema);
+  EXPECT_EQ(handler->on_schema(handler, &schema), 0);
+  listener->inside = [&](const std::string& what) {
+    if (what == "release waits") watch.go_on.open();
+  };
+  std::thread application([&] { call(consumer); });
+  watch.entered.wait();
+  handler->release(handler);
+  EXPECT_TRUE(watch.returned.is_open()) << "release has returned before the call to the producer";
+  producer.reset();
+  watch.go_on.open();
+  application.join();
+}
+
+TEST(AsyncRelease, waits_for_a_request) {
+  free_after_release([](AsyncConsumer& consumer) { EXPECT_TRUE(consumer.want(1).ok()); });
+}
+
+TEST(AsyncRelease, waits_for_a_cancel) {
+  free_after_release([](AsyncConsumer& consumer) { consumer.cancel(); });
+}
+
+// --- A producer that releases under the lock that its request needs ---
+
+// The limit: release and request wait for each other. What the application can do is what it does
+// when on_release_waits is called, before the wait.
+TEST(AsyncRelease, under_a_lock_that_a_request_needs_says_so_before_it_waits) {
+  ConsumerBench bench;
+  bench.receive(1, 0);
+  std::mutex lock;
+  Latch asked;
+  bench.peer.in_request = [&] {
+    asked.open();
+    const std::lock_guard guard(lock);
+  };
+  int told = 0;
+  bench.listener->inside = [&](const std::string& what) {
+    if (what != "release waits") return;
+    if (told++ == 0) lock.unlock();
+  };
+  lock.lock();
+  std::thread application([&] { EXPECT_TRUE(bench.consumer.want(1).ok()); });
+  asked.wait();
+  bench.peer.end();
+  bench.peer.release();
+  application.join();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(bench.consumer.state(), AsyncConsumerState::kReleased);
+}
+
+/// Holds one lock, which is not recursive, in request, in cancel and around release.
+struct LockingProducer {
+  LockingProducer() {
+    raw.device_type = ARROW_DEVICE_CPU;
+    raw.request = [](ArrowAsyncProducer* self, std::int64_t n) {
+      LockingProducer& producer = *static_cast<LockingProducer*>(self->private_data);
+      const std::lock_guard guard(producer.lock);
+      producer.demand += n;
+      producer.asked.notify_one();
+    };
+    raw.cancel = [](ArrowAsyncProducer* self) {
+      LockingProducer& producer = *static_cast<LockingProducer*>(self->private_data);
+      const std::lock_guard guard(producer.lock);
+      producer.cancelled = true;
+      producer.asked.notify_one();
+    };
+    raw.private_data = this;
+  }
+
+  /// A stream of `batches`, from first to last call. Fewer when it is cancelled.
+  void run(ArrowAsyncDeviceStreamHandler* handler, Ledger& ledger, int batches) {
+    handler->producer = &raw;
+    ArrowSchema schema{};
+    a_schema(ledger).move_to(&schema);
+    EXPECT_EQ(handler->on_schema(handler, &schema), 0);
+    while (batches-- > 0 && wait_for_demand()) {
+      ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* out) {
+                            DeviceArray batch = a_batch(*static_cast<Ledger*>(self->private_data));
+                            if (out != nullptr) batch.move_to(out);
+                            return 0;
+                          },
+                          &ledger};
+      EXPECT_EQ(handler->on_next_task(handler, &task, nullptr), 0);
+    }
+    if (!cancelled) {
+      EXPECT_EQ(handler->on_next_task(handler, nullptr, nullptr), 0);
+    }
+    const std::lock_guard guard(lock);
+    handler->release(handler);
+  }
+
+  bool wait_for_demand() {
+    std::unique_lock guard(lock);
+    asked.wait(guard, [this] { return demand > 0 || cancelled; });
+    --demand;
+    return !cancelled;
+  }
+
+  ArrowAsyncProducer raw{};
+  std::mutex lock;
+  std::condition_variable asked;
+  std::int64_t demand = 0;
+  bool cancelled = false;
+};
+
+// Calls that are made inside the listener's are over when release begins, so it never waits.
+TEST(AsyncRelease, under_a_lock_is_harmless_when_the_application_calls_from_inside) {
+  for (const int cancel_after : {0, 1, 2, 99}) {
+    Ledger ledger;
+    auto listener = std::make_shared<LoggingListener>();
+    AsyncConsumer consumer = AsyncConsumer::create(listener).value();
+    int taken = 0;
+    listener->inside = [&](const std::string& what) {
+      if (what == "release waits") ADD_FAILURE() << "release waits";
+      if (what == "schema") {
+        EXPECT_TRUE(consumer.want(1).ok());
+      }
+      if (taken == cancel_after) return consumer.cancel();
+      if (what == "task") taken += consumer.take(1).ok() ? 1 : 0;
+    };
+    LockingProducer producer;
+    std::thread thread([&] { producer.run(consumer.handler(), ledger, 3); });
+    thread.join();
+    EXPECT_EQ(taken, cancel_after < 3 ? cancel_after : 3);
+    EXPECT_EQ(consumer.state(), AsyncConsumerState::kReleased);
+    EXPECT_EQ(ledger.live(), 1) << "the schema";
+  }
+}
+
+}  // namespace
+}  // namespace fletching::testing
