@@ -14,6 +14,7 @@ class Step:
     environment: Mapping[str, str] = field(default_factory=dict)
     needed: bool = False  # without it the rest of the leg makes no sense
     only_all: bool = False  # too long for `make test`
+    ctest: str = ""  # the build folder whose ctest it runs
 
 
 def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
@@ -21,7 +22,7 @@ def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
     up = "../" * (folder.count("/") + 1)
     bin_ = f"{up}.venv/bin"
     return (
-        Step(f"pytest in {folder}", f"{bin_}/pytest -q {tests}", folder),
+        Step(f"pytest in {folder}", f"{bin_}/pytest -q -rs {tests}", folder),
         Step(f"ruff in {folder}", f"{bin_}/ruff check . && {bin_}/ruff format --check .", folder),
         Step(f"mypy in {folder}", f"{bin_}/mypy", folder),
     )
@@ -54,10 +55,15 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("generated files agree", ".venv/bin/fletching generate --check"),
         *_python("generator", "-n 2 tests"),
         *_python("tests/published"),
-        Step("tests of fletching-extract", "ctest --test-dir build/extract --output-on-failure"),
+        Step(
+            "tests of fletching-extract",
+            "ctest --test-dir build/extract --output-on-failure",
+            ctest="build/extract",
+        ),
         Step(
             "tools",
-            "../.venv/bin/ruff check . && ../.venv/bin/mypy --strict suite.py legs.py",
+            "../.venv/bin/ruff check . && ../.venv/bin/mypy --strict *.py && "
+            "../.venv/bin/python -m doctest skipped.py",
             "tools",
         ),
         Step(
@@ -69,12 +75,13 @@ LEGS: dict[str, tuple[Step, ...]] = {
     "cpp": (
         Step("build", "tools/build cpp", needed=True),
         Step("tests against the oracle", "build/cmake/bin/fletching_abi_test --gtest_brief=1"),
-        Step("all tests", "ctest --preset default"),
+        Step("all tests", "ctest --preset default", ctest="build/cmake"),
         *_python("tests/peers/dlpack"),
         Step("clang-format", f"{_FORMATTED} | xargs .venv/bin/clang-format --dry-run --Werror"),
         Step(
             "address and undefined-behavior sanitizers",
             "cmake --preset asan && cmake --build --preset asan -j2 && ctest --preset asan",
+            ctest="build/asan",
         ),
         Step(
             "1,000 async streams, thread sanitizer",
@@ -88,6 +95,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
             "cmake --preset release && cmake --build --preset release -j2 && "
             "ctest --preset release",
             only_all=True,
+            ctest="build/release",
         ),
         Step(
             "10,000 async streams",
@@ -116,6 +124,7 @@ LEGS: dict[str, tuple[Step, ...]] = {
             "thread sanitizer",
             "cmake --preset tsan && cmake --build --preset tsan -j2 && ctest --preset tsan",
             only_all=True,
+            ctest="build/tsan",
         ),
     ),
     "rust": (

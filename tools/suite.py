@@ -1,7 +1,7 @@
 """Runs the test legs: every step of every leg, on after a failure, one verdict line per leg.
 
 `make test` and `make test-all` call this. Each step's output goes to build/logs; of a step that
-fails the end is shown.
+fails the end is shown, and of every step which tests were skipped and why.
 Exit codes: 0 all passed, 1 something failed, 2 could not run.
 """
 
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legs import LEGS, Step
+from skipped import in_pytest, of_ctest
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
@@ -75,12 +76,14 @@ def _run_leg(name: str, steps: list[Step], options: argparse.Namespace) -> Verdi
             end="\n" if options.verbose else " ",
             flush=True,
         )
-        began = time.monotonic()
+        began, began_at = time.monotonic(), time.time()
         passed = _run_step(step, log, options.verbose)
         print(
             f"{'ok' if passed else 'FAILED'} ({time.monotonic() - began:.0f} s)",
             flush=True,
         )
+        for line in _skipped(step, log, began_at):
+            print(f"    skipped: {line}", flush=True)
         if not passed:
             failed.append(step.title)
             _show_end(log)
@@ -108,6 +111,15 @@ def _run_step(step: Step, log: Path, verbose: bool) -> bool:
                 sys.stdout.buffer.write(line)
                 sys.stdout.flush()
         return process.wait() == 0
+
+
+def _skipped(step: Step, log: Path, began_at: float) -> list[str]:
+    """Of this run: a step that did not come to its ctest has skipped nothing."""
+    lines = list(in_pytest(log.read_text(encoding="utf-8", errors="replace")))
+    last = ROOT / step.ctest / "Testing" / "Temporary" / "LastTest.log"
+    if step.ctest and last.exists() and last.stat().st_mtime >= began_at:
+        lines += of_ctest(ROOT / step.ctest)
+    return lines
 
 
 def _show_end(log: Path) -> None:
