@@ -43,7 +43,7 @@ class Cell:
     allocations: float | None  # of one round; None where nobody counted
     locks: float | None
     ratio: float | None  # ours / this one; None for ours
-    limit: float | None  # what the ratio may be at most
+    limit: float | None  # what the ratio may be at most; of ours: the value
     ok: bool
 
 
@@ -66,7 +66,8 @@ def main() -> int:
         _write_docs(options.language, table, versions)
     over = [cell for cell in cells if not cell.ok]
     for cell in over:
-        print(f"bench: {cell.case}: {cell.ratio:.2f} x {cell.who}, limit {cell.limit}")
+        cost = f"{cell.value:,.0f}" if cell.ratio is None else f"{cell.ratio:.2f} x {cell.who}"
+        print(f"bench: {cell.case}: {cost}, limit {cell.limit}")
     print(f"bench: {'OVER A LIMIT' if over else 'within all limits'}")
     return 1 if over else 0
 
@@ -93,14 +94,15 @@ def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
     else:
         values = _nanoseconds(bin_folder, row)
         for who, program in row.programs.items():
-            counted = _printed(bin_folder, (row.counter, *program[1:]))
-            allocations[who], locks[who] = counted["allocations"], counted["locks"]
-    limits = {limit.other: limit.at_most for limit in row.limits}
+            if row.counter:
+                counted = _printed(bin_folder, (row.counter, *program[1:]))
+                allocations[who], locks[who] = counted["allocations"], counted["locks"]
+    limits = {row.ours: row.at_most} | {limit.other: limit.at_most for limit in row.limits}
     cells = []
     for who, value in values.items():
         ratio = None if who == row.ours else values[row.ours] / value
         limit = limits.get(who)
-        ok = ratio is None or limit is None or ratio <= limit
+        ok = limit is None or (value if ratio is None else ratio) <= limit
         counts_of = (allocations.get(who), locks.get(who))
         cells.append(Cell(row.case, row.measure, who, value, *counts_of, ratio, limit, ok))
     return cells
@@ -178,7 +180,7 @@ def _table(cells: list[Cell]) -> list[str]:
                 "" if cell.allocations is None else f"{cell.allocations:g}",
                 "" if cell.locks is None else f"{cell.locks:g}",
                 "" if cell.ratio is None else f"{cell.ratio:.2f}",
-                "" if cell.limit is None else f"{cell.limit:g}" + ("" if cell.ok else " OVER"),
+                "" if cell.limit is None else f"{cell.limit:,.10g}" + ("" if cell.ok else " OVER"),
             ]
         )
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -20,8 +20,9 @@ class Row:
     programs: dict[str, tuple[str, ...]]  # who -> program in the build's bin folder, arguments
     limits: tuple[Limit, ...] = ()
     rounds: tuple[int, int] = (100, 300)  # instructions: two runs, so that the start does not count
+    at_most: float | None = None  # a bound on ours alone, in the row's measure
     repeats: int = 25  # nanoseconds: the median of so many runs, the programs taking turns
-    counter: str = ""  # nanoseconds: the program that counts allocations and locks; slower
+    counter: str = ""  # nanoseconds: the program that counts allocations and locks, if any; slower
 
     @property
     def ours(self) -> str:
@@ -67,5 +68,11 @@ ROWS = {
         _owners("handoff of 1,000 columns", "handoff", 1.2),
         _async("on one thread", "inline", {"by hand": 1.5}),
         _async("to another thread, window of 64", "hop", {"by hand": 1.5, "libarrow": 0.2}),
+        Row(
+            "async stream, 200 ms without work: CPU time",
+            "nanoseconds",
+            {"Fletching": ("fletching_bench_idle", "200")},
+            at_most=1e6,  # half a percent of one core
+        ),
     ),
 }

@@ -1,14 +1,12 @@
-// The rules of the async interface that a consumer has to keep, each by its id; memory that runs
-// out in a consumer; and what an idle stream costs.
+// The rules of the async interface that a consumer has to keep, each by its id, and memory that
+// runs out in a consumer.
 #include "fletching/async_consumer.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <future>
 #include <limits>
 #include <string>
@@ -18,7 +16,6 @@
 
 #include "alloc_failure.hpp"
 #include "async_support.hpp"
-#include "fletching/async_adapters.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -423,39 +420,6 @@ TEST(AsyncConsumer, every_allocation_fails_once) {
     EXPECT_EQ(peer.ledger.live(), 0);
   });
   EXPECT_GE(failed, 4) << "stream, metadata, queue, what is kept";
-}
-
-double process_cpu_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-// The time that all threads of this program use while a stream has nothing to do: a worker without
-// a job, a reader that waits for a batch, a release that waits for an extraction.
-TEST(AsyncIdle, uses_no_cpu) {
-  std::unique_ptr<WorkerThread> worker = WorkerThread::start().value();
-  Ledger ledger;
-  AsyncReader reader = AsyncReader::create(4).value();
-  AsyncProducer producer = AsyncProducer::start(reader.handler(), *worker).value();
-  EXPECT_TRUE(producer.schema(a_schema(ledger)).ok());
-  std::thread reading([&] { EXPECT_TRUE(reader().ok()); });
-
-  double least = 1e9;
-  for (int i = 0; i < 5 && least > 1; ++i) {
-    const double before = process_cpu_ms();
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    least = std::min(least, process_cpu_ms() - before);
-  }
-  EXPECT_LE(least, 1.0) << "milliseconds of CPU in 200";
-  RecordProperty("cpu_ms_in_200", std::to_string(least));
-
-  EXPECT_TRUE(producer.push(a_batch(ledger)).ok());
-  reading.join();
-  EXPECT_TRUE(producer.end().ok());
-  EXPECT_TRUE(reader().value().is_released());
-  worker.reset();
-  EXPECT_EQ(ledger.live(), 1) << "the schema, which nobody has fetched";
 }
 
 }  // namespace
