@@ -22,6 +22,7 @@
 #include <cstring>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -162,8 +163,8 @@ void ours_hop(std::int64_t batches) {
   ArrowSchema c_schema = schema();
   (void)producer.schema(fletching::Schema(&c_schema));
   while (true) {
-    fletching::Result<fletching::DeviceArray> read = reader();
-    if (!read.ok() || read->is_released()) break;
+    const std::optional<fletching::Result<fletching::DeviceArray>> read = reader();
+    if (!read || !read->ok()) break;
   }
   worker.reset();  // joins: the handler is released
 }
