@@ -91,6 +91,7 @@ class Gated {
     auto* stream = static_cast<cuda::CUstream>(handle);
     require_call("cuMemcpyDtoHAsync",
                  cu().cu_memcpy_dtoh_async(seen_.get(), memory_.address(), kBytes, stream));
+    settle();
     asserter.require(cu().cu_stream_query(stream) == cuda::kCudaErrorNotReady,
                      "a read on a stream that waits is done, and the gate is shut");
     gate_.open();

@@ -43,6 +43,22 @@ inline void require_call(const char* name, cuda::CUresult result) {
                 " (" + std::to_string(result) + ")");
 }
 
+/// A function that a stand-in exports beside the driver's (standin.h). NULL where the driver is
+/// real.
+template <class Function>
+Function standin_function(const char* name) {
+  const auto library = detail::find_library(cuda::kRuntime);
+  if (!library) return nullptr;
+  return reinterpret_cast<Function>(detail::find_symbol(library->handle, name));
+}
+
+/// On a stand-in, what does not wait for a gate is done on return. A device says nothing of the
+/// kind: there, a check that looks at once may be too early to see a wait that is missing.
+inline void settle() {
+  const auto settle_standin = standin_function<void (*)()>("FletchingStandinSettle");
+  if (settle_standin != nullptr) settle_standin();
+}
+
 /// The primary context of the first device, current for this thread as long as the object lives.
 class Current {
  public:

@@ -16,6 +16,7 @@ namespace {
 constexpr int kRounds = 100;
 
 void require_ready(Asserter& asserter, const DeviceArray& array, bool expected) {
+  settle();
   const Result<bool> ready = SyncEvent(array).ready();
   asserter.require_success("ready", ready);
   asserter.require(*ready == expected, expected ? "ready() is false, and the gate is open"
@@ -74,10 +75,7 @@ std::int64_t free_memory() {
 /// What is alive in a stand-in; nothing where the driver is real.
 FletchingStandinCounts alive() {
   FletchingStandinCounts counts{};
-  const auto library = detail::find_library(cuda::kRuntime);
-  if (!library) return counts;
-  const auto leaks = reinterpret_cast<decltype(&FletchingStandinLeaks)>(
-      detail::find_symbol(library->handle, "FletchingStandinLeaks"));
+  const auto leaks = standin_function<decltype(&FletchingStandinLeaks)>("FletchingStandinLeaks");
   if (leaks != nullptr) leaks(&counts);
   return counts;
 }
@@ -170,6 +168,7 @@ void check_race(Asserter& asserter) {
     careless.synchronize();
     asserter.require(early.holds(static_cast<std::uint8_t>(round - 1)),
                      "the stream that has not waited does not see the old data");
+    settle();
     asserter.require(!careful.is_idle(), "the stream that waits is done, and the gate is shut");
     gate.open();
     careful.synchronize();
@@ -185,6 +184,12 @@ void check_release_after(Asserter& asserter) {
   DeviceArray array = gated.array();
   asserter.require_success("release_after", release_after(array, gated.producer().get()));
   asserter.require(array.is_released(), "the array is not released for its caller");
+  settle();
+  // One that need not wait overtakes the other: both were looked at by then.
+  Releases idle;
+  DeviceArray second = make_array(gated.memory().data(), kBytes, Counted(&idle));
+  asserter.require_success("release_after", release_after(second, gated.consumer().get()));
+  asserter.require(idle.wait_for(1), "an array with nothing to wait for was not released");
   gated.require_old_data(asserter);
   asserter.require_equal("releases behind the shut gate", gated.releases().count(), 0);
   gated.open();

@@ -19,6 +19,7 @@ ConsumerStream ordered_on(const Stream& stream) {
 void require_pending(Asserter& asserter, Gated& gated, ImportedTensor& imported) {
   const SyncEvent event(imported.array);
   asserter.require(!event.is_null(), "there is no event");
+  settle();
   const Result<bool> ready = event.ready();
   asserter.require_success("ready", ready);
   asserter.require(!*ready, "ready() is true, and the gate is shut");

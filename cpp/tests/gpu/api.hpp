@@ -67,7 +67,11 @@ struct CudaApi {
     EXPECT_EQ(api().cu_stream_destroy(of(stream)), 0);
   }
   static void synchronize(void* stream) { EXPECT_EQ(api().cu_stream_synchronize(of(stream)), 0); }
-  static bool is_idle(void* stream) { return api().cu_stream_query(of(stream)) == 0; }
+  static bool is_idle(void* stream) {
+    const cuda::CUresult answer = api().cu_stream_query(of(stream));
+    EXPECT_TRUE(answer == 0 || answer == cuda::kCudaErrorNotReady) << "no answer, but " << answer;
+    return answer == 0;
+  }
 
   static Event make_event() {
     Event event = nullptr;
@@ -148,7 +152,11 @@ struct HipApi {
     EXPECT_EQ(api().hip_stream_destroy(of(stream)), 0);
   }
   static void synchronize(void* stream) { EXPECT_EQ(api().hip_stream_synchronize(of(stream)), 0); }
-  static bool is_idle(void* stream) { return api().hip_stream_query(of(stream)) == 0; }
+  static bool is_idle(void* stream) {
+    const hip::hipError_t answer = api().hip_stream_query(of(stream));
+    EXPECT_TRUE(answer == 0 || answer == hip::kHipErrorNotReady) << "no answer, but " << answer;
+    return answer == 0;
+  }
 
   static Event make_event() {
     Event event = nullptr;

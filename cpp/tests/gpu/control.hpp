@@ -19,6 +19,7 @@ class Control {
     find(library->handle, "FletchingStandinSetFault", set_fault_);
     find(library->handle, "FletchingStandinResetFaults", reset_faults_);
     find(library->handle, "FletchingStandinCalls", calls_);
+    find(library->handle, "FletchingStandinSettle", settle_);
     find(library->handle, "FletchingStandinLeaks", leaks_);
   }
 
@@ -28,6 +29,8 @@ class Control {
   [[nodiscard]] bool set_fault(const char* text) const { return set_fault_(text) == 0; }
   void reset_faults() const { reset_faults_(); }
   [[nodiscard]] int64_t calls(const char* function) const { return calls_(function); }
+
+  void settle() const { settle_(); }
 
   [[nodiscard]] FletchingStandinCounts alive() const {
     FletchingStandinCounts counts{};
@@ -44,6 +47,7 @@ class Control {
   decltype(&FletchingStandinSetFault) set_fault_ = nullptr;
   decltype(&FletchingStandinResetFaults) reset_faults_ = nullptr;
   decltype(&FletchingStandinCalls) calls_ = nullptr;
+  decltype(&FletchingStandinSettle) settle_ = nullptr;
   decltype(&FletchingStandinLeaks) leaks_ = nullptr;
 };
 

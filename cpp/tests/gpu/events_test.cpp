@@ -74,6 +74,7 @@ TYPED_TEST(Events, WaitBehindTheGate) {
   using Api = TypeParam;
   this->write_behind_gate();
   this->record();
+  this->settle();
   Result<bool> ready = this->event().ready();
   ASSERT_TRUE(ready.ok()) << message(ready);
   EXPECT_FALSE(*ready);
@@ -83,10 +84,11 @@ TYPED_TEST(Events, WaitBehindTheGate) {
   const Status waiting = this->event().wait_on(this->consumer_);
   ASSERT_TRUE(waiting.ok()) << message(waiting);  // it has returned, and the gate is shut
   Api::read(this->read_, this->memory_, this->consumer_);
-  EXPECT_FALSE(Api::is_idle(this->consumer_));
+  EXPECT_TRUE(this->is_blocked(this->consumer_));
 
-  this->open_gate();
-  const Status done = this->event().synchronize();
+  Status done;
+  EXPECT_FALSE(this->returns_before_the_gate_opens(Api::kSynchronize,
+                                                   [&] { done = this->event().synchronize(); }));
   EXPECT_TRUE(done.ok()) << message(done);
   EXPECT_TRUE(*this->event().ready());
   Api::synchronize(this->consumer_);
@@ -132,21 +134,27 @@ TYPED_TEST(Events, LeaveTheCurrentContextAlone) {
 TYPED_TEST(Events, WorkOnAThreadWithoutAContext) {
   using Api = TypeParam;
   this->write_behind_gate();
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
   std::thread([&] {
     const auto none = Api::current();
-    ReleasedArray made;
-    DeviceArray array = made.make(Api::kType, 0);
     const Status exported = export_with_event(array, this->producer_);
     ASSERT_TRUE(exported.ok()) << message(exported);
     const SyncEvent event(array);
+    this->settle();
     Result<bool> ready = event.ready();
     ASSERT_TRUE(ready.ok()) << message(ready);
     EXPECT_FALSE(*ready);
     EXPECT_TRUE(event.wait_on(this->consumer_).ok());
     EXPECT_TRUE(event.wait_on(nullptr).ok()) << message(event.wait_on(nullptr));
-    this->open_gate();
-    EXPECT_TRUE(event.synchronize().ok());
     EXPECT_EQ(Api::current(), none);
+  }).join();
+  EXPECT_TRUE(this->is_blocked(this->consumer_));
+  EXPECT_TRUE(this->is_blocked(nullptr));
+  this->open_gate();
+  std::thread([&] {
+    const auto none = Api::current();
+    EXPECT_TRUE(SyncEvent(array).synchronize().ok());
     array.release();
     EXPECT_EQ(made.parents.count(), 1);
     EXPECT_EQ(Api::current(), none);
@@ -185,6 +193,7 @@ TYPED_TEST(Events, ExportedEventLivesUntilTheLastChildIsReleased) {
   Array child(array->array.children[0]);
   array.release();
   EXPECT_EQ(made.parents.count(), 1);
+  this->settle();
   EXPECT_FALSE(*event.ready()) << "the event is there, and the gate is shut";
   this->open_gate();
   EXPECT_TRUE(event.synchronize().ok());
@@ -211,6 +220,7 @@ TYPED_TEST(Events, ExportedEventGoesWithAChildThatIsTaken) {
   array.release();
   EXPECT_EQ(made.parents.count(), 1);
   const SyncEvent event(child);
+  this->settle();
   EXPECT_FALSE(*event.ready()) << "the event is there, and the gate is shut";
   this->open_gate();
   EXPECT_TRUE(event.synchronize().ok());
@@ -230,6 +240,7 @@ TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
   const Status deferred = release_after(array, this->producer_);
   ASSERT_TRUE(deferred.ok()) << message(deferred);
   EXPECT_TRUE(array.is_released());
+  this->settle();
   // One that need not wait overtakes the other: the reaper has looked at both by then.
   DeviceArray second = free.make(Api::kType, 0);
   ASSERT_TRUE(release_after(second, this->consumer_).ok());

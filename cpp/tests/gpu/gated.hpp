@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include "api.hpp"
 #include "control.hpp"
@@ -71,6 +72,34 @@ class Gated : public ::testing::Test {
     Api::fill(memory_, 1, producer_);
   }
   void open_gate() { std::atomic_ref<std::int32_t>(*gate_).store(1, std::memory_order_release); }
+  /// What does not wait for the gate is done on return. A device says nothing of the kind: there, a
+  /// test that looks at once may be too early to see a wait that is missing.
+  void settle() const {
+    if (control_.is_there()) control_.settle();
+  }
+  bool is_blocked(void* stream) const {
+    settle();
+    return !Api::is_idle(stream);
+  }
+  /// Calls `call`, which has to wait on the host for what is behind the gate, on a thread of its
+  /// own, and opens the gate when it is inside `function` of the driver. Whether it returned
+  /// before. A device does not say what is called: there, the gate may open too early to see it.
+  template <class Call>
+  bool returns_before_the_gate_opens(const char* function, Call call) {
+    std::atomic<bool> has_returned = false;
+    const std::int64_t calls = control_.is_there() ? control_.calls(function) : 0;
+    std::thread caller([&] {
+      call();
+      has_returned = true;
+    });
+    while (control_.is_there() && control_.calls(function) == calls && !has_returned) {
+      std::this_thread::yield();
+    }
+    const bool early = has_returned;
+    open_gate();
+    caller.join();
+    return early;
+  }
   std::int32_t read_on(void* stream) {
     Api::read(read_, memory_, stream);
     Api::synchronize(stream);

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <new>
 #include <thread>
 #include <utility>
 
 namespace fletching::standin {
+namespace {
+
+// Sleeps longer and longer up to 2 ms: a gate that stays shut costs next to nothing.
+void wait_at_gate(const std::function<bool()>& shut, const std::stop_token& gone) {
+  std::chrono::microseconds pause(20);
+  while (!gone.stop_requested() && shut()) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(2000));
+  }
+}
+
+}  // namespace
+
+std::atomic<std::uint64_t>& operations_done() {
+  static std::atomic<std::uint64_t> count{0};
+  return count;
+}
 
 // Detached: a thread that waits for a gate nobody opens must not keep the process from ending. It
 // owns the stream, and the engine is never destroyed.
@@ -37,29 +56,41 @@ MarkerPtr Stream::push(Operation operation) {
   return done;
 }
 
-bool Stream::next(Operation& operation) {
+// Takes the next operation in place of the one that is done.
+bool Stream::next() {
   std::unique_lock lock(mutex_);
+  current_ = {};
+  busy_ = false;
   changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
   if (queue_.empty()) return false;
-  operation = std::move(queue_.front());
+  current_ = std::move(queue_.front());
   queue_.pop_front();
+  busy_ = true;
   return true;
 }
 
+bool Stream::settled() {
+  const std::lock_guard lock(mutex_);
+  if (!busy_) return queue_.empty();
+  if (context_->gone().stop_requested() || current_.done->reached()) return false;
+  const auto reached = [](const MarkerPtr& point) { return point->reached(); };
+  return !std::ranges::all_of(current_.after, reached) || (current_.shut && current_.shut());
+}
+
 void Stream::run() {
-  Operation operation;
-  while (next(operation)) {
-    for (const MarkerPtr& point : operation.after) point->wait(context_->gone());
+  while (next()) {
+    for (const MarkerPtr& point : current_.after) point->wait(context_->gone());
+    if (current_.shut) wait_at_gate(current_.shut, context_->gone());
     try {
-      if (operation.work && !context_->gone().stop_requested()) operation.work(*context_);
+      if (current_.work && !context_->gone().stop_requested()) current_.work(*context_);
     } catch (const Failure& failure) {
       context_->break_with(failure.status);
     } catch (const std::bad_alloc&) {
       context_->break_with(Status::kOutOfMemory);
     }
-    operation.work = nullptr;  // lets go of what it holds before the point is reached
-    operation.done->reach();
-    operation = {};
+    current_.work = nullptr;  // lets go of what it holds before the point is reached
+    current_.done->reach();
+    ++operations_done();
   }
 }
 
@@ -127,6 +158,14 @@ std::vector<MarkerPtr> Context::all_tails() {
     if (MarkerPtr tail = each->tail()) points.push_back(std::move(tail));
   }
   return points;
+}
+
+bool Context::settled() {
+  std::vector<std::shared_ptr<Stream>> streams;  // let go of after the lock
+  const std::lock_guard lock(mutex_);
+  streams = live_streams();
+  if (legacy_) streams.push_back(legacy_);
+  return std::ranges::all_of(streams, [](const auto& each) { return each->settled(); });
 }
 
 void Context::break_with(Status status) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -19,9 +20,13 @@ namespace fletching::standin {
 
 class Context;
 
-// What a stream has to do: wait for the points, do the work, be done.
+// How many operations were done, by all streams together.
+std::atomic<std::uint64_t>& operations_done();
+
+// What a stream has to do: wait for the points and the gate, do the work, be done.
 struct Operation {
   std::vector<MarkerPtr> after;
+  std::function<bool()> shut;          // whether a gate still is; may be empty
   std::function<void(Context&)> work;  // may be empty; a Failure breaks the context
   MarkerPtr done = std::make_shared<Marker>();
 };
@@ -47,6 +52,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // The point at which everything so far is done.
   MarkerPtr tail();
 
+  // Whether it has nothing to do, or cannot go on: a point is not reached, or its gate is shut.
+  bool settled();
+
   const std::shared_ptr<Context>& context() const { return context_; }
   StreamKind kind() const { return kind_; }
 
@@ -54,13 +62,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
   friend class Context;
   MarkerPtr push(Operation operation);
   void run();
-  bool next(Operation& operation);
+  bool next();
 
   std::shared_ptr<Context> context_;
   StreamKind kind_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Operation> queue_;
+  Operation current_;  // only the thread changes it, and only its own `work` without the mutex
+  bool busy_ = false;  // with current_
   MarkerPtr tail_;
   bool closed_ = false;
 };
@@ -82,6 +92,9 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // The points at which everything is done that any stream has to do.
   std::vector<MarkerPtr> all_tails();
+
+  // Whether all of its streams are, each at the moment when it is looked at.
+  bool settled();
 
   // From now on everything here fails with the status, and streams drop what they have to do.
   // The first one stays.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "engine.hpp"
 #include "face.hpp"
@@ -77,6 +78,10 @@ FLETCHING_STANDIN_API void FletchingStandinResetFaults(void) { engine().faults.r
 
 FLETCHING_STANDIN_API int64_t FletchingStandinCalls(const char* function) {
   return function == nullptr ? 0 : engine().faults.calls(function);
+}
+
+FLETCHING_STANDIN_API void FletchingStandinSettle(void) {
+  while (!engine().settled()) std::this_thread::yield();
 }
 
 FLETCHING_STANDIN_API int64_t FletchingStandinLeaks(FletchingStandinCounts* counts) {

@@ -88,6 +88,9 @@ class Engine {
   void* function(const void* module, const char* name);
   void launch(const void* function, Stream& stream, std::uint64_t threads, void** arguments);
 
+  // Whether no stream can go on: each is done, or waits at a shut gate or for one that does.
+  bool settled();
+
   FletchingStandinCounts counts();
   std::string report();
 

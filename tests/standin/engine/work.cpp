@@ -6,7 +6,6 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "engine.hpp"
@@ -59,13 +58,14 @@ bool holds(const Gate& gate, std::uint32_t word) {
   return false;
 }
 
-// Sleeps longer and longer up to 2 ms: a gate that stays shut costs next to nothing.
-void wait_at(const Gate& gate, std::byte* word, const std::stop_token& gone) {
-  const std::atomic_ref value(*reinterpret_cast<std::uint32_t*>(word));
-  std::chrono::microseconds pause(20);
-  while (!holds(gate, value.load(std::memory_order_acquire)) && !gone.stop_requested()) {
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, std::chrono::microseconds(2000));
+// Memory that was freed is no gate.
+bool is_shut(const Gate& gate, const Span& word) {
+  try {
+    std::shared_ptr<Allocation> owner;
+    const std::atomic_ref value(*reinterpret_cast<std::uint32_t*>(word.pin(owner)));
+    return !holds(gate, value.load(std::memory_order_acquire));
+  } catch (const Failure&) {
+    return false;
   }
 }
 
@@ -229,11 +229,23 @@ void Engine::wait_value(Stream& stream, Gate gate) {
   const Span word = memory.span(gate.address, sizeof(std::uint32_t));
   require(!word.pageable(), Status::kInvalidValue);
   Operation operation;
-  operation.work = [=](Context& context) {
+  operation.shut = [=] { return is_shut(gate, word); };
+  operation.work = [=](Context&) {
     std::shared_ptr<Allocation> owner;
-    wait_at(gate, word.pin(owner), context.gone());
+    word.pin(owner);  // a failure when it was freed
   };
   stream.enqueue(std::move(operation));
+}
+
+// Each stream is looked at by itself: what was done meanwhile may be what another one waited for.
+bool Engine::settled() {
+  const std::uint64_t before = operations_done();
+  for (int device = 0; device < device_count(); ++device) {
+    for (const auto& each : contexts_of(device)) {
+      if (!each->settled()) return false;
+    }
+  }
+  return operations_done() == before;
 }
 
 void* Engine::load_module(const void* image, std::shared_ptr<Context> context) {

@@ -61,6 +61,34 @@ TEST_F(Cuda, gate_holds_the_stream_and_what_waits_for_it) {
   }
 }
 
+// What is not held back is done, and what is goes on being so: never the one without the other.
+TEST_F(Cuda, settle_lets_all_go_on_but_what_a_gate_holds) {
+  const CUstream gated = stream();
+  const CUstream behind = stream();
+  const CUstream free = stream();
+  const CUevent opened = event();
+  const CUdeviceptr memory = numbers();
+  for (int round = 0; round < 100; ++round) {
+    Gate gate;
+    gate.shut(gated);
+    ASSERT_EQ(cuEventRecord(opened, gated), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamWaitEvent(behind, opened, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemsetD8Async(memory, 1, 4, free), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventRecord(opened, free), CUDA_SUCCESS);
+    FletchingStandinSettle();
+    EXPECT_EQ(cuEventQuery(opened), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamQuery(free), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamQuery(behind), CUDA_ERROR_NOT_READY);
+    gate.open();
+    FletchingStandinSettle();
+    EXPECT_EQ(cuStreamQuery(gated), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamQuery(behind), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventDestroy(opened), CUDA_SUCCESS);
+  for (const CUstream each : {gated, behind, free}) EXPECT_EQ(cuStreamDestroy(each), CUDA_SUCCESS);
+}
+
 TEST_F(Cuda, gate_in_device_memory_opens_from_another_stream) {
   const CUstream waiting = stream();
   const CUstream opening = stream();
