@@ -77,6 +77,7 @@ class Data {
     out->format = format_.c_str();
     out->metadata = metadata_.empty() ? nullptr : metadata_.data();
     out->release = [](ArrowSchema* self) { self->release = nullptr; };
+    dictionary_schema_.release = [](ArrowSchema* self) { self->release = nullptr; };
     if (dictionary_) out->dictionary = &dictionary_schema_;
     if (child_ == nullptr) return;
     child_->fill(&child_->schema_);

@@ -11,6 +11,7 @@
 
 #include "alloc_failure.hpp"
 #include "dlpack_data.hpp"
+#include "dlpack_exported.hpp"
 #include "fletching/dlpack.hpp"
 #include "texts.hpp"
 
@@ -19,31 +20,6 @@ namespace {
 
 constexpr std::array<std::int32_t, 24> kValues{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
                                                12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
-using Sizes = std::vector<std::int64_t>;
-
-Sizes extents(const DLTensor& tensor) { return {tensor.shape, tensor.shape + tensor.ndim}; }
-Sizes strides(const DLTensor& tensor) { return {tensor.strides, tensor.strides + tensor.ndim}; }
-
-DlpackTensor exported(Data& data, const DlpackExportOptions& options = {}) {
-  Schema schema = data.schema();
-  DeviceArray array = data.array();
-  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
-  if (!tensor) ADD_FAILURE() << tensor.error().message();
-  EXPECT_TRUE(array.is_released());
-  return tensor ? *std::move(tensor) : nullptr;
-}
-
-/// The error, and proof that the array is still the caller's.
-Error refused(Data& data, const DlpackExportOptions& options = {}) {
-  Schema schema = data.schema();
-  DeviceArray array = data.array();
-  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
-  EXPECT_FALSE(array.is_released());
-  EXPECT_EQ(data.releases(), 0);
-  if (tensor) ADD_FAILURE() << "exported";
-  return tensor ? Error(EIO, "") : std::move(tensor).error();
-}
-
 TEST(DlpackExport, SharesTheMemory) {
   Data data("i", 6, kValues.data());
   DlpackTensor tensor = exported(data);
@@ -228,44 +204,6 @@ TEST(DlpackExport, KeepsMeaningsUnlessAsked) {
   Data encoded("i", 2, kValues.data());
   expect_mentions(refused(encoded.dictionary()), "dictionary");
   EXPECT_NE(exported(encoded, {.as_storage = true}), nullptr);
-}
-
-TEST(DlpackExport, RefusesNulls) {
-  Data some("i", 3, kValues.data());
-  expect_mentions(refused(some.nulls(1, "\5")), "nulls");
-  Data uncounted("i", 3, kValues.data());
-  expect_mentions(refused(uncounted.nulls(-1, "\5")), "nulls");
-  EXPECT_NE(exported(uncounted, {.nulls = Nulls::kIgnore}), nullptr);
-}
-
-TEST(DlpackExport, CountsNullsInTheRangeAlone) {
-  Data none("i", 3, kValues.data());
-  EXPECT_NE(exported(none.nulls(-1, "\x7f\x1f").offset(8)), nullptr);
-  Data later("i", 4, kValues.data());
-  EXPECT_EQ(refused(later.nulls(-1, "\xff\x17").offset(8)).code(), ENOTSUP);
-  Data absent("i", 3, kValues.data());
-  EXPECT_NE(exported(absent.nulls(-1, nullptr)), nullptr);
-  Data malformed("i", 3, kValues.data());
-  EXPECT_EQ(refused(malformed.nulls(1, nullptr)).code(), EINVAL);
-}
-
-TEST(DlpackExport, ReadsNoBitmapOfADevice) {
-  // Whoever reads the bitmap here reads an address that is none.
-  const void* elsewhere = reinterpret_cast<const void*>(16);
-  Data data("i", 3, kValues.data());
-  expect_mentions(refused(data.nulls(-1, elsewhere).on(ARROW_DEVICE_CUDA, 0)), "may have nulls");
-  Data pending("i", 3, kValues.data());
-  pending.nulls(-1, elsewhere).on(ARROW_DEVICE_CUDA_HOST, 0).event(&pending);
-  EXPECT_EQ(refused(pending, {.event_handled = true}).code(), ENOTSUP);
-}
-
-TEST(DlpackExport, RefusesNullsAtEveryLevel) {
-  Data values("i", 6, kValues.data());
-  Data lists("+w:3", 2);
-  EXPECT_EQ(refused(lists.child(values).nulls(1, "\1")).code(), ENOTSUP);
-  Data inner("i", 6, kValues.data());
-  Data outer("+w:3", 2);
-  EXPECT_EQ(refused(outer.child(inner.nulls(1, "\x1f"))).code(), ENOTSUP);
 }
 
 TEST(DlpackExport, RefusesAnEventThatNobodyWaitsFor) {

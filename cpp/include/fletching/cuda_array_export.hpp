@@ -69,23 +69,12 @@ inline std::string typestr_of(DLDataType type) {
   return cuda_array_interface::format_typestr(parts);
 }
 
-/// The type string of a type that NumPy has and DLPack has not: a time without a zone, which has
-/// 64 bits, or a time difference. Empty for others.
-inline std::string time_typestr(const Format& format) {
-  const bool time = format.id == TypeId::kTimestamp && format.timezone.empty();
-  if (!time && format.id != TypeId::kDuration) return "";
+/// The type string of the values of a tensor, times among them, which DLPack has not.
+inline std::string typestr_of(const TensorView& view) {
+  if (!is_numpy_time(view.format)) return typestr_of(view.type);
+  const char kind = view.format.id == TypeId::kTimestamp ? 'M' : 'm';
   return cuda_array_interface::format_typestr(
-      {kNativeOrder, time ? 'M' : 'm', 8, 1, unit_text(format.unit)});
-}
-
-/// The schema of the values, below all lists; of the whole array when there is no list.
-inline const ArrowSchema& innermost(const ArrowSchema& schema) noexcept {
-  const ArrowSchema* at = &schema;
-  for (std::size_t i = 0; i < kDlpackDimensions; ++i) {
-    if (at->n_children != 1 || at->children == nullptr || at->children[0] == nullptr) break;
-    at = at->children[0];
-  }
-  return *at;
+      {kNativeOrder, kind, 8, 1, unit_text(view.format.unit)});
 }
 
 /// A description and what its pointers lead to, at addresses that stay.
@@ -121,25 +110,15 @@ struct CudaArrayState {
   }
 };
 
-/// The walk down to the values, with a type string for them.
-struct CudaValues {
-  TensorView view;
-  std::string typestr;
-};
-
-inline Result<CudaValues> cuda_values(const ArrowSchema& schema, const DeviceArray& array,
+/// The walk down to the values.
+inline Result<TensorView> cuda_values(const ArrowSchema& schema, const DeviceArray& array,
                                       const CudaArrayExportOptions& options) {
-  const ArrowSchema& values = innermost(schema);
-  Result<Format> format = parse_format(values.format);
-  if (!format) return std::move(format).error();
-  std::string typestr = values.dictionary == nullptr ? time_typestr(*format) : "";
-  const Nulls nulls = options.mask ? Nulls::kIgnore : Nulls::kRefuse;
-  const bool as_storage = options.as_storage || !typestr.empty();
-  const bool readable = is_host_readable(array->device_type) && array->sync_event == nullptr;
-  Result<TensorView> view = TensorWalk(nulls, as_storage, readable).run(schema, array->array);
-  if (!view) return std::move(view).error();
-  if (typestr.empty()) typestr = typestr_of(view->type);
-  return CudaValues{*std::move(view), std::move(typestr)};
+  return TensorWalk(
+             {.nulls = options.mask ? Nulls::kIgnore : Nulls::kRefuse,
+              .as_storage = options.as_storage,
+              .host_readable = is_host_readable(array->device_type) && array->sync_event == nullptr,
+              .numpy_times = true})
+      .run(schema, array->array);
 }
 
 /// The validity bitmap as a mask, where there is one.
@@ -155,10 +134,18 @@ inline Status describe_mask(const ArrowArray& array, std::size_t levels, CudaArr
                      std::to_string(array.offset) +
                      ", which a mask cannot say: export from an offset that is a multiple of 8"};
   }
+  const auto address = reinterpret_cast<std::uintptr_t>(bitmap);
+  const auto end =
+      static_cast<std::uint64_t>(array.offset) + static_cast<std::uint64_t>(array.length);
+  if (end / 8 >= UINTPTR_MAX - address) {
+    return Error{EINVAL,
+                 "ArrowArray.buffers[0]: validity bitmap beyond the address space: expected "
+                 "fewer bits, got " +
+                     std::to_string(end)};
+  }
   out.mask.shape = out.shape;
   out.mask.typestr = "<t1";
-  out.mask.pointer =
-      reinterpret_cast<std::uintptr_t>(bitmap) + static_cast<std::uint64_t>(array.offset) / 8;
+  out.mask.pointer = address + static_cast<std::uint64_t>(array.offset) / 8;
   out.mask.read_only = true;
   out.array_interface.mask = &out.mask;
   return {};
@@ -182,17 +169,17 @@ inline Status order_stream(const DeviceArray& array, std::optional<void*> given,
   if (!waiting) return waiting;
   const auto handle = reinterpret_cast<std::intptr_t>(out.stream);
   out.array_interface.stream = handle == 0 ? cuda_array_interface::kStreamLegacyDefault : handle;
+  out.mask.stream = out.array_interface.stream;
   return {};
 }
 
-inline Status describe_values(const CudaValues& values, ArrowDeviceType device,
-                              CudaArrayState& out) {
-  lay_out(values.view.levels, out.shape, out.strides);
-  const std::int64_t item = values.view.type.bits / 8;
+inline Status describe_values(const TensorView& view, ArrowDeviceType device, CudaArrayState& out) {
+  lay_out(view.levels, out.shape, out.strides);
+  const std::int64_t item = view.type.bits / 8;
   for (std::int64_t& stride : out.strides) stride = next_step(stride, item);
-  out.typestr = values.typestr;
+  out.typestr = typestr_of(view);
   DLTensor tensor{};
-  Status pointed = point_at(values.view, device, DataPointer::kFirstElement, tensor);
+  Status pointed = point_at(view, device, DataPointer::kFirstElement, tensor);
   if (!pointed) return pointed;
   cuda_array_interface::Interface& says = out.array_interface;
   says.shape = out.shape;
@@ -220,13 +207,13 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
   Status fits = check_exportable(schema, array, {.event_handled = true});
   if (fits) fits = check_cuda_device(array->device_type);
   if (!fits) return std::move(fits).error();
-  Result<CudaValues> values = cuda_values(schema, array, options);
-  if (!values) return std::move(values).error();
+  Result<TensorView> view = cuda_values(schema, array, options);
+  if (!view) return std::move(view).error();
   auto state = std::make_unique<CudaArrayState>();
   state->array_interface.read_only = options.read_only;
-  Status status = describe_values(*values, array->device_type, *state);
+  Status status = describe_values(*view, array->device_type, *state);
   if (status && options.mask) {
-    status = describe_mask(array->array, values->view.levels.size(), *state);
+    status = describe_mask(array->array, view->levels.size(), *state);
   }
   if (status) status = order_stream(array, stream, *state);
   if (!status) return std::move(status).error();
@@ -270,7 +257,7 @@ class CudaArray {
 /// whose work on the array is on several streams lets one wait for all first (join_cuda_streams).
 ///
 /// Mask: with options.mask and a validity bitmap that begins at a whole byte, the bitmap, where a
-/// set bit is a valid element.
+/// set bit is a valid element. It names the same stream as the array, whose event covers it.
 ///
 /// Ownership: on success the array has moved into the result. On failure it is still the caller's.
 ///

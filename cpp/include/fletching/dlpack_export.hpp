@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -123,17 +124,20 @@ inline Status check_exportable(const ArrowSchema& schema, const DeviceArray& arr
   return {};
 }
 
+/// `host_has_waited` for sync_event: else an array that has one is not read here.
 template <class Managed>
 Result<std::unique_ptr<Managed, CallDeleter>> export_tensor(const ArrowSchema& schema,
                                                             DeviceArray& array,
-                                                            const DlpackExportOptions& options) {
+                                                            const DlpackExportOptions& options,
+                                                            bool host_has_waited = false) {
   Status exportable = check_exportable(schema, array, options);
   if (!exportable) return std::move(exportable).error();
   const ArrowDeviceType device = array->device_type;
-  // Waiting for the event may have been left to the consumer: then nothing may be read here.
-  const bool readable = is_host_readable(device) && array->sync_event == nullptr;
-  Result<TensorView> view =
-      TensorWalk(options.nulls, options.as_storage, readable).run(schema, array->array);
+  const bool is_done = array->sync_event == nullptr || host_has_waited;
+  Result<TensorView> view = TensorWalk({.nulls = options.nulls,
+                                        .as_storage = options.as_storage,
+                                        .host_readable = is_done && is_host_readable(device)})
+                                .run(schema, array->array);
   if (!view) return std::move(view).error();
   Result<DLDevice> dlpack_device = to_dlpack_device(device, array->device_id);
   if (!dlpack_device) return std::move(dlpack_device).error();
@@ -155,6 +159,32 @@ Result<std::unique_ptr<Managed, CallDeleter>> export_tensor(const ArrowSchema& s
   return std::unique_ptr<Managed, CallDeleter>(&exported.release()->managed);
 }
 
+/// Whether to_dlpack takes a schema and an array like these.
+template <class Schema, class Array>
+concept DlpackArguments =
+    std::is_convertible_v<Schema, const ArrowSchema&> && std::is_convertible_v<Array, DeviceArray&>;
+
+/// What a compiler says of a call with others, in one line.
+template <class Schema, class Array>
+Result<DlpackTensor> refuse_arguments() noexcept {
+  static_assert(
+      std::is_convertible_v<Schema, const ArrowSchema&>,
+      "to_dlpack: schema: expected const ArrowSchema&; hint: of a fletching::Schema it is "
+      "*schema.get()");
+  static_assert(
+      std::is_convertible_v<Array, DeviceArray&>,
+      "to_dlpack: array: expected a DeviceArray that is a variable and not const, because "
+      "the call moves from it");
+  return Error{EINVAL, ""};
+}
+
+inline Status check_legacy(const DlpackExportOptions& options) {
+  if (!options.read_only) return {};
+  return Error{EINVAL,
+               "DLManagedTensor has no flag for read-only memory: give a versioned tensor, or "
+               "say that the consumer may write (read_only)"};
+}
+
 }  // namespace detail
 
 /// `array`, whose type is `schema`, as a tensor.
@@ -167,12 +197,20 @@ Result<std::unique_ptr<Managed, CallDeleter>> export_tensor(const ArrowSchema& s
 /// whatever thread. On failure it is still the caller's. The schema stays the caller's.
 ///
 /// Errors: ENOTSUP for a type or nulls that DLPack has not (see dlpack_types.hpp), EINVAL for a
-/// malformed schema or array and for an event that nobody waits for, ERANGE for a device id,
-/// ENOMEM.
+/// malformed schema or array, for one of which a part is released, and for an event that nobody
+/// waits for, ERANGE for a device id, ENOMEM.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const DlpackExportOptions& options = {}) noexcept {
   return detail::guarded(
       [&] { return detail::export_tensor<DLManagedTensorVersioned>(schema, array, options); });
+}
+
+/// Not to be called: it is chosen, and does not compile, when the schema or the array does not fit.
+template <class Schema, class Array>
+  requires(!detail::DlpackArguments<Schema, Array>)
+Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
+                               const DlpackExportOptions& /*options*/ = {}) noexcept {
+  return detail::refuse_arguments<Schema, Array>();
 }
 
 /// The same as the struct from before DLPack 1.0. It cannot say that memory is read-only or a copy:
@@ -180,11 +218,8 @@ inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& ar
 inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                                    const DlpackExportOptions& options) noexcept {
   return detail::guarded([&]() -> Result<LegacyDlpackTensor> {
-    if (options.read_only) {
-      return Error{EINVAL,
-                   "DLManagedTensor has no flag for read-only memory: give a versioned tensor, or "
-                   "say that the consumer may write (read_only)"};
-    }
+    Status fits = detail::check_legacy(options);
+    if (!fits) return std::move(fits).error();
     return detail::export_tensor<DLManagedTensor>(schema, array, options);
   });
 }

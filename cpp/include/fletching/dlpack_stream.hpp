@@ -7,9 +7,11 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "fletching/abi.h"
@@ -82,6 +84,19 @@ inline Status order_behind(const DeviceArray& array, const ConsumerStream& strea
   return stream.ordering == Ordering::kHost ? event.synchronize() : Status();
 }
 
+template <class Managed>
+Result<std::unique_ptr<Managed, CallDeleter>> export_behind(const ArrowSchema& schema,
+                                                            DeviceArray& array,
+                                                            const ConsumerStream& stream,
+                                                            DlpackExportOptions options) {
+  options.event_handled = true;
+  // A released array has no event.
+  Status ordered = check_exportable(schema, array, options);
+  if (ordered) ordered = order_behind(array, stream);
+  if (!ordered) return std::move(ordered).error();
+  return export_tensor<Managed>(schema, array, options, stream.ordering == Ordering::kHost);
+}
+
 }  // namespace detail
 
 /// The stream argument of __dlpack__ for data on `device`; no number stands for None.
@@ -100,28 +115,58 @@ inline Result<ConsumerStream> read_dlpack_stream(ArrowDeviceType device,
 /// behind the array's sync_event: the consumer's stream, which waits while this returns, or the
 /// host, which waits here. The event lives on in the tensor.
 ///
+/// Nulls: after the host has waited, the validity bitmaps of memory that it can read are read, so
+/// that an array whose null_count is -1 is exported when all bits are set.
+///
+/// Lifetime of the stream: it is used during the call only, and may be destroyed afterwards. The
+/// consumer, whose stream it is, keeps it as long as it has work for it.
+///
 /// Errors: also those of SyncEvent. The array is then still the caller's.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const ConsumerStream& stream,
-                                      DlpackExportOptions options = {}) noexcept {
-  Status ordered = detail::order_behind(array, stream);
-  if (!ordered) return std::move(ordered).error();
-  options.event_handled = true;
-  return to_dlpack(schema, array, options);
+                                      const DlpackExportOptions& options = {}) noexcept {
+  return detail::guarded([&] {
+    return detail::export_behind<DLManagedTensorVersioned>(schema, array, stream, options);
+  });
+}
+/// Not to be called: chosen, and not compiled, when the schema or the array does not fit.
+template <class Schema, class Array>
+  requires(!detail::DlpackArguments<Schema, Array>)
+Result<DlpackTensor> to_dlpack(Schema&& /*schema*/, Array&& /*array*/,
+                               const ConsumerStream& /*stream*/,
+                               const DlpackExportOptions& /*options*/ = {}) noexcept {
+  return detail::refuse_arguments<Schema, Array>();
+}
+/// The same when the third argument is neither a stream nor options.
+template <class Stream>
+  requires(!std::is_convertible_v<Stream, const ConsumerStream&> &&
+           !std::is_convertible_v<Stream, const DlpackExportOptions&>)
+Result<DlpackTensor> to_dlpack(const ArrowSchema& /*schema*/, DeviceArray& /*array*/,
+                               Stream&& /*stream*/,
+                               const DlpackExportOptions& /*options*/ = {}) noexcept {
+  static_assert(std::is_convertible_v<Stream, const ConsumerStream&>,
+                "to_dlpack: stream: expected a ConsumerStream; hint: read_dlpack_stream makes one "
+                "of a device type and a number");
+  return Error{EINVAL, ""};
 }
 inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                                    const ConsumerStream& stream,
-                                                   DlpackExportOptions options) noexcept {
-  Status ordered = detail::order_behind(array, stream);
-  if (!ordered) return std::move(ordered).error();
-  options.event_handled = true;
-  return to_legacy_dlpack(schema, array, options);
+                                                   const DlpackExportOptions& options) noexcept {
+  return detail::guarded([&]() -> Result<LegacyDlpackTensor> {
+    Status fits = detail::check_legacy(options);
+    if (!fits) return std::move(fits).error();
+    return detail::export_behind<DLManagedTensor>(schema, array, stream, options);
+  });
 }
 
 /// The same as from_dlpack without a stream (dlpack_import.hpp), for a tensor whose producer was
 /// told `stream`, a handle as SyncEvent::wait_on takes it: the array gets a sync_event that happens
 /// when everything is done that is on that stream now. So the consumers of the array may use any
 /// stream. With a stream of Ordering::kNone or kHost nothing is pending, and there is no event.
+///
+/// Lifetime of the stream: as of to_dlpack, it is used during the call only. DLPack has no
+/// counterpart to the event when the array is released: where work may still read it then, use
+/// release_after.
 ///
 /// Errors: also those of export_with_event, ENOTSUP for devices without streams among them. The
 /// tensor has been given back then.

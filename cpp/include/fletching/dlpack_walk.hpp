@@ -40,6 +40,7 @@ struct TensorLevel {
 struct TensorView {
   std::vector<TensorLevel> levels;
   DLDataType type{};
+  Format format;  ///< of the values; points into their schema
   const void* buffer = nullptr;
   std::int64_t first = 0;  ///< the first element, counted from `buffer` on
   std::int64_t count = 0;  ///< of elements
@@ -70,7 +71,7 @@ inline Size product(const std::vector<std::int64_t>& extents) noexcept {
   return elements;
 }
 
-/// Whether bits `first` to `first + count - 1` are all set.
+/// Whether bits `first` to `first + count - 1` are all set. The sum must not overflow.
 inline bool all_set(const void* bitmap, std::int64_t first, std::int64_t count) noexcept {
   const auto* bytes = static_cast<const unsigned char*>(bitmap);
   for (std::int64_t i = first; i < first + count; ++i) {
@@ -79,12 +80,25 @@ inline bool all_set(const void* bitmap, std::int64_t first, std::int64_t count) 
   return true;
 }
 
+/// A time or a time difference as NumPy has it: 64 bits, no time zone.
+constexpr bool is_numpy_time(const Format& format) noexcept {
+  return format.id == TypeId::kDuration ||
+         (format.id == TypeId::kTimestamp && format.timezone.empty());
+}
+
+/// What a walk accepts.
+struct WalkOptions {
+  Nulls nulls = Nulls::kRefuse;
+  bool as_storage = false;     ///< types that are not the target's
+  bool host_readable = false;  ///< the host may read the validity bitmaps now
+  bool numpy_times = false;    ///< the target has the types of is_numpy_time
+};
+
 /// Walks down one array. The memory is touched for nothing but validity bitmaps that the host
-/// reads.
+/// reads. Nothing of a released struct is read but `release`.
 class TensorWalk {
  public:
-  TensorWalk(Nulls nulls, bool as_storage, bool host_readable) noexcept
-      : nulls_(nulls), as_storage_(as_storage), host_readable_(host_readable) {}
+  explicit TensorWalk(const WalkOptions& options) noexcept : options_(options) {}
 
   Result<TensorView> run(const ArrowSchema& schema, const ArrowArray& array) {
     const Size first = size_of(array.offset);
@@ -100,15 +114,38 @@ class TensorWalk {
     return {EINVAL, "ArrowArray " + std::string(what) + ": the producer has to mend it"};
   }
 
+  /// An error when the struct, or its dictionary, is released. `name` is that of its type.
+  template <class Base>
+  Status check_alive(const char* name, const Base& node) const {
+    const char* released = nullptr;
+    if (node.release == nullptr) {
+      released = "";
+    } else if (node.dictionary != nullptr && node.dictionary->release == nullptr) {
+      released = ".dictionary";
+    }
+    if (released == nullptr) return {};
+    std::string path = name;
+    for (std::size_t i = 1; i < view_.levels.size(); ++i) path += ".children[0]";
+    return Error{EINVAL, path + released + ": released: expected a live struct, got release NULL"};
+  }
+
   /// The elements from `first` on, counted from the beginning of the array's buffers.
   Status level(const ArrowSchema& schema, const ArrowArray& array, std::int64_t first,
                std::int64_t count) {
+    Status alive = check_alive("ArrowSchema", schema);
+    if (alive) alive = check_alive("ArrowArray", array);
+    if (!alive) return alive;
+    if (!add(first, count)) {
+      return Error{EINVAL, "ArrowArray: offset plus length out of range: expected at most " +
+                               std::to_string(INT64_MAX) + ", got " + std::to_string(first) +
+                               " + " + std::to_string(count)};
+    }
     Result<Format> format = parse_format(schema.format);
     if (!format) return std::move(format).error();
     if (array.n_buffers < format->n_buffers || (array.buffers == nullptr && array.n_buffers > 0)) {
       return malformed("has fewer buffers than format " + quote(schema.format) + " needs");
     }
-    if (schema.dictionary != nullptr && !as_storage_) {
+    if (schema.dictionary != nullptr && !options_.as_storage) {
       return not_exported(schema.format, "it holds indices into a dictionary", true);
     }
     Result<Extension> extension = find_extension(schema);
@@ -119,17 +156,18 @@ class TensorWalk {
   }
 
   Status check_nulls(const ArrowArray& array, std::int64_t first, std::int64_t count) const {
-    if (nulls_ == Nulls::kIgnore || array.null_count == 0) return {};
+    if (options_.nulls == Nulls::kIgnore || array.null_count == 0) return {};
     const void* bitmap = array.buffers[0];
     if (bitmap == nullptr && array.null_count > 0) {
       return malformed("has nulls and no validity bitmap");
     }
     if (bitmap == nullptr || count == 0) return {};
-    if (host_readable_ && all_set(bitmap, first, count)) return {};
-    return Error{ENOTSUP,
-                 std::string(host_readable_ || array.null_count > 0 ? "the array has nulls"
-                                                                    : "the array may have nulls") +
-                     ", and a tensor has none: fill them in before, or ask to ignore them"};
+    if (options_.host_readable && all_set(bitmap, first, count)) return {};
+    return Error{
+        ENOTSUP,
+        std::string(options_.host_readable || array.null_count > 0 ? "the array has nulls"
+                                                                   : "the array may have nulls") +
+            ", and a tensor has none: fill them in before, or ask to ignore them"};
   }
 
   Status list(const ArrowSchema& schema, const ArrowArray& array, const Format& format,
@@ -164,7 +202,7 @@ class TensorWalk {
 
   Status push_list(std::int32_t size, const Extension& extension) {
     if (extension.name != kFixedShapeTensor) {
-      if (!extension.name.empty() && !as_storage_) return unknown_extension(extension);
+      if (!extension.name.empty() && !options_.as_storage) return unknown_extension(extension);
       return push(plain_level(size));
     }
     Result<TensorShape> tensor = parse_tensor_shape(extension.metadata);
@@ -184,12 +222,13 @@ class TensorWalk {
 
   Status leaf(const ArrowSchema& schema, const ArrowArray& array, const Format& format,
               const Extension& extension, std::int64_t first, std::int64_t count) {
-    Result<DlpackType> type = dlpack_type(schema.format, format, as_storage_);
+    const bool is_type = options_.numpy_times && is_numpy_time(format);
+    Result<DlpackType> type = dlpack_type(schema.format, format, options_.as_storage || is_type);
     if (!type) return std::move(type).error();
     if (extension.name == kBool8) {
       if (format.id != TypeId::kInt8) return malformed("of arrow.bool8 is not stored as int8");
       type->type.code = kDLBool;
-    } else if (!extension.name.empty() && !as_storage_) {
+    } else if (!extension.name.empty() && !options_.as_storage) {
       return unknown_extension(extension);
     }
     Status valid = check_nulls(array, first, count);
@@ -205,6 +244,7 @@ class TensorWalk {
       return malformed("has more elements than memory has bytes");
     }
     view_.type = type->type;
+    view_.format = format;
     view_.buffer = array.buffers[1];
     view_.first = *scaled_first;
     view_.count = *scaled_count;
@@ -212,9 +252,7 @@ class TensorWalk {
     return {};
   }
 
-  Nulls nulls_;
-  bool as_storage_;
-  bool host_readable_;
+  WalkOptions options_;
   TensorView view_;
   std::size_t dimensions_ = 0;
 };

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exports to DLPack that succeed or fail, for the tests.
+#ifndef FLETCHING_TESTS_DLPACK_EXPORTED_HPP
+#define FLETCHING_TESTS_DLPACK_EXPORTED_HPP
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "dlpack_data.hpp"
+#include "fletching/dlpack.hpp"
+
+namespace fletching::testing {
+
+using Sizes = std::vector<std::int64_t>;
+
+inline Sizes extents(const DLTensor& tensor) { return {tensor.shape, tensor.shape + tensor.ndim}; }
+inline Sizes strides(const DLTensor& tensor) {
+  return {tensor.strides, tensor.strides + tensor.ndim};
+}
+
+inline DlpackTensor exported(Data& data, const DlpackExportOptions& options = {}) {
+  Schema schema = data.schema();
+  DeviceArray array = data.array();
+  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
+  if (!tensor) ADD_FAILURE() << tensor.error().message();
+  EXPECT_TRUE(array.is_released());
+  return tensor ? *std::move(tensor) : nullptr;
+}
+
+/// The error, and proof that the array is still the caller's.
+inline Error refused(Data& data, const DlpackExportOptions& options = {}) {
+  Schema schema = data.schema();
+  DeviceArray array = data.array();
+  Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, options);
+  EXPECT_FALSE(array.is_released());
+  EXPECT_EQ(data.releases(), 0);
+  if (tensor) ADD_FAILURE() << "exported";
+  return tensor ? Error(EIO, "") : std::move(tensor).error();
+}
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_DLPACK_EXPORTED_HPP
