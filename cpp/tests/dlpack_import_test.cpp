@@ -461,13 +461,26 @@ TEST(Rules, dlpack_type_unexpected_bits_refused) {
 }
 
 TEST(Rules, dlpack_type_packed_unless_flagged) {
-  // Neither form has a type in Arrow.
-  for (const std::uint64_t flags :
-       {std::uint64_t{0}, std::uint64_t{DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED}}) {
-    ForeignTensor tensor({kDLInt, 4, 1}, kValues.data(), {2});
-    tensor.managed.flags = flags;
-    expect_mentions(refused(tensor, {.as_storage = true}), "whole bytes");
+  // Neither form has a type in Arrow; the error says which one it was.
+  for (const auto& [flags, found] :
+       {std::pair<std::uint64_t, const char*>{0, "packed"},
+        {DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED, "packed"},
+        {DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, "padded"}}) {
+    for (const DLDataType type :
+         {DLDataType{kDLInt, 4, 1}, {kDLUInt, 1, 1}, {kDLFloat6_e2m3fn, 6, 1}}) {
+      ForeignTensor tensor(type, kValues.data(), {2});
+      tensor.managed.flags = flags;
+      const Error error = refused(tensor, {.as_storage = true});
+      EXPECT_EQ(error.code(), ENOTSUP);
+      expect_mentions(error, found);
+    }
   }
+  ForeignLegacyTensor legacy({kDLInt, 4, 1}, kValues.data(), {2});
+  expect_mentions(refused(legacy, {.as_storage = true}), "packed");
+  // It says nothing of types that have whole bytes.
+  ForeignTensor whole(kInt32, kValues.data(), {2});
+  whole.managed.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  EXPECT_EQ(values(imported(whole)), (std::vector<std::int32_t>{0, 1}));
 }
 
 TEST(Rules, dlpack_managed_major_mismatch) {

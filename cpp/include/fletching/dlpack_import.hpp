@@ -164,10 +164,16 @@ inline Result<ImportedTensor> import_copy(const DLTensor& tensor, const TensorLa
   return out;
 }
 
+/// Types narrower than a byte are packed unless a flag says otherwise.
+inline bool is_padded(const DLManagedTensorVersioned& managed) noexcept {
+  return (managed.flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
+}
+inline bool is_padded(const DLManagedTensor& /*managed*/) noexcept { return false; }
+
 template <class Tensor>
 Result<ImportedTensor> import_tensor(Tensor managed, const DlpackImportOptions& options) {
   const DLTensor& tensor = managed->dl_tensor;
-  Result<ArrowType> type = arrow_type(tensor.dtype, options.as_storage);
+  Result<ArrowType> type = arrow_type(tensor.dtype, options.as_storage, is_padded(*managed));
   if (!type) return std::move(type).error();
   TensorLayout layout;
   layout.type = *type;

@@ -157,13 +157,18 @@ constexpr ArrowType storage_of(DLDataType type) noexcept {
   return {};
 }
 
-inline Result<ArrowType> arrow_type(DLDataType type, bool as_storage) {
+/// `is_padded`: each element of a type narrower than a byte has a byte of its own.
+inline Result<ArrowType> arrow_type(DLDataType type, bool as_storage, bool is_padded = false) {
   const auto refuse = [&](std::string_view why) {
     return Error{ENOTSUP,
                  "DLTensor.dtype " + show(type) + " is no Arrow type: " + std::string(why)};
   };
   if (type.lanes == 0) return refuse("it has no lanes, so nothing in it");
-  if (type.bits == 0 || type.bits % 8 != 0) return refuse("its elements are not whole bytes");
+  if (type.bits == 0) return refuse("expected elements of whole bytes, got 0 bits");
+  if (type.bits % 8 != 0) {
+    return refuse(is_padded ? "expected elements of whole bytes, got some that are padded to a byte"
+                            : "expected elements of whole bytes, got packed ones");
+  }
   ArrowType found;
   if (type.code == kDLBool && type.bits == 8) {
     found = {"c", kBool8, 1, 1};
