@@ -4,6 +4,7 @@
 #ifndef FLETCHING_CUDA_ARRAY_IMPORT_HPP
 #define FLETCHING_CUDA_ARRAY_IMPORT_HPP
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,8 +45,9 @@ struct CudaArrayImportOptions {
   /// go, the stream of the description is made to wait for it. For consumers whose work may still
   /// be running when they release the array, and who cannot do it themselves (join_cuda_streams).
   std::optional<void*> consumer_stream = std::nullopt;
-  /// Makes bits of a mask of bytes, which takes a kernel, on the stream of the description. Without
-  /// it such a mask is refused. A mask of bits needs no copy.
+  /// Makes bits of a mask of bytes, which takes a kernel, or of a mask on another device, on the
+  /// stream that the mask names; where it names none, on that of the description; where there is
+  /// none either, the bits are complete on return. Without it such a mask is refused.
   std::function<Result<ValidityBitmap>(const cuda_array_interface::Interface& mask)> pack_mask =
       nullptr;
 };
@@ -82,6 +85,17 @@ inline Result<CudaPlace> find_cuda_memory(std::uint64_t pointer) {
     place.device_type = ARROW_DEVICE_CUDA_HOST;
   }
   return place;
+}
+
+inline std::string show(const CudaPlace& place) {
+  return device_name(place.device_type) + " " + std::to_string(place.device_id);
+}
+
+/// An array has one device for all its buffers.
+inline Status check_same_device(const CudaPlace& bits, const CudaPlace& values) {
+  if (bits.device_type == values.device_type && bits.device_id == values.device_id) return {};
+  return Error{ENOTSUP, "mask: on another device than the values: expected " + show(values) +
+                            ", got " + show(bits) + "; hint: copy the mask (pack_mask)"};
 }
 
 inline Status check_description(const cuda_array_interface::Interface& says) {
@@ -136,33 +150,48 @@ inline Result<ArrowType> arrow_type_of(std::string_view text, bool as_storage) {
   return arrow_type(dlpack, as_storage);
 }
 
+/// The streams that a description and its mask name, each once.
+struct NamedStreams {
+  std::array<void*, 2> handles{};
+  std::size_t count = 0;
+
+  void add(const cuda_array_interface::Interface& by) {
+    if (!by.stream) return;
+    auto* handle = reinterpret_cast<void*>(static_cast<std::uintptr_t>(*by.stream));
+    if (count == 0 || handles[0] != handle) handles[count++] = handle;
+  }
+};
+
 /// What lives until the imported array is released.
 template <class Object>
 struct CudaMemory {
   Object object;
   std::shared_ptr<void> mask;
-  std::optional<void*> producer;
+  NamedStreams producers;
   std::optional<void*> consumer;
   std::int64_t device_id = 0;
 
-  CudaMemory(Object owned, std::shared_ptr<void> bits)
+  CudaMemory(Object&& owned, std::shared_ptr<void> bits)
       : object(std::move(owned)), mask(std::move(bits)) {}
-  CudaMemory(CudaMemory&& other) noexcept
+  CudaMemory(CudaMemory&& other) noexcept(std::is_nothrow_move_constructible_v<Object>)
       : object(std::move(other.object)),
         mask(std::move(other.mask)),
-        producer(std::exchange(other.producer, std::nullopt)),
+        producers(other.producers),
         consumer(std::exchange(other.consumer, std::nullopt)),
         device_id(other.device_id) {}
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
   CudaMemory& operator=(CudaMemory&&) = delete;
 
-  /// The producer's stream waits for ours, or, when that cannot be had, the host does.
+  /// The producer's streams wait for ours, or, when that cannot be had, the host does.
   ~CudaMemory() {
     if (!consumer) return;
-    const auto join = [&] { return join_stream(*producer, *consumer, device_id); };
-    if (producer && guarded(join).ok()) return;
-    static_cast<void>(finish_cuda_stream(*consumer, device_id));
+    bool all_wait = producers.count > 0;
+    for (std::size_t i = 0; all_wait && i < producers.count; ++i) {
+      void* producer = producers.handles[i];
+      all_wait = guarded([&] { return join_stream(producer, *consumer, device_id); }).ok();
+    }
+    if (!all_wait) static_cast<void>(finish_cuda_stream(*consumer, device_id));
   }
 };
 
@@ -195,10 +224,23 @@ inline Result<TensorLayout> layout_of(const cuda_array_interface::Interface& say
   return layout;
 }
 
-/// The mask as a bitmap. `rows` is the length of the array.
+/// What pack_mask makes of the mask.
+inline Result<ValidityBitmap> packed_mask(const cuda_array_interface::Interface& mask,
+                                          const CudaPlace& values,
+                                          const CudaArrayImportOptions& options) {
+  Result<ValidityBitmap> packed = options.pack_mask(mask);
+  if (!packed || packed->bits == nullptr) return packed;
+  Result<CudaPlace> found = find_cuda_memory(reinterpret_cast<std::uintptr_t>(packed->bits));
+  if (!found) return std::move(found).error();
+  Status same = check_same_device(*found, values);
+  if (!same) return std::move(same).error();
+  return packed;
+}
+
+/// The mask of an array with elements as a bitmap. `values` is where these are.
 inline Result<ValidityBitmap> bitmap_of(const cuda_array_interface::Interface& says,
+                                        const CudaPlace& values,
                                         const CudaArrayImportOptions& options) {
-  if (says.mask == nullptr) return ValidityBitmap{};
   const cuda_array_interface::Interface& mask = *says.mask;
   const std::optional<cuda_array_interface::Typestr> type =
       cuda_array_interface::parse_typestr(mask.typestr);
@@ -212,38 +254,40 @@ inline Result<ValidityBitmap> bitmap_of(const cuda_array_interface::Interface& s
     if (mask.pointer == 0) return ValidityBitmap{};
     Result<CudaPlace> found = find_cuda_memory(mask.pointer);
     if (!found) return std::move(found).error();
-    return ValidityBitmap{
-        reinterpret_cast<const void*>(static_cast<std::uintptr_t>(found->pointer)), {}};
+    Status there = check_same_device(*found, values);
+    if (there) {
+      return ValidityBitmap{
+          reinterpret_cast<const void*>(static_cast<std::uintptr_t>(found->pointer)), {}};
+    }
+    if (!options.pack_mask) return std::move(there).error();
   }
-  if (options.pack_mask) return options.pack_mask(mask);
+  if (options.pack_mask) return packed_mask(mask, values, options);
   return Error{ENOTSUP, "mask of type " + quote(mask.typestr) +
                             " is not one bit for each element: give a function that makes bits of "
                             "it (pack_mask)"};
 }
 
-/// The handle that the description names; none when there is nothing to wait for.
-inline std::optional<void*> stream_of(const cuda_array_interface::Interface& says,
-                                      const CudaArrayImportOptions& options) {
-  const bool mask_has = says.mask != nullptr && says.mask->stream.has_value();
-  if (!options.synchronize || (!says.stream && !mask_has)) return {};
-  const std::int64_t handle = says.stream ? *says.stream : *says.mask->stream;
-  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(handle));
+inline NamedStreams streams_of(const cuda_array_interface::Interface& says,
+                               const CudaArrayImportOptions& options) {
+  NamedStreams streams;
+  if (!options.synchronize) return streams;
+  streams.add(says);
+  if (says.mask != nullptr) streams.add(*says.mask);
+  return streams;
 }
 
 /// One event for the array and its mask, which may come on two streams.
-inline Status add_event(const cuda_array_interface::Interface& says, void* stream,
-                        DeviceArray& array) {
-  if (says.mask != nullptr && says.mask->stream && says.stream &&
-      *says.mask->stream != *says.stream) {
-    void* other = reinterpret_cast<void*>(static_cast<std::uintptr_t>(*says.mask->stream));
-    Status joined = join_stream(stream, other, array->device_id);
+inline Status add_event(const NamedStreams& streams, DeviceArray& array) {
+  if (streams.count == 0) return {};
+  if (streams.count == 2) {
+    Status joined = join_stream(streams.handles[0], streams.handles[1], array->device_id);
     if (!joined) return joined;
   }
-  return export_with_event(array, stream);
+  return export_with_event(array, streams.handles[0]);
 }
 
 template <class Object>
-Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& says, Object owner,
+Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& says, Object& owner,
                                          const CudaArrayImportOptions& options) {
   Status sound = check_description(says);
   if (!sound) return std::move(sound).error();
@@ -263,24 +307,27 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
                    static_cast<std::int32_t>(memory.device_id)};
   Result<Arrangement> arrangement = arrange(tensor, *layout, options.dimensions);
   if (!arrangement) return std::move(arrangement).error();
-  Result<ValidityBitmap> bitmap = bitmap_of(says, options);
-  if (!bitmap) return std::move(bitmap).error();
+  ValidityBitmap bitmap;
+  if (says.mask != nullptr && layout->values > 0) {
+    Result<ValidityBitmap> found = bitmap_of(says, memory, options);
+    if (!found) return std::move(found).error();
+    bitmap = *std::move(found);
+  }
 
-  const std::optional<void*> stream = stream_of(says, options);
-  CudaMemory<Object> kept(std::move(owner), std::move(bitmap->owner));
+  CudaMemory<Object> kept(std::move(owner), std::move(bitmap.owner));
   kept.device_id = memory.device_id;
-  kept.producer = stream;
+  kept.producers = streams_of(says, options);
   kept.consumer = options.consumer_stream;
+  const NamedStreams streams = kept.producers;
   Result<ImportedTensor> out =
       build(*layout, *arrangement, tensor.device, options.dimensions, std::move(kept));
   if (!out) return out;
   out->read_only = says.read_only;
-  if (bitmap->bits != nullptr && layout->values > 0) {
-    out->array->array.buffers[0] = bitmap->bits;
+  if (bitmap.bits != nullptr) {
+    out->array->array.buffers[0] = bitmap.bits;
     out->array->array.null_count = -1;
   }
-  if (!stream) return out;
-  Status evented = add_event(says, *stream, out->array);
+  Status evented = add_event(streams, out->array);
   if (!evented) return std::move(evented).error();
   return out;
 }
@@ -295,19 +342,26 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
 /// becomes the array's sync_event; no stream, no event. Nothing blocks.
 ///
 /// Mask: one bit for each element of an array of one dimension becomes the validity bitmap without
-/// a copy; null_count is -1. Anything else goes through options.pack_mask, or is refused.
+/// a copy; null_count is -1. Anything else goes through options.pack_mask, or is refused, bits on
+/// another device than the values among it, because an array has one device. A mask is an object
+/// with a description of its own, and its stream means what that of the array means: the event
+/// covers both streams, and both wait for consumer_stream at the release.
 ///
 /// Ownership: `owner` is whatever keeps the memory, and the streams, alive: the object that gave
 /// the description. It is taken in any case, and destroyed when the array and every child moved out
-/// of it are released, or at once on failure. `says` is read here and not kept.
+/// of it are released, or at once on failure. Its type has to be movable without an exception: it
+/// moves into the array. `says` is read here and not kept. The streams that it names have to live
+/// until then where consumer_stream is given, else until this returns.
 ///
 /// Errors: EINVAL for a description that breaks a rule, which the text names; ENOTSUP for types,
 /// strides and masks that Arrow has not; otherwise as of SyncEvent. Threads: any.
 template <class Object>
 Result<ImportedTensor> from_cuda_array(const cuda_array_interface::Interface& says, Object owner,
                                        const CudaArrayImportOptions& options = {}) noexcept {
-  return detail::guarded(
-      [&] { return detail::import_cuda_array(says, std::move(owner), options); });
+  static_assert(std::is_nothrow_move_constructible_v<Object>,
+                "from_cuda_array: owner: expected a type whose move is noexcept; hint: put it into "
+                "a std::unique_ptr");
+  return detail::guarded([&] { return detail::import_cuda_array(says, owner, options); });
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

@@ -87,10 +87,12 @@ TEST_F(Rules, cai_sync_consumer_synchronizes) {
   write_behind_gate();
   ImportedTensor result = imported(says(handle(producer_)));
   ASSERT_NE(result.array->sync_event, nullptr);
+  settle();
   EXPECT_FALSE(SyncEvent(result.array).ready().value());
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
   ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
   Api::read(read_, memory_, consumer_);
+  EXPECT_TRUE(is_blocked(consumer_));
   open_gate();
   Api::synchronize(consumer_);
   EXPECT_EQ(*read_, kNew);
@@ -105,7 +107,7 @@ TEST_F(Rules, cai_sync_no_data_races) {
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
   ASSERT_TRUE(SyncEvent(result.array).wait_on(consumer_));
   Api::read(read_, memory_, consumer_);
-  EXPECT_FALSE(Api::is_idle(consumer_)) << "the gate is shut";
+  EXPECT_TRUE(is_blocked(consumer_)) << "the gate is shut";
   open_gate();
   Api::synchronize(consumer_);
   EXPECT_EQ(*read_, kNew);
@@ -128,7 +130,7 @@ TEST_F(Rules, cai_sync_blocks_producer_stream) {
   result.array.release();
   EXPECT_EQ(owners_.count(), 1);
   Api::fill(memory_, 1, producer_);
-  EXPECT_FALSE(Api::is_idle(producer_)) << "it does not wait for the consumer";
+  EXPECT_TRUE(is_blocked(producer_)) << "it does not wait for the consumer";
   open_gate();
   Api::synchronize(producer_);
   Api::synchronize(consumer_);
@@ -165,6 +167,78 @@ TEST_F(Rules, cai_mask_as_boolean) {
   EXPECT_EQ(refused(interface, packing).code(), ENODEV);
 }
 
+// An array has one device for all its buffers.
+TEST_F(Exchange, RefusesAMaskOnAnotherDevice) {
+  cai::Interface mask;
+  mask.shape = kEight;
+  mask.typestr = "<t1";
+  cai::Interface interface = says();
+  interface.shape = kEight;
+  interface.mask = &mask;
+  cuda::CUdeviceptr managed = 0;
+  ASSERT_EQ(Api::api().cu_mem_alloc_managed(&managed, 4, cuda::kCuMemAttachGlobal), 0);
+  std::vector<std::uint64_t> elsewhere{reinterpret_cast<std::uintptr_t>(gate_), managed};
+  if (devices_ > 1) {
+    Api::open_device(1);
+    elsewhere.push_back(Api::allocate());
+  }
+  for (const std::uint64_t pointer : elsewhere) {
+    SCOPED_TRACE(pointer);
+    mask.pointer = pointer;
+    const Error error = refused(interface);
+    EXPECT_EQ(error.code(), ENOTSUP);
+    expect_mentions(error, "another device than the values");
+    const void* bits = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pointer));
+    CudaArrayImportOptions packing;
+    packing.pack_mask = [&](const cai::Interface& /*mask*/) -> Result<ValidityBitmap> {
+      return ValidityBitmap{bits, nullptr};
+    };
+    expect_mentions(refused(interface, packing), "another device than the values");
+    packing.pack_mask = [&](const cai::Interface& /*mask*/) -> Result<ValidityBitmap> {
+      return ValidityBitmap{data(), nullptr};
+    };
+    EXPECT_EQ(imported(interface, packing).array->array.buffers[0], data()) << "copied there";
+  }
+  if (devices_ > 1) {
+    Api::free(elsewhere.back());
+    Api::close_device(1);
+  }
+  Api::free(managed);
+}
+
+// A mask without elements says nothing, wherever it is.
+TEST_F(Exchange, AsksForNoMaskWithoutElements) {
+  constexpr std::array<std::int64_t, 1> none{0};
+  cai::Interface mask;
+  mask.shape = none;
+  mask.typestr = "<t1";
+  cai::Interface interface = says();
+  interface.shape = none;
+  interface.pointer = 0;
+  interface.mask = &mask;
+  EXPECT_EQ(imported(interface).array->array.buffers[0], nullptr);
+}
+
+TEST_F(Exchange, TheStreamOfTheMaskWaitsForTheConsumer) {
+  void* other = Api::make_stream();
+  cai::Interface mask;
+  mask.shape = kEight;
+  mask.typestr = "<t1";
+  mask.pointer = memory_;
+  mask.stream = handle(producer_);
+  cai::Interface interface = says(handle(other));
+  interface.shape = kEight;
+  interface.mask = &mask;
+  ImportedTensor result = imported(interface, {.consumer_stream = consumer_});
+  EXPECT_TRUE(SyncEvent(result.array).synchronize());
+  Api::wait_for_word(consumer_, gate_);
+  result.array.release();
+  EXPECT_TRUE(is_blocked(producer_)) << "the mask's stream does not wait for the consumer";
+  EXPECT_TRUE(is_blocked(other)) << "the stream does not wait for the consumer";
+  open_gate();
+  Api::destroy_stream(other);
+}
+
 TEST_F(Exchange, JoinsTheStreamsOfArrayAndMask) {
   void* other = Api::make_stream();
   cai::Interface mask;
@@ -177,6 +251,7 @@ TEST_F(Exchange, JoinsTheStreamsOfArrayAndMask) {
   interface.mask = &mask;
   write_behind_gate();
   ImportedTensor result = imported(interface);
+  settle();
   EXPECT_FALSE(SyncEvent(result.array).ready().value());
   open_gate();
   EXPECT_TRUE(SyncEvent(result.array).synchronize());

@@ -22,22 +22,46 @@ TEST_F(Rules, dlpack_stream_producer_synchronizes) {
   ASSERT_TRUE(tensor) << message(tensor);  // the gate is shut
   EXPECT_EQ((*tensor)->dl_tensor.data, data());
   Api::read(read_, memory_, consumer_);
-  EXPECT_FALSE(Api::is_idle(consumer_));
+  EXPECT_TRUE(is_blocked(consumer_));
   open_gate();
   Api::synchronize(consumer_);
   EXPECT_EQ(*read_, kNew);
 }
 
 TEST_F(Exchange, DlpackLetsTheHostWaitForMemoryThatItReads) {
-  open_gate();
   write_behind_gate();
   DeviceArray array = make({.length = 1}, nullptr, ARROW_DEVICE_CUDA_MANAGED);
   ASSERT_TRUE(export_with_event(array, producer_));
   const Schema schema = make_schema({.format = "i"}).value();
   const ConsumerStream stream = read_dlpack_stream(ARROW_DEVICE_CUDA_MANAGED, {}).value();
-  const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, stream);
+  Result<DlpackTensor> tensor(std::in_place);
+  EXPECT_FALSE(returns_before_the_gate_opens(
+      Api::kSynchronize, [&] { tensor = to_dlpack(*schema.get(), array, stream); }));
   ASSERT_TRUE(tensor) << message(tensor);
   EXPECT_TRUE(Api::is_idle(producer_));
+}
+
+// What the host has waited for, it can read: validity bitmaps that nobody has counted.
+TEST_F(Exchange, DlpackCountsNullsWhenTheHostHasWaited) {
+  open_gate();
+  const Schema schema = make_schema({.format = "i"}).value();
+  const auto to_dlpack_with = [&](unsigned char bits, Ordering ordering, ArrowDeviceType type) {
+    DeviceArray array = make({.length = 1, .null_count = -1}, &bits, type);
+    EXPECT_TRUE(export_with_event(array, producer_));
+    const ConsumerStream stream{ordering, reinterpret_cast<std::uintptr_t>(consumer_)};
+    Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, stream);
+    EXPECT_EQ(array.is_released(), tensor.ok());
+    return tensor;
+  };
+  for (const ArrowDeviceType type : {ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_CUDA_HOST}) {
+    const Result<DlpackTensor> valid = to_dlpack_with(1, Ordering::kHost, type);
+    EXPECT_TRUE(valid) << message(valid);
+    expect_mentions(to_dlpack_with(0, Ordering::kHost, type).error(), "has nulls");
+    for (const Ordering ordering : {Ordering::kNone, Ordering::kStream}) {
+      expect_mentions(to_dlpack_with(1, ordering, type).error(), "may have nulls");
+    }
+  }
+  expect_mentions(to_dlpack_with(1, Ordering::kHost, ARROW_DEVICE_CUDA).error(), "may have nulls");
 }
 
 TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
@@ -49,6 +73,7 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
   const ConsumerStream stream{Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_)};
   Result<ImportedTensor> imported = from_dlpack(*std::move(tensor), stream);
   ASSERT_TRUE(imported) << message(imported);
+  settle();
   EXPECT_FALSE(SyncEvent(imported->array).ready().value());
   open_gate();
   EXPECT_TRUE(SyncEvent(imported->array).synchronize());
@@ -64,6 +89,7 @@ TEST_F(Rules, sync_event_data_ready_when_triggered) {
   write_behind_gate();
   const DeviceArray array = make_with_event();
   ASSERT_NE(array->sync_event, nullptr);
+  settle();
   EXPECT_FALSE(SyncEvent(array).ready().value());
   EXPECT_EQ(read_on(consumer_), kOld);
   open_gate();
@@ -84,6 +110,7 @@ TEST_F(Rules, sync_event_null_means_ready) {
   ImportedTensor pending =
       imported_behind({Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_)});
   ASSERT_NE(pending.array->sync_event, nullptr);
+  settle();
   EXPECT_FALSE(SyncEvent(pending.array).ready().value());
   open_gate();
   ASSERT_TRUE(SyncEvent(pending.array).synchronize());
@@ -134,6 +161,17 @@ TEST_F(Exchange, DescribesTypes) {
       "<i8");
 }
 
+// The meaning of a time of an extension type would be lost.
+TEST_F(Exchange, DescribesNoTimesOfExtensionTypes) {
+  const Schema schema =
+      make_schema({.format = "tsu:", .metadata = {{kExtensionNameKey, "example.tide"}}}).value();
+  DeviceArray array = make();
+  expect_mentions(to_cuda_array(*schema.get(), array).error(), "example.tide");
+  const Result<CudaArray> stored = to_cuda_array(*schema.get(), array, {}, {.as_storage = true});
+  ASSERT_TRUE(stored) << message(stored);
+  EXPECT_EQ(stored->array_interface().typestr, "<M8[us]");
+}
+
 TEST_F(Exchange, DescribesNoOtherDevice) {
   const Schema schema = make_schema({.format = "i"}).value();
   for (const ArrowDeviceType device : {ARROW_DEVICE_CPU, ARROW_DEVICE_ROCM, 21}) {
@@ -168,7 +206,7 @@ TEST_F(Rules, cai_stream_covers_all_work) {
   EXPECT_EQ(read_on(consumer_), kOld) << "the negative control";
   void* named = stream_named(array.array_interface());
   Api::read(read_, memory_, named);
-  EXPECT_FALSE(Api::is_idle(named));
+  EXPECT_TRUE(is_blocked(named));
   open_gate();
   Api::synchronize(named);
   EXPECT_EQ(*read_, kNew);
@@ -186,6 +224,12 @@ TEST_F(Rules, cai_lifetime_stream_outlives_object) {
     Api::wait_for_word(stream_named(array.array_interface()), gate_);
     Api::read(read_, memory_, stream_named(array.array_interface()));
   }
+  settle();
+  // One that need not wait overtakes the other: the reaper has looked at both by then.
+  ReleasedArray other;
+  DeviceArray second = other.make(ARROW_DEVICE_CUDA, 0);
+  ASSERT_TRUE(release_after(second, consumer_));
+  ASSERT_TRUE(other.parents.wait_for(1));
   EXPECT_EQ(releases_.count(), 1) << "the memory is still being read";
   open_gate();
   EXPECT_TRUE(releases_.wait_for(2));
@@ -198,7 +242,7 @@ TEST_F(Exchange, JoinsTheStreamsOfAProducer) {
   const Status joined = join_cuda_streams(consumer_, streams, 0);
   ASSERT_TRUE(joined) << message(joined);
   Api::read(read_, memory_, consumer_);
-  EXPECT_FALSE(Api::is_idle(consumer_));
+  EXPECT_TRUE(is_blocked(consumer_));
   open_gate();
   Api::synchronize(consumer_);
   EXPECT_EQ(*read_, kNew);
@@ -217,6 +261,17 @@ TEST_F(Rules, cai_mask) {
   EXPECT_TRUE(cai::check(array.array_interface()).empty());
   EXPECT_EQ(described(make({.length = 1}, bitmap), {}, {.mask = true}).array_interface().mask,
             nullptr);
+}
+
+// Who looks at the mask alone waits for the same work.
+TEST_F(Exchange, AMaskNamesTheStreamOfItsArray) {
+  DeviceArray array = make({.length = 1, .null_count = -1}, data());
+  ASSERT_TRUE(export_with_event(array, producer_));
+  const CudaArray described_array = described(std::move(array), {}, {.mask = true});
+  const cai::Interface& says = described_array.array_interface();
+  ASSERT_NE(says.mask, nullptr);
+  ASSERT_TRUE(says.stream);
+  EXPECT_EQ(says.mask->stream, says.stream);
 }
 
 TEST_F(Exchange, RefusesNullsAndMasksWithinAByte) {
