@@ -153,7 +153,7 @@ Result<Array> make_nested(std::unique_ptr<int64_t> object) noexcept {
     builder->set(lists, {.length = 1}, {nullptr, values});
     for (ArrowArray& items : builder->add_children(lists, 1)) {
       builder->set(items, {.length = 1, .null_count = -1, .offset = 2}, {values, values});
-      builder->set(*builder->add_dictionary(items), {.length = 1}, {nullptr, values, values});
+      builder->set(builder->add_dictionary(items), {.length = 1}, {nullptr, values, values});
     }
   }
   return builder->finish();
@@ -242,28 +242,58 @@ TEST(ArrayBuilder, MoreThanTheCapacityIsRefused) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               EXPECT_TRUE(builder.add_children(root, 3).empty());
             }),
-            "the capacity has too few arrays");
+            "capacity.arrays is too small: expected at least 3, got 2");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               builder.set(builder.add_children(root, 1)[0], {}, {nullptr, nullptr, nullptr});
             }),
-            "the capacity has too few buffers");
+            "capacity.buffers is too small: expected at least 4, got 3");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               for (ArrowArray& child : builder.add_children(root, 2)) builder.set(child, {}, {});
-              EXPECT_EQ(builder.add_dictionary(root), nullptr);
+              builder.set(builder.add_dictionary(root), {}, {});
             }),
-            "the capacity has too few arrays");
+            "capacity.arrays is too small: expected at least 3, got 2");
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              builder.add_children(root, std::numeric_limits<int64_t>::max());
+            }),
+            "capacity.arrays is too small: expected at least 9223372036854775807, got 2");
+}
+
+// Nobody has to look at what add_children returned: the first child of none is set, given children
+// and a dictionary, and nothing comes of it.
+TEST(ArrayBuilder, ChildrenThatWereRefusedCanBeSet) {
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              const AddedChildren children = builder.add_children(root, 3);
+              for (const size_t i : {0U, 1U, 2U}) {
+                builder.set(children[i], {.length = 7}, {nullptr, nullptr});
+                builder.set(builder.add_children(children[i], 1)[0], {}, {});
+                builder.set(builder.add_dictionary(children[i]), {}, {});
+              }
+              EXPECT_EQ(root.length, 1);
+              EXPECT_EQ(root.n_children, 0);
+              EXPECT_EQ(root.dictionary, nullptr);
+            }),
+            "capacity.arrays is too small: expected at least 3, got 2");
+}
+
+TEST(ArrayBuilder, AChildThatDoesNotExistIsRefused) {
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              const AddedChildren children = builder.add_children(root, 2);
+              for (const size_t i : {0U, 1U, 2U}) builder.set(children[i], {}, {});
+            }),
+            "an array was set twice, or one that was not added here");
 }
 
 TEST(ArrayBuilder, RequestsInTheWrongOrderAreRefused) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.set(root, {}, {}); }),
-            "an array was set twice");
+            "an array was set twice, or one that was not added here");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               ArrowArray& child = builder.add_children(root, 1)[0];
               EXPECT_TRUE(builder.add_children(child, 1).empty());
             }),
             "an array was given children or a dictionary before it was set");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
-              EXPECT_EQ(builder.add_dictionary(builder.add_children(root, 1)[0]), nullptr);
+              builder.add_dictionary(builder.add_children(root, 1)[0]);
+              EXPECT_EQ(root.children[0]->release, nullptr);
             }),
             "an array was given children or a dictionary before it was set");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
@@ -272,8 +302,10 @@ TEST(ArrayBuilder, RequestsInTheWrongOrderAreRefused) {
             }),
             "an array was given children twice");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
-              builder.set(*builder.add_dictionary(root), {}, {});
-              EXPECT_EQ(builder.add_dictionary(root), nullptr);
+              builder.set(builder.add_dictionary(root), {}, {});
+              const ArrowArray* first = root.dictionary;
+              builder.add_dictionary(root);
+              EXPECT_EQ(root.dictionary, first);
             }),
             "an array was given a dictionary twice");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.add_children(root, -1); }),
@@ -286,7 +318,8 @@ TEST(ArrayBuilder, TheFirstErrorCountsAndNothingHappensAfterIt) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               builder.add_children(root, -1);
               EXPECT_TRUE(builder.add_children(root, 1).empty());
-              EXPECT_EQ(builder.add_dictionary(root), nullptr);
+              builder.add_dictionary(root);
+              EXPECT_EQ(root.dictionary, nullptr);
               EXPECT_EQ(root.n_children, 0);
             }),
             "the number of children is less than 0");
@@ -296,12 +329,14 @@ TEST(ArrayBuilder, AnErrorLeavesTheObjectToTheBuilder) {
   int destroyed = 0;
   {
     auto builder = build_array({}, Columns(&destroyed)).value();
-    EXPECT_EQ(builder.finish(ARROW_DEVICE_CPU, -1).error().message(),
+    EXPECT_EQ(builder.finish_cpu().error().message(),
               "array builder: an array was added and not set");
     EXPECT_EQ(destroyed, 0);
     builder.set(builder.root(), {}, {});
-    builder.finish(ARROW_DEVICE_CPU, -1).value().release();
-    EXPECT_EQ(destroyed, 1);
+    const DeviceArray array = builder.finish_cpu().value();
+    EXPECT_EQ(array.device_type(), ARROW_DEVICE_CPU);
+    EXPECT_EQ(array.device_id(), -1);
+    EXPECT_EQ(destroyed, 0);
   }
   EXPECT_EQ(destroyed, 1);
 }
@@ -331,6 +366,17 @@ TEST(MakeDeviceArray, OneAllocationWithTheObjectInIt) {
   EXPECT_EQ(destroyed, 0);
   array.release();
   EXPECT_EQ(destroyed, 1);
+}
+
+TEST(MakeDeviceArray, OnTheCpu) {
+  const int64_t value = 7;
+  const DeviceArray array =
+      make_cpu_array({.length = 1}, {nullptr, &value}, std::make_unique<int>(0)).value();
+  EXPECT_EQ(array.device_type(), ARROW_DEVICE_CPU);
+  EXPECT_EQ(array.device_id(), -1);
+  EXPECT_EQ(array->sync_event, nullptr);
+  EXPECT_EQ(value_of(array->array), 7);
+  EXPECT_EQ(code_of(make_cpu_array({.length = -1}, {}, std::make_unique<int>(0))), EINVAL);
 }
 
 TEST(MakeDeviceArray, WhatIsWrongIsRefused) {

@@ -6,18 +6,18 @@
 #define FLETCHING_ARRAY_BUILDER_HPP
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "fletching/abi.h"
 #include "fletching/block.hpp"
+#include "fletching/checked.hpp"
+#include "fletching/detail/builder_error.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -39,41 +39,6 @@ struct ArrayValues {
 };
 
 namespace detail {
-
-/// The first request that a builder could not meet.
-enum class BuilderError : uint8_t {
-  kNone,
-  kSetTwice,
-  kValues,
-  kTooFewBuffers,
-  kTooFewArrays,
-  kParentNotSet,
-  kHasChildren,
-  kHasDictionary,
-  kNegativeCount,
-  kNotSet,
-  kEvent,
-  kCapacity,
-};
-
-FLETCHING_DETAIL_COLD inline Error builder_error(BuilderError what) noexcept {
-  constexpr const char* kTexts[] = {
-      "",
-      "an array was set twice",
-      "length or offset is less than 0, or null_count not between -1 and length",
-      "the capacity has too few buffers",
-      "the capacity has too few arrays",
-      "an array was given children or a dictionary before it was set",
-      "an array was given children twice",
-      "an array was given a dictionary twice",
-      "the number of children is less than 0",
-      "an array was added and not set",
-      "sync_event is not NULL, and the device type has no event type",
-      "the capacity is less than 0",
-  };
-  return error_with(
-      EINVAL, [&] { return std::string("array builder: ") + kTexts[static_cast<size_t>(what)]; });
-}
 
 FLETCHING_DETAIL_COLD inline bool has_no_event(ArrowDeviceType type) noexcept {
   const DeviceInfo* device = find_device(type);
@@ -114,6 +79,34 @@ inline void zero_padding(ArrowArray* array) noexcept {
 
 }  // namespace detail
 
+/// The device_id of the CPU in Arrow (docs/reference/errata.md, cpu-device-id).
+inline constexpr int64_t kCpuDeviceId = -1;
+
+/// The structs that ArrayBuilder::add_children added: a range. None when the request was refused.
+class AddedChildren {
+ public:
+  [[nodiscard]] ArrowArray* begin() const noexcept { return first_; }
+  [[nodiscard]] ArrowArray* end() const noexcept { return first_ + size_; }
+  [[nodiscard]] size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
+  /// Child `index`, from 0. For a child that does not exist a struct that the builder does not let
+  /// anybody set: `finish` returns the error.
+  [[nodiscard]] ArrowArray& operator[](size_t index) const noexcept {
+    return index < size_ ? first_[index] : *spare_;
+  }
+
+ private:
+  template <class Object>
+  friend class ArrayBuilder;
+  AddedChildren(ArrowArray* first, int64_t size, ArrowArray* spare) noexcept
+      : first_(first), size_(static_cast<size_t>(size)), spare_(spare) {}
+
+  ArrowArray* first_;
+  size_t size_;
+  ArrowArray* spare_;
+};
+
 /// Builds an array in place:
 ///
 ///     auto builder = build_array({.arrays = 2, .buffers = 5}, std::move(columns));  // any object
@@ -132,7 +125,8 @@ inline void zero_padding(ArrowArray* array) noexcept {
 /// block.
 ///
 /// Errors: a request that cannot be met changes nothing, and neither does any request after it;
-/// `finish` returns the error, EINVAL with the reason.
+/// `finish` returns the error, EINVAL with the reason. So no request needs a check of its own.
+/// `build_array_for` (fletching/array_capacity.hpp) takes the capacity from a schema.
 ///
 /// Threads: a builder is used by one thread at a time; what it has built may be released by any
 /// thread, children that were moved out by several at once.
@@ -177,7 +171,7 @@ class ArrayBuilder {
         buffers_left_(other.buffers_left_),
         arrays_left_(other.arrays_left_),
         set_(other.set_),
-        error_(other.error_) {}
+        fault_(other.fault_) {}
   ArrayBuilder(const ArrayBuilder&) = delete;
   ArrayBuilder& operator=(const ArrayBuilder&) = delete;
   ArrayBuilder& operator=(ArrayBuilder&&) = delete;
@@ -200,7 +194,7 @@ class ArrayBuilder {
     if (!detail::is_plausible(values)) return refuse(kValues);
     if (array.release != nullptr) return refuse(kSetTwice);
     buffers_left_ -= n_buffers;
-    if (buffers_left_ < 0) return refuse(kTooFewBuffers);
+    if (buffers_left_ < 0) return refuse_buffers(n_buffers);
 
     const void** const list = next_buffer_;
     // NOLINTNEXTLINE(modernize-use-ranges): its ranges form costs 6 instructions more per array
@@ -223,12 +217,12 @@ class ArrayBuilder {
   }
 
   /// Gives `parent`, which is the root or was added here and has been set, `count` children. They
-  /// lie side by side, and each has to be set. Empty when there is no room for so many.
-  std::span<ArrowArray> add_children(ArrowArray& parent, int64_t count) noexcept {
+  /// lie side by side, and each has to be set. None when the request is refused.
+  AddedChildren add_children(ArrowArray& parent, int64_t count) noexcept {
     using enum detail::BuilderError;
-    if (!may_add(parent, count)) return {};
-    if (parent.children != nullptr) return refuse(kHasChildren), std::span<ArrowArray>();
-    if (count == 0) return {};
+    if (!may_add(parent, count)) return none();
+    if (parent.children != nullptr) return refuse(kHasChildren), none();
+    if (count == 0) return none();
     ArrowArray* const first = block_->structs() + added();
     ArrowArray** const list = block_->pointers() + added();
     for (int64_t i = 0; i < count; ++i) {
@@ -238,19 +232,19 @@ class ArrayBuilder {
     arrays_left_ -= count;
     parent.children = list;
     parent.n_children = count;
-    return {first, static_cast<size_t>(count)};
+    return {first, count, block_->structs()};
   }
 
   /// Gives `array`, which is the root or was added here and has been set, a dictionary, to be set
-  /// too. NULL when there is no room for it.
-  ArrowArray* add_dictionary(ArrowArray& array) noexcept {
+  /// too. When the request is refused, a struct that nobody can set.
+  ArrowArray& add_dictionary(ArrowArray& array) noexcept {
     using enum detail::BuilderError;
-    if (!may_add(array, 1)) return nullptr;
-    if (array.dictionary != nullptr) return refuse(kHasDictionary), nullptr;
+    if (!may_add(array, 1)) return root();
+    if (array.dictionary != nullptr) return refuse(kHasDictionary), root();
     array.dictionary = block_->structs() + added();
     array.dictionary->release = nullptr;
     --arrays_left_;
-    return array.dictionary;
+    return *array.dictionary;
   }
 
   /// The array. Afterwards the builder may only be destroyed. Errors: EINVAL for the first request
@@ -262,7 +256,7 @@ class ArrayBuilder {
 
   /// The array as a device array; `reserved` is zero. `sync_event`, where there is one, is of the
   /// type that the device type has (docs/synchronization.md): the address of the handle as a rule,
-  /// which has to be the same until `object` is destroyed. `device_id` is -1 for the CPU.
+  /// which has to be the same until `object` is destroyed.
   ///
   /// Errors: EINVAL also for an event on a device type that has none.
   Result<DeviceArray> finish(ArrowDeviceType device_type, int64_t device_id,
@@ -274,27 +268,43 @@ class ArrayBuilder {
     return hand_over(device_type, device_id, sync_event);
   }
 
+  /// The array as a device array on the CPU. Errors as above.
+  Result<DeviceArray> finish_cpu() noexcept { return finish(ARROW_DEVICE_CPU, kCpuDeviceId); }
+
  private:
-  // The first one counts. What is asked for afterwards finds no room.
-  FLETCHING_DETAIL_COLD void refuse(detail::BuilderError why) noexcept {
-    if (error_ == detail::BuilderError::kNone) error_ = why;
+  // The first one counts. No later request finds room, so that the root serves as the struct that
+  // nobody can set.
+  FLETCHING_DETAIL_COLD void refuse(detail::BuilderError why, int64_t expected = 0,
+                                    int64_t got = 0) noexcept {
+    if (fault_.what == detail::BuilderError::kNone) fault_ = {why, expected, got};
     buffers_left_ = -1;
+  }
+
+  FLETCHING_DETAIL_COLD void refuse_buffers(int64_t count) noexcept {
+    const int64_t used = next_buffer_ - block_->extra();
+    refuse(detail::BuilderError::kTooFewBuffers, used + count, used + buffers_left_ + count);
   }
 
   bool may_add(const ArrowArray& parent, int64_t count) noexcept {
     using enum detail::BuilderError;
     if (parent.release == nullptr) return refuse(kParentNotSet), false;
     if (count < 0) return refuse(kNegativeCount), false;
-    if (count > arrays_left_ || buffers_left_ < 0) return refuse(kTooFewArrays), false;
+    if (count > arrays_left_ || buffers_left_ < 0) {
+      const int64_t used = added() - 1;
+      return refuse(kTooFewArrays, detail::saturating_add(used, count), used + arrays_left_), false;
+    }
     return true;
   }
 
+  [[nodiscard]] AddedChildren none() noexcept { return {nullptr, 0, &root()}; }
+
   [[nodiscard]] bool is_complete() const noexcept {
-    return set_ == added() && error_ == detail::BuilderError::kNone;
+    return set_ == added() && fault_.what == detail::BuilderError::kNone;
   }
 
-  [[nodiscard]] detail::BuilderError what_is_wrong() const noexcept {
-    return error_ != detail::BuilderError::kNone ? error_ : detail::BuilderError::kNotSet;
+  [[nodiscard]] detail::BuilderFault what_is_wrong() const noexcept {
+    if (fault_.what != detail::BuilderError::kNone) return fault_;
+    return {detail::BuilderError::kNotSet};
   }
 
   [[nodiscard]] int64_t added() const noexcept { return block_->n_structs - arrays_left_; }
@@ -327,7 +337,7 @@ class ArrayBuilder {
   int64_t buffers_left_;
   int64_t arrays_left_;
   int64_t set_ = 0;
-  detail::BuilderError error_ = detail::BuilderError::kNone;
+  detail::BuilderFault fault_;
 };
 
 /// A builder for an array whose data `object` owns, of whatever type: see ArrayBuilder.
@@ -361,6 +371,14 @@ Result<DeviceArray> make_device_array(ArrayValues values,
   std::ranges::copy(buffers, block->extra());
   return detail::flat_array(values, n_buffers, block->extra(), block, device_type, device_id,
                             sync_event);
+}
+
+/// The same on the CPU.
+template <class Object>
+Result<DeviceArray> make_cpu_array(ArrayValues values, std::initializer_list<const void*> buffers,
+                                   Object&& object) noexcept {
+  return make_device_array(values, buffers, std::forward<Object>(object), ARROW_DEVICE_CPU,
+                           kCpuDeviceId);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

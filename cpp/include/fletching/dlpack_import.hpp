@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,9 +129,7 @@ Result<DeviceArray> array_of(const ArrayShape& shape, const Place& place, DLDevi
   Size length = shape.length;
   for (const std::int32_t size : shape.lists) {
     builder->set(*array, {.length = *length}, {nullptr});
-    const std::span<ArrowArray> child = builder->add_children(*array, 1);
-    if (child.empty()) return builder->finish().error();
-    array = child.data();
+    array = &builder->add_children(*array, 1)[0];
     length = multiply(length, size);
     if (!length) return bad_tensor("shape has more elements than 63 bits count");
   }
