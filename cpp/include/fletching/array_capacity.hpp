@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The capacity of an array builder, counted from a schema.
+#ifndef FLETCHING_ARRAY_CAPACITY_HPP
+#define FLETCHING_ARRAY_CAPACITY_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "fletching/abi.h"
+#include "fletching/array_builder.hpp"
+#include "fletching/checked.hpp"
+#include "fletching/detail/tree.hpp"
+#include "fletching/format.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
+
+/// What an array of `schema` needs: a struct for each child and dictionary, and the buffers of
+/// every type. A column of views ("vu", "vz") is counted with its validity, its views and the sizes
+/// of its variadic buffers; `variadic_buffers` is the number of variadic buffers of all columns
+/// together, which no schema tells.
+///
+/// Errors: EINVAL for a schema that is released or has released or NULL children, for a format that
+/// is not published, and for a negative `variadic_buffers`; ENOMEM.
+///
+/// Source: Arrow C data interface, "Data type description"; columnar format, "Buffer listing for
+/// each layout".
+inline Result<ArrayCapacity> capacity_for(const ArrowSchema& schema,
+                                          int64_t variadic_buffers = 0) noexcept {
+  return detail::guarded([&]() -> Result<ArrayCapacity> {
+    if (variadic_buffers < 0) {
+      return Error(EINVAL, "capacity_for: variadic_buffers is negative: expected 0 or more, got " +
+                               std::to_string(variadic_buffers));
+    }
+    ArrayCapacity capacity{.arrays = -1};  // the array itself is not counted
+    detail::Size buffers = variadic_buffers;
+    std::optional<Error> error;
+    const auto count = [&](const ArrowSchema& node) -> const char* {
+      if (node.release == nullptr) return "is released";
+      Result<Format> format = parse_format(node.format);
+      if (!format) return error = std::move(format).error(), "has a format that is not published";
+      ++capacity.arrays;
+      buffers = detail::add(buffers, format->n_buffers + (format->is_view() ? 1 : 0));
+      return nullptr;
+    };
+    const Status counted = detail::walk("capacity_for", &schema, count);
+    if (error) return *std::move(error);
+    if (!counted) return counted.error();
+    if (!buffers) return Error(EINVAL, "capacity_for: variadic_buffers is too large");
+    capacity.buffers = *buffers;
+    return capacity;
+  });
+}
+
+/// A builder for an array of `schema`, whose data `object` owns: see ArrayBuilder and capacity_for.
+/// The schema is not kept, and what is built is not compared with it: see check_array.
+///
+/// Errors: those of capacity_for and of ArrayBuilder::make; `object` is still the caller's then.
+template <class Object>
+Result<ArrayBuilder<Object>> build_array_for(const ArrowSchema& schema, Object&& object,
+                                             int64_t variadic_buffers = 0) noexcept {
+  const Result<ArrayCapacity> capacity = capacity_for(schema, variadic_buffers);
+  if (!capacity) return capacity.error();
+  return build_array(*capacity, std::forward<Object>(object));
+}
+
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
+
+#endif  // FLETCHING_ARRAY_CAPACITY_HPP

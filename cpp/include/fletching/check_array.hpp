@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compares an array with its schema: everything that the structs tell without a look into a buffer.
+#ifndef FLETCHING_CHECK_ARRAY_HPP
+#define FLETCHING_CHECK_ARRAY_HPP
+
+#include <algorithm>
+#include <cerrno>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fletching/abi.h"
+#include "fletching/checked.hpp"
+#include "fletching/detail/array_shape.hpp"
+#include "fletching/detail/tree.hpp"
+#include "fletching/format.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
+
+/// One fault of an array, or of the schema that it is compared with.
+struct ArrayFinding {
+  /// The id of the broken rule in docs/reference/rules; "limit.depth" and "limit.structs" for what
+  /// this library does not read (256 levels, 2^22 structs).
+  std::string_view rule;
+  std::string path;     ///< "array.children[2].dictionary", "schema.children[0]"
+  std::string message;  ///< "n_buffers is wrong: expected 2, got 3"
+};
+
+/// What check_array found. Empty for an array that fits its schema.
+struct ArrayFindings {
+  std::vector<ArrayFinding> list;
+  bool more = false;  ///< the check stopped at the maximum: there may be more findings
+
+  [[nodiscard]] bool empty() const noexcept { return list.empty() && !more; }
+
+  /// Success, or EINVAL with the text of every finding: "array.children[1]: n_buffers is wrong:
+  /// expected 2, got 3 (rule array.n-buffers-of-type); ...". ENOMEM.
+  [[nodiscard]] Status status() const noexcept {
+    if (empty()) return {};
+    return detail::error_with(EINVAL, [&] {
+      std::string text;
+      for (const ArrayFinding& finding : list) {
+        text.append(text.empty() ? "" : "; ").append(finding.path).append(": ");
+        text.append(finding.message).append(" (rule ").append(finding.rule).append(")");
+      }
+      return more ? text.append("; and more") : text;
+    });
+  }
+};
+
+namespace detail {
+
+/// The walk of check_array. May throw when memory runs out, once there is something to report.
+class ArrayCheck {
+ public:
+  explicit ArrayCheck(size_t most) noexcept : most_(most) {}
+
+  void visit(const ArrowSchema* schema, const ArrowArray* array, const TreePlace& at) {
+    if (findings_.more || !is_alive(schema, array, at)) return;
+    const Result<Format> format = parse_format(schema->format);
+    if (!format) return bad_format(*schema, format.error(), at);
+    if (!fits_parent(*schema, *format, at)) return;
+    const Size values = check_values(*array, at);
+    check_buffers(*format, *array, values, at);
+    check_children(*schema, *format, *array, values, at);
+    check_dictionary(*schema, *format, *array, at);
+  }
+
+  [[nodiscard]] ArrayFindings take() && noexcept { return std::move(findings_); }
+
+ private:
+  FLETCHING_DETAIL_COLD void report(const char* root, std::string_view rule, const TreePlace& at,
+                                    std::string message) {
+    if (findings_.list.size() == most_) {
+      findings_.more = true;
+    } else {
+      findings_.list.push_back({rule, at.path(root), std::move(message)});
+    }
+  }
+  FLETCHING_DETAIL_COLD void in_array(std::string_view rule, const TreePlace& at,
+                                      std::string message) {
+    report("array", rule, at, std::move(message));
+  }
+  FLETCHING_DETAIL_COLD void in_schema(std::string_view rule, const TreePlace& at,
+                                       std::string message) {
+    report("schema", rule, at, std::move(message));
+  }
+  FLETCHING_DETAIL_COLD static std::string expected(const char* what, const std::string& wanted,
+                                                    int64_t got) {
+    return std::string(what) + ": expected " + wanted + ", got " + std::to_string(got);
+  }
+
+  bool is_alive(const ArrowSchema* schema, const ArrowArray* array, const TreePlace& at) {
+    if (at.depth == kMaxDepth) {
+      in_array("limit.depth", at,
+               "nested too deep: expected at most " + std::to_string(kMaxDepth) + " levels");
+      return false;
+    }
+    if (++structs_ > kMaxStructs) {
+      in_array("limit.structs", at, "one of too many: expected at most 2^22 structs");
+      findings_.more = true;
+      return false;
+    }
+    if (schema == nullptr || schema->release == nullptr) {
+      const bool listed = schema == nullptr && at.parent != nullptr;
+      const char* rule = listed ? "schema.children-count" : "schema.release-set";
+      in_schema(rule, at, schema == nullptr ? "is NULL" : "is released");
+    }
+    if (array == nullptr || array->release == nullptr) {
+      const bool listed = array == nullptr && at.parent != nullptr;
+      const char* rule = listed ? "array.children-count" : "array.release-set";
+      in_array(rule, at, array == nullptr ? "is NULL" : "is released, or was moved out");
+    }
+    return schema != nullptr && schema->release != nullptr && array != nullptr &&
+           array->release != nullptr;
+  }
+
+  FLETCHING_DETAIL_COLD void bad_format(const ArrowSchema& schema, const Error& error,
+                                        const TreePlace& at) {
+    if (error.code() == ENOMEM) raise(error);
+    in_schema(schema.format == nullptr ? "schema.format-set" : "format.known", at, error.message());
+  }
+
+  bool fits_parent(const ArrowSchema& schema, const Format& format, const TreePlace& at) {
+    using enum TypeId;
+    if (at.parent_type == kMap && (format.id != kStruct || schema.n_children != 2)) {
+      in_schema("format.map-child", at, "is no child of a map: expected a struct of two children");
+      return false;
+    }
+    if (at.parent_type == kRunEndEncoded && at.index == 0 && format.id != kInt16 &&
+        format.id != kInt32 && format.id != kInt64) {
+      in_schema(
+          "format.run-end-children", at,
+          "format is wrong: expected run ends of 16, 32 or 64 bits, got " + quote(schema.format));
+      return false;
+    }
+    return true;
+  }
+
+  /// offset + length, or none when they are not sound.
+  Size check_values(const ArrowArray& array, const TreePlace& at) {
+    const Size values = add(size_of(array.offset), size_of(array.length));
+    if (array.length < 0) {
+      in_array("array.length-set", at, expected("length is negative", "0 or more", array.length));
+    } else if (array.length < at.least_length) {
+      in_array("array.buffers-large-enough", at,
+               expected("length is too small for the parent",
+                        "at least " + std::to_string(at.least_length), array.length));
+    }
+    if (array.offset < 0) {
+      in_array("array.offset-not-negative", at,
+               expected("offset is negative", "0 or more", array.offset));
+    }
+    if (array.length >= 0 && (array.null_count < -1 || array.null_count > array.length)) {
+      in_array("array.null-count-range", at,
+               expected("null_count is out of range", "-1 to " + std::to_string(array.length),
+                        array.null_count));
+    }
+    if (array.length >= 0 && array.offset >= 0 && !values) too_large(array, at);
+    return values;
+  }
+
+  FLETCHING_DETAIL_COLD void too_large(const ArrowArray& array, const TreePlace& at) {
+    in_array("array.buffers-large-enough", at,
+             "offset + length are more than memory can hold: got " + std::to_string(array.offset) +
+                 " + " + std::to_string(array.length));
+  }
+
+  void check_buffers(const Format& format, const ArrowArray& array, Size values,
+                     const TreePlace& at) {
+    const int64_t n = array.n_buffers;
+    const int64_t fixed = format.n_buffers;
+    const bool counted = format.is_view() ? n > fixed && n <= kMaxStructs : n == fixed;
+    if (!counted) {
+      const bool no_sizes = format.is_view() && n == fixed;
+      return in_array(no_sizes ? "array.view-sizes-buffer" : "array.n-buffers-of-type", at,
+                      expected("n_buffers is wrong",
+                               format.is_view() ? "at least " + std::to_string(fixed + 1)
+                                                : std::to_string(fixed),
+                               n));
+    }
+    if (n == 0) return;
+    if (array.buffers == nullptr) {
+      return in_array("array.buffers-count", at,
+                      "buffers is NULL: expected a list of " + std::to_string(n));
+    }
+    bool representable = true;
+    for (int64_t i = 0; i < fixed; ++i) {
+      const BufferWidth width = buffer_width(format, i);
+      if (values && !multiply(add(values, width.extra_values), width.bits)) representable = false;
+      if (array.buffers[i] == nullptr && !may_be_null(array, width)) null_buffer(array, i, at);
+    }
+    if (!representable) too_large(array, at);
+    // The variadic buffers may be empty, the list of their sizes only without them.
+    if (n > fixed + 1 && array.buffers[n - 1] == nullptr) null_buffer(array, n - 1, at);
+  }
+
+  static constexpr bool may_be_null(const ArrowArray& array, const BufferWidth& width) noexcept {
+    if (array.length <= 0 || width.bits == 0) return true;
+    return width.is_validity && array.null_count != -1 && array.null_count <= 0;
+  }
+
+  FLETCHING_DETAIL_COLD void null_buffer(const ArrowArray& array, int64_t index,
+                                         const TreePlace& at) {
+    in_array("array.buffers-null-only-when", at,
+             "buffers[" + std::to_string(index) + "] is NULL: length is " +
+                 std::to_string(array.length) + ", null_count is " +
+                 std::to_string(array.null_count));
+  }
+
+  void check_children(const ArrowSchema& schema, const Format& format, const ArrowArray& array,
+                      Size values, const TreePlace& at) {
+    const int64_t n = schema.n_children;
+    if (format.n_children != Format::kAnyNumber ? n != format.n_children
+                                                : n < 0 || n > kMaxStructs) {
+      return in_schema(
+          "schema.n-children-set", at,
+          expected("n_children is wrong",
+                   format.n_children != Format::kAnyNumber ? std::to_string(format.n_children)
+                                                           : "0 to 2^22",
+                   n));
+    }
+    if (array.n_children != n) {
+      return in_array("array.n-children-of-type", at,
+                      expected("n_children is wrong", std::to_string(n), array.n_children));
+    }
+    if (n == 0) return;
+    if (schema.children == nullptr) {
+      return in_schema("schema.children-null-only-when-none", at, "children is NULL");
+    }
+    if (array.children == nullptr) {
+      return in_array("array.children-null-only-when-none", at, "children is NULL");
+    }
+    const Size least = least_child_length(format, values);
+    if (!least && values) too_large(array, at);
+    for (int64_t i = 0; i < n; ++i) {
+      visit(schema.children[i], array.children[i], at.below(format.id, i, least.value_or(0)));
+    }
+    if (format.id == TypeId::kRunEndEncoded) check_run_ends(array, at);
+  }
+
+  void check_run_ends(const ArrowArray& array, const TreePlace& at) {
+    const ArrowArray* ends = array.children[0];
+    const ArrowArray* values = array.children[1];
+    if (ends == nullptr || values == nullptr || ends->release == nullptr ||
+        values->release == nullptr || values->length < 0 || ends->length <= values->length) {
+      return;
+    }
+    in_array("array.buffers-large-enough", at.below(TypeId::kRunEndEncoded, 1),
+             expected("length is less than that of the run ends",
+                      "at least " + std::to_string(ends->length), values->length));
+  }
+
+  void check_dictionary(const ArrowSchema& schema, const Format& format, const ArrowArray& array,
+                        const TreePlace& at) {
+    const bool encoded = schema.dictionary != nullptr;
+    if (encoded && !format.is_integer()) {
+      return in_schema("format.dictionary-index-type", at,
+                       "format is wrong: expected an integer for the indices of the dictionary, "
+                       "got " +
+                           quote(schema.format));
+    }
+    if (encoded != (array.dictionary != nullptr)) {
+      return encoded ? in_array("array.dictionary-when-encoded", at,
+                                "dictionary is NULL: expected one, as in the schema")
+                     : in_array("array.dictionary-null-otherwise", at,
+                                "dictionary is not NULL: expected none, as in the schema");
+    }
+    if (encoded) {
+      visit(schema.dictionary, array.dictionary, at.below(format.id, TreePlace::kDictionary));
+    }
+  }
+
+  size_t most_;
+  int64_t structs_ = 0;
+  ArrayFindings findings_;
+};
+
+inline const ArrowArray* array_in(const ArrowArray* array) noexcept { return array; }
+inline const ArrowArray* array_in(const ArrowDeviceArray* array) noexcept {
+  return array == nullptr ? nullptr : &array->array;
+}
+
+template <class Raw>
+concept RawArray = std::same_as<Raw, ArrowArray> || std::same_as<Raw, ArrowDeviceArray>;
+
+}  // namespace detail
+
+/// The most findings that check_array reports.
+inline constexpr size_t kMostFindings = 64;
+
+/// Compares `array` with `schema`, both as a foreign producer may have left them:
+///
+/// - schema and array are there and not released, at every level: a child that was moved out is a
+///   finding;
+/// - the format is a published one, with the children that it asks for;
+/// - n_buffers, n_children and the dictionary are those of the type; lists are not NULL;
+/// - length, offset and null_count are in range, and buffers of that size are possible;
+/// - no buffer is NULL but an empty one, or the validity bitmap of an array without nulls;
+/// - the children of a struct, a sparse union, a fixed-size list and a run-end encoded array are
+///   long enough for their parent.
+///
+/// It reads the structs and the lists of pointers only, never a buffer, so it may be used for every
+/// device and before the event has passed; offsets, run ends, indices, type ids and views are not
+/// checked. It can't find counts that are larger than the lists behind them where the schema agrees
+/// with the count. Nothing below a fault is looked at. The cost is linear in the number of structs;
+/// nothing is allocated unless there is a finding.
+///
+/// Ownership: of neither; the findings refer to neither. Errors: ENOMEM. Threads: any; neither
+/// struct may change meanwhile. Source: Arrow C data interface, "Structure definitions"; columnar
+/// format.
+template <detail::RawArray Raw>
+Result<ArrayFindings> check_array(const ArrowSchema* schema, const Raw* array,
+                                  size_t most = kMostFindings) noexcept {
+  return detail::guarded([&]() -> Result<ArrayFindings> {
+    detail::ArrayCheck check((std::min)(most, kMostFindings));
+    check.visit(schema, detail::array_in(array), {});
+    return std::move(check).take();
+  });
+}
+template <detail::RawArray Raw>
+Result<ArrayFindings> check_array(const Schema& schema, const Owner<Raw>& array,
+                                  size_t most = kMostFindings) noexcept {
+  return check_array(schema.get(), array.get(), most);
+}
+
+/// The same for callers who need no list: EINVAL with the first finding. ENOMEM.
+template <detail::RawArray Raw>
+Status verify_array(const ArrowSchema* schema, const Raw* array) noexcept {
+  const Result<ArrayFindings> found = check_array(schema, array, 1);
+  return found ? found->status() : Status(found.error());
+}
+template <detail::RawArray Raw>
+Status verify_array(const Schema& schema, const Owner<Raw>& array) noexcept {
+  return verify_array(schema.get(), array.get());
+}
+
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
+
+#endif  // FLETCHING_CHECK_ARRAY_HPP
