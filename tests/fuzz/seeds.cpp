@@ -45,6 +45,26 @@ Seeds schema() {
   return seeds;
 }
 
+/// Nothing spoiled, number of children, buffers as the type has them, format, children, then the
+/// length: as array_fuzz.cpp reads a node.
+std::string pair(unsigned char children, std::string_view format, std::string_view below = {},
+                 unsigned char spoiled = 0) {
+  std::string text{static_cast<char>(spoiled), '\0', static_cast<char>(children), '\0'};
+  return text.append(format).append(1, '\0').append(below).append(1, '\3');
+}
+
+Seeds array() {
+  Seeds seeds;
+  for (const auto& plain : fletching::detail::kPlainFormats) seeds.push_back(pair(0, plain.text));
+  for (const char* format : {"+w:1", "+ud:5", "+us:1", "+l", "+vL", "+s"}) {
+    seeds.push_back(pair(1, format, pair(0, "i")));
+  }
+  seeds.push_back(pair(2, "+r", pair(0, "s") + pair(0, "u")));
+  seeds.push_back(pair(1, "+m", pair(2, "+s", pair(0, "i") + pair(0, "vu"))));
+  seeds.push_back(pair(2, "+s", pair(0, "i") + pair(0, "C", pair(0, "u"), 4)));
+  return seeds;
+}
+
 Seeds text() { return {"plain", "caf\xC3\xA9", "\xF0\x9F\x8F\xB9", "\xFF\xFE", "a\tb\nc\x1B[0m"}; }
 
 Seeds typestr() {
@@ -76,6 +96,7 @@ int main(int count, char** arguments) {
   }
   try {
     const std::filesystem::path folder = arguments[1];
+    write(folder / "array", array());
     write(folder / "dlpack", dlpack());
     write(folder / "metadata", metadata());
     write(folder / "schema", schema());
