@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "fletching/check_array.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/stream.hpp"
 
@@ -90,8 +92,20 @@ void release_base(Base* self) {
   self->release = nullptr;
 }
 
+/// The buffers of batch `at`, an array of int32 with the values at + 1, at + 2 and so on.
+inline const void** buffers_of_batch(std::size_t at) {
+  constexpr std::size_t kBatches = 16;
+  static std::array<std::int32_t, 2 * kBatches> values;
+  static std::array<std::array<const void*, 2>, kBatches> lists;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i + 1);
+  lists.at(at) = {nullptr, values.data() + at};
+  return lists[at].data();
+}
+
 inline void fill(ArrowArray* out, Script& script, const Step& /*step*/) {
   out->length = static_cast<std::int64_t>(script.at) + 1;
+  out->n_buffers = 2;
+  out->buffers = buffers_of_batch(script.at);
   out->release = release_base<ArrowArray>;
   out->private_data = &script;
   ++script.live;
@@ -174,6 +188,16 @@ Result<typename std::remove_cvref_t<Reader>::batch_type> next_of(Reader&& reader
 
 inline std::int64_t length_of(const Array& array) { return array->length; }
 inline std::int64_t length_of(const DeviceArray& array) { return array->array.length; }
+
+/// The batch fits the schema, and its values are those of a batch of its length.
+template <class Raw>
+void expect_whole(const Schema& schema, const Owner<Raw>& batch) {
+  const Status fits = verify_array(schema, batch);
+  ASSERT_TRUE(fits) << fits.error().message();
+  const ArrowArray& array = detail::base(*batch.get());
+  const auto* values = static_cast<const std::int32_t*>(array.buffers[1]);
+  for (std::int64_t i = 0; i < array.length; ++i) ASSERT_EQ(values[i], array.length + i);
+}
 
 /// Nothing is alive, the stream was released once, and the consumer kept the rules.
 inline void expect_clean(const Script& script) {

@@ -317,6 +317,57 @@ TEST(Rules, device_array_reserved_zero) {
   expect_clean(script);
 }
 
+// --- Batches against the schema ---
+
+template <class Raw>
+Owner<Raw> with_next(Script& script,
+                     int (*get_next)(Raw*, typename StreamReader<Raw>::batch_type::raw_type*)) {
+  Owner<Raw> stream = foreign_stream<Raw>(script);
+  stream->get_next = get_next;
+  return stream;
+}
+
+template <class Raw>
+void strict_compares_batches_with_the_schema() {
+  using RawBatch = typename StreamReader<Raw>::batch_type::raw_type;
+  const auto spoiled = [](Raw* self, RawBatch* out) {
+    const int code = foreign_get_next(self, out);
+    detail::base(*out).n_buffers = detail::base(*out).length == 2 ? 3 : 2;
+    return code;
+  };
+  for (const bool strict : {false, true}) {
+    Script script{.steps{{}, {}, {}}};
+    {
+      StreamReader<Raw> reader(with_next<Raw>(script, spoiled), {.strict = strict});
+      EXPECT_EQ(code_of(reader.next()), 0);
+      const auto second = reader.next();
+      ASSERT_EQ(code_of(second), strict ? EINVAL : 0);
+      if (strict) {
+        const std::string rule(detail::StreamTraits<Raw>::kSchemaConstant);
+        EXPECT_EQ(second.error().message(),
+                  "a batch does not fit the schema of its stream (rule " + rule +
+                      "): array: n_buffers is wrong: expected 2, got 3 (rule "
+                      "array.n-buffers-of-type)");
+      }
+    }
+    expect_clean(script);
+  }
+}
+TEST(StreamReader, strict_compares_batches_with_the_schema) {
+  strict_compares_batches_with_the_schema<Plain>();
+  strict_compares_batches_with_the_schema<Device>();
+}
+
+TEST(StreamReader, strict_needs_the_schema_first) {
+  Script script{.steps{{}}, .schema_code = ENOSPC};
+  {
+    auto reader = reader_of<Device>(script, {.strict = true});
+    EXPECT_EQ(code_of(reader.next()), ENOSPC);
+    EXPECT_EQ(script.pulls, 0);
+  }
+  expect_clean(script);
+}
+
 TEST(StreamReader, unknown_device_types_survive) {
   Script script = device_script(21, 21);
   auto reader = reader_of<Device>(script, {.strict = true});

@@ -342,6 +342,22 @@ Status verify_array(const Schema& schema, const Owner<Raw>& array) noexcept {
   return verify_array(schema.get(), array.get());
 }
 
+namespace detail {
+
+/// Whether a batch fits the schema of its stream. Errors: EINVAL with the rule and the text of
+/// every finding; ENOMEM.
+template <RawArray Raw>
+Status check_schema(const Schema& schema, const Owner<Raw>& batch, std::string_view rule) noexcept {
+  const Result<ArrayFindings> found = check_array(schema, batch);
+  const Status status = found ? found->status() : Status(found.error());
+  if (status) return {};
+  return error_with(status.error().code(), [&] {
+    std::string text("a batch does not fit the schema of its stream (rule ");
+    return text.append(rule).append("): ").append(status.error().message());
+  });
+}
+
+}  // namespace detail
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
 #endif  // FLETCHING_CHECK_ARRAY_HPP

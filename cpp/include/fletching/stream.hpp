@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "fletching/check_array.hpp"
 #include "fletching/options.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -32,6 +33,7 @@ struct StreamTraits<ArrowArrayStream> {
   using Batch = Array;
   static constexpr std::string_view kName = "ArrowArrayStream";
   static constexpr std::string_view kCallbacksSet = "stream.callbacks-set";
+  static constexpr std::string_view kSchemaConstant = "stream-result.schema-constant";
   static ArrowDeviceType device_type(const ArrayStream& /*stream*/) noexcept {
     return ARROW_DEVICE_CPU;
   }
@@ -42,6 +44,7 @@ struct StreamTraits<ArrowDeviceArrayStream> {
   using Batch = DeviceArray;
   static constexpr std::string_view kName = "ArrowDeviceArrayStream";
   static constexpr std::string_view kCallbacksSet = "device-stream.callbacks-set";
+  static constexpr std::string_view kSchemaConstant = "device-stream-result.schema-constant";
   static ArrowDeviceType device_type(const DeviceArrayStream& stream) noexcept {
     return stream.device_type();
   }
@@ -122,7 +125,8 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 /// get_last_error: as it was, but that a byte that is not UTF-8 or printable reads "\xNN" and that
 /// what is longer than 4096 bytes is cut. EINVAL, with the id of the rule, for a stream that breaks
 /// one: a callback that is NULL, a batch on a device from which the stream's device type cannot be
-/// served (device-stream-result.accessible). ENOMEM.
+/// served (device-stream-result.accessible). ENOMEM. In strict mode also EINVAL for a batch that
+/// does not fit the schema of the stream, which is read before the first batch: see check_array.
 ///
 /// Warnings: see Options; `device-stream.one-device-type` for a batch of another device type whose
 /// memory everyone can use who can use that of the stream's, `device-array.reserved-zero`.
@@ -197,12 +201,24 @@ class StreamReader {
 
   Result<batch_type> pull_batch() {
     batch_type batch;
-    Status status = call("get_next", stream_->get_next, batch.out());
+    Status status = pull_expected();
+    if (status) status = call("get_next", stream_->get_next, batch.out());
     if (!status) return std::move(status).error();
     if (batch.is_released()) return batch;
     status = detail::check_batch(*batch.get(), device_type(), options_);
+    if (status && options_.strict) {
+      status = detail::check_schema(expected_, batch, detail::StreamTraits<Raw>::kSchemaConstant);
+    }
     if (!status) return std::move(status).error();
     return batch;
+  }
+
+  Status pull_expected() {
+    if (!options_.strict || !expected_.is_released()) return {};
+    Result<Schema> schema = pull_schema();
+    if (!schema) return std::move(schema).error();
+    expected_ = *std::move(schema);
+    return {};
   }
 
   template <class Callback, class Out>
@@ -233,7 +249,8 @@ class StreamReader {
   Owner<Raw> stream_;
   Options options_;
   std::optional<Error> failure_;
-  bool ended_ = false;                         // next() has nothing more to give
+  Schema expected_;     // of every batch; in strict mode, once a batch was asked for
+  bool ended_ = false;  // next() has nothing more to give
   std::optional<Result<batch_type>> current_;  // what the iterator shows; empty at the end
 };
 
