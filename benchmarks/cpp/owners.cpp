@@ -61,7 +61,7 @@ Result<DeviceArray> produce_batch() noexcept {
   for (ArrowArray& column : builder->add_children(builder->root(), kColumns)) {
     builder->set(column, {.length = kRows}, {nullptr, *values++});
   }
-  return builder->finish(ARROW_DEVICE_CPU, -1);
+  return builder->finish_cpu();
 }
 
 void handoff() {

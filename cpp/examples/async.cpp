@@ -16,7 +16,7 @@ using namespace fletching;
 static DeviceArray batch_of(std::unique_ptr<double[]> values, std::int64_t length) {
   auto builder = build_array({.buffers = 2}, std::move(values)).value();
   builder.set(builder.root(), {.length = length}, {nullptr, builder.object().get()});
-  return builder.finish(ARROW_DEVICE_CPU, -1).value();
+  return builder.finish_cpu().value();
 }
 
 int main() {

@@ -16,7 +16,7 @@ static DeviceArray array_of(std::vector<float> values) {
   auto builder = build_array({.buffers = 2}, std::move(values)).value();
   const auto length = static_cast<std::int64_t>(builder.object().size());
   builder.set(builder.root(), {.length = length}, {nullptr, builder.object().data()});
-  return builder.finish(ARROW_DEVICE_CPU, -1).value();
+  return builder.finish_cpu().value();
 }
 
 int main() {

@@ -20,7 +20,7 @@ static Result<DeviceArray> batch_of(std::vector<std::int32_t> values) {
   const std::vector<std::int32_t>& kept = builder->object();
   const auto length = static_cast<std::int64_t>(kept.size());
   builder->set(builder->root(), {.length = length}, {nullptr, kept.data()});
-  return builder->finish(ARROW_DEVICE_CPU, -1);
+  return builder->finish_cpu();
 }
 
 int main() {

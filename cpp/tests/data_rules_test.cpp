@@ -166,7 +166,7 @@ DeviceArrayStream one_batch() {
     if (left-- == 0) return DeviceArray();
     auto builder = build_array({.buffers = 2}, std::array(kValues)).value();
     builder.set(builder.root(), {.length = 4}, {nullptr, builder.object().data()});
-    return builder.finish(ARROW_DEVICE_CPU, -1);
+    return builder.finish_cpu();
   };
   return make_device_stream(make_schema({.format = "i"}).value(), ARROW_DEVICE_CPU, source).value();
 }
