@@ -371,7 +371,7 @@ TEST(CheckArray, DepthHasALimit) {
 
 // Three levels of 200 structs, each level the same struct 200 times: 8 million in all.
 TEST(CheckArray, TheNumberOfStructsHasALimit) {
-  Pair many({.format = "+s", .children = {batch_of(batch_of(kInt))}});
+  Pair many({.format = "+s", .children = {batch_of(batch_of({.format = "n"}))}});
   ArrowSchema* schema = many.schema.get();
   ArrowArray* array = &many.root();
   std::vector<std::vector<ArrowSchema*>> schemas;
