@@ -18,7 +18,6 @@
 namespace fletching {
 namespace {
 
-using testing::foreign_array;
 using testing::foreign_device_array;
 using testing::Log;
 

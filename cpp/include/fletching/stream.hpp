@@ -265,8 +265,11 @@ class StreamReader<Raw>::Iterator {
   Iterator() noexcept = default;
 
   /// The batch or the error; the batch may be moved out.
-  value_type& operator*() const noexcept { return *reader_->current_; }
-  value_type* operator->() const noexcept { return &*reader_->current_; }
+  value_type& operator*() const noexcept { return *operator->(); }
+  value_type* operator->() const noexcept {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the end is not to be dereferenced
+    return &*reader_->current_;
+  }
 
   Iterator& operator++() noexcept {
     reader_->current_ = reader_->next();
