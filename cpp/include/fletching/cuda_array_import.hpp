@@ -361,7 +361,11 @@ Result<ImportedTensor> from_cuda_array(const cuda_array_interface::Interface& sa
   static_assert(std::is_nothrow_move_constructible_v<Object>,
                 "from_cuda_array: owner: expected a type whose move is noexcept; hint: put it into "
                 "a std::unique_ptr");
-  return detail::guarded([&] { return detail::import_cuda_array(says, owner, options); });
+  if constexpr (std::is_nothrow_move_constructible_v<Object>) {
+    return detail::guarded([&] { return detail::import_cuda_array(says, owner, options); });
+  } else {
+    return Error{EINVAL, ""};  // so that the compiler says no more than the line above
+  }
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
