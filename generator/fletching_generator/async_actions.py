@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from .async_table import SideName
 
@@ -12,8 +12,7 @@ EIO, EINVAL = 5, 22
 INT64_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(NamedTuple):
     """Where one side stands: its state, its variables, and what is known of its surroundings."""
 
     state: str
@@ -88,18 +87,18 @@ def _add(a: int, b: int) -> int:
 
 
 def _add_demand(c: Config, a: Arguments, _: Effects) -> Config:
-    return replace(c, demand=_add(c.demand, a.n))
+    return c._replace(demand=_add(c.demand, a.n))
 
 
 def _use_demand(c: Config, _a: Arguments, _: Effects) -> Config:
-    return replace(c, demand=c.demand - 1)
+    return c._replace(demand=c.demand - 1)
 
 
 # --- The producer's ----------------------------------------------------------------------------
 
 
 def _note(errno: int | None) -> Action:
-    return lambda c, a, _: replace(c, failure=a.errno if errno is None else errno)
+    return lambda c, a, _: c._replace(failure=a.errno if errno is None else errno)
 
 
 def _discard(c: Config, _: Arguments, e: Effects) -> Config:
@@ -107,7 +106,7 @@ def _discard(c: Config, _: Arguments, e: Effects) -> Config:
     e.fates += [(batch, "discarded") for batch in c.ready]
     if c.holds_schema:
         e.fates.append(("schema", "discarded"))
-    return replace(c, ready=(), holds_schema=False)
+    return c._replace(ready=(), holds_schema=False)
 
 
 def _settle(fate: str) -> Action:
@@ -115,7 +114,7 @@ def _settle(fate: str) -> Action:
         e.fates.append((a.task, fate))
         rest = tuple(task for task in c.open if task != a.task)
         handed = None if c.handed == a.task else c.handed
-        return replace(c, open=rest, handed=handed, extracted=a.task)
+        return c._replace(open=rest, handed=handed, extracted=a.task)
 
     return settle
 
@@ -123,18 +122,18 @@ def _settle(fate: str) -> Action:
 def _hand_over(c: Config, _: Arguments, e: Effects) -> Config:
     if c.handed == "schema":
         e.fates.append(("schema", "taken"))
-    return replace(c, handed=None)
+    return c._replace(handed=None)
 
 
 def _take_back(c: Config, _: Arguments, e: Effects) -> Config:
     if c.handed is not None:
         e.fates.append((c.handed, "discarded"))
     rest = tuple(task for task in c.open if task != c.handed)
-    return replace(c, open=rest, handed=None)
+    return c._replace(open=rest, handed=None)
 
 
 def _keep_schema(c: Config, _a: Arguments, _: Effects) -> Config:
-    return replace(c, holds_schema=True)
+    return c._replace(holds_schema=True)
 
 
 def _reject_schema(c: Config, _: Arguments, e: Effects) -> Config:
@@ -143,7 +142,7 @@ def _reject_schema(c: Config, _: Arguments, e: Effects) -> Config:
 
 
 def _keep_batch(c: Config, a: Arguments, _: Effects) -> Config:
-    return replace(c, ready=(*c.ready, a.task))
+    return c._replace(ready=(*c.ready, a.task))
 
 
 def _reject_batch(c: Config, a: Arguments, e: Effects) -> Config:
@@ -152,18 +151,18 @@ def _reject_batch(c: Config, a: Arguments, e: Effects) -> Config:
 
 
 def _mark_end(c: Config, _a: Arguments, _: Effects) -> Config:
-    return replace(c, end_marked=True)
+    return c._replace(end_marked=True)
 
 
 def _call_on_schema(c: Config, _: Arguments, e: Effects) -> Config:
     e.calls.append({"call": "on_schema"})
-    return replace(c, handed="schema", holds_schema=False)
+    return c._replace(handed="schema", holds_schema=False)
 
 
 def _call_on_next_task(c: Config, _: Arguments, e: Effects) -> Config:
     task, *rest = c.ready
     e.calls.append({"call": "on_next_task", "task": task})
-    return replace(c, ready=tuple(rest), open=(*c.open, task), handed=task)
+    return c._replace(ready=tuple(rest), open=(*c.open, task), handed=task)
 
 
 def _call_on_next_task_null(c: Config, _: Arguments, e: Effects) -> Config:
@@ -206,12 +205,12 @@ def _schema(fate: str) -> Action:
 
 
 def _add_wanted(c: Config, a: Arguments, _: Effects) -> Config:
-    return replace(c, wanted=_add(c.wanted, a.n))
+    return c._replace(wanted=_add(c.wanted, a.n))
 
 
 def _request_wanted(c: Config, _: Arguments, e: Effects) -> Config:
     e.calls.append({"call": "request", "n": c.wanted})
-    return replace(c, demand=_add(c.demand, c.wanted), wanted=0)
+    return c._replace(demand=_add(c.demand, c.wanted), wanted=0)
 
 
 def _request_n(c: Config, a: Arguments, e: Effects) -> Config:
@@ -229,7 +228,7 @@ def _extract(e: Effects, task: int, out: bool) -> None:
 
 
 def _queue_task(c: Config, a: Arguments, _: Effects) -> Config:
-    return replace(c, queue=(*c.queue, a.task))
+    return c._replace(queue=(*c.queue, a.task))
 
 
 def _drop_task(c: Config, a: Arguments, e: Effects) -> Config:
@@ -241,31 +240,31 @@ def _drop_task(c: Config, a: Arguments, e: Effects) -> Config:
 def _drop_queue(c: Config, _: Arguments, e: Effects) -> Config:
     for task in c.queue:
         _drop_task(c, Arguments(task=task), e)
-    return replace(c, queue=())
+    return c._replace(queue=())
 
 
 def _drop_oldest(c: Config, _: Arguments, e: Effects) -> Config:
     _drop_task(c, Arguments(task=c.queue[0]), e)
-    return replace(c, queue=c.queue[1:])
+    return c._replace(queue=c.queue[1:])
 
 
 def _extract_oldest(c: Config, _: Arguments, e: Effects) -> Config:
     task, *rest = c.queue
     _extract(e, task, out=True)
-    return replace(c, queue=tuple(rest), running=(*c.running, task))
+    return c._replace(queue=tuple(rest), running=(*c.running, task))
 
 
 def _extract_queue(c: Config, _: Arguments, e: Effects) -> Config:
     for task in c.queue:
         _extract(e, task, out=True)
         e.fates.append((task, "extracted"))
-    return replace(c, queue=())
+    return c._replace(queue=())
 
 
 def _finish(fate: str) -> Action:
     def finish(c: Config, a: Arguments, e: Effects) -> Config:
         e.fates.append((a.task, fate))
-        return replace(c, running=tuple(task for task in c.running if task != a.task))
+        return c._replace(running=tuple(task for task in c.running if task != a.task))
 
     return finish
 

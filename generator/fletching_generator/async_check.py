@@ -10,7 +10,7 @@ from .async_actions import ACTIONS, PEER_CALLS
 from .async_run import NotPossibleError
 from .async_table import AsyncTable, Case, Side, build_side, build_table
 from .async_traces import run_scenario, sweeps
-from .documents import Document, KeyPath, Report, plain
+from .documents import Document, KeyPath, Report
 from .errors import Mistake, SpecError
 
 # What an action or a condition reads from its event.
@@ -48,11 +48,11 @@ def check_async(table: Document, scenarios: Document, errata: frozenset[str]) ->
 def _check_table(table: Document, scenarios: Document, errata: frozenset[str]) -> AsyncTable:
     mistakes: list[Mistake] = []
     report, report_scenario = table.reporter(mistakes), scenarios.reporter(mistakes)
-    content = plain(table.content)
+    content = table.content
     for name, side in content["sides"].items():
         _check_names(["sides", name], side, report)
     _check_errata(content, [], errata, report)
-    _check_phrases(plain(scenarios.content), report_scenario)
+    _check_phrases(scenarios.content, report_scenario)
     _stop_on(mistakes)
 
     for name, side in content["sides"].items():
@@ -65,7 +65,7 @@ def _check_table(table: Document, scenarios: Document, errata: frozenset[str]) -
             report(keys, problem, mend)
     _stop_on(mistakes)
 
-    built_table = build_table(content, plain(scenarios.content))
+    built_table = build_table(content, scenarios.content)
     for side_ in built_table.sides:
         _check_scenarios(built_table, side_, report_scenario)
     _stop_on(mistakes)

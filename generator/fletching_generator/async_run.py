@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .async_actions import ACTIONS, CONDITIONS, EINVAL, NEEDS, Arguments, Config, Effects
 from .async_table import Case, Cell, Side
 
@@ -42,20 +40,20 @@ def apply(side: Side, case: Case, config: Config, arguments: Arguments) -> tuple
         config = ACTIONS[side.name][action](config, arguments, effects)
     if case.result is not None:
         effects.result = {"0": 0, "EINVAL": EINVAL, "errno": arguments.errno}[case.result]
-    return replace(config, state=case.next), effects
+    return config._replace(state=case.next), effects
 
 
 def surroundings(config: Config, event: str) -> Config:
     """What becomes of the source, and of the producer in front of a consumer, by an event."""
     match event:
         case "schema_ready":
-            return replace(config, schema_given=True)
+            return config._replace(schema_given=True)
         case "batch_ready":
-            return replace(config, given=config.given + 1)
+            return config._replace(given=config.given + 1)
         case "end_reached" | "failure":
-            return replace(config, source_finished=True)
+            return config._replace(source_finished=True)
         case "on_task" | "on_task_refused" | "overlap":
-            return replace(config, arrived=config.arrived + 1)
+            return config._replace(arrived=config.arrived + 1)
         case _:
             return config
 

@@ -87,7 +87,7 @@ class Runner:
         if len(numbers) > len(names):
             raise NotPossibleError(f"{event} takes {len(names)} numbers")
         given = dict(zip(names, numbers, strict=False))
-        return replace(known, **given)
+        return replace(known, **given) if given else known
 
     def _check_place(self, event: str, how: str | None, call: str | None) -> None:
         if how is None or call is None:

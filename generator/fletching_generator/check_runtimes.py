@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .documents import Document, Report, plain
+from .documents import Document, Report
 from .errors import Mistake, SpecError
 from .model import Pointer, Type
 from .runtimes import Function, Runtime, VendorType
@@ -27,7 +27,7 @@ def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: D
         _check_api(runtime, report)
         _check_libraries(runtime, report)
         _check_handles(runtime, report)
-        _check_verbs(runtime, plain(document.content)["runtimes"][index]["verbs"], report)
+        _check_verbs(runtime, document.content["runtimes"][index]["verbs"], report)
         _check_query(runtime, report)
         _check_functions(runtime, symbols, report)
     mistakes.sort(key=lambda mistake: mistake.line)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .documents import Document, Report, plain
+from .documents import Document, Report
 from .errors import Mistake, SpecError
 
 
@@ -119,7 +119,7 @@ class DictionaryInterface:
 
 def read_dictionary(id_: str, document: Document) -> DictionaryInterface:
     """The interface that the file describes, checked. Raises SpecError."""
-    content = plain(document.content)
+    content = document.content
     interface = DictionaryInterface(
         **{
             **content,

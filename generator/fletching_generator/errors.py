@@ -16,7 +16,8 @@ class Mistake:
     mend: str  # "use another number"
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.key}: {self.problem}; {self.mend}"
+        text = f"{self.file}:{self.line}: {self.key}: {self.problem}; {self.mend}"
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)  # one line, always
 
 
 class SpecError(Exception):

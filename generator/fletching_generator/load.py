@@ -12,7 +12,7 @@ from .check import check_meaning
 from .check_memory import check_memory
 from .check_runtimes import check_runtimes
 from .dictionaries import read_dictionary
-from .documents import Document, KeyPath, plain
+from .documents import Document, KeyPath
 from .errors import Mistake, SpecError
 from .runtimes import load_runtimes
 from .types import TypeExpressionError, parse_type
@@ -30,8 +30,7 @@ class SpecFiles:
         self.devices = self.read("devices")
         self.errata = self.read("errata")
         self.interfaces = {
-            name: self.read(name, schema="interface")
-            for name in plain(self.project.content)["interfaces"]
+            name: self.read(name, schema="interface") for name in self.project.content["interfaces"]
         }
         self._refuse_strays()
 
@@ -74,18 +73,18 @@ def load_spec(root: Path) -> model.Spec:
 
 def _declarations(files: SpecFiles) -> model.Declarations:
     names = _collect_names(files)
-    content = plain(files.devices.content)
+    content = files.devices.content
     devices = tuple(sorted(map(_device, content["devices"]), key=lambda d: d.value))
     interfaces = tuple(
         _interface(name, doc, names, devices) for name, doc in files.interfaces.items()
     )
     declarations = model.Declarations(
-        project=_project(plain(files.project.content)),
+        project=_project(files.project.content),
         interfaces=interfaces,
         devices=devices,
         holes=tuple(model.Hole(**hole) for hole in content["holes"]),
         notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
-        errata=tuple(_erratum(erratum) for erratum in plain(files.errata.content)["errata"]),
+        errata=tuple(_erratum(erratum) for erratum in files.errata.content["errata"]),
     )
     check_meaning(declarations, files.project, files.interfaces, files.devices, files.errata)
     return declarations
@@ -100,7 +99,7 @@ def _collect_names(files: SpecFiles) -> Names:
     names: Names = {}
     mistakes: list[Mistake] = []
     for document in files.interfaces.values():
-        content = plain(document.content)
+        content = document.content
         for kind in ("typedefs", "structs", "functions"):
             for index, entry in enumerate(content.get(kind, ())):
                 keys: KeyPath = [kind, index, "name"]
@@ -149,7 +148,7 @@ def _type(document: Document, keys: KeyPath, text: str, names: Names) -> model.T
 def _interface(
     name: str, document: Document, names: Names, devices: tuple[model.Device, ...]
 ) -> model.Interface:
-    content = plain(document.content)
+    content = document.content
     functions = (names[entry["name"]] for entry in content.get("functions", ()))
     return model.Interface(
         id=name,

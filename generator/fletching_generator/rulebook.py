@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .dictionaries import DictionaryInterface
-from .documents import Document, KeyPath, plain
+from .documents import Document, KeyPath
 from .errors import Mistake, SpecError
 from .model import Erratum, Spec
 
@@ -109,8 +109,8 @@ def load_rulebook(root: Path, spec: Spec) -> Rulebook:
         dict(_read(folder, root, schema)) for folder, schema in zip(folders, schemas, strict=True)
     )
     book = Rulebook(
-        tuple(_family(name, plain(doc.content)) for name, doc in families.items()),
-        tuple(_text(name, plain(doc.content)) for name, doc in texts.items()),
+        tuple(_family(name, doc.content) for name, doc in families.items()),
+        tuple(_text(name, doc.content) for name, doc in texts.items()),
     )
     mistakes = [
         *_check_families(book, spec, families),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .documents import Document, KeyPath, plain
+from .documents import Document, KeyPath
 from .errors import SpecError
 from .model import Argument, Callback, Constant, Scalar, StructType, Type, Typedef
 from .types import TypeExpressionError, parse_type
@@ -126,7 +126,7 @@ class Runtime:
 
 def load_runtimes(document: Document) -> tuple[Runtime, ...]:
     """Every runtime of the file, its names resolved. Raises SpecError."""
-    entries = plain(document.content)["runtimes"]
+    entries = document.content["runtimes"]
     return tuple(_Reader(document, index, entry).read() for index, entry in enumerate(entries))
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from async_liveness import live_variables
@@ -159,7 +159,7 @@ def noticed(side: Side, mutant: Mutant, used: Uses) -> str:
             return broken[0]
         right_case = choose(side.cells[key], place.config)
         right, _ = step(side, place, key[1], arguments, right_case)
-        different = {f.name for f in fields(Config) if _of(then, f.name) != _of(right, f.name)}
+        different = {name for name in Config._fields if _of(then, name) != _of(right, name)}
         if different:
             changed = True
             read = read or bool(different & live_variables(side)[right.config.state])

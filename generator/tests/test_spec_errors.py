@@ -197,13 +197,13 @@ SPOILED = {
         "devices.yaml",
         "doc: Memory of an OpenCL device.",
         "doc: Memory: of an OpenCL device.",
-        r"\(syntax\): not YAML: mapping values are not allowed here; mend the syntax",
+        r"\(syntax\): not YAML: mapping values are not allowed in this context; fix the",
     ),
     "duplicate key": (
         "devices.yaml",
         "    dlpack: kDLOpenCL\n",
         "    dlpack: kDLOpenCL\n    dlpack: kDLOpenCL\n",
-        r"\(syntax\): not YAML: found duplicate key",
+        r"\(syntax\): key .dlpack. is a duplicate; rename or remove one",
     ),
 }
 
