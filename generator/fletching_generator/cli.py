@@ -128,7 +128,7 @@ def _check_spec(root: Path, options: argparse.Namespace) -> int:
     spec = load_spec(root)
     book = load_rulebook(root, spec)
     if options.texts:
-        report = texts.check_texts(book, options.texts)
+        report = texts.check_texts(book, options.texts, spec)
         print(texts.as_skeleton(report) if options.skeleton else texts.as_text(report), end="")
         return FOUND if report.wrong else FINE
     if options.skeleton:

@@ -27,7 +27,8 @@ class Rule:
     check: Literal["validator", "compile", "test", "static", "not_checkable"]
     about: str | None = None  # "ArrowDeviceArray.reserved": a name of the spec
     reason: str | None = None  # why it cannot be checked
-    stricter: str | None = None  # why it is an error although the text says "should"
+    stricter: str | None = None  # why it is an error although the text says "should" or "may"
+    lenient: str | None = None  # why it is a warning although the text says "must"
     errata: tuple[str, ...] = ()  # ("reserved-not-zeroed",)
     source: str | None = None  # where it stands, when no sentence of a text leads to it
 
@@ -194,6 +195,9 @@ def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> It
     if rule.stricter is not None and rule.severity != "error":
         problem = "a warning is not stricter than the text"
         yield document.mistake([*keys, "stricter"], problem, "remove it")
+    if rule.lenient is not None and rule.severity != "warning":
+        problem = "an error is not more lenient than the text"
+        yield document.mistake([*keys, "lenient"], problem, "remove it")
     known = [erratum.id for erratum in spec.errata]
     for number, erratum in enumerate(rule.errata):
         if erratum not in known:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import UsageError
+from .mapping import Mapped, misfits
+from .model import Spec
 from .rulebook import Rulebook, Statement, Text
 from .sentences import Sentence, read_sentences
 
@@ -19,8 +21,9 @@ class TextResult:
     mapped: int  # of these: became rules
     not_a_rule: int  # of these: became none, with a reason
     further: int  # entries for sentences that state something without such a word
-    unmapped: tuple[Sentence, ...]  # of these: nobody has dealt with them
+    unmapped: tuple[Sentence, ...]  # of these: without an entry
     stale: tuple[Statement, ...]  # entries whose sentence the text does not have
+    sentences: tuple[Mapped, ...]  # all that became rules
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,18 @@ class TextReport:
     results: tuple[TextResult, ...]
     not_given: tuple[Text, ...]  # no folder has them
     unknown: tuple[str, ...]  # files that spec/texts/ does not name
+    misfits: tuple[str, ...]  # rules that do not fit their sentences
 
     @property
     def wrong(self) -> bool:
-        return any(result.unmapped or result.stale for result in self.results)
+        return bool(self.misfits) or any(r.unmapped or r.stale for r in self.results)
 
 
-def check_texts(book: Rulebook, folders: list[Path]) -> TextReport:
-    """Raises UsageError when there is nothing to check, or a text cannot be read."""
+def check_texts(book: Rulebook, folders: list[Path], spec: Spec | None = None) -> TextReport:
+    """Raises UsageError when there is nothing to check, or a text cannot be read.
+
+    Without a spec, nothing is said of what a rule is about.
+    """
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is no folder; give one that holds the texts")
@@ -48,23 +55,26 @@ def check_texts(book: Rulebook, folders: list[Path]) -> TextReport:
         names = ", ".join(text.file for text in book.texts)
         raise UsageError(f"no text found; the folder has to hold some of {names}")
     files = {text.file for text in book.texts}
+    results = tuple(
+        compare(book, book.text(name), read_text(book.text(name), path))
+        for name, path in given.items()
+    )
     return TextReport(
-        results=tuple(
-            compare(book, book.text(name), read_text(book.text(name), path))
-            for name, path in given.items()
-        ),
+        results=results,
         not_given=tuple(text for text in book.texts if text.id not in given),
         unknown=tuple(sorted(p.name for f in folders for p in f.iterdir() if p.name not in files)),
+        misfits=tuple(misfits(book, spec, [m for r in results for m in r.sentences])),
     )
 
 
 def compare(book: Rulebook, text: Text, sentences: list[Sentence]) -> TextResult:
     """Holds the sentences of a text against its entries and those that it shares."""
-    own = {(s.section, s.hash): s for s in text.statements}
-    shared = {s.hash: s for name in text.shares for s in book.text(name).statements}
+    entries = _entries(book, text)
+    own = {(s.section, s.hash) for s in text.statements}
     found = [s for s in sentences if s.normative]
-    dealt = {s: own.get((s.section, s.hash)) or shared.get(s.hash) for s in found}
+    dealt = {s: entries.get((s.section, s.hash)) for s in found}
     present = {(s.section, s.hash): s for s in sentences}
+    became = [(s, entries[place]) for place, s in present.items() if place in entries]
     return TextResult(
         text=text,
         normative=len(found),
@@ -72,8 +82,19 @@ def compare(book: Rulebook, text: Text, sentences: list[Sentence]) -> TextResult
         not_a_rule=sum(s is not None and not s.rules for s in dealt.values()),
         further=sum(place in present and not present[place].normative for place in own),
         unmapped=tuple(s for s in found if dealt[s] is None),
-        stale=tuple(s for place, s in own.items() if place not in present),
+        stale=tuple(s for s in text.statements if (s.section, s.hash) not in present),
+        sentences=tuple(Mapped(text, s, entry) for s, entry in became if entry.rules),
     )
+
+
+def _entries(book: Rulebook, text: Text) -> dict[tuple[str, str], Statement]:
+    """The entries of a text, by section and hash, and those that the texts it shares agree on."""
+    shared: dict[tuple[str, str], list[Statement]] = {}
+    for name in text.shares:
+        for statement in book.text(name).statements:
+            shared.setdefault((statement.section, statement.hash), []).append(statement)
+    agreed = {place: found[0] for place, found in shared.items() if len(set(found)) == 1}
+    return agreed | {(s.section, s.hash): s for s in text.statements}
 
 
 def read_text(text: Text, path: Path) -> list[Sentence]:
@@ -106,6 +127,7 @@ def as_text(report: TextReport) -> str:
         for statement in r.stale:
             entry = f"spec/texts/{r.text.id}.yaml: [{statement.section}] {statement.hash}"
             lines.append(f"{entry} is stale: {r.text.file} has no such sentence there")
+    lines.extend(report.misfits)
     return "\n".join(lines) + "\n"
 
 

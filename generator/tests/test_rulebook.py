@@ -91,6 +91,12 @@ SPOILED = {
         f"{FIRST}    party: library\n    severity: warning\n    stricter: because\n",
         r"rules\[0\]\.stricter: a warning is not stricter than the text; remove it",
     ),
+    "lenient error": (
+        RULES,
+        f"{FIRST}    party: library\n    severity: error\n",
+        f"{FIRST}    party: library\n    severity: error\n    lenient: because\n",
+        r"rules\[0\]\.lenient: an error is not more lenient than the text; remove it",
+    ),
     "rule that nothing leads to": (
         RULES,
         "rules:\n",

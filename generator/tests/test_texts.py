@@ -259,10 +259,47 @@ def test_a_changed_sentence_is_unmapped_and_stale(folder: Path) -> None:
 
 
 def test_entries_of_another_text_are_shared(folder: Path) -> None:
-    (folder / "copy.txt").write_text("A box must be *closed*.", encoding="utf-8")
+    (folder / "copy.txt").write_text("Boxes#\n\nA box must be *closed*.", encoding="utf-8")
     copy = box(name="copy")
     assert check_texts(book(box(*COMPLETE), copy), [folder]).wrong
     assert not check_texts(book(box(*COMPLETE), replace(copy, shares=("box",))), [folder]).wrong
+
+
+NEW_FIELD = "Box.lock#\n\nMandatory. Users MUST NOT open this. It must be closed.\n"
+
+
+@pytest.mark.parametrize("shares", [(), ("box",)])
+def test_sentences_of_a_new_field_are_missed(shares: tuple[str, ...], folder: Path) -> None:
+    """Although each of them has an entry under another field."""
+    fields = "".join(NEW_FIELD.replace("lock", name) for name in ("lid", "key"))
+    words = [s for s in read_sentences(fields, "plain") if s.normative]
+    known = box(*(Statement(s.section, s.hash, ("box.closed",), None) for s in words))
+    copy = box(*(() if shares else known.statements), name="copy", shares=shares)
+    (folder / "box.txt").write_text(fields, encoding="utf-8")
+    (folder / "copy.txt").write_text(fields, encoding="utf-8")
+    assert not check_texts(book(known, copy), [folder]).wrong
+    (folder / "copy.txt").write_text(fields + NEW_FIELD, encoding="utf-8")
+    _, result = check_texts(book(known, copy), [folder]).results
+    assert [(s.section, s.text) for s in result.unmapped] == [
+        ("Box.lock", "Mandatory."),
+        ("Box.lock", "Users MUST NOT open this."),
+        ("Box.lock", "It must be closed."),
+    ]
+
+
+def test_texts_that_are_shared_and_do_not_agree(folder: Path) -> None:
+    """The sentence needs an entry of its own then, which is stronger than both."""
+    (folder / "box.txt").write_text("Boxes#\n\nA box must be closed.", encoding="utf-8")
+    (folder / "lid.txt").write_text("Boxes#\n\nA box must be closed.", encoding="utf-8")
+    (folder / "copy.txt").write_text("Boxes#\n\nA box must be closed.", encoding="utf-8")
+    closed, taste = COMPLETE[0], replace(COMPLETE[3], hash=CLOSED)
+    both = box(closed), box(taste, name="lid")
+    report = check_texts(book(*both, box(name="copy", shares=("box", "lid"))), [folder])
+    assert [len(result.unmapped) for result in report.results] == [0, 0, 1]
+    own = box(closed, name="copy", shares=("box", "lid"))
+    report = check_texts(book(*both, own), [folder])
+    assert not report.wrong
+    assert [(r.mapped, r.not_a_rule) for r in report.results] == [(1, 0), (0, 1), (1, 0)]
 
 
 def test_a_text_that_is_not_given_is_named_but_no_failure(folder: Path) -> None:
@@ -361,12 +398,29 @@ def given_folders() -> list[Path]:
 def test_every_sentence_of_the_given_texts_is_dealt_with() -> None:
     folders = given_folders()
     rulebook = load_rulebook(REPOSITORY, load_spec(REPOSITORY))
-    report = check_texts(rulebook, folders)
+    report = check_texts(rulebook, folders, load_spec(REPOSITORY))
     assert not report.wrong, as_text(report)
     known = {text.file for text in rulebook.texts}
     reference = TEXTS[0]
     if reference.name == "reference":
         assert {path.name for path in reference.iterdir()} <= known
+
+
+def test_a_new_field_of_a_published_text_is_missed(tmp_path: Path) -> None:
+    given_folders()
+    rulebook = load_rulebook(REPOSITORY, load_spec(REPOSITORY))
+    text = rulebook.text("arrow-device-page-v13")
+    words = (TEXTS[0] / text.file).read_text(encoding="utf-8")
+    heading, field = (
+        "void *ArrowDeviceArrayStream.private_data",
+        "void *ArrowDeviceArrayStream.hint",
+    )
+    member = f"\n{field}\n\nMandatory. {{}}\n\nConsumers MUST NOT process this member.\n\n"
+    called = "This callback must NOT be called on a released ArrowDeviceArrayStream."
+    path = tmp_path / text.file
+    path.write_text(words.replace(heading, member.format(called) + heading), encoding="utf-8")
+    text = replace(text, headings=(*text.headings, field))
+    assert len(compare(rulebook, text, read_text(text, path)).unmapped) == 3
 
 
 def test_every_entry_of_the_given_texts_is_needed() -> None:
