@@ -41,6 +41,33 @@ def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: D
         raise SpecError(*mistakes)
 
 
+def check_events(runtimes: tuple[Runtime, ...], devices: Document) -> None:
+    """The event of a device is that of its runtime. Raises SpecError with every mistake found."""
+    by_name = {runtime.name: runtime for runtime in runtimes}
+    mistakes: list[Mistake] = []
+    for index, device in enumerate(devices.content["devices"]):
+        if "runtime" in device:
+            report = devices.reporter(mistakes, "devices", index, "event")
+            _check_event(device["event"], by_name[device["runtime"]], report)
+    if mistakes:
+        raise SpecError(*mistakes)
+
+
+def _check_event(event: Mapping[str, str], runtime: Runtime, report: Report) -> None:
+    """A C API has handles, whose address is passed; other APIs have objects."""
+    handle = runtime.handles["event"]
+    pointer = "address_of_handle" if runtime.api == "c" else "object"
+    names = [handle, *(t.same_as for t in runtime.types if t.name == handle and t.same_as)]
+    found, spellings = event.get("type", "none"), [f"{name}*" for name in names]
+    if event["pointer"] != pointer:
+        what = f"{handle}, a handle" if runtime.api == "c" else f"{handle}, an object"
+        problem = f"'{event['pointer']}' does not fit the event of runtime '{runtime.name}': {what}"
+        report(["pointer"], problem, f"write 'pointer: {pointer}'")
+    if found not in spellings:
+        problem = f"'{found}' is not a pointer to the event of runtime '{runtime.name}'"
+        report(["type"], problem, f"write {' or '.join(spellings)}")
+
+
 def _check_api(runtime: Runtime, report: Report) -> None:
     is_c = runtime.api == "c"
     for key in _OF_C:

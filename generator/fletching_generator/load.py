@@ -10,7 +10,7 @@ from . import model
 from .async_check import check_async
 from .check import check_meaning
 from .check_memory import check_memory
-from .check_runtimes import check_runtimes
+from .check_runtimes import check_events, check_runtimes
 from .dictionaries import read_dictionary
 from .documents import Document, KeyPath
 from .errors import Mistake, SpecError
@@ -54,8 +54,11 @@ def load_declarations(root: Path) -> model.Declarations:
     return _declarations(SpecFiles(root))
 
 
-def load_spec(root: Path) -> model.Spec:
-    """The spec under `root`, checked. Raises SpecError."""
+def load_spec(root: Path, *, events: bool = True) -> model.Spec:
+    """The spec under `root`, checked. Raises SpecError.
+
+    `events`: hold the devices' events to the runtimes; not for specs that are wrong on purpose.
+    """
     files = SpecFiles(root)
     declarations = _declarations(files)
     runtimes, dictionary = files.read("runtimes"), files.read(_CUDA_ARRAY_INTERFACE)
@@ -68,6 +71,8 @@ def load_spec(root: Path) -> model.Spec:
     )
     check_runtimes(spec.runtimes, runtimes, files.devices)
     check_memory(spec, files.devices)
+    if events:
+        check_events(spec.runtimes, files.devices)
     return spec
 
 

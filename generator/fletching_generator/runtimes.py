@@ -35,6 +35,7 @@ class VendorType(Typedef):
     doc: str  # "An event; the same as cudaEvent_t."
     fields: tuple[Argument, ...]  # of a struct that somebody has to fill; else empty
     callback: Callback | None  # of a callback
+    same_as: str | None  # "cudaEvent_t": what another API of the vendor calls it
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,7 @@ class _Reader:
                 for at, field in enumerate(entry.get("fields", []))
             ),
             callback=self._signature(expression, [*keys, "type"]) if kind == "callback" else None,
+            same_as=entry.get("same_as"),
         )
         self._declare(self._types, keys, found)
         return found

@@ -98,7 +98,7 @@ def generated(documents: Documents) -> dict[str, str]:
         folder = Path(name)
         shutil.copytree(ROOT / "spec", folder / "spec")
         mutations.write(documents, folder / "spec")
-        return generate.render_all(load.load_spec(folder))
+        return generate.render_all(load.load_spec(folder, events=False))
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -55,7 +55,7 @@ def test_the_generator_accepts_every_mutant_and_sees_a_difference(
     for mutant in MUTANTS[::step]:
         mutations.write(mutant.documents, root / "spec")
         try:
-            if load_spec(root) == good:
+            if load_spec(root, events=False) == good:
                 refused.append(f"{mutant.id}: the same as the good spec")
         except SpecError as error:
             refused.append(f"{mutant.id}: {error}")
