@@ -13,16 +13,18 @@ from .docs import cell, homes, owner
 
 _FOLDER = "docs/reference/rules"
 _CHECKS = {
-    "validator": "checked by the validator",
+    "validator": "for the validator, which is planned",
     "compile": "checked when it is compiled",
     "test": "checked by tests",
     "static": "checked by reading the code",
     "not_checkable": "cannot be checked",
 }
+_GENERATED = {"validator": "checked by the generated checks of the dictionary"}
 
 
 def outputs(spec: Spec, book: Rulebook) -> list[Output]:
     pages, found = [_index(book)], _homes(spec)
+    dictionary = spec.cuda_array_interface.id
     for family in book.families:
         context = {
             "book": book,
@@ -30,7 +32,7 @@ def outputs(spec: Spec, book: Rulebook) -> list[Output]:
             "errata": {rule.id: rule_errata(spec, rule) for rule in family.rules},
             "homes": found,
             "sources": {rule.id: book.sources(rule) for rule in family.rules},
-            "checks": _CHECKS,
+            "checks": _CHECKS | (_GENERATED if family.id == dictionary else {}),
         }
         path = f"{_FOLDER}/{family.id}.md"
         pages.append(Output(path, "docs/rules/family.md", f"spec/rules/{family.id}.yaml", context))
