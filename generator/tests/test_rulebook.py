@@ -230,3 +230,12 @@ def test_every_link_of_the_reference_leads_somewhere(page: Path) -> None:
         other = (page.parent / path).resolve() if path else page
         assert other.is_file(), target
         assert not anchor or anchor in anchors(other), target
+
+
+def test_an_erratum_names_the_rules_that_it_decides() -> None:
+    page = (REFERENCE / "errata.md").read_text(encoding="utf-8")
+    sections = {part.partition("\n")[0]: part for part in page.split("\n## ")[1:]}
+    for family in load_rulebook(REPOSITORY, load_spec(REPOSITORY)).families:
+        for rule in family.rules:
+            for erratum in rule.errata:
+                assert f"[{rule.id}](rules/{family.id}.md#{rule.id})" in sections[erratum]

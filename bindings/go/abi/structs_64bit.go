@@ -110,7 +110,8 @@ type ArrowArray struct {
 	// ArrowDeviceArray the buffers are on the device.
 	//
 	// C: const void** buffers. Set by the producer. Owned by the producer. Valid: n_buffers
-	// pointers, each to contiguous memory; the validity buffer may be NULL when null_count is 0.
+	// pointers, each to contiguous memory; NULL for a buffer of 0 bytes, and for the validity
+	// buffer when null_count is 0.
 	Buffers uintptr
 
 	// The data of the children.

@@ -37,7 +37,6 @@ def outputs(spec: Spec) -> list[Output]:
     everything = {"spec": spec, "classes": LAYOUT_CLASSES, "homes": homes(spec)}
     pages = [
         Output(f"{_FOLDER}/README.md", "docs/index.md", "spec/*.yaml", everything),
-        Output(f"{_FOLDER}/errata.md", "docs/errata.md", "spec/errata.yaml", everything),
         *_device_pages(spec, everything),
     ]
     for interface in spec.interfaces:

@@ -36,7 +36,21 @@ def outputs(spec: Spec, book: Rulebook) -> list[Output]:
         }
         path = f"{_FOLDER}/{family.id}.md"
         pages.append(Output(path, "docs/rules/family.md", f"spec/rules/{family.id}.yaml", context))
-    return pages
+    return [*pages, _errata(spec, book)]
+
+
+def _errata(spec: Spec, book: Rulebook) -> Output:
+    linked = {
+        erratum.id: [
+            (f"rules/{family.id}.md#{rule.id}", rule.id)
+            for family in book.families
+            for rule in family.rules
+            if erratum.id in rule.errata
+        ]
+        for erratum in spec.errata
+    }
+    context = {"spec": spec, "homes": homes(spec), "rules": linked}
+    return Output("docs/reference/errata.md", "docs/errata.md", "spec/errata.yaml", context)
 
 
 def _index(book: Rulebook) -> Output:

@@ -626,7 +626,8 @@ class ArrowArray(ctypes.Structure):
     ArrowDeviceArray the buffers are on the device.
 
     Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
-    contiguous memory; the validity buffer may be NULL when null_count is 0.
+    contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
+    0.
     """
     children: ctypes._Pointer[ctypes._Pointer[ArrowArray]]
     """The data of the children.

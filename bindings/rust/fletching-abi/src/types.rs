@@ -113,7 +113,8 @@ pub struct ArrowArray {
     /// ArrowDeviceArray the buffers are on the device.
     ///
     /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: n_buffers
-    /// pointers, each to contiguous memory; the validity buffer may be NULL when null_count is 0.
+    /// pointers, each to contiguous memory; NULL for a buffer of 0 bytes, and for the validity
+    /// buffer when null_count is 0.
     pub buffers: *mut *const c_void,
     /// The data of the children.
     ///

@@ -109,7 +109,8 @@ inline constexpr cl_context_properties kClContextPlatform = 0x1084;
 inline constexpr cl_bitfield kClDeviceTypeAll = 0xffffffff;
 /// CL_DEVICE_NAME: The name of a device.
 inline constexpr cl_uint kClDeviceName = 0x102b;
-/// CL_DEVICE_VERSION: The version of OpenCL that a device has, and of its driver.
+/// CL_DEVICE_VERSION: The version of OpenCL that a device supports; that of its driver is
+/// CL_DRIVER_VERSION.
 inline constexpr cl_uint kClDeviceVersion = 0x102f;
 
 /// What an answer of clGetEventInfo for CL_EVENT_COMMAND_EXECUTION_STATUS means.

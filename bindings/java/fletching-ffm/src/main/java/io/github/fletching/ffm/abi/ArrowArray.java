@@ -132,7 +132,8 @@ public final class ArrowArray {
    * ArrowDeviceArray the buffers are on the device.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
-   * contiguous memory; the validity buffer may be NULL when null_count is 0.
+   * contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
+   * 0.
    */
   public static MemorySegment getBuffers(MemorySegment struct) {
     return struct.get(ADDRESS, BUFFERS);
