@@ -79,7 +79,7 @@ def misfits(book: Rulebook, spec: Spec | None, mapped: list[Mapped]) -> Iterator
         yield from _wrong_subject(entry, own, related)
     read = {entry.text.id for entry in mapped}
     for name, entries in by_rule.items():
-        complete = read >= set(book.sources(rules[name]))
+        complete = read >= set(book.sources[name])
         yield from _wrong_strength(rules[name], entries, complete)
 
 

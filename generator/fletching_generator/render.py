@@ -85,6 +85,7 @@ def _environment(family: str, filters: Filters) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        optimized=False,  # folding constants costs more than it saves in templates rendered once
         **_DELIMITERS[family],  # type: ignore[arg-type]
     )
     environment.filters["wrap"] = wrap

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,15 +92,17 @@ class Rulebook:
     def text(self, name: str) -> Text:
         return next(text for text in self.texts if text.id == name)
 
-    def sources(self, rule: Rule) -> dict[str, list[str]]:
-        """The sections that a rule comes from, by the id of their text."""
-        found: dict[str, list[str]] = {}
+    @cached_property
+    def sources(self) -> dict[str, dict[str, list[str]]]:
+        """The sections that a rule comes from: by its id, then by the id of their text."""
+        found: dict[str, dict[str, list[str]]] = {rule.id: {} for rule in self.rules}
         for text in self.texts:
             for statement in text.statements:
-                sections = found.setdefault(text.id, [])
-                if rule.id in statement.rules and statement.section not in sections:
-                    sections.append(statement.section)
-        return {name: sections for name, sections in found.items() if sections}
+                for rule in statement.rules:
+                    sections = found.setdefault(rule, {}).setdefault(text.id, [])
+                    if statement.section not in sections:
+                        sections.append(statement.section)
+        return found
 
 
 def load_rulebook(root: Path, spec: Spec) -> Rulebook:

@@ -31,7 +31,7 @@ def outputs(spec: Spec, book: Rulebook) -> list[Output]:
             "family": family,
             "errata": {rule.id: rule_errata(spec, rule) for rule in family.rules},
             "homes": found,
-            "sources": {rule.id: book.sources(rule) for rule in family.rules},
+            "sources": book.sources,
             "checks": _CHECKS | (_GENERATED if family.id == dictionary else {}),
         }
         path = f"{_FOLDER}/{family.id}.md"
