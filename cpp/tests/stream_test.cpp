@@ -339,8 +339,8 @@ void strict_compares_batches_with_the_schema() {
     Script script{.steps{{}, {}, {}}};
     {
       StreamReader<Raw> reader(with_next<Raw>(script, spoiled), {.strict = strict});
-      EXPECT_EQ(code_of(reader.next()), 0);
-      const auto second = reader.next();
+      EXPECT_EQ(code_of(next_of(reader)), 0);
+      const auto second = next_of(reader);
       ASSERT_EQ(code_of(second), strict ? EINVAL : 0);
       if (strict) {
         const std::string rule(detail::StreamTraits<Raw>::kSchemaConstant);
@@ -362,7 +362,7 @@ TEST(StreamReader, strict_needs_the_schema_first) {
   Script script{.steps{{}}, .schema_code = ENOSPC};
   {
     auto reader = reader_of<Device>(script, {.strict = true});
-    EXPECT_EQ(code_of(reader.next()), ENOSPC);
+    EXPECT_EQ(code_of(next_of(reader)), ENOSPC);
     EXPECT_EQ(script.pulls, 0);
   }
   expect_clean(script);
