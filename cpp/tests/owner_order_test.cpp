@@ -71,6 +71,18 @@ TYPED_TEST(OwnerOrder, AssignmentTakesBeforeItReleases) {
   EXPECT_EQ(log, (Log{"first", "second"}));
 }
 
+// The same through a Result, where the new content is an error and the old one a value.
+TYPED_TEST(OwnerOrder, AssignmentOfAResultTakesBeforeItReleases) {
+  auto next = std::make_unique<Result<Owner<TypeParam>>>(
+      Error(EIO, "an error with a text that is too long to be inside the string"));
+  Result<Owner<TypeParam>>& source = *next;
+  Result<Owner<TypeParam>> head = calling<TypeParam>([&] { next.reset(); });
+  head = std::move(source);
+  EXPECT_EQ(next, nullptr);
+  ASSERT_FALSE(head.ok());
+  EXPECT_EQ(head.error().code(), EIO);
+}
+
 TYPED_TEST(OwnerOrder, AssignmentToItselfKeepsTheStruct) {
   int released = 0;
   Owner<TypeParam> owner = calling<TypeParam>([&] { ++released; });
@@ -208,7 +220,7 @@ TEST(BlockOrder, AParentThatIsFreedByTheReleaseOfAForeignChild) {
     auto builder = build_array({.arrays = 2, .buffers = 0}, std::shared_ptr<int>(owned)).value();
     builder.set(builder.root(), {}, {});
     builder.set(builder.add_children(builder.root(), 1)[0], {}, {});
-    builder.set(*builder.add_dictionary(builder.root()), {}, {});
+    builder.set(builder.add_dictionary(builder.root()), {}, {});
     Array array = builder.finish().value();
     ArrowArray* const below = by_dictionary ? array->dictionary : array->children[0];
     below->release(below);

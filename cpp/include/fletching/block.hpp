@@ -104,7 +104,7 @@ struct Block : BlockHead {
     }
     const size_t room =
         static_cast<size_t>(structs) * kPerStruct + static_cast<size_t>(extras) * sizeof(Extra);
-    void* memory = ::operator new(head_size() + room, std::nothrow);
+    void* memory = allocate(head_size() + room);
     if (memory == nullptr) return nullptr;
     return new (memory) Block(structs, std::move(object));
   }
@@ -131,6 +131,15 @@ struct Block : BlockHead {
  private:
   Block(int64_t structs, Object&& owning) noexcept
       : BlockHead{{0}, &destroy_block}, n_structs(structs), object(std::move(owning)) {}
+
+  // NULL when memory runs out. The nothrow form calls the other one: 9 instructions more.
+  static void* allocate(size_t size) noexcept {
+#if defined(__cpp_exceptions)
+    return attempt([&] { return ::operator new(size); }, []() -> void* { return nullptr; });
+#else
+    return ::operator new(size, std::nothrow);
+#endif
+  }
 
   static constexpr size_t head_size() noexcept {
     return (sizeof(Block) + alignof(Base) - 1) / alignof(Base) * alignof(Base);

@@ -101,6 +101,16 @@ class [[nodiscard]] Result {
       std::is_nothrow_constructible_v<T, Arguments...>)
       : content_(std::in_place_index<0>, std::forward<Arguments>(arguments)...) {}
 
+  Result(const Result&) = default;
+  Result(Result&&) = default;
+  Result& operator=(const Result&) = default;
+  /// What was there is destroyed last: `other` may be part of it.
+  Result& operator=(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    const auto last = std::exchange(content_, std::move(other.content_));
+    return *this;
+  }
+  ~Result() = default;
+
   /// Whether there is a value.
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
   explicit operator bool() const noexcept
