@@ -8,8 +8,8 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
