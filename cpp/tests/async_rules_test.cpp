@@ -103,6 +103,69 @@ TEST(SameSchema, of_a_peer) {
   }
 }
 
+/// Of a batch whose only fault is the number of its buffers, in strict mode.
+TEST(SameSchema, strict_compares_every_part) {
+  for (const bool strict : {false, true}) {
+    PeerProducer peer;
+    auto listener = std::make_shared<LoggingListener>();
+    auto consumer = AsyncConsumer::create(listener, {.strict = strict}).value();
+    peer.handler = consumer.handler();
+    peer.handler->producer = &peer.raw;
+    ASSERT_EQ(peer.give_schema(), 0);
+    ASSERT_TRUE(consumer.want(1));
+    ASSERT_EQ(peer.give_task(), 0);
+    const Result<AsyncBatch> batch = consumer.take();
+    EXPECT_EQ(code_of(batch), strict ? EINVAL : 0);
+    if (strict) {
+      EXPECT_EQ(batch.error().message(),
+                "a batch does not fit the schema of its stream (rule async-next.same-schema): "
+                "array: n_buffers is wrong: expected 2, got 0 (rule array.n-buffers-of-type)");
+    }
+    peer.end();
+    peer.release();
+  }
+}
+
+TEST(SameSchema, strict_takes_what_fits) {
+  PeerProducer peer;
+  auto listener = std::make_shared<LoggingListener>();
+  auto consumer = AsyncConsumer::create(listener, {.strict = true}).value();
+  peer.handler = consumer.handler();
+  peer.handler->producer = &peer.raw;
+  ASSERT_EQ(peer.give_schema(), 0);
+  ASSERT_TRUE(consumer.want(1));
+  ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* out) {
+                        static const void* buffers[2] = {};
+                        if (out == nullptr) return 0;
+                        a_batch(*static_cast<Ledger*>(self->private_data)).move_to(out);
+                        out->array.n_buffers = 2;
+                        out->array.buffers = buffers;
+                        return 0;
+                      },
+                      &peer.ledger};
+  ASSERT_EQ(peer.handler->on_next_task(peer.handler, &task, nullptr), 0);
+  EXPECT_EQ(code_of(consumer.take()), 0);
+  peer.end();
+  peer.release();
+}
+
+TEST(SameSchema, strict_refuses_a_malformed_schema) {
+  for (const bool strict : {false, true}) {
+    Ledger ledger;
+    PeerProducer peer;
+    auto listener = std::make_shared<LoggingListener>();
+    auto consumer = AsyncConsumer::create(listener, {.strict = strict}).value();
+    peer.handler = consumer.handler();
+    peer.handler->producer = &peer.raw;
+    Schema schema = a_schema(ledger);
+    schema->format = nullptr;
+    EXPECT_EQ(peer.handler->on_schema(peer.handler, schema.get()), strict ? EINVAL : 0);
+    EXPECT_EQ(schema.is_released(), !strict) << "a refused schema stays the producer's";
+    if (!strict) peer.end();
+    peer.release();
+  }
+}
+
 // --- Metadata ---
 
 /// Blocks that nobody can read: too short, with a negative count, with a length beyond the end, and

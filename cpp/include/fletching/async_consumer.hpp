@@ -13,6 +13,7 @@
 #include "fletching/abi.h"
 #include "fletching/async_consumer_core.hpp"
 #include "fletching/async_listener.hpp"
+#include "fletching/options.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
@@ -26,11 +27,16 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// cancels the stream; the listener is told nothing that begins afterwards.
 class AsyncConsumer {
  public:
-  /// The listener is kept until the handler is released. Error: ENOMEM; EINVAL when it is NULL.
-  static Result<AsyncConsumer> create(std::shared_ptr<AsyncListener> listener) noexcept {
+  /// The listener is kept until the handler is released. In strict mode `take` compares every batch
+  /// with the schema by check_array, and a malformed schema is refused; else only the number of
+  /// children and whether there is a dictionary. No warnings. Error: ENOMEM; EINVAL when the
+  /// listener is NULL.
+  static Result<AsyncConsumer> create(std::shared_ptr<AsyncListener> listener,
+                                      const Options& options = {}) noexcept {
     if (listener == nullptr) return detail::plain_error(EINVAL, "the listener is NULL");
     return detail::guarded([&]() -> Result<AsyncConsumer> {
-      return AsyncConsumer(std::make_shared<detail::AsyncConsumerCore>(std::move(listener)));
+      return AsyncConsumer(
+          std::make_shared<detail::AsyncConsumerCore>(std::move(listener), options.strict));
     });
   }
 

@@ -21,6 +21,7 @@
 #include "fletching/async_listener.hpp"
 #include "fletching/async_queued.hpp"
 #include "fletching/checked.hpp"
+#include "fletching/detail/schema_copy.hpp"
 #include "fletching/fifo.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -32,8 +33,8 @@ class AsyncConsumerCore {
   using State = AsyncConsumerState;
 
  public:
-  explicit AsyncConsumerCore(std::shared_ptr<AsyncListener> listener) noexcept
-      : listener_(std::move(listener)) {
+  AsyncConsumerCore(std::shared_ptr<AsyncListener> listener, bool strict) noexcept
+      : strict_(strict), listener_(std::move(listener)) {
     handler_.on_schema = [](ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
       return from(self).schema_came(schema);
     };
@@ -56,7 +57,6 @@ class AsyncConsumerCore {
   }
 
   // The application's side.
-
   Status want(std::int64_t n) noexcept {
     if (n <= 0) return plain_error(EINVAL, "want was called with a number that is not positive");
     std::unique_lock lock(mutex_);
@@ -127,7 +127,6 @@ class AsyncConsumerCore {
   }
 
   // The handler's side.
-
   int schema_came(ArrowSchema* schema) noexcept {
     const In in(*this);
     if (!in.alone) return refuse(overlapping());
@@ -144,10 +143,12 @@ class AsyncConsumerCore {
       Status accepted = listener_->accept_schema(*schema);
       if (!accepted.ok()) return refuse(std::move(accepted).error());
     }
+    Result<Schema> formats = strict_ ? copy_formats(*schema) : Result<Schema>(std::in_place);
+    if (!formats.ok()) return refuse(std::move(formats).error());
     Schema taken(schema);
     std::unique_lock lock(mutex_);
     producer_ = handler_.producer;
-    promise_ = {OuterShape::of(*taken.get()), producer_->device_type};
+    promise_ = {OuterShape::of(*taken.get()), producer_->device_type, *std::move(formats)};
     const bool unwanted = state_ == State::kUnwanted;
     go(unwanted ? State::kCancelled : State::kStreaming);
     demand_ = unwanted ? 0 : wanted_;
@@ -271,7 +272,6 @@ class AsyncConsumerCore {
   }
 
   // What is done in the table's cells.
-
   /// What it takes to tell an error: taken with the lock, used without. It holds the listener,
   /// because a release that breaks the rules may come meanwhile.
   struct Told {
@@ -374,6 +374,7 @@ class AsyncConsumerCore {
     lock.unlock();
   }
 
+  const bool strict_;
   ArrowAsyncDeviceStreamHandler handler_{};
   std::shared_ptr<AsyncListener> listener_;
   std::shared_ptr<AsyncConsumerCore> self_;

@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/check_array.hpp"
 #include "fletching/metadata.hpp"
+#include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"
 #include "fletching/text.hpp"
@@ -99,13 +101,16 @@ inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expect
 struct StreamPromise {
   OuterShape shape;  // of the schema
   ArrowDeviceType device_type = 0;
+  Schema formats = {};  // NOLINT(readability-redundant-member-init): of strict mode; else released
 };
 
 /// Errors: EINVAL for a batch that is released or not as promised, with the rule.
 inline Status check_promise(const ArrowDeviceArray& batch, const StreamPromise& promise) noexcept {
   Status checked = check_device(batch, promise.device_type);
-  if (checked.ok() && OuterShape::of(batch.array) != promise.shape) return other_shape();
-  return checked;
+  if (!checked.ok()) return checked;
+  if (promise.formats) return check_schema(promise.formats, batch, "async-next.same-schema");
+  if (OuterShape::of(batch.array) != promise.shape) return other_shape();
+  return {};
 }
 
 /// An error of the other side, fit to print. A code that is not an errno value reads EIO, so the

@@ -347,8 +347,8 @@ namespace detail {
 /// Whether a batch fits the schema of its stream. Errors: EINVAL with the rule and the text of
 /// every finding; ENOMEM.
 template <RawArray Raw>
-Status check_schema(const Schema& schema, const Owner<Raw>& batch, std::string_view rule) noexcept {
-  const Result<ArrayFindings> found = check_array(schema, batch);
+Status check_schema(const Schema& schema, const Raw& batch, std::string_view rule) noexcept {
+  const Result<ArrayFindings> found = check_array(schema.get(), &batch);
   const Status status = found ? found->status() : Status(found.error());
   if (status) return {};
   return error_with(status.error().code(), [&] {

@@ -207,7 +207,8 @@ class StreamReader {
     if (batch.is_released()) return batch;
     status = detail::check_batch(*batch.get(), device_type(), options_);
     if (status && options_.strict) {
-      status = detail::check_schema(expected_, batch, detail::StreamTraits<Raw>::kSchemaConstant);
+      status =
+          detail::check_schema(expected_, *batch.get(), detail::StreamTraits<Raw>::kSchemaConstant);
     }
     if (!status) return std::move(status).error();
     return batch;
