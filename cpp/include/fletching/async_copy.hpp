@@ -101,16 +101,24 @@ inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expect
 struct StreamPromise {
   OuterShape shape;  // of the schema
   ArrowDeviceType device_type = 0;
-  Schema formats = {};  // NOLINT(readability-redundant-member-init): of strict mode; else released
+  Schema formats;  // of the schema, in strict mode; else released
 };
 
-/// Errors: EINVAL for a batch that is released or not as promised, with the rule.
+/// Errors: EINVAL for a batch that is released, on another type of device than the stream or not of
+/// its schema, with the rule. `formats` may be NULL. It has one return, so that nothing is copied.
+inline Status check_batch_of(const ArrowDeviceArray& batch, const OuterShape& shape,
+                             ArrowDeviceType device_type, const Schema* formats) noexcept {
+  Status checked = check_device(batch, device_type);
+  if (checked.ok() && formats != nullptr) {
+    checked = check_schema(*formats, batch, "async-next.same-schema");
+  } else if (checked.ok() && OuterShape::of(batch.array) != shape) {
+    checked = other_shape();
+  }
+  return checked;
+}
 inline Status check_promise(const ArrowDeviceArray& batch, const StreamPromise& promise) noexcept {
-  Status checked = check_device(batch, promise.device_type);
-  if (!checked.ok()) return checked;
-  if (promise.formats) return check_schema(promise.formats, batch, "async-next.same-schema");
-  if (OuterShape::of(batch.array) != promise.shape) return other_shape();
-  return {};
+  const Schema* formats = promise.formats ? &promise.formats : nullptr;
+  return check_batch_of(batch, promise.shape, promise.device_type, formats);
 }
 
 /// An error of the other side, fit to print. A code that is not an errno value reads EIO, so the

@@ -121,7 +121,7 @@ class AsyncProducerCore final : public Job {
 
   /// Of a batch that is made when its task is extracted: the schema is known by then.
   [[nodiscard]] Status check_made(const ArrowDeviceArray& batch) const noexcept {
-    return check_promise(batch, {shape_, raw_.device_type});
+    return check_batch_of(batch, shape_, raw_.device_type, nullptr);
   }
 
   // The consumer's side.
