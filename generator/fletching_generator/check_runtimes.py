@@ -126,6 +126,9 @@ def _check_query(runtime: Runtime, report: Report) -> None:
     for constant in query.pending:
         if constant in query.done:
             report(["query", "pending"], f"{constant.name} is done and pending", "remove one")
+    for constant in query.lost:
+        if constant in (*query.done, *query.pending):
+            report(["query", "lost"], f"{constant.name} is lost, and done or pending", "remove one")
 
 
 def _check_functions(runtime: Runtime, symbols: dict[str, str], report: Report) -> None:
@@ -138,6 +141,9 @@ def _check_functions(runtime: Runtime, symbols: dict[str, str], report: Report) 
                 report(here, f"symbol '{symbol}' is that of {symbols[symbol]}", "remove one")
             elif symbol is not None:
                 symbols[symbol] = f"{function.name} of '{runtime.name}'"
+        if function.newer and not function.optional:
+            mend = "add 'optional:', since when libraries have it"
+            report([*keys, "newer"], "a library as old as the header lacks the function", mend)
         if function.per_thread and not (runtime.header and runtime.header.per_thread):
             mend = "add 'per_thread:' to the header of the runtime"
             report([*keys, "per_thread"], "nothing selects the per-thread functions", mend)

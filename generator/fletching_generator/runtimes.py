@@ -82,6 +82,8 @@ class Query:
     done: tuple[Constant, ...]  # (CUDA_SUCCESS,)
     pending: tuple[Constant, ...]  # (CUDA_ERROR_NOT_READY,)
     pending_above: Constant | None  # CL_COMPLETE: whatever is greater is pending as well
+    lost: tuple[Constant, ...]  # errors after which nothing of the context can still run
+    lost_below: Constant | None  # CL_COMPLETE: whatever is less is lost as well
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class Function:
     per_thread: str | None  # "cuEventRecord_ptsz": NULL is the default stream of the thread
     party: Literal["consumer", "producer"]  # who needs it: everybody, or only a producer
     optional: str | None  # "CUDA 11.7 and later": a library may lack it
+    newer: str | None  # why the header that the table was read from does not declare it
     type: Callback  # the signature
     doc: str
 
@@ -235,6 +238,7 @@ class _Reader:
             per_thread=entry.get("per_thread"),
             party=entry["party"],
             optional=entry.get("optional"),
+            newer=entry.get("newer"),
             type=self._signature(entry["type"], ["functions", number, "type"]),
             doc=entry["doc"],
         )
@@ -267,6 +271,8 @@ class _Reader:
             done=tuple(constant("done", name) for name in entry["done"]),
             pending=tuple(constant("pending", name) for name in entry["pending"]),
             pending_above=constant("pending_above", entry.get("pending_above")),
+            lost=tuple(constant("lost", name) for name in entry.get("lost", [])),
+            lost_below=constant("lost_below", entry.get("lost_below")),
         )
 
     def _verb(self, name: str, entry: dict[str, Any]) -> Verb:

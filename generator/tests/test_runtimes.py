@@ -175,6 +175,18 @@ SPOILED = {
         "pending: [VK_EVENT_SET]",
         r"query\.pending: VK_EVENT_SET is done and pending",
     ),
+    "lost and pending": (
+        R,
+        "lost: [hipErrorDeinitialized,",
+        "lost: [hipErrorNotReady,",
+        r"query\.lost: hipErrorNotReady is lost, and done or pending; remove one",
+    ),
+    "newer than the header and in every library": (
+        R,
+        "        optional: ROCm 6.4 and later\n",
+        "",
+        r"newer: a library as old as the header lacks the function; add 'optional:'",
+    ),
     "nothing selects per thread": (
         R,
         ", per_thread: CUDA_API_PER_THREAD_DEFAULT_STREAM",

@@ -23,10 +23,23 @@
 #endif
 #define FLETCHING_TEXT(name) #name
 
-#define FLETCHING_SYMBOL(name, text, symbol, result, ...)                   \
-  static_assert(std::string_view(FLETCHING_TEXT(name)) == text,             \
-                text ": the header calls it otherwise");                    \
-  static_assert(std::is_same_v<decltype(&symbol), result (*)(__VA_ARGS__)>, \
+// Of the two types that have 64 bits where this runs, vendors use the one and the table the other.
+template <typename Type>
+struct Argument {
+  using type = std::conditional_t<std::is_same_v<Type, unsigned long long*>, std::uint64_t*, Type>;
+};
+template <typename Function>
+struct Signature;
+template <typename Result, typename... Arguments>
+struct Signature<Result (*)(Arguments...)> {
+  using type = Result (*)(typename Argument<Arguments>::type...);
+};
+
+#define FLETCHING_SYMBOL(name, text, symbol, result, ...)                 \
+  static_assert(std::string_view(FLETCHING_TEXT(name)) == text,           \
+                text ": the header calls it otherwise");                  \
+  static_assert(std::is_same_v<Signature<decltype(&symbol)>::type,        \
+                               Signature<result (*)(__VA_ARGS__)>::type>, \
                 text ": the header has another signature")
 
 template <std::size_t>

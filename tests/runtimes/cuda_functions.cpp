@@ -18,6 +18,8 @@ FLETCHING_HANDLE(CUmodule);
 FLETCHING_HANDLE(CUfunction);
 FLETCHING_ENUM(CUpointer_attribute, std::int32_t);
 FLETCHING_ENUM(CUdevice_attribute, std::int32_t);
+FLETCHING_ENUM(CUstreamCaptureMode, std::int32_t);
+FLETCHING_ENUM(CUstreamCaptureStatus, std::int32_t);
 FLETCHING_INTEGER(size_t, std::uintptr_t);
 
 FLETCHING_FUNCTION(cuInit, cuInit, cuInit, CUresult, uint32_t);
@@ -42,6 +44,7 @@ FLETCHING_FUNCTION(cuCtxGetCurrent, cuCtxGetCurrent, cuCtxGetCurrent, CUresult, 
 FLETCHING_FUNCTION(cuCtxPushCurrent, cuCtxPushCurrent_v2, cuCtxPushCurrent_v2, CUresult, CUcontext);
 FLETCHING_FUNCTION(cuCtxPopCurrent, cuCtxPopCurrent_v2, cuCtxPopCurrent_v2, CUresult, CUcontext*);
 FLETCHING_FUNCTION(cuCtxGetDevice, cuCtxGetDevice, cuCtxGetDevice, CUresult, CUdevice*);
+FLETCHING_FUNCTION(cuCtxGetId, cuCtxGetId, cuCtxGetId, CUresult, CUcontext, uint64_t*);
 FLETCHING_FUNCTION(cuStreamGetCtx, cuStreamGetCtx, cuStreamGetCtx_ptsz, CUresult, CUstream,
                    CUcontext*);
 FLETCHING_FUNCTION(cuPointerGetAttribute, cuPointerGetAttribute, cuPointerGetAttribute, CUresult,
@@ -52,6 +55,12 @@ FLETCHING_FUNCTION(cuStreamWaitEvent, cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
                    CUevent, uint32_t);
 FLETCHING_FUNCTION(cuEventCreate, cuEventCreate, cuEventCreate, CUresult, CUevent*, uint32_t);
 FLETCHING_FUNCTION(cuEventRecord, cuEventRecord, cuEventRecord_ptsz, CUresult, CUevent, CUstream);
+FLETCHING_FUNCTION(cuEventRecordWithFlags, cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
+                   CUresult, CUevent, CUstream, uint32_t);
+FLETCHING_FUNCTION(cuStreamIsCapturing, cuStreamIsCapturing, cuStreamIsCapturing_ptsz, CUresult,
+                   CUstream, CUstreamCaptureStatus*);
+FLETCHING_FUNCTION(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode,
+                   cuThreadExchangeStreamCaptureMode, CUresult, CUstreamCaptureMode*);
 FLETCHING_FUNCTION(cuEventDestroy, cuEventDestroy_v2, cuEventDestroy_v2, CUresult, CUevent);
 FLETCHING_FUNCTION(cuStreamCreate, cuStreamCreate, cuStreamCreate, CUresult, CUstream*, uint32_t);
 FLETCHING_FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, cuStreamDestroy_v2, CUresult, CUstream);

@@ -18,6 +18,8 @@ FLETCHING_HANDLE(hipModule_t);
 FLETCHING_HANDLE(hipFunction_t);
 FLETCHING_ENUM(hipPointer_attribute, std::int32_t);
 FLETCHING_ENUM(hipMemcpyKind, std::int32_t);
+FLETCHING_ENUM(hipStreamCaptureMode, std::int32_t);
+FLETCHING_ENUM(hipStreamCaptureStatus, std::int32_t);
 FLETCHING_INTEGER(size_t, std::uintptr_t);
 
 FLETCHING_FUNCTION(hipInit, hipInit, hipInit, hipError_t, uint32_t);
@@ -47,6 +49,11 @@ FLETCHING_FUNCTION(hipEventCreateWithFlags, hipEventCreateWithFlags, hipEventCre
                    hipError_t, hipEvent_t*, uint32_t);
 FLETCHING_FUNCTION(hipEventRecord, hipEventRecord, hipEventRecord_spt, hipError_t, hipEvent_t,
                    hipStream_t);
+// hipEventRecordWithFlags: ROCm 5.2.3 does not declare it.
+FLETCHING_FUNCTION(hipStreamIsCapturing, hipStreamIsCapturing, hipStreamIsCapturing, hipError_t,
+                   hipStream_t, hipStreamCaptureStatus*);
+FLETCHING_FUNCTION(hipThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode,
+                   hipThreadExchangeStreamCaptureMode, hipError_t, hipStreamCaptureMode*);
 FLETCHING_FUNCTION(hipEventDestroy, hipEventDestroy, hipEventDestroy, hipError_t, hipEvent_t);
 FLETCHING_FUNCTION(hipStreamCreateWithFlags, hipStreamCreateWithFlags, hipStreamCreateWithFlags,
                    hipError_t, hipStream_t*, uint32_t);

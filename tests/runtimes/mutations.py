@@ -65,7 +65,8 @@ def _function_changes(runtime: Runtime) -> Iterator[Change]:
 def _batches(
     runtime: Runtime, kind: str, change: Callable[[Function], ChangedFunction], per_thread: bool
 ) -> Iterator[Change]:
-    changed = {f.symbol: result for f in runtime.functions if (result := change(f)) is not None}
+    declared = [function for function in runtime.functions if not function.newer]
+    changed = {f.symbol: result for f in declared if (result := change(f)) is not None}
     for half in (0, 1):
         chosen = {symbol: changed[symbol] for symbol in list(changed)[half::2]}
         if not chosen:

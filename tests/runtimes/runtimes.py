@@ -42,7 +42,7 @@ def _disagreements(runtime: Runtime, files: dict[str, str]) -> list[str]:
     if runtime.name in vendors.INSTALLED:
         library = vendors.INSTALLED[runtime.name]
         missing = set(vendors.missing_symbols(runtime, library))
-        missing -= vendors.LACKED.get(runtime.name, set())
+        missing -= vendors.lacked(runtime)
         found += [f"{library} does not export {symbol}" for symbol in sorted(missing)]
     return found
 

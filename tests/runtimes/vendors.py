@@ -44,6 +44,12 @@ _ASSERTION = re.compile(r"static assertion failed[^:]*: \"?(?P<subject>[\w.]+): 
 _UNKNOWN = re.compile(r"'(?P<subject>\w+)'[^']*(?:was not declared|undeclared)|identifier '(\w+)'")
 
 
+def lacked(runtime: Runtime) -> set[str]:
+    """The symbols that the installed library need not have."""
+    newer = {function.symbol for function in runtime.functions if function.newer}
+    return LACKED.get(runtime.name, set()) | newer
+
+
 class CannotRunError(Exception):
     """The message says what is missing and how to mend it."""
 

@@ -37,6 +37,10 @@ using CUfunction = struct CUfunctionOpaque*;
 using CUpointer_attribute = std::int32_t;
 /// What to ask about a device.
 using CUdevice_attribute = std::int32_t;
+/// What a thread may call while a stream is captured.
+using CUstreamCaptureMode = std::int32_t;
+/// Whether a stream is captured into a graph.
+using CUstreamCaptureStatus = std::int32_t;
 
 /// CUDA_SUCCESS: Done; of a query: the event has happened.
 inline constexpr CUresult kCudaSuccess = 0;
@@ -50,16 +54,56 @@ inline constexpr CUresult kCudaErrorNoDevice = 100;
 inline constexpr CUresult kCudaErrorInvalidContext = 201;
 /// CUDA_ERROR_INVALID_HANDLE: What was passed is no handle.
 inline constexpr CUresult kCudaErrorInvalidHandle = 0x190;
+/// CUDA_ERROR_CONTAINED: The device has contained an exception; the process can run nothing more.
+inline constexpr CUresult kCudaErrorContained = 226;
+/// CUDA_ERROR_ILLEGAL_ADDRESS: A kernel used an invalid address; the process can run nothing more.
+inline constexpr CUresult kCudaErrorIllegalAddress = 0x2bc;
+/// CUDA_ERROR_LAUNCH_TIMEOUT: A kernel took too long; the process can run nothing more.
+inline constexpr CUresult kCudaErrorLaunchTimeout = 0x2be;
 /// CUDA_ERROR_CONTEXT_IS_DESTROYED: The context is gone.
 inline constexpr CUresult kCudaErrorContextIsDestroyed = 0x2c5;
+/// CUDA_ERROR_ASSERT: An assertion of a kernel failed; the context has to be destroyed.
+inline constexpr CUresult kCudaErrorAssert = 0x2c6;
+/// CUDA_ERROR_HARDWARE_STACK_ERROR: A kernel's stack is broken; the process can run nothing more.
+inline constexpr CUresult kCudaErrorHardwareStackError = 0x2ca;
+/// CUDA_ERROR_ILLEGAL_INSTRUCTION: A kernel has an illegal instruction; the process can run nothing
+/// more.
+inline constexpr CUresult kCudaErrorIllegalInstruction = 0x2cb;
+/// CUDA_ERROR_MISALIGNED_ADDRESS: A kernel used a misaligned address; the process can run nothing
+/// more.
+inline constexpr CUresult kCudaErrorMisalignedAddress = 0x2cc;
+/// CUDA_ERROR_INVALID_ADDRESS_SPACE: A kernel used an address of another space; the process can run
+/// nothing more.
+inline constexpr CUresult kCudaErrorInvalidAddressSpace = 0x2cd;
+/// CUDA_ERROR_INVALID_PC: A kernel's program counter is invalid; the process can run nothing more.
+inline constexpr CUresult kCudaErrorInvalidPc = 0x2ce;
+/// CUDA_ERROR_LAUNCH_FAILED: An exception occurred in a kernel; the process can run nothing more.
+inline constexpr CUresult kCudaErrorLaunchFailed = 0x2cf;
+/// CUDA_ERROR_TENSOR_MEMORY_LEAK: A kernel left tensor memory allocated; the process can run
+/// nothing more.
+inline constexpr CUresult kCudaErrorTensorMemoryLeak = 0x2d1;
+/// CUDA_ERROR_MPS_CLIENT_TERMINATED: The MPS server has ended this client; the process can run
+/// nothing more.
+inline constexpr CUresult kCudaErrorMpsClientTerminated = 0x32a;
+/// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: The call is not permitted while a stream is captured.
+inline constexpr CUresult kCudaErrorStreamCaptureUnsupported = 0x384;
+/// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: The legacy default stream would depend on a stream that is
+/// captured.
+inline constexpr CUresult kCudaErrorStreamCaptureImplicit = 0x38a;
 /// CU_EVENT_DEFAULT: An event with timing.
 inline constexpr std::uint32_t kCuEventDefault = 0;
 /// CU_EVENT_BLOCKING_SYNC: A host wait sleeps instead of spinning.
 inline constexpr std::uint32_t kCuEventBlockingSync = 1;
 /// CU_EVENT_DISABLE_TIMING: An event without timing.
 inline constexpr std::uint32_t kCuEventDisableTiming = 2;
+/// CU_EVENT_RECORD_EXTERNAL: In a capture: the graph records the event at each launch. Invalid
+/// outside of one.
+inline constexpr std::uint32_t kCuEventRecordExternal = 1;
 /// CU_EVENT_WAIT_DEFAULT: The only flag of cuStreamWaitEvent outside of graphs.
 inline constexpr std::uint32_t kCuEventWaitDefault = 0;
+/// CU_EVENT_WAIT_EXTERNAL: In a capture: the graph waits for the event at each launch. Invalid
+/// outside of one.
+inline constexpr std::uint32_t kCuEventWaitExternal = 1;
 /// CU_STREAM_DEFAULT: A stream that waits for the legacy default stream and is waited for.
 inline constexpr std::uint32_t kCuStreamDefault = 0;
 /// CU_STREAM_NON_BLOCKING: A stream without that.
@@ -68,6 +112,14 @@ inline constexpr std::uint32_t kCuStreamNonBlocking = 1;
 inline constexpr std::uintptr_t kCuStreamLegacy = 1;
 /// CU_STREAM_PER_THREAD: The handle of the default stream of the calling thread.
 inline constexpr std::uintptr_t kCuStreamPerThread = 2;
+/// CU_STREAM_CAPTURE_STATUS_NONE: The stream is not captured.
+inline constexpr CUstreamCaptureStatus kCuStreamCaptureStatusNone = 0;
+/// CU_STREAM_CAPTURE_STATUS_ACTIVE: The stream is captured.
+inline constexpr CUstreamCaptureStatus kCuStreamCaptureStatusActive = 1;
+/// CU_STREAM_CAPTURE_STATUS_INVALIDATED: The capture has failed and is not ended yet.
+inline constexpr CUstreamCaptureStatus kCuStreamCaptureStatusInvalidated = 2;
+/// CU_STREAM_CAPTURE_MODE_RELAXED: The thread may call what is unsafe during captures.
+inline constexpr CUstreamCaptureMode kCuStreamCaptureModeRelaxed = 2;
 /// CU_STREAM_WAIT_VALUE_GEQ: Wait until the difference to the value is not negative.
 inline constexpr std::uint32_t kCuStreamWaitValueGeq = 0;
 /// CU_STREAM_WAIT_VALUE_EQ: Wait until the value is there.
@@ -113,6 +165,26 @@ constexpr EventState event_state(CUresult answer) noexcept {
   return EventState::kFailed;
 }
 
+/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
+/// is no use any more. Any other error says nothing about the work.
+constexpr bool is_lost([[maybe_unused]] CUresult answer) noexcept {
+  if (answer == kCudaErrorDeinitialized) return true;
+  if (answer == kCudaErrorContained) return true;
+  if (answer == kCudaErrorIllegalAddress) return true;
+  if (answer == kCudaErrorLaunchTimeout) return true;
+  if (answer == kCudaErrorContextIsDestroyed) return true;
+  if (answer == kCudaErrorAssert) return true;
+  if (answer == kCudaErrorHardwareStackError) return true;
+  if (answer == kCudaErrorIllegalInstruction) return true;
+  if (answer == kCudaErrorMisalignedAddress) return true;
+  if (answer == kCudaErrorInvalidAddressSpace) return true;
+  if (answer == kCudaErrorInvalidPc) return true;
+  if (answer == kCudaErrorLaunchFailed) return true;
+  if (answer == kCudaErrorTensorMemoryLeak) return true;
+  if (answer == kCudaErrorMpsClientTerminated) return true;
+  return false;
+}
+
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(CUresult status) noexcept {
   if (status == kCudaSuccess) return "CUDA_SUCCESS";
@@ -121,7 +193,21 @@ constexpr const char* status_name(CUresult status) noexcept {
   if (status == kCudaErrorNoDevice) return "CUDA_ERROR_NO_DEVICE";
   if (status == kCudaErrorInvalidContext) return "CUDA_ERROR_INVALID_CONTEXT";
   if (status == kCudaErrorInvalidHandle) return "CUDA_ERROR_INVALID_HANDLE";
+  if (status == kCudaErrorContained) return "CUDA_ERROR_CONTAINED";
+  if (status == kCudaErrorIllegalAddress) return "CUDA_ERROR_ILLEGAL_ADDRESS";
+  if (status == kCudaErrorLaunchTimeout) return "CUDA_ERROR_LAUNCH_TIMEOUT";
   if (status == kCudaErrorContextIsDestroyed) return "CUDA_ERROR_CONTEXT_IS_DESTROYED";
+  if (status == kCudaErrorAssert) return "CUDA_ERROR_ASSERT";
+  if (status == kCudaErrorHardwareStackError) return "CUDA_ERROR_HARDWARE_STACK_ERROR";
+  if (status == kCudaErrorIllegalInstruction) return "CUDA_ERROR_ILLEGAL_INSTRUCTION";
+  if (status == kCudaErrorMisalignedAddress) return "CUDA_ERROR_MISALIGNED_ADDRESS";
+  if (status == kCudaErrorInvalidAddressSpace) return "CUDA_ERROR_INVALID_ADDRESS_SPACE";
+  if (status == kCudaErrorInvalidPc) return "CUDA_ERROR_INVALID_PC";
+  if (status == kCudaErrorLaunchFailed) return "CUDA_ERROR_LAUNCH_FAILED";
+  if (status == kCudaErrorTensorMemoryLeak) return "CUDA_ERROR_TENSOR_MEMORY_LEAK";
+  if (status == kCudaErrorMpsClientTerminated) return "CUDA_ERROR_MPS_CLIENT_TERMINATED";
+  if (status == kCudaErrorStreamCaptureUnsupported) return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+  if (status == kCudaErrorStreamCaptureImplicit) return "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT";
   return nullptr;
 }
 
@@ -162,6 +248,9 @@ struct Functions {
   StdcallFunction<CUresult(CUcontext* context)> cu_ctx_pop_current;
   /// cuCtxGetDevice: The device of the current context.
   StdcallFunction<CUresult(CUdevice* device)> cu_ctx_get_device;
+  /// cuCtxGetId: A number that no other context of the process has, ever; a CUcontext may come back
+  /// for another context. Optional: CUDA 12.0 and later.
+  StdcallFunction<CUresult(CUcontext context, std::uint64_t* id)> cu_ctx_get_id;
   /// cuStreamGetCtx: The context of a stream; that of the default streams is the current one. Its
   /// _v2 has a third argument, for green contexts.
   StdcallFunction<CUresult(CUstream stream, CUcontext* context)> cu_stream_get_ctx;
@@ -181,6 +270,18 @@ struct Functions {
   StdcallFunction<CUresult(CUevent* event, std::uint32_t flags)> cu_event_create;
   /// cuEventRecord: The event happens when everything that is on the stream now is done.
   StdcallFunction<CUresult(CUevent event, CUstream stream)> cu_event_record;
+  /// cuEventRecordWithFlags: The same with flags; the external one only on a stream that is
+  /// captured. Optional: CUDA 11.1 and later.
+  StdcallFunction<CUresult(CUevent event, CUstream stream, std::uint32_t flags)>
+      cu_event_record_with_flags;
+  /// cuStreamIsCapturing: Whether a stream is captured into a graph; does not disturb the capture.
+  /// For the legacy default stream CUDA_ERROR_STREAM_CAPTURE_IMPLICIT while a stream that waits for
+  /// it is captured.
+  StdcallFunction<CUresult(CUstream stream, CUstreamCaptureStatus* status)> cu_stream_is_capturing;
+  /// cuThreadExchangeStreamCaptureMode: Sets what the calling thread may call while streams are
+  /// captured, and returns what it was. While another thread captures in global mode, a call that
+  /// is unsafe then fails, and fails the capture, unless the mode is relaxed.
+  StdcallFunction<CUresult(CUstreamCaptureMode* mode)> cu_thread_exchange_stream_capture_mode;
   /// cuEventDestroy: Returns at once; what waits for the event goes on waiting.
   StdcallFunction<CUresult(CUevent event)> cu_event_destroy;
   /// cuStreamCreate: A new stream in the current context.
@@ -241,7 +342,7 @@ struct Functions {
 };
 
 /// A row for each member of Functions, in their order.
-inline constexpr std::array<VendorFunction, 43> kFunctions{{
+inline constexpr std::array<VendorFunction, 47> kFunctions{{
     {"cuInit", "cuInit", nullptr, nullptr, Party::kConsumer, offsetof(Functions, cu_init)},
     {"cuDriverGetVersion", "cuDriverGetVersion", nullptr, nullptr, Party::kConsumer,
      offsetof(Functions, cu_driver_get_version)},
@@ -271,6 +372,8 @@ inline constexpr std::array<VendorFunction, 43> kFunctions{{
      offsetof(Functions, cu_ctx_pop_current)},
     {"cuCtxGetDevice", "cuCtxGetDevice", nullptr, nullptr, Party::kConsumer,
      offsetof(Functions, cu_ctx_get_device)},
+    {"cuCtxGetId", "cuCtxGetId", nullptr, "CUDA 12.0 and later", Party::kProducer,
+     offsetof(Functions, cu_ctx_get_id)},
     {"cuStreamGetCtx", "cuStreamGetCtx", "cuStreamGetCtx_ptsz", nullptr, Party::kConsumer,
      offsetof(Functions, cu_stream_get_ctx)},
     {"cuPointerGetAttribute", "cuPointerGetAttribute", nullptr, nullptr, Party::kConsumer,
@@ -285,6 +388,12 @@ inline constexpr std::array<VendorFunction, 43> kFunctions{{
      offsetof(Functions, cu_event_create)},
     {"cuEventRecord", "cuEventRecord", "cuEventRecord_ptsz", nullptr, Party::kProducer,
      offsetof(Functions, cu_event_record)},
+    {"cuEventRecordWithFlags", "cuEventRecordWithFlags", "cuEventRecordWithFlags_ptsz",
+     "CUDA 11.1 and later", Party::kProducer, offsetof(Functions, cu_event_record_with_flags)},
+    {"cuStreamIsCapturing", "cuStreamIsCapturing", "cuStreamIsCapturing_ptsz", nullptr,
+     Party::kConsumer, offsetof(Functions, cu_stream_is_capturing)},
+    {"cuThreadExchangeStreamCaptureMode", "cuThreadExchangeStreamCaptureMode", nullptr, nullptr,
+     Party::kConsumer, offsetof(Functions, cu_thread_exchange_stream_capture_mode)},
     {"cuEventDestroy", "cuEventDestroy_v2", nullptr, nullptr, Party::kProducer,
      offsetof(Functions, cu_event_destroy)},
     {"cuStreamCreate", "cuStreamCreate", nullptr, nullptr, Party::kProducer,

@@ -39,6 +39,10 @@ using hipFunction_t = struct hipFunction_tOpaque*;
 using hipPointer_attribute = std::int32_t;
 /// From where to where a copy goes.
 using hipMemcpyKind = std::int32_t;
+/// What a thread may call while a stream is captured.
+using hipStreamCaptureMode = std::int32_t;
+/// Whether a stream is captured into a graph.
+using hipStreamCaptureStatus = std::int32_t;
 
 /// hipSuccess: Done; of a query: the event has happened.
 inline constexpr hipError_t kHipSuccess = 0;
@@ -52,6 +56,24 @@ inline constexpr hipError_t kHipErrorNoDevice = 100;
 inline constexpr hipError_t kHipErrorInvalidContext = 201;
 /// hipErrorInvalidHandle: What was passed is no handle.
 inline constexpr hipError_t kHipErrorInvalidHandle = 0x190;
+/// hipErrorIllegalAddress: A kernel used an invalid address.
+inline constexpr hipError_t kHipErrorIllegalAddress = 0x2bc;
+/// hipErrorAssert: An assertion of a kernel failed.
+inline constexpr hipError_t kHipErrorAssert = 0x2c6;
+/// hipErrorLaunchFailure: An exception occurred in a kernel.
+inline constexpr hipError_t kHipErrorLaunchFailure = 0x2cf;
+/// hipErrorStreamCaptureUnsupported: The call is not permitted while a stream is captured.
+inline constexpr hipError_t kHipErrorStreamCaptureUnsupported = 0x384;
+/// hipErrorStreamCaptureImplicit: The default stream would depend on a stream that is captured.
+inline constexpr hipError_t kHipErrorStreamCaptureImplicit = 0x38a;
+/// hipStreamCaptureStatusNone: The stream is not captured.
+inline constexpr hipStreamCaptureStatus kHipStreamCaptureStatusNone = 0;
+/// hipStreamCaptureStatusActive: The stream is captured.
+inline constexpr hipStreamCaptureStatus kHipStreamCaptureStatusActive = 1;
+/// hipStreamCaptureStatusInvalidated: The capture has failed and is not ended yet.
+inline constexpr hipStreamCaptureStatus kHipStreamCaptureStatusInvalidated = 2;
+/// hipStreamCaptureModeRelaxed: The thread may call what is unsafe during captures.
+inline constexpr hipStreamCaptureMode kHipStreamCaptureModeRelaxed = 2;
 /// hipErrorNotSupported: This runtime cannot do it.
 inline constexpr hipError_t kHipErrorNotSupported = 0x321;
 /// hipEventDefault: An event with timing.
@@ -102,6 +124,16 @@ constexpr EventState event_state(hipError_t answer) noexcept {
   return EventState::kFailed;
 }
 
+/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
+/// is no use any more. Any other error says nothing about the work.
+constexpr bool is_lost([[maybe_unused]] hipError_t answer) noexcept {
+  if (answer == kHipErrorDeinitialized) return true;
+  if (answer == kHipErrorIllegalAddress) return true;
+  if (answer == kHipErrorAssert) return true;
+  if (answer == kHipErrorLaunchFailure) return true;
+  return false;
+}
+
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(hipError_t status) noexcept {
   if (status == kHipSuccess) return "hipSuccess";
@@ -110,6 +142,11 @@ constexpr const char* status_name(hipError_t status) noexcept {
   if (status == kHipErrorNoDevice) return "hipErrorNoDevice";
   if (status == kHipErrorInvalidContext) return "hipErrorInvalidContext";
   if (status == kHipErrorInvalidHandle) return "hipErrorInvalidHandle";
+  if (status == kHipErrorIllegalAddress) return "hipErrorIllegalAddress";
+  if (status == kHipErrorAssert) return "hipErrorAssert";
+  if (status == kHipErrorLaunchFailure) return "hipErrorLaunchFailure";
+  if (status == kHipErrorStreamCaptureUnsupported) return "hipErrorStreamCaptureUnsupported";
+  if (status == kHipErrorStreamCaptureImplicit) return "hipErrorStreamCaptureImplicit";
   if (status == kHipErrorNotSupported) return "hipErrorNotSupported";
   return nullptr;
 }
@@ -157,6 +194,16 @@ struct Functions {
   /// hipEventRecord: The event happens when everything that is on the stream now is done. ROCm
   /// 5.2.3 declares the per-thread one and does not export it.
   CFunction<hipError_t(hipEvent_t event, hipStream_t stream)> hip_event_record;
+  /// hipEventRecordWithFlags: The same with flags; 1 is hipEventRecordExternal. Optional: ROCm 6.4
+  /// and later.
+  CFunction<hipError_t(hipEvent_t event, hipStream_t stream, std::uint32_t flags)>
+      hip_event_record_with_flags;
+  /// hipStreamIsCapturing: Whether a stream is captured into a graph. Optional: ROCm 4.3 and later.
+  CFunction<hipError_t(hipStream_t stream, hipStreamCaptureStatus* status)> hip_stream_is_capturing;
+  /// hipThreadExchangeStreamCaptureMode: Sets what the calling thread may call while streams are
+  /// captured, and returns what it was. Before ROCm 7.2 hipEventQuery pays no attention to it for
+  /// an event of a stream. Optional: ROCm 5.0 and later.
+  CFunction<hipError_t(hipStreamCaptureMode* mode)> hip_thread_exchange_stream_capture_mode;
   /// hipEventDestroy: Returns at once; what waits for the event goes on waiting.
   CFunction<hipError_t(hipEvent_t event)> hip_event_destroy;
   /// hipStreamCreateWithFlags: A new stream on the calling thread's device.
@@ -210,7 +257,7 @@ struct Functions {
 };
 
 /// A row for each member of Functions, in their order.
-inline constexpr std::array<VendorFunction, 36> kFunctions{{
+inline constexpr std::array<VendorFunction, 39> kFunctions{{
     {"hipInit", "hipInit", nullptr, nullptr, Party::kConsumer, offsetof(Functions, hip_init)},
     {"hipRuntimeGetVersion", "hipRuntimeGetVersion", nullptr, nullptr, Party::kConsumer,
      offsetof(Functions, hip_runtime_get_version)},
@@ -244,6 +291,13 @@ inline constexpr std::array<VendorFunction, 36> kFunctions{{
      offsetof(Functions, hip_event_create_with_flags)},
     {"hipEventRecord", "hipEventRecord", "hipEventRecord_spt", nullptr, Party::kProducer,
      offsetof(Functions, hip_event_record)},
+    {"hipEventRecordWithFlags", "hipEventRecordWithFlags", nullptr, "ROCm 6.4 and later",
+     Party::kProducer, offsetof(Functions, hip_event_record_with_flags)},
+    {"hipStreamIsCapturing", "hipStreamIsCapturing", nullptr, "ROCm 4.3 and later",
+     Party::kConsumer, offsetof(Functions, hip_stream_is_capturing)},
+    {"hipThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode", nullptr,
+     "ROCm 5.0 and later", Party::kConsumer,
+     offsetof(Functions, hip_thread_exchange_stream_capture_mode)},
     {"hipEventDestroy", "hipEventDestroy", nullptr, nullptr, Party::kProducer,
      offsetof(Functions, hip_event_destroy)},
     {"hipStreamCreateWithFlags", "hipStreamCreateWithFlags", nullptr, nullptr, Party::kProducer,

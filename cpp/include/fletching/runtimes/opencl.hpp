@@ -123,6 +123,13 @@ constexpr EventState event_state(cl_int answer) noexcept {
   return EventState::kFailed;
 }
 
+/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
+/// is no use any more. Any other error says nothing about the work.
+constexpr bool is_lost([[maybe_unused]] cl_int answer) noexcept {
+  if (answer < kClComplete) return true;
+  return false;
+}
+
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(cl_int status) noexcept {
   if (status == kClSuccess) return "CL_SUCCESS";

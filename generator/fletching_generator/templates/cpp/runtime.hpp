@@ -39,6 +39,18 @@ constexpr EventState event_state(/*{ runtime.query.type.name }*/ answer) noexcep
   return EventState::kFailed;
 }
 
+/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
+/// is no use any more. Any other error says nothing about the work.
+constexpr bool is_lost([[maybe_unused]] /*{ runtime.query.type.name }*/ answer) noexcept {
+/*% for constant in runtime.query.lost %*/
+  if (answer == /*{ constant.name | constant_name }*/) return true;
+/*% endfor %*/
+/*% if runtime.query.lost_below %*/
+  if (answer < /*{ runtime.query.lost_below.name | constant_name }*/) return true;
+/*% endif %*/
+  return false;
+}
+
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(/*{ runtime.status.type.name }*/ status) noexcept {
 /*% for constant in statuses %*/

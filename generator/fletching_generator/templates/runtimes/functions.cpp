@@ -42,5 +42,9 @@ FLETCHING_FIELD(/*{ type.name }*/, /*{ field.name }*/);
 /*% endfor %*/
 
 /*% for function in runtime.functions %*/
+/*% if function.newer %*/
+// /*{ function.name }*/: /*{ function.newer }*/.
+/*% else %*/
 /*{ function | function_check }*/
+/*% endif %*/
 /*% endfor %*/
