@@ -22,6 +22,7 @@ struct FletchingStandinCounts {
   int64_t device_memory;   // allocations
   int64_t host_memory;     // pinned allocations
   int64_t managed_memory;  // managed allocations
+  int64_t graphs;          // and what they were instantiated to
   int64_t abandoned;       // streams, events, modules and allocations that went with their context
 };
 
@@ -46,6 +47,10 @@ void FletchingStandinSettle(void);
 // How many things are alive; fills `counts` where it is not NULL. A primary context with references
 // left counts one for each.
 int64_t FletchingStandinLeaks(struct FletchingStandinCounts* counts);
+
+// How many calls were given the handle of something that is gone. A real driver may read freed
+// memory then.
+int64_t FletchingStandinStaleHandles(void);
 
 // Writes what is alive and how often each function was called as lines of text, cut to `size` with
 // a NUL at the end. Returns the length of the whole text, as snprintf does. NULL with size 0 asks

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "../engine/errors.hpp"
 #include "face.hpp"
 
 using namespace fletching::standin;
@@ -34,6 +35,11 @@ std::shared_ptr<Context> require_current() {
 
 void require_some_context() {
   if (!lenient()) require(current() != nullptr, Status::kInvalidContext);
+}
+
+std::shared_ptr<Stream> find(CUstream stream, DefaultStream null_means) {
+  require_some_context();
+  return engine().stream(stream, null_means, current());
 }
 
 }  // namespace fletching::standin::cuda
@@ -136,6 +142,28 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) {
   });
 }
 
+// A driver need not survive a context that is gone; where it does, it says so.
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxGetId(CUcontext context, unsigned long long* id) {
+  return driver(__func__, [&] {
+    const auto found =
+        context == nullptr ? require_current() : engine().handles.find<Context>(context);
+    require(found != nullptr, Status::kContextIsDestroyed);
+    store(id, static_cast<unsigned long long>(found->id()));
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI
+cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  return driver(__func__, [&] {
+    require(mode != nullptr, Status::kInvalidValue);
+    const int wanted = number_of(*mode);
+    require(wanted >= 0 && wanted <= static_cast<int>(CaptureMode::kRelaxed),
+            Status::kInvalidValue);
+    *mode = static_cast<CUstreamCaptureMode>(
+        std::exchange(thread_capture_mode(), static_cast<CaptureMode>(wanted)));
+  });
+}
+
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxGetDevice(CUdevice* device) {
   return driver(__func__, [&] { store(device, require_current()->device()); });
 }
@@ -219,7 +247,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAlloc(CUdeviceptr* pointer, size_t size) {
   return driver(__func__, [&] {
     require(pointer != nullptr, Status::kInvalidValue);
-    *pointer = engine().memory.allocate(MemoryKind::kDevice, size, require_current());
+    *pointer = engine().allocate(MemoryKind::kDevice, size, require_current());
   });
 }
 
@@ -235,7 +263,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* pointer
   return driver(__func__, [&] {
     require(pointer != nullptr, Status::kInvalidValue);
     require(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST, Status::kInvalidValue);
-    *pointer = engine().memory.allocate(MemoryKind::kManaged, size, require_current());
+    *pointer = engine().allocate(MemoryKind::kManaged, size, require_current());
   });
 }
 
@@ -245,8 +273,8 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemHostAlloc(void** pointer, size_t 
     constexpr unsigned int kKnown =
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     require(pointer != nullptr && (flags & ~kKnown) == 0, Status::kInvalidValue);
-    *pointer = reinterpret_cast<void*>(
-        engine().memory.allocate(MemoryKind::kHost, size, require_current()));
+    *pointer =
+        reinterpret_cast<void*>(engine().allocate(MemoryKind::kHost, size, require_current()));
   });
 }
 

@@ -4,6 +4,8 @@
 
 #include "face.hpp"
 
+using fletching::standin::CaptureMode;
+using fletching::standin::CaptureStatus;
 using fletching::standin::Status;
 
 namespace fletching::standin::face {
@@ -38,6 +40,22 @@ static_assert(number(Status::kNotReady) == CUDA_ERROR_NOT_READY);
 static_assert(number(Status::kIllegalAddress) == CUDA_ERROR_ILLEGAL_ADDRESS);
 static_assert(number(Status::kContextIsDestroyed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
 static_assert(number(Status::kNotSupported) == CUDA_ERROR_NOT_SUPPORTED);
+static_assert(number(Status::kIllegalState) == CUDA_ERROR_ILLEGAL_STATE);
+static_assert(number(Status::kCaptureUnsupported) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+static_assert(number(Status::kCaptureInvalidated) == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+static_assert(number(Status::kCaptureMerge) == CUDA_ERROR_STREAM_CAPTURE_MERGE);
+static_assert(number(Status::kCaptureUnmatched) == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+static_assert(number(Status::kCaptureUnjoined) == CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+static_assert(number(Status::kCaptureIsolation) == CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+static_assert(number(Status::kCaptureImplicit) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+static_assert(number(Status::kCapturedEvent) == CUDA_ERROR_CAPTURED_EVENT);
+static_assert(number(Status::kCaptureWrongThread) == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+static_assert(static_cast<int>(CaptureMode::kGlobal) == CU_STREAM_CAPTURE_MODE_GLOBAL);
+static_assert(static_cast<int>(CaptureMode::kThreadLocal) == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+static_assert(static_cast<int>(CaptureMode::kRelaxed) == CU_STREAM_CAPTURE_MODE_RELAXED);
+static_assert(static_cast<int>(CaptureStatus::kActive) == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+static_assert(static_cast<int>(CaptureStatus::kInvalidated) ==
+              CU_STREAM_CAPTURE_STATUS_INVALIDATED);
 static_assert(number(Status::kUnknown) == CUDA_ERROR_UNKNOWN);
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that spec/runtimes.yaml does not name: what nanoarrow's CUDA device calls, what makes a
-// second context, what reads the time between events, and the plain copies that tests are glad of.
+// second context, captures and graphs, the time between events, and the plain copies of tests.
+#include "../engine/errors.hpp"
 #include "face.hpp"
 
 using namespace fletching::standin;
@@ -10,8 +11,7 @@ using fletching::standin::engine;
 namespace {
 
 std::shared_ptr<Stream> find(CUstream stream) {
-  require_some_context();
-  return engine().stream(stream, DefaultStream::kLegacy, current());
+  return fletching::standin::cuda::find(stream, DefaultStream::kLegacy);
 }
 
 void copy_and_wait(CUdeviceptr to, CUdeviceptr from, size_t size) {
@@ -62,8 +62,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAllocHost(void** pointer, size_t 
   return driver(__func__, [&] {
     require(pointer != nullptr, Status::kInvalidValue);
     const auto context = require_current();
-    const std::uintptr_t made =
-        size == 0 ? 0 : engine().memory.allocate(MemoryKind::kHost, size, context);
+    const std::uintptr_t made = size == 0 ? 0 : engine().allocate(MemoryKind::kHost, size, context);
     *pointer = reinterpret_cast<void*>(made);
   });
 }
@@ -104,4 +103,45 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr to, const voi
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemcpyDtoH(void* to, CUdeviceptr from, size_t size) {
   return driver(__func__, [&] { copy_and_wait(reinterpret_cast<CUdeviceptr>(to), from, size); });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice device) {
+  return driver(__func__, [&] { engine().reset_primary(device); });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamBeginCapture(CUstream stream,
+                                                               CUstreamCaptureMode mode) {
+  return driver(__func__, [&] {
+    const int wanted = number_of(mode);
+    require(wanted >= 0 && wanted <= static_cast<int>(CaptureMode::kRelaxed),
+            Status::kInvalidValue);
+    engine().captures.begin(find(stream), static_cast<CaptureMode>(wanted));
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  return driver(__func__, [&] {
+    store(graph, CUgraph{});
+    *graph = static_cast<CUgraph>(engine().end_capture(*find(stream)));
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph,
+                                                             unsigned long long flags) {
+  return driver(__func__, [&] {
+    require(executable != nullptr && flags == 0, Status::kInvalidValue);
+    *executable = static_cast<CUgraphExec>(engine().instantiate(graph));
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  return driver(__func__, [&] { engine().launch(executable, *find(stream)); });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphDestroy(CUgraph graph) {
+  return driver_giving_back(__func__, [&] { engine().destroy_graph(graph); });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec executable) {
+  return driver_giving_back(__func__, [&] { engine().destroy_executable(executable); });
 }

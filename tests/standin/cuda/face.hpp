@@ -27,6 +27,9 @@ void require_some_context();
 
 void require_initialized();
 
+// A stream by its handle, for a call that wants a current context.
+std::shared_ptr<Stream> find(CUstream stream, DefaultStream null_means);
+
 // The two kinds of functions, and those that give something back (call_giving_back).
 template <class Work>
 CUresult driver(const char* function, Work work) noexcept {

@@ -17,8 +17,7 @@ constexpr DefaultStream kNullMeans = DefaultStream::kLegacy;
 #endif
 
 std::shared_ptr<Stream> find(CUstream stream) {
-  require_some_context();
-  return engine().stream(stream, kNullMeans, current());
+  return fletching::standin::cuda::find(stream, kNullMeans);
 }
 
 Condition condition(unsigned int flags) {
@@ -49,16 +48,30 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamGetCtx(CUstream stream, CUcont
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event,
                                                             unsigned int flags) {
   return driver(__func__, [&] {
-    require(flags == CU_EVENT_WAIT_DEFAULT, Status::kInvalidValue);
-    const auto waiting = find(stream);
-    engine().wait_on(*waiting, *engine().event(event));
+    require(flags == CU_EVENT_WAIT_DEFAULT || flags == CU_EVENT_WAIT_EXTERNAL,
+            Status::kInvalidValue);
+    engine().wait_on(*find(stream), event, flags == CU_EVENT_WAIT_EXTERNAL);
   });
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
+  return driver(__func__, [&] { engine().record(event, *find(stream), false); });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuEventRecordWithFlags(CUevent event, CUstream stream,
+                                                                 unsigned int flags) {
   return driver(__func__, [&] {
-    const auto recording = find(stream);
-    engine().record(*engine().event(event), *recording);
+    require(flags == CU_EVENT_RECORD_DEFAULT || flags == CU_EVENT_RECORD_EXTERNAL,
+            Status::kInvalidValue);
+    engine().record(event, *find(stream), flags == CU_EVENT_RECORD_EXTERNAL);
+  });
+}
+
+FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamIsCapturing(CUstream stream,
+                                                              CUstreamCaptureStatus* status) {
+  return driver(__func__, [&] {
+    const auto found = find(stream);
+    store(status, static_cast<CUstreamCaptureStatus>(engine().captures.status(*found)));
   });
 }
 

@@ -94,6 +94,12 @@ void Stream::run() {
   }
 }
 
+Context::Context(int device, bool primary)
+    : device_(device), primary_(primary), id_([] {
+        static std::atomic<std::uint64_t> last = 0;
+        return ++last;
+      }()) {}
+
 std::shared_ptr<Stream> Context::make_stream(StreamKind kind) {
   auto stream = std::make_shared<Stream>(shared_from_this(), kind);
   const std::lock_guard lock(mutex_);

@@ -77,9 +77,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
 class Context : public std::enable_shared_from_this<Context> {
  public:
-  Context(int device, bool primary) : device_(device), primary_(primary) {}
+  Context(int device, bool primary);
 
   int device() const { return device_; }
+  // Of this context alone, for as long as the process runs.
+  std::uint64_t id() const { return id_; }
   bool primary() const { return primary_; }
 
   std::shared_ptr<Stream> make_stream(StreamKind kind);
@@ -113,6 +115,7 @@ class Context : public std::enable_shared_from_this<Context> {
 
   const int device_;
   const bool primary_;
+  const std::uint64_t id_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<Stream>> streams_;
   std::shared_ptr<Stream> legacy_;
@@ -121,7 +124,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::stop_token gone_ = stop_.get_token();
 };
 
-struct Event {
+struct Event : std::enable_shared_from_this<Event> {
   Event(std::shared_ptr<Context> of, bool has_timing)
       : context(std::move(of)), timing(has_timing) {}
 

@@ -24,7 +24,7 @@ constexpr int kLeaked = 86;  // the exit status with FLETCHING_STANDIN_LEAKS=fai
 std::int64_t total(const FletchingStandinCounts& counts) {
   return counts.primary_references + counts.contexts + counts.streams + counts.events +
          counts.modules + counts.device_memory + counts.host_memory + counts.managed_memory +
-         counts.abandoned;
+         counts.graphs + counts.abandoned;
 }
 
 // Runs when the process ends. A test that asks for it wants to know.
@@ -56,6 +56,7 @@ std::string Engine::report() {
   line("device_memory", alive.device_memory);
   line("host_memory", alive.host_memory);
   line("managed_memory", alive.managed_memory);
+  line("graphs", alive.graphs);
   line("abandoned", alive.abandoned);
   text += "calls\n";
   for (const auto& [function, count] : faults.all_calls()) line(function, count);
@@ -88,6 +89,10 @@ FLETCHING_STANDIN_API int64_t FletchingStandinLeaks(FletchingStandinCounts* coun
   const FletchingStandinCounts alive = engine().counts();
   if (counts != nullptr) *counts = alive;
   return fletching::standin::total(alive);
+}
+
+FLETCHING_STANDIN_API int64_t FletchingStandinStaleHandles(void) {
+  return engine().handles.stale();
 }
 
 FLETCHING_STANDIN_API size_t FletchingStandinReport(char* text, size_t size) {

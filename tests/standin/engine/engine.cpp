@@ -50,6 +50,8 @@ std::shared_ptr<Context> context_of(const Object& object) {
       const auto module = each->module.lock();
       return module ? module->context : nullptr;
     }
+    std::shared_ptr<Context> operator()(const std::shared_ptr<Graph>&) const { return nullptr; }
+    std::shared_ptr<Context> operator()(const std::shared_ptr<GraphExec>&) const { return nullptr; }
   };
   return std::visit(Visitor{}, object);
 }
@@ -126,7 +128,11 @@ std::shared_ptr<Context> Engine::retain_primary(int device, bool counted) {
   if (entry.lost != Status::kSuccess) fail(entry.lost);
   if (!entry.primary) {
     entry.primary = std::make_shared<Context>(device, true);
-    handles.add(entry.primary);
+    if (entry.handle == nullptr) {
+      entry.handle = handles.add(entry.primary);
+    } else {
+      handles.add_again(entry.handle, entry.primary);
+    }
   }
   if (counted) ++entry.references;
   return entry.primary;
@@ -140,6 +146,16 @@ void Engine::release_primary(int device) {
     Device& entry = devices_[static_cast<std::size_t>(device)];
     require(entry.references > 0, Status::kInvalidContext);
     if (--entry.references == 0) ended = std::exchange(entry.primary, nullptr);
+  }
+  if (ended) end(ended);
+}
+
+void Engine::reset_primary(int device) {
+  check_device(device);
+  std::shared_ptr<Context> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = std::exchange(devices_[static_cast<std::size_t>(device)].primary, nullptr);
   }
   if (ended) end(ended);
 }
@@ -209,6 +225,7 @@ void Engine::destroy_context(const void* handle) {
 
 // What is left in the context goes with it.
 void Engine::end(const std::shared_ptr<Context>& context) {
+  captures.drop(*context);
   context->destroy();
   std::size_t left = handles.drop([&](const Object& object) {
     return !std::holds_alternative<std::shared_ptr<Function>>(object) &&
@@ -232,6 +249,10 @@ FletchingStandinCounts Engine::counts() {
     counts.streams += std::holds_alternative<std::shared_ptr<Stream>>(object) ? 1 : 0;
     counts.events += std::holds_alternative<std::shared_ptr<Event>>(object) ? 1 : 0;
     counts.modules += std::holds_alternative<std::shared_ptr<Module>>(object) ? 1 : 0;
+    counts.graphs += std::holds_alternative<std::shared_ptr<Graph>>(object) ||
+                             std::holds_alternative<std::shared_ptr<GraphExec>>(object)
+                         ? 1
+                         : 0;
   });
   for (const auto& each : memory.all()) {
     counts.device_memory += each->kind == MemoryKind::kDevice ? 1 : 0;

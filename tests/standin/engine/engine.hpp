@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../standin.h"
+#include "capture.hpp"
 #include "context.hpp"
 #include "faults.hpp"
 #include "handles.hpp"
@@ -42,6 +43,7 @@ class Engine {
   Handles handles;
   Memory memory;
   Faults faults;
+  Captures captures;
 
   // Devices. A negative or too large ordinal is kInvalidDevice.
   int device_count() const { return static_cast<int>(devices_.size()); }
@@ -49,6 +51,8 @@ class Engine {
   bool primary_active(int device);
   std::shared_ptr<Context> retain_primary(int device, bool counted = true);
   void release_primary(int device);
+  // Ends it whatever references there are; they stay.
+  void reset_primary(int device);
   void lose_device(int device, int error);
   void restore_device(int device);
 
@@ -67,14 +71,17 @@ class Engine {
   void* create_event(std::shared_ptr<Context> context, bool timing);
   std::shared_ptr<Event> event(const void* handle);
   void destroy_event(const void* handle);
-  void record(Event& event, Stream& stream);
-  void wait_on(Stream& stream, Event& event);
+  // By the handle of the event, which a node of a graph keeps. External: kInvalidValue unless the
+  // stream is captured.
+  void record(const void* event, Stream& stream, bool external);
+  void wait_on(Stream& stream, const void* event, bool external);
   void query(Event& event);        // throws kNotReady
   void synchronize(Event& event);  // blocks
   float elapsed_milliseconds(Event& from, Event& to);
   void query(Stream& stream);
   void synchronize(Stream& stream);
 
+  std::uintptr_t allocate(MemoryKind kind, std::size_t size, std::shared_ptr<Context> context);
   // Gives an allocation back, pinned memory or the other kinds. A lenient stand-in waits for all
   // the work of the device first.
   void free(std::uintptr_t address, bool host);
@@ -91,16 +98,26 @@ class Engine {
   // Whether no stream can go on: each is done, or waits at a shut gate or for one that does.
   bool settled();
 
+  // Graphs.
+  void* end_capture(Stream& stream);
+  void* instantiate(const void* graph);
+  void launch(const void* executable, Stream& stream);
+  void destroy_graph(const void* graph);
+  void destroy_executable(const void* executable);
+
   FletchingStandinCounts counts();
   std::string report();
 
  private:
   struct Device {
     std::shared_ptr<Context> primary;
+    const void* handle = nullptr;  // of every primary context there has been
     std::int64_t references = 0;
     Status lost = Status::kSuccess;
   };
   void end(const std::shared_ptr<Context>& context);
+  // Adds to the stream, or to the graph that it is captured into.
+  MarkerPtr submit(Stream& stream, Operation operation);
   std::vector<std::shared_ptr<Context>> contexts_of(int device);
   void add_environment_faults();
 

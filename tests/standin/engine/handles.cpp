@@ -30,4 +30,10 @@ void* Handles::next_block() {
   return block;
 }
 
+bool Handles::was_given_out(const void* handle) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(handle);
+  const auto first = reinterpret_cast<std::uintptr_t>(blocks_);
+  return blocks_ != nullptr && at >= first && at < first + used_;
+}
+
 }  // namespace fletching::standin

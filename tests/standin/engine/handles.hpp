@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles. One is the address of a readable block that holds no handle: whoever passes a handle
 // where its address belongs, or the other way round, passes something that nobody gave out, and the
-// call says so. A handle is looked up and never followed, and never given out twice.
+// call says so. A handle is looked up and never followed, and never given out twice, but for that
+// of a primary context, which drivers give to the next one as well.
 #ifndef FLETCHING_STANDIN_HANDLES_HPP
 #define FLETCHING_STANDIN_HANDLES_HPP
 
@@ -13,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "capture.hpp"
 #include "context.hpp"
 #include "kernels.hpp"
 
@@ -20,7 +22,8 @@ namespace fletching::standin {
 
 using Object =
     std::variant<std::shared_ptr<Context>, std::shared_ptr<Stream>, std::shared_ptr<Event>,
-                 std::shared_ptr<Module>, std::shared_ptr<Function>>;
+                 std::shared_ptr<Module>, std::shared_ptr<Function>, std::shared_ptr<Graph>,
+                 std::shared_ptr<GraphExec>>;
 
 class Handles {
  public:
@@ -31,12 +34,21 @@ class Handles {
     return handle;
   }
 
+  // Under a handle that was given out before.
+  void add_again(const void* handle, Object object) {
+    const std::lock_guard lock(mutex_);
+    objects_.emplace(handle, std::move(object));
+  }
+
   // NULL for what is no handle, no longer one, or one of another kind.
   template <class T>
   std::shared_ptr<T> find(const void* handle) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(handle);
-    if (found == objects_.end()) return nullptr;
+    if (found == objects_.end()) {
+      stale_ += was_given_out(handle) ? 1 : 0;
+      return nullptr;
+    }
     const auto* object = std::get_if<std::shared_ptr<T>>(&found->second);
     return object ? *object : nullptr;
   }
@@ -47,6 +59,12 @@ class Handles {
     const std::lock_guard lock(mutex_);
     if (object && objects_.erase(handle) == 0) return nullptr;  // another thread was faster
     return object;
+  }
+
+  // How many calls were given a handle that is no longer one.
+  std::int64_t stale() {
+    const std::lock_guard lock(mutex_);
+    return stale_;
   }
 
   template <class Visit>
@@ -64,11 +82,13 @@ class Handles {
 
  private:
   void* next_block();
+  bool was_given_out(const void* handle) const;
 
   std::mutex mutex_;
   std::unordered_map<const void*, Object> objects_;
   std::byte* blocks_ = nullptr;
   std::size_t used_ = 0;
+  std::int64_t stale_ = 0;
 };
 
 }  // namespace fletching::standin

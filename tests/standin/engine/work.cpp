@@ -25,7 +25,10 @@ struct ThreadStreams {
   ThreadStreams(const ThreadStreams&) = delete;
   ThreadStreams& operator=(const ThreadStreams&) = delete;
   ~ThreadStreams() {
-    for (const auto& [context, stream] : streams) stream->close();
+    for (const auto& [context, stream] : streams) {
+      engine().captures.drop(*stream);
+      stream->close();
+    }
     over = true;
   }
 
@@ -92,6 +95,7 @@ void* Engine::create_stream(const std::shared_ptr<Context>& context, bool non_bl
 void Engine::destroy_stream(const void* handle) {
   const auto stream = handles.take<Stream>(handle);
   require(stream != nullptr, Status::kInvalidHandle);
+  captures.drop(*stream);
   stream->close();
   stream->context()->check();
 }
@@ -126,24 +130,39 @@ std::shared_ptr<Event> Engine::event(const void* handle) {
 void Engine::destroy_event(const void* handle) {
   const auto event = handles.take<Event>(handle);
   require(event != nullptr, Status::kInvalidHandle);
+  captures.forget(*event);
   event->context->check();
 }
 
-void Engine::record(Event& event, Stream& stream) {
-  event.context->check();
-  require(event.context == stream.context(), Status::kInvalidHandle);
-  event.record(stream);
+void Engine::record(const void* handle, Stream& stream, bool external) {
+  const auto found = event(handle);
+  found->context->check();
+  require(found->context == stream.context(), Status::kInvalidHandle);
+  if (external) {
+    require(captures.add(stream, {.work = nullptr, .record = handle}), Status::kInvalidValue);
+  } else if (!captures.record(stream, *found)) {
+    captures.forget(*found);
+    found->record(stream);
+  }
 }
 
-void Engine::wait_on(Stream& stream, Event& event) {
-  event.context->check();
-  const MarkerPtr point = event.point();
+void Engine::wait_on(Stream& stream, const void* handle, bool external) {
+  const auto found = event(handle);
+  found->context->check();
+  if (external) {
+    require(captures.add(stream, {.work = nullptr, .wait = handle}), Status::kInvalidValue);
+    return;
+  }
+  if (captures.wait_on(stream, *found)) return;
+  const MarkerPtr point = found->point();
   Operation wait;
   if (point) wait.after.push_back(point);
   stream.enqueue(std::move(wait));
 }
 
 void Engine::query(Event& event) {
+  captures.refuse_captured(event);
+  captures.refuse_unsafe();
   const MarkerPtr point = event.point();
   const bool pending = point && !point->reached();
   event.context->check();
@@ -151,6 +170,8 @@ void Engine::query(Event& event) {
 }
 
 void Engine::synchronize(Event& event) {
+  captures.refuse_captured(event);
+  captures.refuse_unsafe();
   if (const MarkerPtr point = event.point()) point->wait();
   event.context->check();
 }
@@ -166,6 +187,7 @@ float Engine::elapsed_milliseconds(Event& from, Event& to) {
 }
 
 void Engine::query(Stream& stream) {
+  captures.refuse_captured(stream);
   const auto points = stream.context()->tails(stream);
   const bool done = std::ranges::all_of(points, [](const auto& each) { return each->reached(); });
   stream.context()->check();
@@ -173,11 +195,19 @@ void Engine::query(Stream& stream) {
 }
 
 void Engine::synchronize(Stream& stream) {
+  captures.refuse_captured(stream);
   for (const MarkerPtr& point : stream.context()->tails(stream)) point->wait();
   stream.context()->check();
 }
 
+std::uintptr_t Engine::allocate(MemoryKind kind, std::size_t size,
+                                std::shared_ptr<Context> context) {
+  captures.refuse_unsafe();
+  return memory.allocate(kind, size, std::move(context));
+}
+
 void Engine::free(std::uintptr_t address, bool host) {
+  captures.refuse_unsafe();
   const auto found = memory.find(address);
   if (lenient() && found) {
     for (const auto& each : contexts_of(found->context->device())) {
@@ -193,6 +223,8 @@ void Engine::copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::s
   if (size == 0) return;
   const Span target = memory.span(to, size);
   const Span source = memory.span(from, size);
+  // It would have to be done when the call returns.
+  if (source.pageable() || target.pageable()) captures.refuse_captured(stream);
   std::shared_ptr<std::vector<std::byte>> staged;
   if (source.pageable()) {
     std::shared_ptr<Allocation> owner;
@@ -206,7 +238,7 @@ void Engine::copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::s
     std::byte* into = target.pin(target_owner);
     put(into, staged ? staged->data() : source.pin(source_owner), size);
   };
-  const MarkerPtr done = stream.enqueue(std::move(operation));
+  const MarkerPtr done = submit(stream, std::move(operation));
   if (!target.pageable()) return;
   done->wait();
   stream.context()->check();
@@ -221,7 +253,7 @@ void Engine::fill(Stream& stream, std::uintptr_t to, std::uint8_t value, std::si
     std::shared_ptr<Allocation> owner;
     std::memset(target.pin(owner), value, size);
   };
-  stream.enqueue(std::move(operation));
+  submit(stream, std::move(operation));
 }
 
 void Engine::wait_value(Stream& stream, Gate gate) {
@@ -234,7 +266,12 @@ void Engine::wait_value(Stream& stream, Gate gate) {
     std::shared_ptr<Allocation> owner;
     word.pin(owner);  // a failure when it was freed
   };
-  stream.enqueue(std::move(operation));
+  submit(stream, std::move(operation));
+}
+
+MarkerPtr Engine::submit(Stream& stream, Operation operation) {
+  if (captures.add(stream, {.work = operation.work})) return operation.done;
+  return stream.enqueue(std::move(operation));
 }
 
 // Each stream is looked at by itself: what was done meanwhile may be what another one waited for.
@@ -249,11 +286,13 @@ bool Engine::settled() {
 }
 
 void* Engine::load_module(const void* image, std::shared_ptr<Context> context) {
+  captures.refuse_unsafe();
   context->check();
   return handles.add(load_image(image, std::move(context)));
 }
 
 void Engine::unload_module(const void* handle) {
+  captures.refuse_unsafe();
   const auto module = handles.take<Module>(handle);
   require(module != nullptr, Status::kInvalidHandle);
   handles.drop([&](const Object& object) {
@@ -280,7 +319,48 @@ void Engine::launch(const void* function, Stream& stream, std::uint64_t threads,
   require(module->context == stream.context(), Status::kInvalidHandle);
   Operation operation;
   operation.work = standin::launch(*found->kernel, threads, arguments, memory);
-  stream.enqueue(std::move(operation));
+  submit(stream, std::move(operation));
+}
+
+void* Engine::end_capture(Stream& stream) {
+  return handles.add(std::make_shared<Graph>(captures.end(stream)));
+}
+
+void* Engine::instantiate(const void* graph) {
+  const auto found = handles.find<Graph>(graph);
+  require(found != nullptr, Status::kInvalidValue);
+  return handles.add(std::make_shared<GraphExec>(GraphExec{found->nodes}));
+}
+
+// A node whose event is gone fails the launch; a real driver may crash.
+void Engine::launch(const void* executable, Stream& stream) {
+  const auto found = handles.find<GraphExec>(executable);
+  require(found != nullptr, Status::kInvalidValue);
+  captures.refuse_captured(stream);
+  for (const GraphNode& node : found->nodes) {
+    for (const void* handle : {node.record, node.wait}) {
+      if (handle != nullptr) event(handle)->context->check();
+    }
+  }
+  for (const GraphNode& node : found->nodes) {
+    if (node.record != nullptr) {
+      record(node.record, stream, false);
+    } else if (node.wait != nullptr) {
+      wait_on(stream, node.wait, false);
+    } else {
+      Operation operation;
+      operation.work = node.work;
+      stream.enqueue(std::move(operation));
+    }
+  }
+}
+
+void Engine::destroy_graph(const void* graph) {
+  require(handles.take<Graph>(graph) != nullptr, Status::kInvalidValue);
+}
+
+void Engine::destroy_executable(const void* executable) {
+  require(handles.take<GraphExec>(executable) != nullptr, Status::kInvalidValue);
 }
 
 }  // namespace fletching::standin

@@ -4,6 +4,8 @@
 
 #include "face.hpp"
 
+using fletching::standin::CaptureMode;
+using fletching::standin::CaptureStatus;
 using fletching::standin::find_error;
 using fletching::standin::number_of;
 using fletching::standin::Status;
@@ -41,6 +43,21 @@ static_assert(number(Status::kNotReady) == hipErrorNotReady);
 static_assert(number(Status::kIllegalAddress) == hipErrorIllegalAddress);
 static_assert(number(Status::kContextIsDestroyed) == hipErrorContextIsDestroyed);
 static_assert(number(Status::kNotSupported) == hipErrorNotSupported);
+static_assert(number(Status::kIllegalState) == hipErrorIllegalState);
+static_assert(number(Status::kCaptureUnsupported) == hipErrorStreamCaptureUnsupported);
+static_assert(number(Status::kCaptureInvalidated) == hipErrorStreamCaptureInvalidated);
+static_assert(number(Status::kCaptureMerge) == hipErrorStreamCaptureMerge);
+static_assert(number(Status::kCaptureUnmatched) == hipErrorStreamCaptureUnmatched);
+static_assert(number(Status::kCaptureUnjoined) == hipErrorStreamCaptureUnjoined);
+static_assert(number(Status::kCaptureIsolation) == hipErrorStreamCaptureIsolation);
+static_assert(number(Status::kCaptureImplicit) == hipErrorStreamCaptureImplicit);
+static_assert(number(Status::kCapturedEvent) == hipErrorCapturedEvent);
+static_assert(number(Status::kCaptureWrongThread) == hipErrorStreamCaptureWrongThread);
+static_assert(static_cast<int>(CaptureMode::kGlobal) == hipStreamCaptureModeGlobal);
+static_assert(static_cast<int>(CaptureMode::kThreadLocal) == hipStreamCaptureModeThreadLocal);
+static_assert(static_cast<int>(CaptureMode::kRelaxed) == hipStreamCaptureModeRelaxed);
+static_assert(static_cast<int>(CaptureStatus::kActive) == hipStreamCaptureStatusActive);
+static_assert(static_cast<int>(CaptureStatus::kInvalidated) == hipStreamCaptureStatusInvalidated);
 static_assert(number(Status::kUnknown) == hipErrorUnknown);
 
 // As the real one: an unknown number has the name of hipErrorUnknown. NULL when it fails on demand.

@@ -24,6 +24,9 @@ std::shared_ptr<Context> current();
 // one.
 std::shared_ptr<Stream> find(hipStream_t stream, DefaultStream null_means);
 
+// hipEventRecordExternal and hipEventWaitExternal, which ROCm 5.2.3 does not declare.
+inline constexpr unsigned int kExternal = 1;
+
 inline std::uintptr_t address(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }

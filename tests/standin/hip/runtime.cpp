@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
+#include "../engine/errors.hpp"
 #include "face.hpp"
 
 namespace fletching::standin::hip {
@@ -47,7 +49,7 @@ Condition condition(unsigned int flags) {
 // hipMalloc of 0 bytes is NULL.
 void allocate(MemoryKind kind, void** pointer, std::size_t size) {
   require(pointer != nullptr, Status::kInvalidValue);
-  const std::uintptr_t made = size == 0 ? 0 : engine().memory.allocate(kind, size, current());
+  const std::uintptr_t made = size == 0 ? 0 : engine().allocate(kind, size, current());
   *pointer = reinterpret_cast<void*>(made);
 }
 
@@ -174,6 +176,33 @@ FLETCHING_STANDIN_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* event, u
 
 FLETCHING_STANDIN_EXPORT hipError_t hipEventDestroy(hipEvent_t event) {
   return runtime_giving_back(__func__, [&] { engine().destroy_event(event); });
+}
+
+FLETCHING_STANDIN_EXPORT hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
+                                                            unsigned int flags) {
+  return runtime(__func__, [&] {
+    require(flags == 0 || flags == kExternal, Status::kInvalidValue);
+    engine().record(event, *find(stream, DefaultStream::kLegacy), flags == kExternal);
+  });
+}
+
+FLETCHING_STANDIN_EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream,
+                                                         hipStreamCaptureStatus* status) {
+  return runtime(__func__, [&] {
+    const auto found = find(stream, DefaultStream::kLegacy);
+    store(status, static_cast<hipStreamCaptureStatus>(engine().captures.status(*found)));
+  });
+}
+
+FLETCHING_STANDIN_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  return runtime(__func__, [&] {
+    require(mode != nullptr, Status::kInvalidValue);
+    const int wanted = number_of(*mode);
+    require(wanted >= 0 && wanted <= static_cast<int>(CaptureMode::kRelaxed),
+            Status::kInvalidValue);
+    *mode = static_cast<hipStreamCaptureMode>(
+        std::exchange(thread_capture_mode(), static_cast<CaptureMode>(wanted)));
+  });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t* stream,

@@ -21,17 +21,13 @@ constexpr DefaultStream kNullMeans = DefaultStream::kLegacy;
 FLETCHING_STANDIN_EXPORT hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event,
                                                        unsigned int flags) {
   return runtime(__func__, [&] {
-    require(flags == 0, Status::kInvalidValue);
-    const auto waiting = find(stream, kNullMeans);
-    engine().wait_on(*waiting, *engine().event(event));
+    require(flags == 0 || flags == kExternal, Status::kInvalidValue);
+    engine().wait_on(*find(stream, kNullMeans), event, flags == kExternal);
   });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
-  return runtime(__func__, [&] {
-    const auto recording = find(stream, kNullMeans);
-    engine().record(*engine().event(event), *recording);
-  });
+  return runtime(__func__, [&] { engine().record(event, *find(stream, kNullMeans), false); });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
