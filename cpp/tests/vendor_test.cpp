@@ -152,6 +152,20 @@ TEST(Tables, TellDoneFromPendingFromFailed) {
   EXPECT_EQ(vulkan::event_state(0), EventState::kFailed) << "VK_SUCCESS is no state";
 }
 
+// Only these mean that nothing can still run; what a driver refuses to say means nothing.
+TEST(Tables, TellLostFromRefused) {
+  for (const cuda::CUresult lost : {4, 700, 709, 719}) EXPECT_TRUE(cuda::is_lost(lost)) << lost;
+  for (const cuda::CUresult other : {0, 1, 2, 3, 201, 214, 400, 600, 900, 906, 907, 999}) {
+    EXPECT_FALSE(cuda::is_lost(other)) << other;
+  }
+  for (const hip::hipError_t lost : {4, 700, 710, 719}) EXPECT_TRUE(hip::is_lost(lost)) << lost;
+  for (const hip::hipError_t other : {0, 1, 400, 600, 709, 900}) {
+    EXPECT_FALSE(hip::is_lost(other)) << other;
+  }
+  EXPECT_TRUE(opencl::is_lost(-5)) << "the command has failed";
+  for (const opencl::cl_int other : {0, 1, 3, 17}) EXPECT_FALSE(opencl::is_lost(other)) << other;
+}
+
 TEST(Tables, NameResults) {
   EXPECT_STREQ(opencl::status_name(-58), "CL_INVALID_EVENT");
   EXPECT_EQ(opencl::status_name(-9999), nullptr);

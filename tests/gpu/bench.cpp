@@ -55,31 +55,54 @@ void library(const Parties& parties, const DeviceMemory& memory) {
   taken.release();
 }
 
-/// What the library asks before a call that concerns a stream: the context might not be current.
-void enter_by_hand(void* stream) {
+/// Lets other threads' captures be, and puts the mode back.
+void exchange_by_hand(cuda::CUstreamCaptureMode* mode) {
+  require_call("cuThreadExchangeStreamCaptureMode",
+               cu().cu_thread_exchange_stream_capture_mode(mode));
+}
+
+/// The number of the current context.
+void number_by_hand(cuda::CUcontext context) {
+  std::uint64_t id = 0;
+  require_call("cuCtxGetId", cu().cu_ctx_get_id(context, &id));
+}
+
+/// What the library asks before a call that concerns a stream: the context might not be current,
+/// and the stream might be captured.
+cuda::CUcontext enter_by_hand(void* stream) {
   cuda::CUcontext of_stream = nullptr;
   require_call("cuInit", cu().cu_init(0));
   require_call("cuStreamGetCtx",
                cu().cu_stream_get_ctx(static_cast<cuda::CUstream>(stream), &of_stream));
   if (current_context() != of_stream) fail(EINVAL, "another context is current");
+  cuda::CUstreamCaptureStatus captured = cuda::kCuStreamCaptureStatusNone;
+  require_call("cuStreamIsCapturing",
+               cu().cu_stream_is_capturing(static_cast<cuda::CUstream>(stream), &captured));
+  if (captured != cuda::kCuStreamCaptureStatusNone) fail(EBUSY, "the stream is captured");
+  return of_stream;
 }
 
 /// The calls of the library's verbs, and nothing else of it.
 void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   cuda::CUevent event = nullptr;
-  enter_by_hand(parties.producer.get());
+  cuda::CUstreamCaptureMode mode = cuda::kCuStreamCaptureModeRelaxed;
+  exchange_by_hand(&mode);
+  number_by_hand(enter_by_hand(parties.producer.get()));
   require_call("cuEventCreate", cu().cu_event_create(&event, cuda::kCuEventDisableTiming));
   require_call("cuEventRecord",
                cu().cu_event_record(event, static_cast<cuda::CUstream>(parties.producer.get())));
+  exchange_by_hand(&mode);
   DeviceArray taken = std::move(made);
   enter_by_hand(parties.consumer.get());
   require_call("cuStreamWaitEvent",
                cu().cu_stream_wait_event(static_cast<cuda::CUstream>(parties.consumer.get()), event,
                                          cuda::kCuEventWaitDefault));
   taken.release();
-  (void)current_context();
+  exchange_by_hand(&mode);
+  number_by_hand(nullptr);
   require_call("cuEventDestroy", cu().cu_event_destroy(event));
+  exchange_by_hand(&mode);
 }
 
 /// The least that a producer and a consumer have to ask of the driver, where both know that the
@@ -145,6 +168,7 @@ std::vector<std::int64_t> calls_in(Handoff handoff, CountCalls count) {
   const Current current;
   const DeviceMemory memory(kBytes);
   const Parties parties;
+  handoff(parties, memory);  // the first one in a context finds out what the context is
   std::vector<std::int64_t> calls;
   calls.reserve(std::size(cuda::kFunctions));
   for (const VendorFunction& function : cuda::kFunctions) calls.push_back(-count(function.name));

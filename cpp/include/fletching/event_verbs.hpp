@@ -6,10 +6,12 @@
 #define FLETCHING_EVENT_VERBS_HPP
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "fletching/capture.hpp"
 #include "fletching/detail/event_hook.hpp"
 #include "fletching/detail/reaper.hpp"
 #include "fletching/owner.hpp"
@@ -24,14 +26,22 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// same address, until the array is released and the last child that was moved out of it too; the
 /// last of these releases destroys it, on whatever thread.
 ///
+/// The context has to outlive the array. One that was destroyed, or a primary context that was
+/// reset, has taken the event along; then the release leaves it alone, as far as the driver can
+/// tell: for sure with a primary context and CUDA 12.0 or later. In a child of fork the event is
+/// left alone as well, with a warning on stderr, see pending_releases().
+///
 /// `array`: alive, with its device type and device id set, and without an event. `stream`: as for
-/// SyncEvent::wait_on. Where CUDA finds no current context, see SyncEvent.
+/// SyncEvent::wait_on; for one that is being captured into a graph, see OnCapture. Where CUDA finds
+/// no current context, see SyncEvent.
 ///
 /// Errors: as of SyncEvent. ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
-/// EINVAL when the array is released or has an event, and when it or an array below it is
-/// malformed: a child that is NULL, n_children negative, above 2^22 or without a list, nested
-/// deeper than 256 levels. The array is then as it was. Threads: any; one at a time for an array.
-[[nodiscard]] inline Status export_with_event(DeviceArray& array, void* stream) noexcept {
+/// EBUSY for a stream that is being captured; EINVAL when the array is released or has an event,
+/// and when it or an array below it is malformed: a child that is NULL, n_children negative, above
+/// 2^22 or without a list, nested deeper than 256 levels. The array is then as it was. Threads:
+/// any; one at a time for an array.
+[[nodiscard]] inline Status export_with_event(DeviceArray& array, void* stream,
+                                              OnCapture on_capture = OnCapture::kRefuse) noexcept {
   return detail::guarded([&]() -> Status {
     constexpr const char* kVerb = "export_with_event";
     if (array.is_released()) return Error{EINVAL, std::string(kVerb) + ": the array is released"};
@@ -44,8 +54,13 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
     const auto event = std::make_shared<detail::ExportedEvent>(**functions);
     auto hooks = detail::EventHooks::make(kVerb, &array->array, {event});
     if (!hooks) return std::move(hooks).error();
-    auto recorded = (*functions)->record(stream, array->device_id);
-    if (!recorded) return std::move(recorded).error();
+    auto recorded = (*functions)->record(stream, array->device_id, on_capture);
+    if (!recorded) {
+      return detail::with_capture_hint(
+          kVerb, recorded.error(),
+          "export before the capture begins, or pass OnCapture::kExternalEvent for an event that "
+          "each launch of the graph records");
+    }
     event->recorded = *recorded;
     hooks->set();
     array->sync_event = static_cast<void*>(&event->recorded.event);
@@ -56,22 +71,31 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// Releases the array when everything is done that is on the stream now. For a consumer whose own
 /// kernels still read the buffers: release alone would give the memory back under them.
 ///
-/// Returns at once; `array` is released, as far as the caller is concerned. A thread of the
-/// process, which the first call starts and which sleeps while there is nothing to wait for, calls
-/// the release callback, never within a callback of a driver. A child that was moved out before is
-/// not waited for.
+/// Returns at once; `array` is released, as far as the caller is concerned. The release callback is
+/// called later, on a thread of this library, never within a callback of a driver. Threads are
+/// started as they are needed, so that a slow callback delays no other release, and sleep while
+/// there is nothing to do; at most three stay then. A callback runs in the relaxed mode of stream
+/// captures (cuThreadExchangeStreamCaptureMode), so that it may free memory while another thread
+/// captures. A child that was moved out before is not waited for.
+///
+/// An event that the driver says nothing about, such as while it refuses every call, is not taken
+/// for passed, however often it is asked: the array is released when the driver answers, and never
+/// when it never does. pending_releases() tells. When the driver says that the device or the
+/// context is lost (is_lost in fletching/runtimes), nothing reads the array any more, and it is
+/// released.
 ///
 /// When the process exits, what is still pending is neither waited for nor released. A release that
 /// has begun by then may run while the process exits. The library that this function is compiled
 /// into has to stay loaded.
 ///
-/// `array`: alive. `stream`: as for SyncEvent::wait_on, of the device of the array.
+/// `array`: alive. `stream`: as for SyncEvent::wait_on, of the device of the array. One that is
+/// being captured into a graph is always refused: the buffers are read whenever the graph is
+/// launched.
 ///
 /// Errors: as of SyncEvent; ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
-/// EINVAL when the array is released; EAGAIN when there can be no thread. The array is then as it
-/// was, and the caller releases it after a wait for the stream. When the work on the stream fails
-/// later, the array is released then: nobody reads it any more. Threads: any; one at a time for an
-/// array.
+/// EINVAL when the array is released; EBUSY for a stream that is being captured; EAGAIN when there
+/// can be no thread; ECHILD in a child of fork. The array is then as it was, and the caller
+/// releases it after a wait for the stream. Threads: any; one at a time for an array.
 [[nodiscard]] inline Status release_after(DeviceArray& array, void* stream) noexcept {
   return detail::guarded([&]() -> Status {
     constexpr const char* kVerb = "release_after";
@@ -80,12 +104,48 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
     if (!functions) return std::move(functions).error();
     // Everything that can fail comes before the array is touched.
     detail::Reaper& reaper = detail::Reaper::instance();
-    detail::Reaper::Entries entry(1);
-    auto recorded = (*functions)->record(stream, array->device_id);
-    if (!recorded) return std::move(recorded).error();
-    entry.front() = {*functions, *recorded, std::move(array)};
+    if (reaper.process() != detail::process_id()) {
+      return Error{ECHILD,
+                   std::string(kVerb) +
+                       ": this process is a child of fork, in which the thread that releases "
+                       "arrays does not exist; hint: start processes with exec (spawn), or "
+                       "use release_after in one of parent and child only"};
+    }
+    detail::DeferredReleases entry(1);
+    auto recorded = (*functions)->record(stream, array->device_id, OnCapture::kRefuse);
+    if (!recorded) {
+      return detail::with_capture_hint(
+          kVerb, recorded.error(),
+          "keep the array until the graph is destroyed, and call release_after with the stream of "
+          "its last launch");
+    }
+    entry.front().functions = *functions;
+    entry.front().recorded = *recorded;
+    entry.front().array = std::move(array);
     reaper.add(entry);
     return {};
+  });
+}
+
+/// What has become of the arrays that release_after has taken, and of events in a child of fork.
+struct PendingReleases {
+  std::int64_t pending = 0;           ///< arrays whose stream has not come to their point yet
+  std::int64_t refused = 0;           ///< of these, those that the driver last said nothing about
+  std::string last_refusal;           ///< its newest error; "" when there was none
+  std::int64_t inherited_events = 0;  ///< left alone by a release in a child of fork
+};
+
+/// As of now, in this process. Does not start a thread. Errors: ENOMEM. Threads: any.
+[[nodiscard]] inline Result<PendingReleases> pending_releases() noexcept {
+  return detail::guarded([]() -> Result<PendingReleases> {
+    PendingReleases found;
+    found.inherited_events = detail::inherited_events();
+    detail::Reaper* const reaper = detail::Reaper::if_started();
+    if (reaper == nullptr || reaper->process() != detail::process_id()) return found;
+    found.pending = reaper->pending();
+    found.refused = reaper->refused();
+    found.last_refusal = reaper->last_refusal();
+    return found;
   });
 }
 

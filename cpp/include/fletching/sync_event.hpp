@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "fletching/abi.h"
+#include "fletching/capture.hpp"
 #include "fletching/detail/cuda_events.hpp"
 #include "fletching/detail/hip_events.hpp"
 #include "fletching/detail/opencl_events.hpp"
@@ -42,6 +43,13 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// current one. When there is none, it is the primary context of the device, if that is active
 /// already. None is created, and afterwards the calling thread has the one that it had before. With
 /// HIP the same holds for the thread's device.
+///
+/// CUDA and HIP graphs: while another thread captures, in whatever mode, or the calling thread
+/// does, on another stream, the operations neither fail nor disturb the capture. HIP before
+/// ROCm 7.2 may refuse to say whether an event has happened while any thread captures in global
+/// mode, and invalidate that capture. An event that was itself recorded into a capture by its
+/// producer, other than as an external one, cannot be waited on: the driver says so, and
+/// invalidates the capture.
 ///
 /// Threads: any thread, several at once.
 class SyncEvent {
@@ -81,9 +89,13 @@ class SyncEvent {
   /// the legacy one, 2 (per_thread_stream()) that of the calling thread. NULL is the legacy one
   /// also where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OpenCL has none, and its queue has
   /// to be of the event's cl_context.
-  [[nodiscard]] Status wait_on(void* stream) const noexcept {
+  ///
+  /// A stream that is being captured into a CUDA or HIP graph is refused with EBUSY, and the
+  /// capture goes on, unless `on_capture` says otherwise.
+  [[nodiscard]] Status wait_on(void* stream,
+                               OnCapture on_capture = OnCapture::kRefuse) const noexcept {
     if (is_null()) return {};
-    return dispatch([&](auto runtime) { return runtime.wait_on(event_, stream); });
+    return dispatch([&](auto runtime) { return runtime.wait_on(event_, stream, on_capture); });
   }
 
   /// Whether the event has happened. Does not block.

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "fletching/capture.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/result.hpp"
 #include "fletching/text.hpp"
@@ -96,7 +97,7 @@ struct RegisteredWaiter {
     return call("synchronize", &FletchingWaiter::synchronize, event);
   }
 
-  static Status wait_on(const EventReference& event, void* stream) {
+  static Status wait_on(const EventReference& event, void* stream, OnCapture /*on_capture*/) {
     return call("wait_on", &FletchingWaiter::wait_on, event, stream);
   }
 

@@ -62,6 +62,12 @@ struct CudaApi {
     EXPECT_EQ(api().cu_stream_create(&stream, cuda::kCuStreamNonBlocking), 0);
     return stream;
   }
+  /// One that waits for the legacy default stream.
+  static void* make_blocking_stream() {
+    cuda::CUstream stream = nullptr;
+    EXPECT_EQ(api().cu_stream_create(&stream, cuda::kCuStreamDefault), 0);
+    return stream;
+  }
   static void destroy_stream(void* stream) {
     EXPECT_EQ(api().cu_stream_synchronize(of(stream)), 0);
     EXPECT_EQ(api().cu_stream_destroy(of(stream)), 0);
@@ -145,6 +151,11 @@ struct HipApi {
   static void* make_stream() {
     hip::hipStream_t stream = nullptr;
     EXPECT_EQ(api().hip_stream_create_with_flags(&stream, hip::kHipStreamNonBlocking), 0);
+    return stream;
+  }
+  static void* make_blocking_stream() {
+    hip::hipStream_t stream = nullptr;
+    EXPECT_EQ(api().hip_stream_create_with_flags(&stream, hip::kHipStreamDefault), 0);
     return stream;
   }
   static void destroy_stream(void* stream) {

@@ -5,6 +5,7 @@
 #define FLETCHING_TESTS_GPU_CONTROL_HPP
 
 #include <cstring>
+#include <span>
 
 #include "fletching/vendor.hpp"
 #include "standin.h"
@@ -21,6 +22,8 @@ class Control {
     find(library->handle, "FletchingStandinCalls", calls_);
     find(library->handle, "FletchingStandinSettle", settle_);
     find(library->handle, "FletchingStandinLeaks", leaks_);
+    find(library->handle, "FletchingStandinStaleHandles", stale_handles_);
+    functions_ = runtime.functions;
   }
 
   /// Whether the library is a stand-in; else it is the vendor's, with a device behind it.
@@ -31,6 +34,14 @@ class Control {
   [[nodiscard]] int64_t calls(const char* function) const { return calls_(function); }
 
   void settle() const { settle_(); }
+  /// Of all functions of the table.
+  [[nodiscard]] int64_t all_calls() const {
+    int64_t sum = 0;
+    for (const VendorFunction& function : functions_) sum += calls(function.name);
+    return sum;
+  }
+  /// How many calls were given a handle of something that is gone.
+  [[nodiscard]] int64_t stale_handles() const { return stale_handles_(); }
 
   [[nodiscard]] FletchingStandinCounts alive() const {
     FletchingStandinCounts counts{};
@@ -49,6 +60,8 @@ class Control {
   decltype(&FletchingStandinCalls) calls_ = nullptr;
   decltype(&FletchingStandinSettle) settle_ = nullptr;
   decltype(&FletchingStandinLeaks) leaks_ = nullptr;
+  decltype(&FletchingStandinStaleHandles) stale_handles_ = nullptr;
+  std::span<const VendorFunction> functions_;
 };
 
 inline bool same(const FletchingStandinCounts& a, const FletchingStandinCounts& b) {

@@ -387,11 +387,11 @@ TYPED_TEST(Events, APendingReleaseDoesNotOutliveTheProcess) {
 TEST(CudaErrors, HaveANumberAtLeast) {
   const Control control(cuda::kRuntime);
   if (!control.is_there()) GTEST_SKIP() << "needs the stand-in for CUDA";
-  ASSERT_TRUE(control.set_fault("cuCtxGetCurrent:1:719,cuGetErrorName:1:1,cuGetErrorString:1:1"));
+  ASSERT_TRUE(control.set_fault("cuCtxGetCurrent:1:304,cuGetErrorName:1:1,cuGetErrorString:1:1"));
   void* handle = &handle;
   const Status status = SyncEvent(ARROW_DEVICE_CUDA, 0, static_cast<void*>(&handle)).synchronize();
   control.reset_faults();
-  EXPECT_TRUE(contains(message(status), "cuCtxGetCurrent failed with 719")) << message(status);
+  EXPECT_TRUE(contains(message(status), "cuCtxGetCurrent failed with 304")) << message(status);
 }
 
 // No context is current and the device has none that is active: none is created.

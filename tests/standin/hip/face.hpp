@@ -24,6 +24,9 @@ std::shared_ptr<Context> current();
 // one.
 std::shared_ptr<Stream> find(hipStream_t stream, DefaultStream null_means);
 
+// What it says that it is: the first version that has all of the table, and whose name it has.
+inline constexpr int kVersion = 70000000;
+
 // hipEventRecordExternal and hipEventWaitExternal, which ROCm 5.2.3 does not declare.
 inline constexpr unsigned int kExternal = 1;
 

@@ -69,7 +69,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipInit(unsigned int flags) {
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipRuntimeGetVersion(int* version) {
-  return static_cast<hipError_t>(call(__func__, [&] { store(version, HIP_VERSION); }));
+  return static_cast<hipError_t>(call(__func__, [&] { store(version, kVersion); }));
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipGetDeviceCount(int* count) {

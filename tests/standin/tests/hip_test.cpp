@@ -71,7 +71,7 @@ TEST_F(Hip, says_that_it_is_a_stand_in) {
   EXPECT_STREQ(name, "Fletching stand-in (no GPU) 0");
   int version = 0;
   ASSERT_EQ(hipRuntimeGetVersion(&version), hipSuccess);
-  EXPECT_EQ(version, HIP_VERSION);
+  EXPECT_EQ(version, 70000000) << "as its name, libamdhip64.so.7, says";
   EXPECT_STREQ(hipGetErrorName(hipErrorInvalidHandle), "hipErrorInvalidHandle");
   EXPECT_STREQ(hipGetErrorName(static_cast<hipError_t>(12345)), "hipErrorUnknown");
   EXPECT_STREQ(hipGetErrorString(hipErrorNotReady), "not ready (stand-in)");

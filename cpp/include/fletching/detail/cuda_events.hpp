@@ -1,136 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The verbs of events for CUDA, by the driver API alone.
+// The operations on events for CUDA.
 #ifndef FLETCHING_DETAIL_CUDA_EVENTS_HPP
 #define FLETCHING_DETAIL_CUDA_EVENTS_HPP
 
 #include <cerrno>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 
+#include "fletching/detail/cuda_scope.hpp"
 #include "fletching/detail/event_handle.hpp"
 #include "fletching/runtimes/cuda.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
-
-/// A result of the driver API as a Status.
-inline Status cuda_status(const cuda::Functions& cuda, const char* function,
-                          cuda::CUresult result) {
-  if (result == cuda::kCudaSuccess) return {};
-  const char* name = nullptr;
-  const char* text = nullptr;
-  if (cuda.cu_get_error_name(result, &name) != cuda::kCudaSuccess) name = nullptr;
-  if (cuda.cu_get_error_string(result, &text) != cuda::kCudaSuccess) text = nullptr;
-  if (name == nullptr) name = cuda::status_name(result);
-  return vendor_error({cuda::kRuntime.title, function, result, name, text,
-                       result == cuda::kCudaErrorInvalidHandle});
-}
-
-/// A context that is current for the calling thread as long as this object lives, or until leave().
-///
-/// No context is created: only one that somebody else has made is used. Afterwards the thread's
-/// contexts, and the references of the primary one, are as before.
-class CudaScope {
- public:
-  explicit CudaScope(const cuda::Functions& cuda) noexcept : cuda_(cuda) {}
-  CudaScope(const CudaScope&) = delete;
-  CudaScope& operator=(const CudaScope&) = delete;
-  CudaScope(CudaScope&&) = delete;
-  CudaScope& operator=(CudaScope&&) = delete;
-  ~CudaScope() {
-    (void)guarded([&] { return leave(); });
-  }
-
-  /// The context of a stream. The default streams NULL, 1 and 2 are those of the current context.
-  Status enter_stream(void* stream, int64_t device_id) {
-    if (reinterpret_cast<std::uintptr_t>(stream) <= cuda::kCuStreamPerThread) {
-      return enter_any(device_id);
-    }
-    cuda::CUcontext context = nullptr;
-    const auto result = cuda_.cu_stream_get_ctx(reinterpret_cast<cuda::CUstream>(stream), &context);
-    Status status = cuda_status(cuda_, "cuStreamGetCtx", result);
-    return status.ok() ? enter(context) : std::move(status);
-  }
-
-  /// The current context; without one the primary context of the device, if it is active.
-  Status enter_any(int64_t device_id) {
-    Status status = cuda_status(cuda_, "cuCtxGetCurrent", cuda_.cu_ctx_get_current(&current_));
-    if (!status.ok() || current_ != nullptr) return status;
-    if (device_id < 0 || device_id > (std::numeric_limits<std::int32_t>::max)()) {
-      return Error{EINVAL, "device_id " + std::to_string(device_id) + " is no CUDA device ordinal"};
-    }
-    cuda::CUdevice device = 0;
-    const auto result = cuda_.cu_device_get(&device, static_cast<std::int32_t>(device_id));
-    status = cuda_status(cuda_, "cuDeviceGet", result);
-    return status.ok() ? enter_primary(device) : std::move(status);
-  }
-
-  Status enter(cuda::CUcontext context) {
-    cuda::CUcontext before = nullptr;
-    Status status = cuda_status(cuda_, "cuCtxGetCurrent", cuda_.cu_ctx_get_current(&before));
-    if (!status.ok()) return status;
-    current_ = context;
-    if (before == context) return {};
-    status = cuda_status(cuda_, "cuCtxPushCurrent", cuda_.cu_ctx_push_current(context));
-    is_pushed_ = status.ok();
-    return status;
-  }
-
-  Status leave() {
-    Status popped;
-    if (std::exchange(is_pushed_, false)) popped = pop();
-    if (!std::exchange(is_retained_, false)) return popped;
-    return first_error(std::move(popped),
-                       cuda_status(cuda_, "cuDevicePrimaryCtxRelease",
-                                   cuda_.cu_device_primary_ctx_release(device_)));
-  }
-
-  [[nodiscard]] cuda::CUcontext current() const noexcept { return current_; }
-
- private:
-  Status enter_primary(cuda::CUdevice device) {
-    std::uint32_t flags = 0;
-    std::int32_t active = 0;
-    Status status = cuda_status(cuda_, "cuDevicePrimaryCtxGetState",
-                                cuda_.cu_device_primary_ctx_get_state(device, &flags, &active));
-    if (!status.ok()) return status;
-    if (active == 0) {
-      return Error{EINVAL,
-                   "no CUDA context is current on this thread, and the primary context of "
-                   "device " +
-                       std::to_string(device) +
-                       " is not active; make the context current that the array is of"};
-    }
-    cuda::CUcontext context = nullptr;
-    status = cuda_status(cuda_, "cuDevicePrimaryCtxRetain",
-                         cuda_.cu_device_primary_ctx_retain(&context, device));
-    if (!status.ok()) return status;
-    is_retained_ = true;
-    device_ = device;
-    return enter(context);
-  }
-
-  Status pop() {
-    cuda::CUcontext popped = nullptr;
-    const auto result = cuda_.cu_ctx_pop_current(&popped);
-    if (result == cuda::kCudaSuccess) return {};
-    // It may report what went wrong before, and have popped nonetheless: ours must not stay, and
-    // the caller's must not go.
-    cuda::CUcontext left = nullptr;
-    if (cuda_.cu_ctx_get_current(&left) == cuda::kCudaSuccess && left == current_) {
-      (void)cuda_.cu_ctx_pop_current(&popped);
-    }
-    return cuda_status(cuda_, "cuCtxPopCurrent", result);
-  }
-
-  const cuda::Functions& cuda_;
-  cuda::CUcontext current_ = nullptr;
-  cuda::CUdevice device_ = 0;
-  bool is_pushed_ = false;
-  bool is_retained_ = false;
-};
 
 /// Calls `attempt(is_tried)`, which gives something back. Nobody else will, so that it is called
 /// once more when it did not come to that: what has to be current was not to be had.
@@ -141,24 +24,26 @@ Status give_back(Attempt attempt) {
   return is_tried ? std::move(status) : attempt(is_tried);
 }
 
-/// The verbs.
+/// The operations. Calls that another thread's capture would refuse are made in relaxed mode.
 struct CudaEvents {
   static Status synchronize(const EventReference& event) {
-    return on_event(event, [&](const cuda::Functions& cuda, cuda::CUevent handle) -> Status {
-      CudaScope scope(cuda);
-      return within(scope, scope.enter_any(event.device_id), [&] {
+    return on_event(event, [&](const cuda::Functions& cuda, cuda::CUevent handle) {
+      return in_any_context(cuda, event, [&] {
         return cuda_status(cuda, "cuEventSynchronize", cuda.cu_event_synchronize(handle));
       });
     });
   }
 
-  static Status wait_on(const EventReference& event, void* stream) {
+  static Status wait_on(const EventReference& event, void* stream, OnCapture on_capture) {
     return on_event(event, [&](const cuda::Functions& cuda, cuda::CUevent handle) -> Status {
       CudaScope scope(cuda);
-      return within(scope, scope.enter_stream(stream, event.device_id), [&] {
-        return cuda_status(cuda, "cuStreamWaitEvent",
-                           cuda.cu_stream_wait_event(reinterpret_cast<cuda::CUstream>(stream),
-                                                     handle, cuda::kCuEventWaitDefault));
+      return within(scope, scope.enter_stream(stream, event.device_id), [&]() -> Status {
+        const Result<bool> captured = cuda_is_captured(cuda, stream, on_capture);
+        if (!captured.ok()) return refused_wait(captured.error());
+        const auto flags = *captured ? cuda::kCuEventWaitExternal : cuda::kCuEventWaitDefault;
+        return cuda_status(
+            cuda, "cuStreamWaitEvent",
+            cuda.cu_stream_wait_event(reinterpret_cast<cuda::CUstream>(stream), handle, flags));
       });
     });
   }
@@ -166,24 +51,34 @@ struct CudaEvents {
   static Result<bool> ready(const EventReference& event) {
     bool done = false;
     Status status = on_event(event, [&](const cuda::Functions& cuda, cuda::CUevent handle) {
-      CudaScope scope(cuda);
-      return within(scope, scope.enter_any(event.device_id),
-                    [&] { return query(cuda, handle, &done); });
+      return in_any_context(cuda, event, [&]() -> Status {
+        const auto answer = cuda.cu_event_query(handle);
+        const EventState state = cuda::event_state(answer);
+        done = state == EventState::kDone;
+        return state == EventState::kFailed ? cuda_status(cuda, "cuEventQuery", answer) : Status{};
+      });
     });
     if (!status.ok()) return std::move(status).error();
     return done;
   }
 
-  /// An event without timing that happens when all is done that is on the stream now.
-  static Result<RecordedEvent> record(void* stream, int64_t device_id) {
+  /// An event without timing that happens when all is done that is on the stream now; of a stream
+  /// that is captured, what is on it at each launch of the graph.
+  static Result<RecordedEvent> record(void* stream, int64_t device_id,
+                                      OnCapture on_capture = OnCapture::kRefuse) {
     auto cuda = initialized(Party::kProducer);
     if (!cuda) return std::move(cuda).error();
     RecordedEvent recorded;
-    CudaScope scope(**cuda);
     Status status = guarded([&] {
-      return within(scope, scope.enter_stream(stream, device_id), [&] {
-        recorded.context = scope.current();
-        return create_and_record(**cuda, stream, &recorded.event);
+      return relaxed(**cuda, [&] {
+        CudaScope scope(**cuda);
+        return within(scope, scope.enter_stream(stream, device_id), [&]() -> Status {
+          const Result<bool> captured = cuda_is_captured(**cuda, stream, on_capture);
+          if (!captured.ok()) return captured.error();
+          Status remembered = scope.remember(recorded);
+          if (!remembered.ok()) return remembered;
+          return create_and_record(**cuda, stream, *captured, &recorded.event);
+        });
       });
     });
     if (status.ok()) return recorded;
@@ -191,23 +86,62 @@ struct CudaEvents {
     return std::move(status).error();
   }
 
-  static Result<bool> has_happened(const RecordedEvent& recorded) {
-    bool done = false;
-    Status status = in_its_context(recorded, [&](const cuda::Functions& cuda) {
-      return query(cuda, static_cast<cuda::CUevent>(recorded.event), &done);
-    });
-    if (!status.ok()) return std::move(status).error();
-    return done;
-  }
-
-  static Status destroy(const RecordedEvent& recorded) {
-    return give_back([&](bool& is_tried) {
-      return in_its_context(recorded, [&](const cuda::Functions& cuda) {
-        is_tried = true;
-        return cuda_status(cuda, "cuEventDestroy",
-                           cuda.cu_event_destroy(static_cast<cuda::CUevent>(recorded.event)));
+  /// Whether nothing that was on the stream can still run. An error says nothing about it.
+  static Result<bool> has_passed(const RecordedEvent& recorded) {
+    auto cuda = cuda::functions(Party::kProducer);
+    if (!cuda) return std::move(cuda).error();
+    bool passed = false;
+    Status status = relaxed(**cuda, [&] {
+      CudaScope scope(**cuda);
+      return within(scope, Status{}, [&]() -> Status {
+        const Result<bool> there = scope.holds(recorded);
+        passed = scope.is_lost() || (there.ok() && !*there);
+        if (passed) return {};
+        if (!there.ok()) return there.error();
+        // Asked from whatever context there is: cuEventQuery needs none.
+        const auto answer = (*cuda)->cu_event_query(static_cast<cuda::CUevent>(recorded.event));
+        const EventState state = cuda::event_state(answer);
+        passed = state == EventState::kDone || cuda::is_lost(answer);
+        if (passed || state == EventState::kPending) return {};
+        return cuda_status(**cuda, "cuEventQuery", answer);
       });
     });
+    if (passed) return true;
+    if (!status.ok()) return std::move(status).error();
+    return false;
+  }
+
+  /// An event whose context is gone went with it.
+  static Status destroy(const RecordedEvent& recorded) {
+    auto cuda = cuda::functions(Party::kProducer);
+    if (!cuda) return std::move(cuda).error();
+    return give_back([&](bool& is_tried) -> Status {
+      CudaRelaxed relaxed(**cuda);
+      (void)relaxed.enter();  // nobody else will destroy the event
+      CudaScope scope(**cuda);
+      Status entered;
+      if (!scope.is_current(recorded)) {
+        const Result<bool> there = scope.holds(recorded);
+        if (!there.ok()) return there.error();
+        is_tried = !*there;
+        if (is_tried) return {};
+        entered = scope.enter(static_cast<cuda::CUcontext>(recorded.context));
+      }
+      return within(scope, std::move(entered), [&] {
+        is_tried = true;
+        return cuda_status(**cuda, "cuEventDestroy",
+                           (*cuda)->cu_event_destroy(static_cast<cuda::CUevent>(recorded.event)));
+      });
+    });
+  }
+
+  /// Runs the body in the mode in which no other thread's capture is in its way, nor it in theirs.
+  static void run_relaxed(CFunction<void(void*)> body, void* data) {
+    auto cuda = cuda::functions(Party::kProducer);
+    if (!cuda) return body(data);
+    CudaRelaxed relaxed(**cuda);
+    (void)relaxed.enter();
+    body(data);
   }
 
  private:
@@ -229,33 +163,41 @@ struct CudaEvents {
   }
 
   template <class Body>
-  static Status in_its_context(const RecordedEvent& recorded, Body body) {
-    auto cuda = cuda::functions(Party::kProducer);
-    if (!cuda) return std::move(cuda).error();
-    CudaScope scope(**cuda);
-    Status entered = scope.enter(static_cast<cuda::CUcontext>(recorded.context));
-    return within(scope, std::move(entered), [&] { return body(**cuda); });
+  static Status relaxed(const cuda::Functions& cuda, Body body) {
+    CudaRelaxed relaxed(cuda);
+    return within(relaxed, relaxed.enter(), body);
   }
 
-  static Status query(const cuda::Functions& cuda, cuda::CUevent handle, bool* done) {
-    const auto answer = cuda.cu_event_query(handle);
-    const EventState state = cuda::event_state(answer);
-    *done = state == EventState::kDone;
-    return state == EventState::kFailed ? cuda_status(cuda, "cuEventQuery", answer) : Status{};
+  template <class Body>
+  static Status in_any_context(const cuda::Functions& cuda, const EventReference& event,
+                               Body body) {
+    return relaxed(cuda, [&] {
+      CudaScope scope(cuda);
+      return within(scope, scope.enter_any(event.device_id), body);
+    });
   }
 
-  static Status create_and_record(const cuda::Functions& cuda, void* stream, void** event) {
+  static Status create_and_record(const cuda::Functions& cuda, void* stream, bool captured,
+                                  void** event) {
+    if (captured && cuda.cu_event_record_with_flags == nullptr) {
+      return Error{ENOTSUP, std::string(cuda::kRuntime.title) +
+                                ": no cuEventRecordWithFlags in this driver: expected CUDA 11.1 "
+                                "or later for an event of a captured stream"};
+    }
     cuda::CUevent handle = nullptr;
     Status status = cuda_status(cuda, "cuEventCreate",
                                 cuda.cu_event_create(&handle, cuda::kCuEventDisableTiming));
     if (!status.ok()) return status;
-    const auto result = cuda.cu_event_record(handle, reinterpret_cast<cuda::CUstream>(stream));
+    auto* on = reinterpret_cast<cuda::CUstream>(stream);
+    const auto result =
+        captured ? cuda.cu_event_record_with_flags(handle, on, cuda::kCuEventRecordExternal)
+                 : cuda.cu_event_record(handle, on);
     if (result == cuda::kCudaSuccess) {
       *event = handle;
     } else {
       (void)cuda.cu_event_destroy(handle);  // before there are words, for which memory may run out
     }
-    return cuda_status(cuda, "cuEventRecord", result);
+    return cuda_status(cuda, captured ? "cuEventRecordWithFlags" : "cuEventRecord", result);
   }
 };
 

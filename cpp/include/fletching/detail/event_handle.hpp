@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "fletching/capture.hpp"
+#include "fletching/detail/process.hpp"
 #include "fletching/result.hpp"
 #include "fletching/text.hpp"
 #include "fletching/vendor.hpp"
@@ -17,12 +19,50 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// An event that a producer's verb has recorded, and what has to be current to use it.
+/// An event that a producer's operation has recorded.
 struct RecordedEvent {
   void* event = nullptr;
-  void* context = nullptr;  ///< CUDA: the CUcontext
-  int64_t device = 0;       ///< HIP: the device
+  // CUDA: its context, and what tells whether that is still the same.
+  void* context = nullptr;
+  std::uint64_t context_id = 0;  ///< 0 where the driver has no cuCtxGetId
+  std::int32_t device = 0;
+  bool is_primary = false;
+  std::int64_t process = process_id();
 };
+
+/// What a stream is to a capture. The first three are numbered as CUDA and HIP number them.
+enum class StreamState : std::int32_t { kRuns, kIsCaptured, kIsInvalidated, kBesideACapture };
+
+/// Whether the stream is captured, and may be. Errors: EBUSY, without a hint.
+inline Result<bool> judge_capture(const char* title, StreamState state, OnCapture on_capture) {
+  const bool captured = state == StreamState::kIsCaptured;
+  if (state == StreamState::kRuns || (captured && on_capture == OnCapture::kExternalEvent)) {
+    return captured;
+  }
+  const char* got = "one that is being captured into a graph";
+  if (state == StreamState::kIsInvalidated) {
+    got = "one that is being captured into a graph, and whose capture is invalid and not ended";
+  }
+  if (state == StreamState::kBesideACapture) {
+    got =
+        "the legacy default stream while a stream that is ordered with it is being captured into a "
+        "graph";
+  }
+  return Error{EBUSY, std::string(title) + ": expected a stream whose work runs, got " + got};
+}
+
+/// The same for an operation, which says what to do.
+inline Error with_capture_hint(const char* operation, const Error& error, const char* hint) {
+  if (error.code() != EBUSY) return error;
+  return {EBUSY, std::string(operation) + ": " + error.message() + "; hint: " + hint};
+}
+
+inline Error refused_wait(const Error& error) {
+  return with_capture_hint(
+      "wait_on", error,
+      "wait before the capture begins, or pass OnCapture::kExternalEvent for a "
+      "wait at each launch of the graph");
+}
 
 /// The handle that sync_event is the address of.
 template <class Handle>

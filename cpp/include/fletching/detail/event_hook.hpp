@@ -24,16 +24,24 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// What the producers' verbs need of a runtime.
+/// What the producers' operations need of a runtime.
 struct EventFunctions {
-  Result<RecordedEvent> (*record)(void* stream, int64_t device_id);
-  Result<bool> (*has_happened)(const RecordedEvent&);
+  Result<RecordedEvent> (*record)(void* stream, int64_t device_id, OnCapture on_capture);
+  Result<bool> (*has_passed)(const RecordedEvent&);
   Status (*destroy)(const RecordedEvent&);
+  void (*run_relaxed)(CFunction<void(void*)> body, void* data);
 };
 
 template <class Events>
-inline constexpr EventFunctions kEventFunctions{&Events::record, &Events::has_happened,
-                                                &Events::destroy};
+inline constexpr EventFunctions kEventFunctions{&Events::record, &Events::has_passed,
+                                                &Events::destroy, &Events::run_relaxed};
+
+/// Destroys an event for which nobody could be told that it did not work. In a child of fork it is
+/// the parent's, and nothing of the runtime is called.
+inline void destroy_event(const EventFunctions& functions, const RecordedEvent& recorded) noexcept {
+  if (recorded.process != process_id()) return leave_inherited_event();
+  (void)guarded([&] { return functions.destroy(recorded); });
+}
 
 /// The functions for a device type, or why `verb` has none.
 inline Result<const EventFunctions*> event_functions(const char* verb, DeviceType type) {
@@ -67,9 +75,7 @@ struct ExportedEvent {
   ExportedEvent(const ExportedEvent&) = delete;
   ExportedEvent& operator=(const ExportedEvent&) = delete;
   ~ExportedEvent() {
-    if (recorded.event == nullptr) return;
-    // Nobody can be told that it did not work.
-    (void)guarded([&] { return functions.destroy(recorded); });
+    if (recorded.event != nullptr) destroy_event(functions, recorded);
   }
 
   const EventFunctions& functions;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The verbs of events for OpenCL.
+// The operations on events for OpenCL.
 #ifndef FLETCHING_DETAIL_OPENCL_EVENTS_HPP
 #define FLETCHING_DETAIL_OPENCL_EVENTS_HPP
 
@@ -21,7 +21,7 @@ inline Status opencl_status(const char* function, opencl::cl_int result) {
                        nullptr, result == opencl::kClInvalidEvent});
 }
 
-/// The verbs. A wait goes to a queue of the event's own cl_context.
+/// The operations. A wait goes to a queue of the event's own cl_context. OpenCL captures nothing.
 struct OpenclEvents {
   static Status synchronize(const EventReference& event) {
     return on_event(event, [&](const opencl::Functions& cl, opencl::cl_event handle) -> Status {
@@ -35,7 +35,7 @@ struct OpenclEvents {
     });
   }
 
-  static Status wait_on(const EventReference& event, void* stream) {
+  static Status wait_on(const EventReference& event, void* stream, OnCapture /*on_capture*/) {
     if (stream == nullptr) {
       return Error{EINVAL, "wait_on: OpenCL has no default queue; pass a cl_command_queue"};
     }
@@ -60,7 +60,8 @@ struct OpenclEvents {
   }
 
   /// An event that happens when all is done that is on the queue now.
-  static Result<RecordedEvent> record(void* stream, int64_t /*device_id*/) {
+  static Result<RecordedEvent> record(void* stream, int64_t /*device_id*/,
+                                      OnCapture /*on_capture*/) {
     if (stream == nullptr) {
       return Error{EINVAL, "OpenCL has no default queue; pass a cl_command_queue"};
     }
@@ -79,13 +80,14 @@ struct OpenclEvents {
     return opencl_status("clFlush", flushed).error();
   }
 
-  static Result<bool> has_happened(const RecordedEvent& recorded) {
+  /// Whether nothing that was on the queue can still run. An error says nothing about it.
+  static Result<bool> has_passed(const RecordedEvent& recorded) {
     auto cl = opencl::functions(Party::kProducer);
     if (!cl) return std::move(cl).error();
-    bool done = false;
-    Status status = query(**cl, static_cast<opencl::cl_event>(recorded.event), &done);
-    if (!status.ok()) return std::move(status).error();
-    return done;
+    const Result<opencl::cl_int> answer =
+        state_of(**cl, static_cast<opencl::cl_event>(recorded.event));
+    if (!answer) return answer.error();
+    return opencl::event_state(*answer) == EventState::kDone || opencl::is_lost(*answer);
   }
 
   static Status destroy(const RecordedEvent& recorded) {
@@ -94,6 +96,8 @@ struct OpenclEvents {
     return opencl_status("clReleaseEvent",
                          (*cl)->cl_release_event(static_cast<opencl::cl_event>(recorded.event)));
   }
+
+  static void run_relaxed(CFunction<void(void*)> body, void* data) { body(data); }
 
  private:
   template <class Body>
@@ -105,15 +109,21 @@ struct OpenclEvents {
     return body(**cl, *handle);
   }
 
-  static Status query(const opencl::Functions& cl, opencl::cl_event handle, bool* done) {
+  static Result<opencl::cl_int> state_of(const opencl::Functions& cl, opencl::cl_event handle) {
     opencl::cl_int answer = opencl::kClQueued;
     Status status = opencl_status(
         "clGetEventInfo", cl.cl_get_event_info(handle, opencl::kClEventCommandExecutionStatus,
                                                sizeof answer, &answer, nullptr));
-    if (!status.ok()) return status;
-    const EventState state = opencl::event_state(answer);
+    if (!status.ok()) return std::move(status).error();
+    return answer;
+  }
+
+  static Status query(const opencl::Functions& cl, opencl::cl_event handle, bool* done) {
+    const Result<opencl::cl_int> answer = state_of(cl, handle);
+    if (!answer) return answer.error();
+    const EventState state = opencl::event_state(*answer);
     *done = state == EventState::kDone;
-    return state == EventState::kFailed ? opencl_status("the command of the event", answer)
+    return state == EventState::kFailed ? opencl_status("the command of the event", *answer)
                                         : Status{};
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that releases arrays after the work that reads them.
+// A thread that asks whether the work that reads an array has passed.
 #ifndef FLETCHING_DETAIL_REAPER_HPP
 #define FLETCHING_DETAIL_REAPER_HPP
 
@@ -8,38 +8,42 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <list>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "fletching/detail/event_hook.hpp"
-#include "fletching/owner.hpp"
+#include "fletching/detail/process.hpp"
+#include "fletching/detail/releaser.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// One for the process. It is never destroyed and its thread is never joined: what the device has
-/// not finished when the process exits is left alone.
+/// not finished when the process exits is left alone. In a child of fork there is no such thread,
+/// and none of the members may be used but process().
 class Reaper {
  public:
-  struct Entry {
-    const EventFunctions* functions = nullptr;
-    RecordedEvent recorded;
-    DeviceArray array;
-  };
-  using Entries = std::list<Entry>;
-
   /// With its thread, which the first call starts. Throws when there cannot be one.
   static Reaper& instance() {
     static Reaper* const reaper = start();
     return *reaper;
   }
 
+  /// nullptr before the first call of instance().
+  static Reaper* if_started() noexcept { return started().load(); }
+
+  /// That which the thread is of.
+  [[nodiscard]] std::int64_t process() const noexcept { return process_; }
+
   /// Takes the one entry of the list.
-  void add(Entries& entry) noexcept {
+  void add(DeferredReleases& entry) noexcept {
+    ++pending_count_;
     {
       const std::scoped_lock lock(mutex_);
       incoming_.splice(incoming_.end(), entry);
@@ -47,35 +51,49 @@ class Reaper {
     wake_.notify_one();
   }
 
+  /// How many entries have not passed, as far as is known.
+  [[nodiscard]] std::int64_t pending() const noexcept { return pending_count_; }
+  /// Of these, those for which the last answer was an error.
+  [[nodiscard]] std::int64_t refused() const noexcept { return refused_count_; }
+  /// The newest of these errors; "" when there was none. May throw.
+  [[nodiscard]] std::string last_refusal() {
+    const std::scoped_lock lock(mutex_);
+    return last_refusal_;
+  }
+
  private:
   using Pause = std::chrono::microseconds;
   static constexpr Pause kShortest{20};
-  static constexpr Pause kLongest{1000};
+  static constexpr Pause kLongest{2000};
+  static constexpr int kMostRefusals = 6;  // then every 64th time is often enough
+
+  static std::atomic<Reaper*>& started() noexcept {
+    static std::atomic<Reaper*> reaper{nullptr};
+    return reaper;
+  }
 
   static Reaper* start() {
     auto reaper = std::make_unique<Reaper>();
-    std::atexit([] { exiting().store(true); });
+    std::atexit([] { Releaser::exiting().store(true); });
     std::thread([raw = reaper.get()] { raw->run(); }).detach();
+    started().store(reaper.get());
     return reaper.release();
   }
 
-  static std::atomic<bool>& exiting() noexcept {
-    static std::atomic<bool> flag{false};
-    return flag;
-  }
-
   void run() noexcept {
-    for (Pause pause = kShortest; !exiting();) {
-      if (collect(pause)) pause = kShortest;
-      pause = release_what_may_be() ? kShortest : (std::min)(pause * 2, kLongest);
+    bool is_behind = false;
+    for (Pause pause = kShortest; !Releaser::exiting();) {
+      if (collect(pause, is_behind)) pause = kShortest;
+      pause = hand_over_what_has_passed() ? kShortest : (std::min)(pause * 2, kLongest);
+      is_behind = releaser_.keep_up();
     }
   }
 
   /// Sleeps: until there is something to do, or for the pause when something is pending.
-  bool collect(Pause pause) noexcept {
+  bool collect(Pause pause, bool is_behind) noexcept {
     std::unique_lock lock(mutex_);
     const auto has_more = [&] { return !incoming_.empty(); };
-    if (pending_.empty()) {
+    if (pending_.empty() && !is_behind) {
       wake_.wait(lock, has_more);
     } else {
       wake_.wait_for(lock, pause, has_more);
@@ -85,37 +103,56 @@ class Reaper {
     return more;
   }
 
-  bool release_what_may_be() noexcept {
-    bool released = false;
+  bool hand_over_what_has_passed() noexcept {
+    DeferredReleases passed;
+    std::int64_t refused = 0;
     for (auto entry = pending_.begin(); entry != pending_.end();) {
-      if (exiting()) return false;
       const auto next = std::next(entry);
-      if (has_passed(*entry)) {
-        (void)guarded([&] { return entry->functions->destroy(entry->recorded); });
-        pending_.erase(entry);
-        released = true;
-      }
+      if (has_passed(*entry))
+        passed.splice(passed.end(), pending_, entry);
+      else
+        refused += entry->refusals > 0 ? 1 : 0;
       entry = next;
     }
-    return released;
+    refused_count_ = refused;
+    if (passed.empty()) return false;
+    pending_count_ -= static_cast<std::int64_t>(passed.size());
+    releaser_.add(passed);
+    return true;
   }
 
-  /// Whether the device is done with the array: its work has happened or has failed. One failure to
-  /// ask is no answer, and is asked again; a device that is gone gives none other.
-  static bool has_passed(Entry& entry) noexcept {
-    for (int attempt = 0; attempt < 2; ++attempt) {
-      const Result<bool> done =
-          guarded([&] { return entry.functions->has_happened(entry.recorded); });
-      if (done.ok()) return *done;
-      if (done.error().code() == ENOMEM) return false;
+  /// An answer that is an error says nothing about the work: however often it comes, the array
+  /// stays as it is, and is asked for again, ever more rarely.
+  bool has_passed(DeferredRelease& entry) noexcept {
+    if (entry.skips > 0) {
+      --entry.skips;
+      return false;
     }
-    return !exiting();
+    const Result<bool> passed =
+        guarded([&] { return entry.functions->has_passed(entry.recorded); });
+    if (passed.ok()) {
+      entry.refusals = 0;
+      return *passed;
+    }
+    entry.refusals = (std::min)(entry.refusals + 1, kMostRefusals);
+    entry.skips = (1 << entry.refusals) - 1;
+    (void)guarded([&]() -> Status {
+      const std::scoped_lock lock(mutex_);
+      last_refusal_ = passed.error().message();
+      return {};
+    });
+    return false;
   }
 
+  const std::int64_t process_ = process_id();
+  Releaser releaser_;
+  std::atomic<std::int64_t> pending_count_{0};
+  std::atomic<std::int64_t> refused_count_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
-  Entries incoming_;  // guarded by the mutex
-  Entries pending_;   // of the thread
+  DeferredReleases incoming_;  // guarded by the mutex
+  std::string last_refusal_;   // likewise
+  DeferredReleases pending_;   // of the thread
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

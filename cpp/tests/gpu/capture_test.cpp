@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events while streams are captured into CUDA and HIP graphs: no capture is broken, and what a
+// driver refuses to say is never taken for done.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "../released_array.hpp"
+#include "../texts.hpp"
+#include "api.hpp"
+#include "fletching/event_verbs.hpp"
+#include "fletching/sync_event.hpp"
+#include "gated.hpp"
+#include "graphs.hpp"
+
+namespace fletching {
+namespace {
+
+using testing::CaptureMode;
+using testing::CaptureStatus;
+using testing::contains;
+using testing::CudaApi;
+using testing::HipApi;
+using testing::kNew;
+using testing::kOld;
+using testing::message;
+using testing::ReleasedArray;
+
+template <class Api>
+class Capture : public testing::Gated<Api> {
+ protected:
+  using Graphs = testing::Graphs<Api>;
+
+  void SetUp() override {
+    testing::Gated<Api>::SetUp();
+    if (!this->is_open_) return;
+    captured_ = Api::make_stream();
+    if (!Graphs::are_there()) GTEST_SKIP() << Api::kRuntime.title << " has no graphs";
+  }
+
+  void TearDown() override {
+    if (!this->is_open_) return;
+    this->end_streams();
+    Api::destroy_stream(captured_);
+    this->close();
+    if (this->control_.is_there()) {
+      EXPECT_TRUE(testing::same(this->control_.alive(), this->before_)) << "something leaks";
+    }
+  }
+
+  /// The capture has not noticed anything.
+  void end_capture() { Graphs::destroy(Graphs::end(captured_)); }
+
+  void* captured_ = nullptr;
+};
+
+using Apis = ::testing::Types<CudaApi, HipApi>;
+struct ApiNames {
+  template <class Api>
+  static std::string GetName(int) {
+    return std::is_same_v<Api, CudaApi> ? "Cuda" : "Hip";
+  }
+};
+TYPED_TEST_SUITE(Capture, Apis, ApiNames);
+
+// The reaper asks about events all the time, on a thread of its own.
+TYPED_TEST(Capture, AnArrayBehindTheGateIsNotReleasedDuringACapture) {
+  using Api = TypeParam;
+  this->write_behind_gate();
+  ReleasedArray gated;
+  ReleasedArray free;
+  DeviceArray array = gated.make(Api::kType, 0);
+  DeviceArray second = free.make(Api::kType, 0);
+  ASSERT_TRUE(release_after(array, this->producer_).ok());
+  TestFixture::Graphs::begin(this->captured_);
+  // One that need not wait overtakes the other: the reaper has looked at both by then.
+  ASSERT_TRUE(release_after(second, this->consumer_).ok());
+  EXPECT_TRUE(free.parents.wait_for(1));
+  EXPECT_EQ(gated.parents.count(), 0) << "the gate is shut";
+  this->end_capture();
+  this->open_gate();
+  EXPECT_TRUE(gated.parents.wait_for(1));
+}
+
+// The thread's own capture, and that of another one.
+TYPED_TEST(Capture, ReadyAndSynchronizeDoNotDisturbIt) {
+  using Api = TypeParam;
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  ASSERT_TRUE(export_with_event(array, this->producer_).ok());
+  const auto ask = [&] {
+    const SyncEvent event(array);
+    const Status done = event.synchronize();
+    EXPECT_TRUE(done.ok()) << message(done);
+    const Result<bool> ready = event.ready();
+    EXPECT_TRUE(ready.ok() && *ready) << message(ready);
+    EXPECT_EQ(TestFixture::Graphs::exchange(CaptureMode::kGlobal), CaptureMode::kGlobal)
+        << "the thread's mode is as before";
+  };
+  TestFixture::Graphs::begin(this->captured_);
+  ask();
+  std::thread(ask).join();
+  // An event is made, recorded and destroyed as well.
+  ReleasedArray another;
+  DeviceArray second = another.make(Api::kType, 0);
+  const Status exported = export_with_event(second, this->producer_);
+  EXPECT_TRUE(exported.ok()) << message(exported);
+  second.release();
+  this->end_capture();
+  array.release();
+}
+
+TYPED_TEST(Capture, ACapturingStreamIsRefused) {
+  using Api = TypeParam;
+  ReleasedArray made;
+  DeviceArray exported = made.make(Api::kType, 0);
+  ASSERT_TRUE(export_with_event(exported, this->producer_).ok());
+  ReleasedArray another;
+  DeviceArray array = another.make(Api::kType, 0);
+  TestFixture::Graphs::begin(this->captured_);
+  for (const Status& status :
+       {SyncEvent(exported).wait_on(this->captured_), export_with_event(array, this->captured_),
+        release_after(array, this->captured_)}) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code(), EBUSY) << message(status);
+    EXPECT_TRUE(contains(message(status), "captured into a graph")) << message(status);
+  }
+  EXPECT_FALSE(array.is_released());
+  EXPECT_EQ(array->sync_event, nullptr);
+  this->end_capture();
+  EXPECT_TRUE(export_with_event(array, this->captured_).ok()) << "it is over";
+  array.release();
+  exported.release();
+}
+
+// A capture that has gone wrong already.
+TYPED_TEST(Capture, AnInvalidatedCaptureIsRefusedAsWell) {
+  using Api = TypeParam;
+  typename Api::Event event = Api::make_event();
+  const SyncEvent awaited(Api::kType, 0, static_cast<void*>(&event));
+  TestFixture::Graphs::begin(this->captured_);
+  EXPECT_FALSE(Api::is_idle(this->captured_)) << "to ask a captured stream invalidates the capture";
+  const Status status = awaited.wait_on(this->captured_, OnCapture::kExternalEvent);
+  EXPECT_EQ(status.ok() ? 0 : status.error().code(), EBUSY) << message(status);
+  EXPECT_TRUE(contains(message(status), "invalid and not ended")) << message(status);
+  void* graph = nullptr;
+  EXPECT_EQ(TestFixture::Graphs::end(this->captured_, &graph), testing::kCaptureInvalidated);
+  Api::destroy_event(event);
+}
+
+// What is put on the legacy default stream would depend on a blocking stream.
+TYPED_TEST(Capture, TheDefaultStreamBesideABlockingOneIsRefused) {
+  using Api = TypeParam;
+  typename Api::Event event = Api::make_event();
+  const SyncEvent awaited(Api::kType, 0, static_cast<void*>(&event));
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  void* blocking = Api::make_blocking_stream();
+  TestFixture::Graphs::begin(blocking);
+  for (const OnCapture on_capture : {OnCapture::kRefuse, OnCapture::kExternalEvent}) {
+    for (const Status& status : {awaited.wait_on(legacy_stream(), on_capture),
+                                 export_with_event(array, legacy_stream(), on_capture)}) {
+      EXPECT_EQ(status.ok() ? 0 : status.error().code(), EBUSY) << message(status);
+      EXPECT_TRUE(contains(message(status), "legacy default stream")) << message(status);
+    }
+  }
+  EXPECT_TRUE(awaited.wait_on(per_thread_stream()).ok());
+  TestFixture::Graphs::destroy(TestFixture::Graphs::end(blocking));
+  EXPECT_TRUE(awaited.wait_on(legacy_stream()).ok());
+  Api::destroy_stream(blocking);
+  Api::destroy_event(event);
+  array.release();
+}
+
+// A graph that waits for the event of one array and records that of another, launched twice. The
+// arrays outlive it.
+TYPED_TEST(Capture, ExternalEventsBelongToEachLaunch) {
+  using Api = TypeParam;
+  ReleasedArray made;
+  ReleasedArray another;
+  DeviceArray in = made.make(Api::kType, 0);
+  DeviceArray out = another.make(Api::kType, 0);
+  this->write_behind_gate();
+  ASSERT_TRUE(export_with_event(in, this->producer_, OnCapture::kExternalEvent).ok())
+      << "the stream is not captured: an event like any other";
+
+  TestFixture::Graphs::begin(this->captured_);
+  const Status waiting = SyncEvent(in).wait_on(this->captured_, OnCapture::kExternalEvent);
+  ASSERT_TRUE(waiting.ok()) << message(waiting);
+  Api::read(this->read_, this->memory_, this->captured_);
+  const Status exported = export_with_event(out, this->captured_, OnCapture::kExternalEvent);
+  ASSERT_TRUE(exported.ok()) << message(exported);
+  void* graph = TestFixture::Graphs::instantiate(TestFixture::Graphs::end(this->captured_));
+
+  *this->read_ = kOld;
+  EXPECT_TRUE(*SyncEvent(out).ready()) << "nothing has been recorded in it";
+  TestFixture::Graphs::launch(graph, this->captured_);
+  EXPECT_FALSE(*SyncEvent(out).ready()) << "the gate is shut";
+  EXPECT_EQ(*this->read_, kOld);
+  this->open_gate();
+  EXPECT_TRUE(SyncEvent(out).synchronize().ok());
+  EXPECT_EQ(*this->read_, kNew);
+
+  *this->read_ = kOld;
+  TestFixture::Graphs::launch(graph, this->captured_);
+  EXPECT_TRUE(SyncEvent(out).wait_on(this->consumer_).ok());
+  Api::synchronize(this->consumer_);
+  EXPECT_EQ(*this->read_, kNew) << "the second launch";
+  Api::synchronize(this->captured_);
+  TestFixture::Graphs::destroy_executable(graph);
+  in.release();
+  out.release();
+}
+
+// A callback that frees memory of the device, which the driver calls unsafe.
+TYPED_TEST(Capture, AReleaseCallbackMayFreeMemory) {
+  using Api = TypeParam;
+  struct Freeing {
+    std::uintptr_t memory;
+    testing::Releases released;
+  } freeing{Api::allocate(), {}};
+  ArrowDeviceArray raw{};
+  raw.device_type = Api::kType;
+  raw.array.private_data = &freeing;
+  raw.array.release = [](ArrowArray* self) {
+    auto* of_array = static_cast<Freeing*>(self->private_data);
+    self->release = nullptr;
+    Api::open_device(0);
+    Api::free(of_array->memory);
+    Api::close_device(0);
+    of_array->released.add();
+  };
+  DeviceArray array(&raw);
+  this->write_behind_gate();
+  ASSERT_TRUE(release_after(array, this->producer_).ok());
+  TestFixture::Graphs::begin(this->captured_);
+  this->open_gate();
+  EXPECT_TRUE(freeing.released.wait_for(1));
+  this->end_capture();
+}
+
+/// A library that lacks what the table calls optional: the stand-ins in standin-old.
+template <class Api>
+void use_an_old_library() {
+  Api::devices();
+  Api::open_device(0);
+  void* stream = Api::make_stream();
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  EXPECT_TRUE(export_with_event(array, stream).ok());
+  const SyncEvent event(array);
+  EXPECT_TRUE(event.wait_on(stream).ok());
+  EXPECT_TRUE(event.synchronize().ok());
+  EXPECT_TRUE(*event.ready());
+  const Status deferred = release_after(array, stream);
+  EXPECT_TRUE(deferred.ok()) << message(deferred);
+  EXPECT_TRUE(made.parents.wait_for(1));
+  Api::destroy_stream(stream);
+  Api::close_device(0);
+}
+
+TEST(OldLibraries, DoWithoutOptionalFunctions) {
+  const auto cuda = CudaApi::load();
+  const auto hip = HipApi::load();
+  if (!cuda || !hip || (*cuda)->cu_event_record_with_flags != nullptr ||
+      (*hip)->hip_event_record_with_flags != nullptr) {
+    GTEST_SKIP() << "needs the old stand-ins";
+  }
+  use_an_old_library<CudaApi>();
+  use_an_old_library<HipApi>();
+}
+
+TEST(OldLibraries, HaveNoExternalEvents) {
+  const auto cuda = CudaApi::load();
+  if (!cuda || (*cuda)->cu_event_record_with_flags != nullptr) {
+    GTEST_SKIP() << "needs the old stand-in for CUDA";
+  }
+  using Graphs = testing::Graphs<CudaApi>;
+  CudaApi::devices();
+  CudaApi::open_device(0);
+  void* stream = CudaApi::make_stream();
+  ReleasedArray made;
+  DeviceArray array = made.make(CudaApi::kType, 0);
+  Graphs::begin(stream);
+  const Status status = export_with_event(array, stream, OnCapture::kExternalEvent);
+  EXPECT_EQ(status.ok() ? 0 : status.error().code(), ENOTSUP) << message(status);
+  EXPECT_TRUE(contains(message(status), "CUDA 11.1")) << message(status);
+  Graphs::destroy(Graphs::end(stream));
+  array.release();
+  CudaApi::destroy_stream(stream);
+  CudaApi::close_device(0);
+}
+
+// Without cuCtxGetId a primary context is known to be gone as long as it does not come back.
+TEST(OldLibraries, LeaveAnEventOfAContextThatIsGoneAlone) {
+  const auto cuda = CudaApi::load();
+  if (!cuda || (*cuda)->cu_ctx_get_id != nullptr) {
+    GTEST_SKIP() << "needs the old stand-in for CUDA";
+  }
+  const testing::Control control(cuda::kRuntime);
+  CudaApi::devices();
+  CudaApi::open_device(1);
+  ReleasedArray made;
+  DeviceArray array = made.make(CudaApi::kType, 1);
+  ASSERT_TRUE(export_with_event(array, CudaApi::make_stream()).ok());
+  CudaApi::close_device(1);
+  const std::int64_t stale = control.stale_handles();
+  array.release();
+  EXPECT_EQ(control.stale_handles(), stale);
+}
+
+}  // namespace
+}  // namespace fletching

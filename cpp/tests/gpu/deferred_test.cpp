@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Releases behind a stream, when something is in their way: slow callbacks, a driver that refuses
+// to answer, a context that is gone, a fork.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "../released_array.hpp"
+#include "../texts.hpp"
+#include "api.hpp"
+#include "fletching/event_verbs.hpp"
+#include "fletching/sync_event.hpp"
+#include "gated.hpp"
+
+namespace fletching {
+namespace {
+
+using testing::contains;
+using testing::CudaApi;
+using testing::HipApi;
+using testing::message;
+using testing::ReleasedArray;
+using testing::Releases;
+
+template <class Api>
+class Deferred : public testing::Gated<Api> {
+ protected:
+  void TearDown() override {
+    if (!this->is_open_) return;
+    this->end_streams();
+    this->close();
+    if (this->control_.is_there()) {
+      EXPECT_TRUE(testing::same(this->control_.alive(), this->before_)) << "something leaks";
+    }
+  }
+};
+
+using Apis = ::testing::Types<CudaApi, HipApi>;
+struct ApiNames {
+  template <class Api>
+  static std::string GetName(int) {
+    return std::is_same_v<Api, CudaApi> ? "Cuda" : "Hip";
+  }
+};
+TYPED_TEST_SUITE(Deferred, Apis, ApiNames);
+
+/// An array whose release callback does not return before the latch is open.
+class SlowArray {
+ public:
+  explicit SlowArray(std::latch& open) : open_(open) {}
+
+  DeviceArray make(ArrowDeviceType type) {
+    ArrowDeviceArray raw{};
+    raw.device_type = type;
+    raw.array.private_data = this;
+    raw.array.release = [](ArrowArray* self) {
+      auto* array = static_cast<SlowArray*>(self->private_data);
+      self->release = nullptr;
+      array->begun.add();
+      array->open_.wait();
+      array->done.add();
+    };
+    return DeviceArray(&raw);
+  }
+
+  Releases begun;
+  Releases done;
+
+ private:
+  std::latch& open_;
+};
+
+TYPED_TEST(Deferred, SlowCallbacksDelayNoOtherRelease) {
+  using Api = TypeParam;
+  std::latch open(1);
+  std::vector<std::unique_ptr<SlowArray>> slow(8);
+  for (auto& each : slow) {
+    each = std::make_unique<SlowArray>(open);
+    DeviceArray array = each->make(Api::kType);
+    ASSERT_TRUE(release_after(array, this->consumer_).ok());
+    EXPECT_TRUE(each->begun.wait_for(1));
+  }
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  ASSERT_TRUE(release_after(array, this->consumer_).ok());
+  EXPECT_TRUE(made.parents.wait_for(1));
+  for (auto& each : slow) EXPECT_EQ(each->done.count(), 0);
+  open.count_down();
+  for (auto& each : slow) EXPECT_TRUE(each->done.wait_for(1));
+}
+
+/// The exit status of a child of fork that runs the body.
+template <class Body>
+int in_a_child(Body body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Neither the reaper's thread nor the driver is there.
+TYPED_TEST(Deferred, NothingIsReleasedBehindAStreamInAChildOfFork) {
+  using Api = TypeParam;
+  if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
+  ReleasedArray first;
+  DeviceArray begun = first.make(Api::kType, 0);
+  ASSERT_TRUE(release_after(begun, this->consumer_).ok());
+  EXPECT_TRUE(first.parents.wait_for(1)) << "the reaper runs";
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  const int problem = in_a_child([&] {
+    const Status status = release_after(array, this->consumer_);
+    if (status.ok() || array.is_released()) return 1;
+    if (!contains(message(status), "fork")) return 2;
+    array.release();
+    return made.parents.count() == 1 ? 0 : 3;
+  });
+  EXPECT_EQ(problem, 0);
+  EXPECT_TRUE(release_after(array, this->consumer_).ok()) << "the parent goes on";
+  EXPECT_TRUE(made.parents.wait_for(1));
+}
+
+TYPED_TEST(Deferred, AnEventIsNotDestroyedInAChildOfFork) {
+  using Api = TypeParam;
+  if (!this->control_.is_there()) GTEST_SKIP() << "a driver does not survive a fork";
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  ASSERT_TRUE(export_with_event(array, this->producer_).ok());
+  const int problem = in_a_child([&] {
+    const std::int64_t before = this->control_.all_calls();
+    array.release();
+    if (made.parents.count() != 1) return 1;
+    if (this->control_.all_calls() != before) return 2;
+    return pending_releases()->inherited_events == 1 ? 0 : 3;
+  });
+  EXPECT_EQ(problem, 0);
+  EXPECT_EQ(pending_releases()->inherited_events, 0) << "the child's is not the parent's";
+  array.release();
+}
+
+// A query that fails says nothing about the work, however often it does.
+TYPED_TEST(Deferred, ARefusedQueryIsNotTakenForDone) {
+  using Api = TypeParam;
+  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+  const auto refused = std::string(Api::kQuery) + ":*:900";
+  ASSERT_TRUE(this->control_.set_fault(refused.c_str()));
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  ASSERT_TRUE(release_after(array, this->consumer_).ok());
+  const std::int64_t before = this->control_.calls(Api::kQuery);
+  while (this->control_.calls(Api::kQuery) < before + 5) std::this_thread::yield();
+  EXPECT_EQ(made.parents.count(), 0);
+  const PendingReleases pending = pending_releases().value();
+  EXPECT_EQ(pending.pending, 1);
+  EXPECT_EQ(pending.refused, 1);
+  EXPECT_TRUE(contains(pending.last_refusal, Api::kQuery)) << pending.last_refusal;
+  this->control_.reset_faults();
+  EXPECT_TRUE(made.parents.wait_for(1)) << "the driver answers again";
+  EXPECT_EQ(pending_releases()->pending, 0);
+}
+
+// Nothing of a context that is lost can still run.
+TYPED_TEST(Deferred, ALostDeviceReleasesWhatIsPending) {
+  using Api = TypeParam;
+  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+  this->write_behind_gate();
+  for (const char* error : {"700", "719"}) {
+    ReleasedArray made;
+    DeviceArray array = made.make(Api::kType, 0);
+    ASSERT_TRUE(release_after(array, this->producer_).ok());
+    ASSERT_TRUE(this->control_.set_fault((std::string(Api::kQuery) + ":1:" + error).c_str()));
+    EXPECT_TRUE(made.parents.wait_for(1)) << error;
+    this->control_.reset_faults();
+  }
+}
+
+// A reset, or the last release, of the primary context takes the event along. Its handle is not
+// used any more, nor is the context's, which may be memory that was freed.
+TEST(CudaContexts, AnEventOfAContextThatIsGoneIsLeftAlone) {
+  const testing::Control control(cuda::kRuntime);
+  if (!control.is_there()) GTEST_SKIP() << "a driver need not survive a wrong answer here";
+  for (const bool comes_back : {false, true}) {
+    CudaApi::devices();
+    CudaApi::open_device(1);
+    void* stream = CudaApi::make_stream();
+    ReleasedArray exported;
+    ReleasedArray deferred;
+    void* gate = CudaApi::allocate_pinned();
+    *static_cast<std::int32_t*>(gate) = 0;
+    DeviceArray array = exported.make(CudaApi::kType, 1);
+    ASSERT_TRUE(export_with_event(array, stream).ok());
+    DeviceArray second = deferred.make(CudaApi::kType, 1);
+    CudaApi::wait_for_word(stream, gate);
+    ASSERT_TRUE(release_after(second, stream).ok());
+    const std::int64_t stale = control.stale_handles();
+    CudaApi::close_device(1);
+    if (comes_back) CudaApi::open_device(1);
+    EXPECT_TRUE(deferred.parents.wait_for(1)) << "nothing runs in the context any more";
+    array.release();
+    EXPECT_EQ(exported.parents.count(), 1);
+    EXPECT_EQ(control.stale_handles(), stale);
+    if (comes_back) CudaApi::close_device(1);
+  }
+}
+
+}  // namespace
+}  // namespace fletching

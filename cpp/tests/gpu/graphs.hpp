@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Captures and graphs of CUDA and HIP, which the library has no use for. Looked up in the library
+// that the tables were filled from.
+#ifndef FLETCHING_TESTS_GPU_GRAPHS_HPP
+#define FLETCHING_TESTS_GPU_GRAPHS_HPP
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "api.hpp"
+
+namespace fletching::testing {
+
+/// As both vendors number them.
+enum class CaptureMode : std::int32_t { kGlobal, kThreadLocal, kRelaxed };
+enum class CaptureStatus : std::int32_t { kNone, kActive, kInvalidated };
+inline constexpr std::int32_t kCaptureInvalidated = 901;
+
+template <class Api>
+class Graphs {
+ public:
+  /// Whether the library has every function.
+  [[nodiscard]] static bool are_there() {
+    for (const char* symbol : kSymbols) {
+      if (find(symbol) == nullptr) return false;
+    }
+    return true;
+  }
+
+  static void begin(void* stream, CaptureMode mode = CaptureMode::kGlobal) {
+    EXPECT_EQ(call<std::int32_t(void*, CaptureMode)>(0)(stream, mode), 0);
+  }
+  /// The result; *graph is nullptr after an error.
+  static std::int32_t end(void* stream, void** graph) {
+    return call<std::int32_t(void*, void**)>(1)(stream, graph);
+  }
+  /// Ends a capture that is alive.
+  static void* end(void* stream) {
+    void* graph = nullptr;
+    EXPECT_EQ(end(stream, &graph), 0) << "the capture has been invalidated";
+    return graph;
+  }
+  static CaptureStatus status(void* stream) {
+    auto found = CaptureStatus::kNone;
+    EXPECT_EQ((call<std::int32_t(void*, CaptureStatus*)>(2)(stream, &found)), 0);
+    return found;
+  }
+  /// What can be launched. Destroys the graph.
+  static void* instantiate(void* graph) {
+    void* made = nullptr;
+    EXPECT_EQ((call<std::int32_t(void**, void*, unsigned long long)>(3)(&made, graph, 0)), 0);
+    destroy(graph);
+    return made;
+  }
+  static void launch(void* executable, void* stream) {
+    EXPECT_EQ((call<std::int32_t(void*, void*)>(4)(executable, stream)), 0);
+  }
+  static void destroy(void* graph) { EXPECT_EQ(call<std::int32_t(void*)>(5)(graph), 0); }
+  static void destroy_executable(void* executable) {
+    EXPECT_EQ(call<std::int32_t(void*)>(6)(executable), 0);
+  }
+  /// The mode of the calling thread, as it was before.
+  static CaptureMode exchange(CaptureMode mode) {
+    EXPECT_EQ(call<std::int32_t(CaptureMode*)>(7)(&mode), 0);
+    return mode;
+  }
+
+ private:
+  using Symbols = std::array<const char*, 8>;
+  static constexpr Symbols kCuda{"cuStreamBeginCapture_v2", "cuStreamEndCapture",
+                                 "cuStreamIsCapturing",     "cuGraphInstantiateWithFlags",
+                                 "cuGraphLaunch",           "cuGraphDestroy",
+                                 "cuGraphExecDestroy",      "cuThreadExchangeStreamCaptureMode"};
+  static constexpr Symbols kHip{"hipStreamBeginCapture", "hipStreamEndCapture",
+                                "hipStreamIsCapturing",  "hipGraphInstantiateWithFlags",
+                                "hipGraphLaunch",        "hipGraphDestroy",
+                                "hipGraphExecDestroy",   "hipThreadExchangeStreamCaptureMode"};
+  static constexpr Symbols kSymbols = std::is_same_v<Api, CudaApi> ? kCuda : kHip;
+
+  static AnyFunction find(const char* symbol) {
+    return detail::find_symbol(detail::find_library(Api::kRuntime)->handle, symbol);
+  }
+  template <class Signature>
+  static Signature* call(std::size_t at) {
+    return reinterpret_cast<Signature*>(find(kSymbols[at]));
+  }
+};
+
+}  // namespace fletching::testing
+
+#endif  // FLETCHING_TESTS_GPU_GRAPHS_HPP
