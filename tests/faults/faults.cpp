@@ -34,10 +34,13 @@ bool gives_back(std::string_view function) {
   return std::ranges::any_of(kParts, [=](auto part) { return contains(function, part); });
 }
 
-// Makes a context or device current, or finds the function that destroys an instance: it is tried a
-// second time where nothing could be given back without it.
+// Makes a context or device current, puts a thread's mode back, or finds the function that destroys
+// an instance: it is tried a second time where nothing could be given back without it.
 bool is_tried_again(std::string_view function, Voice voice) {
-  if (voice == Voice::kTriesContext && function == "cuCtxGetCurrent") return true;
+  if (contains(function, "ThreadExchangeStreamCaptureMode")) return true;
+  constexpr std::array<std::string_view, 4> kContext{
+      "cuCtxGetCurrent", "cuCtxGetId", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain"};
+  if (voice == Voice::kTriesContext && std::ranges::count(kContext, function) > 0) return true;
   return function == "cuCtxPushCurrent" || function == "hipGetDevice" ||
          function == "hipSetDevice" || function == "vkGetInstanceProcAddr";
 }

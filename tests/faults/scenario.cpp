@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture.hpp"
 #include "exchange.hpp"
 #include "fletching/async_adapters.hpp"
 #include "fletching/c_api.h"
@@ -50,6 +51,8 @@ class Scene {
     verify_without_gate();
     export_with_event();
     release_after();
+    capture(run_, backend_, device_type(),
+            is_vulkan() ? nullptr : FletchingProducerQueueHandle(queue_));
     exchange();
     fail_on_purpose();
     release_all();

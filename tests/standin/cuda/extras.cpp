@@ -14,6 +14,11 @@ std::shared_ptr<Stream> find(CUstream stream) {
   return fletching::standin::cuda::find(stream, DefaultStream::kLegacy);
 }
 
+// For functions whose text does not ask for a current context.
+std::shared_ptr<Stream> find_any(CUstream stream) {
+  return engine().stream(stream, DefaultStream::kLegacy, current());
+}
+
 void copy_and_wait(CUdeviceptr to, CUdeviceptr from, size_t size) {
   const auto stream = find(nullptr);
   engine().copy(*stream, to, from, size);
@@ -115,14 +120,14 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamBeginCapture(CUstream stream,
     const int wanted = number_of(mode);
     require(wanted >= 0 && wanted <= static_cast<int>(CaptureMode::kRelaxed),
             Status::kInvalidValue);
-    engine().captures.begin(find(stream), static_cast<CaptureMode>(wanted));
+    engine().captures.begin(find_any(stream), static_cast<CaptureMode>(wanted));
   });
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   return driver(__func__, [&] {
     store(graph, CUgraph{});
-    *graph = static_cast<CUgraph>(engine().end_capture(*find(stream)));
+    *graph = static_cast<CUgraph>(engine().end_capture(*find_any(stream)));
   });
 }
 
@@ -135,7 +140,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* execut
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream stream) {
-  return driver(__func__, [&] { engine().launch(executable, *find(stream)); });
+  return driver(__func__, [&] { engine().launch(executable, *find_any(stream)); });
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphDestroy(CUgraph graph) {

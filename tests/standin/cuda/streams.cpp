@@ -70,7 +70,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuEventRecordWithFlags(CUevent event, 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamIsCapturing(CUstream stream,
                                                               CUstreamCaptureStatus* status) {
   return driver(__func__, [&] {
-    const auto found = find(stream);
+    const auto found = engine().stream(stream, kNullMeans, current());
     store(status, static_cast<CUstreamCaptureStatus>(engine().captures.status(*found)));
   });
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the library does on a stream that is being captured into a graph.
+#pragma once
+
+#include <string>
+
+#include "fletching/abi.h"
+#include "scenario.hpp"
+
+namespace fletching::faults {
+
+// For the backends of CUDA and HIP; `stream` belongs to device 0 and has nothing to do.
+void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* stream);
+
+}  // namespace fletching::faults
