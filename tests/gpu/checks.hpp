@@ -37,6 +37,13 @@ void check_handoffs(Asserter& asserter, std::int64_t count);
 void check_thread_without_context(Asserter& asserter);
 void check_two_threads(Asserter& asserter);
 
+// --- capture_checks.cpp: stream capture and graphs.
+
+/// No capture is disturbed, no array released early, and a captured stream is refused.
+void check_capture(Asserter& asserter);
+/// Events that belong to each launch of a graph.
+void check_graph_events(Asserter& asserter);
+
 // --- exchange_checks.cpp: DLPack and the CUDA Array Interface, both ways, behind a gate.
 
 void check_to_dlpack(Asserter& asserter);

@@ -9,7 +9,12 @@ from xml.etree import ElementTree
 
 from running import Row, how_it_ended, run
 
-PROGRAMS = ("fletching_events_gpu_test", "fletching_exchange_gpu_test")
+PROGRAMS = (
+    "fletching_events_gpu_test",
+    "fletching_capture_gpu_test",
+    "fletching_deferred_gpu_test",
+    "fletching_exchange_gpu_test",
+)
 NOT_BUILT = "not built, CMake found no GoogleTest: install it (libgtest-dev), or set GTest_ROOT"
 
 

@@ -46,6 +46,8 @@ std::vector<Check> all_checks(std::int64_t handoffs) {
   checks.push_back({"release_after", check_release_after});
   checks.push_back({"a thread without a context", check_thread_without_context});
   checks.push_back({"two threads", check_two_threads});
+  checks.push_back({"stream capture", check_capture});
+  checks.push_back({"events of a graph", check_graph_events});
   checks.push_back({"DLPack out", check_to_dlpack});
   checks.push_back({"DLPack in", check_from_dlpack});
   checks.push_back({"CUDA Array Interface out", check_to_cuda_array});

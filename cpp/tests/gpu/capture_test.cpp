@@ -178,44 +178,48 @@ TYPED_TEST(Capture, TheDefaultStreamBesideABlockingOneIsRefused) {
   array.release();
 }
 
-// A graph that waits for the event of one array and records that of another, launched twice. The
-// arrays outlive it.
+// A graph that waits for an event and records that of an array, launched twice: what may make a
+// driver wait is done before the gate is shut. The event and the array outlive it.
 TYPED_TEST(Capture, ExternalEventsBelongToEachLaunch) {
   using Api = TypeParam;
+  typename Api::Event event = Api::make_event();
+  const SyncEvent in(Api::kType, 0, static_cast<void*>(&event));
   ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
   ReleasedArray another;
-  DeviceArray in = made.make(Api::kType, 0);
-  DeviceArray out = another.make(Api::kType, 0);
-  this->write_behind_gate();
-  ASSERT_TRUE(export_with_event(in, this->producer_, OnCapture::kExternalEvent).ok())
+  DeviceArray plain = another.make(Api::kType, 0);
+  EXPECT_TRUE(in.wait_on(this->consumer_, OnCapture::kExternalEvent).ok());
+  EXPECT_TRUE(export_with_event(plain, this->consumer_, OnCapture::kExternalEvent).ok())
       << "the stream is not captured: an event like any other";
+  plain.release();
 
   TestFixture::Graphs::begin(this->captured_);
-  const Status waiting = SyncEvent(in).wait_on(this->captured_, OnCapture::kExternalEvent);
+  const Status waiting = in.wait_on(this->captured_, OnCapture::kExternalEvent);
   ASSERT_TRUE(waiting.ok()) << message(waiting);
   Api::read(this->read_, this->memory_, this->captured_);
-  const Status exported = export_with_event(out, this->captured_, OnCapture::kExternalEvent);
+  const Status exported = export_with_event(array, this->captured_, OnCapture::kExternalEvent);
   ASSERT_TRUE(exported.ok()) << message(exported);
   void* graph = TestFixture::Graphs::instantiate(TestFixture::Graphs::end(this->captured_));
-
-  *this->read_ = kOld;
-  EXPECT_TRUE(*SyncEvent(out).ready()) << "nothing has been recorded in it";
+  const SyncEvent out(array);
+  EXPECT_TRUE(*out.ready()) << "nothing has been recorded in it";
   TestFixture::Graphs::launch(graph, this->captured_);
-  EXPECT_FALSE(*SyncEvent(out).ready()) << "the gate is shut";
+  EXPECT_TRUE(out.synchronize().ok());
   EXPECT_EQ(*this->read_, kOld);
-  this->open_gate();
-  EXPECT_TRUE(SyncEvent(out).synchronize().ok());
-  EXPECT_EQ(*this->read_, kNew);
 
-  *this->read_ = kOld;
+  this->write_behind_gate();
+  Api::record(event, this->producer_);
   TestFixture::Graphs::launch(graph, this->captured_);
-  EXPECT_TRUE(SyncEvent(out).wait_on(this->consumer_).ok());
-  Api::synchronize(this->consumer_);
-  EXPECT_EQ(*this->read_, kNew) << "the second launch";
+  EXPECT_FALSE(*out.ready()) << "the gate is shut";
+  EXPECT_TRUE(out.wait_on(this->consumer_).ok());
+  EXPECT_FALSE(Api::is_idle(this->consumer_));
+  this->open_gate();
+  EXPECT_TRUE(out.synchronize().ok());
+  EXPECT_EQ(*this->read_, kNew);
   Api::synchronize(this->captured_);
   TestFixture::Graphs::destroy_executable(graph);
-  in.release();
-  out.release();
+  Api::synchronize(this->consumer_);
+  Api::destroy_event(event);
+  array.release();
 }
 
 // A callback that frees memory of the device, which the driver calls unsafe.

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <iterator>
 #include <latch>
 #include <memory>
 #include <string>
@@ -96,6 +98,39 @@ TYPED_TEST(Deferred, SlowCallbacksDelayNoOtherRelease) {
   for (auto& each : slow) EXPECT_EQ(each->done.count(), 0);
   open.count_down();
   for (auto& each : slow) EXPECT_TRUE(each->done.wait_for(1));
+}
+
+// Many callbacks that are all in the way at once, and depend on one another: each waits for the
+// next one to begin. Afterwards few threads stay.
+TYPED_TEST(Deferred, CallbacksThatWaitForOneAnotherEnd) {
+  using Api = TypeParam;
+  constexpr int kMany = 40;
+  std::latch all_begun(kMany);
+  struct Waiting {
+    std::latch* all_begun = nullptr;
+    Releases done;
+  };
+  std::vector<Waiting> arrays(kMany);
+  for (Waiting& each : arrays) {
+    each.all_begun = &all_begun;
+    ArrowDeviceArray raw{};
+    raw.device_type = Api::kType;
+    raw.array.private_data = &each;
+    raw.array.release = [](ArrowArray* self) {
+      auto* array = static_cast<Waiting*>(self->private_data);
+      self->release = nullptr;
+      array->all_begun->arrive_and_wait();
+      array->done.add();
+    };
+    DeviceArray array(&raw);
+    ASSERT_TRUE(release_after(array, this->consumer_).ok());
+  }
+  for (Waiting& each : arrays) EXPECT_TRUE(each.done.wait_for(1));
+  // Without an end in time the test is stopped.
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  while (threads() >= kMany) std::this_thread::yield();
 }
 
 /// The exit status of a child of fork that runs the body.

@@ -62,10 +62,14 @@ class Reaper {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   using Pause = std::chrono::microseconds;
   static constexpr Pause kShortest{20};
-  static constexpr Pause kLongest{2000};
-  static constexpr int kMostRefusals = 6;  // then every 64th time is often enough
+  static constexpr Pause kLongest{20000};
+  static constexpr Pause kWhileBehind{500};  // the longest while a release waits for a thread
+  static constexpr int kRest = 50;           // times what it took to ask about every entry
+  static constexpr Pause kLongestRest{100000};
+  static constexpr int kMostRefusals = 4;  // then every 16th time is often enough
 
   static std::atomic<Reaper*>& started() noexcept {
     static std::atomic<Reaper*> reaper{nullptr};
@@ -80,41 +84,53 @@ class Reaper {
     return reaper.release();
   }
 
+  /// Asks about new entries at once, and about every entry when that is due: often while things
+  /// happen, then ever more rarely, and never for more than a fiftieth of the time.
   void run() noexcept {
     bool is_behind = false;
-    for (Pause pause = kShortest; !Releaser::exiting();) {
-      if (collect(pause, is_behind)) pause = kShortest;
-      pause = hand_over_what_has_passed() ? kShortest : (std::min)(pause * 2, kLongest);
+    Pause rest{0};
+    Pause pause = kShortest;
+    for (Clock::time_point due = Clock::now(); !Releaser::exiting();) {
+      const auto first_new = collect(due, is_behind);
+      const auto begin = Clock::now();
+      const bool is_due = begin >= due;
+      const bool is_busy = first_new != pending_.end();
+      const bool has_passed = hand_over_what_has_passed(is_due ? pending_.begin() : first_new);
+      const auto end = Clock::now();
+      if (is_due) {
+        pause = (std::min)(pause * 2, kLongest);
+        rest = (std::min)(std::chrono::duration_cast<Pause>(end - begin) * kRest, kLongestRest);
+      }
+      if (is_busy || has_passed) pause = kShortest;
+      const auto next = end + (std::max)(pause, rest);
+      due = is_due ? next : (std::min)(due, next);
       is_behind = releaser_.keep_up();
     }
   }
 
-  /// Sleeps: until there is something to do, or for the pause when something is pending.
-  bool collect(Pause pause, bool is_behind) noexcept {
+  /// Sleeps until there is something to do. Returns the first entry that is new.
+  DeferredReleases::iterator collect(Clock::time_point due, bool is_behind) noexcept {
     std::unique_lock lock(mutex_);
     const auto has_more = [&] { return !incoming_.empty(); };
+    if (is_behind) due = (std::min)(due, Clock::now() + kWhileBehind);
     if (pending_.empty() && !is_behind) {
       wake_.wait(lock, has_more);
     } else {
-      wake_.wait_for(lock, pause, has_more);
+      wake_.wait_until(lock, due, has_more);
     }
+    const auto first_new = incoming_.begin();
     const bool more = has_more();
     pending_.splice(pending_.end(), incoming_);
-    return more;
+    return more ? first_new : pending_.end();
   }
 
-  bool hand_over_what_has_passed() noexcept {
+  bool hand_over_what_has_passed(DeferredReleases::iterator first) noexcept {
     DeferredReleases passed;
-    std::int64_t refused = 0;
-    for (auto entry = pending_.begin(); entry != pending_.end();) {
+    for (auto entry = first; entry != pending_.end();) {
       const auto next = std::next(entry);
-      if (has_passed(*entry))
-        passed.splice(passed.end(), pending_, entry);
-      else
-        refused += entry->refusals > 0 ? 1 : 0;
+      if (has_passed(*entry)) passed.splice(passed.end(), pending_, entry);
       entry = next;
     }
-    refused_count_ = refused;
     if (passed.empty()) return false;
     pending_count_ -= static_cast<std::int64_t>(passed.size());
     releaser_.add(passed);
@@ -131,9 +147,10 @@ class Reaper {
     const Result<bool> passed =
         guarded([&] { return entry.functions->has_passed(entry.recorded); });
     if (passed.ok()) {
-      entry.refusals = 0;
+      if (std::exchange(entry.refusals, 0) > 0) --refused_count_;
       return *passed;
     }
+    if (entry.refusals == 0) ++refused_count_;
     entry.refusals = (std::min)(entry.refusals + 1, kMostRefusals);
     entry.skips = (1 << entry.refusals) - 1;
     (void)guarded([&]() -> Status {

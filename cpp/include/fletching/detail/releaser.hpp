@@ -15,7 +15,6 @@
 #include "fletching/detail/event_hook.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
-#include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
