@@ -44,6 +44,12 @@ struct CudaApi {
     EXPECT_EQ(api().cu_ctx_pop_current(&context), 0);
     EXPECT_EQ(api().cu_device_primary_ctx_release(device), 0);
   }
+  /// Ends the primary context, whatever references there are. They stay.
+  static void reset_device(int device) {
+    const auto reset = reinterpret_cast<std::int32_t (*)(std::int32_t)>(
+        detail::find_symbol(detail::find_library(kRuntime)->handle, "cuDevicePrimaryCtxReset_v2"));
+    EXPECT_EQ(reset(device), 0);
+  }
   /// Keeps the context until the process ends. What is released behind a stream goes on a thread of
   /// its own, perhaps after the test, and a driver need not survive an event without its context.
   static void keep_device(int device) {

@@ -219,33 +219,58 @@ TYPED_TEST(Deferred, ALostDeviceReleasesWhatIsPending) {
   }
 }
 
-// A reset, or the last release, of the primary context takes the event along. Its handle is not
-// used any more, nor is the context's, which may be memory that was freed.
-TEST(CudaContexts, AnEventOfAContextThatIsGoneIsLeftAlone) {
-  const testing::Control control(cuda::kRuntime);
-  if (!control.is_there()) GTEST_SKIP() << "a driver need not survive a wrong answer here";
-  for (const bool comes_back : {false, true}) {
+/// Of the primary context of device 1.
+class GoneContext : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!control_.is_there()) GTEST_SKIP() << "a driver need not survive a wrong answer here";
     CudaApi::devices();
     CudaApi::open_device(1);
-    void* stream = CudaApi::make_stream();
-    ReleasedArray exported;
-    ReleasedArray deferred;
-    void* gate = CudaApi::allocate_pinned();
-    *static_cast<std::int32_t*>(gate) = 0;
-    DeviceArray array = exported.make(CudaApi::kType, 1);
-    ASSERT_TRUE(export_with_event(array, stream).ok());
-    DeviceArray second = deferred.make(CudaApi::kType, 1);
-    CudaApi::wait_for_word(stream, gate);
-    ASSERT_TRUE(release_after(second, stream).ok());
-    const std::int64_t stale = control.stale_handles();
-    CudaApi::close_device(1);
-    if (comes_back) CudaApi::open_device(1);
-    EXPECT_TRUE(deferred.parents.wait_for(1)) << "nothing runs in the context any more";
-    array.release();
-    EXPECT_EQ(exported.parents.count(), 1);
-    EXPECT_EQ(control.stale_handles(), stale);
-    if (comes_back) CudaApi::close_device(1);
+    stream_ = CudaApi::make_stream();
+    stale_ = control_.stale_handles();
   }
+
+  const testing::Control control_{cuda::kRuntime};
+  void* stream_ = nullptr;
+  std::int64_t stale_ = 0;
+};
+
+// The last release of the context takes the event along, and a reset does so whoever has a
+// reference. Its handle is not used any more, nor is the context's, which may be memory that was
+// freed, or another context.
+TEST_F(GoneContext, ItsEventIsLeftAlone) {
+  for (const bool comes_back : {false, true}) {
+    if (comes_back) {
+      CudaApi::open_device(1);
+      stream_ = CudaApi::make_stream();
+    }
+    ReleasedArray made;
+    DeviceArray array = made.make(CudaApi::kType, 1);
+    ASSERT_TRUE(export_with_event(array, stream_).ok());
+    if (comes_back) {
+      CudaApi::reset_device(1);
+      CudaApi::open_device(1);
+    } else {
+      CudaApi::close_device(1);
+    }
+    array.release();
+    EXPECT_EQ(made.parents.count(), 1);
+    EXPECT_EQ(control_.stale_handles(), stale_);
+  }
+  for (int opened = 0; opened < 2; ++opened) CudaApi::close_device(1);
+}
+
+// The reaper has a reference while it asks, so that the context does not go in between.
+TEST_F(GoneContext, NothingInItIsWaitedFor) {
+  void* gate = CudaApi::allocate_pinned();
+  *static_cast<std::int32_t*>(gate) = 0;
+  CudaApi::wait_for_word(stream_, gate);
+  ReleasedArray made;
+  DeviceArray array = made.make(CudaApi::kType, 1);
+  ASSERT_TRUE(release_after(array, stream_).ok());
+  CudaApi::close_device(1);
+  EXPECT_TRUE(made.parents.wait_for(1)) << "nothing runs in the context any more";
+  EXPECT_EQ(control_.stale_handles(), stale_);
 }
 
 }  // namespace
