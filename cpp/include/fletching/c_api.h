@@ -95,8 +95,9 @@ FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
 // Errors of all of them: ENOENT when the library of the runtime is not there, ENOSYS when it lacks
 // a function, ENOTSUP when the runtime has no means for what is asked, EINVAL for a NULL or
 // released array and for what cannot be an event, EIO for what else the runtime reports, whose own
-// name of it is in the message; ENOMEM; what a waiter returns. `message` may be NULL, and is empty
-// after a success.
+// name of it is in the message; EBUSY for a stream that is being captured into a CUDA or HIP graph,
+// and the capture goes on; ENOMEM; what a waiter returns. `message` may be NULL, and is empty after
+// a success.
 //
 // `stream` is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter of
 // another device type takes. CUDA and HIP have default streams: NULL and 1 are the legacy one, 2 is
@@ -168,8 +169,8 @@ FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
 /// stream now. CUDA, HIP and OpenCL.
 ///
 /// The array is alive, has its device type and device id, and no event. The event lives at one
-/// address until the array, and the last child that was moved out of it, is released. After an
-/// error the array is as it was.
+/// address until the array, and the last child that was moved out of it, is released. EBUSY for a
+/// stream that is being captured into a CUDA or HIP graph. After an error the array is as it was.
 FLETCHING_EXPORT int FletchingDeviceArrayExportWithEvent(struct ArrowDeviceArray* array,
                                                          void* stream,
                                                          struct FletchingMessage* message);
@@ -178,8 +179,9 @@ FLETCHING_EXPORT int FletchingDeviceArrayExportWithEvent(struct ArrowDeviceArray
 /// done that is on the stream now. CUDA, HIP and OpenCL.
 ///
 /// Returns at once, and the array is released for the caller; its release callback runs later, on
-/// a thread of this library. What is pending when the process exits is not released. After an error
-/// the array is as it was, and the caller releases it after a wait for the stream.
+/// a thread of this library. What is pending when the process exits is not released. EBUSY for a
+/// stream that is being captured, ECHILD in a child of fork. After an error the array is as it was,
+/// and the caller releases it after a wait for the stream.
 FLETCHING_EXPORT int FletchingDeviceArrayReleaseAfter(struct ArrowDeviceArray* array, void* stream,
                                                       struct FletchingMessage* message);
 
