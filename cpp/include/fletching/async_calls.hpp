@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "fletching/version.h"
+#include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
@@ -52,7 +52,7 @@ class AsyncCalls {
     const Out* const outer_ = innermost_;
     const To to_;
     TakenTask* const taken_;
-    static inline thread_local const Out* innermost_ = nullptr;
+    FLETCHING_DETAIL_LOCAL static inline thread_local const Out* innermost_ = nullptr;
   };
 
   /// Whether this thread is inside a call that is made for this stream.

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #endif
 
-#include "fletching/version.h"
+#include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
@@ -27,7 +27,7 @@ inline std::int64_t process_id() noexcept {
 
 /// How many events this process has inherited by fork and left alone when their arrays were
 /// released.
-inline std::atomic<std::int64_t>& inherited_events() noexcept {
+FLETCHING_DETAIL_LOCAL inline std::atomic<std::int64_t>& inherited_events() noexcept {
   static std::atomic<std::int64_t> count{0};
   return count;
 }

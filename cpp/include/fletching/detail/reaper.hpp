@@ -30,7 +30,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 class Reaper {
  public:
   /// With its thread, which the first call starts. Throws when there cannot be one.
-  static Reaper& instance() {
+  FLETCHING_DETAIL_LOCAL static Reaper& instance() {
     static Reaper* const reaper = start();
     return *reaper;
   }
@@ -71,7 +71,7 @@ class Reaper {
   static constexpr Pause kLongestRest{100000};
   static constexpr int kMostRefusals = 4;  // then every 16th time is often enough
 
-  static std::atomic<Reaper*>& started() noexcept {
+  FLETCHING_DETAIL_LOCAL static std::atomic<Reaper*>& started() noexcept {
     static std::atomic<Reaper*> reaper{nullptr};
     return reaper;
   }

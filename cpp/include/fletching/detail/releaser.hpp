@@ -38,7 +38,7 @@ using DeferredReleases = std::list<DeferredRelease>;
 class Releaser {
  public:
   /// Whether the process exits: what has not begun is left alone.
-  static std::atomic<bool>& exiting() noexcept {
+  FLETCHING_DETAIL_LOCAL static std::atomic<bool>& exiting() noexcept {
     static std::atomic<bool> flag{false};
     return flag;
   }

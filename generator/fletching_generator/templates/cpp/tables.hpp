@@ -15,7 +15,7 @@
 #include "fletching/abi.h"
 #include "fletching/version.h"
 
-namespace fletching {
+namespace fletching {  // NOLINT(modernize-concat-nested-namespaces): this header is C++17
 inline namespace FLETCHING_VERSION_NAMESPACE {
 
 /// How ArrowDeviceArray::sync_event leads to the event of a device type.
