@@ -1,6 +1,8 @@
 // CUDA through its driver API: device, pinned and managed memory of the first device.
 #include "fletching/runtimes/cuda.hpp"
 
+#include <iterator>
+
 #include "gpu.hpp"
 
 namespace fletching::producer {
@@ -13,7 +15,7 @@ struct Root {
   const Functions* functions = nullptr;
   CUdevice device = 0;
   CUcontext context = nullptr;  // the primary one; one reference, never given back
-  CUfunction kernel = nullptr;
+  CUfunction kernels[std::size(kKernelNames)] = {};
 };
 Root g_root;
 
@@ -57,11 +59,11 @@ struct CudaApi {
   };
 
   static Device Open();
-  static void RequireManagedMemory() {
+  static bool HasManagedMemory() {
     int32_t has = 0;
     Check("cuDeviceGetAttribute", g_root.functions->cu_device_get_attribute(
                                       &has, kCuDeviceAttributeManagedMemory, g_root.device));
-    if (has == 0) Fail(ENODEV, "the device has no managed memory");
+    return has != 0;
   }
 
   static void* Allocate(MemoryKind kind, size_t bytes) {
@@ -90,6 +92,9 @@ struct CudaApi {
       g_root.functions->cu_mem_free(AddressOf(memory));
     }
   }
+
+  static void* NewWord() { return Allocate(MemoryKind::kPinned, sizeof(uint32_t)); }
+  static void FreeWord(void* word) noexcept { Free(MemoryKind::kPinned, word); }
 
   static Stream NewStream() {
     Stream stream = nullptr;
@@ -121,12 +126,11 @@ struct CudaApi {
     Check("cuMemcpyAsync",
           g_root.functions->cu_memcpy_async(AddressOf(to), AddressOf(from), bytes, stream));
   }
-  static void Invert(void* buffer, uint64_t bytes, uint32_t blocks, uint32_t threads,
-                     Stream stream) {
-    void* arguments[] = {&buffer, &bytes};
+  static void Launch(Kernel kernel, uint32_t blocks, uint32_t threads, Stream stream,
+                     void** arguments) {
     Check("cuLaunchKernel",
-          g_root.functions->cu_launch_kernel(g_root.kernel, blocks, 1, 1, threads, 1, 1, 0, stream,
-                                             arguments, nullptr));
+          g_root.functions->cu_launch_kernel(g_root.kernels[static_cast<size_t>(kernel)], blocks, 1,
+                                             1, threads, 1, 1, 0, stream, arguments, nullptr));
   }
 
   static Event NewEvent() {
@@ -177,14 +181,20 @@ Device CudaApi::Open() {
   Device device{presence, Describe(cu)};
   Check("cuDevicePrimaryCtxRetain",
         cu.cu_device_primary_ctx_retain(&g_root.context, g_root.device));
+  CUmodule module = nullptr;
   try {
     const CudaApi::Current current;
-    CUmodule module = nullptr;
     Check("cuModuleLoadData", cu.cu_module_load_data(&module, image));
-    const CUresult found = cu.cu_module_get_function(&g_root.kernel, module, "fletching_invert");
-    if (found != kCudaSuccess) cu.cu_module_unload(module);
-    Check("cuModuleGetFunction", found);
+    for (size_t i = 0; i < std::size(kKernelNames); ++i) {
+      Check("cuModuleGetFunction",
+            cu.cu_module_get_function(&g_root.kernels[i], module, kKernelNames[i]));
+    }
+    Prime<CudaApi>();
   } catch (...) {
+    if (module != nullptr) {
+      const CudaApi::Current current(std::nothrow);
+      cu.cu_module_unload(module);
+    }
     cu.cu_device_primary_ctx_release(g_root.device);
     throw;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -13,11 +14,14 @@
 #include "fletching/vendor.hpp"
 #include "kernels.hpp"
 #include "message.hpp"
+#include "reserve.hpp"
 #include "transfers.hpp"
 
 namespace fletching::producer {
 
-enum class MemoryKind { kDevice, kPinned, kManaged };
+// The kernels (kernels/kernels.cu), by their place in kKernelNames.
+enum class Kernel : size_t { kInvert, kCopy };
+inline constexpr const char* kKernelNames[] = {"fletching_invert", "fletching_copy"};
 
 // Every member function makes the device current for its thread, and puts back what was. That is
 // what `typename Api::Current current` is for. Where nobody can be told that it did not work, it is
@@ -52,67 +56,68 @@ class GpuEvent : public Event {
   typename Api::Event event_;
 };
 
-// Pinned memory that the device reaches as well.
+// Memory of Reserve, freed with the object.
 template <class Api>
-class Pinned {
+class Owned {
  public:
-  explicit Pinned(size_t bytes) {
-    const typename Api::Current current;
-    memory_ = Api::Allocate(MemoryKind::kPinned, bytes);
-  }
-  ~Pinned() {
-    const typename Api::Current current(std::nothrow);
-    Api::Free(MemoryKind::kPinned, memory_);
-  }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
+  Owned(MemoryKind kind, size_t bytes)
+      : kind_(kind), memory_(Reserve<Api>::Instance().Allocate(kind, bytes)) {}
+  ~Owned() { Reserve<Api>::Instance().Free(kind_, memory_); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
 
   void* get() const { return memory_; }
 
  private:
+  MemoryKind kind_;
   void* memory_;
 };
 
-// A word in pinned memory: the stream waits until it is 1.
+// A word that the device and the host reach: the stream waits until it is 1. `kind`: of the memory
+// that can be allocated meanwhile, beside pinned memory.
 template <class Api>
 class GpuGate : public Gate {
  public:
-  explicit GpuGate(typename Api::Stream stream) : word_(sizeof(uint32_t)) {
-    Word().store(0);
-    const typename Api::Current current;
-    Api::WaitValue(stream, word_.get(), 1);
-    try {
-      passed_ = std::make_unique<GpuEvent<Api>>(stream);
-    } catch (...) {
-      Word().store(1);
-      TryTwice([&] { Api::Finish(stream); });
-      throw;
-    }
+  GpuGate(typename Api::Stream stream, MemoryKind kind) {
+    Reserve<Api>::Instance().Enter(kind, [&](void* word) {
+      word_ = static_cast<uint32_t*>(word);
+      Word().store(0);
+      Api::WaitValue(stream, word_, 1);
+      try {
+        passed_ = std::make_unique<GpuEvent<Api>>(stream);
+      } catch (...) {
+        Word().store(1);
+        TryTwice([&] { Api::Finish(stream); });
+        throw;
+      }
+    });
   }
   // The stream looks at the word until it has seen it.
   ~GpuGate() override {
-    Word().store(1);
+    Open();
     TryTwice([&] { passed_->Wait(); });
+    Reserve<Api>::Instance().Leave(word_);
   }
   GpuGate(const GpuGate&) = delete;
   GpuGate& operator=(const GpuGate&) = delete;
 
-  void Open() override { Word().store(1); }
-
- private:
-  std::atomic_ref<uint32_t> Word() {
-    return std::atomic_ref<uint32_t>(*static_cast<uint32_t*>(word_.get()));
+  void Open() override {
+    if (Word().exchange(1) == 0) Reserve<Api>::Instance().Open();
   }
 
-  Pinned<Api> word_;
+ private:
+  std::atomic_ref<uint32_t> Word() { return std::atomic_ref<uint32_t>(*word_); }
+
+  uint32_t* word_ = nullptr;
   std::unique_ptr<GpuEvent<Api>> passed_;
 };
 
 template <class Api>
 class GpuQueue : public Queue {
  public:
-  // Non-blocking: the legacy default stream would wait for everything, and hide a missing wait.
-  GpuQueue() {
+  // `kind`: of the buffers that Invert, Read and Move are called with. Non-blocking: the legacy
+  // default stream would wait for everything, and hide a missing wait.
+  explicit GpuQueue(MemoryKind kind) : kind_(kind) {
     const typename Api::Current current;
     stream_ = Api::NewStream();
   }
@@ -130,17 +135,26 @@ class GpuQueue : public Queue {
   }
   std::unique_ptr<Gate> Shut() override {
     has_work_ = true;
-    return std::make_unique<GpuGate<Api>>(stream_);
+    return std::make_unique<GpuGate<Api>>(stream_, kind_);
   }
   void Invert(void* buffer, size_t bytes) override {
     has_work_ = true;
-    const typename Api::Current current;
-    const uint64_t blocks = (bytes + kThreads - 1) / kThreads;
-    Api::Invert(buffer, bytes, static_cast<uint32_t>(std::min(blocks, kMostBlocks)), kThreads,
-                stream_);
+    uint64_t count = bytes;
+    void* arguments[] = {&buffer, &count};
+    Launch(Kernel::kInvert, bytes, arguments);
   }
   void Read(void* staging, const void* buffer, size_t bytes) override {
-    Copy(staging, buffer, bytes);
+    Move(staging, buffer, bytes);
+  }
+  // From a buffer to pinned memory or the other way. By a kernel where both are memory of the host,
+  // or managed: a driver may copy that at once, on the thread that asks, and so wait for the
+  // stream.
+  void Move(void* to, const void* from, size_t bytes) {
+    if (kind_ == MemoryKind::kDevice) return Copy(to, from, bytes);
+    has_work_ = true;
+    uint64_t count = bytes;
+    void* arguments[] = {&to, &from, &count};
+    Launch(Kernel::kCopy, bytes, arguments);
   }
   void Copy(void* to, const void* from, size_t bytes) {
     has_work_ = true;
@@ -162,9 +176,45 @@ class GpuQueue : public Queue {
   static constexpr uint32_t kThreads = 256;
   static constexpr uint64_t kMostBlocks = 256;
 
+  void Launch(Kernel kernel, size_t bytes, void** arguments) {
+    const typename Api::Current current;
+    const uint64_t blocks = std::min((bytes + kThreads - 1) / kThreads, kMostBlocks);
+    Api::Launch(kernel, static_cast<uint32_t>(blocks), kThreads, stream_, arguments);
+  }
+
+  const MemoryKind kind_;
   typename Api::Stream stream_;
   bool has_work_ = false;  // perhaps
 };
+
+// Does once what a driver may stop the whole device for when it is done for the first time: it
+// loads a kernel then, or sets up what a copy needs. Behind a shut gate that would be for ever.
+template <class Api>
+void PrimeMemory(MemoryKind kind) {
+  constexpr size_t kBytes = 64;
+  GpuQueue<Api> queue(kind);
+  const Owned<Api> buffer(kind, kBytes);
+  const Owned<Api> pinned(MemoryKind::kPinned, kBytes);
+  uint8_t pageable[kBytes] = {};
+  if (kind == MemoryKind::kDevice) {
+    queue.Copy(buffer.get(), pageable, kBytes);
+    queue.Copy(pageable, buffer.get(), kBytes);
+  }
+  std::fill_n(static_cast<uint8_t*>(pinned.get()), kBytes, uint8_t{0});
+  queue.Move(buffer.get(), pinned.get(), kBytes);
+  queue.Invert(buffer.get(), kBytes);
+  queue.Move(pinned.get(), buffer.get(), kBytes);
+  queue.Record()->Wait();
+  queue.Finish();
+}
+
+// For all the backends of a device: one of them may be used first when a gate of another is shut.
+template <class Api>
+void Prime() {
+  PrimeMemory<Api>(MemoryKind::kDevice);
+  PrimeMemory<Api>(MemoryKind::kPinned);
+  if (Api::HasManagedMemory()) PrimeMemory<Api>(MemoryKind::kManaged);
+}
 
 // Opens the device once for all its backends. Throws when it is absent.
 template <class Api>
@@ -188,40 +238,57 @@ class Gpu : public Backend {
   Device Find() override {
     return finding_.Get([&] {
       Device device = OpenOnce<Api>();
-      if (kind_ == MemoryKind::kManaged) Api::RequireManagedMemory();
+      if (kind_ == MemoryKind::kManaged && !Api::HasManagedMemory()) {
+        Fail(ENODEV, "the device has no managed memory");
+      }
       return device;
     });
   }
 
   void* Allocate(size_t bytes) override {
-    const typename Api::Current current;
-    void* buffer = Api::Allocate(kind_, std::max<size_t>(bytes, 1));
+    void* buffer = Reserve<Api>::Instance().Allocate(kind_, std::max<size_t>(bytes, 1));
     transfers_.AddBuffer();
     return buffer;
   }
   void Free(void* buffer) noexcept override {
     transfers_.RemoveBuffer();
-    const typename Api::Current current(std::nothrow);
-    Api::Free(kind_, buffer);
+    Reserve<Api>::Instance().Free(kind_, buffer);
   }
-  void CopyTo(void* buffer, const void* host, size_t bytes) override { Copy(buffer, host, bytes); }
+  void CopyTo(void* buffer, const void* host, size_t bytes) override {
+    if (kind_ == MemoryKind::kPinned) {
+      std::memcpy(buffer, host, bytes);
+    } else if (kind_ == MemoryKind::kDevice) {
+      Transfer([&](GpuQueue<Api>& queue) { queue.Copy(buffer, host, bytes); });
+    } else {
+      const Owned<Api> staging(MemoryKind::kPinned, bytes);
+      std::memcpy(staging.get(), host, bytes);
+      Transfer([&](GpuQueue<Api>& queue) { queue.Move(buffer, staging.get(), bytes); });
+    }
+  }
   void CopyFrom(void* host, const void* buffer, size_t bytes) override {
-    Copy(host, buffer, bytes);
+    if (kind_ == MemoryKind::kPinned) {
+      std::memcpy(host, buffer, bytes);
+    } else if (kind_ == MemoryKind::kDevice) {
+      Transfer([&](GpuQueue<Api>& queue) { queue.Copy(host, buffer, bytes); });
+    } else {
+      const Owned<Api> staging(MemoryKind::kPinned, bytes);
+      Transfer([&](GpuQueue<Api>& queue) { queue.Move(staging.get(), buffer, bytes); });
+      std::memcpy(host, staging.get(), bytes);
+    }
   }
   void* AllocateStaging(size_t bytes) override {
-    const typename Api::Current current;
-    return Api::Allocate(MemoryKind::kPinned, bytes);
+    return Reserve<Api>::Instance().Allocate(MemoryKind::kPinned, bytes);
   }
   void FreeStaging(void* staging) noexcept override {
-    const typename Api::Current current(std::nothrow);
-    Api::Free(MemoryKind::kPinned, staging);
+    Reserve<Api>::Instance().Free(MemoryKind::kPinned, staging);
   }
-  std::unique_ptr<Queue> NewQueue() override { return std::make_unique<GpuQueue<Api>>(); }
+  std::unique_ptr<Queue> NewQueue() override { return std::make_unique<GpuQueue<Api>>(kind_); }
 
  private:
-  void Copy(void* to, const void* from, size_t bytes) {
+  template <class Work>
+  void Transfer(Work work) {
     transfers_.Run([&](GpuQueue<Api>& queue) {
-      queue.Copy(to, from, bytes);
+      work(queue);
       queue.Finish();
     });
   }
@@ -230,7 +297,7 @@ class Gpu : public Backend {
   ArrowDeviceType device_type_;
   MemoryKind kind_;
   Finding finding_;
-  Transfers<GpuQueue<Api>> transfers_{[] { return std::make_unique<GpuQueue<Api>>(); }};
+  Transfers<GpuQueue<Api>> transfers_{[this] { return std::make_unique<GpuQueue<Api>>(kind_); }};
 };
 
 // Never destroyed: arrays may be released while the process ends.
@@ -249,7 +316,8 @@ bool IsStandIn(const VendorRuntime& runtime) {
 }
 
 // It runs no device code: its image names the kernels that are built into it.
-inline constexpr char kStandInImage[] = "FLETCHING-STANDIN-IMAGE 1\nkernel fletching_invert\n";
+inline constexpr char kStandInImage[] =
+    "FLETCHING-STANDIN-IMAGE 1\nkernel fletching_invert\nkernel fletching_copy\n";
 
 // The kernel's code for this library. Throws when it was left out of the build; `compiler` is who
 // was missing then.

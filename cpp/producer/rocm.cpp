@@ -1,6 +1,8 @@
 // ROCm through HIP: device and pinned memory of the first device.
 #include "fletching/runtimes/hip.hpp"
 
+#include <iterator>
+
 #include "gpu.hpp"
 
 namespace fletching::producer {
@@ -12,7 +14,7 @@ using namespace fletching::hip;
 struct Root {
   const Functions* functions = nullptr;
   int32_t device = 0;
-  hipFunction_t kernel = nullptr;
+  hipFunction_t kernels[std::size(kKernelNames)] = {};
 };
 Root g_root;
 
@@ -54,7 +56,7 @@ struct HipApi {
   };
 
   static Device Open();
-  static void RequireManagedMemory() {}
+  static bool HasManagedMemory() { return false; }  // none that Arrow has a device type for
 
   static void* Allocate(MemoryKind kind, size_t bytes) {
     const Functions& hip = *g_root.functions;
@@ -80,6 +82,21 @@ struct HipApi {
     }
   }
 
+  // A stream of HIP waits for signal memory alone, of 8 bytes; not every device's does.
+  static void* NewWord() {
+    const Functions& hip = *g_root.functions;
+    int32_t can_wait = 0;
+    Check("hipDeviceGetAttribute",
+          hip.hip_device_get_attribute(&can_wait, kHipDeviceAttributeCanUseStreamWaitValue,
+                                       g_root.device));
+    if (can_wait == 0) Fail(ENOTSUP, "no stream of this device waits for a word: no gate");
+    void* word = nullptr;
+    Check("hipExtMallocWithFlags",
+          hip.hip_ext_malloc_with_flags(&word, sizeof(uint64_t), kHipMallocSignalMemory));
+    return word;
+  }
+  static void FreeWord(void* word) noexcept { g_root.functions->hip_free(word); }
+
   static Stream NewStream() {
     Stream stream = nullptr;
     Check("hipStreamCreateWithFlags",
@@ -99,22 +116,18 @@ struct HipApi {
     return true;
   }
   static void WaitValue(Stream stream, void* word, uint32_t value) {
-    void* address = nullptr;
-    Check("hipHostGetDevicePointer",
-          g_root.functions->hip_host_get_device_pointer(&address, word, 0));
     Check("hipStreamWaitValue32", g_root.functions->hip_stream_wait_value32(
-                                      stream, address, value, kHipStreamWaitValueEq, UINT32_MAX));
+                                      stream, word, value, kHipStreamWaitValueEq, UINT32_MAX));
   }
   static void Copy(void* to, const void* from, size_t bytes, Stream stream) {
     Check("hipMemcpyAsync",
           g_root.functions->hip_memcpy_async(to, from, bytes, kHipMemcpyDefault, stream));
   }
-  static void Invert(void* buffer, uint64_t bytes, uint32_t blocks, uint32_t threads,
-                     Stream stream) {
-    void* arguments[] = {&buffer, &bytes};
-    Check("hipModuleLaunchKernel",
-          g_root.functions->hip_module_launch_kernel(g_root.kernel, blocks, 1, 1, threads, 1, 1, 0,
-                                                     stream, arguments, nullptr));
+  static void Launch(Kernel kernel, uint32_t blocks, uint32_t threads, Stream stream,
+                     void** arguments) {
+    Check("hipModuleLaunchKernel", g_root.functions->hip_module_launch_kernel(
+                                       g_root.kernels[static_cast<size_t>(kernel)], blocks, 1, 1,
+                                       threads, 1, 1, 0, stream, arguments, nullptr));
   }
 
   static Event NewEvent() {
@@ -155,9 +168,16 @@ Device HipApi::Open() {
   const HipApi::Current current;
   hipModule_t module = nullptr;
   Check("hipModuleLoadData", hip.hip_module_load_data(&module, image));
-  const hipError_t found = hip.hip_module_get_function(&g_root.kernel, module, "fletching_invert");
-  if (found != kHipSuccess) hip.hip_module_unload(module);
-  Check("hipModuleGetFunction", found);
+  try {
+    for (size_t i = 0; i < std::size(kKernelNames); ++i) {
+      Check("hipModuleGetFunction",
+            hip.hip_module_get_function(&g_root.kernels[i], module, kKernelNames[i]));
+    }
+    Prime<HipApi>();
+  } catch (...) {
+    hip.hip_module_unload(module);
+    throw;
+  }
   return device;
 }
 

@@ -26,6 +26,7 @@ FLETCHING_SIZE(hipPointer_attribute, 4);
 FLETCHING_SIZE(hipMemcpyKind, 4);
 FLETCHING_SIZE(hipStreamCaptureMode, 4);
 FLETCHING_SIZE(hipStreamCaptureStatus, 4);
+FLETCHING_SIZE(hipDeviceAttribute_t, 4);
 FLETCHING_SIZE(size_t, sizeof(void*));
 
 FLETCHING_CONSTANT(hipSuccess, 0);
@@ -64,3 +65,5 @@ FLETCHING_CONSTANT(hipMemcpyDefault, 4);
 FLETCHING_CONSTANT(hipHostMallocPortable, 1);
 FLETCHING_CONSTANT(hipHostMallocMapped, 2);
 FLETCHING_CONSTANT(hipMemAttachGlobal, 1);
+FLETCHING_CONSTANT(hipMallocSignalMemory, 2);
+FLETCHING_CONSTANT(hipDeviceAttributeCanUseStreamWaitValue, 10013);

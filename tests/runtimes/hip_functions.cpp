@@ -20,6 +20,7 @@ FLETCHING_ENUM(hipPointer_attribute, std::int32_t);
 FLETCHING_ENUM(hipMemcpyKind, std::int32_t);
 FLETCHING_ENUM(hipStreamCaptureMode, std::int32_t);
 FLETCHING_ENUM(hipStreamCaptureStatus, std::int32_t);
+FLETCHING_ENUM(hipDeviceAttribute_t, std::int32_t);
 FLETCHING_INTEGER(size_t, std::uintptr_t);
 
 FLETCHING_FUNCTION(hipInit, hipInit, hipInit, hipError_t, uint32_t);
@@ -36,6 +37,8 @@ FLETCHING_FUNCTION(hipGetStreamDeviceId, hipGetStreamDeviceId, hipGetStreamDevic
 FLETCHING_FUNCTION(hipDeviceGet, hipDeviceGet, hipDeviceGet, hipError_t, hipDevice_t*, int32_t);
 FLETCHING_FUNCTION(hipDeviceGetName, hipDeviceGetName, hipDeviceGetName, hipError_t, char*, int32_t,
                    hipDevice_t);
+FLETCHING_FUNCTION(hipDeviceGetAttribute, hipDeviceGetAttribute, hipDeviceGetAttribute, hipError_t,
+                   int32_t*, hipDeviceAttribute_t, int32_t);
 FLETCHING_FUNCTION(hipDevicePrimaryCtxGetState, hipDevicePrimaryCtxGetState,
                    hipDevicePrimaryCtxGetState, hipError_t, hipDevice_t, uint32_t*, int32_t*);
 FLETCHING_FUNCTION(hipPointerGetAttribute, hipPointerGetAttribute, hipPointerGetAttribute,
@@ -64,6 +67,8 @@ FLETCHING_FUNCTION(hipStreamQuery, hipStreamQuery, hipStreamQuery_spt, hipError_
 FLETCHING_FUNCTION(hipStreamWaitValue32, hipStreamWaitValue32, hipStreamWaitValue32, hipError_t,
                    hipStream_t, void*, uint32_t, uint32_t, uint32_t);
 FLETCHING_FUNCTION(hipMalloc, hipMalloc, hipMalloc, hipError_t, void**, size_t);
+FLETCHING_FUNCTION(hipExtMallocWithFlags, hipExtMallocWithFlags, hipExtMallocWithFlags, hipError_t,
+                   void**, size_t, uint32_t);
 FLETCHING_FUNCTION(hipFree, hipFree, hipFree, hipError_t, void*);
 FLETCHING_FUNCTION(hipMallocManaged, hipMallocManaged, hipMallocManaged, hipError_t, void**, size_t,
                    uint32_t);

@@ -11,8 +11,8 @@ struct Image {
   size_t size;
 };
 
-extern const Image kCudaImage;    // a fatbin with `fletching_invert`
-extern const Image kHipImage;     // a code object with `fletching_invert`
+extern const Image kCudaImage;    // a fatbin with the kernels of kernels.cu
+extern const Image kHipImage;     // a code object with the kernels of kernels.cu
 extern const Image kVulkanImage;  // SPIR-V with `main`
 
 }  // namespace fletching::producer

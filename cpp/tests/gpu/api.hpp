@@ -108,6 +108,9 @@ struct CudaApi {
     return memory;
   }
   static void free_pinned(void* memory) { EXPECT_EQ(api().cu_mem_free_host(memory), 0); }
+  /// What wait_for_word takes.
+  static void* allocate_word() { return allocate_pinned(); }
+  static void free_word(void* word) { free_pinned(word); }
 
   static void fill(std::uintptr_t memory, std::uint8_t byte, void* stream) {
     EXPECT_EQ(api().cu_memset_d8_async(memory, byte, sizeof(std::int32_t), of(stream)), 0);
@@ -115,9 +118,9 @@ struct CudaApi {
   static void read(void* pinned, std::uintptr_t memory, void* stream) {
     EXPECT_EQ(api().cu_memcpy_dtoh_async(pinned, memory, sizeof(std::int32_t), of(stream)), 0);
   }
-  static void wait_for_word(void* stream, void* pinned) {
+  static void wait_for_word(void* stream, void* word) {
     cuda::CUdeviceptr address = 0;
-    EXPECT_EQ(api().cu_mem_host_get_device_pointer(&address, pinned, 0), 0);
+    EXPECT_EQ(api().cu_mem_host_get_device_pointer(&address, word, 0), 0);
     EXPECT_EQ(api().cu_stream_wait_value32(of(stream), address, 1, cuda::kCuStreamWaitValueGeq), 0);
   }
 
@@ -197,6 +200,13 @@ struct HipApi {
     return memory;
   }
   static void free_pinned(void* memory) { EXPECT_EQ(api().hip_host_free(memory), 0); }
+  /// A stream waits for no other memory.
+  static void* allocate_word() {
+    void* word = nullptr;
+    EXPECT_EQ(api().hip_ext_malloc_with_flags(&word, 8, hip::kHipMallocSignalMemory), 0);
+    return word;
+  }
+  static void free_word(void* word) { EXPECT_EQ(api().hip_free(word), 0); }
 
   static void fill(std::uintptr_t memory, std::uint8_t byte, void* stream) {
     EXPECT_EQ(api().hip_memset_async(address(memory), byte, sizeof(std::int32_t), of(stream)), 0);
@@ -206,9 +216,7 @@ struct HipApi {
                                      hip::kHipMemcpyDeviceToHost, of(stream)),
               0);
   }
-  static void wait_for_word(void* stream, void* pinned) {
-    void* word = nullptr;
-    EXPECT_EQ(api().hip_host_get_device_pointer(&word, pinned, 0), 0);
+  static void wait_for_word(void* stream, void* word) {
     EXPECT_EQ(api().hip_stream_wait_value32(of(stream), word, 1, hip::kHipStreamWaitValueGte, ~0U),
               0);
   }

@@ -369,7 +369,7 @@ TYPED_TEST(Events, APendingReleaseDoesNotOutliveTheProcess) {
     Api::devices();
     Api::open_device(0);
     void* stream = Api::make_stream();
-    void* gate = Api::allocate_pinned();
+    void* gate = Api::allocate_word();
     *static_cast<std::int32_t*>(gate) = 0;
     Api::wait_for_word(stream, gate);
     ArrowDeviceArray raw{};

@@ -20,7 +20,7 @@ namespace fletching::testing {
 inline constexpr std::int32_t kOld = 0;
 inline constexpr std::int32_t kNew = 0x01010101;
 
-/// Device 0 is open for the thread of the test. The gate is a word in pinned memory that the
+/// Device 0 is open for the thread of the test. The gate is a word that the host writes and the
 /// producer's stream waits for.
 template <class ApiOf>
 class Gated : public ::testing::Test {
@@ -42,7 +42,7 @@ class Gated : public ::testing::Test {
     producer_ = Api::make_stream();
     consumer_ = Api::make_stream();
     memory_ = Api::allocate();
-    gate_ = static_cast<std::int32_t*>(Api::allocate_pinned());
+    gate_ = static_cast<std::int32_t*>(Api::allocate_word());
     read_ = static_cast<std::int32_t*>(Api::allocate_pinned());
     *gate_ = 0;
     Api::fill(memory_, 0, producer_);
@@ -60,7 +60,7 @@ class Gated : public ::testing::Test {
   /// What is alive in a stand-in is for the test to compare with before_.
   void close() {
     Api::free(memory_);
-    Api::free_pinned(gate_);
+    Api::free_word(gate_);
     Api::free_pinned(read_);
     Api::close_device(0);
     if (control_.is_there()) control_.reset_faults();

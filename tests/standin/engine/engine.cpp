@@ -255,7 +255,8 @@ FletchingStandinCounts Engine::counts() {
                          : 0;
   });
   for (const auto& each : memory.all()) {
-    counts.device_memory += each->kind == MemoryKind::kDevice ? 1 : 0;
+    const bool is_device = each->kind == MemoryKind::kDevice || each->kind == MemoryKind::kSignal;
+    counts.device_memory += is_device ? 1 : 0;
     counts.host_memory += each->kind == MemoryKind::kHost ? 1 : 0;
     counts.managed_memory += each->kind == MemoryKind::kManaged ? 1 : 0;
   }

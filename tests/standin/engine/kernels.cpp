@@ -107,11 +107,24 @@ std::function<void(Context&)> bind_invert(std::uint64_t, void** arguments, Memor
   };
 }
 
-constexpr std::array<Kernel, 4> kKernels{{
+std::function<void(Context&)> bind_copy_bytes(std::uint64_t, void** arguments, Memory& memory) {
+  const auto to = argument<std::uintptr_t>(arguments, 0);
+  const auto from = argument<std::uintptr_t>(arguments, 1);
+  const auto count = argument<std::uint64_t>(arguments, 2);
+  return [=, &memory](Context& context) {
+    if (count == 0) return;
+    const View target = view(to, 1, count, context, memory);
+    const View source = view(from, 1, count, context, memory);
+    std::memmove(target.data, source.data, count);
+  };
+}
+
+constexpr std::array<Kernel, 5> kKernels{{
     {"add", bind_add},
     {"fill", bind_fill},
     {"copy", bind_copy},
     {"fletching_invert", bind_invert},
+    {"fletching_copy", bind_copy_bytes},
 }};
 
 const Kernel* built_in(std::string_view name) {

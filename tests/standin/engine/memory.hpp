@@ -16,7 +16,12 @@
 
 namespace fletching::standin {
 
-enum class MemoryKind { kDevice, kHost, kManaged };
+enum class MemoryKind {
+  kDevice,
+  kHost,  // pinned
+  kManaged,
+  kSignal,  // what a stream of HIP waits for; the host reaches it, and hipFree frees it
+};
 
 struct FreeBytes {
   void operator()(std::byte* bytes) const;

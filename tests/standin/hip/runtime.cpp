@@ -115,6 +115,16 @@ FLETCHING_STANDIN_EXPORT hipError_t hipDeviceGetName(char* name, int size, hipDe
   });
 }
 
+FLETCHING_STANDIN_EXPORT hipError_t hipDeviceGetAttribute(int* value,
+                                                          hipDeviceAttribute_t attribute,
+                                                          int device) {
+  return runtime(__func__, [&] {
+    engine().check_device(device);
+    require(attribute == hipDeviceAttributeCanUseStreamWaitValue, Status::kInvalidValue);
+    store(value, 1);
+  });
+}
+
 FLETCHING_STANDIN_EXPORT hipError_t hipDevicePrimaryCtxGetState(hipDevice_t device,
                                                                 unsigned int* flags, int* active) {
   return runtime(__func__, [&] {
@@ -223,6 +233,8 @@ FLETCHING_STANDIN_EXPORT hipError_t hipStreamWaitValue32(hipStream_t stream, voi
                                                          uint32_t value, unsigned int flags,
                                                          uint32_t mask) {
   return runtime(__func__, [&] {
+    const auto word = engine().memory.find(address(pointer));
+    require(word && word->kind == MemoryKind::kSignal, Status::kInvalidValue);
     engine().wait_value(*find(stream, DefaultStream::kLegacy),
                         {address(pointer), value, mask, condition(flags)});
   });
@@ -230,6 +242,18 @@ FLETCHING_STANDIN_EXPORT hipError_t hipStreamWaitValue32(hipStream_t stream, voi
 
 FLETCHING_STANDIN_EXPORT hipError_t hipMalloc(void** pointer, size_t size) {
   return runtime(__func__, [&] { allocate(MemoryKind::kDevice, pointer, size); });
+}
+
+// Signal memory is one word of 8 bytes; the other flags make no difference here.
+FLETCHING_STANDIN_EXPORT hipError_t hipExtMallocWithFlags(void** pointer, size_t size,
+                                                          unsigned int flags) {
+  return runtime(__func__, [&] {
+    const bool is_signal = flags == hipMallocSignalMemory;
+    require(is_signal || flags == hipDeviceMallocDefault || flags == hipDeviceMallocFinegrained,
+            Status::kInvalidValue);
+    require(!is_signal || size == sizeof(std::uint64_t), Status::kInvalidValue);
+    allocate(is_signal ? MemoryKind::kSignal : MemoryKind::kDevice, pointer, size);
+  });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipFree(void* pointer) {

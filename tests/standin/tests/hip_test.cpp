@@ -19,13 +19,14 @@ class Gate {
  public:
   Gate() {
     void* word = nullptr;
-    EXPECT_EQ(hipHostMalloc(&word, sizeof(std::uint32_t), hipHostMallocMapped), hipSuccess);
+    EXPECT_EQ(hipExtMallocWithFlags(&word, sizeof(std::uint64_t), hipMallocSignalMemory),
+              hipSuccess);
     word_ = static_cast<std::uint32_t*>(word);
     *word_ = 0;
   }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
-  ~Gate() { EXPECT_EQ(hipHostFree(word_), hipSuccess); }
+  ~Gate() { EXPECT_EQ(hipFree(word_), hipSuccess); }
 
   hipError_t shut(hipStream_t stream, unsigned int flags = hipStreamWaitValueGte,
                   std::uint32_t value = 1, std::uint32_t mask = 0xFFFFFFFF) {
@@ -132,6 +133,31 @@ TEST_F(Hip, gate_conditions_look_at_the_masked_word) {
   gate.open(0xFFFFFFFF);
   EXPECT_EQ(hipStreamSynchronize(waiting), hipSuccess);
   EXPECT_EQ(gate.shut(waiting, 9), hipErrorInvalidValue);
+  EXPECT_EQ(hipStreamDestroy(waiting), hipSuccess);
+}
+
+// As HIP's text has it; the device says by an attribute that its streams wait at all.
+TEST_F(Hip, a_stream_waits_for_signal_memory_alone) {
+  const hipStream_t waiting = stream();
+  int can_wait = 0;
+  EXPECT_EQ(hipDeviceGetAttribute(&can_wait, hipDeviceAttributeCanUseStreamWaitValue, 0),
+            hipSuccess);
+  EXPECT_EQ(can_wait, 1);
+  void* pinned = nullptr;
+  void* device = nullptr;
+  ASSERT_EQ(hipHostMalloc(&pinned, 8, hipHostMallocMapped), hipSuccess);
+  ASSERT_EQ(hipExtMallocWithFlags(&device, 8, hipDeviceMallocDefault), hipSuccess);
+  for (void* word : {pinned, device}) {
+    EXPECT_EQ(hipStreamWaitValue32(waiting, word, 0, hipStreamWaitValueGte, 1),
+              hipErrorInvalidValue);
+  }
+  void* word = nullptr;
+  EXPECT_EQ(hipExtMallocWithFlags(&word, 4, hipMallocSignalMemory), hipErrorInvalidValue);
+  ASSERT_EQ(hipExtMallocWithFlags(&word, 8, hipMallocSignalMemory), hipSuccess);
+  EXPECT_EQ(hipHostFree(word), hipErrorInvalidValue);
+  EXPECT_EQ(hipFree(word), hipSuccess);
+  EXPECT_EQ(hipFree(device), hipSuccess);
+  EXPECT_EQ(hipHostFree(pinned), hipSuccess);
   EXPECT_EQ(hipStreamDestroy(waiting), hipSuccess);
 }
 

@@ -43,6 +43,8 @@ using hipMemcpyKind = std::int32_t;
 using hipStreamCaptureMode = std::int32_t;
 /// Whether a stream is captured into a graph.
 using hipStreamCaptureStatus = std::int32_t;
+/// What to ask about a device.
+using hipDeviceAttribute_t = std::int32_t;
 
 /// hipSuccess: Done; of a query: the event has happened.
 inline constexpr hipError_t kHipSuccess = 0;
@@ -116,6 +118,10 @@ inline constexpr std::uint32_t kHipHostMallocPortable = 1;
 inline constexpr std::uint32_t kHipHostMallocMapped = 2;
 /// hipMemAttachGlobal: Managed memory for any stream.
 inline constexpr std::uint32_t kHipMemAttachGlobal = 1;
+/// hipMallocSignalMemory: A word of 8 bytes that a stream can wait for; the host writes it.
+inline constexpr std::uint32_t kHipMallocSignalMemory = 2;
+/// hipDeviceAttributeCanUseStreamWaitValue: Whether a stream can wait for a word in memory.
+inline constexpr hipDeviceAttribute_t kHipDeviceAttributeCanUseStreamWaitValue = 0x271d;
 
 /// What an answer of hipEventQuery means.
 constexpr EventState event_state(hipError_t answer) noexcept {
@@ -174,6 +180,9 @@ struct Functions {
   CFunction<hipError_t(hipDevice_t* device, std::int32_t ordinal)> hip_device_get;
   /// hipDeviceGetName: The name of a device.
   CFunction<hipError_t(char* name, std::int32_t size, hipDevice_t device)> hip_device_get_name;
+  /// hipDeviceGetAttribute: One property of a device.
+  CFunction<hipError_t(std::int32_t* value, hipDeviceAttribute_t attribute, std::int32_t device)>
+      hip_device_get_attribute;
   /// hipDevicePrimaryCtxGetState: Whether the primary context exists already.
   CFunction<hipError_t(hipDevice_t device, std::uint32_t* flags, std::int32_t* active)>
       hip_device_primary_ctx_get_state;
@@ -214,14 +223,17 @@ struct Functions {
   CFunction<hipError_t(hipStream_t stream)> hip_stream_synchronize;
   /// hipStreamQuery: Whether the work on the stream is done.
   CFunction<hipError_t(hipStream_t stream)> hip_stream_query;
-  /// hipStreamWaitValue32: Lets the stream wait until a word in memory fulfills the condition in
-  /// flags; CUDA's has no mask.
+  /// hipStreamWaitValue32: Lets the stream wait until a word of hipMallocSignalMemory fulfills the
+  /// condition in flags; CUDA's takes any memory of the device's, and has no mask.
   CFunction<hipError_t(hipStream_t stream, void* address, std::uint32_t value, std::uint32_t flags,
                        std::uint32_t mask)>
       hip_stream_wait_value32;
   /// hipMalloc: Device memory.
   CFunction<hipError_t(void** pointer, std::size_t size)> hip_malloc;
-  /// hipFree: Frees device or managed memory; waits for the device.
+  /// hipExtMallocWithFlags: Device memory of a kind; with hipMallocSignalMemory the size is 8.
+  CFunction<hipError_t(void** pointer, std::size_t size, std::uint32_t flags)>
+      hip_ext_malloc_with_flags;
+  /// hipFree: Frees device, managed or signal memory; waits for the device.
   CFunction<hipError_t(void* pointer)> hip_free;
   /// hipMallocManaged: Managed memory.
   CFunction<hipError_t(void** pointer, std::size_t size, std::uint32_t flags)> hip_malloc_managed;
@@ -257,7 +269,7 @@ struct Functions {
 };
 
 /// A row for each member of Functions, in their order.
-inline constexpr std::array<VendorFunction, 39> kFunctions{{
+inline constexpr std::array<VendorFunction, 41> kFunctions{{
     {"hipInit", "hipInit", nullptr, nullptr, Party::kConsumer, offsetof(Functions, hip_init)},
     {"hipRuntimeGetVersion", "hipRuntimeGetVersion", nullptr, nullptr, Party::kConsumer,
      offsetof(Functions, hip_runtime_get_version)},
@@ -277,6 +289,8 @@ inline constexpr std::array<VendorFunction, 39> kFunctions{{
      offsetof(Functions, hip_device_get)},
     {"hipDeviceGetName", "hipDeviceGetName", nullptr, nullptr, Party::kProducer,
      offsetof(Functions, hip_device_get_name)},
+    {"hipDeviceGetAttribute", "hipDeviceGetAttribute", nullptr, nullptr, Party::kProducer,
+     offsetof(Functions, hip_device_get_attribute)},
     {"hipDevicePrimaryCtxGetState", "hipDevicePrimaryCtxGetState", nullptr, nullptr,
      Party::kConsumer, offsetof(Functions, hip_device_primary_ctx_get_state)},
     {"hipPointerGetAttribute", "hipPointerGetAttribute", nullptr, "HIP 5.0 and later",
@@ -311,6 +325,8 @@ inline constexpr std::array<VendorFunction, 39> kFunctions{{
     {"hipStreamWaitValue32", "hipStreamWaitValue32", nullptr, nullptr, Party::kProducer,
      offsetof(Functions, hip_stream_wait_value32)},
     {"hipMalloc", "hipMalloc", nullptr, nullptr, Party::kProducer, offsetof(Functions, hip_malloc)},
+    {"hipExtMallocWithFlags", "hipExtMallocWithFlags", nullptr, nullptr, Party::kProducer,
+     offsetof(Functions, hip_ext_malloc_with_flags)},
     {"hipFree", "hipFree", nullptr, nullptr, Party::kProducer, offsetof(Functions, hip_free)},
     {"hipMallocManaged", "hipMallocManaged", nullptr, nullptr, Party::kProducer,
      offsetof(Functions, hip_malloc_managed)},

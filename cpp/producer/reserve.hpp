@@ -1,0 +1,150 @@
+// Memory of a vendor's runtime, and what is set aside of it for the time while a gate is shut.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "message.hpp"
+
+namespace fletching::producer {
+
+enum class MemoryKind { kDevice, kPinned, kManaged };
+
+// A driver may wait for the whole device before it allocates or frees memory, and so for a shut
+// gate: for ever, when the thread that asks is the one that opens it. While a gate is shut, memory
+// therefore comes from blocks that were allocated before, and what is freed stays until no gate is
+// shut. One object for each `Api` (gpu.hpp), from any thread; a thread that allocates or frees
+// holds back one that shuts a gate.
+template <class Api>
+class Reserve {
+ public:
+  static constexpr size_t kBlockBytes = size_t{4} << 20;
+  static constexpr size_t kWords = 4;
+
+  // Never destroyed: arrays may be released while the process ends.
+  static Reserve& Instance() {
+    static auto& reserve = *new Reserve;
+    return reserve;
+  }
+
+  // Calls `shut(word)`, which lets a stream wait for the word, once there is memory for as long as
+  // that lasts: pinned memory, and that of `kind`. The word goes back with Leave.
+  template <class Shut>
+  void Enter(MemoryKind kind, Shut shut) {
+    const typename Api::Current current;
+    const std::lock_guard lock(mutex_);
+    try {
+      if (shut_ == 0) Fill(kind);
+      if (words_.empty()) Fail(ENOMEM, std::to_string(kWords) + " gates are shut: expected fewer");
+      shut(words_.back());
+    } catch (...) {
+      Collect();
+      throw;
+    }
+    words_.pop_back();
+    ++words_out_;
+    ++shut_;
+  }
+  // A gate was opened; the device need not have noticed yet.
+  void Open() noexcept {
+    const std::lock_guard lock(mutex_);
+    --shut_;
+  }
+  // The device does not look at the word any more.
+  void Leave(void* word) noexcept {
+    const typename Api::Current current(std::nothrow);
+    const std::lock_guard lock(mutex_);
+    words_.push_back(word);  // Fill has made room for it
+    --words_out_;
+    Collect();
+  }
+
+  // Throws ENOMEM when a gate is shut and the blocks are used up.
+  void* Allocate(MemoryKind kind, size_t bytes) {
+    const typename Api::Current current;
+    const std::lock_guard lock(mutex_);
+    if (shut_ > 0) return Slice(kind, bytes);
+    later_.reserve(live_ + 1);  // so that Free need not allocate
+    void* memory = Api::Allocate(kind, bytes);
+    ++live_;
+    return memory;
+  }
+  void Free(MemoryKind kind, void* memory) noexcept {
+    const typename Api::Current current(std::nothrow);
+    const std::lock_guard lock(mutex_);
+    const auto slice = slices_.find(memory);
+    if (slice != slices_.end()) {
+      --slice->second->slices;
+      slices_.erase(slice);
+    } else {
+      later_.emplace_back(kind, memory);
+    }
+    Collect();
+  }
+
+ private:
+  struct Block {
+    explicit Block(MemoryKind of) : kind(of), begin(Api::Allocate(of, kBlockBytes)) {}
+    ~Block() { Api::Free(kind, begin); }
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+    MemoryKind kind;
+    void* begin;
+    size_t used = 0;
+    int64_t slices = 0;
+  };
+
+  void Fill(MemoryKind kind) {
+    words_.reserve(words_out_ + kWords);
+    while (words_.size() < kWords) words_.push_back(Api::NewWord());
+    blocks_.push_back(std::make_unique<Block>(MemoryKind::kPinned));
+    if (kind != MemoryKind::kPinned) blocks_.push_back(std::make_unique<Block>(kind));
+  }
+  // Aligned as the vendors' own memory is.
+  static size_t Rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+  // NULL when there is no room.
+  Block* Find(MemoryKind kind, size_t bytes) {
+    for (const auto& block : blocks_) {
+      if (block->kind == kind && kBlockBytes - block->used >= Rounded(bytes)) return block.get();
+    }
+    return nullptr;
+  }
+  void* Slice(MemoryKind kind, size_t bytes) {
+    Block* block = Find(kind, bytes);
+    if (block == nullptr) {
+      Fail(ENOMEM, "a gate is shut, and the memory that was set aside for that time is used up");
+    }
+    void* slice = static_cast<char*>(block->begin) + block->used;
+    slices_.emplace(slice, block);
+    block->used += Rounded(bytes);
+    ++block->slices;
+    return slice;
+  }
+  void Collect() noexcept {
+    if (shut_ > 0) return;
+    for (const auto& [kind, memory] : later_) Api::Free(kind, memory);
+    live_ -= later_.size();
+    later_.clear();
+    std::erase_if(blocks_, [](const auto& block) { return block->slices == 0; });
+    for (void* word : words_) Api::FreeWord(word);
+    words_.clear();
+  }
+
+  std::mutex mutex_;
+  int64_t shut_ = 0;  // gates
+  size_t live_ = 0;   // what is allocated and not in a block, `later_` included
+  size_t words_out_ = 0;
+  std::vector<void*> words_;  // that no gate has
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::map<void*, Block*> slices_;
+  std::vector<std::pair<MemoryKind, void*>> later_;  // freed while a gate was shut
+};
+
+}  // namespace fletching::producer
