@@ -47,6 +47,7 @@ class Gated : public ::testing::Test {
     *gate_ = 0;
     Api::fill(memory_, 0, producer_);
     Api::synchronize(producer_);
+    EXPECT_EQ(read_on(consumer_), kOld);  // what a driver sets up for the first copy is there
   }
 
   /// Waits for the work on both streams. What the test has made itself goes after that, before

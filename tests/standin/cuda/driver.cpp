@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../engine/errors.hpp"
+#include "../engine/mode.hpp"
 #include "face.hpp"
 
 using namespace fletching::standin;
@@ -34,7 +35,7 @@ std::shared_ptr<Context> require_current() {
 }
 
 void require_some_context() {
-  if (!lenient()) require(current() != nullptr, Status::kInvalidContext);
+  if (!as_driver()) require(current() != nullptr, Status::kInvalidContext);
 }
 
 std::shared_ptr<Stream> find(CUstream stream, DefaultStream null_means) {

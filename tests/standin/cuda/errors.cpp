@@ -19,6 +19,8 @@ constexpr Error kTable[] = {
 
 const char* const kName = "cuda";
 const char* const kPrefix = "cu";
+const Queues kQueues{"CUDA_DEVICE_MAX_CONNECTIONS", 8};
+const char* const kEager = "CUDA_MODULE_LOADING";
 constinit const std::span<const Error> kErrors(kTable);
 
 }  // namespace fletching::standin::face

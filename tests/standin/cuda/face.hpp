@@ -22,7 +22,7 @@ std::shared_ptr<Context> current();
 std::shared_ptr<Context> require_current();
 
 // For functions that take a handle with a context of its own: their text asks for a current context
-// all the same. A lenient stand-in does without.
+// all the same. A real driver does without, and so does the mode `driver`.
 void require_some_context();
 
 void require_initialized();

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "mode.hpp"
+
 namespace fletching::standin {
 namespace {
 
@@ -101,8 +103,8 @@ Context::Context(int device, bool primary)
       }()) {}
 
 std::shared_ptr<Stream> Context::make_stream(StreamKind kind) {
-  auto stream = std::make_shared<Stream>(shared_from_this(), kind);
   const std::lock_guard lock(mutex_);
+  auto stream = std::make_shared<Stream>(shared_from_this(), kind, streams_made_++);
   std::erase_if(streams_, [](const std::weak_ptr<Stream>& each) { return each.expired(); });
   streams_.push_back(stream);
   stream->start();
@@ -112,7 +114,8 @@ std::shared_ptr<Stream> Context::make_stream(StreamKind kind) {
 std::shared_ptr<Stream> Context::legacy_stream() {
   const std::lock_guard lock(mutex_);
   if (!legacy_) {
-    auto stream = std::make_shared<Stream>(shared_from_this(), StreamKind::kLegacy);
+    auto stream =
+        std::make_shared<Stream>(shared_from_this(), StreamKind::kLegacy, streams_made_++);
     stream->start();
     legacy_ = std::move(stream);
   }
@@ -140,10 +143,26 @@ std::vector<MarkerPtr> Context::points_before(const Stream& stream) {
   return points;
 }
 
+// Streams get the queues in turn, whatever has become of those before.
+MarkerPtr* Context::shared_tail(const Stream& stream) {
+  if (hardware_queues() == 0) return nullptr;
+  shared_tails_.resize(hardware_queues());
+  return &shared_tails_[stream.number_ % hardware_queues()];
+}
+
 MarkerPtr Context::enqueue(Stream& stream, Operation operation) {
   const std::lock_guard lock(mutex_);
   for (MarkerPtr& point : points_before(stream)) operation.after.push_back(std::move(point));
-  return stream.push(std::move(operation));
+  MarkerPtr* shared = shared_tail(stream);
+  if (shared == nullptr) return stream.push(std::move(operation));
+  if (*shared != nullptr) operation.after.push_back(*shared);
+  *shared = stream.push(std::move(operation));
+  return *shared;
+}
+
+bool Context::is_first(int number) {
+  const std::uint64_t bit = std::uint64_t{1} << number;
+  return (asked_.fetch_or(bit) & bit) == 0;
 }
 
 std::vector<MarkerPtr> Context::tails(Stream& stream) {

@@ -39,8 +39,9 @@ enum class StreamKind {
 
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  Stream(std::shared_ptr<Context> context, StreamKind kind)
-      : context_(std::move(context)), kind_(kind) {}
+  // `number`: how many streams the context has had before.
+  Stream(std::shared_ptr<Context> context, StreamKind kind, std::size_t number)
+      : context_(std::move(context)), kind_(kind), number_(number) {}
 
   // Starts the thread, which ends when the stream is closed and its queue is empty.
   void start();
@@ -66,6 +67,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   std::shared_ptr<Context> context_;
   StreamKind kind_;
+  std::size_t number_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Operation> queue_;
@@ -92,6 +94,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // The points at which everything is done that the stream waits for when it is synchronized.
   std::vector<MarkerPtr> tails(Stream& stream);
 
+  // Whether this is the first time that it is asked about this number, from 0 to 63.
+  bool is_first(int number);
+
   // The points at which everything is done that any stream has to do.
   std::vector<MarkerPtr> all_tails();
 
@@ -112,6 +117,9 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<std::shared_ptr<Stream>> live_streams();
   // The points that an operation on the stream has to wait for.
   std::vector<MarkerPtr> points_before(const Stream& stream);
+  // The last operation of the queue of the hardware that the stream shares; NULL when it has its
+  // own.
+  MarkerPtr* shared_tail(const Stream& stream);
 
   const int device_;
   const bool primary_;
@@ -119,6 +127,9 @@ class Context : public std::enable_shared_from_this<Context> {
   std::mutex mutex_;
   std::vector<std::weak_ptr<Stream>> streams_;
   std::shared_ptr<Stream> legacy_;
+  std::vector<MarkerPtr> shared_tails_;  // of the queues of the hardware (mode.hpp)
+  std::size_t streams_made_ = 0;
+  std::atomic<std::uint64_t> asked_ = 0;
   std::atomic<Status> status_ = Status::kSuccess;
   std::stop_source stop_;
   std::stop_token gone_ = stop_.get_token();

@@ -9,18 +9,12 @@
 #include <utility>
 
 #include "face.hpp"
+#include "mode.hpp"
 
 namespace fletching::standin {
 namespace {
 
 constexpr int kMostDevices = 64;
-
-// A stand-in that does not understand what it is told would make a test pass for nothing.
-[[noreturn]] void refuse(const char* variable, std::string_view text, const char* wanted) {
-  (void)std::fprintf(stderr, "Fletching stand-in (%s): %s is \"%.*s\"; it has to be %s\n",
-                     face::kName, variable, static_cast<int>(text.size()), text.data(), wanted);
-  std::abort();
-}
 
 int devices_wanted() {
   const char* text = std::getenv("FLETCHING_STANDIN_DEVICES");
@@ -78,16 +72,6 @@ std::vector<std::shared_ptr<Context>>& current_contexts() {
   if (!over) return of_thread.contexts;
   static thread_local auto* late = new Contexts;
   return *late;
-}
-
-bool lenient() {
-  static const bool is_lenient = [] {
-    const char* mode = std::getenv("FLETCHING_STANDIN_MODE");
-    if (mode == nullptr || std::string_view(mode) == "strict") return false;
-    if (std::string_view(mode) == "lenient") return true;
-    refuse("FLETCHING_STANDIN_MODE", mode, "strict or lenient");
-  }();
-  return is_lenient;
 }
 
 std::string device_name(int device) {

@@ -81,12 +81,13 @@ class Engine {
   void query(Stream& stream);
   void synchronize(Stream& stream);
 
+  // As a driver, both wait for all the work of the device first. `host`: pinned memory, or the
+  // other kinds.
   std::uintptr_t allocate(MemoryKind kind, std::size_t size, std::shared_ptr<Context> context);
-  // Gives an allocation back, pinned memory or the other kinds. A lenient stand-in waits for all
-  // the work of the device first.
   void free(std::uintptr_t address, bool host);
 
-  // Work.
+  // Work. As a driver, a copy waits for its own stream unless it is one between device memory and
+  // pinned memory, and the first copy of a kind and the first launch of a kernel for the device.
   void copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size);
   void fill(Stream& stream, std::uintptr_t to, std::uint8_t value, std::size_t size);
   void wait_value(Stream& stream, Gate gate);
@@ -116,6 +117,8 @@ class Engine {
     Status lost = Status::kSuccess;
   };
   void end(const std::shared_ptr<Context>& context);
+  // As a driver: blocks until everything is done that the device has to do.
+  void settle(const Context& context);
   // Adds to the stream, or to the graph that it is captured into.
   MarkerPtr submit(Stream& stream, Operation operation);
   std::vector<std::shared_ptr<Context>> contexts_of(int device);
@@ -128,9 +131,6 @@ class Engine {
 
 // Never destroyed: the threads of the streams outlive main().
 Engine& engine();
-
-// FLETCHING_STANDIN_MODE=lenient: as forgiving as real drivers are (README.md).
-bool lenient();
 
 // The contexts that are current for this thread, the last one on top.
 std::vector<std::shared_ptr<Context>>& current_contexts();

@@ -3,6 +3,7 @@
 #ifndef FLETCHING_STANDIN_FACE_HPP
 #define FLETCHING_STANDIN_FACE_HPP
 
+#include <cstddef>
 #include <span>
 
 namespace fletching::standin::face {
@@ -18,6 +19,16 @@ struct Error {
 extern const char* const kName;
 // What the vendor's functions begin with.
 extern const char* const kPrefix;
+// How many queues of the hardware streams share in the mode `driver`: what a variable of the
+// vendor's says, and the number without it.
+struct Queues {
+  const char* variable;
+  std::size_t without;
+};
+extern const Queues kQueues;
+// The vendor's variable that is EAGER when kernels are loaded with their module; NULL when there is
+// none.
+extern const char* const kEager;
 // Every result.
 extern const std::span<const Error> kErrors;
 

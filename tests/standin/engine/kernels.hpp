@@ -19,10 +19,12 @@
 #define FLETCHING_STANDIN_KERNELS_HPP
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "context.hpp"
@@ -38,8 +40,11 @@ struct Module {
 };
 
 struct Function {
+  Function(std::weak_ptr<Module> of, const Kernel* which) : module(std::move(of)), kernel(which) {}
+
   std::weak_ptr<Module> module;
   const Kernel* kernel;
+  std::atomic<bool> launched = false;
 };
 
 // Throws kNoBinaryForGpu for code that a real device could run, kInvalidImage for anything else

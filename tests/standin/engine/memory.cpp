@@ -31,6 +31,11 @@ std::byte* Span::pin(std::shared_ptr<Allocation>& owner) const {
   return data_;
 }
 
+std::optional<MemoryKind> Span::kind() const {
+  const std::shared_ptr<Allocation> owner = owner_.lock();
+  return owner ? std::optional(owner->kind) : std::nullopt;
+}
+
 std::uintptr_t Memory::next_device_address(std::size_t size) {
   if (reserve_ == 0) {
     void* reserve =

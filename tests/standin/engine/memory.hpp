@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "context.hpp"
@@ -39,6 +40,8 @@ struct Allocation {
 class Span {
  public:
   bool pageable() const { return pageable_; }
+  // None of pageable memory, and of memory that has been freed.
+  std::optional<MemoryKind> kind() const;
 
   // Where the bytes are, and the allocation, which stays while the caller has it. Throws
   // kIllegalAddress when it has been freed since.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine.hpp"
+#include "mode.hpp"
 
 namespace fletching::standin {
 namespace {
@@ -59,6 +60,24 @@ bool holds(const Gate& gate, std::uint32_t word) {
       return ~(masked | gate.value) != 0;
   }
   return false;
+}
+
+// A driver stages what is pageable, may take managed memory for memory of the host, and copies
+// between memory of the host on the thread that asks.
+bool may_block(const Span& source, const Span& target) {
+  const auto is = [](const Span& span, MemoryKind kind) { return span.kind() == kind; };
+  if (source.pageable() || target.pageable()) return true;
+  if (is(source, MemoryKind::kManaged) || is(target, MemoryKind::kManaged)) return true;
+  return !is(source, MemoryKind::kDevice) && !is(target, MemoryKind::kDevice);
+}
+
+// One number for each pair of kinds of memory.
+int kind_of_copy(const Span& source, const Span& target) {
+  constexpr int kKinds = 5;
+  const auto number = [](const Span& span) {
+    return span.kind() ? static_cast<int>(*span.kind()) + 1 : 0;
+  };
+  return number(source) * kKinds + number(target);
 }
 
 // Memory that was freed is no gate.
@@ -203,17 +222,21 @@ void Engine::synchronize(Stream& stream) {
 std::uintptr_t Engine::allocate(MemoryKind kind, std::size_t size,
                                 std::shared_ptr<Context> context) {
   captures.refuse_unsafe();
+  settle(*context);
   return memory.allocate(kind, size, std::move(context));
+}
+
+void Engine::settle(const Context& context) {
+  if (!as_driver()) return;
+  for (const auto& each : contexts_of(context.device())) {
+    for (const MarkerPtr& point : each->all_tails()) point->wait();
+  }
 }
 
 void Engine::free(std::uintptr_t address, bool host) {
   captures.refuse_unsafe();
   const auto found = memory.find(address);
-  if (lenient() && found) {
-    for (const auto& each : contexts_of(found->context->device())) {
-      for (const MarkerPtr& point : each->all_tails()) point->wait();
-    }
-  }
+  if (found) settle(*found->context);
   memory.take(address, host)->context->check();
 }
 
@@ -224,7 +247,11 @@ void Engine::copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::s
   const Span target = memory.span(to, size);
   const Span source = memory.span(from, size);
   // It would have to be done when the call returns.
-  if (source.pageable() || target.pageable()) captures.refuse_captured(stream);
+  const bool blocks = target.pageable() || (as_driver() && may_block(source, target));
+  if (source.pageable() || blocks) captures.refuse_captured(stream);
+  if (as_driver() && stream.context()->is_first(kind_of_copy(source, target))) {
+    settle(*stream.context());
+  }
   std::shared_ptr<std::vector<std::byte>> staged;
   if (source.pageable()) {
     std::shared_ptr<Allocation> owner;
@@ -239,7 +266,7 @@ void Engine::copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::s
     put(into, staged ? staged->data() : source.pin(source_owner), size);
   };
   const MarkerPtr done = submit(stream, std::move(operation));
-  if (!target.pageable()) return;
+  if (!blocks) return;
   done->wait();
   stream.context()->check();
 }
@@ -288,6 +315,7 @@ bool Engine::settled() {
 void* Engine::load_module(const void* image, std::shared_ptr<Context> context) {
   captures.refuse_unsafe();
   context->check();
+  settle(*context);
   return handles.add(load_image(image, std::move(context)));
 }
 
@@ -295,6 +323,7 @@ void Engine::unload_module(const void* handle) {
   captures.refuse_unsafe();
   const auto module = handles.take<Module>(handle);
   require(module != nullptr, Status::kInvalidHandle);
+  settle(*module->context);
   handles.drop([&](const Object& object) {
     const auto* each = std::get_if<std::shared_ptr<Function>>(&object);
     return each && (*each)->module.lock() == module;
@@ -309,7 +338,7 @@ void* Engine::function(const void* module, const char* name) {
   found->context->check();
   const Kernel* kernel = find_kernel(*found, name);
   require(kernel != nullptr, Status::kNotFound);
-  return handles.add(std::make_shared<Function>(Function{found, kernel}));
+  return handles.add(std::make_shared<Function>(found, kernel));
 }
 
 void Engine::launch(const void* function, Stream& stream, std::uint64_t threads, void** arguments) {
@@ -319,6 +348,7 @@ void Engine::launch(const void* function, Stream& stream, std::uint64_t threads,
   require(module->context == stream.context(), Status::kInvalidHandle);
   Operation operation;
   operation.work = standin::launch(*found->kernel, threads, arguments, memory);
+  if (loads_lazily() && !found->launched.exchange(true)) settle(*module->context);
   submit(stream, std::move(operation));
 }
 

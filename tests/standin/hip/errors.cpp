@@ -22,6 +22,8 @@ constexpr Error kTable[] = {
 
 const char* const kName = "hip";
 const char* const kPrefix = "hip";
+const Queues kQueues{"GPU_MAX_HW_QUEUES", 4};
+const char* const kEager = nullptr;
 constinit const std::span<const Error> kErrors(kTable);
 
 }  // namespace fletching::standin::face

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../engine/errors.hpp"
+#include "../engine/mode.hpp"
 #include "face.hpp"
 
 namespace fletching::standin::hip {
@@ -226,7 +227,11 @@ FLETCHING_STANDIN_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t* stream
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
-  return runtime_giving_back(__func__, [&] { engine().destroy_stream(stream); });
+  return runtime_giving_back(__func__, [&] {
+    const auto found = engine().handles.find<Stream>(stream);
+    if (as_driver() && found != nullptr) engine().synchronize(*found);
+    engine().destroy_stream(stream);
+  });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipStreamWaitValue32(hipStream_t stream, void* pointer,

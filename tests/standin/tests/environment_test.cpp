@@ -148,9 +148,9 @@ TEST(Environment, what_is_released_while_the_process_ends) {
   EXPECT_EQ(ended.status, 0);
 }
 
-TEST(Environment, a_context_is_needed_unless_lenient) {
+TEST(Environment, a_context_is_needed_unless_as_a_driver) {
   EXPECT_EQ(run("", "without_context").status, CUDA_ERROR_INVALID_CONTEXT % 256);
-  EXPECT_EQ(run("FLETCHING_STANDIN_MODE=lenient", "without_context").status, CUDA_SUCCESS);
+  EXPECT_EQ(run("FLETCHING_STANDIN_MODE=driver", "without_context").status, CUDA_SUCCESS);
 }
 
 }  // namespace

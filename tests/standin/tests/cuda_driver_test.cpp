@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mode `driver`: what waits for a stream behind a shut gate, and what does not. Run with
+// FLETCHING_STANDIN_MODE=driver, CUDA_DEVICE_MAX_CONNECTIONS=4, and with and without
+// CUDA_MODULE_LOADING=EAGER.
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "cuda_fixture.hpp"
+#include "waiting.hpp"
+
+namespace {
+
+constexpr std::size_t kBytes = 4096;
+constexpr int kQueues = 4;
+constexpr char kImage[] = "FLETCHING-STANDIN-IMAGE 1\nkernel add\n";
+
+using Call = std::function<CUresult()>;
+
+// A stream behind a gate, one that is free, and memory of every kind. What is done for the first
+// time was done before.
+class Driver : public Cuda {
+ protected:
+  void SetUp() override {
+    Cuda::SetUp();
+    gate_.emplace();
+    ASSERT_EQ(cuMemAlloc(&device_, kBytes), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemAllocManaged(&managed_, kBytes, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+    for (void** each : {&pinned_, &second_}) {
+      ASSERT_EQ(cuMemHostAlloc(each, kBytes, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
+    }
+    gated_ = stream();
+    free_ = stream();
+  }
+  void TearDown() override {
+    gate_->open();
+    for (const CUstream each : {gated_, free_}) {
+      EXPECT_EQ(cuStreamSynchronize(each), CUDA_SUCCESS);
+      EXPECT_EQ(cuStreamDestroy(each), CUDA_SUCCESS);
+    }
+    gate_.reset();
+    for (const CUdeviceptr each : {device_, managed_}) EXPECT_EQ(cuMemFree(each), CUDA_SUCCESS);
+    for (void* each : {pinned_, second_}) EXPECT_EQ(cuMemFreeHost(each), CUDA_SUCCESS);
+    Cuda::TearDown();
+  }
+
+  // Shuts the gate for the call alone.
+  bool waits(const char* function, const Call& call) {
+    gate_->open(0);
+    gate_->shut(gated_);
+    const auto on_this_context = [&] {
+      EXPECT_EQ(cuCtxPushCurrent(context_), CUDA_SUCCESS);
+      EXPECT_EQ(call(), CUDA_SUCCESS) << function;
+      EXPECT_EQ(cuCtxPopCurrent(nullptr), CUDA_SUCCESS);
+    };
+    const bool late = returns_after(function, on_this_context, [&] { gate_->open(); });
+    EXPECT_EQ(cuStreamSynchronize(gated_), CUDA_SUCCESS);
+    return late;
+  }
+  // On this thread, which opens the gate afterwards: a call that waits never returns.
+  void expect_returns(const Call& call) {
+    gate_->open(0);
+    gate_->shut(gated_);
+    EXPECT_EQ(call(), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamQuery(gated_), CUDA_ERROR_NOT_READY);
+    gate_->open();
+    EXPECT_EQ(cuStreamSynchronize(gated_), CUDA_SUCCESS);
+  }
+  CUresult copy(CUdeviceptr to, CUdeviceptr from, CUstream on) const {
+    return cuMemcpyAsync(to, from, kBytes, on);
+  }
+  // Every pair of addresses, with whether a copy between them waits for its stream.
+  std::vector<std::tuple<CUdeviceptr, CUdeviceptr, bool>> copies() {
+    const CUdeviceptr pinned = address(pinned_);
+    const CUdeviceptr second = address(second_);
+    const CUdeviceptr pageable = address(pageable_.data());
+    return {{device_, pinned, false},  {pinned, device_, false},  {second, pinned, true},
+            {pinned, pageable, true},  {pageable, pinned, true},  {pageable, device_, true},
+            {device_, pageable, true}, {managed_, device_, true}, {device_, managed_, true},
+            {pinned, managed_, true},  {managed_, pageable, true}};
+  }
+  void prime() {
+    for (const auto& [to, from, blocks] : copies()) {
+      ASSERT_EQ(copy(to, from, free_), CUDA_SUCCESS);
+    }
+  }
+
+  std::optional<Gate> gate_;  // needs the context
+  CUstream gated_ = nullptr;
+  CUstream free_ = nullptr;
+  CUdeviceptr device_ = 0;
+  CUdeviceptr managed_ = 0;
+  void* pinned_ = nullptr;
+  void* second_ = nullptr;
+  std::vector<char> pageable_ = std::vector<char>(kBytes);
+};
+
+TEST_F(Driver, allocations_and_frees_of_every_kind_wait_for_the_device) {
+  CUdeviceptr device = 0;
+  CUdeviceptr managed = 0;
+  void* pinned = nullptr;
+  void* host = nullptr;
+  CUmodule module = nullptr;
+  const std::vector<std::pair<const char*, Call>> calls{
+      {"cuMemAlloc", [&] { return cuMemAlloc(&device, kBytes); }},
+      {"cuMemAllocManaged",
+       [&] { return cuMemAllocManaged(&managed, kBytes, CU_MEM_ATTACH_GLOBAL); }},
+      {"cuMemHostAlloc", [&] { return cuMemHostAlloc(&pinned, kBytes, 0); }},
+      {"cuMemAllocHost", [&] { return cuMemAllocHost(&host, kBytes); }},
+      {"cuModuleLoadData", [&] { return cuModuleLoadData(&module, kImage); }},
+      {"cuMemFree", [&] { return cuMemFree(device); }},
+      {"cuMemFree", [&] { return cuMemFree(managed); }},
+      {"cuMemFreeHost", [&] { return cuMemFreeHost(pinned); }},
+      {"cuMemFreeHost", [&] { return cuMemFreeHost(host); }},
+      {"cuModuleUnload", [&] { return cuModuleUnload(module); }},
+  };
+  for (const auto& [function, call] : calls) EXPECT_TRUE(waits(function, call)) << function;
+}
+
+TEST_F(Driver, what_has_no_memory_does_not_wait) {
+  CUstream made = nullptr;
+  CUevent event = nullptr;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  expect_returns([&] { return cuStreamCreate(&made, CU_STREAM_NON_BLOCKING); });
+  expect_returns([&] { return cuEventCreate(&event, CU_EVENT_DISABLE_TIMING); });
+  expect_returns([&] { return cuEventRecord(event, gated_); });
+  expect_returns([&] { return cuStreamWaitEvent(made, event, 0); });
+  expect_returns([&] { return cuMemGetInfo(&free, &total); });
+  expect_returns([&] { return cuEventDestroy(event); });
+  expect_returns([&] { return cuStreamDestroy(made); });
+}
+
+TEST_F(Driver, copies_but_between_device_and_pinned_memory_wait_for_their_stream) {
+  prime();
+  for (const auto& [to, from, blocks] : copies()) {
+    const Call behind_the_gate = [&, to = to, from = from] { return copy(to, from, gated_); };
+    if (blocks) {
+      EXPECT_TRUE(waits("cuMemcpyAsync", behind_the_gate)) << to << " from " << from;
+    } else {
+      expect_returns(behind_the_gate);
+    }
+    expect_returns([&, to = to, from = from] { return copy(to, from, free_); });
+  }
+}
+
+// In a process of its own, as every test with `make test`: what was copied before is not cold.
+TEST_F(Driver, the_first_copy_of_a_kind_waits_for_the_device) {
+  CUcontext cold = nullptr;
+  CUdeviceptr device = 0;
+  ASSERT_EQ(cuCtxCreate(&cold, nullptr, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAlloc(&device, kBytes), CUDA_SUCCESS);
+  const CUstream there = stream();
+  const Call first = [&] { return cuMemcpyAsync(device, address(pinned_), kBytes, there); };
+  EXPECT_TRUE(waits("cuMemcpyAsync", first));
+  expect_returns(first);
+  EXPECT_EQ(cuStreamSynchronize(there), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamDestroy(there), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFree(device), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxDestroy(cold), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, the_first_launch_of_a_kernel_waits_unless_it_is_loaded_with_its_module) {
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+  ASSERT_EQ(cuModuleLoadData(&module, kImage), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleGetFunction(&kernel, module, "add"), CUDA_SUCCESS);
+  const Call launch = [&] { return add(kernel, free_, device_, 1); };
+  const char* loading = std::getenv("CUDA_MODULE_LOADING");
+  if (loading == nullptr || std::string_view(loading) != "EAGER") {
+    EXPECT_TRUE(waits("cuLaunchKernel", launch));
+  }
+  expect_returns(launch);
+  EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
+// Of two streams on one queue the second waits for what is before it, whatever it is.
+TEST_F(Driver, streams_share_the_queues_of_the_hardware_in_turn) {
+  std::vector<CUstream> streams;
+  streams.reserve(2 * kQueues);
+  for (int i = 0; i < 2 * kQueues; ++i) streams.push_back(stream());
+  prime();
+  gate_->open(0);
+  gate_->shut(streams[0]);
+  for (const CUstream each : streams) {
+    EXPECT_EQ(copy(device_, address(pinned_), each), CUDA_SUCCESS);
+  }
+  for (int i = 0; i < 2 * kQueues; ++i) {
+    if (i % kQueues == 0) {
+      EXPECT_EQ(cuStreamQuery(streams[i]), CUDA_ERROR_NOT_READY) << i;
+    } else {
+      EXPECT_EQ(cuStreamSynchronize(streams[i]), CUDA_SUCCESS) << i;
+    }
+  }
+  EXPECT_EQ(cuStreamQuery(streams[kQueues]), CUDA_ERROR_NOT_READY);
+  gate_->open();
+  for (const CUstream each : streams) {
+    EXPECT_EQ(cuStreamSynchronize(each), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamDestroy(each), CUDA_SUCCESS);
+  }
+}
+
+}  // namespace
