@@ -63,7 +63,7 @@ test-gpu: ## on a machine with an NVIDIA GPU: kernel, gate, events, streams, pee
 test-gpu-standin: ## the same on the stand-in driver, no GPU
 	@$(GPU_PYTHON) tests/gpu/gpu.py --standin $(GPU)
 
-gpu-programs: ## what Rust and Go run on a GPU machine, into build/gpu-programs; test-gpu GPU="--programs FOLDER"
+gpu-programs: ## what travels to a GPU machine: Rust, Go, GoogleTest, in build/gpu-programs; test-gpu GPU="--programs FOLDER"
 	@tools/gpu-programs
 
 bench-gpu: ## on such a machine: what a handoff costs beside the driver calls by hand; fails over a limit

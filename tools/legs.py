@@ -248,6 +248,11 @@ LEGS: dict[str, tuple[Step, ...]] = {
             "make test-gpu-standin GPU='--programs build/gpu-programs'",
         ),
         Step(
+            "the same on the stand-in that waits as a driver does",
+            "make test-gpu-standin GPU='--no-build --programs build/gpu-programs'",
+            environment={"FLETCHING_STANDIN_MODE": "driver"},
+        ),
+        Step(
             "driver calls of a handoff, on the stand-in",
             ".venv/bin/python tests/gpu/gpu.py --standin --bench",
         ),

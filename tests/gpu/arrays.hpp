@@ -78,9 +78,8 @@ class Gated {
 
   /// The negative control: a stream that nobody made wait reads the old data.
   void require_old_data(Asserter& asserter) {
-    const Stream careless;
-    careless.read(seen_, memory_);
-    careless.synchronize();
+    careless_.read(seen_, memory_);
+    careless_.synchronize();
     asserter.require(seen_.holds(kOld), "a stream that has not waited does not see the old data");
   }
   /// A read on `stream` is held back, until the gate is opened, and sees the new data.
@@ -107,6 +106,7 @@ class Gated {
   PinnedMemory seen_;
   Stream producer_;
   Stream consumer_;
+  Stream careless_;
   Gate gate_;
 };
 

@@ -25,6 +25,9 @@ void check_stream_gate_control(Asserter& asserter, const char* backend);
 
 // --- event_checks.cpp: the library's own verbs.
 
+/// Waits behind a gate that nobody opens: what the watchdog is tested with.
+void check_hang(Asserter& asserter);
+
 /// The library has every function of the runtime's table.
 void check_symbols(Asserter& asserter);
 /// The three verbs of SyncEvent, before and after the work is done.

@@ -114,6 +114,11 @@ class Thread {
 
 }  // namespace
 
+void check_hang(Asserter& /*asserter*/) {
+  const Gated gated;
+  gated.producer().synchronize();
+}
+
 void check_symbols(Asserter& asserter) {
   const auto library = detail::find_library(cuda::kRuntime);
   asserter.require_success("the library", library);
@@ -199,7 +204,8 @@ void check_release_after(Asserter& asserter) {
                    "the caller's thread has released the array");
 }
 
-// The driver keeps some memory once it has needed it: that is what the first rounds are for.
+// The driver keeps some memory once it has needed it: that is what the first rounds are for. The
+// stand-in counts exactly.
 void check_handoffs(Asserter& asserter, std::int64_t count) {
   const Current current;
   const Parties parties;
@@ -209,7 +215,13 @@ void check_handoffs(Asserter& asserter, std::int64_t count) {
   const std::int64_t free_before = free_memory();
   hand_over(asserter, parties, count);
   asserter.require(comes_to(before), "the stand-in counts more things alive than before");
-  asserter.require_equal("cuMemGetInfo's free memory", free_memory(), free_before);
+  // A driver's pools may grow in between, by less than what would be missing if each handoff kept
+  // its memory.
+  const std::int64_t missing = free_before - free_memory();
+  const std::int64_t leak = count * static_cast<std::int64_t>(kBytes);
+  asserter.require(missing < leak, "cuMemGetInfo has " + std::to_string(missing) +
+                                       " bytes less than before, expected less than " +
+                                       std::to_string(leak));
 }
 
 void check_thread_without_context(Asserter& asserter) {

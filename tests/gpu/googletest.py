@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
-from running import Row, how_it_ended, run
+from running import Findings, Row, how_it_ended, run, show
 
 PROGRAMS = (
     "fletching_events_gpu_test",
@@ -15,22 +17,45 @@ PROGRAMS = (
     "fletching_deferred_gpu_test",
     "fletching_exchange_gpu_test",
 )
-NOT_BUILT = "not built, CMake found no GoogleTest: install it (libgtest-dev), or set GTest_ROOT"
+NOT_BUILT = (
+    "not built, CMake found no GoogleTest: it travels with the programs (tools/gpu-programs), "
+    "--programs names them"
+)
 
 
-def googletest_rows(program: Path, environment: Mapping[str, str]) -> list[Row]:
+def googletest_findings(program: Path, environment: Mapping[str, str]) -> Findings:
+    rows, hangs = _rows(program, environment)
+    for row in rows:
+        show(row)
+    return Findings(rows=rows, hung=program.name if hangs else "")
+
+
+def _rows(program: Path, environment: Mapping[str, str]) -> tuple[list[Row], bool]:
+    """And whether it never ended."""
     if not program.exists():
-        return [Row(program.name, "absent", 0, NOT_BUILT)]
+        return [Row(program.name, "absent", 0, NOT_BUILT)], False
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [str(program), f"--gtest_output=xml:{report}"]
         code, output, _ = run(command, environment)
         text = report.read_text(encoding="utf-8") if report.exists() else ""
+    if code is None:
+        reason = how_it_ended(code, output)
+        return [*read_output(output), Row(program.name, "FAILED", 0, reason)], True
     rows = list(read_report(text)) if text else []
     has_failed = any(row.verdict == "FAILED" for row in rows)
     if not rows or code not in (0, 1) or (code == 1 and not has_failed):
         rows.append(Row(program.name, "FAILED", 0, how_it_ended(code, output)))
-    return rows
+    return rows, False
+
+
+def read_output(text: str) -> Iterator[Row]:
+    """What had ended in a program that never did, and wrote no report."""
+    passed = Counter(re.findall(r"^\[       OK \] (.+)\.\w+", text, re.M))
+    for suite, count in passed.items():
+        yield Row(f"GoogleTest {suite}", "ok", count, "tests, before it hung")
+    for test in dict.fromkeys(re.findall(r"^\[  FAILED  \] (.+?) \(", text, re.M)):
+        yield Row(test, "FAILED", 0, "no report was written")
 
 
 def read_report(text: str) -> Iterator[Row]:

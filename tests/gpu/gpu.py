@@ -2,29 +2,40 @@
 
 `make test-gpu` calls it on a machine with a GPU; it needs CMake, a C++ compiler and, for the
 kernel, nvcc, and installs nothing. --standin runs the same on the stand-in driver of the tests.
-What cannot run is absent in the table, with its reason. --write-docs writes
-docs/measured/gpu-<model>.md. --bench measures instead, for `make bench-gpu`.
+What cannot run is absent in the table, with its reason. Every row is printed when it is done, and
+again in the table. --write-docs writes docs/measured/gpu-<model>.md. --bench measures instead, for
+`make bench-gpu`. A check that hangs ends the run, and what was left is absent.
 Exit codes: 0 nothing failed, 1 something failed, 2 could not run: no device, or no build.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import googletest
-from languages import language_rows
-from report import limit_rows, page, versions, write_docs
-from running import ROOT, Build, CannotRunError, Findings, run_program
+from languages import language_findings
+from report import limit_rows, medians, page, versions, write_docs
+from running import ROOT, Build, CannotRunError, Findings, Row, limit, run_program, show
 
 # A kernel that is loaded when it is first launched may wait for the device, and so for a shut gate;
-# streams that share a queue of the device wait for each other.
-REAL_DRIVER = {"CUDA_MODULE_LOADING": "EAGER", "CUDA_DEVICE_MAX_CONNECTIONS": "32"}
+# streams that share a queue of the hardware wait for each other.
+SHARED_QUEUES = {"CUDA_DEVICE_MAX_CONNECTIONS": "32", "GPU_MAX_HW_QUEUES": "32"}
+# Not for the libraries of Python: torch would load all of its kernels.
+EAGER = {"CUDA_MODULE_LOADING": "EAGER"}
+
+PARTS = ("checks", "c-api", "googletest", "peers", "languages")
+NAMED_PARTS = ("checks", "peers")  # whose checks --only can choose
+BENCH_RUNS = 5
+
+Stage = Callable[[], Findings]
 
 
 def main() -> int:
@@ -34,7 +45,7 @@ def main() -> int:
     except CannotRunError as error:
         print(f"test-gpu: {error}", file=sys.stderr)
         return 2
-    findings.facts.update(versions())
+    findings.facts.update(versions(options.programs))
     print("\n".join(page(findings)))
     if options.write_docs:
         write_docs(findings)
@@ -45,23 +56,116 @@ def find(options: argparse.Namespace) -> Findings:
     """Raises CannotRunError."""
     if options.programs is not None and not options.programs.is_dir():
         raise CannotRunError(f"--programs {options.programs}: there is no such folder")
+    if not options.standin:
+        require_device()
     build = standin_build() if options.standin else device_build()
-    program = "fletching_gpu_bench" if options.bench else "fletching_gpu_test"
     if not options.no_build:
-        compile_programs(build, [program if options.bench else "fletching_gpu_programs"])
-    findings = run_program([str(build.program(program))], build.environment)
-    if options.standin != (findings.facts.get("status") == "stand-in"):
-        raise CannotRunError(wrong_driver(options.standin))
+        target = "fletching_gpu_bench" if options.bench else "fletching_gpu_programs"
+        compile_programs(build, [target], options.programs)
     if options.bench:
-        findings.rows += limit_rows(findings)
-        return findings
-    c_test = [str(build.program("fletching_c_api_events_gpu_test"))]
-    findings.rows += run_program(c_test, build.environment).rows
-    for name in googletest.PROGRAMS:
-        findings.rows += googletest.googletest_rows(build.program(name), build.environment)
-    add_peers(findings, build)
-    findings.rows += language_rows(build, options.programs, findings.facts["status"])
+        return bench(build, options.standin)
+    findings = Findings()
+    for name, stage in stages(build, options):
+        if findings.hung:
+            row = Row(name, "absent", 0, f"not run: {findings.hung} hung before")
+            show(row)
+            findings.rows.append(row)
+            continue
+        found = stage()
+        findings.facts.update(found.facts)
+        findings.rows += found.rows
+        findings.hung = found.hung
+    if not findings.rows:
+        raise CannotRunError(f"--only {' '.join(options.only)}: no check has such a name")
     return findings
+
+
+def stages(build: Build, options: argparse.Namespace) -> Iterator[tuple[str, Stage]]:
+    """Each part that was asked for, by what its rows are about."""
+    parts = options.part or (NAMED_PARTS if options.only else PARTS)
+    only = [word for name in options.only for word in ("--only", name)]
+    eager = {**build.environment, **EAGER}
+    if "checks" in parts:
+        yield "the checks in C++", lambda: checks(build, options.standin, only)
+    if "c-api" in parts:
+        c_test = build.program("fletching_c_api_events_gpu_test")
+        yield "C API", lambda: run_program([str(c_test)], eager)
+    if "googletest" in parts:
+        for name in googletest.PROGRAMS:
+            program = build.program(name)
+            yield name, partial(googletest.googletest_findings, program, eager)
+    if "peers" in parts:
+        yield "the libraries of Python", lambda: peers(build, only)
+    if "languages" in parts:
+        status = "stand-in" if options.standin else "real"
+        yield "Rust, Go, chain", lambda: language_findings(build, options.programs, status)
+
+
+def checks(build: Build, standin: bool, only: Sequence[str]) -> Findings:
+    command = [str(build.program("fletching_gpu_test")), *only]
+    environment = {**build.environment, **EAGER}
+    try:
+        findings = run_program(command, environment)
+    except CannotRunError as error:
+        if only and "no check has such a name" in str(error):
+            return Findings()
+        raise
+    require_driver(findings, standin)
+    return findings
+
+
+def peers(build: Build, only: Sequence[str]) -> Findings:
+    """What peers.py finds with the libraries of this Python."""
+    script = Path(__file__).resolve().parent / "peers.py"
+    library = build.libraries / "libfletching_gpu_peers.so"
+    try:
+        return run_program([sys.executable, str(script), str(library), *only], build.environment)
+    except CannotRunError as error:
+        if only and "no check has such a name" in str(error):
+            return Findings()
+        raise
+
+
+def bench(build: Build, standin: bool) -> Findings:
+    """Several runs of the same, and of each figure the one in the middle: a machine is noisy."""
+    command = [str(build.program("fletching_gpu_bench"))]
+    runs = [
+        run_program(command, {**build.environment, **EAGER})
+        for _ in range(1 if standin else BENCH_RUNS)
+    ]
+    findings = runs[0]
+    require_driver(findings, standin)
+    findings.costs = medians([each.costs for each in runs])
+    findings.rows += [row for each in runs[1:] for row in each.rows if row.verdict == "FAILED"]
+    findings.rows += limit_rows(findings)
+    return findings
+
+
+def require_driver(findings: Findings, standin: bool) -> None:
+    if standin == (findings.facts.get("status") == "stand-in"):
+        return
+    if standin:
+        raise CannotRunError(
+            "the stand-in was asked for, and another libcuda.so.1 was loaded: build it first"
+        )
+    raise CannotRunError(
+        "libcuda.so.1 is the stand-in: take its folder out of LD_LIBRARY_PATH, or run "
+        "make test-gpu-standin"
+    )
+
+
+def require_device() -> None:
+    """Before anything is built, which takes minutes."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise CannotRunError(f"no CUDA device: no driver is installed ({error})") from None
+    code = driver.cuInit(0)
+    count = ctypes.c_int()
+    if code == 0:
+        code = driver.cuDeviceGetCount(ctypes.byref(count))
+    if code != 0 or count.value == 0:
+        raise CannotRunError(f"no CUDA device: the driver finds none (error {code})")
 
 
 def _parse() -> argparse.Namespace:
@@ -71,60 +175,64 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     parser.add_argument("--write-docs", action="store_true", help="write docs/measured/gpu-*.md")
     parser.add_argument(
+        "--only",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="the checks with NAME in their names; may be given several times",
+    )
+    parser.add_argument(
+        "--part",
+        choices=PARTS,
+        action="append",
+        default=[],
+        help="only this part; may be given several times",
+    )
+    parser.add_argument(
         "--programs",
         metavar="FOLDER",
         type=lambda text: Path(text).resolve(),
-        help="the programs of Rust and Go, as tools/gpu-programs makes them",
+        help="the programs of Rust and Go and GoogleTest, as tools/gpu-programs makes them",
     )
     return parser.parse_args()
 
 
 def device_build() -> Build:
     folder = ROOT / "build" / "gpu"
-    return Build("gpu", folder, folder / "lib", {**os.environ, **REAL_DRIVER})
+    return Build("gpu", folder, folder / "lib", {**os.environ, **SHARED_QUEUES})
 
 
 def standin_build() -> Build:
     folder = str(ROOT / "build" / "lib" / "standin")
     others = os.environ.get("LD_LIBRARY_PATH")
     path = f"{folder}:{others}" if others else folder
-    environment = {**os.environ, "LD_LIBRARY_PATH": path}
+    environment = {**os.environ, **SHARED_QUEUES, "LD_LIBRARY_PATH": path}
     return Build("default", ROOT / "build" / "cmake", ROOT / "build" / "lib", environment)
 
 
-def wrong_driver(standin: bool) -> str:
-    if standin:
-        return "the stand-in was asked for, and another libcuda.so.1 was loaded: build it first"
-    return (
-        "libcuda.so.1 is the stand-in: take its folder out of LD_LIBRARY_PATH, or run "
-        "make test-gpu-standin"
-    )
-
-
-def compile_programs(build: Build, targets: Sequence[str]) -> None:
+def compile_programs(build: Build, targets: Sequence[str], programs: Path | None) -> None:
     """Raises CannotRunError with the end of what the build said."""
     for tool in ("cmake", "c++", "make"):
         if shutil.which(tool) is None:
             raise CannotRunError(f"{tool} is missing, and without it nothing can be built")
     jobs = str(min(os.cpu_count() or 1, 16)) if build.preset == "gpu" else "2"
+    configure = ["cmake", "--preset", build.preset]
+    if programs is not None and build.preset == "gpu" and (programs / "googletest").is_dir():
+        configure.append(f"-DGTEST_ROOT={programs / 'googletest'}")
     for command in (
-        ["cmake", "--preset", build.preset],
+        configure,
         ["cmake", "--build", "--preset", build.preset, f"-j{jobs}", "--target", *targets],
     ):
         print(f"$ {' '.join(command)}", flush=True)
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=limit()
+            )
+        except subprocess.TimeoutExpired:
+            raise CannotRunError(f"{' '.join(command)}: not done when its time was over") from None
         if done.returncode != 0:
             end = "\n".join((done.stdout + done.stderr).splitlines()[-40:])
             raise CannotRunError(f"{' '.join(command)} failed:\n{end}")
-
-
-def add_peers(findings: Findings, build: Build) -> None:
-    """What peers.py finds with the libraries of this Python."""
-    script = Path(__file__).resolve().parent / "peers.py"
-    library = build.libraries / "libfletching_gpu_peers.so"
-    peers = run_program([sys.executable, str(script), str(library)], build.environment)
-    findings.facts.update(peers.facts)
-    findings.rows += peers.rows
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from running import ROOT, Build, Row, how_it_ended, run
+from running import ROOT, Build, Findings, Row, how_it_ended, run, show
 
 sys.path.insert(0, str(ROOT / "tests" / "roundtrip"))
 
@@ -30,8 +30,15 @@ HOSTS = ("C++", "Python")
 NO_JAVA = "does not travel: its tests need a JDK and Maven"
 
 
-def language_rows(build: Build, programs: Path | None, status: str) -> list[Row]:
+def language_findings(build: Build, programs: Path | None, status: str) -> Findings:
     """`programs`: the folder of the built programs. `status`: what main.cpp says of the driver."""
+    rows = _rows(build, programs, status)
+    for row in rows:
+        show(row)
+    return Findings(rows=rows)
+
+
+def _rows(build: Build, programs: Path | None, status: str) -> list[Row]:
     rows: list[Row] = []
     missing: dict[str, str] = {}
     for language, files in CARRIED.items():

@@ -2,22 +2,30 @@
 //
 // fletching_gpu_test: every check on the first CUDA device, one line for each (README.md).
 //
+//     fletching_gpu_test [--only NAME]... [--handoffs COUNT]
+//
 //     fact <tab> name <tab> text
 //     check <tab> name <tab> ok, absent or FAILED <tab> number of comparisons <tab> reason
 //
-// A check's name is written to stderr before it runs, for the case that it never ends. Exit codes:
-// 0 nothing failed, 1 something failed, 2 there is no device.
+// --only: the checks whose name has NAME in it. A line is written when its check is done, and the
+// name to stderr before. A check that does not end in FLETCHING_GPU_CHECK_SECONDS (watchdog.hpp)
+// has failed, and ends the program; with FLETCHING_GPU_HANG there is one that never ends. Exit
+// codes: 0 nothing failed, 1 something failed, 2 there is no device or no such check, 3 a check
+// hung.
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checks.hpp"
 #include "facts.hpp"
 #include "text.hpp"
+#include "watchdog.hpp"
 
 namespace fletching::gpu {
 namespace {
@@ -27,8 +35,14 @@ struct Check {
   std::function<void(Asserter&)> work;
 };
 
+struct Options {
+  std::vector<std::string> only;
+  std::int64_t handoffs = 10000;
+};
+
 std::vector<Check> all_checks(std::int64_t handoffs) {
   std::vector<Check> checks{{"symbols", check_symbols}};
+  if (std::getenv("FLETCHING_GPU_HANG") != nullptr) checks.push_back({"hang", check_hang});
   // The kernel first: a driver loads it before a gate is shut.
   for (const char* backend : {"cuda", "cuda_host", "cuda_managed"}) {
     const auto add = [&](const char* what, void (*work)(Asserter&, const char*)) {
@@ -57,10 +71,21 @@ std::vector<Check> all_checks(std::int64_t handoffs) {
   return checks;
 }
 
+std::vector<Check> chosen_checks(const Options& options) {
+  std::vector<Check> checks = all_checks(options.handoffs);
+  std::erase_if(checks, [&](const Check& check) {
+    return !options.only.empty() && std::ranges::none_of(options.only, [&](const auto& part) {
+      return check.name.find(part) != std::string::npos;
+    });
+  });
+  return checks;
+}
+
 bool run(const Check& check) {
   std::fprintf(stderr, "%s ...\n", check.name.c_str());
   Asserter asserter;
   std::string reason;
+  const Watchdog watchdog(check.name);
   const int code = roundtrip::guarded(reason, [&] {
     check.work(asserter);
     asserter.require(asserter.count() > 0, "nothing was compared");
@@ -72,7 +97,12 @@ bool run(const Check& check) {
   return code == 0 || code == ENODEV;
 }
 
-int run_all(std::int64_t handoffs) {
+int run_all(const Options& options) {
+  const std::vector<Check> checks = chosen_checks(options);
+  if (checks.empty()) {
+    std::fprintf(stderr, "fletching_gpu_test: --only: no check has such a name\n");
+    return 2;
+  }
   std::string reason;
   if (roundtrip::guarded(reason, print_device) != 0) {
     std::fprintf(stderr, "fletching_gpu_test: %s\n", reason.c_str());
@@ -81,19 +111,34 @@ int run_all(std::int64_t handoffs) {
   // What a check releases behind a stream may go after the check, and needs its context.
   const Current kept;
   int failed = 0;
-  for (const Check& check : all_checks(handoffs)) failed += run(check) ? 0 : 1;
+  for (const Check& check : checks) failed += run(check) ? 0 : 1;
   return failed == 0 ? 0 : 1;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string_view option = argv[i];
+    if (i + 1 == argc) fail(EINVAL, std::string(option) + ": expected a value");
+    if (option == "--only") {
+      options.only.emplace_back(argv[i + 1]);
+    } else if (option == "--handoffs") {
+      options.handoffs = std::atol(argv[i + 1]);
+    } else {
+      fail(EINVAL, std::string(option) + ": expected --only or --handoffs");
+    }
+  }
+  return options;
 }
 
 }  // namespace
 }  // namespace fletching::gpu
 
 int main(int argc, char** argv) {
-  constexpr long kHandoffs = 10000;
   std::string reason;
-  int code = 1;
+  int code = 2;
   const int thrown = fletching::roundtrip::guarded(
-      reason, [&] { code = fletching::gpu::run_all(argc > 1 ? std::atol(argv[1]) : kHandoffs); });
+      reason, [&] { code = fletching::gpu::run_all(fletching::gpu::parse(argc, argv)); });
   if (thrown != 0) std::fprintf(stderr, "fletching_gpu_test: %s\n", reason.c_str());
   return code;
 }

@@ -1,7 +1,9 @@
 """Libraries of Python on the GPU: DLPack and CUDA Array Interface both ways, through ours.
 
-peers.py LIBRARY prints facts and checks in the form of main.cpp; gpu.py runs it. A library that is
-not here is absent, with the reason. Exit codes: 0 nothing failed, 1 something failed, 2 no device.
+peers.py LIBRARY [--only NAME]... prints facts and checks in the form of main.cpp, each when it is
+done; gpu.py runs it. A library that is not here is absent, with the reason. A check that does not
+end in FLETCHING_GPU_CHECK_SECONDS has failed, and ends the program. Exit codes: 0 nothing failed,
+1 something failed, 2 no device or no such check, 3 a check hung.
 
 Where the other library takes the data by a stream, the gate is shut until its own read is enqueued.
 Where it waits on the host by itself, or ignores the stream, the gate is opened before.
@@ -9,14 +11,19 @@ Where it waits on the host by itself, or ignores the stream, the gate is opened 
 
 from __future__ import annotations
 
+import argparse
 import gc
 import importlib
+import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ours import NEW, OLD, VALUES, Check, Library, PeerError, Source
+
+HUNG = 3  # the exit code when a check hung, as that of main.cpp
 
 
 class AbsentError(Exception):
@@ -267,8 +274,34 @@ def print_versions() -> None:
             print(f"fact\t{name}\tabsent")
 
 
+def watchdog(title: str) -> threading.Timer:
+    """Started; ends the program unless it is cancelled: a thread in a driver cannot be stopped."""
+    limit = float(os.environ.get("FLETCHING_GPU_CHECK_SECONDS") or 20)
+
+    def end() -> None:
+        print(f"check\t{title}\tFAILED\t0\thangs: did not end in {limit:g} s", flush=True)
+        os._exit(HUNG)
+
+    timer = threading.Timer(limit, end)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
 def main() -> int:
-    library = Library(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("library", type=Path)
+    parser.add_argument("--only", metavar="NAME", action="append", default=[])
+    options = parser.parse_args()
+    chosen = [
+        (f"{name}: {what}", name, check, real)
+        for name, what, check, real in CHECKS
+        if not options.only or any(part in f"{name}: {what}" for part in options.only)
+    ]
+    if not chosen:
+        print("peers.py: --only: no check has such a name", file=sys.stderr)
+        return 2
+    library = Library(options.library)
     try:
         status = library.status()
     except PeerError as error:
@@ -276,11 +309,13 @@ def main() -> int:
         return 2
     print_versions()
     failed = 0
-    for name, what, check, real in CHECKS:
-        print(f"{name}: {what} ...", file=sys.stderr, flush=True)
+    for title, name, check, real in chosen:
+        print(f"{title} ...", file=sys.stderr, flush=True)
+        timer = watchdog(title)
         verdict, compared, reason = run(library, status, name, check, real)
+        timer.cancel()
         line = " ".join(reason.split())
-        print(f"check\t{name}: {what}\t{verdict}\t{compared}\t{line}", flush=True)
+        print(f"check\t{title}\t{verdict}\t{compared}\t{line}", flush=True)
         failed += verdict == "FAILED"
     return 1 if failed else 0
 

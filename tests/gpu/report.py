@@ -8,21 +8,33 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
 
 from running import LIMITS, ROOT, Cost, Findings, Row
 
 
-def versions() -> dict[str, str]:
+def versions(programs: Path | None) -> dict[str, str]:
+    """`programs`: the folder of tools/gpu-programs, which says from which commit it was made."""
     now = datetime.datetime.now(datetime.timezone.utc)  # 3.10 has no UTC
     return {
         "date": now.strftime("%Y-%m-%d"),
-        "commit": _first_line(["git", "describe", "--always", "--dirty"]),
+        "commit": _commit(programs),
         "compiler": _first_line(["c++", "--version"]),
         "nvcc": _nvcc_version(),
         "CMake": _first_line(["cmake", "--version"]),
         "Python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
     }
+
+
+def _commit(programs: Path | None) -> str:
+    """A copy of the tree on another machine need not be a repository."""
+    said = _output(["git", "describe", "--always", "--dirty"])
+    carried = programs / "commit" if programs is not None else None
+    if not said and carried is not None and carried.exists():
+        return carried.read_text(encoding="utf-8").strip()
+    return said or "unknown"
 
 
 def _first_line(command: Sequence[str]) -> str:
@@ -61,6 +73,14 @@ def page(findings: Findings) -> list[str]:
 def ratio(cost: Cost, costs: Sequence[Cost]) -> float:
     """What ours, the first of a case, costs as a multiple of this."""
     return next(c for c in costs if c.case == cost.case).nanoseconds / cost.nanoseconds
+
+
+def medians(runs: Sequence[Sequence[Cost]]) -> list[Cost]:
+    """Of several runs with the same costs, each in the middle."""
+    return [
+        Cost(costs[0].case, costs[0].who, median(cost.nanoseconds for cost in costs))
+        for costs in zip(*runs, strict=True)
+    ]
 
 
 def limit_rows(findings: Findings) -> list[Row]:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+STARTED = time.monotonic()
 
-# A check that never ends is a failure, and nothing else depends on this time.
-GIVE_UP_SECONDS = 480
+# Only what hangs comes near these. One check is limited by the program itself (watchdog.hpp).
+PROGRAM_SECONDS = "FLETCHING_GPU_PROGRAM_SECONDS"
+TOTAL_SECONDS = "FLETCHING_GPU_TOTAL_SECONDS"
+DEFAULT_SECONDS = {PROGRAM_SECONDS: 240, TOTAL_SECONDS: 540}
+
+HUNG = 3  # the exit code of a program in which a check hung
 
 
 class CannotRunError(Exception):
-    """The message says what is missing and how to mend it."""
+    """The message says what is missing and how to fix it."""
 
 
 @dataclass(frozen=True)
@@ -57,51 +67,109 @@ class Findings:
     facts: dict[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
+    hung: str = ""  # the check or program that never ended
+
+
+def seconds(variable: str) -> float:
+    """Raises CannotRunError for a value that is not a positive number."""
+    text = os.environ.get(variable, "")
+    try:
+        value = float(text) if text else float(DEFAULT_SECONDS[variable])
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise CannotRunError(f"{variable}: expected a positive number of seconds, got '{text}'")
+    return value
+
+
+def limit() -> float:
+    """How long the next program may take; 0 when no time is left for it."""
+    left = seconds(TOTAL_SECONDS) - (time.monotonic() - STARTED)
+    return max(0.0, min(seconds(PROGRAM_SECONDS), left))
 
 
 def run_program(command: Sequence[str], environment: Mapping[str, str]) -> Findings:
-    """Runs a program that prints facts and checks (main.cpp).
+    """Runs a program that prints facts and checks (main.cpp), and prints the checks as they come.
 
     Raises CannotRunError when it says that there is no device, or is not there itself.
     """
     name = next(Path(word).name for word in command if word != sys.executable)
-    code, output, errors = run(command, environment)
+    code, output, errors = run(command, environment, show_check)
     if code == 2:
         raise CannotRunError(errors.strip() or f"{command[0]} exited with 2, and said nothing")
     findings = read_findings(output)
     told = any(row.verdict == "FAILED" for row in findings.rows)
-    if (code != 0 and not (code == 1 and told)) or not (findings.rows or findings.costs):
+    if code == HUNG and told:
+        findings.hung = findings.rows[-1].name
+    elif (code != 0 and not (code == 1 and told)) or not (findings.rows or findings.costs):
         findings.rows.append(Row(name, "FAILED", 0, how_it_ended(code, errors)))
+        findings.hung = name if code is None else ""
     return findings
+
+
+def show_check(line: str) -> None:
+    match line.rstrip("\n").split("\t"):
+        case ["check", name, verdict, compared, reason]:
+            show(Row(name, verdict, int(compared), reason))
+
+
+def show(row: Row) -> None:
+    """At once: a program that never ends must not take the rows before with it."""
+    print(f"{row.verdict:6} {row.name}{row.reason and ': '}{row.reason}", flush=True)
 
 
 def how_it_ended(code: int | None, said: str) -> str:
     """`code`: of `run`. `said`: what the program wrote, whose last line says where it was."""
     last = said.strip().splitlines()[-1] if said.strip() else "before it said anything"
     if code is None:
-        return f"gave up after {GIVE_UP_SECONDS} s: {last}"
+        return f"hangs: was ended when its time was over, at: {last}"
     return f"ended with {code}, at: {last}"
 
 
-def run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int | None, str, str]:
-    """The exit code, None for a program that did not end; stdout; stderr."""
+def run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    on_line: Callable[[str], None] = lambda line: None,
+) -> tuple[int | None, str, str]:
+    """The exit code, None for a program that did not end; stdout; stderr.
+
+    Each line of stdout goes to `on_line` when it comes.
+    """
+    allowed = limit()
+    if allowed == 0:
+        return None, "", f"not begun: the {seconds(TOTAL_SECONDS):g} s of {TOTAL_SECONDS} are over"
     try:
-        with subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        ) as process:
+        with (
+            tempfile.TemporaryFile("w+", errors="replace") as errors,
+            subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            ) as process,
+        ):
+            over = threading.Event()
+
+            def end() -> None:
+                over.set()
+                os.killpg(process.pid, signal.SIGKILL)
+
+            killer = threading.Timer(allowed, end)
+            killer.start()
             try:
-                output, errors = process.communicate(timeout=GIVE_UP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                output, errors = process.communicate()
-                return None, output, errors
-            return process.returncode, output, errors
+                lines = []
+                for line in process.stdout or ():
+                    lines.append(line)
+                    on_line(line)
+                code = process.wait()
+            finally:
+                killer.cancel()
+            errors.seek(0)
+            return None if over.is_set() else code, "".join(lines), errors.read()
     except OSError as error:
         raise CannotRunError(f"{command[0]} does not start: {error}") from None
 

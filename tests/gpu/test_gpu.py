@@ -9,10 +9,21 @@ from pathlib import Path
 import pytest
 
 from cells import Cell, device_key
-from googletest import NOT_BUILT, googletest_rows, read_report
-from languages import cells_row, language_rows
-from report import limit_rows, page, table
-from running import Build, CannotRunError, Cost, Findings, Row, read_findings, run_program
+from googletest import NOT_BUILT, googletest_findings, read_output, read_report
+from languages import cells_row, language_findings
+from report import limit_rows, medians, page, table
+from running import (
+    PROGRAM_SECONDS,
+    TOTAL_SECONDS,
+    Build,
+    CannotRunError,
+    Cost,
+    Findings,
+    Row,
+    limit,
+    read_findings,
+    run_program,
+)
 
 
 def run(script: str) -> Findings:
@@ -53,6 +64,39 @@ def test_no_device_is_no_result() -> None:
         run("echo no driver >&2; exit 2")
 
 
+def test_a_check_that_hangs_is_named() -> None:
+    found = run(rf"{OK}; printf 'check\ttwo\tFAILED\t0\thangs\n'; exit 3")
+    assert [row.verdict for row in found.rows] == ["ok", "FAILED"]
+    assert found.hung == "two"
+
+
+# What ends it is the limit, not a result.
+def test_a_program_that_hangs_keeps_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PROGRAM_SECONDS, "0.5")
+    found = run(f"{OK}; echo 'two ...' >&2; sleep 600")
+    assert [row.verdict for row in found.rows] == ["ok", "FAILED"]
+    assert found.rows[1].reason.endswith("at: two ...")
+    assert found.hung == "bash"
+
+
+def test_without_time_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOTAL_SECONDS, "0.000001")
+    assert limit() == 0
+    assert TOTAL_SECONDS in run(OK).rows[0].reason
+
+
+def test_rows_are_printed_when_they_are_done(capsys: pytest.CaptureFixture[str]) -> None:
+    run(f"{FAILED}; exit 1")
+    assert capsys.readouterr().out == "FAILED one: the reason\n"
+
+
+@pytest.mark.parametrize("text", ["soon", "-1"])
+def test_limits_are_numbers(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(PROGRAM_SECONDS, text)
+    with pytest.raises(CannotRunError, match=PROGRAM_SECONDS):
+        limit()
+
+
 def test_the_table_says_what_it_ran_on() -> None:
     rows = [Row("a", "ok", 1, ""), Row("b", "absent", 0, "no | here")]
     lines = table(Findings({"status": "stand-in"}, rows))
@@ -83,6 +127,11 @@ def test_the_times_of_a_stand_in_prove_nothing() -> None:
     assert [row.verdict for row in limit_rows(with_times(900, 100, "stand-in"))] == ["absent"]
 
 
+def test_of_several_runs_the_middle_counts() -> None:
+    runs = [[Cost("one", "ours", number)] for number in (9.0, 1.0, 2.0)]
+    assert medians(runs) == [Cost("one", "ours", 2.0)]
+
+
 # --- GoogleTest
 
 REPORT = """<testsuites><testsuite name="S">
@@ -102,13 +151,29 @@ def test_googletests_are_rows() -> None:
     ]
 
 
+HUNG = """[ RUN      ] S.One
+[       OK ] S.One (0 ms)
+[ RUN      ] S.Two
+"""
+
+
+def test_a_googletest_that_hangs_keeps_what_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(read_output(HUNG)) == [Row("GoogleTest S", "ok", 1, "tests, before it hung")]
+    monkeypatch.setenv(PROGRAM_SECONDS, "0.5")
+    found = googletest_findings(script(tmp_path, f"printf '{HUNG}'; sleep 600"), os.environ)
+    assert found.rows[-1].reason.endswith("[ RUN      ] S.Two")
+    assert found.hung == "program"
+
+
 def test_many_skipped_googletests_are_counted() -> None:
     rows = read_report(REPORT.format(skipped="".join(SKIPPED.format(i) for i in range(4))))
     assert "GoogleTest S: 4 tests" in [row.name for row in rows]
 
 
 def test_googletests_that_were_not_built_are_absent(tmp_path: Path) -> None:
-    rows = googletest_rows(tmp_path / "none", os.environ)
+    rows = googletest_findings(tmp_path / "none", os.environ).rows
     assert [(row.verdict, row.reason) for row in rows] == [("absent", NOT_BUILT)]
 
 
@@ -117,7 +182,7 @@ def test_a_googletest_that_ends_badly_has_failed(tmp_path: Path, report: str, en
     text = report.format(skipped="").replace("<failure", "<ignored" if end else "<failure")
     text = text.replace("</failure", "</ignored" if end else "</failure")
     program = script(tmp_path, f"printf %s {shlex.quote(text)} >${{1#*xml:}}; exit {end}")
-    verdicts = [row.verdict for row in googletest_rows(program, os.environ)]
+    verdicts = [row.verdict for row in googletest_findings(program, os.environ).rows]
     assert "FAILED" in verdicts
 
 
@@ -134,7 +199,7 @@ def script(folder: Path, body: str) -> Path:
 def test_what_is_not_carried_is_absent(tmp_path: Path) -> None:
     build = Build("gpu", tmp_path, tmp_path, os.environ)
     for programs in (None, tmp_path):
-        rows = {row.name: row for row in language_rows(build, programs, "real")}
+        rows = {row.name: row for row in language_findings(build, programs, "real").rows}
         assert {row.verdict for row in rows.values()} == {"absent"}
         assert all(row.reason for row in rows.values())
         assert rows.keys() >= {"rust", "go", "java-jna", "java-ffm"}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ends the program when a check does not end: a thread that hangs in a driver cannot be stopped.
+// The one place where a clock decides anything, and only that a check hangs, never what it found.
+#ifndef FLETCHING_TESTS_GPU_WATCHDOG_HPP
+#define FLETCHING_TESTS_GPU_WATCHDOG_HPP
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace fletching::gpu {
+
+/// The exit code of a program in which a check hung.
+inline constexpr int kHung = 3;
+
+/// FLETCHING_GPU_CHECK_SECONDS, or 20.
+inline std::chrono::seconds check_limit() {
+  const char* text = std::getenv("FLETCHING_GPU_CHECK_SECONDS");
+  const long seconds = text == nullptr ? 0 : std::atol(text);
+  return std::chrono::seconds(seconds > 0 ? seconds : 20);
+}
+
+/// Watches one check as long as the object lives. After the limit it prints the check's row and
+/// ends the program, and nothing of it is cleaned up.
+class Watchdog {
+ public:
+  explicit Watchdog(std::string check) : check_(std::move(check)), thread_([this] { watch(); }) {}
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  void watch() {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, check_limit(), [this] { return done_; })) return;
+    std::printf("check\t%s\tFAILED\t0\thangs: did not end in %lld s\n", check_.c_str(),
+                static_cast<long long>(check_limit().count()));
+    std::fflush(stdout);
+    _exit(kHung);
+  }
+
+  const std::string check_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;  // the last: it uses the others
+};
+
+}  // namespace fletching::gpu
+
+#endif  // FLETCHING_TESTS_GPU_WATCHDOG_HPP
