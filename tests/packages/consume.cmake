@@ -48,6 +48,15 @@ if(WAY STREQUAL "pkg_config")
   cmake_path(GET library PARENT_PATH path)
   set(ENV{LD_LIBRARY_PATH} "${path}")
   run_programs()
+elseif(WAY MATCHES "^user_project")
+  if(CCACHE)
+    set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${CCACHE}")
+  endif()
+  run(${CMAKE_COMMAND} -S "${SOURCE}/tests/packages/user-project" -B "${build}" -G "${GENERATOR}"
+    "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
+    "-DCMAKE_CXX_FLAGS=${CXX_FLAGS} ${FLAGS}")
+  run(${CMAKE_COMMAND} --build "${build}" --parallel 2)
+  run("${build}/user_project")
 else()
   run(${CMAKE_COMMAND} -S "${CONSUMER}" -B "${build}" -G "${GENERATOR}" -DWAY=${WAY}
     "-DFLETCHING_SOURCE=${SOURCE}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DFLETCHING_EXPECTED=${VERSION}"
