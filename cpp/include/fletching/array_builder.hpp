@@ -348,8 +348,10 @@ Result<ArrayBuilder<Object>> build_array(ArrayCapacity capacity, Object&& object
 }
 
 /// A device array without children, in one allocation: the short way where ArrayBuilder has nothing
-/// to build. `buffers` are copied; they and the event belong to `object`, which is destroyed when
-/// the array is released. `object` moves, so the event is not inside it, but where it points to.
+/// to build. The list of `buffers` is copied; they and the event belong to `object`, which is
+/// destroyed when the array is released. `object` moves, so neither the buffers nor the event may
+/// be inside it, as the bytes of a short std::string or a std::array are: for these use build_array
+/// and the address that ArrayBuilder::object has.
 ///
 /// Errors: EINVAL for numbers that no array has, and for an event on a device type that has none;
 /// ENOMEM. Then `object` is still the caller's.

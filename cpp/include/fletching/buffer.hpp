@@ -77,7 +77,7 @@ Result<const void*> host_buffer(const Owner<Raw>& owner, int64_t index) noexcept
 /// lists too, `length + 1` of them (of a length that is not 0). No struct tells how large a buffer
 /// is: that it holds offset + count values of T is the caller's to know, from the schema. Not for
 /// booleans, which are bits, nor for the bytes of strings, to which the offset of the array does
-/// not apply.
+/// not apply: read these through the struct, at `buffers[2]`, between two offsets.
 ///
 /// Offsets of parents are not added. It does not wait: a device array that has an event is read
 /// after SyncEvent::synchronize.

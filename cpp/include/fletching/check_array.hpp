@@ -316,6 +316,8 @@ inline constexpr size_t kMostFindings = 64;
 /// Ownership: of neither; the findings refer to neither. Errors: ENOMEM. Threads: any; neither
 /// struct may change meanwhile. Source: Arrow C data interface, "Structure definitions"; columnar
 /// format.
+///
+/// A result with findings is ok() too: ask the findings, with empty() or status().
 template <detail::RawArray Raw>
 Result<ArrayFindings> check_array(const ArrowSchema* schema, const Raw* array,
                                   size_t most = kMostFindings) noexcept {
