@@ -153,7 +153,10 @@ TEST_F(VulkanOutOfMemory, TheProducersVerbs) {
   const auto each_verb = [&](const char* what, int expected, bool released, void* sync_event) {
     SCOPED_TRACE(what);
     using Verb = Status (*)(DeviceArray&, void*);
-    for (const Verb verb : {Verb{&export_with_event}, Verb{&release_after}}) {
+    const Verb export_refusing = [](DeviceArray& array, void* stream) {
+      return export_with_event(array, stream);
+    };
+    for (const Verb verb : {export_refusing, Verb{&release_after}}) {
       if (verb == &release_after && sync_event != nullptr) continue;  // it has no use for it
       const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
         ReleasedArray made;

@@ -4,6 +4,10 @@
 #ifndef FLETCHING_RESULT_HPP
 #define FLETCHING_RESULT_HPP
 
+#if __cplusplus < 202002L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
+#error "fletching: the C++ standard is too old: expected C++20 or later"
+#endif
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
