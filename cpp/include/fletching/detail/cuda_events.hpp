@@ -115,24 +115,11 @@ struct CudaEvents {
   static Status destroy(const RecordedEvent& recorded) {
     auto cuda = cuda::functions(Party::kProducer);
     if (!cuda) return std::move(cuda).error();
-    return give_back([&](bool& is_tried) -> Status {
-      CudaRelaxed relaxed(**cuda);
-      (void)relaxed.enter();  // nobody else will destroy the event
-      CudaScope scope(**cuda);
-      Status entered;
-      if (!scope.is_current(recorded)) {
-        const Result<bool> there = scope.holds(recorded);
-        if (!there.ok()) return there.error();
-        is_tried = !*there;
-        if (is_tried) return {};
-        entered = scope.enter(static_cast<cuda::CUcontext>(recorded.context));
-      }
-      return within(scope, std::move(entered), [&] {
-        is_tried = true;
-        return cuda_status(**cuda, "cuEventDestroy",
-                           (*cuda)->cu_event_destroy(static_cast<cuda::CUevent>(recorded.event)));
-      });
-    });
+    // Nobody else will destroy it: without the mode it is done all the same.
+    CudaRelaxed relaxed(**cuda);
+    Status entered = guarded([&] { return relaxed.enter(); });
+    Status destroyed = destroy_in_context(**cuda, recorded);
+    return first_error(std::move(entered), first_error(std::move(destroyed), relaxed.leave()));
   }
 
   /// Runs the body in the mode in which no other thread's capture is in its way, nor it in theirs.
@@ -140,7 +127,7 @@ struct CudaEvents {
     auto cuda = cuda::functions(Party::kProducer);
     if (!cuda) return body(data);
     CudaRelaxed relaxed(**cuda);
-    (void)relaxed.enter();
+    (void)guarded([&] { return relaxed.enter(); });
     body(data);
   }
 
@@ -160,6 +147,25 @@ struct CudaEvents {
     auto cuda = initialized(Party::kConsumer);
     if (!cuda) return std::move(cuda).error();
     return body(**cuda, *handle);
+  }
+
+  static Status destroy_in_context(const cuda::Functions& cuda, const RecordedEvent& recorded) {
+    return give_back([&](bool& is_tried) -> Status {
+      CudaScope scope(cuda);
+      Status entered;
+      if (!scope.is_current(recorded)) {
+        const Result<bool> there = scope.holds(recorded);
+        if (!there.ok()) return there.error();
+        is_tried = !*there;
+        if (is_tried) return {};
+        entered = scope.enter(static_cast<cuda::CUcontext>(recorded.context));
+      }
+      return within(scope, std::move(entered), [&] {
+        is_tried = true;
+        return cuda_status(cuda, "cuEventDestroy",
+                           cuda.cu_event_destroy(static_cast<cuda::CUevent>(recorded.event)));
+      });
+    });
   }
 
   template <class Body>

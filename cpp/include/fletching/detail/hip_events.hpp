@@ -225,10 +225,13 @@ struct HipEvents {
   static Status destroy(const RecordedEvent& recorded) {
     auto hip = hip::functions(Party::kProducer);
     if (!hip) return std::move(hip).error();
+    // Nobody else will destroy it: without the mode it is done all the same.
     HipRelaxed relaxed(**hip);
-    (void)guarded([&] { return relaxed.enter(); });  // nobody else will destroy the event
-    return hip_status(**hip, "hipEventDestroy",
-                      (*hip)->hip_event_destroy(static_cast<hip::hipEvent_t>(recorded.event)));
+    Status entered = guarded([&] { return relaxed.enter(); });
+    Status destroyed =
+        hip_status(**hip, "hipEventDestroy",
+                   (*hip)->hip_event_destroy(static_cast<hip::hipEvent_t>(recorded.event)));
+    return first_error(std::move(entered), first_error(std::move(destroyed), relaxed.leave()));
   }
 
   /// Runs the body in the mode in which no other thread's capture is in its way, nor it in theirs.
