@@ -39,9 +39,9 @@ void FletchingStandinResetFaults(void);
 // count as one.
 int64_t FletchingStandinCalls(const char* function);
 
-// Returns when no stream can go on: each has done what it had to do, or waits at a gate that is shut
-// or for a stream that does. So a test asks a stream that should be blocked whether it is done only
-// after one that is not would be.
+// Returns when no stream can go on: each has done what it had to do, or waits at a gate that is
+// shut or for a stream that does. So a test asks a stream that should be blocked whether it is done
+// only after one that is not would be.
 void FletchingStandinSettle(void);
 
 // How many things are alive; fills `counts` where it is not NULL. A primary context with references

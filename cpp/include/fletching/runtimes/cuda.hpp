@@ -165,9 +165,9 @@ constexpr EventState event_state(CUresult answer) noexcept {
   return EventState::kFailed;
 }
 
-/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
-/// is no use any more. Any other error says nothing about the work.
-constexpr bool is_lost([[maybe_unused]] CUresult answer) noexcept {
+/// Whether an answer says that nothing of the event's context can still run: the context is gone,
+/// or cannot be used any more. Any other error says nothing about the work.
+constexpr bool is_lost(CUresult answer) noexcept {
   if (answer == kCudaErrorDeinitialized) return true;
   if (answer == kCudaErrorContained) return true;
   if (answer == kCudaErrorIllegalAddress) return true;

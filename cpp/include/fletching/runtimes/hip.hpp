@@ -130,9 +130,9 @@ constexpr EventState event_state(hipError_t answer) noexcept {
   return EventState::kFailed;
 }
 
-/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
-/// is no use any more. Any other error says nothing about the work.
-constexpr bool is_lost([[maybe_unused]] hipError_t answer) noexcept {
+/// Whether an answer says that nothing of the event's context can still run: the context is gone,
+/// or cannot be used any more. Any other error says nothing about the work.
+constexpr bool is_lost(hipError_t answer) noexcept {
   if (answer == kHipErrorDeinitialized) return true;
   if (answer == kHipErrorIllegalAddress) return true;
   if (answer == kHipErrorAssert) return true;

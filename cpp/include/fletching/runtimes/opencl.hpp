@@ -123,9 +123,9 @@ constexpr EventState event_state(cl_int answer) noexcept {
   return EventState::kFailed;
 }
 
-/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
-/// is no use any more. Any other error says nothing about the work.
-constexpr bool is_lost([[maybe_unused]] cl_int answer) noexcept {
+/// Whether an answer says that nothing of the event's context can still run: the context is gone,
+/// or cannot be used any more. Any other error says nothing about the work.
+constexpr bool is_lost(cl_int answer) noexcept {
   if (answer < kClComplete) return true;
   return false;
 }

@@ -94,11 +94,9 @@ constexpr EventState event_state(VkResult answer) noexcept {
   return EventState::kFailed;
 }
 
-/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
-/// is no use any more. Any other error says nothing about the work.
-constexpr bool is_lost([[maybe_unused]] VkResult answer) noexcept {
-  return false;
-}
+/// Whether an answer says that nothing of the event's context can still run: the context is gone,
+/// or cannot be used any more. Any other error says nothing about the work.
+constexpr bool is_lost(VkResult /*answer*/) noexcept { return false; }
 
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(VkResult status) noexcept {

@@ -39,9 +39,10 @@ constexpr EventState event_state(/*{ runtime.query.type.name }*/ answer) noexcep
   return EventState::kFailed;
 }
 
-/// Whether an answer says that nothing of the event's context can still run: the context is gone, or
-/// is no use any more. Any other error says nothing about the work.
-constexpr bool is_lost([[maybe_unused]] /*{ runtime.query.type.name }*/ answer) noexcept {
+/// Whether an answer says that nothing of the event's context can still run: the context is gone,
+/// or cannot be used any more. Any other error says nothing about the work.
+/*% if runtime.query.lost or runtime.query.lost_below %*/
+constexpr bool is_lost(/*{ runtime.query.type.name }*/ answer) noexcept {
 /*% for constant in runtime.query.lost %*/
   if (answer == /*{ constant.name | constant_name }*/) return true;
 /*% endfor %*/
@@ -50,6 +51,9 @@ constexpr bool is_lost([[maybe_unused]] /*{ runtime.query.type.name }*/ answer) 
 /*% endif %*/
   return false;
 }
+/*% else %*/
+constexpr bool is_lost(/*{ runtime.query.type.name }*/ /*answer*/) noexcept { return false; }
+/*% endif %*/
 
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(/*{ runtime.status.type.name }*/ status) noexcept {
