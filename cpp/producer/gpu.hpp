@@ -192,10 +192,10 @@ class GpuQueue : public Queue {
 template <class Api>
 void PrimeMemory(MemoryKind kind) {
   constexpr size_t kBytes = 64;
-  GpuQueue<Api> queue(kind);
   const Owned<Api> buffer(kind, kBytes);
   const Owned<Api> pinned(MemoryKind::kPinned, kBytes);
   uint8_t pageable[kBytes] = {};
+  GpuQueue<Api> queue(kind);  // goes first, and waits for what uses the memory
   if (kind == MemoryKind::kDevice) {
     queue.Copy(buffer.get(), pageable, kBytes);
     queue.Copy(pageable, buffer.get(), kBytes);
