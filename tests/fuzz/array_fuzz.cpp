@@ -20,7 +20,7 @@ namespace {
 using fletching::fuzz::Input;
 using fletching::fuzz::require;
 
-/// No memory of this program: whoever follows it is stopped.
+/// Not memory of this program: code that follows it is stopped.
 template <class T>
 T* nowhere() {
   return reinterpret_cast<T*>(std::uintptr_t{0x1000});

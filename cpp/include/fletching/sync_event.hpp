@@ -34,7 +34,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// skipped.
 ///
 /// Errors: ENOENT when the library of the runtime is not there, ENOSYS when it lacks a function,
-/// ENOTSUP when the runtime has no means for what is asked, EINVAL for the event of an array that
+/// ENOTSUP when the runtime does not support the request, EINVAL for the event of an array that
 /// was released before, for what cannot be an event or does not fit, EIO for what else the runtime
 /// reports, whose own name of it is in the text; what a waiter returns. After an error nothing is
 /// known of the buffers: do not read them.
