@@ -251,8 +251,8 @@ class ConsumerReplay final : public Replay {
 
   int take(int number) {
     extractions_.push_back(std::make_unique<Extraction>(number, [this] {
-      Result<AsyncBatch> batch = consumer_->take();
-      return batch.ok() ? 0 : batch.error().code();
+      const std::optional<Result<AsyncBatch>> batch = consumer_->take();
+      return !batch || batch->ok() ? 0 : batch->error().code();
     }));
     return wait(*extractions_.back());
   }

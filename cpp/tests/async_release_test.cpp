@@ -195,7 +195,7 @@ TEST(AsyncRelease, under_a_lock_is_harmless_when_the_application_calls_from_insi
         EXPECT_TRUE(consumer.want(1).ok());
       }
       if (taken == cancel_after) return consumer.cancel();
-      if (what == "task") taken += consumer.take(1).ok() ? 1 : 0;
+      if (what == "task") taken += consumer.take(1)->ok() ? 1 : 0;
     };
     LockingProducer producer;
     std::thread thread([&] { producer.run(consumer.handler(), ledger, 3); });

@@ -94,7 +94,7 @@ TEST(SameSchema, of_a_peer) {
       EXPECT_EQ(bench.peer.handler->on_next_task(bench.peer.handler, &task, nullptr), 0);
       bench.peer.end();
       if (released) bench.peer.release();
-      const Result<AsyncBatch> batch = bench.consumer.take();
+      const Result<AsyncBatch> batch = bench.consumer.take().value();
       ASSERT_EQ(code_of(batch), EINVAL);
       expect_names_the_rule(batch.error().message());
       EXPECT_EQ(bench.peer.ledger.live(), 1) << "the schema";
@@ -114,7 +114,7 @@ TEST(SameSchema, strict_compares_every_part) {
     ASSERT_EQ(peer.give_schema(), 0);
     ASSERT_TRUE(consumer.want(1));
     ASSERT_EQ(peer.give_task(), 0);
-    const Result<AsyncBatch> batch = consumer.take();
+    const Result<AsyncBatch> batch = consumer.take().value();
     EXPECT_EQ(code_of(batch), strict ? EINVAL : 0);
     if (strict) {
       EXPECT_EQ(batch.error().message(),
@@ -144,7 +144,7 @@ TEST(SameSchema, strict_takes_what_fits) {
                       },
                       &peer.ledger};
   ASSERT_EQ(peer.handler->on_next_task(peer.handler, &task, nullptr), 0);
-  EXPECT_EQ(code_of(consumer.take()), 0);
+  EXPECT_EQ(code_of(*consumer.take()), 0);
   peer.end();
   peer.release();
 }
@@ -343,7 +343,7 @@ TEST(Rules, async_task_private_data_untouched) {
     EXPECT_EQ(bench.peer.handler->on_next_task(bench.peer.handler, &task, nullptr), 0);
   }
   EXPECT_TRUE(bench.consumer.drop());
-  EXPECT_EQ(code_of(bench.consumer.take()), EIO);
+  EXPECT_EQ(code_of(*bench.consumer.take()), EIO);
   EXPECT_EQ(extracted, 2);
   EXPECT_EQ(task.private_data, nowhere()) << "which was only lent";
   bench.peer.release();

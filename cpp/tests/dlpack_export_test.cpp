@@ -84,7 +84,7 @@ TEST(DlpackExport, PermutesTensors) {
   Data values("i", 12, kValues.data());
   Data tensors("+w:6", 2);
   tensors.child(values).extension(
-      kFixedShapeTensor, R"({"shape":[2,3],"permutation":[1,0],"dim_names":["a","\"b]"]})");
+      kFixedShapeTensorName, R"({"shape":[2,3],"permutation":[1,0],"dim_names":["a","\"b]"]})");
   DlpackTensor tensor = exported(tensors);
   EXPECT_EQ(extents(tensor->dl_tensor), (Sizes{2, 3, 2}));
   EXPECT_EQ(strides(tensor->dl_tensor), (Sizes{6, 1, 3}));
@@ -249,7 +249,7 @@ TEST(DlpackExport, RefusesListsThatDoNotFit) {
   EXPECT_EQ(refused(lists.child(values)).code(), EINVAL);
   Data six("i", 6, kValues.data());
   Data tensors("+w:3", 2);
-  tensors.child(six).extension(kFixedShapeTensor, R"({"shape":[2,2]})");
+  tensors.child(six).extension(kFixedShapeTensorName, R"({"shape":[2,2]})");
   expect_mentions(refused(tensors), "lists of 3");
   Data far("i", 6, kValues.data());
   Data huge("+w:2147483647", INT64_MAX / 2);
@@ -303,7 +303,7 @@ TEST(DlpackExport, RefusesNegativeCountsInMetadata) {
 TEST(DlpackExport, SurvivesEveryFailedAllocation) {
   Data values("i", 12, kValues.data());
   Data tensors("+w:6", 2);
-  tensors.child(values).extension(kFixedShapeTensor, R"({"shape":[2,3],"permutation":[1,0]})");
+  tensors.child(values).extension(kFixedShapeTensorName, R"({"shape":[2,3],"permutation":[1,0]})");
   int exports = 0;
   const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
     Schema schema = tensors.schema();
@@ -330,7 +330,7 @@ TEST(Rules, dlpack_data_null_when_empty) {
   Data none("i", 0);
   Data huge("+w:0", INT64_MAX);
   huge.child(none.buffers(2))
-      .extension(kFixedShapeTensor, R"({"shape":[4294967296,0,4294967296]})");
+      .extension(kFixedShapeTensorName, R"({"shape":[4294967296,0,4294967296]})");
   EXPECT_EQ(exported(huge)->dl_tensor.data, nullptr);
 }
 

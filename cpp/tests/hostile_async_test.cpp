@@ -77,15 +77,15 @@ class Application final : public AsyncListener {
 
  private:
   void take() noexcept {
-    Result<AsyncBatch> batch = consumer_->take();
-    if (!batch.ok()) {
+    const std::optional<Result<AsyncBatch>> batch = consumer_->take();
+    if (batch && !batch->ok()) {
       tell([&] {
         over_ = true;
-        if (!error_) error_ = batch.error();
+        if (!error_) error_ = batch->error();
       });
       return;
     }
-    if (!batch->array.is_released()) ++taken_;
+    if (batch) ++taken_;
     EXPECT_TRUE(consumer_->want(1));
   }
 

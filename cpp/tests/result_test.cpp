@@ -28,6 +28,7 @@ static_assert(!kConverts<decltype(std::declval<const SyncEvent&>().ready())>);
 static_assert(!kConverts<decltype(std::declval<const SyncEvent&>().ready(vulkan::WaitContext{}))>);
 // `while (auto batch = next())` would mean "no error", also at the end.
 static_assert(!kConverts<Result<std::optional<DeviceArray>>>);
+static_assert(!kConverts<Result<ArrayFindings>>);
 static_assert(std::is_same_v<decltype(std::declval<DeviceArrayStreamReader&>().next()),
                              std::optional<Result<DeviceArray>>>);
 static_assert(std::is_same_v<decltype(std::declval<ArrayStreamReader&>().next()),

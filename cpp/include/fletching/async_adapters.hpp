@@ -124,9 +124,10 @@ class AsyncReader {
 
   /// The next batch, as the stream reads it; empty at the end. Not to be called after an error.
   std::optional<Result<DeviceArray>> operator()() noexcept {
-    Result<AsyncBatch> batch = consumer_.wait_and_take(refill());
-    if (!batch.ok()) return std::move(batch).error();
-    if (!batch->array.is_released()) return std::move(batch->array);
+    if (std::optional<Result<AsyncBatch>> batch = consumer_.wait_and_take(refill())) {
+      if (!batch->ok()) return std::move(*batch).error();
+      return std::move((*batch)->array);
+    }
     Status end = mailbox_->wait_for_end();
     if (!end.ok()) return std::move(end).error();
     return std::nullopt;

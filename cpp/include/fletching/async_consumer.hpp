@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "fletching/abi.h"
@@ -64,20 +65,21 @@ class AsyncConsumer {
   /// Does nothing once the stream is over. Error: EINVAL for another n.
   Status want(std::int64_t n) noexcept { return core_->want(n); }
 
-  /// Extracts the oldest queued task. Its array is released when none is queued. `more` batches are
-  /// asked for as by `want`, but before the extraction and only if there is one: libarrow's
-  /// producer goes with its last task, before the end is told, so that a `want` that follows a
-  /// `take` may meet freed memory there. Errors: what extract_data returned, or EINVAL with the
-  /// rule for a batch that is released, on another type of device than the stream or of another
-  /// schema, which is released and cancels the stream; either ends it. ENOMEM; EINVAL for a
-  /// negative `more`, and nothing is taken.
-  Result<AsyncBatch> take(std::int64_t more = 0) noexcept {
+  /// Extracts the oldest queued task; empty when none is queued, which is not the end of the stream
+  /// (state() and the listener tell that). A batch is never released. `more` batches are requested
+  /// as by `want`, but before the extraction and only if there is one: libarrow's producer is
+  /// destroyed with its last task, before the end is told, so that a `want` after a `take` may read
+  /// freed memory there. Errors: what extract_data returned, or EINVAL with the rule for a batch
+  /// that is released, on another type of device than the stream or of another schema, which is
+  /// released and cancels the stream; either ends it. ENOMEM; EINVAL for a negative `more`, and
+  /// nothing is taken.
+  std::optional<Result<AsyncBatch>> take(std::int64_t more = 0) noexcept {
     return core_->take(detail::AsyncConsumerCore::When::kNow, more);
   }
 
-  /// The same, but waits for a task; without one only when none is going to come. Not for the
-  /// producer's threads, for which it would wait.
-  Result<AsyncBatch> wait_and_take(std::int64_t more = 0) noexcept {
+  /// The same, but waits for a task; empty only when none is going to come. Not for the producer's
+  /// threads, for which it would wait.
+  std::optional<Result<AsyncBatch>> wait_and_take(std::int64_t more = 0) noexcept {
     return core_->take(detail::AsyncConsumerCore::When::kWait, more);
   }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,7 +68,7 @@ class AsyncConsumerCore {
 
   enum class When : std::uint8_t { kNow, kWait };
 
-  Result<AsyncBatch> take(When when, std::int64_t more) noexcept {
+  std::optional<Result<AsyncBatch>> take(When when, std::int64_t more) noexcept {
     if (more < 0) return plain_error(EINVAL, "take was asked for less than no batches more");
     std::unique_lock lock(mutex_);
     if (when == When::kWait) wait_for_task(lock);
@@ -79,7 +80,7 @@ class AsyncConsumerCore {
     if (queue_.empty()) {
       wait_for_kept(lock);
       if (kept_.empty()) return false;
-      const Result<AsyncBatch> batch = kept_.pop();
+      const std::optional<Result<AsyncBatch>> batch = kept_.pop();
       lock.unlock();
       return true;
     }
@@ -111,7 +112,7 @@ class AsyncConsumerCore {
  private:
   /// The time of a handler call.
   struct In {
-    explicit In(AsyncConsumerCore& core) noexcept : core(core), alone(core.calls_.enter()) {}
+    explicit In(AsyncConsumerCore& called) noexcept : core(called), alone(called.calls_.enter()) {}
     ~In() {
       if (alone && core.calls_.leave()) core.let_go();
     }
@@ -275,8 +276,8 @@ class AsyncConsumerCore {
   /// What it takes to tell an error: taken with the lock, used without. It holds the listener,
   /// because a release that breaks the rules may come meanwhile.
   struct Told {
-    explicit Told(AsyncConsumerCore& core) noexcept
-        : core(core), queue(core.take_queue()), listener(core.listener_) {}
+    explicit Told(AsyncConsumerCore& ended) noexcept
+        : core(ended), queue(ended.take_queue()), listener(ended.listener_) {}
     void drop_queue() noexcept {
       const AsyncCalls::Out out(core.calls_);
       drop_all(queue);
@@ -323,14 +324,15 @@ class AsyncConsumerCore {
     producer_->request(producer_, n);
   }
 
-  Result<AsyncBatch> take_queued(std::unique_lock<std::mutex>& lock, std::int64_t more) noexcept {
-    Result<AsyncBatch> batch(std::in_place);
-    TakenTask taken{queue_.pop(), batch};
+  std::optional<Result<AsyncBatch>> take_queued(std::unique_lock<std::mutex>& lock,
+                                                std::int64_t more) noexcept {
+    std::optional<Result<AsyncBatch>> batch(std::in_place, std::in_place);
+    TakenTask taken{queue_.pop(), *batch};
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kTask, &taken);
     // Before the extraction: a producer that goes with its last task is still there.
     request(lock, more);
     taken.extract_once(promise_);
-    if (!batch.ok()) lose(taken.producer_knows);
+    if (!batch->ok()) lose(taken.producer_knows);
     return batch;
   }
 
@@ -352,7 +354,7 @@ class AsyncConsumerCore {
     if (!calls_.inside()) kept_.wait(lock);
   }
 
-  Result<AsyncBatch> take_kept(std::unique_lock<std::mutex>& lock) noexcept {
+  std::optional<Result<AsyncBatch>> take_kept(std::unique_lock<std::mutex>& lock) noexcept {
     wait_for_kept(lock);
     return kept_.pop();
   }

@@ -121,18 +121,6 @@ inline Status check_promise(const ArrowDeviceArray& batch, const StreamPromise& 
   return check_batch_of(batch, promise.shape, promise.device_type, formats);
 }
 
-/// An error of the other side, fit to print. A code that is not an errno value reads EIO, so the
-/// text says which it was. Without memory the text is empty.
-inline Error foreign_error(int code, const char* message) noexcept {
-  Result<std::string> text = guarded([&]() -> Result<std::string> {
-    std::string copy = printable(message);
-    if (code > 0) return copy;
-    copy.append(copy.empty() ? "(code " : " (code ").append(std::to_string(code)).append(")");
-    return copy;
-  });
-  return {code, text.ok() ? *std::move(text) : std::string()};
-}
-
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_ASYNC_COPY_HPP

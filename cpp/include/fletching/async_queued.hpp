@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "fletching/abi.h"
@@ -104,12 +105,11 @@ class KeptBatches {
 
   [[nodiscard]] bool empty() const noexcept { return batches_.empty(); }
 
-  /// The oldest batch, or its error; a released one when there is none; ENOMEM, once, when they are
-  /// lost.
-  Result<AsyncBatch> pop() noexcept {
+  /// The oldest batch, or its error; empty when there is none; ENOMEM, once, when they are lost.
+  std::optional<Result<AsyncBatch>> pop() noexcept {
     if (!batches_.empty()) return batches_.pop();
     if (std::exchange(lost_, false)) return plain_error(ENOMEM, "out of memory");
-    return Result<AsyncBatch>(std::in_place);
+    return std::nullopt;
   }
 
   Fifo<Result<AsyncBatch>> pop_all() noexcept { return std::exchange(batches_, {}); }

@@ -23,10 +23,9 @@ class AsyncProducerCore;
 /// extracted and on_next_task has returned, whichever comes last.
 class AsyncTaskNode {
  public:
-  AsyncTaskNode(AsyncProducerCore& core, std::string&& metadata)
-      : core(core),
-        metadata(metadata.empty() ? nullptr
-                                  : std::make_unique<const std::string>(std::move(metadata))) {}
+  AsyncTaskNode(AsyncProducerCore& producer, std::string&& block)
+      : core(producer),
+        metadata(block.empty() ? nullptr : std::make_unique<const std::string>(std::move(block))) {}
   virtual ~AsyncTaskNode() = default;
   AsyncTaskNode(const AsyncTaskNode&) = delete;
   AsyncTaskNode& operator=(const AsyncTaskNode&) = delete;
@@ -50,8 +49,8 @@ class AsyncTaskNode {
 /// A batch that is there already.
 class ArrayTaskNode final : public AsyncTaskNode {
  public:
-  ArrayTaskNode(AsyncProducerCore& core, DeviceArray&& array, std::string&& metadata)
-      : AsyncTaskNode(core, std::move(metadata)), array_(std::move(array)) {}
+  ArrayTaskNode(AsyncProducerCore& producer, DeviceArray&& array, std::string&& block)
+      : AsyncTaskNode(producer, std::move(block)), array_(std::move(array)) {}
 
   Status give(ArrowDeviceArray* out) noexcept override {
     array_.move_to(out);
@@ -67,8 +66,8 @@ class ArrayTaskNode final : public AsyncTaskNode {
 template <class Make>
 class MadeTaskNode final : public AsyncTaskNode {
  public:
-  MadeTaskNode(AsyncProducerCore& core, Make make, std::string&& metadata)
-      : AsyncTaskNode(core, std::move(metadata)), make_(std::move(make)) {}
+  MadeTaskNode(AsyncProducerCore& producer, Make make, std::string&& block)
+      : AsyncTaskNode(producer, std::move(block)), make_(std::move(make)) {}
 
   Status give(ArrowDeviceArray* out) noexcept override {
     DeviceArray made;

@@ -35,6 +35,7 @@ struct ArrayFinding {
 
 /// What check_array found. Empty for an array that fits its schema.
 struct ArrayFindings {
+  using is_tested = void;  // `if (check_array(...))` would read as "there are findings"
   std::vector<ArrayFinding> list;
   bool more = false;  ///< the check stopped at the maximum: there may be more findings
 
@@ -337,7 +338,7 @@ Result<ArrayFindings> check_array(const Schema& schema, const Owner<Raw>& array,
 template <detail::RawArray Raw>
 Status verify_array(const ArrowSchema* schema, const Raw* array) noexcept {
   const Result<ArrayFindings> found = check_array(schema, array, 1);
-  return found ? found->status() : Status(found.error());
+  return found.ok() ? found->status() : Status(found.error());
 }
 template <detail::RawArray Raw>
 Status verify_array(const Schema& schema, const Owner<Raw>& array) noexcept {
@@ -351,7 +352,7 @@ namespace detail {
 template <RawArray Raw>
 Status check_schema(const Schema& schema, const Raw& batch, std::string_view rule) noexcept {
   const Result<ArrayFindings> found = check_array(schema.get(), &batch);
-  const Status status = found ? found->status() : Status(found.error());
+  const Status status = found.ok() ? found->status() : Status(found.error());
   if (status) return {};
   return error_with(status.error().code(), [&] {
     std::string text("a batch does not fit the schema of its stream (rule ");

@@ -111,7 +111,7 @@ inline Result<Schema> schema_of(const ArrayShape& shape, const ArrowType& type) 
   for (std::size_t i = formats.size(); i-- > 0;) {
     node.name = "item";
     SchemaNode list{.format = formats[i]};
-    if (is_tensor) list.metadata = extension_pairs(kFixedShapeTensor, shape.extension_metadata);
+    if (is_tensor) list.metadata = extension_pairs(kFixedShapeTensorName, shape.extension_metadata);
     list.children.push_back(std::move(node));
     node = std::move(list);
   }

@@ -201,7 +201,7 @@ class TensorWalk {
   }
 
   Status push_list(std::int32_t size, const Extension& extension) {
-    if (extension.name != kFixedShapeTensor) {
+    if (extension.name != kFixedShapeTensorName) {
       if (!extension.name.empty() && !options_.as_storage) return unknown_extension(extension);
       return push(plain_level(size));
     }

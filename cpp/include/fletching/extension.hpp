@@ -32,7 +32,7 @@ inline constexpr std::string_view kExtensionMetadataKey = "ARROW:extension:metad
 /// Booleans of one byte each. Its storage is int8, and its metadata empty.
 inline constexpr std::string_view kBool8 = "arrow.bool8";
 /// Tensors of one shape. Its storage is a fixed-size list of all their elements.
-inline constexpr std::string_view kFixedShapeTensor = "arrow.fixed_shape_tensor";
+inline constexpr std::string_view kFixedShapeTensorName = "arrow.fixed_shape_tensor";
 
 /// What makes a field one of an extension type. Points into ArrowSchema.metadata.
 struct Extension {

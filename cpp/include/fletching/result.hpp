@@ -69,9 +69,10 @@ namespace detail {
 #endif
 }
 
-/// Values that are themselves asked with `if`: a bool, an optional.
+/// Values that are themselves asked with `if`: a bool, an optional, or what a type declares by a
+/// member `is_tested`.
 template <class T>
-inline constexpr bool kIsTested = std::is_same_v<T, bool>;
+inline constexpr bool kIsTested = std::is_same_v<T, bool> || requires { typename T::is_tested; };
 template <class T>
 inline constexpr bool kIsTested<std::optional<T>> = true;
 
@@ -79,8 +80,8 @@ inline constexpr bool kIsTested<std::optional<T>> = true;
 
 /// A value of type T, or an Error. T may be void.
 ///
-/// `if (result)` means result.ok(). It does not compile for a bool or an optional, where it reads
-/// as a question about the value: ask in two steps.
+/// `if (result)` means result.ok(). It does not compile for a bool, an optional or ArrayFindings,
+/// where it reads as a question about the value: ask in two steps.
 ///
 ///     const Result<bool> ready = event.ready();
 ///     if (!ready.ok()) return ready.error();
@@ -92,8 +93,8 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value) noexcept(std::is_nothrow_move_constructible_v<T>)
-      : content_(std::in_place_index<0>, std::move(value)) {}
+  Result(T content) noexcept(std::is_nothrow_move_constructible_v<T>)
+      : content_(std::in_place_index<0>, std::move(content)) {}
   Result(Error error) noexcept : content_(std::in_place_index<1>, std::move(error)) {}
   /// An empty value, made in its place.
   explicit Result(std::in_place_t) noexcept(std::is_nothrow_default_constructible_v<T>)
@@ -147,11 +148,11 @@ class [[nodiscard]] Result {
 
   // Lets a compiler leave out the check that the caller has made.
   template <class Pointer>
-  static Pointer known(Pointer value) noexcept {
+  static Pointer known(Pointer content) noexcept {
 #if defined(__GNUC__)
-    if (value == nullptr) __builtin_unreachable();
+    if (content == nullptr) __builtin_unreachable();
 #endif
-    return value;
+    return content;
   }
 
   std::variant<T, Error> content_;

@@ -121,12 +121,13 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 /// Ownership: the reader owns the stream and releases it; schemas and batches are the caller's and
 /// outlive it. Moving the reader makes iterators invalid.
 ///
-/// Errors: what the stream returned as errno value, a value that is none as EIO, with the text of
-/// get_last_error: as it was, but that a byte that is not UTF-8 or printable reads "\xNN" and that
-/// what is longer than 4096 bytes is cut. EINVAL, with the id of the rule, for a stream that breaks
-/// one: a callback that is NULL, a batch on a device from which the stream's device type cannot be
-/// served (device-stream-result.accessible). ENOMEM. In strict mode also EINVAL for a batch that
-/// does not fit the schema of the stream, which is read before the first batch: see check_array.
+/// Errors: the errno value that the stream returned, with the text of get_last_error; for a value
+/// that is not positive EIO, and the text ends with "(code N)". In the text a byte that is not
+/// UTF-8 or printable reads "\xNN", and what is longer than 4096 bytes is cut. EINVAL, with the id
+/// of the rule, for a stream that breaks one: a callback that is NULL, a batch on a device from
+/// which the stream's device type cannot be served (device-stream-result.accessible). ENOMEM. In
+/// strict mode also EINVAL for a batch that does not fit the schema of the stream, which is read
+/// before the first batch: see check_array.
 ///
 /// Warnings: see Options; `device-stream.one-device-type` for a batch of another device type whose
 /// memory everyone can use who can use that of the stream's, `device-array.reserved-zero`.
@@ -231,8 +232,7 @@ class StreamReader {
     if (code == 0) return {};
     // What a call that failed has left behind is not ours to release.
     std::memset(out, 0, sizeof *out);
-    Result<std::string> text = detail::guarded([&] { return Result<std::string>(last_error()); });
-    return Error(code, text.ok() ? *std::move(text) : std::string());
+    return detail::foreign_error(code, last_error());
   }
 
   static Error null_callback(std::string_view name) {
@@ -241,10 +241,8 @@ class StreamReader {
     return detail::broken_rule(detail::StreamTraits<Raw>::kCallbacksSet, text);
   }
 
-  std::string last_error() {
-    return stream_->get_last_error == nullptr
-               ? std::string()
-               : detail::printable(stream_->get_last_error(stream_.get()));
+  const char* last_error() {
+    return stream_->get_last_error == nullptr ? nullptr : stream_->get_last_error(stream_.get());
   }
 
   Owner<Raw> stream_;

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "fletching/result.hpp"
 #include "fletching/version.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
@@ -73,6 +75,18 @@ inline std::string printable(const char* text) {
       end == nullptr
           ? std::string_view(text, kMaxText + 1)
           : std::string_view(text, static_cast<std::size_t>(static_cast<const char*>(end) - text)));
+}
+
+/// An error that foreign code returned, fit to print. A code that is not positive becomes EIO, so
+/// the text ends with "(code N)". Without memory the text is empty.
+inline Error foreign_error(int code, const char* message) noexcept {
+  Result<std::string> text = guarded([&]() -> Result<std::string> {
+    std::string copy = printable(message);
+    if (code > 0) return copy;
+    copy.append(copy.empty() ? "(code " : " (code ").append(std::to_string(code)).append(")");
+    return copy;
+  });
+  return {code, text.ok() ? *std::move(text) : std::string()};
 }
 
 /// How much of a foreign text a message shows.
