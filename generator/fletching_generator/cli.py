@@ -8,15 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import generate, texts
-from .check_header import compare
+from . import generate
 from .errors import Mistake, SpecError, UsageError
-from .facts import TARGETS, read_header
-from .layout import LAYOUT_CLASSES, LayoutClass, StructLayout, layout_class, struct_layout
-from .load import load_declarations, load_spec
-from .report import as_json, as_text
-from .rulebook import load_rulebook
-from .sync import sync
+from .headers.check_header import compare
+from .headers.facts import TARGETS, read_header
+from .headers.report import as_json, as_text
+from .headers.sync import sync
+from .rules import texts
+from .rules.rulebook import load_rulebook
+from .spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, layout_class, struct_layout
+from .spec.load import load_declarations, load_spec
 
 FINE, FOUND, CANNOT_RUN = 0, 1, 2
 

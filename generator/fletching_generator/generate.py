@@ -7,13 +7,18 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from .async_stream import diagram, trace_files
+from .cuda_array_interface import files as cuda_array_interface
+from .docs import async_page, maps, pages, rule_pages
 from .files import replace_file
-from .languages import LANGUAGES, rules
-from .model import Spec
-from .render import BANNER, render
-from .rulebook import Rulebook
+from .languages import LANGUAGES
+from .render import BANNER, render_module
+from .rules.rulebook import Rulebook
+from .runtimes import vendor_checks
+from .spec.model import Spec
 
 # Folders that hold nothing but generated files.
+_SUBJECTS = (diagram, trace_files, cuda_array_interface, async_page, maps, pages, vendor_checks)
 GENERATED_ONLY = ("docs/reference",)
 # Folders that hold tools, build results, or the templates with their banners.
 _PASSED_OVER = {".git", ".venv", "build", "target", "node_modules", "__pycache__", "templates"}
@@ -22,10 +27,10 @@ _PASSED_OVER = {".git", ".venv", "build", "target", "node_modules", "__pycache__
 def render_all(spec: Spec, book: Rulebook | None = None) -> dict[str, str]:
     """The text of every generated file by path: of every language, and of the rules if given."""
     texts: dict[str, str] = {}
-    for language in LANGUAGES:
-        texts.update(render(language.outputs(spec), language.FILTERS))
+    for language in (*LANGUAGES, *_SUBJECTS):
+        texts.update(render_module(language, spec))
     if book is not None:
-        texts.update(render(rules.outputs(spec, book), rules.FILTERS))
+        texts.update(render_module(rule_pages, spec, book))
     return texts
 
 

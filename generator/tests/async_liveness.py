@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from fletching_generator.async_table import Case, Cell, Side
+from fletching_generator.async_stream.table import Case, Cell, Side
 
 # What each action reads beside its arguments, and what it overwrites without reading it.
 READS = {

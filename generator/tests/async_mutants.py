@@ -10,10 +10,10 @@ from typing import TypeVar
 from async_liveness import live_variables
 from async_walk import Place, misjudged, start, step, walk
 
-from fletching_generator.async_actions import ACTIONS, CONDITIONS, Arguments, Config
-from fletching_generator.async_check import side_problems
-from fletching_generator.async_run import choose
-from fletching_generator.async_table import Case, Cell, Side
+from fletching_generator.async_stream.actions import ACTIONS, CONDITIONS, Arguments, Config
+from fletching_generator.async_stream.check import side_problems
+from fletching_generator.async_stream.run import choose
+from fletching_generator.async_stream.table import Case, Cell, Side
 
 DEPTH = 5  # how far behind the altered cell its consequences are looked for
 RESULTS = ("0", "EINVAL", "errno")

@@ -12,9 +12,15 @@ import async_consumer_rules
 import async_producer_rules
 from async_producer_rules import Seen
 
-from fletching_generator.async_actions import Arguments, Config, Effects
-from fletching_generator.async_run import apply, choose, default_arguments, enabled, surroundings
-from fletching_generator.async_table import Case, Side
+from fletching_generator.async_stream.actions import Arguments, Config, Effects
+from fletching_generator.async_stream.run import (
+    apply,
+    choose,
+    default_arguments,
+    enabled,
+    surroundings,
+)
+from fletching_generator.async_stream.table import Case, Side
 
 # How often an event that makes numbers grow may happen on one way.
 MOST = {"producer": {"asked": 2, "given": 2}, "consumer": {"wanted": 2, "asked": 2, "arrived": 3}}

@@ -10,9 +10,9 @@ import pyarrow
 import pytest
 
 from fletching_generator.errors import SpecError
-from fletching_generator.load import load_spec
-from fletching_generator.model import Spec
-from fletching_generator.rulebook import load_rulebook
+from fletching_generator.rules.rulebook import load_rulebook
+from fletching_generator.spec.load import load_spec
+from fletching_generator.spec.model import Spec
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c"

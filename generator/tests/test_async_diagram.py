@@ -11,11 +11,11 @@ from functools import cache
 import pytest
 from conftest import REPOSITORY
 
-from fletching_generator.async_table import Side
+from fletching_generator.async_stream import diagram as async_diagram
+from fletching_generator.async_stream.table import Side
 from fletching_generator.errors import UsageError
-from fletching_generator.languages import async_diagram
-from fletching_generator.load import load_spec
-from fletching_generator.render import render
+from fletching_generator.render import render_module
+from fletching_generator.spec.load import load_spec
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHARACTER = 0.61  # of a monospaced font, as a share of its size, rounded up
@@ -59,7 +59,7 @@ class Arrow:
 
 @cache
 def pictures() -> dict[str, str]:
-    return render(async_diagram.outputs(load_spec(REPOSITORY)), async_diagram.FILTERS)
+    return render_module(async_diagram, load_spec(REPOSITORY))
 
 
 def draw(side: Side) -> ET.Element:

@@ -17,8 +17,8 @@ from async_mutants import (
     uses,
 )
 
-from fletching_generator.async_table import Side
-from fletching_generator.model import Spec
+from fletching_generator.async_stream.table import Side
+from fletching_generator.spec.model import Spec
 
 NOT_NOTICED = (NEVER, NO_EFFECT, NOT_READ, SURVIVED)
 

@@ -12,9 +12,9 @@ from async_walk import rules, start, walk
 from conftest import REPOSITORY
 from jsonschema import Draft202012Validator
 
-from fletching_generator.async_table import Scenario, Side, SideName
-from fletching_generator.async_traces import run_scenario, sweeps, trace
-from fletching_generator.model import Spec
+from fletching_generator.async_stream.table import Scenario, Side, SideName
+from fletching_generator.async_stream.traces import run_scenario, sweeps, trace
+from fletching_generator.spec.model import Spec
 
 SIDES: tuple[SideName, ...] = ("producer", "consumer")
 

@@ -10,8 +10,8 @@ import pytest
 from conftest import ABI, DLPACK, REPOSITORY
 
 from fletching_generator.cli import main
-from fletching_generator.facts import TARGETS
-from fletching_generator.layout import LAYOUT_CLASSES
+from fletching_generator.headers.facts import TARGETS
+from fletching_generator.spec.layout import LAYOUT_CLASSES
 
 OURS = REPOSITORY / "cpp" / "include" / "fletching" / "abi.h"
 

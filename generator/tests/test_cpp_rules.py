@@ -15,8 +15,8 @@ import pytest
 from conftest import REPOSITORY
 from ruamel.yaml import YAML
 
-from fletching_generator.load import load_spec
-from fletching_generator.rulebook import Rule, load_rulebook
+from fletching_generator.rules.rulebook import Rule, load_rulebook
+from fletching_generator.spec.load import load_spec
 
 TABLE = "cpp/tests/rules.yaml"
 TEST = re.compile(r"^TEST(?:_F)?\(Rules, (\w+)\)", re.MULTILINE)

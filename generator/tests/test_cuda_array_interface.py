@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from conftest import REPOSITORY, Scratch
 
-from fletching_generator.dictionaries import DictionaryInterface
-from fletching_generator.languages import cuda_array_interface
-from fletching_generator.load import load_spec
-from fletching_generator.model import Spec
-from fletching_generator.render import TEMPLATES, render
+from fletching_generator.cuda_array_interface import files as cuda_array_interface
+from fletching_generator.cuda_array_interface.dictionaries import DictionaryInterface
+from fletching_generator.render import PACKAGE, render_module
+from fletching_generator.spec.load import load_spec
+from fletching_generator.spec.model import Spec
 
 FILE = "cuda-array-interface.yaml"
 MODULE = "bindings/python/src/fletching/cuda_array_interface.py"
@@ -289,7 +289,7 @@ def replay() -> Iterator[Any]:
 
 def load_module(spec: Spec, folder: Path) -> ModuleType:
     """The Python module that the spec makes."""
-    texts = render(cuda_array_interface.outputs(spec), cuda_array_interface.FILTERS)
+    texts = render_module(cuda_array_interface, spec)
     path = folder / "generated.py"
     path.write_text(texts[MODULE], encoding="utf-8")
     loader = importlib.util.spec_from_file_location(path.stem, path)
@@ -318,15 +318,16 @@ def test_the_header_has_the_checks_of_the_spec(spec: Spec) -> None:
     for i, check in enumerate(CAI.checks):
         for interface, there in ((CAI, check.typed), (without(i, "checks"), False)):
             changed = dataclasses.replace(spec, cuda_array_interface=interface)
-            texts = render(cuda_array_interface.outputs(changed), cuda_array_interface.FILTERS)
+            texts = render_module(cuda_array_interface, changed)
             assert (f'{{"{check.id}",' in texts[HEADER]) == there
 
 
 @pytest.mark.parametrize(
-    "template", ["python/cuda_array_interface.py", "cpp/cuda_array_interface.hpp"]
+    "template",
+    ["python/templates/cuda_array_interface.py", "cpp/templates/cuda_array_interface.hpp"],
 )
 def test_every_check_is_written(template: str) -> None:
-    text = (TEMPLATES / template).read_text(encoding="utf-8")
+    text = (PACKAGE / "languages" / template).read_text(encoding="utf-8")
     for check in CAI.checks:
         if check.typed or template.endswith(".py"):
             assert re.search(rf"(def _|Found ){check.name}\(", text), check.name

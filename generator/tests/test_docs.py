@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 import pytest
 from conftest import REPOSITORY
 
-from fletching_generator.languages.docs import declaration
-from fletching_generator.model import Spec
+from fletching_generator.docs.pages import declaration
+from fletching_generator.spec.model import Spec
 
 PAGES = "docs/reference"
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -12,7 +12,7 @@ import pytest
 from conftest import DLPACK, REPOSITORY, Scratch
 
 from fletching_generator import cli, render
-from fletching_generator.model import Spec
+from fletching_generator.spec.model import Spec
 
 DOCS = REPOSITORY / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"])
@@ -42,18 +42,17 @@ def test_a_device_is_added_as_the_guide_shows(
     assert entries and all(entry in written for entry in entries)
 
 
-def test_a_language_is_added_as_the_guide_shows(
-    spec: Spec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_language_is_added_as_the_guide_shows(spec: Spec, tmp_path: Path) -> None:
     page = DOCS / "adding-a-language.md"
     (module,) = blocks(page, "python")
     (template,) = blocks(page, "zig")
-    (tmp_path / "zig").mkdir()
-    (tmp_path / "zig" / "devices.zig").write_text(template, encoding="utf-8")
-    monkeypatch.setattr(render, "TEMPLATES", tmp_path)
+    (tmp_path / "templates").mkdir(parents=True)
+    (tmp_path / "templates/devices.zig").write_text(template, encoding="utf-8")
     language: dict[str, Any] = {}
     exec(compile(module, str(page), "exec"), language)
-    ((path, text),) = render.render(language["outputs"](spec), language["FILTERS"]).items()
+    ((path, text),) = render.render(
+        language["outputs"](spec), language["FILTERS"], tmp_path / "templates"
+    ).items()
     assert path == "bindings/zig/src/devices.zig"
     assert "pub const cuda_host: i32 = 3;\n" in text
     assert text.count("pub const ") == len(spec.devices)

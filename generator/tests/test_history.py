@@ -14,7 +14,7 @@ import pytest
 from conftest import DLPACK, REPOSITORY, Scratch
 
 from fletching_generator.cli import main
-from fletching_generator.model import Device, Spec
+from fletching_generator.spec.model import Device, Spec
 
 LAST_OF_DLPACK_0_6 = 13
 # What comes from the header; `fletching sync` asks a person about everything else.

@@ -8,8 +8,8 @@ import pytest
 from conftest import Scratch
 
 from fletching_generator.cli import main
-from fletching_generator.layout import LAYOUT_CLASSES, leaves, struct_layout
-from fletching_generator.model import Spec
+from fletching_generator.spec.layout import LAYOUT_CLASSES, leaves, struct_layout
+from fletching_generator.spec.model import Spec
 
 # size, alignment: 64-bit; 32-bit with int64 aligned to 8; i386 System V
 MEASURED = {

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fletching_generator.mapping import EITHER, MAY, MUST, SHOULD, STATES, strength
-from fletching_generator.model import Spec
-from fletching_generator.rulebook import Family, Rule, Rulebook, Statement, Text
-from fletching_generator.sentences import read_sentences
-from fletching_generator.texts import as_text, check_texts
+from fletching_generator.rules.mapping import EITHER, MAY, MUST, SHOULD, STATES, strength
+from fletching_generator.rules.rulebook import Family, Rule, Rulebook, Statement, Text
+from fletching_generator.rules.sentences import read_sentences
+from fletching_generator.rules.texts import as_text, check_texts
+from fletching_generator.spec.model import Spec
 
 
 @pytest.mark.parametrize(

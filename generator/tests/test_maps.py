@@ -11,11 +11,11 @@ from functools import cache
 import pytest
 from conftest import REPOSITORY
 
-from fletching_generator.languages import maps
-from fletching_generator.layout import LAYOUT_CLASSES, LayoutClass, struct_layout
-from fletching_generator.load import load_spec
-from fletching_generator.model import Scalar, Spec, Struct, StructType, Type
-from fletching_generator.render import render
+from fletching_generator.docs import maps
+from fletching_generator.render import render_module
+from fletching_generator.spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout
+from fletching_generator.spec.load import load_spec
+from fletching_generator.spec.model import Scalar, Spec, Struct, StructType, Type
 
 SVG = "{http://www.w3.org/2000/svg}"
 CASES = [
@@ -27,7 +27,7 @@ CASES = [
 
 @cache
 def pictures() -> dict[str, str]:
-    return render(maps.outputs(load_spec(REPOSITORY)), maps.FILTERS)
+    return render_module(maps, load_spec(REPOSITORY))
 
 
 def draw(name: str, target: LayoutClass) -> ET.Element:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, Scratch
 
-from fletching_generator.load import load_spec
-from fletching_generator.rulebook import load_rulebook
+from fletching_generator.rules.rulebook import load_rulebook
+from fletching_generator.spec.load import load_spec
 
 RULES = "rules/c-stream.yaml"
 DICTIONARY = "cuda-array-interface.yaml"

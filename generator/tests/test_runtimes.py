@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import Scratch
 
-from fletching_generator.load import load_spec
-from fletching_generator.model import Spec
+from fletching_generator.spec.load import load_spec
+from fletching_generator.spec.model import Spec
 
 R = "runtimes.yaml"
 D = "devices.yaml"

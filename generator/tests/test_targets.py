@@ -13,8 +13,8 @@ import tvm_ffi
 from conftest import ABI, REPOSITORY
 
 from fletching_generator.cli import main
-from fletching_generator.facts import TARGETS, HeaderRecord, Run, extract
-from fletching_generator.layout import LAYOUT_CLASSES
+from fletching_generator.headers.facts import TARGETS, HeaderRecord, Run, extract
+from fletching_generator.spec.layout import LAYOUT_CLASSES
 
 HEADERS = {
     "upstream": ABI,

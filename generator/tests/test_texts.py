@@ -11,10 +11,17 @@ import pytest
 from conftest import REPOSITORY, UPSTREAM, Scratch
 
 from fletching_generator.cli import main
-from fletching_generator.load import load_spec
-from fletching_generator.rulebook import Family, Rule, Rulebook, Statement, Text, load_rulebook
-from fletching_generator.sentences import read_sentences, sentence_hash
-from fletching_generator.texts import as_skeleton, as_text, check_texts, compare, read_text
+from fletching_generator.rules.rulebook import (
+    Family,
+    Rule,
+    Rulebook,
+    Statement,
+    Text,
+    load_rulebook,
+)
+from fletching_generator.rules.sentences import read_sentences, sentence_hash
+from fletching_generator.rules.texts import as_skeleton, as_text, check_texts, compare, read_text
+from fletching_generator.spec.load import load_spec
 
 # The texts themselves are no part of the repository; FLETCHING_TEXTS names folders that hold them.
 TEXTS = [Path(p) for p in os.environ.get("FLETCHING_TEXTS", "").split(os.pathsep) if p] or [

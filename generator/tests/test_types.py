@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from fletching_generator.model import (
+from fletching_generator.spec.model import (
     Argument,
     Callback,
     FixedArray,
@@ -16,7 +16,7 @@ from fletching_generator.model import (
     StructType,
     Typedef,
 )
-from fletching_generator.types import TypeExpressionError, parse_type, spell
+from fletching_generator.spec.types import TypeExpressionError, parse_type, spell
 
 NESTED = Callback(
     (

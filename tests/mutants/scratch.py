@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mutations
-from fletching_generator import generate, load
+from fletching_generator import generate
+from fletching_generator.spec import load
 from languages import Build
 from mutations import Documents
 

@@ -11,7 +11,7 @@ import mutants
 import mutations
 import verdicts
 from fletching_generator.errors import SpecError
-from fletching_generator.load import load_spec
+from fletching_generator.spec.load import load_spec
 from mutations import Mutant
 from scratch import Outcome
 from verdicts import Equivalents

@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[1:1] = [str(ROOT / "generator"), str(ROOT / "tests" / "mutants")]
 
 from commands import COMMANDS  # noqa: E402
-from fletching_generator.load import load_spec  # noqa: E402
-from fletching_generator.model import Spec  # noqa: E402
+from fletching_generator.spec.load import load_spec  # noqa: E402
+from fletching_generator.spec.model import Spec  # noqa: E402
 from languages import BUILDS, LANGUAGES, Build  # noqa: E402
 from mutations import ABI  # noqa: E402
 from scratch import LIBRARIES, Tree  # noqa: E402

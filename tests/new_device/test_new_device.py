@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from commands import COMMANDS
-from fletching_generator.facts import extract
-from fletching_generator.load import load_spec
+from fletching_generator.headers.facts import extract
+from fletching_generator.spec.load import load_spec
 from languages import LANGUAGES
 from new_device import (
     ROOT,

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "generator"))
 
 import vendors
-from fletching_generator.load import load_spec
+from fletching_generator.spec.load import load_spec
 
 
 def main(name: str, library: str, *left_out: str) -> int:

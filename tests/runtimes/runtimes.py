@@ -12,8 +12,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "generator"))
 
 import vendors
-from fletching_generator.load import load_spec
-from fletching_generator.runtimes import Runtime
+from fletching_generator.runtimes.model import Runtime
+from fletching_generator.spec.load import load_spec
 
 
 def main() -> int:

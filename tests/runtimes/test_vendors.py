@@ -8,8 +8,8 @@ import pytest
 
 import mutations
 import vendors
-from fletching_generator.load import load_spec
-from fletching_generator.runtimes import Runtime
+from fletching_generator.runtimes.model import Runtime
+from fletching_generator.spec.load import load_spec
 
 SPEC = load_spec(vendors.ROOT)
 RUNTIMES = {runtime.name: runtime for runtime in SPEC.runtimes}

@@ -10,10 +10,10 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from fletching_generator.languages import runtimes as language
-from fletching_generator.model import Spec
-from fletching_generator.render import render
-from fletching_generator.runtimes import Runtime
+from fletching_generator.render import render_module
+from fletching_generator.runtimes import vendor_checks
+from fletching_generator.runtimes.model import Runtime
+from fletching_generator.spec.model import Spec
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
@@ -64,7 +64,7 @@ def include_folders() -> list[Path]:
 
 def texts(spec: Spec) -> dict[str, str]:
     """The generated checks of the spec, by file name."""
-    rendered = render(language.outputs(spec), language.FILTERS)
+    rendered = render_module(vendor_checks, spec)
     return {Path(path).name: text for path, text in rendered.items()}
 
 

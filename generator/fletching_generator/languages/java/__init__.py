@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
-from ...model import (
+from ...render import Filters, Output
+from ...spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
+from ...spec.model import (
     Callback,
     Device,
     Enumerator,
@@ -17,7 +18,6 @@ from ...model import (
     StructType,
     Type,
 )
-from ...render import Filters, Output
 from ..c import literal, struct_layouts
 from .lists import list_callback, list_field, list_leaf, listed_leaves
 from .names import (
@@ -44,7 +44,7 @@ def outputs(spec: Spec) -> list[Output]:
         for interface in spec.interfaces:
             files.extend(_struct(main, flavor, spec, interface, s) for s in interface.structs)
         tests = _FOLDER.format(flavor, "test", f"{flavor}/abi")
-        template = f"java/{flavor}/AbiStructs.java"
+        template = f"{flavor}/AbiStructs.java"
         files.append(Output(f"{tests}AbiStructs.java", template, "spec/*.yaml", lists))
     return files
 
@@ -60,7 +60,12 @@ def _tables(spec: Spec) -> list[Output]:
     layouts = {s.name: struct_layouts(spec, s) for s in spec.structs}
     context = {"spec": spec, "targets": LAYOUT_CLASSES, "layouts": layouts}
     tables = [
-        Output(f"{folder}{name}.java", f"java/{name}.java", f"spec/{source}.yaml", context)
+        Output(
+            f"{folder}{name}.java",
+            f"{name}.java",
+            f"spec/{source}.yaml",
+            context,
+        )
         for name, source in sources.items()
     ]
     return [*_constants(spec, folder), *tables]
@@ -76,7 +81,7 @@ def _constants(spec: Spec, folder: str) -> list[Output]:
     return [
         Output(
             f"{folder}{name}.java",
-            "java/Constants.java",
+            "Constants.java",
             "spec/*.yaml",
             {
                 "name": name,
@@ -102,7 +107,7 @@ def _struct(folder: str, flavor: str, spec: Spec, interface: Interface, struct: 
             for field in struct.fields
         ),
     }
-    template = f"java/{flavor}/Struct.java"
+    template = f"{flavor}/Struct.java"
     return Output(f"{folder}{struct.name}.java", template, f"spec/{interface.id}.yaml", context)
 
 

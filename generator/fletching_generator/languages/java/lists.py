@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...layout import Leaf, leaves
-from ...model import Callback, Field, FixedArray, Spec, Struct, StructType, Type
+from ...spec.layout import Leaf, leaves
+from ...spec.model import Callback, Field, FixedArray, Spec, Struct, StructType, Type
 from .names import camel, is_address, is_void, java_type, pascal
 from .text import Broken, Call, Node
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ...model import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
-from ...types import SCALAR_SIZES
+from ...spec.model import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
+from ...spec.types import SCALAR_SIZES
 
 # By size: the type, the suffix of JNA's accessors, the layout of java.lang.foreign.
 _INTEGERS = {

@@ -1,0 +1,163 @@
+"""The reference pages under docs/reference/, as Markdown."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..languages.c import declare_function, interface_constants, struct_layouts, type_name
+from ..render import Filters, Output
+from ..spec.layout import LAYOUT_CLASSES, StructLayout
+from ..spec.model import (
+    Access,
+    Buffers,
+    Callback,
+    Device,
+    Erratum,
+    Field,
+    FixedArray,
+    Hole,
+    Spec,
+    Struct,
+)
+from .maps import map_name
+
+_FOLDER = "docs/reference"
+_ARRAY = "ArrowDeviceArray"
+_ABOUT_DEVICES = ("ArrowDeviceType", f"{_ARRAY}.device_id", f"{_ARRAY}.sync_event")
+_POINTERS = {
+    "address_of_handle": "the address of a handle",
+    "object": "the address of the event object",
+    "producer_defined": "defined by the producer",
+    "none": "always NULL",
+}
+
+
+def outputs(spec: Spec) -> list[Output]:
+    everything = {"spec": spec, "classes": LAYOUT_CLASSES, "homes": homes(spec)}
+    pages = [
+        Output(f"{_FOLDER}/README.md", "index.md", "spec/*.yaml", everything),
+        *_device_pages(spec, everything),
+    ]
+    for interface in spec.interfaces:
+        context = {
+            **everything,
+            "interface": interface,
+            "titles": {other.id: other.title for other in spec.interfaces},
+            "constants": interface_constants(spec, interface),
+            "layouts": {s.name: struct_layouts(spec, s) for s in interface.structs},
+            "errata": {s.name: struct_errata(spec, s) for s in interface.structs},
+        }
+        source = f"spec/{interface.id}.yaml"
+        path = f"{_FOLDER}/{interface.id}.md"
+        pages.append(Output(path, "interface.md", source, context))
+    return pages
+
+
+def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
+    """The table of all numbers, and a page for each device."""
+    source = "spec/devices.yaml"
+    numbers: list[Device | Hole] = [*spec.devices, *spec.holes]
+    table = {
+        **everything,
+        "numbers": sorted(numbers, key=lambda entry: entry.value),
+        "pointers": {
+            words: [device.name for device in spec.devices if device.event.pointer == pointer]
+            for pointer, words in _POINTERS.items()
+        },
+        "errata": [e for e in spec.errata if e.about in _ABOUT_DEVICES],
+    }
+    page = {"notes": {note.id: note.text for note in spec.notes}, "home": homes(spec)[_ARRAY]}
+    return [
+        Output(f"{_FOLDER}/devices.md", "devices.md", source, table),
+        *(
+            Output(
+                f"{_FOLDER}/devices/{device.name}.md",
+                "device.md",
+                source,
+                {**page, "device": device},
+            )
+            for device in spec.devices
+        ),
+    ]
+
+
+def homes(spec: Spec) -> dict[str, str]:
+    """Where each struct and each typedef is described: `c-data.md#arrowarray`."""
+    return {
+        name: f"{interface.id}.md#{name.lower()}"
+        for interface in spec.interfaces
+        for name in (
+            *(typedef.type.name for typedef in interface.typedefs),
+            *(struct.name for struct in interface.structs),
+        )
+    }
+
+
+def declaration(field: Field) -> str:
+    """The type of a field in C, on one line."""
+    match field.type:
+        case FixedArray(of=of, count=count):
+            return f"{type_name(of)}[{count}]"
+        case Callback():
+            return declare_function("(*)", field.type, width=sys.maxsize)
+        case _:
+            return type_name(field.type)
+
+
+def struct_errata(spec: Spec, struct: Struct) -> list[Erratum]:
+    """The errata about a struct or one of its fields."""
+    return [e for e in spec.errata if owner(e.about) == struct.name]
+
+
+def owner(about: str) -> str:
+    """The struct of `ArrowAsyncProducer.request`; other names as they are."""
+    return about.split(".", maxsplit=1)[0]
+
+
+def places(layouts: list[StructLayout], field: Field) -> str:
+    """The table cells with the offset of a field, one per layout class."""
+    return " | ".join(str(layout.offset(field.name)) for layout in layouts)
+
+
+def sizes(layouts: list[StructLayout]) -> str:
+    """The table cells with size and alignment of a struct, one per layout class."""
+    return " | ".join(f"{layout.size} / {layout.align}" for layout in layouts)
+
+
+def cell(text: str) -> str:
+    """Text that does not end its table cell."""
+    return text.replace("|", "\\|")
+
+
+_BUFFERS = {
+    "host_address": "an address for the host",
+    "device_address": "an address for the device",
+    "shared_address": "an address for host and device",
+    "handle": "a handle",
+    "producer_defined": "defined by the producer",
+    "unknown": "unknown",
+}
+
+
+def buffers(found: Buffers) -> str:
+    """What a buffer is, in a few words."""
+    return _BUFFERS[found.are] + (f", `{found.type}`" if found.type else "")
+
+
+def access(found: Access) -> str:
+    """The devices that can access memory, or why they are not known."""
+    return ", ".join(f"`{name}`" for name in found.devices) or f"unknown: {found.unknown}"
+
+
+FILTERS: Filters = {
+    "access": access,
+    "buffers": buffers,
+    "cell": cell,
+    "declaration": declaration,
+    "map_name": map_name,
+    "owner": owner,
+    "places": places,
+    "sizes": sizes,
+    "type_name": type_name,
+}

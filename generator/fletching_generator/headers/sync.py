@@ -1,0 +1,242 @@
+"""Brings the spec up to a dlpack.h: adds the devices and data-type codes that are new, in place.
+
+The files are edited as text, so that comments, order and formatting stay. Whatever would change the
+meaning of a number that is in use is refused, and then nothing is written.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import Mistake, SpecError, UsageError
+from ..files import replace_file
+from ..spec.load import load_spec
+from ..spec.model import Spec, TypedefDeclaration
+from ..spec.types import SCALAR_SIZES
+from .dlpack_version import Version, header_version, spec_version
+from .facts import HeaderEnum, HeaderEnumerator, Run, read_header
+
+_DEVICES = "DLDeviceType"
+# The C and the C++ reading of an enum have to agree; one target is enough for its values.
+_TARGET = "x86_64-linux-gnu"
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A list of numbers in the spec, and the enum of dlpack.h that it comes from."""
+
+    declared: TypedefDeclaration
+    holes: frozenset[int]  # {5, 6}
+    file: str  # "spec/devices.yaml"
+    noun: str  # "device"
+
+    @property
+    def enum(self) -> str:
+        return self.declared.type.name  # "DLDeviceType"
+
+    @property
+    def values(self) -> range:
+        """Those that fit into the field."""
+        scalar = self.declared.type.scalar.name
+        bits = 8 * SCALAR_SIZES[scalar]
+        return (
+            range(2**bits) if scalar.startswith("u") else range(-(2 ** (bits - 1)), 2 ** (bits - 1))
+        )
+
+
+@dataclass(frozen=True)
+class Addition:
+    registry: Registry
+    name: str  # "kDLNextThing"
+    value: int  # 42
+    label: str  # "nextthing": how it will print
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a header brings."""
+
+    added: tuple[Addition, ...]  # devices first, each by value
+    absent: tuple[str, ...]  # enums that the header does not declare
+
+
+def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Result:
+    """Reads the header, compares, and writes what is new unless it is a dry run."""
+    spec = load_spec(root)
+    runs = read_header(header, None, (_TARGET,), flags)
+    found = {r.enum: _read_enum(header, runs, r.enum) for r in _registries(spec)}
+    if found[_DEVICES] is None:
+        raise UsageError(f"{header} is no dlpack.h: it declares no enum {_DEVICES}")
+    pairs = [(r, enum) for r in _registries(spec) if (enum := found[r.enum]) is not None]
+    _refuse(pairs)
+    added = tuple(addition for registry, enum in pairs for addition in _additions(registry, enum))
+    texts = _edited(root, added, _since(spec_version(spec), header_version(runs[0])))
+    if texts:
+        _check(root, texts)
+        if not dry_run:
+            for file, text in texts.items():
+                replace_file(root / file, text)
+    return Result(added, tuple(name for name, enum in found.items() if enum is None))
+
+
+def _registries(spec: Spec) -> list[Registry]:
+    holes = frozenset(hole.value for hole in spec.holes)
+    devices = next(t for t in spec.typedefs if t.from_devices)
+    return [
+        Registry(devices, holes, "spec/devices.yaml", "device"),
+        Registry(spec.data_type_codes, frozenset(), "spec/dlpack.yaml", "data-type code"),
+    ]
+
+
+def _read_enum(header: Path, runs: Sequence[Run], name: str) -> HeaderEnum | None:
+    enums = [enum for run in runs for enum in run.enums if enum.name == name]
+    values = {tuple((e.name, e.value) for e in enum.enumerators) for enum in enums}
+    if enums and (len(enums) != len(runs) or len(values) != 1):
+        raise UsageError(f"{header}: {name} has other values in C than in C++")
+    return enums[0] if enums else None
+
+
+def _since(known: Version, found: Version) -> str:
+    """The version that is the first to have what is new: the header's, or the one after the spec's.
+
+    A header between two versions still has the number of the earlier one, which had nothing new.
+    """
+    major, minor = max(found, (known[0], known[1] + 1))
+    return f"{major}.{minor}"
+
+
+# --- What is refused ---------------------------------------------------------------------------
+
+
+def _refuse(pairs: Sequence[tuple[Registry, HeaderEnum]]) -> None:
+    """Raises SpecError with everything in the header that cannot be taken over."""
+    mistakes = []
+    for registry, enum in pairs:
+        mistakes += [
+            Mistake(enumerator.place.file, enumerator.place.line, enumerator.name, problem, mend)
+            for enumerator in enum.enumerators
+            for problem, mend in _problems(registry, enum, enumerator)
+        ]
+        there = {enumerator.name for enumerator in enum.enumerators}
+        for known in registry.declared.enumerators:
+            if known.name not in there:
+                problem = f"is not in the header, but the spec has it as {known.value}"
+                mend = f"a {registry.noun} is never removed; use a newer header, or mend the spec"
+                place = enum.place
+                mistakes.append(Mistake(place.file, place.line, known.name, problem, mend))
+    if mistakes:
+        raise SpecError(*mistakes)
+
+
+def _problems(
+    registry: Registry, found: HeaderEnum, enumerator: HeaderEnumerator
+) -> list[tuple[str, str]]:
+    value = enumerator.value
+    known = registry.declared.enumerators
+    same = next((k for k in known if k.name == enumerator.name), None)
+    owner = next((k for k in known if k.value == value), None)
+    twin = next(
+        (e for e in found.enumerators if e.value == value and e.name != enumerator.name), None
+    )
+    problems = []
+    if value not in registry.values:
+        scalar = registry.declared.type.scalar.name
+        problems.append((f"{value} does not fit", f"a {registry.noun} is of type {scalar}"))
+    if same is not None and same.value != value:
+        mend = f"a {registry.noun} never changes its number; is this header a fork?"
+        problems.append((f"is {value}, but the spec has it as {same.value}", mend))
+    if twin is not None:
+        problems.append((f"has the number {value} of {twin.name}", "one number, one name"))
+    elif same is None and owner is not None:
+        mend = f"one number, one {registry.noun}; is this header a fork?"
+        problems.append((f"has the number {value} of '{owner.label}' in the spec", mend))
+    if same is None and value in registry.holes:
+        mend = "take it out of 'holes' in the spec if DLPack really gives it out"
+        problems.append((f"has the number {value}, which is never given out", mend))
+    return problems
+
+
+# --- What is written ---------------------------------------------------------------------------
+
+
+def _additions(registry: Registry, enum: HeaderEnum) -> list[Addition]:
+    known = {enumerator.name for enumerator in registry.declared.enumerators}
+    new = sorted((e for e in enum.enumerators if e.name not in known), key=lambda e: e.value)
+    return [Addition(registry, e.name, e.value, _label(e.name, registry)) for e in new]
+
+
+def _label(name: str, registry: Registry) -> str:
+    """`nextthing` for the device kDLNextThing, `next_thing` for a data-type code."""
+    stem = name.removeprefix("kDL")
+    if not registry.declared.from_devices:
+        stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem)
+    return stem.lower()
+
+
+def _edited(root: Path, added: Sequence[Addition], since: str) -> dict[str, str]:
+    """The new texts of the files that change."""
+    texts: dict[str, str] = {}
+    for addition in added:
+        file = addition.registry.file
+        text = texts.get(file) or (root / file).read_text(encoding="utf-8")
+        insert = _insert_device if addition.registry.declared.from_devices else _insert_code
+        texts[file] = insert(text, addition, since)
+    return texts
+
+
+def _insert_device(text: str, device: Addition, since: str) -> str:
+    """The entry before the first one with a greater value, else at the end."""
+    stem = device.name.removeprefix("kDL")
+    entry = f"""\
+  - name: {device.label}
+    value: {device.value}
+    doc: The device that DLPack calls {stem}.
+    dlpack_only: Arrow has not taken this device over from DLPack yet.
+    dlpack: {device.name}
+    since: {{dlpack: "{since}"}}
+    device_id: defined by the runtime of the device
+    buffers: {{are: unknown, doc: The header does not say.}}
+    accessible_from: {{devices: [], unknown: The header does not say.}}
+    handles: {{needed: [], unknown: The header does not say.}}
+    event: {{pointer: none, note: not_in_arrow}}
+"""
+    known = device.registry.declared.enumerators
+    after = min((k for k in known if k.value > device.value), key=lambda k: k.value, default=None)
+    if after is None:
+        return text.rstrip("\n") + "\n\n" + entry
+    start = text.index(f"  - name: {after.label}\n")
+    return text[:start] + entry + "\n" + text[start:]
+
+
+def _insert_code(text: str, code: Addition, since: str) -> str:
+    """The entry before the first one with a greater value, else behind the last one."""
+    stem = code.name.removeprefix("kDL")
+    entry = (
+        f"      - {{name: {code.name}, label: {code.label}, value: {code.value}, "
+        f'since: "{since}", doc: "The type that DLPack calls {stem}."}}\n'
+    )
+    entries = list(re.finditer(r"^      - .*\n(?:        .*\n)*", text, re.MULTILINE))
+    of_code = [(m, _value_of(m[0])) for m in entries if re.search(r"\bname: kDL", m[0])]
+    after = [match for match, value in of_code if value > code.value]
+    start = after[0].start() if after else of_code[-1][0].end()
+    return text[:start] + entry + text[start:]
+
+
+def _value_of(entry: str) -> int:
+    found = re.search(r"\bvalue: (\d+)", entry)
+    assert found is not None  # the schema demands it
+    return int(found[1])
+
+
+def _check(root: Path, texts: dict[str, str]) -> None:
+    """Raises SpecError when the spec would not be sound with these texts."""
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copytree(root / "spec", Path(scratch) / "spec")
+        for file, text in texts.items():
+            (Path(scratch) / file).write_text(text, encoding="utf-8")
+        load_spec(Path(scratch))

@@ -1,0 +1,222 @@
+"""C: the headers `fletching/abi.h`, `fletching/dlpack.h` and `fletching/version.h`."""
+
+from __future__ import annotations
+
+from ...headers.dlpack_version import parse_version
+from ...render import Filters, Output
+from ...spec.layout import LAYOUT_CLASSES, StructLayout, struct_layout
+from ...spec.model import (
+    Argument,
+    Callback,
+    Constant,
+    Declarations,
+    Enumerator,
+    Field,
+    FixedArray,
+    Interface,
+    Pointer,
+    Scalar,
+    Spec,
+    Struct,
+    StructType,
+    Type,
+    Typedef,
+)
+
+_SCALARS = {
+    "int": "int",
+    "char": "char",
+    "void": "void",
+    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+
+
+# An earlier dlpack.h lacks structs, and cannot be checked.
+DLPACK_MINIMUM = (1, 2)
+
+
+def outputs(spec: Spec) -> list[Output]:
+    return [
+        _header(spec, "abi.h", "spec/*.yaml"),
+        _header(spec, "dlpack.h", "spec/dlpack.yaml"),
+        Output(
+            "cpp/include/fletching/version.h",
+            "version.h",
+            "spec/project.yaml",
+            {"project": spec.project},
+        ),
+    ]
+
+
+def _header(spec: Spec, name: str, source: str) -> Output:
+    interfaces = [interface for interface in spec.interfaces if interface.header == name]
+    structs = [struct for interface in interfaces for struct in interface.structs]
+    context = {
+        "interfaces": interfaces,
+        "structs": structs,
+        "constants": {i.id: interface_constants(spec, i) for i in interfaces},
+        "layouts": {s.name: struct_layouts(spec, s) for s in structs},
+        "functions_before": {s.name: _first_used(interfaces, s) for s in structs},
+        "keyword": "" if structs[0].typedef else "struct ",
+        "enumerators": _by_minor_version(interfaces),
+    }
+    return Output(f"cpp/include/fletching/{name}", f"{name}", source, context)
+
+
+def _first_used(interfaces: list[Interface], struct: Struct) -> tuple[Callback, ...]:
+    """The named functions to declare before the struct: all, before the first one that has any."""
+    for interface in interfaces:
+        named = interface.functions
+        users = [s for s in interface.structs if any(f.type in named for f in s.fields)]
+        if users and users[0] is struct:
+            return named
+    return ()
+
+
+def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]]:
+    """The enumerators by the minor version of DLPack 1 that is the first to have them."""
+    found: dict[int, list[Enumerator]] = {}
+    for typedef in (t for i in interfaces for t in i.typedefs):
+        for enumerator in typedef.enumerators:
+            since = parse_version(enumerator.since)
+            found.setdefault(since[1] if since > DLPACK_MINIMUM else 0, []).append(enumerator)
+    return dict(sorted(found.items()))
+
+
+def interface_constants(spec: Declarations, interface: Interface) -> list[Constant]:
+    """The macros that stand inside the guard of the interface."""
+    devices = spec.arrow_devices if interface.device_macros else ()
+    macros = [Constant(device.arrow or "", device.value, device.doc) for device in devices]
+    return [*interface.constants, *macros]
+
+
+def struct_layouts(spec: Spec, struct: Struct) -> list[StructLayout]:
+    return [struct_layout(spec, struct, target) for target in LAYOUT_CLASSES]
+
+
+def type_name(type_: Type) -> str:
+    """A type in C, where no declarator is needed: `const char*`, `struct ArrowArray*`."""
+    match type_:
+        case Scalar(name=name):
+            return _SCALARS[name]
+        case Typedef(name=name):
+            return name
+        case StructType(name=name, typedef=typedef):
+            return name if typedef else f"struct {name}"
+        case Pointer(to=to, const=const):
+            return f"{'const ' if const else ''}{type_name(to)}*"
+        case Callback(name=str(name)):
+            return name
+        case Callback(arguments=arguments, returns=returns):
+            return f"{type_name(returns)} (*)({', '.join(type_name(a.type) for a in arguments)})"
+        case FixedArray():
+            raise ValueError(f"{type_} needs a declarator")
+
+
+def declare(field: Field, struct: Struct | None = None, indent: int = 2, width: int = 100) -> str:
+    """The declaration of a member of `struct`, wrapped as clang-format does it."""
+    type_ = field.type
+    if struct is not None and struct.typedef:
+        type_ = _before_typedef(type_, struct.name)
+    if isinstance(type_, Callback) and type_.name is None:
+        return declare_function(f"(*{field.name})", type_, indent, width)
+    return _declarator(field.name, type_)
+
+
+def _before_typedef(type_: Type, name: str) -> Type:
+    """The type inside the definition of the struct `name`, whose typedef is not there yet."""
+    match type_:
+        case StructType(name=own) if own == name:
+            return StructType(name)
+        case Pointer(to=to, const=const):
+            return Pointer(_before_typedef(to, name), const)
+        case Callback(arguments=arguments, returns=returns, name=None):
+            opened = (Argument(a.name, _before_typedef(a.type, name)) for a in arguments)
+            return Callback(tuple(opened), returns)
+        case _:
+            return type_
+
+
+def declare_function(head: str, callback: Callback, indent: int = 0, width: int = 100) -> str:
+    """`int (*name)(arguments)`, wrapped as clang-format does it."""
+    parts = [_declarator(a.name, a.type) for a in callback.arguments]
+    head = f"{type_name(callback.returns)} {head}("
+    return wrap_arguments(head, parts, ")", indent, width - 1)
+
+
+def _declarator(name: str, type_: Type) -> str:
+    match type_:
+        case FixedArray(of=of, count=count):
+            return f"{type_name(of)} {name}[{count}]"
+        case Callback(arguments=arguments, returns=returns, name=None):
+            inner = ", ".join(_declarator(a.name, a.type) for a in arguments)
+            return f"{type_name(returns)} (*{name})({inner})"
+        case _:
+            return f"{type_name(type_)} {name}"
+
+
+def wrap_arguments(head: str, arguments: list[str], tail: str, indent: int, width: int) -> str:
+    """`head` and the arguments on as few lines as fit, aligned behind the opening bracket."""
+    lines = [head]
+    for index, argument in enumerate(arguments):
+        last = index == len(arguments) - 1
+        piece = argument + (tail if last else ",")
+        space = "" if index == 0 else " "
+        first = len(lines) == 1
+        used = len(lines[-1]) + (indent if first else 0)
+        if index == 0 or used + len(space) + len(piece) <= width:
+            lines[-1] += space + piece
+        else:
+            lines.append(_continue(piece, indent + len(head), width))
+    return "\n".join(lines)
+
+
+def _continue(piece: str, column: int, width: int) -> str:
+    """An argument on a line of its own; one that is a function may need more."""
+    head, bracket, rest = piece.rpartition(")(")
+    if column + len(piece) <= width or not bracket:
+        return " " * column + piece
+    arguments, end, tail = rest.rpartition(")")
+    inner = wrap_arguments(head + bracket, arguments.split(", "), end + tail, column, width)
+    return " " * column + inner
+
+
+def assert_field(field: Field, struct: Struct, layouts: list[StructLayout]) -> str:
+    """The assertion that a field lies where the layouts say, one offset per class of target."""
+    offsets = [str(layout.offset(field.name)) for layout in layouts]
+    arguments = [struct.name, field.name, size_of(field.type), *offsets]
+    return wrap_arguments("FLETCHING_ASSERT_FIELD(", arguments, ");", 0, 100)
+
+
+def size_of(type_: Type) -> str:
+    """The size of a field of this type in C and C++, without asking a copy that may be wrong."""
+    match type_:
+        case Typedef(scalar=scalar):
+            return size_of(scalar)
+        case FixedArray(of=of, count=count):
+            return f"{count} * {size_of(of)}"
+        case Callback():
+            return "sizeof(void (*)(void))"
+        case Pointer():
+            return "sizeof(void*)"
+        case _:
+            return f"sizeof({type_name(type_)})"
+
+
+def literal(value: int | str) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def macro_value(constant: Constant) -> str:
+    suffix = "UL" if constant.type == "uint64" else ""
+    return literal(constant.value) + suffix
+
+
+FILTERS: Filters = {
+    "assert_field": assert_field,
+    "declare": declare,
+    "declare_function": declare_function,
+    "literal": literal,
+    "macro_value": macro_value,
+    "type_name": type_name,
+}

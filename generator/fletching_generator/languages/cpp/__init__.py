@@ -1,0 +1,85 @@
+"""C++: the tables of `fletching/tables.hpp`, and the list of fields that the ABI tests walk."""
+
+from __future__ import annotations
+
+from ...render import Filters, Output
+from ...spec.layout import leaves
+from ...spec.model import Device, Field, Spec, Struct
+from ..c import literal, wrap_arguments
+
+_POINTERS = {
+    "none": "kNone",
+    "address_of_handle": "kAddressOfHandle",
+    "object": "kObject",
+    "producer_defined": "kProducerDefined",
+}
+
+_BUFFERS = {
+    "host_address": "kHostAddress",
+    "device_address": "kDeviceAddress",
+    "shared_address": "kSharedAddress",
+    "handle": "kHandle",
+    "producer_defined": "kProducerDefined",
+    "unknown": "kUnknown",
+}
+
+
+def outputs(spec: Spec) -> list[Output]:
+    tables = Output(
+        "cpp/include/fletching/tables.hpp",
+        "tables.hpp",
+        "spec/devices.yaml",
+        {"spec": spec, "accesses": accesses(spec)},
+    )
+    fields = Output(
+        "cpp/tests/abi_fields.hpp",
+        "abi_fields.hpp",
+        "spec/*.yaml",
+        {"spec": spec, "leaves": {s.name: leaves(spec, s) for s in spec.structs}},
+    )
+    return [tables, fields]
+
+
+def accesses(spec: Spec) -> list[tuple[Device, Device]]:
+    """The memory of the first can be used by the second."""
+    devices = {device.name: device for device in spec.devices}
+    return [
+        (memory, devices[name])
+        for memory in spec.devices
+        for name in memory.accessible_from.devices
+    ]
+
+
+def device_row(device: Device) -> str:
+    """One row of the device table."""
+    cells = [
+        str(device.value),
+        literal(device.name),
+        literal(device.arrow or ""),
+        literal(device.dlpack),
+        f"EventPointer::{_POINTERS[device.event.pointer]}",
+        literal(device.event.type or ""),
+        f"Runtime::k{(device.runtime or 'none').capitalize()}",
+        f"Buffers::{_BUFFERS[device.buffers.are]}",
+    ]
+    return wrap_arguments("{", cells, "},", indent=4, width=100)
+
+
+def struct_list(structs: tuple[Struct, ...]) -> str:
+    """The structs as a list of types for typed tests."""
+    names = [struct.name for struct in structs]
+    return wrap_arguments("using Structs = ::testing::Types<", names, ">;", indent=0, width=100)
+
+
+def visit_callback(field: Field, struct: Struct) -> str:
+    head = f"    visit.template operator()<&{struct.name}::{field.name}>("
+    line = f"{head}{literal(field.name)});"
+    return line if len(line) <= 100 else f"{head}\n        {literal(field.name)});"
+
+
+FILTERS: Filters = {
+    "device_row": device_row,
+    "literal": literal,
+    "struct_list": struct_list,
+    "visit_callback": visit_callback,
+}

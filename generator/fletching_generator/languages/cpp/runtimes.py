@@ -1,0 +1,186 @@
+"""C++: the headers `fletching/runtimes/*.hpp`, a vendor's types and functions in each."""
+
+from __future__ import annotations
+
+import re
+
+from ...render import Filters, Output
+from ...runtimes.model import Function, Runtime, VendorType
+from ...spec.model import (
+    Argument,
+    Callback,
+    Constant,
+    Pointer,
+    Scalar,
+    Spec,
+    StructType,
+    Type,
+    Typedef,
+)
+from ..c import wrap_arguments
+
+_WIDTH = 100
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Two words of the vendors' that are not split at their capitals.
+_WHOLE = {"HtoD": "Htod", "DtoH": "Dtoh", "IDs": "Ids"}
+_BUILT_IN = ("size_t",)  # types that C++ has already
+
+
+def outputs(spec: Spec) -> list[Output]:
+    return [
+        Output(
+            f"cpp/include/fletching/runtimes/{runtime.name}.hpp",
+            "runtime.hpp",
+            "spec/runtimes.yaml",
+            {"runtime": runtime, "statuses": statuses(runtime), "built_in": _BUILT_IN},
+        )
+        for runtime in spec.runtimes
+        if runtime.api == "c"
+    ]
+
+
+def statuses(runtime: Runtime) -> list[Constant]:
+    """The constants that a function returns, one for each number."""
+    assert runtime.status is not None
+    found: dict[int | str, Constant] = {}
+    for constant in runtime.constants:
+        if constant.type == runtime.status.type.name:
+            found.setdefault(constant.value, constant)
+    return list(found.values())
+
+
+def constant_name(name: str) -> str:
+    """CUDA_ERROR_NOT_READY as kCudaErrorNotReady: the vendors' own names are macros."""
+    if name.isupper():
+        return "k" + "".join(word.capitalize() for word in name.split("_"))
+    return f"k{name[0].upper()}{name[1:]}"
+
+
+def member_name(name: str) -> str:
+    """cuStreamWaitEvent as cu_stream_wait_event: some of the vendors' own names are macros."""
+    for word, whole in _WHOLE.items():
+        name = name.replace(word, whole)
+    return _WORD.sub("_", name).lower()
+
+
+def type_name(type_: Type) -> str:
+    """A type in C++, where no declarator is needed."""
+    match type_:
+        case Scalar(name=("char" | "void") as name):
+            return name
+        case Scalar(name=name) | Typedef(name=name) if name in _BUILT_IN:
+            return f"std::{name}"
+        case Scalar(name=name):
+            return f"std::{name}_t"
+        case Pointer(to=to, const=const):
+            return f"{'const ' if const else ''}{type_name(to)}*"
+        case Typedef(name=name) | StructType(name=name):
+            return name
+    raise ValueError(f"{type_} is no type of a vendor's function")
+
+
+def constant_type(constant: Constant, runtime: Runtime) -> str:
+    """The type of a constant; a handle is a number, because a cast to a pointer is no constant."""
+    types = {type_.name: type_ for type_ in runtime.types}
+    if constant.type not in types:
+        return f"std::{constant.type}_t"
+    return "std::uintptr_t" if types[constant.type].kind == "handle" else constant.type
+
+
+def constant_value(value: int) -> str:
+    return hex(value) if value > 0xFF else str(value)
+
+
+def alias(type_: VendorType, runtime: Runtime) -> str:
+    """The definition of a vendor's type."""
+    name = type_.name
+    match type_.kind:
+        case "handle":
+            return f"using {name} = struct {name}Opaque*;"
+        case "handle64":
+            return f"using {name} = Handle64<struct {name}Opaque>;"
+        case "struct":
+            fields = "".join(f"  {parameter(field)};\n" for field in type_.fields)
+            return f"struct {name} {{\n{fields}}};" if fields else f"struct {name};"
+        case "callback":
+            return callback_alias(type_, runtime)
+        case _:
+            return f"using {name} = std::{type_.scalar.name}_t;"
+
+
+def callback_alias(type_: VendorType, runtime: Runtime) -> str:
+    assert type_.callback is not None
+    head = f"using {type_.name} ="
+    line = f"{head} {pointer(type_.callback, runtime, 0, 1000)};"
+    if len(line) <= _WIDTH:
+        return line
+    return f"{head}\n    {pointer(type_.callback, runtime, 4, _WIDTH)};"
+
+
+def parameter(argument: Argument) -> str:
+    return f"{type_name(argument.type)} {argument.name}"
+
+
+def pointer_member(function: Function, runtime: Runtime) -> str:
+    """The member of Functions that holds the function."""
+    name = member_name(function.name)
+    line = f"  {pointer(function.type, runtime, 2, 1000)} {name};"
+    if len(line) <= _WIDTH:
+        return line
+    return f"  {pointer(function.type, runtime, 2, _WIDTH)}\n      {name};"
+
+
+def pointer(callback: Callback, runtime: Runtime, indent: int, width: int) -> str:
+    """A pointer to such a function, its parameters wrapped as clang-format does it."""
+    kind = "StdcallFunction" if runtime.convention else "CFunction"
+    arguments = [parameter(argument) for argument in callback.arguments]
+    head = f"{kind}<{type_name(callback.returns)}("
+    return wrap_arguments(head, arguments, ")>", indent, width) if arguments else f"{head})>"
+
+
+def status_line(constant: Constant) -> str:
+    """The name of a status, for its number."""
+    condition = f"  if (status == {constant_name(constant.name)})"
+    answer = f'return "{constant.name}";'
+    line = f"{condition} {answer}"
+    return line if len(line) <= _WIDTH else f"{condition}\n    {answer}"
+
+
+def function_row(function: Function) -> str:
+    """One row of the table of functions."""
+    per_thread, optional = (
+        f'"{text}"' if text else "nullptr" for text in (function.per_thread, function.optional)
+    )
+    cells = [
+        f'"{function.name}"',
+        f'"{function.symbol}"',
+        per_thread,
+        optional,
+        f"Party::k{function.party.capitalize()}",
+        f"offsetof(Functions, {member_name(function.name)})",
+    ]
+    return wrap_arguments("{", cells, "},", 4, _WIDTH)
+
+
+def names_list(names: tuple[str, ...]) -> str:
+    """The definition of the names of the libraries on one system."""
+    quoted = [f'"{name}"' for name in names]
+    head = f"inline constexpr std::array<const char*, {len(names)}> kLibraries{{"
+    if not names:
+        return f"{head}}};"
+    text = wrap_arguments(head, quoted, "};", 0, _WIDTH)
+    if all(len(line) <= _WIDTH for line in text.splitlines()):
+        return text
+    return f"{head}\n    {quoted[0]}}};"
+
+
+FILTERS: Filters = {
+    "alias": alias,
+    "constant_name": constant_name,
+    "constant_type": constant_type,
+    "constant_value": constant_value,
+    "function_row": function_row,
+    "names_list": names_list,
+    "pointer_member": pointer_member,
+    "status_line": status_line,
+}

@@ -1,0 +1,220 @@
+"""Python: `fletching/abi.py`, the structs as ctypes declarations."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from ...render import Filters, Output
+from ...spec.layout import LAYOUT_CLASSES, struct_layout
+from ...spec.model import (
+    Callback,
+    Contract,
+    Device,
+    Enumerator,
+    Field,
+    FixedArray,
+    Pointer,
+    Scalar,
+    Spec,
+    Struct,
+    StructType,
+    Type,
+    Typedef,
+)
+
+WIDTH = 100
+
+
+def outputs(spec: Spec) -> list[Output]:
+    context = {
+        "spec": spec,
+        "device_typedef": next((t for t in spec.typedefs if t.open), None),
+        "layouts": {struct.name: layout_rows(spec, struct) for struct in spec.structs},
+    }
+    return [
+        Output(
+            "bindings/python/src/fletching/abi.py",
+            "abi.py",
+            "spec/*.yaml",
+            context,
+        )
+    ]
+
+
+# --- Types -------------------------------------------------------------------------------------
+
+
+def ctype(type_: Type) -> str:
+    """A type as an expression of ctypes: `ctypes.c_int64`, `ctypes.POINTER(ArrowArray)`."""
+    match type_:
+        case Scalar(name=name):
+            return f"ctypes.c_{name}"
+        case Typedef(name=name) | StructType(name=name):
+            return name
+        case Pointer(to=Scalar(name="void" | "char")):
+            # c_char_p would follow the pointer on every read; c_void_p gives the address.
+            return "ctypes.c_void_p"
+        case Pointer(to=to):
+            return f"ctypes.POINTER({ctype(to)})"
+        case FixedArray(of=of, count=count):
+            return f"{ctype(of)} * {count}"
+        case Callback(arguments=arguments, returns=returns):
+            inner = ", ".join([_result(returns), *(ctype(a.type) for a in arguments)])
+            return f"ctypes.CFUNCTYPE({inner})"
+
+
+def field_ctype(field: Field, struct: Struct) -> str:
+    return callback_name(struct, field) if field.is_callback else ctype(field.type)
+
+
+def annotation(type_: Type) -> str:
+    """What reading the field gives, for type checkers."""
+    match type_:
+        case Scalar() | Typedef():
+            return "int"
+        case StructType(name=name):
+            return name
+        case Pointer(to=Scalar(name="void" | "char")):
+            return "int | None"
+        case Pointer(to=to):
+            return f"ctypes._Pointer[{_pointee(to)}]"
+        case FixedArray(of=of):
+            return f"ctypes.Array[{ctype(of)}]"
+        case Callback():
+            return "CallbackPointer"
+
+
+def _pointee(type_: Type) -> str:
+    if isinstance(type_, Pointer) and ctype(type_) != "ctypes.c_void_p":
+        return f"ctypes._Pointer[{_pointee(type_.to)}]"
+    return ctype(type_)
+
+
+def callback_name(struct: Struct, field: Field) -> str:
+    """The name of a callback's type: "ArrowArrayStreamGetNext"."""
+    return struct.name + "".join(part.capitalize() for part in field.name.split("_"))
+
+
+def callback_type(field: Field, struct: Struct) -> str:
+    """The definition of a callback's type, broken as the formatter does it."""
+    assert isinstance(field.type, Callback)
+    arguments = [_result(field.type.returns), *(ctype(a.type) for a in field.type.arguments)]
+    return call(f"{callback_name(struct, field)} = ctypes.CFUNCTYPE", arguments)
+
+
+def _result(type_: Type) -> str:
+    """ctypes lets a Python callback return simple types only, so a pointer is an address."""
+    if type_ == Scalar("void"):
+        return "None"
+    return "ctypes.c_void_p" if isinstance(type_, Pointer) else ctype(type_)
+
+
+def call(head: str, arguments: list[str], indent: int = 0, tail: str = "") -> str:
+    """`head(arguments)` as ruff breaks it: on one line, on three, or one argument per line."""
+    margin = " " * indent
+    line = f"{margin}{head}({', '.join(arguments)}){tail}"
+    if len(line) <= WIDTH:
+        return line
+    inner = f"{margin}    {', '.join(arguments)}"
+    if len(inner) > WIDTH:
+        inner = "\n".join(f"{margin}    {argument}," for argument in arguments)
+    return f"{margin}{head}(\n{inner}\n{margin}){tail}"
+
+
+# --- Docs --------------------------------------------------------------------------------------
+
+
+def docstring(paragraphs: Iterable[str], indent: int) -> str:
+    """The paragraphs as a docstring, indented by `indent` columns."""
+    margin = " " * indent
+    blocks = [_escape(paragraph) for paragraph in paragraphs]
+    line = f'{margin}"""{blocks[0]}"""'
+    if len(blocks) == 1 and len(line) <= WIDTH:
+        return line
+    wrapped = [_wrap(blocks[0], margin, '"""'), *(_wrap(b, margin) for b in blocks[1:])]
+    return "\n\n".join(wrapped) + f'\n{margin}"""'
+
+
+def _wrap(text: str, margin: str, start: str = "") -> str:
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=margin + start,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def struct_doc(struct: Struct) -> list[str]:
+    return [
+        struct.doc,
+        f"The {struct.allocated_by} allocates it, the {struct.filled_by} fills it. See the section "
+        f"'{struct.section}' of the published text.",
+    ]
+
+
+def field_doc(field: Field) -> list[str]:
+    owner = "" if field.owned_by == "none" else f", owned by the {field.owned_by}"
+    sides = f"{field.presence.capitalize()}, set by the {field.set_by}{owner}."
+    paragraphs = [field.doc, f"{sides} Valid: {field.valid}."]
+    if field.contract is not None:
+        paragraphs.append(_contract(field.contract))
+    return paragraphs
+
+
+def _contract(contract: Contract) -> str:
+    nullable = ", ".join(contract.nullable) or "no argument"
+    return (
+        f"Called by the {contract.called_by}, thread: {contract.thread}. Times: {contract.times}. "
+        f"Inside: {contract.inside}. May be NULL: {nullable}. Returns: {contract.returns}."
+    )
+
+
+def device_doc(device: Device) -> list[str]:
+    return [device.doc, f"Device id: {device.device_id}."]
+
+
+# --- Layout ------------------------------------------------------------------------------------
+
+
+def layout_rows(spec: Spec, struct: Struct) -> tuple[str, list[tuple[str, str]]]:
+    """Size and alignment per class of target; per field its name, and offset and size per class."""
+    layouts = [struct_layout(spec, struct, target) for target in LAYOUT_CLASSES]
+    fields = []
+    for column, field in enumerate(struct.fields):
+        places = [layout.fields[column] for layout in layouts]
+        fields.append((field.name, _pairs((place.offset, place.size) for place in places)))
+    return _pairs((layout.size, layout.align) for layout in layouts), fields
+
+
+def _pairs(pairs: Iterable[tuple[int, int]]) -> str:
+    return f"({', '.join(str(pair) for pair in pairs)})"
+
+
+def literal(value: int | str | None) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def data_type_code_row(code: Enumerator) -> str:
+    arguments = [f"DataTypeCode.{code.label.upper()}", f'"{code.label}"', f'"{code.name}"']
+    return call("DataTypeCodeInfo", arguments, indent=4, tail=",")
+
+
+FILTERS: Filters = {
+    "data_type_code_row": data_type_code_row,
+    "annotation": annotation,
+    "callback_type": callback_type,
+    "ctype": ctype,
+    "device_doc": device_doc,
+    "docstring": docstring,
+    "field_ctype": field_ctype,
+    "field_doc": field_doc,
+    "literal": literal,
+    "struct_doc": struct_doc,
+}

@@ -1,0 +1,277 @@
+"""Rust: the crate `fletching-abi`, and the list of fields that the ABI tests walk."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from ...render import Filters, Output
+from ...spec.layout import FieldLayout, Leaf, StructLayout, leaves
+from ...spec.model import (
+    Argument,
+    Callback,
+    Constant,
+    Contract,
+    Device,
+    Field,
+    FixedArray,
+    Interface,
+    Pointer,
+    Scalar,
+    Spec,
+    Struct,
+    StructType,
+    Type,
+    Typedef,
+)
+from ..c import literal, struct_layouts
+
+WIDTH = 100
+_SOURCES = "bindings/rust/fletching-abi/src"
+
+_FUNCTION = 'unsafe extern "C" fn'
+_SCALARS = {
+    "int": "c_int",
+    "char": "c_char",
+    "void": "c_void",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+}
+_POINTERS = {
+    "none": "None",
+    "address_of_handle": "AddressOfHandle",
+    "object": "Object",
+    "producer_defined": "ProducerDefined",
+}
+_EVENTS = {
+    "none": "`sync_event` is always NULL",
+    "address_of_handle": "`sync_event` is a `{type}`, the address of the handle",
+    "object": "`sync_event` is a `{type}`, the object itself",
+    "producer_defined": "documented by the producer",
+}
+# Words that a C name may be and a Rust name may not, unless it is written as r#name.
+_KEYWORD = re.compile(
+    "abstract|as|async|await|become|box|crate|dyn|final|fn|gen|impl|in|let|loop|macro|match|mod|move|"
+    "mut|override|priv|pub|ref|trait|type|unsafe|unsized|use|where|yield"
+)
+
+
+def outputs(spec: Spec) -> list[Output]:
+    context = {
+        "spec": spec,
+        "device_type": next(i.typedefs[0] for i in spec.interfaces if i.device_macros).type.name,
+        "layouts": {s.name: struct_layouts(spec, s) for s in spec.structs},
+        "leaves": {s.name: leaves(spec, s) for s in spec.structs},
+        "paths": {s.name: paths(spec, s) for s in spec.structs},
+    }
+    return [
+        Output(f"{_SOURCES}/types.rs", "types.rs", "spec/*.yaml", context),
+        Output(
+            f"{_SOURCES}/constants.rs",
+            "constants.rs",
+            "spec/*.yaml",
+            context,
+        ),
+        Output(
+            f"{_SOURCES}/devices.rs",
+            "devices.rs",
+            "spec/devices.yaml",
+            context,
+        ),
+        Output(
+            f"{_SOURCES}/data_type_codes.rs",
+            "data_type_codes.rs",
+            "spec/dlpack.yaml",
+            context,
+        ),
+        Output(f"{_SOURCES}/layout.rs", "layout.rs", "spec/*.yaml", context),
+        Output(
+            "bindings/rust/testing/src/fields.rs",
+            "fields.rs",
+            "spec/*.yaml",
+            context,
+        ),
+    ]
+
+
+def paths(spec: Spec, struct: Struct, prefix: str = "") -> list[str]:
+    """Every field, and every field of an embedded struct: "array", "array.length", ..."""
+    found = []
+    for field in struct.fields:
+        found.append(prefix + identifier(field.name))
+        if isinstance(field.type, StructType):
+            found += paths(spec, spec.struct(field.type.name), f"{found[-1]}.")
+    return found
+
+
+# --- Declarations ------------------------------------------------------------------------------
+
+
+def identifier(name: str) -> str:
+    if name == "self":
+        return "this"
+    return f"r#{name}" if _KEYWORD.fullmatch(name) else name
+
+
+def type_name(type_: Type) -> str:
+    match type_:
+        case Scalar(name=name):
+            return _SCALARS[name]
+        case Typedef(name=name) | StructType(name=name):
+            return name
+        case Pointer(to=to, const=const):
+            return f"*{'const' if const else 'mut'} {type_name(to)}"
+        case FixedArray(of=of, count=count):
+            return f"[{type_name(of)}; {count}]"
+        case Callback():
+            return f"Option<{signature(_FUNCTION, type_)}>"
+
+
+def declare(field: Field) -> str:
+    """A struct member, broken as rustfmt does it."""
+    head = f"    pub {identifier(field.name)}:"
+    if not isinstance(field.type, Callback):
+        return f"{head} {type_name(field.type)},"
+    short = f"Option<{signature(_FUNCTION, field.type)}>,"
+    if len(head) + 1 + len(short) <= WIDTH:
+        return f"{head} {short}"
+    if 8 + len(short) <= WIDTH:
+        return f"{head}\n        {short}"
+    return f"{head} Option<\n{signature(' ' * 8 + _FUNCTION, field.type, 8)},\n    >,"
+
+
+def signature(head: str, callback: Callback, indent: int = 0) -> str:
+    """`head(arguments) -> result`; one argument per line when it is too long for one line."""
+    void = callback.returns == Scalar("void")
+    tail = ")" if void else f") -> {type_name(callback.returns)}"
+    arguments = [f"{identifier(a.name)}: {type_name(a.type)}" for a in callback.arguments]
+    line = f"{head}({', '.join(arguments)}{tail}"
+    if len(line) < WIDTH:
+        return line
+    inner = "".join(f"{_argument(a, indent + 4)},\n" for a in callback.arguments)
+    return f"{head}(\n{inner}{' ' * indent}{tail}"
+
+
+def _argument(argument: Argument, indent: int) -> str:
+    """An argument on a line of its own; one that is a function may need more."""
+    margin = " " * indent
+    line = f"{margin}{identifier(argument.name)}: {type_name(argument.type)}"
+    if len(line) < WIDTH or not isinstance(argument.type, Callback):
+        return line
+    function = signature(f"{margin}    {_FUNCTION}", argument.type, indent + 4)
+    return f"{margin}{identifier(argument.name)}: Option<\n{function},\n{margin}>"
+
+
+def declare_constant(constant: Constant) -> str:
+    type_ = "&str" if isinstance(constant.value, str) else _SCALARS[constant.type]
+    head = f"pub const {constant.name}: {type_} ="
+    line = f"{head} {literal(constant.value)};"
+    return line if len(line) <= WIDTH else f"{head}\n    {literal(constant.value)};"
+
+
+def optional(text: str | None) -> str:
+    return "None" if text is None else f"Some({literal(text)})"
+
+
+def device_constant(device: Device) -> str:
+    return device.name.upper()
+
+
+def event_pointer(device: Device) -> str:
+    return _POINTERS[device.event.pointer]
+
+
+# --- Docs --------------------------------------------------------------------------------------
+
+
+def doc(text: str, indent: int = 0, bullet: str = "") -> str:
+    """Lines of a doc comment; brackets are no links."""
+    start = f"{' ' * indent}/// "
+    return textwrap.fill(
+        re.sub(r"([\[\]<])", r"\\\1", text),
+        WIDTH,
+        initial_indent=start + bullet,
+        subsequent_indent=start + " " * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def struct_doc(struct: Struct, interface: Interface) -> str:
+    owner = (
+        f"Allocated by the {struct.allocated_by}, filled by the {struct.filled_by}. Specified in "
+        f'"{struct.section}" of {interface.document}.'
+    )
+    return f"{doc(struct.doc)}\n///\n{doc(owner)}"
+
+
+def field_doc(field: Field) -> str:
+    facts = f"{field.presence.capitalize()}. Set by the {field.set_by}"
+    if field.owned_by != "none":
+        facts += f"; what it refers to belongs to the {field.owned_by}"
+    facts += f". Valid: {field.valid}."
+    lines = [doc(field.doc, 4), "    ///", doc(facts, 4)]
+    if field.contract is not None:
+        lines += ["    ///", *(doc(item, 4, "- ") for item in contract_items(field.contract))]
+    return "\n".join(lines)
+
+
+def contract_items(contract: Contract) -> list[str]:
+    nullable = ", ".join(f"`{identifier(name)}`" for name in contract.nullable) or "no argument"
+    return [
+        f"Called by the {contract.called_by}: {contract.times}.",
+        f"Thread: {contract.thread}.",
+        f"Inside: {contract.inside}.",
+        f"May be NULL: {nullable}.",
+        f"Returns: {contract.returns}.",
+    ]
+
+
+def device_doc(device: Device) -> str:
+    event = _EVENTS[device.event.pointer].format(type=device.event.type)
+    return doc(f"{device.doc} Device id: {device.device_id}. Event: {event}.", 4)
+
+
+# --- Layout and test list ----------------------------------------------------------------------
+
+
+def by_class(rows: list[StructLayout] | list[FieldLayout], what: str) -> str:
+    """One number per layout class: `[72, 48, 44]`."""
+    return f"[{', '.join(str(getattr(row, what)) for row in rows)}]"
+
+
+def of_field(layouts: list[StructLayout], field: Field) -> list[FieldLayout]:
+    return [entry for layout in layouts for entry in layout.fields if entry.name == field.name]
+
+
+def leaf_places(leaf: Leaf) -> list[str]:
+    """`reserved[0]`, `reserved[1]`, ... for an array; the path itself for any other leaf."""
+    path = ".".join(identifier(part) for part in leaf.path.split("."))
+    return [path] if leaf.count == 1 else [f"{path}[{index}]" for index in range(leaf.count)]
+
+
+def callback_entry(field: Field) -> str:
+    """The callback as the test list has it, the result always written out."""
+    assert isinstance(field.type, Callback)
+    result = " -> ()" if field.type.returns == Scalar("void") else ""
+    return signature(" " * 12 + identifier(field.name), field.type, 12) + result
+
+
+FILTERS: Filters = {
+    "by_class": by_class,
+    "callback_entry": callback_entry,
+    "declare": declare,
+    "declare_constant": declare_constant,
+    "device_constant": device_constant,
+    "device_doc": device_doc,
+    "doc": doc,
+    "event_pointer": event_pointer,
+    "field_doc": field_doc,
+    "identifier": identifier,
+    "leaf_places": leaf_places,
+    "literal": literal,
+    "of_field": of_field,
+    "optional": optional,
+    "struct_doc": struct_doc,
+    "type_name": type_name,
+}

@@ -1,0 +1,287 @@
+"""The rules and the texts they come from: spec/rules/ and spec/texts/, as typed, frozen data.
+
+Held apart from the rest of the spec: only `check-spec` and the reference pages need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from ..cuda_array_interface.dictionaries import DictionaryInterface
+from ..errors import Mistake, SpecError
+from ..spec.documents import Document, KeyPath
+from ..spec.model import Erratum, Spec
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One thing that can be broken."""
+
+    id: str  # "device-array.reserved-zero": group and name
+    party: Literal["producer", "consumer", "both", "library", "user"]  # who has to keep it
+    severity: Literal["error", "warning"]  # the text's "must" or "should", unless stricter
+    text: str  # "The producer sets every byte of reserved to zero."
+    check: Literal["validator", "compile", "test", "static", "not_checkable"]  # validator: planned
+    about: str | None = None  # "ArrowDeviceArray.reserved": a name of the spec
+    reason: str | None = None  # why it cannot be checked
+    stricter: str | None = None  # why it is an error although the text says "should" or "may"
+    lenient: str | None = None  # why it is a warning although the text says "must"
+    errata: tuple[str, ...] = ()  # ("reserved-not-zeroed",)
+    source: str | None = None  # where it stands, when no sentence of a text leads to it
+
+    @property
+    def group(self) -> str:
+        return self.id.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The rules of one interface or protocol."""
+
+    id: str  # "c-device-data": the file name without its ending
+    title: str  # "Rules of the C device data interface"
+    doc: str
+    groups: dict[str, str]  # {"device-array": "ArrowDeviceArray"}: headings of the page
+    rules: tuple[Rule, ...]
+
+    def of_group(self, group: str) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.group == group)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What became of a sentence."""
+
+    section: str  # "ArrowDeviceArray.reserved"
+    hash: str  # "4c2bcc5bb5ab2f0f": of the words, see sentences.py
+    rules: tuple[str, ...]  # ("device-array.reserved-zero",); empty when it is no rule
+    not_a_rule: str | None  # "rationale"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A published text. The words themselves are not in the repository."""
+
+    id: str  # "arrow-device": the file name without its ending
+    file: str  # "CDeviceDataInterface.rst": how the folder of texts calls it
+    title: str  # "The Arrow C Device data interface"
+    version: str  # "21.0.0", or a commit
+    project: str  # "apache/arrow"
+    path: str  # "docs/source/format/CDeviceDataInterface.rst": where it is read
+    format: str  # "rst": see sentences.py
+    headings: tuple[str, ...]  # of a plain text
+    functions: tuple[str, ...]  # of Python source: whose docstrings are read
+    shares: tuple[str, ...]  # texts in which the same sentence is already dealt with
+    superseded: str | None  # why an older text is here
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    families: tuple[Family, ...]
+    texts: tuple[Text, ...]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return tuple(rule for family in self.families for rule in family.rules)
+
+    def text(self, name: str) -> Text:
+        return next(text for text in self.texts if text.id == name)
+
+    @cached_property
+    def sources(self) -> dict[str, dict[str, list[str]]]:
+        """The sections that a rule comes from: by its id, then by the id of their text."""
+        found: dict[str, dict[str, list[str]]] = {rule.id: {} for rule in self.rules}
+        for text in self.texts:
+            for statement in text.statements:
+                for rule in statement.rules:
+                    sections = found.setdefault(rule, {}).setdefault(text.id, [])
+                    if statement.section not in sections:
+                        sections.append(statement.section)
+        return found
+
+
+def load_rulebook(root: Path, spec: Spec) -> Rulebook:
+    """The rules and texts under `root`, checked against the spec. Raises SpecError."""
+    folders = root / "spec" / "rules", root / "spec" / "texts"
+    schemas = "rules", "text"
+    families, texts = (
+        dict(_read(folder, root, schema)) for folder, schema in zip(folders, schemas, strict=True)
+    )
+    book = Rulebook(
+        tuple(_family(name, doc.content) for name, doc in families.items()),
+        tuple(_text(name, doc.content) for name, doc in texts.items()),
+    )
+    mistakes = [
+        *_check_families(book, spec, families),
+        *_check_dictionary(book, spec.cuda_array_interface, families, root),
+        *_check_texts(book, texts),
+    ]
+    if mistakes:
+        raise SpecError(*sorted(mistakes, key=lambda mistake: (mistake.file, mistake.line)))
+    return book
+
+
+def _read(folder: Path, root: Path, schema: str) -> Iterator[tuple[str, Document]]:
+    for path in sorted(folder.glob("*.yaml")):
+        document = Document(path, path.relative_to(root).as_posix())
+        document.validate(root / "spec" / "schema" / f"{schema}.schema.json")
+        yield path.stem, document
+
+
+def _family(name: str, content: dict[str, Any]) -> Family:
+    rules = (Rule(**{**r, "errata": tuple(r.get("errata", ()))}) for r in content["rules"])
+    return Family(**{**content, "id": name, "rules": tuple(rules)})
+
+
+def _text(name: str, content: dict[str, Any]) -> Text:
+    statements = (
+        Statement(s["section"], s["hash"], tuple(s.get("rules", ())), s.get("not_a_rule"))
+        for s in content["sentences"]
+    )
+    return Text(
+        id=name,
+        file=content["file"],
+        title=content["title"],
+        version=content["version"],
+        project=content["project"],
+        path=content["path"],
+        format=content["format"],
+        headings=tuple(content.get("headings", ())),
+        functions=tuple(content.get("functions", ())),
+        shares=tuple(content.get("shares", ())),
+        superseded=content.get("superseded"),
+        statements=tuple(statements),
+    )
+
+
+def _check_families(
+    book: Rulebook, spec: Spec, documents: dict[str, Document]
+) -> Iterator[Mistake]:
+    reached = {rule for text in book.texts for s in text.statements for rule in s.rules}
+    seen: dict[str, str] = {}
+    for family in book.families:
+        document = documents[family.id]
+        for group in family.groups:
+            if not family.of_group(group):
+                problem = f"no rule is in group '{group}'"
+                yield document.mistake(["groups", group], problem, "remove it")
+        for index, rule in enumerate(family.rules):
+            keys: KeyPath = ["rules", index]
+            if rule.id in seen:
+                where = f"it is already in spec/rules/{seen[rule.id]}.yaml"
+                yield document.mistake([*keys, "id"], f"'{rule.id}' stands twice", where)
+            seen[rule.id] = family.id
+            if rule.group not in family.groups:
+                problem = f"'{rule.group}' is no group of this file"
+                mend = f"use one of {', '.join(family.groups)}"
+                yield document.mistake([*keys, "id"], problem, mend)
+            if rule.id not in reached and not rule.errata and rule.source is None:
+                problem = f"nothing leads to rule '{rule.id}'"
+                mend = "map a sentence to it in spec/texts/, link an erratum, or give its 'source'"
+                yield document.mistake(keys, problem, mend)
+            yield from _check_rule(rule, spec, keys, document)
+
+
+def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> Iterator[Mistake]:
+    if rule.about is not None and rule.about not in _names(spec):
+        problem = f"'{rule.about}' is not defined"
+        mend = "name a struct, Struct.field, typedef, function, constant, guard or key of the spec"
+        yield document.mistake([*keys, "about"], problem, mend)
+    if (rule.check == "not_checkable") != (rule.reason is not None):
+        problem = "'not_checkable' and 'reason' go together"
+        yield document.mistake([*keys, "check"], problem, "write both or neither")
+    if rule.stricter is not None and rule.severity != "error":
+        problem = "a warning is not stricter than the text"
+        yield document.mistake([*keys, "stricter"], problem, "remove it")
+    if rule.lenient is not None and rule.severity != "warning":
+        problem = "an error is not more lenient than the text"
+        yield document.mistake([*keys, "lenient"], problem, "remove it")
+    known = [erratum.id for erratum in spec.errata]
+    for number, erratum in enumerate(rule.errata):
+        if erratum not in known:
+            problem = f"no erratum is called '{erratum}'"
+            mend = "use the id of an entry in spec/errata.yaml"
+            yield document.mistake([*keys, "errata", number], problem, mend)
+
+
+def _check_dictionary(
+    book: Rulebook, interface: DictionaryInterface, families: dict[str, Document], root: Path
+) -> Iterator[Mistake]:
+    """The checks of an interface and the rules of its family have to know each other."""
+    name = f"spec/{interface.id}.yaml"
+    rules = [rule for family in book.families if family.id == interface.id for rule in family.rules]
+    known = {rule.id for rule in rules}
+    for index, check in enumerate(interface.checks):
+        for number, rule_id in enumerate(check.rules):
+            if rule_id not in known:
+                problem = f"no rule is called '{rule_id}'"
+                mend = f"use an id of spec/rules/{interface.id}.yaml, or add the rule there"
+                keys: KeyPath = ["checks", index, "rules", number]
+                yield Document(root / name, name).mistake(keys, problem, mend)
+    reached = {rule_id for check in interface.checks for rule_id in check.rules}
+    for index, rule in enumerate(rules):
+        if (rule.check == "validator") != (rule.id in reached):
+            if rule.id in reached:
+                problem = f"{name} has a check for '{rule.id}'"
+                mend = "write 'check: validator'"
+            else:
+                problem = f"no check of {name} comes from '{rule.id}'"
+                mend = "name it there under 'rules', or write 'test' when no dictionary shows it"
+            yield families[interface.id].mistake(["rules", index, "check"], problem, mend)
+
+
+def _names(spec: Spec) -> set[str]:
+    names = spec.declared_names | {constant.name for constant in spec.constants}
+    names |= {f.name for interface in spec.interfaces for f in interface.functions if f.name}
+    dictionary = spec.cuda_array_interface
+    return names | {
+        dictionary.attribute,
+        *(f"{dictionary.attribute}.{key.name}" for key in dictionary.keys),
+    }
+
+
+def _check_texts(book: Rulebook, documents: dict[str, Document]) -> Iterator[Mistake]:
+    rules = {rule.id for rule in book.rules}
+    files: dict[str, str] = {}
+    for text in book.texts:
+        document = documents[text.id]
+        if text.file in files:
+            problem = f"'{text.file}' is already the file of '{files[text.file]}'"
+            yield document.mistake(["file"], problem, "one file, one text")
+        files[text.file] = text.id
+        for index, name in enumerate(text.shares):
+            if name not in documents or name == text.id:
+                problem = f"no other text is called '{name}'"
+                mend = "use the name of a file in spec/texts/"
+                yield document.mistake(["shares", index], problem, mend)
+        yield from _check_statements(text, rules, document)
+
+
+def _check_statements(text: Text, rules: set[str], document: Document) -> Iterator[Mistake]:
+    seen: set[tuple[str, str]] = set()
+    for index, statement in enumerate(text.statements):
+        keys: KeyPath = ["sentences", index]
+        place = (statement.section, statement.hash)
+        if place in seen:
+            problem = f"{statement.hash} stands twice in section '{statement.section}'"
+            yield document.mistake([*keys, "hash"], problem, "put both into one entry")
+        seen.add(place)
+        if bool(statement.rules) == (statement.not_a_rule is not None):
+            problem = "needs either rules or a reason why it is none"
+            yield document.mistake(
+                keys, problem, "write 'rules: [...]' or 'not_a_rule: reason', not both"
+            )
+        for number, rule in enumerate(statement.rules):
+            if rule not in rules:
+                problem = f"no rule is called '{rule}'"
+                mend = "use an id of spec/rules/, or add the rule there"
+                yield document.mistake([*keys, "rules", number], problem, mend)
+
+
+def rule_errata(spec: Spec, rule: Rule) -> list[Erratum]:
+    return [erratum for erratum in spec.errata if erratum.id in rule.errata]

@@ -1,0 +1,288 @@
+"""The vendors' runtimes, spec/runtimes.yaml, as typed, frozen data, and how the file becomes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import SpecError
+from ..spec.documents import Document, KeyPath
+from ..spec.model import Argument, Callback, Constant, Scalar, StructType, Type, Typedef
+from ..spec.types import TypeExpressionError, parse_type
+
+# What a verb of an event needs. Only with the first three are there functions to call.
+By = Literal["call", "polling", "command_buffer", "waiter", "none"]
+
+# The integers of a vendor's type, and how wide they are: a number of bytes, or that of a pointer.
+INTEGERS = {
+    **{f"{sign}int{8 * size}": size for sign in ("", "u") for size in (1, 2, 4, 8)},
+    "intptr": None,
+    "uintptr": None,
+}
+
+_PASSED_AS = {"handle": "pointer", "handle64": "uint64", "struct": "void", "callback": "pointer"}
+
+
+@dataclass(frozen=True)
+class VendorType(Typedef):
+    """A type of a runtime; `scalar` is how it is passed.
+
+    A `handle` is a pointer. A `handle64` has 64 bits on every target: a pointer where those have
+    64 bits, an integer elsewhere. A `struct` is only used behind a pointer, and `void` itself.
+    """
+
+    kind: Literal["handle", "handle64", "integer", "enum", "struct", "callback"]
+    doc: str  # "An event; the same as cudaEvent_t."
+    fields: tuple[Argument, ...]  # of a struct that somebody has to fill; else empty
+    callback: Callback | None  # of a callback
+    same_as: str | None  # "cudaEvent_t": what another API of the vendor calls it
+
+
+@dataclass(frozen=True)
+class Header:
+    """The vendor's header, which the table is held against."""
+
+    include: str  # "hip/hip_runtime_api.h"
+    define: tuple[str, ...]  # ("__HIP_PLATFORM_AMD__",)
+    per_thread: str | None  # "CUDA_API_PER_THREAD_DEFAULT_STREAM": selects Function.per_thread
+
+
+@dataclass(frozen=True)
+class Convention:
+    macro: str  # "CUDAAPI": how the header spells it
+    windows_x86: Literal["stdcall"]  # on 32-bit Windows; everywhere else there is only one
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """File names, in the order in which they are tried."""
+
+    linux: tuple[str, ...]  # ("libcuda.so.1", "libcuda.so")
+    windows: tuple[str, ...]  # ("nvcuda.dll",)
+    macos: tuple[str, ...]  # (): the note says why
+    note: str | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """What functions return unless their signature says something else."""
+
+    type: VendorType  # CUresult
+    success: Constant  # CUDA_SUCCESS
+
+
+@dataclass(frozen=True)
+class Query:
+    """How to ask an event, and what the answer means. A value that is neither is an error."""
+
+    function: Function  # cuEventQuery
+    value: str  # "result", or the argument through which the value comes
+    selector: Constant | None  # CL_EVENT_COMMAND_EXECUTION_STATUS
+    type: VendorType  # CUresult: of the value
+    done: tuple[Constant, ...]  # (CUDA_SUCCESS,)
+    pending: tuple[Constant, ...]  # (CUDA_ERROR_NOT_READY,)
+    pending_above: Constant | None  # CL_COMPLETE: whatever is greater is pending as well
+    lost: tuple[Constant, ...]  # errors after which nothing of the context can still run
+    lost_below: Constant | None  # CL_COMPLETE: whatever is less is lost as well
+
+
+@dataclass(frozen=True)
+class Verb:
+    name: str  # "host_wait"
+    by: By
+    functions: tuple[Function, ...]  # (cuEventSynchronize,)
+    note: str | None  # always there unless it is by call
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str  # "cuCtxPushCurrent": in source code
+    symbol: str  # "cuCtxPushCurrent_v2": in the library
+    per_thread: str | None  # "cuEventRecord_ptsz": NULL is the default stream of the thread
+    party: Literal["consumer", "producer"]  # who needs it: everybody, or only a producer
+    optional: str | None  # "CUDA 11.7 and later": a library may lack it
+    newer: str | None  # why the header that the table was read from does not declare it
+    type: Callback  # the signature
+    doc: str
+
+
+@dataclass(frozen=True)
+class Runtime:
+    name: str  # "cuda"
+    title: str  # "CUDA driver API"
+    doc: str
+    api: Literal["c", "cpp", "objective_c"]
+    read_from: str | None  # "CUDA 13.5": the header that the table was read from
+    header: Header | None
+    convention: Convention | None
+    libraries: Libraries
+    handles: dict[str, str]  # {"event": "CUevent", "stream": "CUstream", ...}
+    status: Status | None
+    query: Query | None
+    verbs: tuple[Verb, ...]
+    types: tuple[VendorType, ...]
+    constants: tuple[Constant, ...]
+    functions: tuple[Function, ...]
+
+    def verb(self, name: str) -> Verb:
+        return next(verb for verb in self.verbs if verb.name == name)
+
+
+def load_runtimes(document: Document) -> tuple[Runtime, ...]:
+    """Every runtime of the file, its names resolved. Raises SpecError."""
+    entries = document.content["runtimes"]
+    return tuple(_Reader(document, index, entry).read() for index, entry in enumerate(entries))
+
+
+class _Reader:
+    """Reads one runtime; what is declared further up can be named further down."""
+
+    def __init__(self, document: Document, index: int, entry: dict[str, Any]) -> None:
+        self._document = document
+        self._keys: list[str | int] = ["runtimes", index]
+        self._entry = entry
+        self._types: dict[str, Typedef | StructType] = {}
+        self._constants: dict[str, Constant] = {}
+        self._functions: dict[str, Function] = {}
+
+    def read(self) -> Runtime:
+        entry = self._entry
+        types = tuple(self._vendor_type(*item) for item in enumerate(entry.get("types", [])))
+        for number, constant in enumerate(entry.get("constants", [])):
+            self._declare(self._constants, ["constants", number], self._constant(number, constant))
+        for number, function in enumerate(entry.get("functions", [])):
+            self._declare(self._functions, ["functions", number], self._function(number, function))
+        header, convention = entry.get("header"), entry.get("convention")
+        return Runtime(
+            name=entry["name"],
+            title=entry["title"],
+            doc=entry["doc"],
+            api=entry["api"],
+            read_from=entry.get("read_from"),
+            header=header
+            and Header(header["include"], tuple(header["define"]), header.get("per_thread")),
+            convention=convention and Convention(**convention),
+            libraries=_libraries(entry["libraries"]),
+            handles=entry["handles"],
+            status=self._status(),
+            query=self._query(),
+            verbs=tuple(self._verb(name, verb) for name, verb in entry["verbs"].items()),
+            types=types,
+            constants=tuple(self._constants.values()),
+            functions=tuple(self._functions.values()),
+        )
+
+    def _fail(self, keys: KeyPath, problem: str, mend: str) -> SpecError:
+        return SpecError(self._document.mistake([*self._keys, *keys], problem, mend))
+
+    def _declare(self, table: dict[str, Any], keys: list[str | int], item: Any) -> None:
+        if item.name in table:
+            raise self._fail([*keys, "name"], f"'{item.name}' stands twice", "remove one")
+        table[item.name] = item
+
+    def _find(self, table: dict[str, Any], name: str, keys: KeyPath, kind: str) -> Any:
+        if name not in table:
+            raise self._fail(keys, f"{kind} '{name}' is not declared", f"add it to '{kind}s'")
+        return table[name]
+
+    def _parse(self, text: str, keys: KeyPath) -> Type:
+        try:
+            return parse_type(text, self._types)
+        except TypeExpressionError as error:
+            raise self._fail(keys, str(error), error.mend) from None
+
+    def _signature(self, text: str, keys: KeyPath) -> Callback:
+        parsed = self._parse(text, keys)
+        if not isinstance(parsed, Callback):
+            raise self._fail(keys, f"'{text}' is no function", "write callback(name: T, ...) -> T")
+        return parsed
+
+    def _vendor_type(self, number: int, entry: dict[str, Any]) -> VendorType:
+        keys: list[str | int] = ["types", number]
+        kind, expression = entry["kind"], entry.get("type", "")
+        if (kind in ("integer", "enum", "callback")) != bool(expression):
+            mend = "integer, enum and callback have a type; the others have none"
+            raise self._fail(keys, f"kind '{kind}' and 'type' do not go together", mend)
+        if kind in ("integer", "enum") and expression not in INTEGERS:
+            mend = f"use one of {', '.join(INTEGERS)}"
+            raise self._fail([*keys, "type"], f"'{expression}' is no integer", mend)
+        if "fields" in entry and kind != "struct":
+            raise self._fail([*keys, "fields"], "only a struct has fields", "remove them")
+        found = VendorType(
+            name=entry["name"],
+            scalar=Scalar(_PASSED_AS.get(kind, expression)),
+            kind=kind,
+            doc=entry["doc"],
+            fields=tuple(
+                Argument(field["name"], self._parse(field["type"], [*keys, "fields", at, "type"]))
+                for at, field in enumerate(entry.get("fields", []))
+            ),
+            callback=self._signature(expression, [*keys, "type"]) if kind == "callback" else None,
+            same_as=entry.get("same_as"),
+        )
+        self._declare(self._types, keys, found)
+        return found
+
+    def _constant(self, number: int, entry: dict[str, Any]) -> Constant:
+        keys: list[str | int] = ["constants", number, "type"]
+        parsed = self._parse(entry["type"], keys)
+        passed = parsed.scalar if isinstance(parsed, Typedef) else parsed
+        if not isinstance(passed, Scalar) or passed.name not in (*INTEGERS, "pointer"):
+            raise self._fail(keys, f"'{entry['type']}' is no integer and no handle", "name one")
+        return Constant(**entry)
+
+    def _function(self, number: int, entry: dict[str, Any]) -> Function:
+        return Function(
+            name=entry["name"],
+            symbol=entry.get("symbol", entry["name"]),
+            per_thread=entry.get("per_thread"),
+            party=entry["party"],
+            optional=entry.get("optional"),
+            newer=entry.get("newer"),
+            type=self._signature(entry["type"], ["functions", number, "type"]),
+            doc=entry["doc"],
+        )
+
+    def _status(self) -> Status | None:
+        entry = self._entry.get("status")
+        if entry is None:
+            return None
+        return Status(
+            self._find(self._types, entry["type"], ["status", "type"], "type"),
+            self._find(self._constants, entry["success"], ["status", "success"], "constant"),
+        )
+
+    def _query(self) -> Query | None:
+        entry = self._entry.get("query")
+        if entry is None:
+            return None
+
+        def constant(key: str, name: str | None) -> Any:
+            return name and self._find(self._constants, name, ["query", key], "constant")
+
+        function = self._find(self._functions, entry["function"], ["query", "function"], "function")
+        return Query(
+            function=function,
+            value=entry["value"],
+            selector=constant("selector", entry.get("selector")),
+            type=self._find(self._types, entry["type"], ["query", "type"], "type")
+            if "type" in entry
+            else function.type.returns,
+            done=tuple(constant("done", name) for name in entry["done"]),
+            pending=tuple(constant("pending", name) for name in entry["pending"]),
+            pending_above=constant("pending_above", entry.get("pending_above")),
+            lost=tuple(constant("lost", name) for name in entry.get("lost", [])),
+            lost_below=constant("lost_below", entry.get("lost_below")),
+        )
+
+    def _verb(self, name: str, entry: dict[str, Any]) -> Verb:
+        functions = tuple(
+            self._find(self._functions, function, ["verbs", name, "functions"], "function")
+            for function in entry.get("functions", [])
+        )
+        return Verb(name, entry["by"], functions, entry.get("note"))
+
+
+def _libraries(entry: dict[str, Any]) -> Libraries:
+    files = {system: tuple(entry[system]) for system in ("linux", "windows", "macos")}
+    return Libraries(**files, note=entry.get("note"))

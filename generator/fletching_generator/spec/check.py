@@ -1,0 +1,248 @@
+"""The meaning check, what no schema can see: names defined, numbers unique, contracts complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import Mistake, SpecError
+from .documents import Document, Report
+from .model import (
+    Callback,
+    Declarations,
+    Event,
+    Field,
+    Interface,
+    Pointer,
+    Scalar,
+    Struct,
+    StructType,
+    Type,
+    Typedef,
+    TypedefDeclaration,
+)
+
+
+def check_meaning(
+    spec: Declarations,
+    project: Document,
+    interfaces: Mapping[str, Document],
+    devices: Document,
+    errata: Document,
+) -> None:
+    """Raises SpecError with every mistake found, file by file in the order of the lines."""
+    mistakes: list[Mistake] = []
+    _check_guards(spec, project.reporter(mistakes))
+    seen: set[str] = set()
+    macros: dict[str, str] = {}
+    for interface in spec.interfaces:
+        report = interfaces[interface.id].reporter(mistakes)
+        _check_interface(spec, interface, seen, macros, report)
+        seen.add(interface.id)
+    _check_devices(devices.content, macros, devices.reporter(mistakes))
+    _check_errata(spec, errata.reporter(mistakes))
+    if mistakes:
+        order = {name: number for number, name in enumerate(_files(spec))}
+        raise SpecError(*sorted(mistakes, key=lambda m: (order[m.file], m.line)))
+
+
+def _files(spec: Declarations) -> list[str]:
+    names = ("project", *spec.project.interfaces, "devices", "errata")
+    return [f"spec/{name}.yaml" for name in names]
+
+
+def _check_guards(spec: Declarations, report: Report) -> None:
+    guards: dict[str, str] = {}
+    for index, interface in enumerate(spec.interfaces):
+        if interface.guard in guards:
+            first = guards[interface.guard]
+            report(
+                ["interfaces", index],
+                f"guard {interface.guard} is already that of '{first}'",
+                "one guard, one file",
+            )
+        guards[interface.guard] = interface.id
+    if sum(interface.device_macros for interface in spec.interfaces) != 1:
+        report(["interfaces"], "the device macros have no home", "set device_macros in one file")
+
+
+def _check_interface(
+    spec: Declarations, interface: Interface, seen: set[str], macros: dict[str, str], report: Report
+) -> None:
+    for index, name in enumerate(interface.requires):
+        if name not in seen:
+            report(
+                ["requires", index],
+                f"'{name}' is not declared before this interface",
+                "move it up in 'interfaces' of spec/project.yaml, or mend the name",
+            )
+    for index, constant in enumerate(interface.constants):
+        if constant.name in macros:
+            report(["constants", index, "name"], f"'{constant.name}' stands twice", "remove one")
+        macros[constant.name] = interface.id
+    for index, typedef in enumerate(interface.typedefs):
+        _check_enumerators(typedef, ["typedefs", index, "enumerators"], report)
+        arrow = _device_type(spec)
+        if arrow and typedef.from_devices and typedef.type.scalar != arrow.scalar:
+            problem = f"a device type is {arrow.scalar.name} elsewhere"
+            report(["typedefs", index, "type"], problem, "one type for one list of numbers")
+    for index, struct in enumerate(interface.structs):
+        _check_struct(spec, interface, struct, ["structs", index], report)
+
+
+def _check_struct(
+    spec: Declarations, interface: Interface, struct: Struct, keys: list[str | int], report: Report
+) -> None:
+    names: set[str] = set()
+    visible = _visible_structs(spec, interface, struct)
+    for index, field in enumerate(struct.fields):
+        here = [*keys, "fields", index]
+        if field.name in names:
+            report([*here, "name"], f"field '{field.name}' stands twice", "rename or remove one")
+        names.add(field.name)
+        _check_field(struct, field, visible, here, report)
+
+
+def _device_type(spec: Declarations) -> Typedef | None:
+    """The type of the device macros."""
+    homes = (interface for interface in spec.interfaces if interface.device_macros)
+    return next((home.typedefs[0].type for home in homes), None)
+
+
+def _check_enumerators(typedef: TypedefDeclaration, keys: list[str | int], report: Report) -> None:
+    if typedef.from_devices:
+        return  # the devices have a check of their own
+    for key in ("name", "label", "value"):
+        seen: set[str | int] = set()
+        for index, enumerator in enumerate(typedef.enumerators):
+            if getattr(enumerator, key) in seen:
+                problem = f"'{getattr(enumerator, key)}' stands twice"
+                report([*keys, index, key], problem, "every enumerator has its own")
+            seen.add(getattr(enumerator, key))
+
+
+def _visible_structs(spec: Declarations, interface: Interface, struct: Struct) -> set[str]:
+    """The structs that C has seen in full where this one is declared."""
+    visible = {s.name for i in spec.interfaces if i.id in interface.requires for s in i.structs}
+    for other in interface.structs:
+        if other is struct:
+            break
+        visible.add(other.name)
+    return visible
+
+
+def _check_field(
+    struct: Struct, field: Field, visible: set[str], keys: list[str | int], report: Report
+) -> None:
+    type_key = [*keys, "type"]
+    if isinstance(field.type, StructType) and field.type.name not in visible:
+        report(
+            type_key,
+            f"'{field.type.name}' is embedded before it is declared",
+            "declare it earlier, name its file under 'requires', or use a pointer",
+        )
+    if field.type == Scalar("void"):
+        report(type_key, "a field cannot be void", "use void* or a scalar")
+    if isinstance(field.type, Callback):
+        _check_callback(struct, field, field.type, keys, report)
+    elif field.contract is not None:
+        report([*keys, "contract"], "only a callback has a contract", "remove it")
+
+
+def _check_callback(
+    struct: Struct, field: Field, callback: Callback, keys: list[str | int], report: Report
+) -> None:
+    type_key = [*keys, "type"]
+    begins_with_self = callback.arguments and _points_to(callback.arguments[0].type, struct.name)
+    if not struct.function_table and not begins_with_self:
+        report(
+            type_key,
+            f"the first argument of '{field.name}' is not the struct",
+            f"write 'self: {struct.name}*' first",
+        )
+    names = [argument.name for argument in callback.arguments]
+    if len(set(names)) != len(names):
+        report(type_key, "two arguments have the same name", "rename one")
+    if field.contract is None:
+        report(keys, f"callback '{field.name}' has no contract", "add 'contract:'")
+        return
+    for index, name in enumerate(field.contract.nullable):
+        here = [*keys, "contract", "nullable", index]
+        argument = next((a for a in callback.arguments if a.name == name), None)
+        if argument is None:
+            report(here, f"no argument is called '{name}'", f"use one of {', '.join(names)}")
+        elif not isinstance(argument.type, Pointer):
+            report(here, f"'{name}' is no pointer and cannot be NULL", "remove it")
+
+
+def _points_to(type_: Type, struct: str) -> bool:
+    return isinstance(type_, Pointer) and type_.to == StructType(struct)
+
+
+def _check_devices(content: dict, macros: dict[str, str], report: Report) -> None:  # type: ignore[type-arg]
+    """Works on the file's own order, so that an error points at the later of two entries."""
+    values: dict[int, str] = {}
+    for index, hole in enumerate(content["holes"]):
+        if hole["value"] in values:
+            report(["holes", index, "value"], f"hole {hole['value']} stands twice", "remove one")
+        values[hole["value"]] = "a hole"
+    names: dict[str, str] = dict.fromkeys(macros, "a constant")
+    for index, device in enumerate(content["devices"]):
+        keys: list[str | int] = ["devices", index]
+        value, owner = device["value"], values.get(device["value"])
+        if owner is not None:
+            problem = (
+                f"{value} is a hole and is never given out"
+                if owner == "a hole"
+                else f"{value} is already the value of {owner}"
+            )
+            report([*keys, "value"], problem, "use another number")
+        values[value] = f"'{device['name']}'"
+        for key in ("name", "arrow", "dlpack"):
+            name = device.get(key)
+            if name in names:
+                report([*keys, key], f"'{name}' is already the name of {names[name]}", "rename one")
+            elif name is not None:
+                names[name] = f"'{device['name']}'"
+        _check_device(device, content["notes"], keys, report)
+
+
+def _check_device(device: dict, notes: dict, keys: list[str | int], report: Report) -> None:  # type: ignore[type-arg]
+    if ("arrow" in device) == ("dlpack_only" in device):
+        report(
+            keys,
+            "needs either an Arrow macro or a reason why there is none",
+            "write 'arrow: ARROW_DEVICE_...' or 'dlpack_only: reason', not both",
+        )
+    if ("arrow" in device) != ("arrow" in device["since"]):
+        report([*keys, "since"], "'arrow' and 'since.arrow' go together", "write both or neither")
+    content = device["event"]
+    event = Event(content["pointer"], content.get("type"), content.get("note"))
+    if (event.pointer in ("address_of_handle", "object")) != (event.type is not None):
+        report(
+            [*keys, "event"],
+            f"pointer '{event.pointer}' does not go with type {event.type or 'none'}",
+            "a handle or an object has a type; 'none' and 'producer_defined' have none",
+        )
+    if event.type is not None and "runtime" not in device:
+        report([*keys, "event"], "an event type without a runtime", "add 'runtime:'")
+    if event.note is not None and event.note not in notes:
+        report(
+            [*keys, "event", "note"],
+            f"note '{event.note}' is not defined",
+            f"use one of {', '.join(notes)}",
+        )
+
+
+def _check_errata(spec: Declarations, report: Report) -> None:
+    known = spec.declared_names
+    ids: set[str] = set()
+    for index, erratum in enumerate(spec.errata):
+        if erratum.id in ids:
+            report(["errata", index, "id"], f"'{erratum.id}' stands twice", "rename one")
+        ids.add(erratum.id)
+        if erratum.about not in known:
+            report(
+                ["errata", index, "about"],
+                f"'{erratum.about}' is not defined",
+                "name a struct, Struct.field, typedef or guard of the spec",
+            )

@@ -1,0 +1,240 @@
+"""Reads the whole of spec/ into the model: YAML, then schema, then types, then meaning."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from ..async_stream.check import check_async
+from ..cuda_array_interface.dictionaries import read_dictionary
+from ..errors import Mistake, SpecError
+from ..runtimes.check import check_events, check_runtimes
+from ..runtimes.model import load_runtimes
+from . import model
+from .check import check_meaning
+from .check_memory import check_memory
+from .documents import Document, KeyPath
+from .types import TypeExpressionError, parse_type
+
+Names = dict[str, model.Typedef | model.StructType | model.Callback]
+_CUDA_ARRAY_INTERFACE = "cuda-array-interface"
+
+
+class SpecFiles:
+    """The documents of spec/, held to their schemas; those of the declarations are read at once."""
+
+    def __init__(self, root: Path) -> None:
+        self._spec = root / "spec"
+        self.project = self.read("project")
+        self.devices = self.read("devices")
+        self.errata = self.read("errata")
+        self.interfaces = {
+            name: self.read(name, schema="interface") for name in self.project.content["interfaces"]
+        }
+        self._refuse_strays()
+
+    def read(self, name: str, schema: str | None = None) -> Document:
+        document = Document(self._spec / f"{name}.yaml", f"spec/{name}.yaml")
+        document.validate(self._spec / "schema" / f"{schema or name}.schema.json")
+        return document
+
+    def _refuse_strays(self) -> None:
+        known = {"project", "devices", "runtimes", "errata", "async", "async-scenarios"}
+        known |= {_CUDA_ARRAY_INTERFACE, *self.interfaces}
+        for path in sorted(self._spec.glob("*.yaml")):
+            if path.stem not in known:
+                mend = "list it under 'interfaces' in spec/project.yaml or remove it"
+                name = f"spec/{path.name}"
+                raise SpecError(Mistake(name, 1, "(whole file)", "no part of the spec", mend))
+
+
+def load_declarations(root: Path) -> model.Declarations:
+    """What the spec under `root` declares, checked. Raises SpecError."""
+    return _declarations(SpecFiles(root))
+
+
+def load_spec(root: Path, *, events: bool = True) -> model.Spec:
+    """The spec under `root`, checked. Raises SpecError.
+
+    `events`: hold the devices' events to the runtimes; not for specs that are wrong on purpose.
+    """
+    files = SpecFiles(root)
+    declarations = _declarations(files)
+    runtimes, dictionary = files.read("runtimes"), files.read(_CUDA_ARRAY_INTERFACE)
+    ids = frozenset(erratum.id for erratum in declarations.errata)
+    spec = model.Spec(
+        **vars(declarations),
+        runtimes=load_runtimes(runtimes),
+        async_table=check_async(files.read("async"), files.read("async-scenarios"), ids),
+        cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, dictionary),
+    )
+    check_runtimes(spec.runtimes, runtimes, files.devices)
+    check_memory(spec, files.devices)
+    if events:
+        check_events(spec.runtimes, files.devices)
+    return spec
+
+
+def _declarations(files: SpecFiles) -> model.Declarations:
+    names = _collect_names(files)
+    content = files.devices.content
+    devices = tuple(sorted(map(_device, content["devices"]), key=lambda d: d.value))
+    interfaces = tuple(
+        _interface(name, doc, names, devices) for name, doc in files.interfaces.items()
+    )
+    declarations = model.Declarations(
+        project=_project(files.project.content),
+        interfaces=interfaces,
+        devices=devices,
+        holes=tuple(model.Hole(**hole) for hole in content["holes"]),
+        notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
+        errata=tuple(_erratum(erratum) for erratum in files.errata.content["errata"]),
+    )
+    check_meaning(declarations, files.project, files.interfaces, files.devices, files.errata)
+    return declarations
+
+
+def _project(content: dict[str, Any]) -> model.Project:
+    return model.Project(**{**content, "interfaces": tuple(content["interfaces"])})
+
+
+def _collect_names(files: SpecFiles) -> Names:
+    """Every typedef, struct and function by name; a name that stands twice is an error."""
+    names: Names = {}
+    mistakes: list[Mistake] = []
+    for document in files.interfaces.values():
+        content = document.content
+        for kind in ("typedefs", "structs", "functions"):
+            for index, entry in enumerate(content.get(kind, ())):
+                keys: KeyPath = [kind, index, "name"]
+                name = entry["name"]
+                if name in names:
+                    problem = f"'{name}' is defined twice"
+                    mistakes.append(document.mistake(keys, problem, "rename or remove one"))
+                elif kind == "structs":
+                    names[name] = model.StructType(name, entry.get("typedef", False))
+                elif kind == "typedefs":
+                    names[name] = _typedef(document, index, entry)
+                else:
+                    names[name] = _function(document, index, entry, names)
+    if mistakes:
+        raise SpecError(*mistakes)
+    return names
+
+
+def _function(
+    document: Document, index: int, entry: dict[str, Any], names: Names
+) -> model.Callback:
+    keys: KeyPath = ["functions", index, "type"]
+    callback = _type(document, keys, entry["type"], names)
+    if not isinstance(callback, model.Callback):
+        mend = "write callback(name: T, ...) -> T"
+        raise SpecError(document.mistake(keys, f"'{entry['type']}' is no function", mend))
+    return dataclasses.replace(callback, name=entry["name"])
+
+
+def _typedef(document: Document, index: int, entry: dict[str, Any]) -> model.Typedef:
+    keys: KeyPath = ["typedefs", index, "type"]
+    scalar = _type(document, keys, entry["type"], {})
+    if not isinstance(scalar, model.Scalar) or scalar.name == "void":
+        problem = f"'{entry['type']}' is no integer"
+        raise SpecError(document.mistake(keys, problem, "name an integer type"))
+    return model.Typedef(entry["name"], scalar)
+
+
+def _type(document: Document, keys: KeyPath, text: str, names: Names) -> model.Type:
+    try:
+        return parse_type(text, names)
+    except TypeExpressionError as error:
+        raise SpecError(document.mistake(keys, str(error), error.mend)) from None
+
+
+def _interface(
+    name: str, document: Document, names: Names, devices: tuple[model.Device, ...]
+) -> model.Interface:
+    content = document.content
+    functions = (names[entry["name"]] for entry in content.get("functions", ()))
+    return model.Interface(
+        id=name,
+        guard=content["guard"],
+        title=content["title"],
+        document=content["document"],
+        header=content.get("header", "abi.h"),
+        requires=tuple(content["requires"]),
+        doc=content["doc"],
+        typedefs=tuple(_declaration(entry, names, devices) for entry in content["typedefs"]),
+        device_macros=content.get("device_macros", False),
+        constants=tuple(model.Constant(**constant) for constant in content["constants"]),
+        functions=tuple(f for f in functions if isinstance(f, model.Callback)),
+        structs=tuple(
+            _struct(document, ["structs", index], entry, names)
+            for index, entry in enumerate(content["structs"])
+        ),
+    )
+
+
+def _declaration(
+    entry: dict[str, Any], names: Names, devices: tuple[model.Device, ...]
+) -> model.TypedefDeclaration:
+    typedef = names[entry["name"]]
+    assert isinstance(typedef, model.Typedef)
+    listed = entry.get("enumerators", ())
+    if listed == "devices":
+        enumerators = tuple(
+            model.Enumerator(d.dlpack, d.name, d.value, d.since_dlpack, d.doc) for d in devices
+        )
+    else:
+        enumerators = tuple(model.Enumerator(**enumerator) for enumerator in listed)
+    return model.TypedefDeclaration(
+        typedef, entry["open"], entry["doc"], enumerators, from_devices=listed == "devices"
+    )
+
+
+def _struct(
+    document: Document, keys: list[str | int], entry: dict[str, Any], names: Names
+) -> model.Struct:
+    fields = tuple(
+        _field(document, [*keys, "fields", index], field, names)
+        for index, field in enumerate(entry["fields"])
+    )
+    return model.Struct(**{**entry, "fields": fields})
+
+
+def _field(
+    document: Document, keys: list[str | int], entry: dict[str, Any], names: Names
+) -> model.Field:
+    contract = entry.get("contract")
+    if contract is not None:
+        contract = model.Contract(**{**contract, "nullable": tuple(contract["nullable"])})
+    type_ = _type(document, [*keys, "type"], entry["type"], names)
+    return model.Field(**{**entry, "type": type_, "contract": contract})
+
+
+def _device(entry: dict[str, Any]) -> model.Device:
+    event, buffers = entry["event"], entry["buffers"]
+    access, handles = entry["accessible_from"], entry["handles"]
+    return model.Device(
+        name=entry["name"],
+        value=entry["value"],
+        doc=entry["doc"],
+        arrow=entry.get("arrow"),
+        dlpack_only=entry.get("dlpack_only"),
+        dlpack=entry["dlpack"],
+        since_arrow=entry["since"].get("arrow"),
+        since_dlpack=entry["since"]["dlpack"],
+        device_id=entry["device_id"],
+        buffers=model.Buffers(buffers["are"], buffers.get("type"), buffers["doc"]),
+        accessible_from=model.Access(
+            tuple(access["devices"]), access.get("note"), access.get("unknown")
+        ),
+        handles=model.Handles(
+            tuple(model.Handle(**handle) for handle in handles["needed"]), handles.get("unknown")
+        ),
+        runtime=entry.get("runtime"),
+        event=model.Event(event["pointer"], event.get("type"), event.get("note")),
+    )
+
+
+def _erratum(entry: dict[str, Any]) -> model.Erratum:
+    return model.Erratum(**{**entry, "says": tuple(entry["says"].items())})

@@ -1,0 +1,318 @@
+"""The spec as typed, frozen data: what stands between the YAML and the templates.
+
+Templates and language modules see these classes only. Each field has one example in a comment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from ..runtimes.model import Runtime
+
+from ..async_stream.table import AsyncTable
+from ..cuda_array_interface.dictionaries import DictionaryInterface
+
+# --- Types -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A C integer, `char`, or `void`."""
+
+    name: str  # "int64", "int32", "int", "char", "void"
+
+
+@dataclass(frozen=True)
+class Typedef:
+    """A named integer type."""
+
+    name: str  # "ArrowDeviceType"
+    scalar: Scalar  # Scalar("int32")
+
+
+@dataclass(frozen=True)
+class StructType:
+    """A struct of the spec, by name; embedded when it is not behind a pointer."""
+
+    name: str  # "ArrowArray"
+    typedef: bool = field(default=False, compare=False)  # True: "DLTensor" in C, without "struct"
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A data pointer; `const` says that the pointee is const."""
+
+    to: Type  # Scalar("char")
+    const: bool  # True for const char*
+
+
+@dataclass(frozen=True)
+class FixedArray:
+    """An array inside a struct."""
+
+    of: Type  # Scalar("int64")
+    count: int  # 3
+
+
+@dataclass(frozen=True)
+class Argument:
+    name: str  # "out"
+    type: Type  # Pointer(StructType("ArrowSchema"), const=False)
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A function pointer; outside function tables, the first argument is the struct around it."""
+
+    arguments: tuple[Argument, ...]  # (self, out)
+    returns: Type  # Scalar("int"): 0 or an errno value
+    name: str | None = None  # "DLPackCurrentWorkStream": the typedef in C, where there is one
+
+
+Type: TypeAlias = Scalar | Typedef | StructType | Pointer | FixedArray | Callback
+
+# --- Interfaces --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Constant:
+    name: str  # "ARROW_FLAG_NULLABLE"
+    value: int | str  # 2
+    doc: str  # "The field may hold nulls."
+    type: str = "int64"  # "uint64": that of an integer, where the language wants to know
+
+
+@dataclass(frozen=True)
+class Enumerator:
+    name: str  # "kDLInt"
+    label: str  # "int": how it prints
+    value: int  # 0
+    since: str  # "0.2": of DLPack
+    doc: str  # "Signed integer."
+
+
+@dataclass(frozen=True)
+class TypedefDeclaration:
+    type: Typedef  # Typedef("ArrowDeviceType", Scalar("int32"))
+    open: bool  # True: values that are unknown today are passed on
+    doc: str  # "The kind of device on which the buffers were allocated."
+    enumerators: tuple[Enumerator, ...] = ()  # not empty: an enum in C
+    from_devices: bool = False  # True: the enumerators are the DLPack names of the devices
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Who calls a callback, from where, how often, and what it may do."""
+
+    called_by: Literal["consumer", "producer"]
+    thread: str  # "any, one call at a time"
+    times: str  # "exactly once"
+    inside: str  # "may block"
+    nullable: tuple[str, ...]  # ("out",): the arguments that may be NULL
+    returns: str  # "0, or an errno value"
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str  # "sync_event"
+    type: Type  # Pointer(Scalar("void"), const=False)
+    presence: Literal["mandatory", "optional"]
+    set_by: Literal["producer", "consumer"]
+    owned_by: Literal["producer", "consumer", "none"]
+    valid: str  # "NULL, or what the event table says"
+    doc: str  # "NULL when the data may be read at once."
+    contract: Contract | None  # of a callback; None for data
+
+    @property
+    def is_callback(self) -> bool:
+        return isinstance(self.type, Callback)
+
+
+@dataclass(frozen=True)
+class Struct:
+    name: str  # "ArrowDeviceArray"
+    section: str  # "The ArrowDeviceArray structure"
+    doc: str  # "An array whose buffers are on a device."
+    allocated_by: Literal["producer", "consumer"]
+    filled_by: Literal["producer", "consumer"]
+    fields: tuple[Field, ...]
+    since: str | None = None  # "1.2": of DLPack, where an earlier header lacks it
+    typedef: bool = False  # True: C calls it by a typedef name, without "struct"
+    function_table: bool = False  # True: the callbacks do not begin with a pointer to the struct
+
+    @property
+    def callbacks(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields if field.is_callback)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One canonical guard and what stands inside it."""
+
+    id: str  # "c-device-data": the file name without its ending
+    guard: str  # "ARROW_C_DEVICE_DATA_INTERFACE"
+    title: str  # "C device data interface"
+    document: str  # "CDeviceDataInterface": the published text
+    header: str  # "abi.h": the file of include/fletching/ that declares it
+    requires: tuple[str, ...]  # ("c-data",)
+    doc: str
+    typedefs: tuple[TypedefDeclaration, ...]
+    device_macros: bool  # True: the Arrow macros of devices.yaml are declared here
+    constants: tuple[Constant, ...]
+    functions: tuple[Callback, ...]  # those that have a name of their own
+    structs: tuple[Struct, ...]
+
+
+# --- Devices -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Event:
+    # How sync_event leads to the event; "none" when it is always NULL.
+    pointer: Literal["none", "address_of_handle", "object", "producer_defined"]
+    type: str | None  # "cudaEvent_t*": as the published table spells it
+    note: str | None  # "currently_unknown": a key of Spec.notes
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """What `buffers[i]` is. The last buffer of a view type is in host memory on every device."""
+
+    are: Literal[
+        "host_address", "device_address", "shared_address", "handle", "producer_defined", "unknown"
+    ]
+    type: str | None  # "cl_mem": of a handle
+    doc: str  # "The handle of a buffer, as DLPack says it."
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who can use the memory as it is. That A can use B's memory says nothing of the reverse."""
+
+    devices: tuple[str, ...]  # ("cpu", "cuda"): names of devices that do the work, not of memory
+    note: str | None  # "From the devices of the buffer's cl_context."
+    unknown: str | None  # why nothing is known; then there are no devices
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Something that a consumer needs beside the struct."""
+
+    name: str  # "cl_context"
+    how: str  # "clGetEventInfo of the event": how it comes from the producer
+
+
+@dataclass(frozen=True)
+class Handles:
+    needed: tuple[Handle, ...]
+    unknown: str | None  # why nothing is known; then none is listed
+
+
+@dataclass(frozen=True)
+class Device:
+    name: str  # "cuda_host": how it prints
+    value: int  # 3
+    doc: str  # "Host memory that CUDA has pinned."
+    arrow: str | None  # "ARROW_DEVICE_CUDA_HOST"; None when only DLPack has it
+    dlpack_only: str | None  # the reason why Arrow does not have it
+    dlpack: str  # "kDLCUDAHost"
+    since_arrow: str | None  # "13.0.0"
+    since_dlpack: str  # "0.5"
+    device_id: str  # "CUDA device ordinal"
+    buffers: Buffers
+    accessible_from: Access
+    handles: Handles
+    runtime: str | None  # "cuda"
+    event: Event
+
+
+@dataclass(frozen=True)
+class Hole:
+    value: int  # 5
+    reason: str
+
+
+@dataclass(frozen=True)
+class Note:
+    id: str  # "producer_defined"
+    text: str
+
+
+# --- Errata and names --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Erratum:
+    id: str  # "async-producer-release"
+    about: str  # "ArrowAsyncProducer": a struct, Struct.field, typedef or guard
+    says: tuple[tuple[str, str], ...]  # (("abi.h (pyarrow 26.0.0)", "no such callback"), ...)
+    follow: str  # "abi.h (pyarrow 26.0.0)"
+    why: str
+
+
+@dataclass(frozen=True)
+class Project:
+    name: str  # "Fletching"
+    version: str  # "0.1.0"
+    license: str  # "Apache-2.0"
+    description: str
+    repository: str  # "github.com/fletching/fletching"
+    interfaces: tuple[str, ...]  # ("c-data", "c-device-data", ...): order of the C header
+    names: dict[str, str]  # {"cpp_namespace": "fletching", ...}
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """What headers declare: enough to lay structs out and to judge a header."""
+
+    project: Project
+    interfaces: tuple[Interface, ...]  # in the order of the C header
+    devices: tuple[Device, ...]  # by value
+    holes: tuple[Hole, ...]
+    notes: tuple[Note, ...]
+    errata: tuple[Erratum, ...]
+
+    @property
+    def structs(self) -> tuple[Struct, ...]:
+        """Every struct, in the order of declaration."""
+        return tuple(s for interface in self.interfaces for s in interface.structs)
+
+    @property
+    def arrow_devices(self) -> tuple[Device, ...]:
+        """The devices that have an Arrow macro."""
+        return tuple(device for device in self.devices if device.arrow)
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """Every constant but the device macros."""
+        return tuple(c for interface in self.interfaces for c in interface.constants)
+
+    @property
+    def typedefs(self) -> tuple[TypedefDeclaration, ...]:
+        return tuple(t for interface in self.interfaces for t in interface.typedefs)
+
+    @property
+    def data_type_codes(self) -> TypedefDeclaration:
+        """DLPack's families of element types."""
+        return next(t for t in self.typedefs if t.type.name == "DLDataTypeCode")
+
+    @property
+    def declared_names(self) -> set[str]:
+        """What errata and rules are about: structs, `Struct.field`, typedefs and guards."""
+        names = {s.name for s in self.structs} | {t.type.name for t in self.typedefs}
+        names |= {f"{s.name}.{f.name}" for s in self.structs for f in s.fields}
+        return names | {interface.guard for interface in self.interfaces}
+
+    def struct(self, name: str) -> Struct:
+        return next(s for s in self.structs if s.name == name)
+
+
+@dataclass(frozen=True)
+class Spec(Declarations):
+    """All of spec/ but the rules and texts, which rulebook.py has."""
+
+    runtimes: tuple[Runtime, ...]  # see runtimes.py
+    async_table: AsyncTable
+    cuda_array_interface: DictionaryInterface
