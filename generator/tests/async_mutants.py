@@ -10,8 +10,9 @@ from typing import TypeVar
 from async_liveness import live_variables
 from async_walk import Place, misjudged, start, step, walk
 
-from fletching_generator.async_stream.actions import ACTIONS, CONDITIONS, Arguments, Config
+from fletching_generator.async_stream.actions import ACTIONS
 from fletching_generator.async_stream.check import side_problems
+from fletching_generator.async_stream.configuration import CONDITIONS, Arguments, Config
 from fletching_generator.async_stream.run import choose
 from fletching_generator.async_stream.table import Case, Cell, Side
 

@@ -12,7 +12,7 @@ import async_consumer_rules
 import async_producer_rules
 from async_producer_rules import Seen
 
-from fletching_generator.async_stream.actions import Arguments, Config, Effects
+from fletching_generator.async_stream.configuration import Arguments, Config, Effects
 from fletching_generator.async_stream.run import (
     apply,
     choose,

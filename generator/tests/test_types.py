@@ -6,17 +6,19 @@ import dataclasses
 
 import pytest
 
-from fletching_generator.spec.model import (
+from fletching_generator.spec.model import Spec
+from fletching_generator.spec.types import (
     Argument,
     Callback,
     FixedArray,
     Pointer,
     Scalar,
-    Spec,
     StructType,
     Typedef,
+    TypeExpressionError,
+    parse_type,
+    spell,
 )
-from fletching_generator.spec.types import TypeExpressionError, parse_type, spell
 
 NESTED = Callback(
     (

@@ -17,8 +17,8 @@ import tvm_ffi
 from expected import AGREES, HEADERS, REMARKS, Header
 from fetch import ROOT, fetch
 from fletching_generator.cli import main
-from fletching_generator.headers.check_header import LAGS
 from fletching_generator.headers.facts import TARGETS
+from fletching_generator.headers.findings import LAGS
 from packages import PACKAGES
 
 # What is not fetched, because it is installed or ours, by the first part of the name.

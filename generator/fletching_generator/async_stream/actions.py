@@ -1,85 +1,14 @@
-"""What the words of the async table mean: its conditions and actions, on plain frozen data."""
+"""What the actions of the async table do, on plain frozen data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
+from .configuration import EINVAL, EIO, INT64_MAX, Arguments, Config, Effects
 from .table import SideName
 
-EIO, EINVAL = 5, 22
-INT64_MAX = 2**63 - 1
-
-
-class Config(NamedTuple):
-    """Where one side stands: its state, its variables, and what is known of its surroundings."""
-
-    state: str
-    demand: int = 0
-    # Of a producer.
-    ready: tuple[int, ...] = ()  # batches by number, in the order in which the source gave them
-    open: tuple[int, ...] = ()  # tasks, by the number of their batch
-    handed: int | str | None = None  # 3 or "schema": handed over by the running handler call
-    end_marked: bool = False
-    failure: int = 0
-    holds_schema: bool = False
-    # Of a producer's source.
-    schema_given: bool = False
-    given: int = 0  # how many batches
-    source_finished: bool = False
-    # Of a consumer.
-    wanted: int = 0
-    queue: tuple[int, ...] = ()
-    running: tuple[int, ...] = ()  # extractions
-    arrived: int = 0  # how many tasks have come, refused ones too
-    # Of both.
-    extracted: int | None = None  # the last extracted task
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """What an event carries."""
-
-    n: int = 0
-    task: int = 0
-    errno: int = 0
-
-
-@dataclass
-class Effects:
-    """What can be seen of one event."""
-
-    calls: list[dict[str, Any]] = field(default_factory=list)
-    tells: list[dict[str, Any]] = field(default_factory=list)  # to the application
-    fates: list[tuple[int | str, str]] = field(default_factory=list)  # (3, "extracted")
-    result: int | None = None
-    holds: bool = False  # the event's own call, release, does not return yet
-    lets_return: bool = False  # a release that was held returns
-
-
 Action = Callable[[Config, Arguments, Effects], Config]
-
-CONDITIONS: Mapping[str, Callable[[Config], bool]] = {
-    "demand > 0 and ready > 0": lambda c: c.demand > 0 and bool(c.ready),
-    "ready = 0 and end marked": lambda c: not c.ready and c.end_marked,
-    "open = 0": lambda c: not c.open,
-    "wanted > 0": lambda c: c.wanted > 0,
-    "demand > 0": lambda c: c.demand > 0,
-    "running = 0": lambda c: not c.running,
-    "running = 1": lambda c: len(c.running) == 1,
-}
-
-NEEDS: Mapping[str, Callable[[Config], bool]] = {
-    "a task is open": lambda c: bool(c.open),
-    "a task was extracted": lambda c: c.extracted is not None,
-    "a task is queued": lambda c: bool(c.queue),
-    "an extraction is running": lambda c: bool(c.running),
-    "demand > 0": lambda c: c.demand > 0,
-    "the source has not begun": lambda c: not c.schema_given and not c.source_finished,
-    "the source is running": lambda c: c.schema_given and not c.source_finished,
-    "the source has not finished": lambda c: not c.source_finished,
-}
 
 
 def _add(a: int, b: int) -> int:

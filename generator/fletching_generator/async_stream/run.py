@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .actions import ACTIONS, CONDITIONS, EINVAL, NEEDS, Arguments, Config, Effects
+from .actions import ACTIONS
+from .configuration import CONDITIONS, EINVAL, NEEDS, Arguments, Config, Effects
 from .table import Case, Cell, Side
 
 

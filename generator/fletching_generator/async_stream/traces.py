@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .actions import Arguments, Config, Effects
+from .configuration import Arguments, Config, Effects
 from .run import NotPossibleError, default_arguments, enabled, run
 from .table import AsyncTable, Case, Scenario, Side, SideName
 

@@ -13,7 +13,8 @@ from typing import Literal
 from ..languages.c import type_name
 from ..render import Filters, Output
 from ..spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout
-from ..spec.model import Callback, FixedArray, Pointer, Spec, Struct, StructType, Type
+from ..spec.model import Spec, Struct
+from ..spec.types import Callback, FixedArray, Pointer, StructType, Type
 
 FOLDER = "docs/reference/maps"
 

@@ -5,21 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..languages.c import declare_function, interface_constants, struct_layouts, type_name
+from ..languages.c import declare_function, struct_layouts, type_name
 from ..render import Filters, Output
 from ..spec.layout import LAYOUT_CLASSES, StructLayout
-from ..spec.model import (
-    Access,
-    Buffers,
-    Callback,
-    Device,
-    Erratum,
-    Field,
-    FixedArray,
-    Hole,
-    Spec,
-    Struct,
-)
+from ..spec.model import Access, Buffers, Device, Erratum, Field, Hole, Spec, Struct
+from ..spec.types import Callback, FixedArray
 from .maps import map_name
 
 _FOLDER = "docs/reference"
@@ -44,7 +34,7 @@ def outputs(spec: Spec) -> list[Output]:
             **everything,
             "interface": interface,
             "titles": {other.id: other.title for other in spec.interfaces},
-            "constants": interface_constants(spec, interface),
+            "constants": spec.interface_constants(interface),
             "layouts": {s.name: struct_layouts(spec, s) for s in interface.structs},
             "errata": {s.name: struct_errata(spec, s) for s in interface.structs},
         }

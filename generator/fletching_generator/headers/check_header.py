@@ -3,53 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from ..languages.c import interface_constants
 from ..spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
-from ..spec.model import (
-    Callback,
-    Declarations,
-    Field,
-    Interface,
-    Scalar,
-    Struct,
-    Type,
-    TypedefDeclaration,
-)
-from ..spec.types import spell
+from ..spec.model import Declarations, Field, Interface, Struct
+from ..spec.types import Callback, Scalar, Type, spell
+from .check_numbers import compare_constants, compare_enum, compare_other_devices
 from .dlpack_version import header_version, parse_version
-from .facts import HeaderEnum, HeaderField, HeaderMacro, HeaderRecord, Place, Run
-
-ERROR, WARNING, NOTE = "error", "warning", "note"
-LAGS = "is missing: the header lags behind the specification"
-_DEVICE_PREFIX = "ARROW_DEVICE_"
-# Another minor version has other enumerators, but the same layouts.
-_MINOR_VERSION = "DLPACK_MINOR_VERSION"
-
-
-@dataclass(frozen=True)
-class Finding:
-    severity: str  # "error": another ABI or a broken promise; "warning"; "note": worth knowing
-    interface: str  # "c-device-data"
-    subject: str  # "ArrowDeviceArray.sync_event"
-    text: str  # "at offset 88, the specification has it at 96"
-    place: Place | None  # None for what is not there
-
-
-@dataclass(frozen=True)
-class Report:
-    """What was found, each finding with the runs (language and target) that show it."""
-
-    runs: int
-    declared: tuple[str, ...]  # the interfaces that the header declares
-    absent: tuple[str, ...]  # those that it does not; no mistake unless asked for by name
-    missed: bool  # one that was asked for by name is absent
-    findings: tuple[tuple[Finding, tuple[Run, ...]], ...]
-
-    @property
-    def wrong(self) -> bool:
-        return self.missed or any(finding.severity == ERROR for finding, _ in self.findings)
+from .facts import HeaderField, HeaderRecord, Place, Run
+from .findings import ERROR, LAGS, NOTE, WARNING, Finding, Report
 
 
 def compare(spec: Declarations, runs: Sequence[Run], interfaces: Sequence[str]) -> Report:
@@ -74,7 +35,7 @@ def compare(spec: Declarations, runs: Sequence[Run], interfaces: Sequence[str]) 
 def _declares(spec: Declarations, interface: Interface, run: Run) -> bool:
     """Whether the header has anything of the interface: a struct, a macro, a typedef, its guard."""
     names = {s.name for s in interface.structs} | {t.type.name for t in interface.typedefs}
-    names |= {c.name for c in interface_constants(spec, interface)} | {interface.guard}
+    names |= {c.name for c in spec.interface_constants(interface)} | {interface.guard}
     there = {*run.records, *run.macros, *run.skipped_macros, *run.typedefs}
     return bool(names & there)
 
@@ -85,12 +46,12 @@ def _compare_interface(spec: Declarations, interface: Interface, run: Run) -> It
         yield from _compare_struct(spec, interface, struct, run)
     for typedef in interface.typedefs:
         if typedef.enumerators:
-            yield from _compare_enum(spec, interface, typedef, run)
+            yield from compare_enum(spec, interface, typedef, run)
         else:
             yield from _compare_typedef(interface, typedef.type.name, typedef.type.scalar, run)
-    yield from _compare_constants(spec, interface, run)
+    yield from compare_constants(spec, interface, run)
     if interface.device_macros:
-        yield from _compare_other_devices(spec, interface, run)
+        yield from compare_other_devices(spec, interface, run)
 
 
 def _compare_guard(interface: Interface, run: Run) -> Iterator[Finding]:
@@ -188,94 +149,6 @@ def _compare_typedef(
     elif typedef.type != scalar.name:
         text = f"is {typedef.type}, the specification says {scalar.name}"
         yield Finding(ERROR, interface.id, name, text, typedef.place)
-
-
-def _compare_enum(
-    spec: Declarations, interface: Interface, expected: TypedefDeclaration, run: Run
-) -> Iterator[Finding]:
-    name = expected.type.name
-    enum = next((e for e in run.enums if e.name == name), None)
-    if enum is None:
-        yield Finding(ERROR, interface.id, name, "is not declared as an enum", None)
-        return
-    found = {enumerator.name: enumerator for enumerator in enum.enumerators}
-    for enumerator in expected.enumerators:
-        there = found.get(enumerator.name)
-        if there is None:
-            yield Finding(NOTE, interface.id, enumerator.name, LAGS, None)
-        elif there.value != enumerator.value:
-            text = f"is {there.value}, the specification says {enumerator.value}"
-            yield Finding(ERROR, interface.id, enumerator.name, text, there.place)
-    yield from _compare_other_enumerators(spec, interface, expected, enum)
-
-
-def _compare_other_enumerators(
-    spec: Declarations, interface: Interface, expected: TypedefDeclaration, enum: HeaderEnum
-) -> Iterator[Finding]:
-    """What the header has more, which may be newer than the spec, or a fork's."""
-    known = {enumerator.name for enumerator in expected.enumerators}
-    owners = {enumerator.value: enumerator.name for enumerator in expected.enumerators}
-    holes = {hole.value for hole in spec.holes} if expected.from_devices else set()
-    for enumerator in enum.enumerators:
-        if enumerator.name in known:
-            continue
-        owner = owners.get(enumerator.value)
-        severity, text = _verdict(enumerator.value, holes, owner, "it")
-        yield Finding(severity, interface.id, enumerator.name, text, enumerator.place)
-
-
-def _verdict(value: int, holes: set[int], owner: str | None, what: str) -> tuple[str, str]:
-    """Severity and text for a number under a name that the spec does not know."""
-    if value in holes:
-        return ERROR, f"is {value}, a number that is never given out"
-    if owner is not None:
-        return ERROR, f"is {value}, the number of {owner}"
-    return NOTE, f"is {value}; the specification does not know {what}"
-
-
-def _compare_constants(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
-    for constant in interface_constants(spec, interface):
-        macro = run.macros.get(constant.name)
-        if macro is None:
-            yield _missing_constant(interface, constant.name, run)
-        elif isinstance(constant.value, int) and macro.value != constant.value:
-            shown = macro.text if macro.value is None else macro.value
-            text = f"is {shown}, the specification says {constant.value}"
-            severity = NOTE if constant.name == _MINOR_VERSION else ERROR
-            yield Finding(severity, interface.id, constant.name, text, macro.place)
-        elif isinstance(constant.value, str) and macro.text != f'"{constant.value}"':
-            text = f'is {macro.text}, the specification says "{constant.value}"'
-            yield Finding(ERROR, interface.id, constant.name, text, macro.place)
-
-
-def _missing_constant(interface: Interface, name: str, run: Run) -> Finding:
-    hidden = run.skipped_macros.get(name)
-    if hidden is not None:
-        text = f"is hidden: {_why_hidden(hidden, interface)}"
-        return Finding(ERROR, interface.id, name, text, hidden.place)
-    return Finding(NOTE, interface.id, name, LAGS, None)
-
-
-def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
-    if any(interface.guard in condition for condition in macro.conditions):
-        return f"another copy, included before, has taken the guard {interface.guard}"
-    return f"it stands under '{' and '.join(macro.conditions)}', which does not hold"
-
-
-def _compare_other_devices(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
-    known = {device.arrow for device in spec.arrow_devices}
-    by_value = {device.value: device for device in spec.devices}
-    holes = {hole.value for hole in spec.holes}
-    for macro in run.macros.values():
-        if not macro.name.startswith(_DEVICE_PREFIX) or macro.name in known or macro.value is None:
-            continue
-        owner = by_value.get(macro.value)
-        if owner is not None and owner.arrow is None:
-            severity, text = NOTE, f"is {macro.value}; the specification has it in DLPack only"
-        else:
-            name = None if owner is None else f"'{owner.name}'"
-            severity, text = _verdict(macro.value, holes, name, "this device")
-        yield Finding(severity, interface.id, macro.name, text, macro.place)
 
 
 def header_spelling(field: Field, open_typedefs: bool = False) -> str:

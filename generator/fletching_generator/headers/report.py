@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .check_header import ERROR, LAGS, NOTE, Finding, Report
 from .facts import Place, Run
+from .findings import ERROR, LAGS, NOTE, Finding, Report
 
 
 def as_text(header: Path, report: Report, runs: Sequence[Run]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import Mistake, SpecError
 from ..spec.documents import Document, Report
-from ..spec.model import Pointer, Type
+from ..spec.types import Pointer, Type
 from .model import Function, Runtime, VendorType
 
 _OF_C = ("read_from", "header", "status", "query")

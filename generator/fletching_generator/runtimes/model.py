@@ -7,8 +7,17 @@ from typing import Any, Literal
 
 from ..errors import SpecError
 from ..spec.documents import Document, KeyPath
-from ..spec.model import Argument, Callback, Constant, Scalar, StructType, Type, Typedef
-from ..spec.types import TypeExpressionError, parse_type
+from ..spec.types import (
+    Argument,
+    Callback,
+    Constant,
+    Scalar,
+    StructType,
+    Type,
+    Typedef,
+    TypeExpressionError,
+    parse_type,
+)
 
 # What a verb of an event needs. Only with the first three are there functions to call.
 By = Literal["call", "polling", "command_buffer", "waiter", "none"]

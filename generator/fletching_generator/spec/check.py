@@ -6,20 +6,8 @@ from collections.abc import Mapping
 
 from ..errors import Mistake, SpecError
 from .documents import Document, Report
-from .model import (
-    Callback,
-    Declarations,
-    Event,
-    Field,
-    Interface,
-    Pointer,
-    Scalar,
-    Struct,
-    StructType,
-    Type,
-    Typedef,
-    TypedefDeclaration,
-)
+from .model import Declarations, Event, Field, Interface, Struct, TypedefDeclaration
+from .types import Callback, Pointer, Scalar, StructType, Type, Typedef
 
 
 def check_meaning(

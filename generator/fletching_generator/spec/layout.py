@@ -8,18 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .model import (
-    Callback,
-    Declarations,
-    FixedArray,
-    Pointer,
-    Scalar,
-    Struct,
-    StructType,
-    Type,
-    Typedef,
-)
-from .types import SCALAR_SIZES
+from .model import Declarations, Struct
+from .types import SCALAR_SIZES, Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
 
 
 @dataclass(frozen=True)

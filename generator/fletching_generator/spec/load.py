@@ -11,13 +11,13 @@ from ..cuda_array_interface.dictionaries import read_dictionary
 from ..errors import Mistake, SpecError
 from ..runtimes.check import check_events, check_runtimes
 from ..runtimes.model import load_runtimes
-from . import model
+from . import model, types
 from .check import check_meaning
 from .check_memory import check_memory
 from .documents import Document, KeyPath
 from .types import TypeExpressionError, parse_type
 
-Names = dict[str, model.Typedef | model.StructType | model.Callback]
+Names = dict[str, types.Typedef | types.StructType | types.Callback]
 _CUDA_ARRAY_INTERFACE = "cuda-array-interface"
 
 
@@ -113,7 +113,7 @@ def _collect_names(files: SpecFiles) -> Names:
                     problem = f"'{name}' is defined twice"
                     mistakes.append(document.mistake(keys, problem, "rename or remove one"))
                 elif kind == "structs":
-                    names[name] = model.StructType(name, entry.get("typedef", False))
+                    names[name] = types.StructType(name, entry.get("typedef", False))
                 elif kind == "typedefs":
                     names[name] = _typedef(document, index, entry)
                 else:
@@ -125,25 +125,25 @@ def _collect_names(files: SpecFiles) -> Names:
 
 def _function(
     document: Document, index: int, entry: dict[str, Any], names: Names
-) -> model.Callback:
+) -> types.Callback:
     keys: KeyPath = ["functions", index, "type"]
     callback = _type(document, keys, entry["type"], names)
-    if not isinstance(callback, model.Callback):
+    if not isinstance(callback, types.Callback):
         mend = "write callback(name: T, ...) -> T"
         raise SpecError(document.mistake(keys, f"'{entry['type']}' is no function", mend))
     return dataclasses.replace(callback, name=entry["name"])
 
 
-def _typedef(document: Document, index: int, entry: dict[str, Any]) -> model.Typedef:
+def _typedef(document: Document, index: int, entry: dict[str, Any]) -> types.Typedef:
     keys: KeyPath = ["typedefs", index, "type"]
     scalar = _type(document, keys, entry["type"], {})
-    if not isinstance(scalar, model.Scalar) or scalar.name == "void":
+    if not isinstance(scalar, types.Scalar) or scalar.name == "void":
         problem = f"'{entry['type']}' is no integer"
         raise SpecError(document.mistake(keys, problem, "name an integer type"))
-    return model.Typedef(entry["name"], scalar)
+    return types.Typedef(entry["name"], scalar)
 
 
-def _type(document: Document, keys: KeyPath, text: str, names: Names) -> model.Type:
+def _type(document: Document, keys: KeyPath, text: str, names: Names) -> types.Type:
     try:
         return parse_type(text, names)
     except TypeExpressionError as error:
@@ -165,8 +165,8 @@ def _interface(
         doc=content["doc"],
         typedefs=tuple(_declaration(entry, names, devices) for entry in content["typedefs"]),
         device_macros=content.get("device_macros", False),
-        constants=tuple(model.Constant(**constant) for constant in content["constants"]),
-        functions=tuple(f for f in functions if isinstance(f, model.Callback)),
+        constants=tuple(types.Constant(**constant) for constant in content["constants"]),
+        functions=tuple(f for f in functions if isinstance(f, types.Callback)),
         structs=tuple(
             _struct(document, ["structs", index], entry, names)
             for index, entry in enumerate(content["structs"])
@@ -178,7 +178,7 @@ def _declaration(
     entry: dict[str, Any], names: Names, devices: tuple[model.Device, ...]
 ) -> model.TypedefDeclaration:
     typedef = names[entry["name"]]
-    assert isinstance(typedef, model.Typedef)
+    assert isinstance(typedef, types.Typedef)
     listed = entry.get("enumerators", ())
     if listed == "devices":
         enumerators = tuple(

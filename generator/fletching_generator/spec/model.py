@@ -5,83 +5,15 @@ Templates and language modules see these classes only. Each field has one exampl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from ..runtimes.model import Runtime
+from dataclasses import dataclass
+from typing import Literal
 
 from ..async_stream.table import AsyncTable
 from ..cuda_array_interface.dictionaries import DictionaryInterface
-
-# --- Types -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A C integer, `char`, or `void`."""
-
-    name: str  # "int64", "int32", "int", "char", "void"
-
-
-@dataclass(frozen=True)
-class Typedef:
-    """A named integer type."""
-
-    name: str  # "ArrowDeviceType"
-    scalar: Scalar  # Scalar("int32")
-
-
-@dataclass(frozen=True)
-class StructType:
-    """A struct of the spec, by name; embedded when it is not behind a pointer."""
-
-    name: str  # "ArrowArray"
-    typedef: bool = field(default=False, compare=False)  # True: "DLTensor" in C, without "struct"
-
-
-@dataclass(frozen=True)
-class Pointer:
-    """A data pointer; `const` says that the pointee is const."""
-
-    to: Type  # Scalar("char")
-    const: bool  # True for const char*
-
-
-@dataclass(frozen=True)
-class FixedArray:
-    """An array inside a struct."""
-
-    of: Type  # Scalar("int64")
-    count: int  # 3
-
-
-@dataclass(frozen=True)
-class Argument:
-    name: str  # "out"
-    type: Type  # Pointer(StructType("ArrowSchema"), const=False)
-
-
-@dataclass(frozen=True)
-class Callback:
-    """A function pointer; outside function tables, the first argument is the struct around it."""
-
-    arguments: tuple[Argument, ...]  # (self, out)
-    returns: Type  # Scalar("int"): 0 or an errno value
-    name: str | None = None  # "DLPackCurrentWorkStream": the typedef in C, where there is one
-
-
-Type: TypeAlias = Scalar | Typedef | StructType | Pointer | FixedArray | Callback
+from ..runtimes.model import Runtime
+from .types import Callback, Constant, Type, Typedef
 
 # --- Interfaces --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Constant:
-    name: str  # "ARROW_FLAG_NULLABLE"
-    value: int | str  # 2
-    doc: str  # "The field may hold nulls."
-    type: str = "int64"  # "uint64": that of an integer, where the language wants to know
 
 
 @dataclass(frozen=True)
@@ -297,6 +229,12 @@ class Declarations:
     def data_type_codes(self) -> TypedefDeclaration:
         """DLPack's families of element types."""
         return next(t for t in self.typedefs if t.type.name == "DLDataTypeCode")
+
+    def interface_constants(self, interface: Interface) -> list[Constant]:
+        """The macros inside the guard of the interface."""
+        devices = self.arrow_devices if interface.device_macros else ()
+        macros = [Constant(device.arrow or "", device.value, device.doc) for device in devices]
+        return [*interface.constants, *macros]
 
     @property
     def declared_names(self) -> set[str]:

@@ -4,17 +4,78 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from .model import (
-    Argument,
-    Callback,
-    FixedArray,
-    Pointer,
-    Scalar,
-    StructType,
-    Type,
-    Typedef,
-)
+# --- Types -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A C integer, `char`, or `void`."""
+
+    name: str  # "int64", "int32", "int", "char", "void"
+
+
+@dataclass(frozen=True)
+class Typedef:
+    """A named integer type."""
+
+    name: str  # "ArrowDeviceType"
+    scalar: Scalar  # Scalar("int32")
+
+
+@dataclass(frozen=True)
+class StructType:
+    """A struct of the spec, by name; embedded when it is not behind a pointer."""
+
+    name: str  # "ArrowArray"
+    typedef: bool = field(default=False, compare=False)  # True: "DLTensor" in C, without "struct"
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A data pointer; `const` says that the pointee is const."""
+
+    to: Type  # Scalar("char")
+    const: bool  # True for const char*
+
+
+@dataclass(frozen=True)
+class FixedArray:
+    """An array inside a struct."""
+
+    of: Type  # Scalar("int64")
+    count: int  # 3
+
+
+@dataclass(frozen=True)
+class Argument:
+    name: str  # "out"
+    type: Type  # Pointer(StructType("ArrowSchema"), const=False)
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A function pointer; outside function tables, the first argument is the struct around it."""
+
+    arguments: tuple[Argument, ...]  # (self, out)
+    returns: Type  # Scalar("int"): 0 or an errno value
+    name: str | None = None  # "DLPackCurrentWorkStream": the typedef in C, where there is one
+
+
+Type: TypeAlias = Scalar | Typedef | StructType | Pointer | FixedArray | Callback
+
+
+@dataclass(frozen=True)
+class Constant:
+    name: str  # "ARROW_FLAG_NULLABLE"
+    value: int | str  # 2
+    doc: str  # "The field may hold nulls."
+    type: str = "int64"  # "uint64": that of an integer, where the language wants to know
+
+
+# --- Expressions ----------------------------------------------------------------------------------
 
 SCALAR_SIZES = {
     "int8": 1,

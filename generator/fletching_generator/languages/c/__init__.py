@@ -5,19 +5,14 @@ from __future__ import annotations
 from ...headers.dlpack_version import parse_version
 from ...render import Filters, Output
 from ...spec.layout import LAYOUT_CLASSES, StructLayout, struct_layout
-from ...spec.model import (
+from ...spec.model import Enumerator, Field, Interface, Spec, Struct
+from ...spec.types import (
     Argument,
     Callback,
     Constant,
-    Declarations,
-    Enumerator,
-    Field,
     FixedArray,
-    Interface,
     Pointer,
     Scalar,
-    Spec,
-    Struct,
     StructType,
     Type,
     Typedef,
@@ -54,7 +49,7 @@ def _header(spec: Spec, name: str, source: str) -> Output:
     context = {
         "interfaces": interfaces,
         "structs": structs,
-        "constants": {i.id: interface_constants(spec, i) for i in interfaces},
+        "constants": {i.id: spec.interface_constants(i) for i in interfaces},
         "layouts": {s.name: struct_layouts(spec, s) for s in structs},
         "functions_before": {s.name: _first_used(interfaces, s) for s in structs},
         "keyword": "" if structs[0].typedef else "struct ",
@@ -81,13 +76,6 @@ def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]
             since = parse_version(enumerator.since)
             found.setdefault(since[1] if since > DLPACK_MINIMUM else 0, []).append(enumerator)
     return dict(sorted(found.items()))
-
-
-def interface_constants(spec: Declarations, interface: Interface) -> list[Constant]:
-    """The macros that stand inside the guard of the interface."""
-    devices = spec.arrow_devices if interface.device_macros else ()
-    macros = [Constant(device.arrow or "", device.value, device.doc) for device in devices]
-    return [*interface.constants, *macros]
 
 
 def struct_layouts(spec: Spec, struct: Struct) -> list[StructLayout]:

@@ -6,17 +6,8 @@ import re
 
 from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime, VendorType
-from ...spec.model import (
-    Argument,
-    Callback,
-    Constant,
-    Pointer,
-    Scalar,
-    Spec,
-    StructType,
-    Type,
-    Typedef,
-)
+from ...spec.model import Spec
+from ...spec.types import Argument, Callback, Constant, Pointer, Scalar, StructType, Type, Typedef
 from ..c import wrap_arguments
 
 _WIDTH = 100

@@ -7,22 +7,17 @@ from dataclasses import dataclass
 from ...languages import c
 from ...render import Filters, Output
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
-from ...spec.model import (
+from ...spec.model import Contract, Device, Enumerator, Field, Spec, Struct
+from ...spec.types import (
+    SCALAR_SIZES,
     Callback,
-    Contract,
-    Device,
-    Enumerator,
-    Field,
     FixedArray,
     Pointer,
     Scalar,
-    Spec,
-    Struct,
     StructType,
     Type,
     Typedef,
 )
-from ...spec.types import SCALAR_SIZES
 
 # Which GOOS and GOARCH have C's layouts of which class; a target that is in none has no structs.
 _TARGETS = {

@@ -6,18 +6,8 @@ from collections.abc import Callable
 
 from ...render import Filters, Output
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
-from ...spec.model import (
-    Callback,
-    Device,
-    Enumerator,
-    Field,
-    FixedArray,
-    Interface,
-    Spec,
-    Struct,
-    StructType,
-    Type,
-)
+from ...spec.model import Device, Enumerator, Field, Interface, Spec, Struct
+from ...spec.types import Callback, FixedArray, StructType, Type
 from ..c import literal, struct_layouts
 from .lists import list_callback, list_field, list_leaf, listed_leaves
 from .names import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...spec.layout import Leaf, leaves
-from ...spec.model import Callback, Field, FixedArray, Spec, Struct, StructType, Type
+from ...spec.model import Field, Spec, Struct
+from ...spec.types import Callback, FixedArray, StructType, Type
 from .names import camel, is_address, is_void, java_type, pascal
 from .text import Broken, Call, Node
 

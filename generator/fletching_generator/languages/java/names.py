@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import re
 
-from ...spec.model import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
-from ...spec.types import SCALAR_SIZES
+from ...spec.types import (
+    SCALAR_SIZES,
+    Callback,
+    FixedArray,
+    Pointer,
+    Scalar,
+    StructType,
+    Type,
+    Typedef,
+)
 
 # By size: the type, the suffix of JNA's accessors, the layout of java.lang.foreign.
 _INTEGERS = {

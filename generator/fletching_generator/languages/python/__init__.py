@@ -7,21 +7,8 @@ from collections.abc import Iterable
 
 from ...render import Filters, Output
 from ...spec.layout import LAYOUT_CLASSES, struct_layout
-from ...spec.model import (
-    Callback,
-    Contract,
-    Device,
-    Enumerator,
-    Field,
-    FixedArray,
-    Pointer,
-    Scalar,
-    Spec,
-    Struct,
-    StructType,
-    Type,
-    Typedef,
-)
+from ...spec.model import Contract, Device, Enumerator, Field, Spec, Struct
+from ...spec.types import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
 
 WIDTH = 100
 

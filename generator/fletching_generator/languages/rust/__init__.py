@@ -7,19 +7,14 @@ import textwrap
 
 from ...render import Filters, Output
 from ...spec.layout import FieldLayout, Leaf, StructLayout, leaves
-from ...spec.model import (
+from ...spec.model import Contract, Device, Field, Interface, Spec, Struct
+from ...spec.types import (
     Argument,
     Callback,
     Constant,
-    Contract,
-    Device,
-    Field,
     FixedArray,
-    Interface,
     Pointer,
     Scalar,
-    Spec,
-    Struct,
     StructType,
     Type,
     Typedef,

@@ -1,0 +1,101 @@
+"""Compares the numbers of a header with those of the spec: enumerators, macros, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..spec.model import Declarations, Interface, TypedefDeclaration
+from .facts import HeaderEnum, HeaderMacro, Run
+from .findings import ERROR, LAGS, NOTE, Finding
+
+_DEVICE_PREFIX = "ARROW_DEVICE_"
+# Another minor version has other enumerators, but the same layouts.
+_MINOR_VERSION = "DLPACK_MINOR_VERSION"
+
+
+def compare_enum(
+    spec: Declarations, interface: Interface, expected: TypedefDeclaration, run: Run
+) -> Iterator[Finding]:
+    name = expected.type.name
+    enum = next((e for e in run.enums if e.name == name), None)
+    if enum is None:
+        yield Finding(ERROR, interface.id, name, "is not declared as an enum", None)
+        return
+    found = {enumerator.name: enumerator for enumerator in enum.enumerators}
+    for enumerator in expected.enumerators:
+        there = found.get(enumerator.name)
+        if there is None:
+            yield Finding(NOTE, interface.id, enumerator.name, LAGS, None)
+        elif there.value != enumerator.value:
+            text = f"is {there.value}, the specification says {enumerator.value}"
+            yield Finding(ERROR, interface.id, enumerator.name, text, there.place)
+    yield from _compare_other_enumerators(spec, interface, expected, enum)
+
+
+def _compare_other_enumerators(
+    spec: Declarations, interface: Interface, expected: TypedefDeclaration, enum: HeaderEnum
+) -> Iterator[Finding]:
+    """What the header has more, which may be newer than the spec, or a fork's."""
+    known = {enumerator.name for enumerator in expected.enumerators}
+    owners = {enumerator.value: enumerator.name for enumerator in expected.enumerators}
+    holes = {hole.value for hole in spec.holes} if expected.from_devices else set()
+    for enumerator in enum.enumerators:
+        if enumerator.name in known:
+            continue
+        owner = owners.get(enumerator.value)
+        severity, text = _verdict(enumerator.value, holes, owner, "it")
+        yield Finding(severity, interface.id, enumerator.name, text, enumerator.place)
+
+
+def _verdict(value: int, holes: set[int], owner: str | None, what: str) -> tuple[str, str]:
+    """Severity and text for a number under a name that the spec does not know."""
+    if value in holes:
+        return ERROR, f"is {value}, a number that is never given out"
+    if owner is not None:
+        return ERROR, f"is {value}, the number of {owner}"
+    return NOTE, f"is {value}; the specification does not know {what}"
+
+
+def compare_constants(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
+    for constant in spec.interface_constants(interface):
+        macro = run.macros.get(constant.name)
+        if macro is None:
+            yield _missing_constant(interface, constant.name, run)
+        elif isinstance(constant.value, int) and macro.value != constant.value:
+            shown = macro.text if macro.value is None else macro.value
+            text = f"is {shown}, the specification says {constant.value}"
+            severity = NOTE if constant.name == _MINOR_VERSION else ERROR
+            yield Finding(severity, interface.id, constant.name, text, macro.place)
+        elif isinstance(constant.value, str) and macro.text != f'"{constant.value}"':
+            text = f'is {macro.text}, the specification says "{constant.value}"'
+            yield Finding(ERROR, interface.id, constant.name, text, macro.place)
+
+
+def _missing_constant(interface: Interface, name: str, run: Run) -> Finding:
+    hidden = run.skipped_macros.get(name)
+    if hidden is not None:
+        text = f"is hidden: {_why_hidden(hidden, interface)}"
+        return Finding(ERROR, interface.id, name, text, hidden.place)
+    return Finding(NOTE, interface.id, name, LAGS, None)
+
+
+def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
+    if any(interface.guard in condition for condition in macro.conditions):
+        return f"another copy, included before, has taken the guard {interface.guard}"
+    return f"it stands under '{' and '.join(macro.conditions)}', which does not hold"
+
+
+def compare_other_devices(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
+    known = {device.arrow for device in spec.arrow_devices}
+    by_value = {device.value: device for device in spec.devices}
+    holes = {hole.value for hole in spec.holes}
+    for macro in run.macros.values():
+        if not macro.name.startswith(_DEVICE_PREFIX) or macro.name in known or macro.value is None:
+            continue
+        owner = by_value.get(macro.value)
+        if owner is not None and owner.arrow is None:
+            severity, text = NOTE, f"is {macro.value}; the specification has it in DLPack only"
+        else:
+            name = None if owner is None else f"'{owner.name}'"
+            severity, text = _verdict(macro.value, holes, name, "this device")
+        yield Finding(severity, interface.id, macro.name, text, macro.place)
