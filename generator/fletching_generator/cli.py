@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from . import generate
-from .errors import Mistake, SpecError, UsageError
+from .errors import Mistake, SpecError, TemplateError, UsageError
 from .headers.check_header import compare
 from .headers.facts import TARGETS, read_header
 from .headers.report import as_json, as_text
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         root = options.root or find_root(Path.cwd())
         return int(options.run(root, options))
-    except SpecError as error:
+    except (SpecError, TemplateError) as error:
         print(error, file=sys.stderr)
     except UsageError as error:
         print(f"fletching: {error}", file=sys.stderr)

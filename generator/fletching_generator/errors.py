@@ -28,5 +28,12 @@ class SpecError(Exception):
         super().__init__("\n".join(str(mistake) for mistake in mistakes))
 
 
+class TemplateError(Exception):
+    """A template, or a filter that it calls, is wrong."""
+
+    def __init__(self, file: str, line: int, problem: str) -> None:
+        super().__init__(f"{file}:{line}: {problem}")
+
+
 class UsageError(Exception):
     """The command line asks for something that does not exist; the text says what does."""

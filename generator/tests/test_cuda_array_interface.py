@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from conftest import REPOSITORY, Scratch
 
-from fletching_generator.cuda_array_interface import files as cuda_array_interface
 from fletching_generator.cuda_array_interface.dictionaries import DictionaryInterface
-from fletching_generator.render import PACKAGE, render_module
+from fletching_generator.languages import cpp, python
+from fletching_generator.render import render_module
 from fletching_generator.spec.load import load_spec
 from fletching_generator.spec.model import Spec
 
@@ -289,7 +289,7 @@ def replay() -> Iterator[Any]:
 
 def load_module(spec: Spec, folder: Path) -> ModuleType:
     """The Python module that the spec makes."""
-    texts = render_module(cuda_array_interface, spec)
+    texts = render_module(python, spec)
     path = folder / "generated.py"
     path.write_text(texts[MODULE], encoding="utf-8")
     loader = importlib.util.spec_from_file_location(path.stem, path)
@@ -318,16 +318,14 @@ def test_the_header_has_the_checks_of_the_spec(spec: Spec) -> None:
     for i, check in enumerate(CAI.checks):
         for interface, there in ((CAI, check.typed), (without(i, "checks"), False)):
             changed = dataclasses.replace(spec, cuda_array_interface=interface)
-            texts = render_module(cuda_array_interface, changed)
+            texts = render_module(cpp, changed)
             assert (f'{{"{check.id}",' in texts[HEADER]) == there
 
 
-@pytest.mark.parametrize(
-    "template",
-    ["python/templates/cuda_array_interface.py", "cpp/templates/cuda_array_interface.hpp"],
-)
+@pytest.mark.parametrize("template", ["python/templates/{}.py", "cpp/templates/{}.hpp"])
 def test_every_check_is_written(template: str) -> None:
-    text = (PACKAGE / "languages" / template).read_text(encoding="utf-8")
+    languages = REPOSITORY / "generator" / "fletching_generator" / "languages"
+    text = (languages / template.format("cuda_array_interface")).read_text(encoding="utf-8")
     for check in CAI.checks:
         if check.typed or template.endswith(".py"):
             assert re.search(rf"(def _|Found ){check.name}\(", text), check.name

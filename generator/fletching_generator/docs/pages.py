@@ -28,6 +28,7 @@ def outputs(spec: Spec) -> list[Output]:
     pages = [
         Output(f"{_FOLDER}/README.md", "index.md", "spec/*.yaml", everything),
         *_device_pages(spec, everything),
+        _dictionary_page(spec),
     ]
     for interface in spec.interfaces:
         context = {
@@ -42,6 +43,13 @@ def outputs(spec: Spec) -> list[Output]:
         path = f"{_FOLDER}/{interface.id}.md"
         pages.append(Output(path, "interface.md", source, context))
     return pages
+
+
+def _dictionary_page(spec: Spec) -> Output:
+    interface = spec.cuda_array_interface
+    context = {"cai": interface, "rules_page": f"rules/{interface.id}.md"}
+    path, source = f"{_FOLDER}/{interface.id}.md", f"spec/{interface.id}.yaml"
+    return Output(path, "cuda_array_interface.md", source, context)
 
 
 def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:

@@ -1,12 +1,31 @@
-"""One module per language: which files it has, and how it spells a type.
+"""One folder per language: its module, and beside it its templates.
 
-Each module offers `outputs(spec)`, the list of its files, and `FILTERS`, what its templates call.
+A language is a package here that has `outputs(spec)`, the list of its files, and `FILTERS`, what
+its templates call. The folder is all that registers it. The files of the language `x` are in
+`bindings/x/`, except those of C and C++.
 """
 
 from __future__ import annotations
 
-from ..render import Module
-from . import c, cpp, go, java, python, rust
-from .cpp import runtimes as cpp_runtimes
+import importlib
+import pkgutil
+from functools import cache
 
-LANGUAGES: tuple[Module, ...] = (c, cpp, cpp_runtimes, go, java, python, rust)
+from ..errors import UsageError
+from ..render import Module
+
+
+@cache
+def find_languages() -> dict[str, Module]:
+    """The languages by the name of their folder, in alphabetical order."""
+    names = sorted(found.name for found in pkgutil.iter_modules(__path__) if found.ispkg)
+    return {name: _load(name) for name in names}
+
+
+def _load(name: str) -> Module:
+    module = importlib.import_module(f"{__name__}.{name}")
+    missing = [what for what in ("outputs", "FILTERS") if not hasattr(module, what)]
+    if missing:
+        folder = f"generator/fletching_generator/languages/{name}"
+        raise UsageError(f"{folder}: the language has no {' and no '.join(missing)}")
+    return module

@@ -1,4 +1,4 @@
-"""C++: the tables of `fletching/tables.hpp`, and the list of fields that the ABI tests walk."""
+"""C++: tables, the vendors' runtimes, the CUDA Array Interface, and what the ABI tests walk."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from ...render import Filters, Output
 from ...spec.layout import leaves
 from ...spec.model import Device, Field, Spec, Struct
 from ..c import literal, wrap_arguments
+from . import cuda_array_interface, runtimes
 
 _POINTERS = {
     "none": "kNone",
@@ -37,7 +38,7 @@ def outputs(spec: Spec) -> list[Output]:
         "spec/*.yaml",
         {"spec": spec, "leaves": {s.name: leaves(spec, s) for s in spec.structs}},
     )
-    return [tables, fields]
+    return [tables, fields, *runtimes.outputs(spec), *cuda_array_interface.outputs(spec)]
 
 
 def accesses(spec: Spec) -> list[tuple[Device, Device]]:
@@ -78,6 +79,8 @@ def visit_callback(field: Field, struct: Struct) -> str:
 
 
 FILTERS: Filters = {
+    **cuda_array_interface.FILTERS,
+    **runtimes.FILTERS,
     "device_row": device_row,
     "literal": literal,
     "struct_list": struct_list,

@@ -1,4 +1,4 @@
-"""Python: `fletching/abi.py`, the structs as ctypes declarations."""
+"""Python: `fletching/abi.py`, the structs as ctypes declarations, and the CUDA Array Interface."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ...render import Filters, Output
 from ...spec.layout import LAYOUT_CLASSES, struct_layout
 from ...spec.model import Contract, Device, Enumerator, Field, Spec, Struct
 from ...spec.types import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
-
-WIDTH = 100
+from . import cuda_array_interface
+from .spelling import WIDTH, call
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -19,14 +19,8 @@ def outputs(spec: Spec) -> list[Output]:
         "device_typedef": next((t for t in spec.typedefs if t.open), None),
         "layouts": {struct.name: layout_rows(spec, struct) for struct in spec.structs},
     }
-    return [
-        Output(
-            "bindings/python/src/fletching/abi.py",
-            "abi.py",
-            "spec/*.yaml",
-            context,
-        )
-    ]
+    abi = Output("bindings/python/src/fletching/abi.py", "abi.py", "spec/*.yaml", context)
+    return [abi, *cuda_array_interface.outputs(spec)]
 
 
 # --- Types -------------------------------------------------------------------------------------
@@ -95,18 +89,6 @@ def _result(type_: Type) -> str:
     if type_ == Scalar("void"):
         return "None"
     return "ctypes.c_void_p" if isinstance(type_, Pointer) else ctype(type_)
-
-
-def call(head: str, arguments: list[str], indent: int = 0, tail: str = "") -> str:
-    """`head(arguments)` as ruff breaks it: on one line, on three, or one argument per line."""
-    margin = " " * indent
-    line = f"{margin}{head}({', '.join(arguments)}){tail}"
-    if len(line) <= WIDTH:
-        return line
-    inner = f"{margin}    {', '.join(arguments)}"
-    if len(inner) > WIDTH:
-        inner = "\n".join(f"{margin}    {argument}," for argument in arguments)
-    return f"{margin}{head}(\n{inner}\n{margin}){tail}"
 
 
 # --- Docs --------------------------------------------------------------------------------------
@@ -194,6 +176,7 @@ def data_type_code_row(code: Enumerator) -> str:
 
 
 FILTERS: Filters = {
+    **cuda_array_interface.FILTERS,
     "data_type_code_row": data_type_code_row,
     "annotation": annotation,
     "callback_type": callback_type,

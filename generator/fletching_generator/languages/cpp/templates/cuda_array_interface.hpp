@@ -78,7 +78,7 @@ struct Kind {
 /// The kinds of type strings.
 inline constexpr std::array<Kind, /*{ cai.typestr.kinds | length }*/> kKinds{{
 /*% for kind in cai.typestr.kinds %*/
-    /*{ kind | cpp_kind_row }*/
+    /*{ kind | kind_row }*/
 /*% endfor %*/
 }};
 
@@ -137,7 +137,7 @@ inline constexpr std::size_t kFields = /*{ cai.limits.fields }*/;
 inline constexpr std::uint64_t kItemBytes = /*{ cai.limits.item_bytes }*/;
 
 inline constexpr std::string_view kOrders = "/*{ cai.typestr.orders | map(attribute="char") | join }*/";
-/*{ cai.streams | rejectattr("allowed") | cpp_refused_streams }*/
+/*{ cai.streams | rejectattr("allowed") | refused_streams }*/
 
 template <typename Range, typename Value>
 constexpr bool contains(const Range& range, const Value& value) noexcept {
@@ -518,7 +518,7 @@ struct Rule {
 /// dictionary's values are left to who reads the dictionary.
 inline constexpr std::array<Rule, /*{ typed_checks | length }*/> kRules{{
 /*% for check in typed_checks %*/
-    /*{ check | cpp_check_row }*/
+    /*{ check | check_row }*/
 /*% endfor %*/
 }};
 

@@ -1,0 +1,74 @@
+"""C++: the header of the CUDA Array Interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...cuda_array_interface.dictionaries import Check, DictionaryInterface, Kind, StreamNumber
+from ...render import Filters, Output
+from ...spec.model import Spec
+from ..c import literal, wrap_arguments
+
+_WIDTH = 100
+_NAME = "cuda_array_interface.hpp"
+
+
+def outputs(spec: Spec) -> list[Output]:
+    interface = spec.cuda_array_interface
+    context = {
+        "cai": interface,
+        "most_sizes": most_sizes(interface),
+        "typed_checks": [check for check in interface.checks if check.typed],
+    }
+    return [Output(f"cpp/include/fletching/{_NAME}", _NAME, f"spec/{interface.id}.yaml", context)]
+
+
+def capitalized(text: str) -> str:
+    """The text with a capital letter at its beginning, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def camel(name: str) -> str:
+    """legacy_default as LegacyDefault."""
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def most_sizes(interface: DictionaryInterface) -> int:
+    """How many sizes the kind with the most of them has."""
+    return max(len(kind.sizes) for kind in interface.typestr.kinds)
+
+
+def kind_row(kind: Kind) -> str:
+    """A kind in the table of C++."""
+    cells = [
+        f"'{kind.char}'",
+        literal(kind.name),
+        f"Counts::k{kind.counts.capitalize()}",
+        f"{{{', '.join(map(str, kind.sizes))}}}",
+        *(str(flag).lower() for flag in (kind.ordered, kind.numeric, kind.has_unit)),
+        str(kind.no_number or 0),
+    ]
+    return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
+
+
+def check_row(check: Check) -> str:
+    """A check in the table of C++."""
+    severity = f"Severity::k{check.severity.capitalize()}"
+    cells = [literal(check.id), literal(check.key or ""), severity, str(check.since)]
+    cells += [literal(check.mend), f"&detail::{check.name}"]
+    return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
+
+
+def refused_streams(streams: Iterable[StreamNumber]) -> str:
+    values = [str(stream.value) for stream in streams]
+    opening = f"inline constexpr std::array<std::int64_t, {len(values)}> kRefusedStreams{{"
+    return wrap_arguments(opening, values, "};", indent=0, width=_WIDTH)
+
+
+FILTERS: Filters = {
+    "camel": camel,
+    "capitalized": capitalized,
+    "check_row": check_row,
+    "kind_row": kind_row,
+    "refused_streams": refused_streams,
+}

@@ -1,0 +1,17 @@
+"""Python text broken into lines as ruff does it."""
+
+from __future__ import annotations
+
+WIDTH = 100
+
+
+def call(head: str, arguments: list[str], indent: int = 0, tail: str = "") -> str:
+    """`head(arguments)` as ruff breaks it: on one line, on three, or one argument per line."""
+    margin = " " * indent
+    line = f"{margin}{head}({', '.join(arguments)}){tail}"
+    if len(line) <= WIDTH:
+        return line
+    inner = f"{margin}    {', '.join(arguments)}"
+    if len(inner) > WIDTH:
+        inner = "\n".join(f"{margin}    {argument}," for argument in arguments)
+    return f"{margin}{head}(\n{inner}\n{margin}){tail}"

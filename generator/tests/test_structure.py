@@ -1,0 +1,98 @@
+"""How the generator is divided: by subject, without a circle, nothing of a sibling's internals."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import fletching_generator
+from fletching_generator.languages import find_languages
+
+PACKAGE = Path(fletching_generator.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in PACKAGE.rglob("*.py")
+    if "templates" not in path.parts
+}
+ON_TOP = {"cli", "errors", "files", "generate", "render"}
+SUBJECTS = {
+    "async_stream",
+    "cuda_array_interface",
+    "docs",
+    "headers",
+    "languages",
+    "rules",
+    "runtimes",
+    "spec",
+}
+MOST_LINES = 300
+
+
+def imports(module: str) -> Iterator[tuple[str, str]]:
+    """What a module imports from the package: the module, and the name."""
+    path = MODULES[module]
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name in MODULES)
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        base = package[: len(package) - node.level + 1] if node.level else []
+        source = ".".join([*base, *([node.module] if node.module else [])])
+        for alias in node.names:
+            inner = f"{source}.{alias.name}"
+            if inner in MODULES:
+                yield inner, ""
+            elif source in MODULES:
+                yield source, alias.name
+
+
+def entries(folder: Path) -> set[str]:
+    """The files and folders in it; a folder that holds nothing but a cache does not count."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    return {path.relative_to(folder).parts[0] for path in files}
+
+
+def test_subjects_are_folders_and_little_is_on_top() -> None:
+    assert entries(PACKAGE) == SUBJECTS | {f"{name}.py" for name in ON_TOP | {"__init__"}}
+
+
+def test_languages_holds_languages_and_no_list_of_them() -> None:
+    registry = MODULES["fletching_generator.languages"]
+    assert entries(registry.parent) == {"__init__.py", *find_languages()}
+    text = registry.read_text(encoding="utf-8")
+    assert [name for name in find_languages() if f'"{name}"' in text] == []
+
+
+def test_no_circle() -> None:
+    graph = {module: {source for source, _ in imports(module)} for module in MODULES}
+    order = list(TopologicalSorter(graph).static_order())  # raises CycleError
+    assert set(order) == set(MODULES)
+    assert sum(map(len, graph.values())) > len(MODULES), "the graph has its edges"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_short_and_leaves_internals_alone(module: str) -> None:
+    lines = MODULES[module].read_text(encoding="utf-8").count("\n")
+    assert lines <= MOST_LINES
+    internal = [f"{source}.{name}" for source, name in imports(module) if name.startswith("_")]
+    assert internal == []
+
+
+def test_only_what_makes_files_knows_a_language() -> None:
+    makers = (
+        "fletching_generator.docs",
+        "fletching_generator.languages",
+        "fletching_generator.runtimes",
+    )
+    users = {
+        module
+        for module in MODULES
+        for source, _ in imports(module)
+        if source.startswith("fletching_generator.languages.") and not module.startswith(makers)
+    }
+    assert users == set()
