@@ -18,7 +18,7 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
     if "templates" not in path.parts
 }
-ON_TOP = {"cli", "errors", "files", "generate", "render"}
+ON_TOP = {"cli", "errors", "files", "generate", "render", "spelling"}
 SUBJECTS = {
     "async_stream",
     "cuda_array_interface",

@@ -12,353 +12,360 @@ import "unsafe"
 // ArrowSchema is a struct of the C data interface. The type of an array or the schema of a record
 // batch. Strings and children belong to the producer and live until release.
 //
-// Allocated by the consumer, filled in by the producer. See "The ArrowSchema structure" in
-// CDataInterface of the Arrow documentation.
+// Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowSchema
+// structure.
 type ArrowSchema struct {
 	// The type as a format string. For a dictionary-encoded type, the type of the indices.
 	//
-	// C: const char* format. Set by the producer. Owned by the producer. Valid: NUL-terminated
-	// format string, UTF-8; never NULL.
+	// C: const char* format. Mandatory, set by the producer, owned by the producer. Valid:
+	// NUL-terminated format string, UTF-8; never NULL.
 	Format uintptr
 
 	// The name of the field; NULL and the empty string mean the same.
 	//
-	// C: const char* name. Set by the producer. Owned by the producer. Valid: NUL-terminated UTF-8,
-	// or NULL.
+	// C: const char* name. Optional, set by the producer, owned by the producer. Valid:
+	// NUL-terminated UTF-8, or NULL.
 	Name uintptr
 
 	// Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
 	// bytes). Not NUL-terminated.
 	//
-	// C: const char* metadata. Set by the producer. Owned by the producer. Valid: encoded key-value
-	// block, or NULL.
+	// C: const char* metadata. Optional, set by the producer, owned by the producer. Valid: encoded
+	// key-value block, or NULL.
 	Metadata uintptr
 
 	// Properties of the field, as ARROW_FLAG bits.
 	//
-	// C: int64_t flags. Set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
-	// ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
+	// C: int64_t flags. Optional, set by the producer. Valid: bitwise or of
+	// ARROW_FLAG_DICTIONARY_ORDERED, ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
 	Flags int64
 
 	// The number of children of this type.
 	//
-	// C: int64_t n_children. Set by the producer. Valid: 0 or greater.
+	// C: int64_t n_children. Mandatory, set by the producer. Valid: 0 or greater.
 	NChildren int64
 
 	// The types of the children.
 	//
-	// C: struct ArrowSchema** children. Set by the producer. Owned by the producer. Valid:
-	// n_children non-NULL pointers; NULL only when n_children is 0.
+	// C: struct ArrowSchema** children. Optional, set by the producer, owned by the producer.
+	// Valid: n_children non-NULL pointers; NULL only when n_children is 0.
 	Children uintptr
 
 	// The type of the dictionary's values.
 	//
-	// C: struct ArrowSchema* dictionary. Set by the producer. Owned by the producer. Valid:
-	// non-NULL for a dictionary-encoded type, else NULL.
+	// C: struct ArrowSchema* dictionary. Optional, set by the producer, owned by the producer.
+	// Valid: non-NULL for a dictionary-encoded type, else NULL.
 	Dictionary uintptr
 
 	// Frees everything that the struct points to, children included, and sets itself to NULL.
 	//
-	// C: void (*release)(struct ArrowSchema* self). Set by the producer. Valid: NULL marks a
-	// released struct.
+	// C: void (*release)(struct ArrowSchema* self). Mandatory, set by the producer. Valid: NULL
+	// marks a released struct.
 	//
 	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
 	// that was moved to. Inside: the producer releases the children that were not moved out; it
-	// calls nothing of the consumer's. Returns: nothing; a release cannot fail.
+	// calls nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot
+	// fail.
 	Release uintptr
 
 	// For the producer alone.
 	//
-	// C: void* private_data. Set by the producer. Owned by the producer. Valid: anything; consumers
-	// do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
+	// consumers do not look at it.
 	PrivateData uintptr
 }
 
 // ArrowArray is a struct of the C data interface. The data of an array or of a record batch:
 // lengths, buffers and children. Read it with the ArrowSchema that came with it.
 //
-// Allocated by the consumer, filled in by the producer. See "The ArrowArray structure" in
-// CDataInterface of the Arrow documentation.
+// Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
+// structure.
 type ArrowArray struct {
 	// The number of values, from offset on.
 	//
-	// C: int64_t length. Set by the producer. Valid: 0 or greater.
+	// C: int64_t length. Mandatory, set by the producer. Valid: 0 or greater.
 	Length int64
 
 	// The number of nulls among the values.
 	//
-	// C: int64_t null_count. Set by the producer. Valid: 0 or greater, or -1 when not computed.
+	// C: int64_t null_count. Mandatory, set by the producer. Valid: 0 or greater, or -1 when not
+	// computed.
 	NullCount int64
 
 	// The number of values in the buffers before the first value of the array.
 	//
-	// C: int64_t offset. Set by the producer. Valid: 0 or greater.
+	// C: int64_t offset. Mandatory, set by the producer. Valid: 0 or greater.
 	Offset int64
 
 	// The number of buffers.
 	//
-	// C: int64_t n_buffers. Set by the producer. Valid: the number of buffers that the type has in
-	// the columnar format.
+	// C: int64_t n_buffers. Mandatory, set by the producer. Valid: the number of buffers that the
+	// type has in the columnar format.
 	NBuffers int64
 
 	// The number of children.
 	//
-	// C: int64_t n_children. Set by the producer. Valid: equal to n_children of the ArrowSchema.
+	// C: int64_t n_children. Mandatory, set by the producer. Valid: equal to n_children of the
+	// ArrowSchema.
 	NChildren int64
 
 	// The addresses of the buffers. The list itself is always in CPU memory; inside an
 	// ArrowDeviceArray the buffers are on the device.
 	//
-	// C: const void** buffers. Set by the producer. Owned by the producer. Valid: n_buffers
-	// pointers, each to contiguous memory; NULL for a buffer of 0 bytes, and for the validity
-	// buffer when null_count is 0.
+	// C: const void** buffers. Mandatory, set by the producer, owned by the producer. Valid:
+	// n_buffers pointers, each to contiguous memory; NULL for a buffer of 0 bytes, and for the
+	// validity buffer when null_count is 0.
 	Buffers uintptr
 
 	// The data of the children.
 	//
-	// C: struct ArrowArray** children. Set by the producer. Owned by the producer. Valid:
+	// C: struct ArrowArray** children. Optional, set by the producer, owned by the producer. Valid:
 	// n_children non-NULL pointers; NULL only when n_children is 0.
 	Children uintptr
 
 	// The dictionary's values.
 	//
-	// C: struct ArrowArray* dictionary. Set by the producer. Owned by the producer. Valid: non-NULL
-	// for a dictionary-encoded array, else NULL.
+	// C: struct ArrowArray* dictionary. Optional, set by the producer, owned by the producer.
+	// Valid: non-NULL for a dictionary-encoded array, else NULL.
 	Dictionary uintptr
 
 	// Frees the buffers and everything else that the struct points to, and sets itself to NULL.
 	//
-	// C: void (*release)(struct ArrowArray* self). Set by the producer. Valid: NULL marks a
-	// released struct.
+	// C: void (*release)(struct ArrowArray* self). Mandatory, set by the producer. Valid: NULL
+	// marks a released struct.
 	//
 	// Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
 	// that was moved to. Inside: the producer releases the children that were not moved out; it
-	// calls nothing of the consumer's. Returns: nothing; a release cannot fail.
+	// calls nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot
+	// fail.
 	Release uintptr
 
 	// For the producer alone.
 	//
-	// C: void* private_data. Set by the producer. Owned by the producer. Valid: anything; consumers
-	// do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
+	// consumers do not look at it.
 	PrivateData uintptr
 }
 
 // ArrowDeviceArray is a struct of the C device data interface. An array whose buffers are on a
 // device. Everything but the buffers is in CPU memory. It is released through its embedded array.
 //
-// Allocated by the consumer, filled in by the producer. See "The ArrowDeviceArray structure" in
-// CDeviceDataInterface of the Arrow documentation.
+// Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+// ArrowDeviceArray structure.
 type ArrowDeviceArray struct {
 	// The array. Its release callback also frees the event.
 	//
-	// C: struct ArrowArray array. Set by the producer. Owned by the producer. Valid: a released
-	// array (release is NULL) marks the whole struct as released.
+	// C: struct ArrowArray array. Mandatory, set by the producer, owned by the producer. Valid: a
+	// released array (release is NULL) marks the whole struct as released.
 	Array ArrowArray
 
 	// Which device of this type.
 	//
-	// C: int64_t device_id. Set by the producer. Valid: the runtime's device number; -1 by
-	// convention where the device type has none (CPU).
+	// C: int64_t device_id. Mandatory, set by the producer. Valid: the runtime's device number; -1
+	// by convention where the device type has none (CPU).
 	DeviceID int64
 
 	// The type of the device that can access the buffers.
 	//
-	// C: ArrowDeviceType device_type. Set by the producer. Valid: any int32; the ARROW_DEVICE
-	// macros name the known ones.
+	// C: ArrowDeviceType device_type. Mandatory, set by the producer. Valid: any int32; the
+	// ARROW_DEVICE macros name the known ones.
 	DeviceType DeviceType
 
 	// NULL when the data may be read at once. Otherwise the consumer must wait on this event before
 	// it reads the buffers. It lives until the array is released.
 	//
-	// C: void* sync_event. Set by the producer. Owned by the producer. Valid: NULL, or what the
-	// event table of the device type says; always NULL where the table says none.
+	// C: void* sync_event. Optional, set by the producer, owned by the producer. Valid: NULL, or
+	// what the event table of the device type says; always NULL where the table says none.
 	SyncEvent uintptr
 
 	// Room for later versions. The producer sets every byte to zero.
 	//
-	// C: int64_t reserved[3]. Set by the producer. Valid: all zero.
+	// C: int64_t reserved[3]. Mandatory, set by the producer. Valid: all zero.
 	Reserved [3]int64
 }
 
 // ArrowArrayStream is a struct of the C stream interface. A source of arrays in CPU memory. The
 // arrays and the schema that it gives are released independently of it and may outlive it.
 //
-// Allocated by the consumer, filled in by the producer. See "Structure definition" in
-// CStreamInterface of the Arrow documentation.
+// Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
+// definition.
 type ArrowArrayStream struct {
 	// Writes the schema of all arrays to out, which the consumer then owns.
 	//
-	// C: int (*get_schema)(struct ArrowArrayStream* self, struct ArrowSchema* out). Set by the
-	// producer. Valid: never NULL on a live stream.
+	// C: int (*get_schema)(struct ArrowArrayStream* self, struct ArrowSchema* out). Mandatory, set
+	// by the producer. Valid: never NULL on a live stream.
 	//
 	// Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
-	// arrays, not after release. Inside: may block; calls nothing of the consumer's. Returns: 0, or
-	// an errno value with nothing written that needs a release.
+	// arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL:
+	// no argument. Returns: 0, or an errno value with nothing written that needs a release.
 	GetSchema uintptr
 
 	// Writes the next array to out, which the consumer then owns. A released array and result 0
 	// mean the end of the stream.
 	//
-	// C: int (*get_next)(struct ArrowArrayStream* self, struct ArrowArray* out). Set by the
-	// producer. Valid: never NULL on a live stream.
+	// C: int (*get_next)(struct ArrowArrayStream* self, struct ArrowArray* out). Mandatory, set by
+	// the producer. Valid: never NULL on a live stream.
 	//
 	// Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-	// not after release. Inside: may block; calls nothing of the consumer's. Returns: 0 for an
-	// array or the end, or an errno value with nothing written that needs a release.
+	// not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
+	// argument. Returns: 0 for an array or the end, or an errno value with nothing written that
+	// needs a release.
 	GetNext uintptr
 
 	// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
 	//
-	// C: const char* (*get_last_error)(struct ArrowArrayStream* self). Set by the producer. Valid:
-	// never NULL on a live stream.
+	// C: const char* (*get_last_error)(struct ArrowArrayStream* self). Mandatory, set by the
+	// producer. Valid: never NULL on a live stream.
 	//
 	// Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-	// returned an error. Inside: calls nothing of the consumer's. Returns: a text that lives until
-	// the next call on the stream, or NULL.
+	// returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument.
+	// Returns: a text that lives until the next call on the stream, or NULL.
 	GetLastError uintptr
 
 	// Frees the stream, not the arrays that it gave, and sets itself to NULL.
 	//
-	// C: void (*release)(struct ArrowArrayStream* self). Set by the producer. Valid: NULL marks a
-	// released stream.
+	// C: void (*release)(struct ArrowArrayStream* self). Mandatory, set by the producer. Valid:
+	// NULL marks a released stream.
 	//
 	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-	// consumer's. Returns: nothing; a release cannot fail.
+	// consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
 	Release uintptr
 
 	// For the producer alone.
 	//
-	// C: void* private_data. Set by the producer. Owned by the producer. Valid: anything; consumers
-	// do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
+	// consumers do not look at it.
 	PrivateData uintptr
 }
 
 // ArrowDeviceArrayStream is a struct of the C device stream interface. A source of device arrays.
 // The arrays and the schema that it gives are released independently of it and may outlive it.
 //
-// Allocated by the consumer, filled in by the producer. See "The ArrowDeviceArrayStream structure"
-// in CDeviceDataInterface of the Arrow documentation.
+// Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+// ArrowDeviceArrayStream structure.
 type ArrowDeviceArrayStream struct {
 	// The type of device that can access every array of the stream.
 	//
-	// C: ArrowDeviceType device_type. Set by the producer. Valid: the device type of every array of
-	// the stream; the device id may differ from array to array.
+	// C: ArrowDeviceType device_type. Mandatory, set by the producer. Valid: the device type of
+	// every array of the stream; the device id may differ from array to array.
 	DeviceType DeviceType
 
 	// Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
 	//
-	// C: int (*get_schema)(struct ArrowDeviceArrayStream* self, struct ArrowSchema* out). Set by
-	// the producer. Valid: never NULL on a live stream.
+	// C: int (*get_schema)(struct ArrowDeviceArrayStream* self, struct ArrowSchema* out).
+	// Mandatory, set by the producer. Valid: never NULL on a live stream.
 	//
 	// Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
-	// arrays, not after release. Inside: may block; calls nothing of the consumer's. Returns: 0, or
-	// an errno value with nothing written that needs a release.
+	// arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL:
+	// no argument. Returns: 0, or an errno value with nothing written that needs a release.
 	GetSchema uintptr
 
 	// Writes the next device array to out, which the consumer then owns and whose event it waits
 	// on. A released array and result 0 mean the end of the stream.
 	//
-	// C: int (*get_next)(struct ArrowDeviceArrayStream* self, struct ArrowDeviceArray* out). Set by
-	// the producer. Valid: never NULL on a live stream.
+	// C: int (*get_next)(struct ArrowDeviceArrayStream* self, struct ArrowDeviceArray* out).
+	// Mandatory, set by the producer. Valid: never NULL on a live stream.
 	//
 	// Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-	// not after release. Inside: may block; calls nothing of the consumer's. Returns: 0 for an
-	// array or the end, or an errno value with nothing written that needs a release.
+	// not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
+	// argument. Returns: 0 for an array or the end, or an errno value with nothing written that
+	// needs a release.
 	GetNext uintptr
 
 	// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
 	//
-	// C: const char* (*get_last_error)(struct ArrowDeviceArrayStream* self). Set by the producer.
-	// Valid: never NULL on a live stream.
+	// C: const char* (*get_last_error)(struct ArrowDeviceArrayStream* self). Mandatory, set by the
+	// producer. Valid: never NULL on a live stream.
 	//
 	// Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-	// returned an error. Inside: calls nothing of the consumer's. Returns: a text that lives until
-	// the next call on the stream, or NULL.
+	// returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument.
+	// Returns: a text that lives until the next call on the stream, or NULL.
 	GetLastError uintptr
 
 	// Frees the stream, not the arrays that it gave, and sets itself to NULL.
 	//
-	// C: void (*release)(struct ArrowDeviceArrayStream* self). Set by the producer. Valid: NULL
-	// marks a released stream.
+	// C: void (*release)(struct ArrowDeviceArrayStream* self). Mandatory, set by the producer.
+	// Valid: NULL marks a released stream.
 	//
 	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-	// consumer's. Returns: nothing; a release cannot fail.
+	// consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
 	Release uintptr
 
 	// For the producer alone.
 	//
-	// C: void* private_data. Set by the producer. Owned by the producer. Valid: anything; consumers
-	// do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
+	// consumers do not look at it.
 	PrivateData uintptr
 }
 
 // ArrowAsyncTask is a struct of the Async C device stream interface. One batch that is available.
 // The consumer extracts it once, on whichever thread it likes; the struct may be copied for that.
 //
-// Allocated by the producer, filled in by the producer. See "The ArrowAsyncTask structure" in
-// CDeviceDataInterface of the Arrow documentation.
+// Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+// ArrowAsyncTask structure.
 type ArrowAsyncTask struct {
 	// Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out
 	// the batch is dropped.
 	//
-	// C: int (*extract_data)(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out). Set by the
-	// producer. Valid: never NULL.
+	// C: int (*extract_data)(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out). Mandatory,
+	// set by the producer. Valid: never NULL.
 	//
 	// Called by the consumer. Thread: any. Times: exactly once for every task. Inside: should not
-	// block; calls nothing of the handler's. Returns: 0, or an errno value, after which the
-	// producer calls on_error. May be NULL: out.
+	// block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
+	// which the producer calls on_error.
 	ExtractData uintptr
 
 	// For the producer alone; freed by extract_data.
 	//
-	// C: void* private_data. Set by the producer. Owned by the producer. Valid: anything; consumers
-	// do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
+	// consumers do not look at it.
 	PrivateData uintptr
 }
 
 // ArrowAsyncProducer is a struct of the Async C device stream interface. The consumer's side of the
 // controls. It belongs to the producer and stays valid until the handler's release has returned.
 //
-// Allocated by the producer, filled in by the producer. See "The ArrowAsyncProducer structure" in
-// CDeviceDataInterface of the Arrow documentation.
+// Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+// ArrowAsyncProducer structure.
 type ArrowAsyncProducer struct {
 	// The type of device that can access every array of the stream.
 	//
-	// C: ArrowDeviceType device_type. Set by the producer. Valid: the device type of every array of
-	// the stream.
+	// C: ArrowDeviceType device_type. Mandatory, set by the producer. Valid: the device type of
+	// every array of the stream.
 	DeviceType DeviceType
 
 	// Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
 	// on_error. Does nothing after cancel.
 	//
-	// C: void (*request)(struct ArrowAsyncProducer* self, int64_t n). Set by the producer. Valid:
-	// never NULL.
+	// C: void (*request)(struct ArrowAsyncProducer* self, int64_t n). Mandatory, set by the
+	// producer. Valid: never NULL.
 	//
 	// Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
-	// number, from on_schema on. Inside: calls no handler synchronously. Returns: nothing; errors
-	// arrive through on_error.
+	// number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
+	// Returns: nothing; errors arrive through on_error.
 	Request uintptr
 
 	// Ends the stream early. Tasks that were already asked for may still arrive, and so may an
 	// error that came before; then release.
 	//
-	// C: void (*cancel)(struct ArrowAsyncProducer* self). Set by the producer. Valid: never NULL.
+	// C: void (*cancel)(struct ArrowAsyncProducer* self). Mandatory, set by the producer. Valid:
+	// never NULL.
 	//
 	// Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
-	// calls no handler synchronously. Returns: nothing; a cancel that succeeds leads to no
-	// on_error.
+	// calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
+	// succeeds leads to no on_error.
 	Cancel uintptr
 
 	// What the producer wants to tell about the whole stream, such as the number of rows.
 	//
-	// C: const char* additional_metadata. Set by the producer. Owned by the producer. Valid:
-	// encoded key-value block as in ArrowSchema.metadata, or NULL.
+	// C: const char* additional_metadata. Optional, set by the producer, owned by the producer.
+	// Valid: encoded key-value block as in ArrowSchema.metadata, or NULL.
 	AdditionalMetadata uintptr
 
 	// For the producer alone.
 	//
-	// C: void* private_data. Set by the producer. Owned by the producer. Valid: anything; consumers
-	// do not look at it.
+	// C: void* private_data. Optional, set by the producer, owned by the producer. Valid: anything;
+	// consumers do not look at it.
 	PrivateData uintptr
 }
 
@@ -366,190 +373,189 @@ type ArrowAsyncProducer struct {
 // producer calls. The consumer allocates and fills it and keeps it until release. Never are two of
 // its callbacks called at once.
 //
-// Allocated by the consumer, filled in by the consumer. See "The ArrowAsyncDeviceStreamHandler
-// structure" in CDeviceDataInterface of the Arrow documentation.
+// Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
+// ArrowAsyncDeviceStreamHandler structure.
 type ArrowAsyncDeviceStreamHandler struct {
 	// Hands over the schema of the stream; the handler moves it out or releases it.
 	//
 	// C: int (*on_schema)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowSchema*
-	// stream_schema). Set by the consumer. Valid: never NULL.
+	// stream_schema). Mandatory, set by the consumer. Valid: never NULL.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: once and first,
-	// unless on_error comes before it. Inside: the handler may call request and cancel. Returns: 0,
-	// or an errno value, after which the producer calls only release.
+	// unless on_error comes before it. Inside: the handler may call request and cancel. May be
+	// NULL: no argument. Returns: 0, or an errno value, after which the producer calls only
+	// release.
 	OnSchema uintptr
 
 	// Tells that a task is available; NULL for the task ends the stream. Task and metadata are
 	// valid during the call only, but a copy of the task may be extracted later.
 	//
 	// C: int (*on_next_task)(struct ArrowAsyncDeviceStreamHandler* self, struct ArrowAsyncTask*
-	// task, const char* metadata). Set by the consumer. Valid: never NULL.
+	// task, const char* metadata). Mandatory, set by the consumer. Valid: never NULL.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: at most as often as
 	// request allowed, and once more for the end. Inside: the handler may call request, cancel and
-	// extract_data. Returns: 0, or an errno value, after which the producer calls only release. May
-	// be NULL: task, metadata.
+	// extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
+	// producer calls only release.
 	OnNextTask uintptr
 
 	// Reports an error of the producer. Message and metadata are valid during the call only.
 	//
 	// C: void (*on_error)(struct ArrowAsyncDeviceStreamHandler* self, int code, const char*
-	// message, const char* metadata). Set by the consumer. Valid: never NULL.
+	// message, const char* metadata). Mandatory, set by the consumer. Valid: never NULL.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: at most once, with or
 	// without a request before it; only release follows. Inside: the handler calls no method of the
-	// producer. Returns: nothing. May be NULL: message, metadata.
+	// producer. May be NULL: message, metadata. Returns: nothing.
 	OnError uintptr
 
 	// Frees the handler. The last call on it.
 	//
-	// C: void (*release)(struct ArrowAsyncDeviceStreamHandler* self). Set by the consumer. Valid:
-	// never NULL before release.
+	// C: void (*release)(struct ArrowAsyncDeviceStreamHandler* self). Mandatory, set by the
+	// consumer. Valid: never NULL before release.
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: exactly once. Inside:
-	// the handler calls no method of the producer. Returns: nothing.
+	// the handler calls no method of the producer. May be NULL: no argument. Returns: nothing.
 	Release uintptr
 
 	// The controls of the stream.
 	//
-	// C: struct ArrowAsyncProducer* producer. Set by the producer. Owned by the producer. Valid:
-	// set before on_schema is called; not valid before that.
+	// C: struct ArrowAsyncProducer* producer. Mandatory, set by the producer, owned by the
+	// producer. Valid: set before on_schema is called; not valid before that.
 	Producer uintptr
 
 	// For the consumer alone.
 	//
-	// C: void* private_data. Set by the consumer. Owned by the consumer. Valid: anything; producers
-	// do not look at it.
+	// C: void* private_data. Optional, set by the consumer, owned by the consumer. Valid: anything;
+	// producers do not look at it.
 	PrivateData uintptr
 }
 
 // DLPackVersion is a struct of the DLPack. The DLPack version that a struct follows.
 //
-// Allocated by the producer, filled in by the producer. See "DLPackVersion" in dlpack.h of the
-// Arrow documentation.
+// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
 type DLPackVersion struct {
 	// The layout. A consumer that meets another major version than its own reads nothing behind the
 	// deleter, and calls the deleter.
 	//
-	// C: uint32_t major. Set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
+	// C: uint32_t major. Mandatory, set by the producer. Valid: the producer's
+	// DLPACK_MAJOR_VERSION.
 	Major uint32
 
 	// The set of enumerators. Another minor version has the same layout.
 	//
-	// C: uint32_t minor. Set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
+	// C: uint32_t minor. Mandatory, set by the producer. Valid: the producer's
+	// DLPACK_MINOR_VERSION.
 	Minor uint32
 }
 
 // DLDevice is a struct of the DLPack. A device, by type and number.
 //
-// Allocated by the producer, filled in by the producer. See "DLDevice" in dlpack.h of the Arrow
-// documentation.
+// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
 type DLDevice struct {
 	// The type of the device.
 	//
-	// C: DLDeviceType device_type. Set by the producer. Valid: any int32; the kDL enumerators name
-	// the known ones.
+	// C: DLDeviceType device_type. Mandatory, set by the producer. Valid: any int32; the kDL
+	// enumerators name the known ones.
 	DeviceType DLDeviceType
 
 	// Which device of this type.
 	//
-	// C: int32_t device_id. Set by the producer. Valid: the runtime's device number; 0 for memory
-	// of the host, pinned memory included, and for managed memory.
+	// C: int32_t device_id. Mandatory, set by the producer. Valid: the runtime's device number; 0
+	// for memory of the host, pinned memory included, and for managed memory.
 	DeviceID int32
 }
 
 // DLDataType is a struct of the DLPack. The type of an element, such as code float, 32 bits, 1
 // lane.
 //
-// Allocated by the producer, filled in by the producer. See "DLDataType" in dlpack.h of the Arrow
-// documentation.
+// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
 type DLDataType struct {
 	// The family of the type.
 	//
-	// C: uint8_t code. Set by the producer. Valid: any; the enumerators of DLDataTypeCode name the
-	// known ones.
+	// C: uint8_t code. Mandatory, set by the producer. Valid: any; the enumerators of
+	// DLDataTypeCode name the known ones.
 	Code uint8
 
 	// The width of one lane, in bits.
 	//
-	// C: uint8_t bits. Set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4
-	// and 6 for the narrow floating-point types.
+	// C: uint8_t bits. Mandatory, set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole
+	// bytes; 4 and 6 for the narrow floating-point types.
 	Bits uint8
 
 	// How many values make up one element.
 	//
-	// C: uint16_t lanes. Set by the producer. Valid: 1 for a scalar, more for a vector.
+	// C: uint16_t lanes. Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
 	Lanes uint16
 }
 
 // DLTensor is a struct of the DLPack. A strided view of memory on one device. It owns nothing.
 //
-// Allocated by the producer, filled in by the producer. See "DLTensor" in dlpack.h of the Arrow
-// documentation.
+// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
 type DLTensor struct {
 	// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
 	// element lies at byte_offset.
 	//
-	// C: void* data. Set by the producer. Owned by the producer. Valid: NULL for a tensor of no
-	// elements; aligned to 256 bytes by the text, less in practice.
+	// C: void* data. Optional, set by the producer, owned by the producer. Valid: NULL for a tensor
+	// of no elements; aligned to 256 bytes by the text, less in practice.
 	Data uintptr
 
 	// The device that the memory is on.
 	//
-	// C: DLDevice device. Set by the producer. Valid: the device that can access data.
+	// C: DLDevice device. Mandatory, set by the producer. Valid: the device that can access data.
 	Device DLDevice
 
 	// The number of dimensions; 0 for a scalar.
 	//
-	// C: int32_t ndim. Set by the producer. Valid: 0 or more.
+	// C: int32_t ndim. Mandatory, set by the producer. Valid: 0 or more.
 	Ndim int32
 
 	// The type of an element.
 	//
-	// C: DLDataType dtype. Set by the producer. Valid: see DLDataType.
+	// C: DLDataType dtype. Mandatory, set by the producer. Valid: see DLDataType.
 	Dtype DLDataType
 
 	// The length of each dimension.
 	//
-	// C: int64_t* shape. Set by the producer. Owned by the producer. Valid: ndim numbers of 0 or
-	// more; may be NULL when ndim is 0.
+	// C: int64_t* shape. Optional, set by the producer, owned by the producer. Valid: ndim numbers
+	// of 0 or more; may be NULL when ndim is 0.
 	Shape uintptr
 
 	// The distance between neighbors of each dimension, in elements.
 	//
-	// C: int64_t* strides. Set by the producer. Owned by the producer. Valid: ndim numbers; may be
-	// NULL when ndim is 0, and before version 1.2 also for row-major order.
+	// C: int64_t* strides. Optional, set by the producer, owned by the producer. Valid: ndim
+	// numbers; may be NULL when ndim is 0, and before version 1.2 also for row-major order.
 	Strides uintptr
 
 	// Where the first element lies, in bytes from data.
 	//
-	// C: uint64_t byte_offset. Set by the producer. Valid: any.
+	// C: uint64_t byte_offset. Mandatory, set by the producer. Valid: any.
 	ByteOffset uint64
 }
 
 // DLManagedTensor is a struct of the DLPack. A tensor and the function that gives it back; the form
 // from before version 1.0, without a version and without flags.
 //
-// Allocated by the producer, filled in by the producer. See "DLManagedTensor" in dlpack.h of the
-// Arrow documentation.
+// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
 type DLManagedTensor struct {
 	// The tensor. Valid until the deleter is called.
 	//
-	// C: DLTensor dl_tensor. Set by the producer. Owned by the producer. Valid: see DLTensor.
+	// C: DLTensor dl_tensor. Mandatory, set by the producer, owned by the producer. Valid: see
+	// DLTensor.
 	DlTensor DLTensor
 
 	// The producer's own; opaque to the consumer.
 	//
-	// C: void* manager_ctx. Set by the producer. Owned by the producer. Valid: any.
+	// C: void* manager_ctx. Optional, set by the producer, owned by the producer. Valid: any.
 	ManagerCtx uintptr
 
 	// Gives the tensor back, this struct included.
 	//
-	// C: void (*deleter)(DLManagedTensor* self). Set by the producer. Owned by the producer. Valid:
-	// a function, or NULL when there is nothing to give back.
+	// C: void (*deleter)(DLManagedTensor* self). Optional, set by the producer, owned by the
+	// producer. Valid: a function, or NULL when there is nothing to give back.
 	//
 	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-	// for the tensor, the struct too. Returns: nothing.
+	// for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
 	Deleter uintptr
 }
 
@@ -557,55 +563,56 @@ type DLManagedTensor struct {
 // function that gives it back. Every later version keeps the fields before dl_tensor, so that the
 // deleter can always be called.
 //
-// Allocated by the producer, filled in by the producer. See "DLManagedTensorVersioned" in dlpack.h
-// of the Arrow documentation.
+// Allocated by the producer, filled by the producer. Specified in dlpack.h:
+// DLManagedTensorVersioned.
 type DLManagedTensorVersioned struct {
 	// The version that the struct follows. Read it first.
 	//
-	// C: DLPackVersion version. Set by the producer. Valid: see DLPackVersion.
+	// C: DLPackVersion version. Mandatory, set by the producer. Valid: see DLPackVersion.
 	Version DLPackVersion
 
 	// The producer's own; opaque to the consumer.
 	//
-	// C: void* manager_ctx. Set by the producer. Owned by the producer. Valid: any.
+	// C: void* manager_ctx. Optional, set by the producer, owned by the producer. Valid: any.
 	ManagerCtx uintptr
 
 	// Gives the tensor back, this struct included.
 	//
-	// C: void (*deleter)(DLManagedTensorVersioned* self). Set by the producer. Owned by the
-	// producer. Valid: a function, or NULL when there is nothing to give back.
+	// C: void (*deleter)(DLManagedTensorVersioned* self). Optional, set by the producer, owned by
+	// the producer. Valid: a function, or NULL when there is nothing to give back.
 	//
 	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-	// for the tensor, the struct too. Returns: nothing.
+	// for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
 	Deleter uintptr
 
 	// What the consumer has to know of the memory.
 	//
-	// C: uint64_t flags. Set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined
-	// by a bitwise or.
+	// C: uint64_t flags. Mandatory, set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK
+	// constants joined by a bitwise or.
 	Flags uint64
 
 	// The tensor. Valid until the deleter is called.
 	//
-	// C: DLTensor dl_tensor. Set by the producer. Owned by the producer. Valid: see DLTensor.
+	// C: DLTensor dl_tensor. Mandatory, set by the producer, owned by the producer. Valid: see
+	// DLTensor.
 	DlTensor DLTensor
 }
 
 // DLPackExchangeAPIHeader is a struct of the DLPack. The part of the function table that every
 // version of it begins with.
 //
-// Allocated by the producer, filled in by the producer. See "DLPackExchangeAPIHeader" in dlpack.h
-// of the Arrow documentation.
+// Allocated by the producer, filled by the producer. Specified in dlpack.h:
+// DLPackExchangeAPIHeader.
 type DLPackExchangeAPIHeader struct {
 	// The version of the table. A consumer uses the rest only when it knows the major version.
 	//
-	// C: DLPackVersion version. Set by the producer. Valid: see DLPackVersion.
+	// C: DLPackVersion version. Mandatory, set by the producer. Valid: see DLPackVersion.
 	Version DLPackVersion
 
 	// The next table to try for a consumer to whom this version is too new.
 	//
-	// C: DLPackExchangeAPIHeader* prev_api. Set by the producer. Owned by the producer. Valid:
-	// NULL, or the table of an earlier version.
+	// C: DLPackExchangeAPIHeader* prev_api. Optional, set by the producer, owned by the producer.
+	// Valid: NULL, or the table of an earlier version.
 	PrevApi uintptr
 }
 
@@ -613,62 +620,61 @@ type DLPackExchangeAPIHeader struct {
 // the attribute __dlpack_c_exchange_api__ of its tensor type: a capsule named dlpack_exchange_api.
 // The table lives as long as the process.
 //
-// Allocated by the producer, filled in by the producer. See "DLPackExchangeAPI" in dlpack.h of the
-// Arrow documentation.
+// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
 type DLPackExchangeAPI struct {
 	// The version, and earlier tables.
 	//
-	// C: DLPackExchangeAPIHeader header. Set by the producer. Owned by the producer. Valid: see
-	// DLPackExchangeAPIHeader.
+	// C: DLPackExchangeAPIHeader header. Mandatory, set by the producer, owned by the producer.
+	// Valid: see DLPackExchangeAPIHeader.
 	Header DLPackExchangeAPIHeader
 
 	// Allocates a tensor like the prototype, of which type, shape and device are read.
 	//
-	// C: DLPackManagedTensorAllocator managed_tensor_allocator. Set by the producer. Owned by the
-	// producer. Valid: a function.
+	// C: DLPackManagedTensorAllocator managed_tensor_allocator. Mandatory, set by the producer,
+	// owned by the producer. Valid: a function.
 	//
 	// Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
-	// set_error is called when, and only when, the result is not 0. Returns: 0, or -1 after
-	// set_error was called. May be NULL: error_ctx.
+	// set_error is called when, and only when, the result is not 0. May be NULL: error_ctx.
+	// Returns: 0, or -1 after set_error was called.
 	ManagedTensorAllocator uintptr
 
 	// Exports a Python tensor; the consumer owns the result. Waits for no stream.
 	//
-	// C: DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync. Set by the
-	// producer. Owned by the producer. Valid: a function.
+	// C: DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync. Mandatory,
+	// set by the producer, owned by the producer. Valid: a function.
 	//
 	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception, a BufferError for what DLPack cannot describe. Returns: 0, or -1 with a
-	// Python exception set.
+	// a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
+	// Returns: 0, or -1 with a Python exception set.
 	ManagedTensorFromPyObjectNoSync uintptr
 
 	// Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
 	//
-	// C: DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync. Set by the
-	// producer. Owned by the producer. Valid: a function.
+	// C: DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync. Mandatory, set by
+	// the producer, owned by the producer. Valid: a function.
 	//
 	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception. Returns: 0, or -1 with a Python exception set.
+	// a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
 	ManagedTensorToPyObjectNoSync uintptr
 
 	// Describes a Python tensor in the caller's DLTensor, for use before control goes back to
 	// Python.
 	//
-	// C: DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync. Set by the producer.
-	// Owned by the producer. Valid: a function, or NULL when the framework has none.
+	// C: DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync. Optional, set by the
+	// producer, owned by the producer. Valid: a function, or NULL when the framework has none.
 	//
 	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
-	// nothing; shape and strides stay the framework's. Returns: 0, or -1 with a Python exception
-	// set.
+	// nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
+	// with a Python exception set.
 	DltensorFromPyObjectNoSync uintptr
 
 	// Tells the stream on which the framework works now; NULL for the CPU.
 	//
-	// C: DLPackCurrentWorkStream current_work_stream. Set by the producer. Owned by the producer.
-	// Valid: a function.
+	// C: DLPackCurrentWorkStream current_work_stream. Mandatory, set by the producer, owned by the
+	// producer. Valid: a function.
 	//
 	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-	// a Python exception. Returns: 0, or -1 with a Python exception set.
+	// a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
 	CurrentWorkStream uintptr
 }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..languages.c import declare_function, struct_layouts, type_name
+from ..languages.c import declare_function, type_name
 from ..render import Filters, Output
-from ..spec.layout import LAYOUT_CLASSES, StructLayout
+from ..spec.layout import LAYOUT_CLASSES, StructLayout, struct_layouts
 from ..spec.model import Access, Buffers, Device, Erratum, Field, Hole, Spec, Struct
 from ..spec.types import Callback, FixedArray
 from .maps import map_name

@@ -86,6 +86,11 @@ def struct_layout(spec: Declarations, struct: Struct, target: LayoutClass) -> St
     return StructLayout(struct.name, _round_up(end, align), align, tuple(fields))
 
 
+def struct_layouts(spec: Declarations, struct: Struct) -> list[StructLayout]:
+    """The layout of a struct on each class of target."""
+    return [struct_layout(spec, struct, target) for target in LAYOUT_CLASSES]
+
+
 def size_and_align(spec: Declarations, type_: Type, target: LayoutClass) -> tuple[int, int]:
     match type_:
         case Scalar(name=name):

@@ -226,6 +226,12 @@ class Declarations:
         return tuple(t for interface in self.interfaces for t in interface.typedefs)
 
     @property
+    def device_typedef(self) -> TypedefDeclaration:
+        """The type of Arrow's device types."""
+        home = next(i for i in self.interfaces if i.device_macros)
+        return home.typedefs[0]
+
+    @property
     def data_type_codes(self) -> TypedefDeclaration:
         """DLPack's families of element types."""
         return next(t for t in self.typedefs if t.type.name == "DLDataTypeCode")

@@ -526,8 +526,8 @@ class ArrowSchema(ctypes.Structure):
     """The type of an array or the schema of a record batch. Strings and children belong to the
     producer and live until release.
 
-    The consumer allocates it, the producer fills it. See the section 'The ArrowSchema structure' of
-    the published text.
+    Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowSchema
+    structure.
     """
 
     format: int | None
@@ -575,7 +575,7 @@ class ArrowSchema(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: NULL marks a released struct.
 
-    Called by the consumer, thread: any. Times: exactly once, on the base struct or on a struct that
+    Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct that
     was moved to. Inside: the producer releases the children that were not moved out; it calls
     nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
     """
@@ -591,8 +591,8 @@ class ArrowArray(ctypes.Structure):
     """The data of an array or of a record batch: lengths, buffers and children. Read it with the
     ArrowSchema that came with it.
 
-    The consumer allocates it, the producer fills it. See the section 'The ArrowArray structure' of
-    the published text.
+    Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
+    structure.
     """
 
     length: int
@@ -646,7 +646,7 @@ class ArrowArray(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: NULL marks a released struct.
 
-    Called by the consumer, thread: any. Times: exactly once, on the base struct or on a struct that
+    Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct that
     was moved to. Inside: the producer releases the children that were not moved out; it calls
     nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
     """
@@ -662,8 +662,8 @@ class ArrowDeviceArray(ctypes.Structure):
     """An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
     released through its embedded array.
 
-    The consumer allocates it, the producer fills it. See the section 'The ArrowDeviceArray
-    structure' of the published text.
+    Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+    ArrowDeviceArray structure.
     """
 
     array: ArrowArray
@@ -701,8 +701,8 @@ class ArrowArrayStream(ctypes.Structure):
     """A source of arrays in CPU memory. The arrays and the schema that it gives are released
     independently of it and may outlive it.
 
-    The consumer allocates it, the producer fills it. See the section 'Structure definition' of the
-    published text.
+    Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
+    definition.
     """
 
     get_schema: CallbackPointer
@@ -710,7 +710,7 @@ class ArrowArrayStream(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer, thread: any, one call at a time. Times: any number, before or between
+    Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
     arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
     argument. Returns: 0, or an errno value with nothing written that needs a release.
     """
@@ -720,7 +720,7 @@ class ArrowArrayStream(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer, thread: any, one call at a time. Times: until the end or an error, not
+    Called by the consumer. Thread: any, one call at a time. Times: until the end or an error, not
     after release. Inside: may block; calls nothing of the consumer's. May be NULL: no argument.
     Returns: 0 for an array or the end, or an errno value with nothing written that needs a release.
     """
@@ -729,7 +729,7 @@ class ArrowArrayStream(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer, thread: any, one call at a time. Times: only right after a call that
+    Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
     returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns: a
     text that lives until the next call on the stream, or NULL.
     """
@@ -738,7 +738,7 @@ class ArrowArrayStream(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: NULL marks a released stream.
 
-    Called by the consumer, thread: any. Times: exactly once. Inside: calls nothing of the
+    Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
     consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
     """
     private_data: int | None
@@ -753,8 +753,8 @@ class ArrowDeviceArrayStream(ctypes.Structure):
     """A source of device arrays. The arrays and the schema that it gives are released independently
     of it and may outlive it.
 
-    The consumer allocates it, the producer fills it. See the section 'The ArrowDeviceArrayStream
-    structure' of the published text.
+    Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+    ArrowDeviceArrayStream structure.
     """
 
     device_type: int
@@ -768,7 +768,7 @@ class ArrowDeviceArrayStream(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer, thread: any, one call at a time. Times: any number, before or between
+    Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
     arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
     argument. Returns: 0, or an errno value with nothing written that needs a release.
     """
@@ -778,7 +778,7 @@ class ArrowDeviceArrayStream(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer, thread: any, one call at a time. Times: until the end or an error, not
+    Called by the consumer. Thread: any, one call at a time. Times: until the end or an error, not
     after release. Inside: may block; calls nothing of the consumer's. May be NULL: no argument.
     Returns: 0 for an array or the end, or an errno value with nothing written that needs a release.
     """
@@ -787,7 +787,7 @@ class ArrowDeviceArrayStream(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
 
-    Called by the consumer, thread: any, one call at a time. Times: only right after a call that
+    Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
     returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns: a
     text that lives until the next call on the stream, or NULL.
     """
@@ -796,7 +796,7 @@ class ArrowDeviceArrayStream(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: NULL marks a released stream.
 
-    Called by the consumer, thread: any. Times: exactly once. Inside: calls nothing of the
+    Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
     consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
     """
     private_data: int | None
@@ -811,8 +811,8 @@ class ArrowAsyncTask(ctypes.Structure):
     """One batch that is available. The consumer extracts it once, on whichever thread it likes; the
     struct may be copied for that.
 
-    The producer allocates it, the producer fills it. See the section 'The ArrowAsyncTask structure'
-    of the published text.
+    Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+    ArrowAsyncTask structure.
     """
 
     extract_data: CallbackPointer
@@ -821,7 +821,7 @@ class ArrowAsyncTask(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL.
 
-    Called by the consumer, thread: any. Times: exactly once for every task. Inside: should not
+    Called by the consumer. Thread: any. Times: exactly once for every task. Inside: should not
     block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
     which the producer calls on_error.
     """
@@ -837,8 +837,8 @@ class ArrowAsyncProducer(ctypes.Structure):
     """The consumer's side of the controls. It belongs to the producer and stays valid until the
     handler's release has returned.
 
-    The producer allocates it, the producer fills it. See the section 'The ArrowAsyncProducer
-    structure' of the published text.
+    Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+    ArrowAsyncProducer structure.
     """
 
     device_type: int
@@ -852,7 +852,7 @@ class ArrowAsyncProducer(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL.
 
-    Called by the consumer, thread: any, also from inside on_schema and on_next_task. Times: any
+    Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
     number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
     Returns: nothing; errors arrive through on_error.
     """
@@ -862,7 +862,7 @@ class ArrowAsyncProducer(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: never NULL.
 
-    Called by the consumer, thread: any. Times: any number; all but the first do nothing. Inside:
+    Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
     calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
     succeeds leads to no on_error.
     """
@@ -884,8 +884,8 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
     """What the producer calls. The consumer allocates and fills it and keeps it until release.
     Never are two of its callbacks called at once.
 
-    The consumer allocates it, the consumer fills it. See the section 'The
-    ArrowAsyncDeviceStreamHandler structure' of the published text.
+    Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
+    ArrowAsyncDeviceStreamHandler structure.
     """
 
     on_schema: CallbackPointer
@@ -893,7 +893,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
 
     Mandatory, set by the consumer. Valid: never NULL.
 
-    Called by the producer, thread: any, one handler call at a time. Times: once and first, unless
+    Called by the producer. Thread: any, one handler call at a time. Times: once and first, unless
     on_error comes before it. Inside: the handler may call request and cancel. May be NULL: no
     argument. Returns: 0, or an errno value, after which the producer calls only release.
     """
@@ -903,7 +903,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
 
     Mandatory, set by the consumer. Valid: never NULL.
 
-    Called by the producer, thread: any, one handler call at a time. Times: at most as often as
+    Called by the producer. Thread: any, one handler call at a time. Times: at most as often as
     request allowed, and once more for the end. Inside: the handler may call request, cancel and
     extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
     producer calls only release.
@@ -913,7 +913,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
 
     Mandatory, set by the consumer. Valid: never NULL.
 
-    Called by the producer, thread: any, one handler call at a time. Times: at most once, with or
+    Called by the producer. Thread: any, one handler call at a time. Times: at most once, with or
     without a request before it; only release follows. Inside: the handler calls no method of the
     producer. May be NULL: message, metadata. Returns: nothing.
     """
@@ -922,7 +922,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
 
     Mandatory, set by the consumer. Valid: never NULL before release.
 
-    Called by the producer, thread: any, one handler call at a time. Times: exactly once. Inside:
+    Called by the producer. Thread: any, one handler call at a time. Times: exactly once. Inside:
     the handler calls no method of the producer. May be NULL: no argument. Returns: nothing.
     """
     producer: ctypes._Pointer[ArrowAsyncProducer]
@@ -942,8 +942,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
 class DLPackVersion(ctypes.Structure):
     """The DLPack version that a struct follows.
 
-    The producer allocates it, the producer fills it. See the section 'DLPackVersion' of the
-    published text.
+    Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
     """
 
     major: int
@@ -962,8 +961,7 @@ class DLPackVersion(ctypes.Structure):
 class DLDevice(ctypes.Structure):
     """A device, by type and number.
 
-    The producer allocates it, the producer fills it. See the section 'DLDevice' of the published
-    text.
+    Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
     """
 
     device_type: int
@@ -982,8 +980,7 @@ class DLDevice(ctypes.Structure):
 class DLDataType(ctypes.Structure):
     """The type of an element, such as code float, 32 bits, 1 lane.
 
-    The producer allocates it, the producer fills it. See the section 'DLDataType' of the published
-    text.
+    Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
     """
 
     code: int
@@ -1008,8 +1005,7 @@ class DLDataType(ctypes.Structure):
 class DLTensor(ctypes.Structure):
     """A strided view of memory on one device. It owns nothing.
 
-    The producer allocates it, the producer fills it. See the section 'DLTensor' of the published
-    text.
+    Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
     """
 
     data: int | None
@@ -1057,8 +1053,7 @@ class DLManagedTensor(ctypes.Structure):
     """A tensor and the function that gives it back; the form from before version 1.0, without a
     version and without flags.
 
-    The producer allocates it, the producer fills it. See the section 'DLManagedTensor' of the
-    published text.
+    Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
     """
 
     dl_tensor: DLTensor
@@ -1077,7 +1072,7 @@ class DLManagedTensor(ctypes.Structure):
     Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there is
     nothing to give back.
 
-    Called by the consumer, thread: any. Times: once. Inside: frees whatever the producer kept for
+    Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept for
     the tensor, the struct too. May be NULL: no argument. Returns: nothing.
     """
 
@@ -1086,8 +1081,8 @@ class DLManagedTensorVersioned(ctypes.Structure):
     """A tensor, its version and flags, and the function that gives it back. Every later version
     keeps the fields before dl_tensor, so that the deleter can always be called.
 
-    The producer allocates it, the producer fills it. See the section 'DLManagedTensorVersioned' of
-    the published text.
+    Allocated by the producer, filled by the producer. Specified in dlpack.h:
+    DLManagedTensorVersioned.
     """
 
     version: DLPackVersion
@@ -1106,7 +1101,7 @@ class DLManagedTensorVersioned(ctypes.Structure):
     Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there is
     nothing to give back.
 
-    Called by the consumer, thread: any. Times: once. Inside: frees whatever the producer kept for
+    Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept for
     the tensor, the struct too. May be NULL: no argument. Returns: nothing.
     """
     flags: int
@@ -1125,8 +1120,8 @@ class DLManagedTensorVersioned(ctypes.Structure):
 class DLPackExchangeAPIHeader(ctypes.Structure):
     """The part of the function table that every version of it begins with.
 
-    The producer allocates it, the producer fills it. See the section 'DLPackExchangeAPIHeader' of
-    the published text.
+    Allocated by the producer, filled by the producer. Specified in dlpack.h:
+    DLPackExchangeAPIHeader.
     """
 
     version: DLPackVersion
@@ -1146,8 +1141,7 @@ class DLPackExchangeAPI(ctypes.Structure):
     """The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__
     of its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
 
-    The producer allocates it, the producer fills it. See the section 'DLPackExchangeAPI' of the
-    published text.
+    Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
     """
 
     header: DLPackExchangeAPIHeader
@@ -1160,7 +1154,7 @@ class DLPackExchangeAPI(ctypes.Structure):
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
 
-    Called by the consumer, thread: any; set_error may take the GIL. Times: any number. Inside:
+    Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
     set_error is called when, and only when, the result is not 0. May be NULL: error_ctx. Returns:
     0, or -1 after set_error was called.
     """
@@ -1169,7 +1163,7 @@ class DLPackExchangeAPI(ctypes.Structure):
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
 
-    Called by the consumer, thread: one that holds the GIL. Times: any number. Inside: may raise a
+    Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise a
     Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
     Returns: 0, or -1 with a Python exception set.
     """
@@ -1178,7 +1172,7 @@ class DLPackExchangeAPI(ctypes.Structure):
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
 
-    Called by the consumer, thread: one that holds the GIL. Times: any number. Inside: may raise a
+    Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise a
     Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
     """
     dltensor_from_py_object_no_sync: CallbackPointer
@@ -1188,7 +1182,7 @@ class DLPackExchangeAPI(ctypes.Structure):
     Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
     framework has none.
 
-    Called by the consumer, thread: one that holds the GIL. Times: any number. Inside: allocates
+    Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
     nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
     with a Python exception set.
     """
@@ -1197,7 +1191,7 @@ class DLPackExchangeAPI(ctypes.Structure):
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
 
-    Called by the consumer, thread: one that holds the GIL. Times: any number. Inside: may raise a
+    Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise a
     Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
     """
 

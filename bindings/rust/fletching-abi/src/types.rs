@@ -13,52 +13,52 @@ use core::ffi::{c_char, c_int, c_void};
 /// The type of an array or the schema of a record batch. Strings and children belong to the
 /// producer and live until release.
 ///
-/// Allocated by the consumer, filled by the producer. Specified in "The ArrowSchema structure" of
-/// CDataInterface.
+/// Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowSchema
+/// structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowSchema {
     /// The type as a format string. For a dictionary-encoded type, the type of the indices.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid:
-    /// NUL-terminated format string, UTF-8; never NULL.
+    /// Mandatory, set by the producer, owned by the producer. Valid: NUL-terminated format string,
+    /// UTF-8; never NULL.
     pub format: *const c_char,
     /// The name of the field; NULL and the empty string mean the same.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid:
-    /// NUL-terminated UTF-8, or NULL.
+    /// Optional, set by the producer, owned by the producer. Valid: NUL-terminated UTF-8, or NULL.
     pub name: *const c_char,
     /// Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
     /// bytes). Not NUL-terminated.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: encoded
-    /// key-value block, or NULL.
+    /// Optional, set by the producer, owned by the producer. Valid: encoded key-value block, or
+    /// NULL.
     pub metadata: *const c_char,
     /// Properties of the field, as ARROW_FLAG bits.
     ///
-    /// Optional. Set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
+    /// Optional, set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
     /// ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
     pub flags: i64,
     /// The number of children of this type.
     ///
-    /// Mandatory. Set by the producer. Valid: 0 or greater.
+    /// Mandatory, set by the producer. Valid: 0 or greater.
     pub n_children: i64,
     /// The types of the children.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: n_children
-    /// non-NULL pointers; NULL only when n_children is 0.
+    /// Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
+    /// NULL only when n_children is 0.
     pub children: *mut *mut ArrowSchema,
     /// The type of the dictionary's values.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: non-NULL
-    /// for a dictionary-encoded type, else NULL.
+    /// Optional, set by the producer, owned by the producer. Valid: non-NULL for a
+    /// dictionary-encoded type, else NULL.
     pub dictionary: *mut ArrowSchema,
     /// Frees everything that the struct points to, children included, and sets itself to NULL.
     ///
-    /// Mandatory. Set by the producer. Valid: NULL marks a released struct.
+    /// Mandatory, set by the producer. Valid: NULL marks a released struct.
     ///
-    /// - Called by the consumer: exactly once, on the base struct or on a struct that was moved to.
+    /// - Called by the consumer.
     /// - Thread: any.
+    /// - Times: exactly once, on the base struct or on a struct that was moved to.
     /// - Inside: the producer releases the children that were not moved out; it calls nothing of
     ///   the consumer's.
     /// - May be NULL: no argument.
@@ -66,8 +66,8 @@ pub struct ArrowSchema {
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowSchema)>,
     /// For the producer alone.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: anything;
-    /// consumers do not look at it.
+    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
+    /// at it.
     pub private_data: *mut c_void,
 }
 
@@ -83,55 +83,56 @@ impl ArrowSchema {
 /// The data of an array or of a record batch: lengths, buffers and children. Read it with the
 /// ArrowSchema that came with it.
 ///
-/// Allocated by the consumer, filled by the producer. Specified in "The ArrowArray structure" of
-/// CDataInterface.
+/// Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
+/// structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowArray {
     /// The number of values, from offset on.
     ///
-    /// Mandatory. Set by the producer. Valid: 0 or greater.
+    /// Mandatory, set by the producer. Valid: 0 or greater.
     pub length: i64,
     /// The number of nulls among the values.
     ///
-    /// Mandatory. Set by the producer. Valid: 0 or greater, or -1 when not computed.
+    /// Mandatory, set by the producer. Valid: 0 or greater, or -1 when not computed.
     pub null_count: i64,
     /// The number of values in the buffers before the first value of the array.
     ///
-    /// Mandatory. Set by the producer. Valid: 0 or greater.
+    /// Mandatory, set by the producer. Valid: 0 or greater.
     pub offset: i64,
     /// The number of buffers.
     ///
-    /// Mandatory. Set by the producer. Valid: the number of buffers that the type has in the
+    /// Mandatory, set by the producer. Valid: the number of buffers that the type has in the
     /// columnar format.
     pub n_buffers: i64,
     /// The number of children.
     ///
-    /// Mandatory. Set by the producer. Valid: equal to n_children of the ArrowSchema.
+    /// Mandatory, set by the producer. Valid: equal to n_children of the ArrowSchema.
     pub n_children: i64,
     /// The addresses of the buffers. The list itself is always in CPU memory; inside an
     /// ArrowDeviceArray the buffers are on the device.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: n_buffers
-    /// pointers, each to contiguous memory; NULL for a buffer of 0 bytes, and for the validity
-    /// buffer when null_count is 0.
+    /// Mandatory, set by the producer, owned by the producer. Valid: n_buffers pointers, each to
+    /// contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count
+    /// is 0.
     pub buffers: *mut *const c_void,
     /// The data of the children.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: n_children
-    /// non-NULL pointers; NULL only when n_children is 0.
+    /// Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
+    /// NULL only when n_children is 0.
     pub children: *mut *mut ArrowArray,
     /// The dictionary's values.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: non-NULL
-    /// for a dictionary-encoded array, else NULL.
+    /// Optional, set by the producer, owned by the producer. Valid: non-NULL for a
+    /// dictionary-encoded array, else NULL.
     pub dictionary: *mut ArrowArray,
     /// Frees the buffers and everything else that the struct points to, and sets itself to NULL.
     ///
-    /// Mandatory. Set by the producer. Valid: NULL marks a released struct.
+    /// Mandatory, set by the producer. Valid: NULL marks a released struct.
     ///
-    /// - Called by the consumer: exactly once, on the base struct or on a struct that was moved to.
+    /// - Called by the consumer.
     /// - Thread: any.
+    /// - Times: exactly once, on the base struct or on a struct that was moved to.
     /// - Inside: the producer releases the children that were not moved out; it calls nothing of
     ///   the consumer's.
     /// - May be NULL: no argument.
@@ -139,8 +140,8 @@ pub struct ArrowArray {
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowArray)>,
     /// For the producer alone.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: anything;
-    /// consumers do not look at it.
+    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
+    /// at it.
     pub private_data: *mut c_void,
 }
 
@@ -167,35 +168,35 @@ pub struct ArrowDeviceType(pub i32);
 /// An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
 /// released through its embedded array.
 ///
-/// Allocated by the consumer, filled by the producer. Specified in "The ArrowDeviceArray structure"
-/// of CDeviceDataInterface.
+/// Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+/// ArrowDeviceArray structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowDeviceArray {
     /// The array. Its release callback also frees the event.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a released
-    /// array (release is NULL) marks the whole struct as released.
+    /// Mandatory, set by the producer, owned by the producer. Valid: a released array (release is
+    /// NULL) marks the whole struct as released.
     pub array: ArrowArray,
     /// Which device of this type.
     ///
-    /// Mandatory. Set by the producer. Valid: the runtime's device number; -1 by convention where
+    /// Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention where
     /// the device type has none (CPU).
     pub device_id: i64,
     /// The type of the device that can access the buffers.
     ///
-    /// Mandatory. Set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known
+    /// Mandatory, set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known
     /// ones.
     pub device_type: ArrowDeviceType,
     /// NULL when the data may be read at once. Otherwise the consumer must wait on this event
     /// before it reads the buffers. It lives until the array is released.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: NULL, or
-    /// what the event table of the device type says; always NULL where the table says none.
+    /// Optional, set by the producer, owned by the producer. Valid: NULL, or what the event table
+    /// of the device type says; always NULL where the table says none.
     pub sync_event: *mut c_void,
     /// Room for later versions. The producer sets every byte to zero.
     ///
-    /// Mandatory. Set by the producer. Valid: all zero.
+    /// Mandatory, set by the producer. Valid: all zero.
     pub reserved: [i64; 3],
 }
 
@@ -215,17 +216,18 @@ impl ArrowDeviceArray {
 /// A source of arrays in CPU memory. The arrays and the schema that it gives are released
 /// independently of it and may outlive it.
 ///
-/// Allocated by the consumer, filled by the producer. Specified in "Structure definition" of
-/// CStreamInterface.
+/// Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
+/// definition.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowArrayStream {
     /// Writes the schema of all arrays to out, which the consumer then owns.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL on a live stream.
+    /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
-    /// - Called by the consumer: any number, before or between arrays, not after release.
+    /// - Called by the consumer.
     /// - Thread: any, one call at a time.
+    /// - Times: any number, before or between arrays, not after release.
     /// - Inside: may block; calls nothing of the consumer's.
     /// - May be NULL: no argument.
     /// - Returns: 0, or an errno value with nothing written that needs a release.
@@ -234,10 +236,11 @@ pub struct ArrowArrayStream {
     /// Writes the next array to out, which the consumer then owns. A released array and result 0
     /// mean the end of the stream.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL on a live stream.
+    /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
-    /// - Called by the consumer: until the end or an error, not after release.
+    /// - Called by the consumer.
     /// - Thread: any, one call at a time.
+    /// - Times: until the end or an error, not after release.
     /// - Inside: may block; calls nothing of the consumer's.
     /// - May be NULL: no argument.
     /// - Returns: 0 for an array or the end, or an errno value with nothing written that needs a
@@ -246,28 +249,30 @@ pub struct ArrowArrayStream {
         Option<unsafe extern "C" fn(this: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int>,
     /// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL on a live stream.
+    /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
-    /// - Called by the consumer: only right after a call that returned an error.
+    /// - Called by the consumer.
     /// - Thread: any, one call at a time.
+    /// - Times: only right after a call that returned an error.
     /// - Inside: calls nothing of the consumer's.
     /// - May be NULL: no argument.
     /// - Returns: a text that lives until the next call on the stream, or NULL.
     pub get_last_error: Option<unsafe extern "C" fn(this: *mut ArrowArrayStream) -> *const c_char>,
     /// Frees the stream, not the arrays that it gave, and sets itself to NULL.
     ///
-    /// Mandatory. Set by the producer. Valid: NULL marks a released stream.
+    /// Mandatory, set by the producer. Valid: NULL marks a released stream.
     ///
-    /// - Called by the consumer: exactly once.
+    /// - Called by the consumer.
     /// - Thread: any.
+    /// - Times: exactly once.
     /// - Inside: calls nothing of the consumer's.
     /// - May be NULL: no argument.
     /// - Returns: nothing; a release cannot fail.
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowArrayStream)>,
     /// For the producer alone.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: anything;
-    /// consumers do not look at it.
+    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
+    /// at it.
     pub private_data: *mut c_void,
 }
 
@@ -288,22 +293,23 @@ impl ArrowArrayStream {
 /// A source of device arrays. The arrays and the schema that it gives are released independently of
 /// it and may outlive it.
 ///
-/// Allocated by the consumer, filled by the producer. Specified in "The ArrowDeviceArrayStream
-/// structure" of CDeviceDataInterface.
+/// Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+/// ArrowDeviceArrayStream structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowDeviceArrayStream {
     /// The type of device that can access every array of the stream.
     ///
-    /// Mandatory. Set by the producer. Valid: the device type of every array of the stream; the
+    /// Mandatory, set by the producer. Valid: the device type of every array of the stream; the
     /// device id may differ from array to array.
     pub device_type: ArrowDeviceType,
     /// Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL on a live stream.
+    /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
-    /// - Called by the consumer: any number, before or between arrays, not after release.
+    /// - Called by the consumer.
     /// - Thread: any, one call at a time.
+    /// - Times: any number, before or between arrays, not after release.
     /// - Inside: may block; calls nothing of the consumer's.
     /// - May be NULL: no argument.
     /// - Returns: 0, or an errno value with nothing written that needs a release.
@@ -313,10 +319,11 @@ pub struct ArrowDeviceArrayStream {
     /// Writes the next device array to out, which the consumer then owns and whose event it waits
     /// on. A released array and result 0 mean the end of the stream.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL on a live stream.
+    /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
-    /// - Called by the consumer: until the end or an error, not after release.
+    /// - Called by the consumer.
     /// - Thread: any, one call at a time.
+    /// - Times: until the end or an error, not after release.
     /// - Inside: may block; calls nothing of the consumer's.
     /// - May be NULL: no argument.
     /// - Returns: 0 for an array or the end, or an errno value with nothing written that needs a
@@ -329,10 +336,11 @@ pub struct ArrowDeviceArrayStream {
     >,
     /// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL on a live stream.
+    /// Mandatory, set by the producer. Valid: never NULL on a live stream.
     ///
-    /// - Called by the consumer: only right after a call that returned an error.
+    /// - Called by the consumer.
     /// - Thread: any, one call at a time.
+    /// - Times: only right after a call that returned an error.
     /// - Inside: calls nothing of the consumer's.
     /// - May be NULL: no argument.
     /// - Returns: a text that lives until the next call on the stream, or NULL.
@@ -340,18 +348,19 @@ pub struct ArrowDeviceArrayStream {
         Option<unsafe extern "C" fn(this: *mut ArrowDeviceArrayStream) -> *const c_char>,
     /// Frees the stream, not the arrays that it gave, and sets itself to NULL.
     ///
-    /// Mandatory. Set by the producer. Valid: NULL marks a released stream.
+    /// Mandatory, set by the producer. Valid: NULL marks a released stream.
     ///
-    /// - Called by the consumer: exactly once.
+    /// - Called by the consumer.
     /// - Thread: any.
+    /// - Times: exactly once.
     /// - Inside: calls nothing of the consumer's.
     /// - May be NULL: no argument.
     /// - Returns: nothing; a release cannot fail.
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowDeviceArrayStream)>,
     /// For the producer alone.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: anything;
-    /// consumers do not look at it.
+    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
+    /// at it.
     pub private_data: *mut c_void,
 }
 
@@ -372,18 +381,19 @@ impl ArrowDeviceArrayStream {
 /// One batch that is available. The consumer extracts it once, on whichever thread it likes; the
 /// struct may be copied for that.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "The ArrowAsyncTask structure"
-/// of CDeviceDataInterface.
+/// Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+/// ArrowAsyncTask structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowAsyncTask {
     /// Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out
     /// the batch is dropped.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL.
+    /// Mandatory, set by the producer. Valid: never NULL.
     ///
-    /// - Called by the consumer: exactly once for every task.
+    /// - Called by the consumer.
     /// - Thread: any.
+    /// - Times: exactly once for every task.
     /// - Inside: should not block; calls nothing of the handler's.
     /// - May be NULL: `out`.
     /// - Returns: 0, or an errno value, after which the producer calls on_error.
@@ -392,8 +402,8 @@ pub struct ArrowAsyncTask {
     >,
     /// For the producer alone; freed by extract_data.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: anything;
-    /// consumers do not look at it.
+    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
+    /// at it.
     pub private_data: *mut c_void,
 }
 
@@ -409,22 +419,23 @@ impl ArrowAsyncTask {
 /// The consumer's side of the controls. It belongs to the producer and stays valid until the
 /// handler's release has returned.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "The ArrowAsyncProducer
-/// structure" of CDeviceDataInterface.
+/// Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+/// ArrowAsyncProducer structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowAsyncProducer {
     /// The type of device that can access every array of the stream.
     ///
-    /// Mandatory. Set by the producer. Valid: the device type of every array of the stream.
+    /// Mandatory, set by the producer. Valid: the device type of every array of the stream.
     pub device_type: ArrowDeviceType,
     /// Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
     /// on_error. Does nothing after cancel.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL.
+    /// Mandatory, set by the producer. Valid: never NULL.
     ///
-    /// - Called by the consumer: any number, from on_schema on.
+    /// - Called by the consumer.
     /// - Thread: any, also from inside on_schema and on_next_task.
+    /// - Times: any number, from on_schema on.
     /// - Inside: calls no handler synchronously.
     /// - May be NULL: no argument.
     /// - Returns: nothing; errors arrive through on_error.
@@ -432,23 +443,24 @@ pub struct ArrowAsyncProducer {
     /// Ends the stream early. Tasks that were already asked for may still arrive, and so may an
     /// error that came before; then release.
     ///
-    /// Mandatory. Set by the producer. Valid: never NULL.
+    /// Mandatory, set by the producer. Valid: never NULL.
     ///
-    /// - Called by the consumer: any number; all but the first do nothing.
+    /// - Called by the consumer.
     /// - Thread: any.
+    /// - Times: any number; all but the first do nothing.
     /// - Inside: calls no handler synchronously.
     /// - May be NULL: no argument.
     /// - Returns: nothing; a cancel that succeeds leads to no on_error.
     pub cancel: Option<unsafe extern "C" fn(this: *mut ArrowAsyncProducer)>,
     /// What the producer wants to tell about the whole stream, such as the number of rows.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: encoded
-    /// key-value block as in ArrowSchema.metadata, or NULL.
+    /// Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
+    /// ArrowSchema.metadata, or NULL.
     pub additional_metadata: *const c_char,
     /// For the producer alone.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: anything;
-    /// consumers do not look at it.
+    /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
+    /// at it.
     pub private_data: *mut c_void,
 }
 
@@ -464,17 +476,18 @@ impl ArrowAsyncProducer {
 /// What the producer calls. The consumer allocates and fills it and keeps it until release. Never
 /// are two of its callbacks called at once.
 ///
-/// Allocated by the consumer, filled by the consumer. Specified in "The
-/// ArrowAsyncDeviceStreamHandler structure" of CDeviceDataInterface.
+/// Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
+/// ArrowAsyncDeviceStreamHandler structure.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowAsyncDeviceStreamHandler {
     /// Hands over the schema of the stream; the handler moves it out or releases it.
     ///
-    /// Mandatory. Set by the consumer. Valid: never NULL.
+    /// Mandatory, set by the consumer. Valid: never NULL.
     ///
-    /// - Called by the producer: once and first, unless on_error comes before it.
+    /// - Called by the producer.
     /// - Thread: any, one handler call at a time.
+    /// - Times: once and first, unless on_error comes before it.
     /// - Inside: the handler may call request and cancel.
     /// - May be NULL: no argument.
     /// - Returns: 0, or an errno value, after which the producer calls only release.
@@ -487,10 +500,11 @@ pub struct ArrowAsyncDeviceStreamHandler {
     /// Tells that a task is available; NULL for the task ends the stream. Task and metadata are
     /// valid during the call only, but a copy of the task may be extracted later.
     ///
-    /// Mandatory. Set by the consumer. Valid: never NULL.
+    /// Mandatory, set by the consumer. Valid: never NULL.
     ///
-    /// - Called by the producer: at most as often as request allowed, and once more for the end.
+    /// - Called by the producer.
     /// - Thread: any, one handler call at a time.
+    /// - Times: at most as often as request allowed, and once more for the end.
     /// - Inside: the handler may call request, cancel and extract_data.
     /// - May be NULL: `task`, `metadata`.
     /// - Returns: 0, or an errno value, after which the producer calls only release.
@@ -503,11 +517,11 @@ pub struct ArrowAsyncDeviceStreamHandler {
     >,
     /// Reports an error of the producer. Message and metadata are valid during the call only.
     ///
-    /// Mandatory. Set by the consumer. Valid: never NULL.
+    /// Mandatory, set by the consumer. Valid: never NULL.
     ///
-    /// - Called by the producer: at most once, with or without a request before it; only release
-    ///   follows.
+    /// - Called by the producer.
     /// - Thread: any, one handler call at a time.
+    /// - Times: at most once, with or without a request before it; only release follows.
     /// - Inside: the handler calls no method of the producer.
     /// - May be NULL: `message`, `metadata`.
     /// - Returns: nothing.
@@ -521,23 +535,24 @@ pub struct ArrowAsyncDeviceStreamHandler {
     >,
     /// Frees the handler. The last call on it.
     ///
-    /// Mandatory. Set by the consumer. Valid: never NULL before release.
+    /// Mandatory, set by the consumer. Valid: never NULL before release.
     ///
-    /// - Called by the producer: exactly once.
+    /// - Called by the producer.
     /// - Thread: any, one handler call at a time.
+    /// - Times: exactly once.
     /// - Inside: the handler calls no method of the producer.
     /// - May be NULL: no argument.
     /// - Returns: nothing.
     pub release: Option<unsafe extern "C" fn(this: *mut ArrowAsyncDeviceStreamHandler)>,
     /// The controls of the stream.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: set before
-    /// on_schema is called; not valid before that.
+    /// Mandatory, set by the producer, owned by the producer. Valid: set before on_schema is
+    /// called; not valid before that.
     pub producer: *mut ArrowAsyncProducer,
     /// For the consumer alone.
     ///
-    /// Optional. Set by the consumer; what it refers to belongs to the consumer. Valid: anything;
-    /// producers do not look at it.
+    /// Optional, set by the consumer, owned by the consumer. Valid: anything; producers do not look
+    /// at it.
     pub private_data: *mut c_void,
 }
 
@@ -570,18 +585,18 @@ pub struct DLDataTypeCode(pub u8);
 
 /// The DLPack version that a struct follows.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "DLPackVersion" of dlpack.h.
+/// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLPackVersion {
     /// The layout. A consumer that meets another major version than its own reads nothing behind
     /// the deleter, and calls the deleter.
     ///
-    /// Mandatory. Set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
+    /// Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
     pub major: u32,
     /// The set of enumerators. Another minor version has the same layout.
     ///
-    /// Mandatory. Set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
+    /// Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
     pub minor: u32,
 }
 
@@ -596,17 +611,17 @@ impl DLPackVersion {
 
 /// A device, by type and number.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "DLDevice" of dlpack.h.
+/// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLDevice {
     /// The type of the device.
     ///
-    /// Mandatory. Set by the producer. Valid: any int32; the kDL enumerators name the known ones.
+    /// Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
     pub device_type: DLDeviceType,
     /// Which device of this type.
     ///
-    /// Mandatory. Set by the producer. Valid: the runtime's device number; 0 for memory of the
+    /// Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the
     /// host, pinned memory included, and for managed memory.
     pub device_id: i32,
 }
@@ -622,23 +637,23 @@ impl DLDevice {
 
 /// The type of an element, such as code float, 32 bits, 1 lane.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "DLDataType" of dlpack.h.
+/// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLDataType {
     /// The family of the type.
     ///
-    /// Mandatory. Set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
+    /// Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
     /// ones.
     pub code: u8,
     /// The width of one lane, in bits.
     ///
-    /// Mandatory. Set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4 and 6
+    /// Mandatory, set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4 and 6
     /// for the narrow floating-point types.
     pub bits: u8,
     /// How many values make up one element.
     ///
-    /// Mandatory. Set by the producer. Valid: 1 for a scalar, more for a vector.
+    /// Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
     pub lanes: u16,
 }
 
@@ -653,41 +668,41 @@ impl DLDataType {
 
 /// A strided view of memory on one device. It owns nothing.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "DLTensor" of dlpack.h.
+/// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLTensor {
     /// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
     /// element lies at byte_offset.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: NULL for a
-    /// tensor of no elements; aligned to 256 bytes by the text, less in practice.
+    /// Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no
+    /// elements; aligned to 256 bytes by the text, less in practice.
     pub data: *mut c_void,
     /// The device that the memory is on.
     ///
-    /// Mandatory. Set by the producer. Valid: the device that can access data.
+    /// Mandatory, set by the producer. Valid: the device that can access data.
     pub device: DLDevice,
     /// The number of dimensions; 0 for a scalar.
     ///
-    /// Mandatory. Set by the producer. Valid: 0 or more.
+    /// Mandatory, set by the producer. Valid: 0 or more.
     pub ndim: i32,
     /// The type of an element.
     ///
-    /// Mandatory. Set by the producer. Valid: see DLDataType.
+    /// Mandatory, set by the producer. Valid: see DLDataType.
     pub dtype: DLDataType,
     /// The length of each dimension.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: ndim
-    /// numbers of 0 or more; may be NULL when ndim is 0.
+    /// Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may
+    /// be NULL when ndim is 0.
     pub shape: *mut i64,
     /// The distance between neighbors of each dimension, in elements.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: ndim
-    /// numbers; may be NULL when ndim is 0, and before version 1.2 also for row-major order.
+    /// Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when
+    /// ndim is 0, and before version 1.2 also for row-major order.
     pub strides: *mut i64,
     /// Where the first element lies, in bytes from data.
     ///
-    /// Mandatory. Set by the producer. Valid: any.
+    /// Mandatory, set by the producer. Valid: any.
     pub byte_offset: u64,
 }
 
@@ -703,26 +718,26 @@ impl DLTensor {
 /// A tensor and the function that gives it back; the form from before version 1.0, without a
 /// version and without flags.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "DLManagedTensor" of dlpack.h.
+/// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLManagedTensor {
     /// The tensor. Valid until the deleter is called.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: see
-    /// DLTensor.
+    /// Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
     pub dl_tensor: DLTensor,
     /// The producer's own; opaque to the consumer.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: any.
+    /// Optional, set by the producer, owned by the producer. Valid: any.
     pub manager_ctx: *mut c_void,
     /// Gives the tensor back, this struct included.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: a function,
-    /// or NULL when there is nothing to give back.
+    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
+    /// is nothing to give back.
     ///
-    /// - Called by the consumer: once.
+    /// - Called by the consumer.
     /// - Thread: any.
+    /// - Times: once.
     /// - Inside: frees whatever the producer kept for the tensor, the struct too.
     /// - May be NULL: no argument.
     /// - Returns: nothing.
@@ -741,39 +756,39 @@ impl DLManagedTensor {
 /// A tensor, its version and flags, and the function that gives it back. Every later version keeps
 /// the fields before dl_tensor, so that the deleter can always be called.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "DLManagedTensorVersioned" of
-/// dlpack.h.
+/// Allocated by the producer, filled by the producer. Specified in dlpack.h:
+/// DLManagedTensorVersioned.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLManagedTensorVersioned {
     /// The version that the struct follows. Read it first.
     ///
-    /// Mandatory. Set by the producer. Valid: see DLPackVersion.
+    /// Mandatory, set by the producer. Valid: see DLPackVersion.
     pub version: DLPackVersion,
     /// The producer's own; opaque to the consumer.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: any.
+    /// Optional, set by the producer, owned by the producer. Valid: any.
     pub manager_ctx: *mut c_void,
     /// Gives the tensor back, this struct included.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: a function,
-    /// or NULL when there is nothing to give back.
+    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
+    /// is nothing to give back.
     ///
-    /// - Called by the consumer: once.
+    /// - Called by the consumer.
     /// - Thread: any.
+    /// - Times: once.
     /// - Inside: frees whatever the producer kept for the tensor, the struct too.
     /// - May be NULL: no argument.
     /// - Returns: nothing.
     pub deleter: Option<unsafe extern "C" fn(this: *mut DLManagedTensorVersioned)>,
     /// What the consumer has to know of the memory.
     ///
-    /// Mandatory. Set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined by a
+    /// Mandatory, set by the producer. Valid: 0, or the DLPACK_FLAG_BITMASK constants joined by a
     /// bitwise or.
     pub flags: u64,
     /// The tensor. Valid until the deleter is called.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: see
-    /// DLTensor.
+    /// Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
     pub dl_tensor: DLTensor,
 }
 
@@ -788,19 +803,19 @@ impl DLManagedTensorVersioned {
 
 /// The part of the function table that every version of it begins with.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "DLPackExchangeAPIHeader" of
-/// dlpack.h.
+/// Allocated by the producer, filled by the producer. Specified in dlpack.h:
+/// DLPackExchangeAPIHeader.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLPackExchangeAPIHeader {
     /// The version of the table. A consumer uses the rest only when it knows the major version.
     ///
-    /// Mandatory. Set by the producer. Valid: see DLPackVersion.
+    /// Mandatory, set by the producer. Valid: see DLPackVersion.
     pub version: DLPackVersion,
     /// The next table to try for a consumer to whom this version is too new.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: NULL, or
-    /// the table of an earlier version.
+    /// Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an
+    /// earlier version.
     pub prev_api: *mut DLPackExchangeAPIHeader,
 }
 
@@ -816,22 +831,21 @@ impl DLPackExchangeAPIHeader {
 /// The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
 /// its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
 ///
-/// Allocated by the producer, filled by the producer. Specified in "DLPackExchangeAPI" of dlpack.h.
+/// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLPackExchangeAPI {
     /// The version, and earlier tables.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: see
-    /// DLPackExchangeAPIHeader.
+    /// Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
     pub header: DLPackExchangeAPIHeader,
     /// Allocates a tensor like the prototype, of which type, shape and device are read.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a
-    /// function.
+    /// Mandatory, set by the producer, owned by the producer. Valid: a function.
     ///
-    /// - Called by the consumer: any number.
+    /// - Called by the consumer.
     /// - Thread: any; set_error may take the GIL.
+    /// - Times: any number.
     /// - Inside: set_error is called when, and only when, the result is not 0.
     /// - May be NULL: `error_ctx`.
     /// - Returns: 0, or -1 after set_error was called.
@@ -851,11 +865,11 @@ pub struct DLPackExchangeAPI {
     >,
     /// Exports a Python tensor; the consumer owns the result. Waits for no stream.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a
-    /// function.
+    /// Mandatory, set by the producer, owned by the producer. Valid: a function.
     ///
-    /// - Called by the consumer: any number.
+    /// - Called by the consumer.
     /// - Thread: one that holds the GIL.
+    /// - Times: any number.
     /// - Inside: may raise a Python exception, a BufferError for what DLPack cannot describe.
     /// - May be NULL: no argument.
     /// - Returns: 0, or -1 with a Python exception set.
@@ -867,11 +881,11 @@ pub struct DLPackExchangeAPI {
     >,
     /// Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a
-    /// function.
+    /// Mandatory, set by the producer, owned by the producer. Valid: a function.
     ///
-    /// - Called by the consumer: any number.
+    /// - Called by the consumer.
     /// - Thread: one that holds the GIL.
+    /// - Times: any number.
     /// - Inside: may raise a Python exception.
     /// - May be NULL: no argument.
     /// - Returns: 0, or -1 with a Python exception set.
@@ -884,11 +898,12 @@ pub struct DLPackExchangeAPI {
     /// Describes a Python tensor in the caller's DLTensor, for use before control goes back to
     /// Python.
     ///
-    /// Optional. Set by the producer; what it refers to belongs to the producer. Valid: a function,
-    /// or NULL when the framework has none.
+    /// Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
+    /// framework has none.
     ///
-    /// - Called by the consumer: any number.
+    /// - Called by the consumer.
     /// - Thread: one that holds the GIL.
+    /// - Times: any number.
     /// - Inside: allocates nothing; shape and strides stay the framework's.
     /// - May be NULL: no argument.
     /// - Returns: 0, or -1 with a Python exception set.
@@ -896,11 +911,11 @@ pub struct DLPackExchangeAPI {
         Option<unsafe extern "C" fn(py_object: *mut c_void, out: *mut DLTensor) -> c_int>,
     /// Tells the stream on which the framework works now; NULL for the CPU.
     ///
-    /// Mandatory. Set by the producer; what it refers to belongs to the producer. Valid: a
-    /// function.
+    /// Mandatory, set by the producer, owned by the producer. Valid: a function.
     ///
-    /// - Called by the consumer: any number.
+    /// - Called by the consumer.
     /// - Thread: one that holds the GIL.
+    /// - Times: any number.
     /// - Inside: may raise a Python exception.
     /// - May be NULL: no argument.
     /// - Returns: 0, or -1 with a Python exception set.

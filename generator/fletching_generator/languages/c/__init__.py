@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...headers.dlpack_version import parse_version
 from ...render import Filters, Output
-from ...spec.layout import LAYOUT_CLASSES, StructLayout, struct_layout
+from ...spec.layout import StructLayout, struct_layouts
 from ...spec.model import Enumerator, Field, Interface, Spec, Struct
 from ...spec.types import (
     Argument,
@@ -17,6 +17,7 @@ from ...spec.types import (
     Type,
     Typedef,
 )
+from ...spelling import literal
 
 _SCALARS = {
     "int": "int",
@@ -76,10 +77,6 @@ def _by_minor_version(interfaces: list[Interface]) -> dict[int, list[Enumerator]
             since = parse_version(enumerator.since)
             found.setdefault(since[1] if since > DLPACK_MINIMUM else 0, []).append(enumerator)
     return dict(sorted(found.items()))
-
-
-def struct_layouts(spec: Spec, struct: Struct) -> list[StructLayout]:
-    return [struct_layout(spec, struct, target) for target in LAYOUT_CLASSES]
 
 
 def type_name(type_: Type) -> str:
@@ -189,10 +186,6 @@ def size_of(type_: Type) -> str:
             return "sizeof(void*)"
         case _:
             return f"sizeof({type_name(type_)})"
-
-
-def literal(value: int | str) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def macro_value(constant: Constant) -> str:

@@ -5,24 +5,9 @@ from __future__ import annotations
 from ...render import Filters, Output
 from ...spec.layout import leaves
 from ...spec.model import Device, Field, Spec, Struct
-from ..c import literal, wrap_arguments
+from ...spelling import literal, pascal
+from ..c import wrap_arguments
 from . import cuda_array_interface, runtimes
-
-_POINTERS = {
-    "none": "kNone",
-    "address_of_handle": "kAddressOfHandle",
-    "object": "kObject",
-    "producer_defined": "kProducerDefined",
-}
-
-_BUFFERS = {
-    "host_address": "kHostAddress",
-    "device_address": "kDeviceAddress",
-    "shared_address": "kSharedAddress",
-    "handle": "kHandle",
-    "producer_defined": "kProducerDefined",
-    "unknown": "kUnknown",
-}
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -58,10 +43,10 @@ def device_row(device: Device) -> str:
         literal(device.name),
         literal(device.arrow or ""),
         literal(device.dlpack),
-        f"EventPointer::{_POINTERS[device.event.pointer]}",
+        f"EventPointer::k{pascal(device.event.pointer)}",
         literal(device.event.type or ""),
         f"Runtime::k{(device.runtime or 'none').capitalize()}",
-        f"Buffers::{_BUFFERS[device.buffers.are]}",
+        f"Buffers::k{pascal(device.buffers.are)}",
     ]
     return wrap_arguments("{", cells, "},", indent=4, width=100)
 

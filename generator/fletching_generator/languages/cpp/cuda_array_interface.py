@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from ...cuda_array_interface.dictionaries import Check, DictionaryInterface, Kind, StreamNumber
 from ...render import Filters, Output
 from ...spec.model import Spec
-from ..c import literal, wrap_arguments
+from ...spelling import capitalized, literal, pascal
+from ..c import wrap_arguments
 
 _WIDTH = 100
 _NAME = "cuda_array_interface.hpp"
@@ -21,16 +22,6 @@ def outputs(spec: Spec) -> list[Output]:
         "typed_checks": [check for check in interface.checks if check.typed],
     }
     return [Output(f"cpp/include/fletching/{_NAME}", _NAME, f"spec/{interface.id}.yaml", context)]
-
-
-def capitalized(text: str) -> str:
-    """The text with a capital letter at its beginning, the rest as it is."""
-    return text[:1].upper() + text[1:]
-
-
-def camel(name: str) -> str:
-    """legacy_default as LegacyDefault."""
-    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def most_sizes(interface: DictionaryInterface) -> int:
@@ -66,9 +57,9 @@ def refused_streams(streams: Iterable[StreamNumber]) -> str:
 
 
 FILTERS: Filters = {
-    "camel": camel,
     "capitalized": capitalized,
     "check_row": check_row,
     "kind_row": kind_row,
+    "pascal": pascal,
     "refused_streams": refused_streams,
 }

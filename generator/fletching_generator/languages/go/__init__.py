@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...languages import c
 from ...render import Filters, Output
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
 from ...spec.model import Contract, Device, Enumerator, Field, Spec, Struct
@@ -18,6 +17,8 @@ from ...spec.types import (
     Type,
     Typedef,
 )
+from ...spelling import contract_facts, field_facts, literal, pascal, struct_facts
+from .. import c
 
 # Which GOOS and GOARCH have C's layouts of which class; a target that is in none has no structs.
 _TARGETS = {
@@ -27,12 +28,6 @@ _TARGETS = {
     "32bit-align4": "386 && !windows",
 }
 _SCALARS = {name: name for name in SCALAR_SIZES} | {"int": "int32", "char": "int8"}
-_EVENT_POINTERS = {
-    "none": "EventNone",
-    "address_of_handle": "EventAddressOfHandle",
-    "object": "EventObject",
-    "producer_defined": "EventProducerDefined",
-}
 _INITIALISMS = {"dlpack": "DLPack", "id": "ID"}  # words that Go writes in capitals
 
 
@@ -54,14 +49,13 @@ class GoCallback:
 
 
 def outputs(spec: Spec) -> list[Output]:
-    device_typedef = next(i.typedefs[0] for i in spec.interfaces if i.device_macros)
     callbacks = [
         GoCallback(struct, field, field.type)
         for struct in spec.structs
         for field in struct.fields
         if isinstance(field.type, Callback)
     ]
-    context = {"spec": spec, "callbacks": callbacks, "device_typedef": device_typedef}
+    context = {"spec": spec, "callbacks": callbacks, "device_typedef": spec.device_typedef}
     targets = {"targets": _TARGETS}
     return [
         *(_structs(spec, target) for target in LAYOUT_CLASSES),
@@ -160,19 +154,14 @@ def type_name(type_: Type) -> str:
 
 
 def ownership(field: Field) -> str:
-    """How C declares the field, who fills it in, and what may stand in it."""
+    """How C declares the field, who fills it in, and what may be in it."""
     declaration = c.declare(field, indent=0, width=10_000)
-    owner = "" if field.owned_by == "none" else f" Owned by the {field.owned_by}."
-    return f"C: {declaration}. Set by the {field.set_by}.{owner} Valid: {field.valid}."
+    return f"C: {declaration}. {field_facts(field)}"
 
 
 def contract(terms: Contract) -> str:
     """Who calls a callback, and how."""
-    nullable = f" May be NULL: {', '.join(terms.nullable)}." if terms.nullable else ""
-    return (
-        f"Called by the {terms.called_by}. Thread: {terms.thread}. Times: {terms.times}. "
-        f"Inside: {terms.inside}. Returns: {terms.returns}.{nullable}"
-    )
+    return " ".join(contract_facts(terms))
 
 
 def device_text(device: Device) -> str:
@@ -186,7 +175,7 @@ def device_text(device: Device) -> str:
 def device_row(device: Device) -> str:
     return (
         f'{{{device_constant(device)}, "{device.name}", "{device.arrow or ""}", '
-        f'"{device.dlpack}", {_EVENT_POINTERS[device.event.pointer]}, '
+        f'"{device.dlpack}", Event{pascal(device.event.pointer)}, '
         f'"{device.event.type or ""}"}}'
     )
 
@@ -281,7 +270,8 @@ FILTERS: Filters = {
     "go_bits": go_bits,
     "go_name": go_name,
     "go_parameters": go_parameters,
-    "literal": c.literal,
+    "literal": literal,
     "ownership": ownership,
+    "struct_facts": struct_facts,
     "type_name": type_name,
 }

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...render import Filters, Output
-from ...spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
+from ...spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout, struct_layouts
 from ...spec.model import Device, Enumerator, Field, Interface, Spec, Struct
 from ...spec.types import Callback, FixedArray, StructType, Type
-from ..c import literal, struct_layouts
+from ...spelling import (
+    by_class,
+    contract_facts,
+    field_facts,
+    literal,
+    of_field,
+    pascal,
+    struct_facts,
+)
 from .lists import list_callback, list_field, list_leaf, listed_leaves
 from .names import (
     camel,
@@ -19,7 +27,6 @@ from .names import (
     java_type,
     jna_size,
     jna_suffix,
-    pascal,
 )
 from .text import Broken, Call, Node, fit, javadoc
 
@@ -182,25 +189,16 @@ def _returned(callback: Callback, flavor: str, call: Call) -> Node:
 
 
 def struct_doc(struct: Struct, interface: Interface) -> list[str]:
-    parties = f"Allocated by the {struct.allocated_by}, filled by the {struct.filled_by}."
-    return [struct.doc, f'{parties} Section "{struct.section}" of {interface.document}.']
+    return [struct.doc, struct_facts(struct, interface)]
 
 
 def field_doc(field: Field) -> list[str]:
-    owner = "" if field.owned_by == "none" else f", owned by the {field.owned_by}"
-    facts = f"{field.presence.capitalize()}, set by the {field.set_by}{owner}."
-    return [field.doc, f"{facts} Valid: {field.valid}."]
+    return [field.doc, field_facts(field)]
 
 
 def callback_doc(field: Field) -> list[str]:
-    contract = field.contract
-    assert contract is not None  # the meaning check sees to it
-    nullable = f" May be NULL: {', '.join(contract.nullable)}." if contract.nullable else ""
-    return [
-        field.doc,
-        f"Called by the {contract.called_by}. Thread: {contract.thread}. Times: {contract.times}. "
-        f"Inside: {contract.inside}.{nullable} Returns: {contract.returns}.",
-    ]
+    assert field.contract is not None  # the meaning check sees to it
+    return [field.doc, " ".join(contract_facts(field.contract))]
 
 
 def device_row(device: Device) -> Broken:
@@ -221,11 +219,6 @@ def code_row(code: Enumerator) -> Broken:
 def layout_row(target: LayoutClass) -> str:
     name = target.name.upper().replace("-", "_")  # "64bit" is no name in Java
     return f'TARGET_{name}("{target.name}", {target.pointer_size}, {target.int64_align})'
-
-
-def offsets(layouts: list[StructLayout], field: str) -> str:
-    """The offset of a field on each class of target."""
-    return ", ".join(str(layout.offset(field)) for layout in layouts)
 
 
 def assign(head: str, value: Node) -> Broken:
@@ -268,7 +261,8 @@ FILTERS: Filters = {
     "list_field": list_field,
     "list_leaf": list_leaf,
     "literal": literal,
-    "offsets": offsets,
+    "by_class": by_class,
+    "of_field": of_field,
     "pascal": pascal,
     "signature": signature,
     "struct_doc": struct_doc,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ...spec.layout import Leaf, leaves
 from ...spec.model import Field, Spec, Struct
 from ...spec.types import Callback, FixedArray, StructType, Type
-from .names import camel, is_address, is_void, java_type, pascal
+from ...spelling import pascal
+from .names import camel, is_address, is_void, java_type
 from .text import Broken, Call, Node
 
 

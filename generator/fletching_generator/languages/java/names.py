@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ... import spelling
 from ...spec.types import (
     SCALAR_SIZES,
     Callback,
@@ -14,6 +15,7 @@ from ...spec.types import (
     Type,
     Typedef,
 )
+from ...spelling import identifier, pascal
 
 # By size: the type, the suffix of JNA's accessors, the layout of java.lang.foreign.
 _INTEGERS = {
@@ -23,19 +25,12 @@ _INTEGERS = {
     8: ("long", "Long", "JAVA_LONG"),
 }
 _POINTERS = {"jna": "Pointer", "ffm": "MemorySegment"}
-_RESERVED = {"case", "class", "default", "for", "import", "native", "new", "package", "this"}
-
-
-def pascal(name: str) -> str:
-    """`null_count` as `NullCount`."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+_RESERVED = "case class default for import native new package this"
 
 
 def camel(name: str) -> str:
     """`null_count` as `nullCount`."""
-    text = pascal(name)
-    text = text[:1].lower() + text[1:]
-    return text + "_" if text in _RESERVED else text
+    return identifier(spelling.camel(name), _RESERVED, lambda text: f"{text}_")
 
 
 def constant(name: str) -> str:

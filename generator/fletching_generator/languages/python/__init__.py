@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 
 from ...render import Filters, Output
-from ...spec.layout import LAYOUT_CLASSES, struct_layout
-from ...spec.model import Contract, Device, Enumerator, Field, Spec, Struct
+from ...spec.layout import struct_layouts
+from ...spec.model import Device, Enumerator, Field, Interface, Spec, Struct
 from ...spec.types import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
+from ...spelling import contract_facts, field_facts, fill, literal, pascal, struct_facts
 from . import cuda_array_interface
 from .spelling import WIDTH, call
 
@@ -16,7 +16,7 @@ from .spelling import WIDTH, call
 def outputs(spec: Spec) -> list[Output]:
     context = {
         "spec": spec,
-        "device_typedef": next((t for t in spec.typedefs if t.open), None),
+        "device_typedef": spec.device_typedef,
         "layouts": {struct.name: layout_rows(spec, struct) for struct in spec.structs},
     }
     abi = Output("bindings/python/src/fletching/abi.py", "abi.py", "spec/*.yaml", context)
@@ -74,7 +74,7 @@ def _pointee(type_: Type) -> str:
 
 def callback_name(struct: Struct, field: Field) -> str:
     """The name of a callback's type: "ArrowArrayStreamGetNext"."""
-    return struct.name + "".join(part.capitalize() for part in field.name.split("_"))
+    return struct.name + pascal(field.name)
 
 
 def callback_type(field: Field, struct: Struct) -> str:
@@ -101,48 +101,24 @@ def docstring(paragraphs: Iterable[str], indent: int) -> str:
     line = f'{margin}"""{blocks[0]}"""'
     if len(blocks) == 1 and len(line) <= WIDTH:
         return line
-    wrapped = [_wrap(blocks[0], margin, '"""'), *(_wrap(b, margin) for b in blocks[1:])]
+    starts = [margin + '"""', *[margin] * (len(blocks) - 1)]
+    wrapped = [fill(b, WIDTH, start, margin) for b, start in zip(blocks, starts, strict=True)]
     return "\n\n".join(wrapped) + f'\n{margin}"""'
-
-
-def _wrap(text: str, margin: str, start: str = "") -> str:
-    return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=margin + start,
-        subsequent_indent=margin,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def struct_doc(struct: Struct) -> list[str]:
-    return [
-        struct.doc,
-        f"The {struct.allocated_by} allocates it, the {struct.filled_by} fills it. See the section "
-        f"'{struct.section}' of the published text.",
-    ]
+def struct_doc(struct: Struct, interface: Interface) -> list[str]:
+    return [struct.doc, struct_facts(struct, interface)]
 
 
 def field_doc(field: Field) -> list[str]:
-    owner = "" if field.owned_by == "none" else f", owned by the {field.owned_by}"
-    sides = f"{field.presence.capitalize()}, set by the {field.set_by}{owner}."
-    paragraphs = [field.doc, f"{sides} Valid: {field.valid}."]
+    paragraphs = [field.doc, field_facts(field)]
     if field.contract is not None:
-        paragraphs.append(_contract(field.contract))
+        paragraphs.append(" ".join(contract_facts(field.contract)))
     return paragraphs
-
-
-def _contract(contract: Contract) -> str:
-    nullable = ", ".join(contract.nullable) or "no argument"
-    return (
-        f"Called by the {contract.called_by}, thread: {contract.thread}. Times: {contract.times}. "
-        f"Inside: {contract.inside}. May be NULL: {nullable}. Returns: {contract.returns}."
-    )
 
 
 def device_doc(device: Device) -> list[str]:
@@ -154,7 +130,7 @@ def device_doc(device: Device) -> list[str]:
 
 def layout_rows(spec: Spec, struct: Struct) -> tuple[str, list[tuple[str, str]]]:
     """Size and alignment per class of target; per field its name, and offset and size per class."""
-    layouts = [struct_layout(spec, struct, target) for target in LAYOUT_CLASSES]
+    layouts = struct_layouts(spec, struct)
     fields = []
     for column, field in enumerate(struct.fields):
         places = [layout.fields[column] for layout in layouts]
@@ -164,10 +140,6 @@ def layout_rows(spec: Spec, struct: Struct) -> tuple[str, list[tuple[str, str]]]
 
 def _pairs(pairs: Iterable[tuple[int, int]]) -> str:
     return f"({', '.join(str(pair) for pair in pairs)})"
-
-
-def literal(value: int | str | None) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def data_type_code_row(code: Enumerator) -> str:

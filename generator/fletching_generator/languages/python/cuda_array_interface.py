@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ...cuda_array_interface.dictionaries import Check, Kind
 from ...render import Filters, Output
 from ...spec.model import Spec
-from ..c import literal
+from ...spelling import capitalized, literal
 from .spelling import call
 
 _NAME = "cuda_array_interface.py"
@@ -17,11 +17,6 @@ def outputs(spec: Spec) -> list[Output]:
     interface = spec.cuda_array_interface
     path, source = f"bindings/python/src/fletching/{_NAME}", f"spec/{interface.id}.yaml"
     return [Output(path, _NAME, source, {"cai": interface})]
-
-
-def capitalized(text: str) -> str:
-    """The text with a capital letter at its beginning, the rest as it is."""
-    return text[:1].upper() + text[1:]
 
 
 def tuple_of(values: Iterable[object]) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import textwrap
 
+from ... import spelling
 from ...render import Filters, Output
-from ...spec.layout import FieldLayout, Leaf, StructLayout, leaves
-from ...spec.model import Contract, Device, Field, Interface, Spec, Struct
+from ...spec.layout import Leaf, leaves, struct_layouts
+from ...spec.model import Device, Field, Interface, Spec, Struct
 from ...spec.types import (
     Argument,
     Callback,
@@ -19,7 +19,16 @@ from ...spec.types import (
     Type,
     Typedef,
 )
-from ..c import literal, struct_layouts
+from ...spelling import (
+    by_class,
+    contract_facts,
+    field_facts,
+    fill,
+    literal,
+    of_field,
+    pascal,
+    struct_facts,
+)
 
 WIDTH = 100
 _SOURCES = "bindings/rust/fletching-abi/src"
@@ -32,12 +41,6 @@ _SCALARS = {
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
 }
-_POINTERS = {
-    "none": "None",
-    "address_of_handle": "AddressOfHandle",
-    "object": "Object",
-    "producer_defined": "ProducerDefined",
-}
 _EVENTS = {
     "none": "`sync_event` is always NULL",
     "address_of_handle": "`sync_event` is a `{type}`, the address of the handle",
@@ -45,16 +48,16 @@ _EVENTS = {
     "producer_defined": "documented by the producer",
 }
 # Words that a C name may be and a Rust name may not, unless it is written as r#name.
-_KEYWORD = re.compile(
-    "abstract|as|async|await|become|box|crate|dyn|final|fn|gen|impl|in|let|loop|macro|match|mod|move|"
-    "mut|override|priv|pub|ref|trait|type|unsafe|unsized|use|where|yield"
-)
+_KEYWORDS = """
+    abstract as async await become box crate dyn final fn gen impl in let loop macro match mod move
+    mut override priv pub ref self trait type unsafe unsized use where yield
+"""
 
 
 def outputs(spec: Spec) -> list[Output]:
     context = {
         "spec": spec,
-        "device_type": next(i.typedefs[0] for i in spec.interfaces if i.device_macros).type.name,
+        "device_type": spec.device_typedef.type.name,
         "layouts": {s.name: struct_layouts(spec, s) for s in spec.structs},
         "leaves": {s.name: leaves(spec, s) for s in spec.structs},
         "paths": {s.name: paths(spec, s) for s in spec.structs},
@@ -103,9 +106,8 @@ def paths(spec: Spec, struct: Struct, prefix: str = "") -> list[str]:
 
 
 def identifier(name: str) -> str:
-    if name == "self":
-        return "this"
-    return f"r#{name}" if _KEYWORD.fullmatch(name) else name
+    """`self` is the only word here that r# does not make a name."""
+    return spelling.identifier(name, _KEYWORDS, lambda n: "this" if n == "self" else f"r#{n}")
 
 
 def type_name(type_: Type) -> str:
@@ -173,7 +175,7 @@ def device_constant(device: Device) -> str:
 
 
 def event_pointer(device: Device) -> str:
-    return _POINTERS[device.event.pointer]
+    return pascal(device.event.pointer)
 
 
 # --- Docs --------------------------------------------------------------------------------------
@@ -182,44 +184,20 @@ def event_pointer(device: Device) -> str:
 def doc(text: str, indent: int = 0, bullet: str = "") -> str:
     """Lines of a doc comment; brackets are no links."""
     start = f"{' ' * indent}/// "
-    return textwrap.fill(
-        re.sub(r"([\[\]<])", r"\\\1", text),
-        WIDTH,
-        initial_indent=start + bullet,
-        subsequent_indent=start + " " * len(bullet),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    text = re.sub(r"([\[\]<])", r"\\\1", text)
+    return fill(text, WIDTH, start + bullet, start + " " * len(bullet))
 
 
 def struct_doc(struct: Struct, interface: Interface) -> str:
-    owner = (
-        f"Allocated by the {struct.allocated_by}, filled by the {struct.filled_by}. Specified in "
-        f'"{struct.section}" of {interface.document}.'
-    )
-    return f"{doc(struct.doc)}\n///\n{doc(owner)}"
+    return f"{doc(struct.doc)}\n///\n{doc(struct_facts(struct, interface))}"
 
 
 def field_doc(field: Field) -> str:
-    facts = f"{field.presence.capitalize()}. Set by the {field.set_by}"
-    if field.owned_by != "none":
-        facts += f"; what it refers to belongs to the {field.owned_by}"
-    facts += f". Valid: {field.valid}."
-    lines = [doc(field.doc, 4), "    ///", doc(facts, 4)]
+    lines = [doc(field.doc, 4), "    ///", doc(field_facts(field), 4)]
     if field.contract is not None:
-        lines += ["    ///", *(doc(item, 4, "- ") for item in contract_items(field.contract))]
+        facts = contract_facts(field.contract, lambda name: f"`{identifier(name)}`")
+        lines += ["    ///", *(doc(fact, 4, "- ") for fact in facts)]
     return "\n".join(lines)
-
-
-def contract_items(contract: Contract) -> list[str]:
-    nullable = ", ".join(f"`{identifier(name)}`" for name in contract.nullable) or "no argument"
-    return [
-        f"Called by the {contract.called_by}: {contract.times}.",
-        f"Thread: {contract.thread}.",
-        f"Inside: {contract.inside}.",
-        f"May be NULL: {nullable}.",
-        f"Returns: {contract.returns}.",
-    ]
 
 
 def device_doc(device: Device) -> str:
@@ -228,15 +206,6 @@ def device_doc(device: Device) -> str:
 
 
 # --- Layout and test list ----------------------------------------------------------------------
-
-
-def by_class(rows: list[StructLayout] | list[FieldLayout], what: str) -> str:
-    """One number per layout class: `[72, 48, 44]`."""
-    return f"[{', '.join(str(getattr(row, what)) for row in rows)}]"
-
-
-def of_field(layouts: list[StructLayout], field: Field) -> list[FieldLayout]:
-    return [entry for layout in layouts for entry in layout.fields if entry.name == field.name]
 
 
 def leaf_places(leaf: Leaf) -> list[str]:

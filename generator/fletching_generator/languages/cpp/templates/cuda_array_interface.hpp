@@ -48,14 +48,14 @@ inline constexpr std::array<Key, /*{ cai.keys | length }*/> kKeys{{
 
 /*% for stream in cai.streams if stream.allowed %*/
 /// /*{ stream.doc }*/
-inline constexpr std::int64_t kStream/*{ stream.name | camel }*/ = /*{ stream.value }*/;
+inline constexpr std::int64_t kStream/*{ stream.name | pascal }*/ = /*{ stream.value }*/;
 
 /*% endfor %*/
 // --- Type strings ------------------------------------------------------------------------------
 
 /*% for order in cai.typestr.orders %*/
 /// /*{ order.doc | capitalized }*/.
-inline constexpr char k/*{ order.name | camel }*/ = '/*{ order.char }*/';
+inline constexpr char k/*{ order.name | pascal }*/ = '/*{ order.char }*/';
 
 /*% endfor %*/
 /// What the number behind a kind counts.

@@ -14,7 +14,7 @@ import "unsafe"
 /*% set layout = layouts[struct.name] %*/
 /*{ (struct.name ~ " is a struct of the " ~ interface.title ~ ". " ~ struct.doc) | wrap(100, "// ") }*/
 //
-/*{ ("Allocated by the " ~ struct.allocated_by ~ ", filled in by the " ~ struct.filled_by ~ ". See \"" ~ struct.section ~ "\" in " ~ interface.document ~ " of the Arrow documentation.") | wrap(100, "// ") }*/
+/*{ struct | struct_facts(interface) | wrap(100, "// ") }*/
 type /*{ struct.name }*/ struct {
 /*% for field in struct.fields %*/
 /*% if not loop.first %*/

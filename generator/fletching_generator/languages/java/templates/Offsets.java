@@ -16,7 +16,7 @@ public final class Offsets {
           .size(/*{ layouts[struct.name] | map(attribute="size") | join(", ") }*/)
           .align(/*{ layouts[struct.name] | map(attribute="align") | join(", ") }*/)
 /*% for field in struct.fields %*/
-          .field("/*{ field.name }*/", /*{ layouts[struct.name] | offsets(field.name) }*/)/*{ ";" if loop.last }*/
+          .field("/*{ field.name }*/", /*{ layouts[struct.name] | of_field(field) | by_class("offset") }*/)/*{ ";" if loop.last }*/
 /*% endfor %*/
 
 /*% endfor %*/

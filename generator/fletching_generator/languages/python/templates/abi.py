@@ -178,16 +178,18 @@ def find_data_type_code(code: int) -> DataTypeCodeInfo | None:
 CallbackPointer: TypeAlias = "ctypes._CFunctionType"
 """What a callback field holds: False when it is NULL, else callable like a function."""
 
-#% for struct in spec.structs %#
+#% for interface in spec.interfaces %#
+#% for struct in interface.structs %#
 
 class {{ struct.name }}(ctypes.Structure):
-{{ struct | struct_doc | docstring(4) }}
+{{ struct | struct_doc(interface) | docstring(4) }}
 
 #% for field in struct.fields %#
     {{ field.name }}: {{ field.type | annotation }}
 {{ field | field_doc | docstring(4) }}
 #% endfor %#
 
+#% endfor %#
 #% endfor %#
 
 #% for struct in spec.structs %#

@@ -53,9 +53,9 @@ macro_rules! assert_layout {
 /*% for struct in spec.structs %*/
 
 assert_layout! {
-    /*{ struct.name }*/: size /*{ layouts[struct.name] | by_class("size") }*/, align /*{ layouts[struct.name] | by_class("align") }*/;
+    /*{ struct.name }*/: size [/*{ layouts[struct.name] | by_class("size") }*/], align [/*{ layouts[struct.name] | by_class("align") }*/];
 /*% for field in struct.fields %*/
-    /*{ field.name | identifier }*/: offset /*{ layouts[struct.name] | of_field(field) | by_class("offset") }*/, size /*{ layouts[struct.name] | of_field(field) | by_class("size") }*/;
+    /*{ field.name | identifier }*/: offset [/*{ layouts[struct.name] | of_field(field) | by_class("offset") }*/], size [/*{ layouts[struct.name] | of_field(field) | by_class("size") }*/];
 /*% endfor %*/
 }
 /*% endfor %*/

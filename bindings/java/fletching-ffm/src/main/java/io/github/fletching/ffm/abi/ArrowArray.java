@@ -17,8 +17,8 @@ import java.lang.invoke.MethodHandle;
  * The data of an array or of a record batch: lengths, buffers and children. Read it with the
  * ArrowSchema that came with it.
  *
- * <p>Allocated by the consumer, filled by the producer. Section "The ArrowArray structure" of
- * CDataInterface.
+ * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
+ * structure.
  */
 public final class ArrowArray {
   /** The layout, padding included. */
@@ -208,7 +208,7 @@ public final class ArrowArray {
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
    * that was moved to. Inside: the producer releases the children that were not moved out; it calls
-   * nothing of the consumer's. Returns: nothing; a release cannot fail.
+   * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

@@ -17,8 +17,8 @@ import java.lang.invoke.MethodHandle;
  * A source of arrays in CPU memory. The arrays and the schema that it gives are released
  * independently of it and may outlive it.
  *
- * <p>Allocated by the consumer, filled by the producer. Section "Structure definition" of
- * CStreamInterface.
+ * <p>Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
+ * definition.
  */
 public final class ArrowArrayStream {
   /** The layout, padding included. */
@@ -125,8 +125,8 @@ public final class ArrowArrayStream {
    * Writes the schema of all arrays to out, which the consumer then owns.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: any number, before or
-   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. Returns:
-   * 0, or an errno value with nothing written that needs a release.
+   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. May be
+   * NULL: no argument. Returns: 0, or an errno value with nothing written that needs a release.
    */
   @FunctionalInterface
   public interface GetSchema {
@@ -160,8 +160,9 @@ public final class ArrowArrayStream {
    * the end of the stream.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-   * not after release. Inside: may block; calls nothing of the consumer's. Returns: 0 for an array
-   * or the end, or an errno value with nothing written that needs a release.
+   * not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
+   * argument. Returns: 0 for an array or the end, or an errno value with nothing written that needs
+   * a release.
    */
   @FunctionalInterface
   public interface GetNext {
@@ -194,8 +195,8 @@ public final class ArrowArrayStream {
    * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-   * returned an error. Inside: calls nothing of the consumer's. Returns: a text that lives until
-   * the next call on the stream, or NULL.
+   * returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns:
+   * a text that lives until the next call on the stream, or NULL.
    */
   @FunctionalInterface
   public interface GetLastError {
@@ -228,7 +229,7 @@ public final class ArrowArrayStream {
    * Frees the stream, not the arrays that it gave, and sets itself to NULL.
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-   * consumer's. Returns: nothing; a release cannot fail.
+   * consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

@@ -17,8 +17,8 @@ import java.lang.invoke.MethodHandle;
  * What the producer calls. The consumer allocates and fills it and keeps it until release. Never
  * are two of its callbacks called at once.
  *
- * <p>Allocated by the consumer, filled by the consumer. Section "The ArrowAsyncDeviceStreamHandler
- * structure" of CDeviceDataInterface.
+ * <p>Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
+ * ArrowAsyncDeviceStreamHandler structure.
  */
 public final class ArrowAsyncDeviceStreamHandler {
   /** The layout, padding included. */
@@ -142,8 +142,8 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Hands over the schema of the stream; the handler moves it out or releases it.
    *
    * <p>Called by the producer. Thread: any, one handler call at a time. Times: once and first,
-   * unless on_error comes before it. Inside: the handler may call request and cancel. Returns: 0,
-   * or an errno value, after which the producer calls only release.
+   * unless on_error comes before it. Inside: the handler may call request and cancel. May be NULL:
+   * no argument. Returns: 0, or an errno value, after which the producer calls only release.
    */
   @FunctionalInterface
   public interface OnSchema {
@@ -252,7 +252,8 @@ public final class ArrowAsyncDeviceStreamHandler {
    * Frees the handler. The last call on it.
    *
    * <p>Called by the producer. Thread: any, one handler call at a time. Times: exactly once.
-   * Inside: the handler calls no method of the producer. Returns: nothing.
+   * Inside: the handler calls no method of the producer. May be NULL: no argument. Returns:
+   * nothing.
    */
   @FunctionalInterface
   public interface Release {

@@ -19,8 +19,8 @@ import java.lang.invoke.MethodHandle;
  * The consumer's side of the controls. It belongs to the producer and stays valid until the
  * handler's release has returned.
  *
- * <p>Allocated by the producer, filled by the producer. Section "The ArrowAsyncProducer structure"
- * of CDeviceDataInterface.
+ * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+ * ArrowAsyncProducer structure.
  */
 public final class ArrowAsyncProducer {
   /** The layout, padding included. */
@@ -129,8 +129,8 @@ public final class ArrowAsyncProducer {
    * on_error. Does nothing after cancel.
    *
    * <p>Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
-   * number, from on_schema on. Inside: calls no handler synchronously. Returns: nothing; errors
-   * arrive through on_error.
+   * number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
+   * Returns: nothing; errors arrive through on_error.
    */
   @FunctionalInterface
   public interface Request {
@@ -164,8 +164,8 @@ public final class ArrowAsyncProducer {
    * that came before; then release.
    *
    * <p>Called by the consumer. Thread: any. Times: any number; all but the first do nothing.
-   * Inside: calls no handler synchronously. Returns: nothing; a cancel that succeeds leads to no
-   * on_error.
+   * Inside: calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel
+   * that succeeds leads to no on_error.
    */
   @FunctionalInterface
   public interface Cancel {

@@ -17,8 +17,8 @@ import java.lang.invoke.MethodHandle;
  * One batch that is available. The consumer extracts it once, on whichever thread it likes; the
  * struct may be copied for that.
  *
- * <p>Allocated by the producer, filled by the producer. Section "The ArrowAsyncTask structure" of
- * CDeviceDataInterface.
+ * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+ * ArrowAsyncTask structure.
  */
 public final class ArrowAsyncTask {
   /** The layout, padding included. */

@@ -18,8 +18,8 @@ import java.lang.invoke.MethodHandle;
  * A source of device arrays. The arrays and the schema that it gives are released independently of
  * it and may outlive it.
  *
- * <p>Allocated by the consumer, filled by the producer. Section "The ArrowDeviceArrayStream
- * structure" of CDeviceDataInterface.
+ * <p>Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+ * ArrowDeviceArrayStream structure.
  */
 public final class ArrowDeviceArrayStream {
   /** The layout, padding included. */
@@ -144,8 +144,8 @@ public final class ArrowDeviceArrayStream {
    * Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: any number, before or
-   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. Returns:
-   * 0, or an errno value with nothing written that needs a release.
+   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. May be
+   * NULL: no argument. Returns: 0, or an errno value with nothing written that needs a release.
    */
   @FunctionalInterface
   public interface GetSchema {
@@ -179,8 +179,9 @@ public final class ArrowDeviceArrayStream {
    * A released array and result 0 mean the end of the stream.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-   * not after release. Inside: may block; calls nothing of the consumer's. Returns: 0 for an array
-   * or the end, or an errno value with nothing written that needs a release.
+   * not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
+   * argument. Returns: 0 for an array or the end, or an errno value with nothing written that needs
+   * a release.
    */
   @FunctionalInterface
   public interface GetNext {
@@ -213,8 +214,8 @@ public final class ArrowDeviceArrayStream {
    * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-   * returned an error. Inside: calls nothing of the consumer's. Returns: a text that lives until
-   * the next call on the stream, or NULL.
+   * returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns:
+   * a text that lives until the next call on the stream, or NULL.
    */
   @FunctionalInterface
   public interface GetLastError {
@@ -247,7 +248,7 @@ public final class ArrowDeviceArrayStream {
    * Frees the stream, not the arrays that it gave, and sets itself to NULL.
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-   * consumer's. Returns: nothing; a release cannot fail.
+   * consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

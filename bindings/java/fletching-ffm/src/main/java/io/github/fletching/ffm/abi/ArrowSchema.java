@@ -17,8 +17,8 @@ import java.lang.invoke.MethodHandle;
  * The type of an array or the schema of a record batch. Strings and children belong to the producer
  * and live until release.
  *
- * <p>Allocated by the consumer, filled by the producer. Section "The ArrowSchema structure" of
- * CDataInterface.
+ * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The
+ * ArrowSchema structure.
  */
 public final class ArrowSchema {
   /** The layout, padding included. */
@@ -192,7 +192,7 @@ public final class ArrowSchema {
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
    * that was moved to. Inside: the producer releases the children that were not moved out; it calls
-   * nothing of the consumer's. Returns: nothing; a release cannot fail.
+   * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
   @FunctionalInterface
   public interface Release {

@@ -13,7 +13,7 @@ import java.lang.foreign.StructLayout;
 /**
  * The type of an element, such as code float, 32 bits, 1 lane.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLDataType" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
  */
 public final class DLDataType {
   /** The layout, padding included. */

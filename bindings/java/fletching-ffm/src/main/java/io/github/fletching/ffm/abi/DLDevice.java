@@ -12,7 +12,7 @@ import java.lang.foreign.StructLayout;
 /**
  * A device, by type and number.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLDevice" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
  */
 public final class DLDevice {
   /** The layout, padding included. */

@@ -16,7 +16,7 @@ import java.lang.invoke.MethodHandle;
  * A tensor and the function that gives it back; the form from before version 1.0, without a version
  * and without flags.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLManagedTensor" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
  */
 public final class DLManagedTensor {
   /** The layout, padding included. */
@@ -82,7 +82,7 @@ public final class DLManagedTensor {
    * Gives the tensor back, this struct included.
    *
    * <p>Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-   * for the tensor, the struct too. Returns: nothing.
+   * for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
    */
   @FunctionalInterface
   public interface Deleter {

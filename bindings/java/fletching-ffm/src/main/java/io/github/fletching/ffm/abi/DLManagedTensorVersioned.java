@@ -17,8 +17,8 @@ import java.lang.invoke.MethodHandle;
  * A tensor, its version and flags, and the function that gives it back. Every later version keeps
  * the fields before dl_tensor, so that the deleter can always be called.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLManagedTensorVersioned" of
- * dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h:
+ * DLManagedTensorVersioned.
  */
 public final class DLManagedTensorVersioned {
   /** The layout, padding included. */
@@ -112,7 +112,7 @@ public final class DLManagedTensorVersioned {
    * Gives the tensor back, this struct included.
    *
    * <p>Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-   * for the tensor, the struct too. Returns: nothing.
+   * for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
    */
   @FunctionalInterface
   public interface Deleter {

@@ -17,7 +17,7 @@ import java.lang.invoke.MethodHandle;
  * The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
  * its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLPackExchangeAPI" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
  */
 public final class DLPackExchangeAPI {
   /** The layout, padding included. */
@@ -186,8 +186,8 @@ public final class DLPackExchangeAPI {
    * Exports a Python tensor; the consumer owns the result. Waits for no stream.
    *
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception, a BufferError for what DLPack cannot describe. Returns: 0, or -1 with a
-   * Python exception set.
+   * a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
+   * Returns: 0, or -1 with a Python exception set.
    */
   @FunctionalInterface
   public interface ManagedTensorFromPyObjectNoSync {
@@ -221,7 +221,7 @@ public final class DLPackExchangeAPI {
    * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
    *
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception. Returns: 0, or -1 with a Python exception set.
+   * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
    */
   @FunctionalInterface
   public interface ManagedTensorToPyObjectNoSync {
@@ -255,7 +255,8 @@ public final class DLPackExchangeAPI {
    * Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
    *
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
-   * nothing; shape and strides stay the framework's. Returns: 0, or -1 with a Python exception set.
+   * nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
+   * with a Python exception set.
    */
   @FunctionalInterface
   public interface DltensorFromPyObjectNoSync {
@@ -288,7 +289,7 @@ public final class DLPackExchangeAPI {
    * Tells the stream on which the framework works now; NULL for the CPU.
    *
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception. Returns: 0, or -1 with a Python exception set.
+   * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
    */
   @FunctionalInterface
   public interface CurrentWorkStream {

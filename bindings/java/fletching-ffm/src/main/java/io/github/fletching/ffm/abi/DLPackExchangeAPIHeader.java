@@ -12,8 +12,8 @@ import java.lang.foreign.StructLayout;
 /**
  * The part of the function table that every version of it begins with.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLPackExchangeAPIHeader" of
- * dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h:
+ * DLPackExchangeAPIHeader.
  */
 public final class DLPackExchangeAPIHeader {
   /** The layout, padding included. */

@@ -12,7 +12,7 @@ import java.lang.foreign.StructLayout;
 /**
  * The DLPack version that a struct follows.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLPackVersion" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
  */
 public final class DLPackVersion {
   /** The layout, padding included. */

@@ -14,7 +14,7 @@ import java.lang.foreign.StructLayout;
 /**
  * A strided view of memory on one device. It owns nothing.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLTensor" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
  */
 public final class DLTensor {
   /** The layout, padding included. */

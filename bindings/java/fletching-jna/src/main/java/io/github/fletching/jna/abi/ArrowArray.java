@@ -12,8 +12,8 @@ import io.github.fletching.abi.Offsets;
  * The data of an array or of a record batch: lengths, buffers and children. Read it with the
  * ArrowSchema that came with it.
  *
- * <p>Allocated by the consumer, filled by the producer. Section "The ArrowArray structure" of
- * CDataInterface.
+ * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
+ * structure.
  */
 @FieldOrder({
   "length",
@@ -236,7 +236,7 @@ public class ArrowArray extends AbiStructure {
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
    * that was moved to. Inside: the producer releases the children that were not moved out; it calls
-   * nothing of the consumer's. Returns: nothing; a release cannot fail.
+   * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
   public interface Release extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */

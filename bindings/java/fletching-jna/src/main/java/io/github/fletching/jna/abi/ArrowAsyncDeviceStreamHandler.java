@@ -12,8 +12,8 @@ import io.github.fletching.abi.Offsets;
  * What the producer calls. The consumer allocates and fills it and keeps it until release. Never
  * are two of its callbacks called at once.
  *
- * <p>Allocated by the consumer, filled by the consumer. Section "The ArrowAsyncDeviceStreamHandler
- * structure" of CDeviceDataInterface.
+ * <p>Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
+ * ArrowAsyncDeviceStreamHandler structure.
  */
 @FieldOrder({"onSchema", "onNextTask", "onError", "release", "producer", "privateData"})
 public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
@@ -154,8 +154,8 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    * Hands over the schema of the stream; the handler moves it out or releases it.
    *
    * <p>Called by the producer. Thread: any, one handler call at a time. Times: once and first,
-   * unless on_error comes before it. Inside: the handler may call request and cancel. Returns: 0,
-   * or an errno value, after which the producer calls only release.
+   * unless on_error comes before it. Inside: the handler may call request and cancel. May be NULL:
+   * no argument. Returns: 0, or an errno value, after which the producer calls only release.
    */
   public interface OnSchema extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
@@ -223,7 +223,8 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    * Frees the handler. The last call on it.
    *
    * <p>Called by the producer. Thread: any, one handler call at a time. Times: exactly once.
-   * Inside: the handler calls no method of the producer. Returns: nothing.
+   * Inside: the handler calls no method of the producer. May be NULL: no argument. Returns:
+   * nothing.
    */
   public interface Release extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */

@@ -12,8 +12,8 @@ import io.github.fletching.abi.Offsets;
  * The consumer's side of the controls. It belongs to the producer and stays valid until the
  * handler's release has returned.
  *
- * <p>Allocated by the producer, filled by the producer. Section "The ArrowAsyncProducer structure"
- * of CDeviceDataInterface.
+ * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+ * ArrowAsyncProducer structure.
  */
 @FieldOrder({"deviceType", "request", "cancel", "additionalMetadata", "privateData"})
 public class ArrowAsyncProducer extends AbiStructure {
@@ -133,8 +133,8 @@ public class ArrowAsyncProducer extends AbiStructure {
    * on_error. Does nothing after cancel.
    *
    * <p>Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
-   * number, from on_schema on. Inside: calls no handler synchronously. Returns: nothing; errors
-   * arrive through on_error.
+   * number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
+   * Returns: nothing; errors arrive through on_error.
    */
   public interface Request extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
@@ -151,8 +151,8 @@ public class ArrowAsyncProducer extends AbiStructure {
    * that came before; then release.
    *
    * <p>Called by the consumer. Thread: any. Times: any number; all but the first do nothing.
-   * Inside: calls no handler synchronously. Returns: nothing; a cancel that succeeds leads to no
-   * on_error.
+   * Inside: calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel
+   * that succeeds leads to no on_error.
    */
   public interface Cancel extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */

@@ -12,8 +12,8 @@ import io.github.fletching.abi.Offsets;
  * One batch that is available. The consumer extracts it once, on whichever thread it likes; the
  * struct may be copied for that.
  *
- * <p>Allocated by the producer, filled by the producer. Section "The ArrowAsyncTask structure" of
- * CDeviceDataInterface.
+ * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
+ * ArrowAsyncTask structure.
  */
 @FieldOrder({"extractData", "privateData"})
 public class ArrowAsyncTask extends AbiStructure {

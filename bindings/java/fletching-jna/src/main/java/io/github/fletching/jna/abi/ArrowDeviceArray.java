@@ -12,8 +12,8 @@ import java.util.Objects;
  * An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
  * released through its embedded array.
  *
- * <p>Allocated by the consumer, filled by the producer. Section "The ArrowDeviceArray structure" of
- * CDeviceDataInterface.
+ * <p>Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+ * ArrowDeviceArray structure.
  */
 @FieldOrder({"array", "deviceId", "deviceType", "syncEvent", "reserved"})
 public class ArrowDeviceArray extends AbiStructure {

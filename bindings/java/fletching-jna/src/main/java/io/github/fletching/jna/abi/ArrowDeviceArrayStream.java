@@ -12,8 +12,8 @@ import io.github.fletching.abi.Offsets;
  * A source of device arrays. The arrays and the schema that it gives are released independently of
  * it and may outlive it.
  *
- * <p>Allocated by the consumer, filled by the producer. Section "The ArrowDeviceArrayStream
- * structure" of CDeviceDataInterface.
+ * <p>Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
+ * ArrowDeviceArrayStream structure.
  */
 @FieldOrder({"deviceType", "getSchema", "getNext", "getLastError", "release", "privateData"})
 public class ArrowDeviceArrayStream extends AbiStructure {
@@ -151,8 +151,8 @@ public class ArrowDeviceArrayStream extends AbiStructure {
    * Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: any number, before or
-   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. Returns:
-   * 0, or an errno value with nothing written that needs a release.
+   * between arrays, not after release. Inside: may block; calls nothing of the consumer's. May be
+   * NULL: no argument. Returns: 0, or an errno value with nothing written that needs a release.
    */
   public interface GetSchema extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
@@ -169,8 +169,9 @@ public class ArrowDeviceArrayStream extends AbiStructure {
    * A released array and result 0 mean the end of the stream.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: until the end or an error,
-   * not after release. Inside: may block; calls nothing of the consumer's. Returns: 0 for an array
-   * or the end, or an errno value with nothing written that needs a release.
+   * not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
+   * argument. Returns: 0 for an array or the end, or an errno value with nothing written that needs
+   * a release.
    */
   public interface GetNext extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
@@ -186,8 +187,8 @@ public class ArrowDeviceArrayStream extends AbiStructure {
    * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
    *
    * <p>Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
-   * returned an error. Inside: calls nothing of the consumer's. Returns: a text that lives until
-   * the next call on the stream, or NULL.
+   * returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns:
+   * a text that lives until the next call on the stream, or NULL.
    */
   public interface GetLastError extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
@@ -203,7 +204,7 @@ public class ArrowDeviceArrayStream extends AbiStructure {
    * Frees the stream, not the arrays that it gave, and sets itself to NULL.
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
-   * consumer's. Returns: nothing; a release cannot fail.
+   * consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
   public interface Release extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */

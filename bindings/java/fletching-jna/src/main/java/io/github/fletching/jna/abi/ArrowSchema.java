@@ -12,8 +12,8 @@ import io.github.fletching.abi.Offsets;
  * The type of an array or the schema of a record batch. Strings and children belong to the producer
  * and live until release.
  *
- * <p>Allocated by the consumer, filled by the producer. Section "The ArrowSchema structure" of
- * CDataInterface.
+ * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The
+ * ArrowSchema structure.
  */
 @FieldOrder({
   "format",
@@ -217,7 +217,7 @@ public class ArrowSchema extends AbiStructure {
    *
    * <p>Called by the consumer. Thread: any. Times: exactly once, on the base struct or on a struct
    * that was moved to. Inside: the producer releases the children that were not moved out; it calls
-   * nothing of the consumer's. Returns: nothing; a release cannot fail.
+   * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
   public interface Release extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */

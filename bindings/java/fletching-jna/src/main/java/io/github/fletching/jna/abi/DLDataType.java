@@ -10,7 +10,7 @@ import io.github.fletching.abi.Offsets;
 /**
  * The type of an element, such as code float, 32 bits, 1 lane.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLDataType" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
  */
 @FieldOrder({"code", "bits", "lanes"})
 public class DLDataType extends AbiStructure {

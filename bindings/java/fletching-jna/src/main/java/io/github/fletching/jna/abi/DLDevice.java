@@ -10,7 +10,7 @@ import io.github.fletching.abi.Offsets;
 /**
  * A device, by type and number.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLDevice" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
  */
 @FieldOrder({"deviceType", "deviceId"})
 public class DLDevice extends AbiStructure {

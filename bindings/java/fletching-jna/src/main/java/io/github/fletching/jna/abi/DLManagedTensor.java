@@ -12,7 +12,7 @@ import io.github.fletching.abi.Offsets;
  * A tensor and the function that gives it back; the form from before version 1.0, without a version
  * and without flags.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLManagedTensor" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
  */
 @FieldOrder({"dlTensor", "managerCtx", "deleter"})
 public class DLManagedTensor extends AbiStructure {
@@ -86,7 +86,7 @@ public class DLManagedTensor extends AbiStructure {
    * Gives the tensor back, this struct included.
    *
    * <p>Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-   * for the tensor, the struct too. Returns: nothing.
+   * for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
    */
   public interface Deleter extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */

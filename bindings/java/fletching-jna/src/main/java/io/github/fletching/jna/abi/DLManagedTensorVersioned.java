@@ -12,8 +12,8 @@ import io.github.fletching.abi.Offsets;
  * A tensor, its version and flags, and the function that gives it back. Every later version keeps
  * the fields before dl_tensor, so that the deleter can always be called.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLManagedTensorVersioned" of
- * dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h:
+ * DLManagedTensorVersioned.
  */
 @FieldOrder({"version", "managerCtx", "deleter", "flags", "dlTensor"})
 public class DLManagedTensorVersioned extends AbiStructure {
@@ -120,7 +120,7 @@ public class DLManagedTensorVersioned extends AbiStructure {
    * Gives the tensor back, this struct included.
    *
    * <p>Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
-   * for the tensor, the struct too. Returns: nothing.
+   * for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
    */
   public interface Deleter extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */

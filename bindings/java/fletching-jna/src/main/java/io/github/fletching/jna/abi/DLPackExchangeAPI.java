@@ -12,7 +12,7 @@ import io.github.fletching.abi.Offsets;
  * The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
  * its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLPackExchangeAPI" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
  */
 @FieldOrder({
   "header",
@@ -178,8 +178,8 @@ public class DLPackExchangeAPI extends AbiStructure {
    * Exports a Python tensor; the consumer owns the result. Waits for no stream.
    *
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception, a BufferError for what DLPack cannot describe. Returns: 0, or -1 with a
-   * Python exception set.
+   * a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
+   * Returns: 0, or -1 with a Python exception set.
    */
   public interface ManagedTensorFromPyObjectNoSync extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
@@ -201,7 +201,7 @@ public class DLPackExchangeAPI extends AbiStructure {
    * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
    *
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception. Returns: 0, or -1 with a Python exception set.
+   * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
    */
   public interface ManagedTensorToPyObjectNoSync extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
@@ -223,7 +223,8 @@ public class DLPackExchangeAPI extends AbiStructure {
    * Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
    *
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
-   * nothing; shape and strides stay the framework's. Returns: 0, or -1 with a Python exception set.
+   * nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
+   * with a Python exception set.
    */
   public interface DltensorFromPyObjectNoSync extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
@@ -245,7 +246,7 @@ public class DLPackExchangeAPI extends AbiStructure {
    * Tells the stream on which the framework works now; NULL for the CPU.
    *
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
-   * a Python exception. Returns: 0, or -1 with a Python exception set.
+   * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
    */
   public interface CurrentWorkStream extends Callback {
     /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */

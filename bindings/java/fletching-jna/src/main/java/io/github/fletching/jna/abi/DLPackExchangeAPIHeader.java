@@ -10,8 +10,8 @@ import io.github.fletching.abi.Offsets;
 /**
  * The part of the function table that every version of it begins with.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLPackExchangeAPIHeader" of
- * dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h:
+ * DLPackExchangeAPIHeader.
  */
 @FieldOrder({"version", "prevApi"})
 public class DLPackExchangeAPIHeader extends AbiStructure {

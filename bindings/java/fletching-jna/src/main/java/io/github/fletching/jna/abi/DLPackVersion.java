@@ -10,7 +10,7 @@ import io.github.fletching.abi.Offsets;
 /**
  * The DLPack version that a struct follows.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLPackVersion" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
  */
 @FieldOrder({"major", "minor"})
 public class DLPackVersion extends AbiStructure {

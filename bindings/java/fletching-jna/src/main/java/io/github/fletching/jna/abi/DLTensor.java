@@ -10,7 +10,7 @@ import io.github.fletching.abi.Offsets;
 /**
  * A strided view of memory on one device. It owns nothing.
  *
- * <p>Allocated by the producer, filled by the producer. Section "DLTensor" of dlpack.h.
+ * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
  */
 @FieldOrder({"data", "device", "ndim", "dtype", "shape", "strides", "byteOffset"})
 public class DLTensor extends AbiStructure {
