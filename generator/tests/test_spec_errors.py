@@ -125,11 +125,72 @@ SPOILED = {
         "- name: array",
         r"fields\[1\]\.name: field 'array' stands twice; rename or remove one",
     ),
-    "nullable that does not exist": (
+    "pointer that does not exist": (
         "c-async-stream.yaml",
-        "nullable: [out]",
-        "nullable: [outt]",
-        r"nullable\[0\]: no argument is called 'outt'; use one of self, out",
+        "points_to: {out: one?}",
+        "points_to: {out: one?, outt: one?}",
+        r"contract\.points_to\.outt: no pointer is called 'outt'; use one of self, out",
+    ),
+    "argument without what it points to": (
+        "c-async-stream.yaml",
+        "points_to: {out: one?}",
+        "points_to: {}",
+        r"contract\.points_to: the pointer 'out' is missing; add 'out:'",
+    ),
+    "result without what it points to": (
+        "c-stream.yaml",
+        "points_to: {return: text?}",
+        "points_to: {}",
+        r"contract\.points_to: the pointer 'return' is missing; add 'return:'",
+    ),
+    "argument of an argument": (
+        "dlpack.yaml",
+        "            set_error.kind: text\n",
+        "",
+        r"contract\.points_to: the pointer 'set_error\.kind' is missing",
+    ),
+    "pointer without what it points to": (
+        "c-device-data.yaml",
+        "        points_to: opaque?\n",
+        "",
+        r"fields\[3\]: a pointer without 'points_to'; add 'points_to: \.\.\.'",
+    ),
+    "what a number points to": (
+        "c-device-data.yaml",
+        "        type: int64[3]\n",
+        "        type: int64[3]\n        points_to: many\n",
+        r"fields\[4\]\.points_to: only a pointer points to something; remove it",
+    ),
+    "what a callback points to": (
+        "c-stream.yaml",
+        '        type: "callback(self: ArrowArrayStream*) -> const char*"\n',
+        '        type: "callback(self: ArrowArrayStream*) -> const char*"\n'
+        "        points_to: text\n",
+        r"fields\[2\]\.points_to: a callback is no pointer to data",
+    ),
+    "one level too few": (
+        "c-data.yaml",
+        "points_to: many? of opaque?",
+        "points_to: many?",
+        r"fields\[5\]\.points_to: 'many\?' has 1 levels, the type has 2; name one, many, text",
+    ),
+    "an unknown word of a pointer": (
+        "c-device-data.yaml",
+        "points_to: opaque?",
+        "points_to: nothing",
+        r"points_to: 'nothing' says nothing of a pointer; write one, many, text or opaque",
+    ),
+    "a text of structs": (
+        "c-async-stream.yaml",
+        "points_to: {stream_schema: one}",
+        "points_to: {stream_schema: text}",
+        r"points_to\.stream_schema: 'text' does not go with the type; void is opaque",
+    ),
+    "a failure that cannot be returned": (
+        "c-stream.yaml",
+        'failure: "NULL"',
+        "failure: errno",
+        r"contract\.failure: 'errno' does not go with what the callback returns; write NULL",
     ),
     "embedded before declared": (
         "c-device-data.yaml",

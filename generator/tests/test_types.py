@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,6 +15,7 @@ from fletching_generator.spec.types import (
     Pointer,
     Scalar,
     StructType,
+    Type,
     Typedef,
     TypeExpressionError,
     parse_type,
@@ -73,3 +75,28 @@ def test_spell_is_the_inverse_of_parse(spec: Spec) -> None:
                     type_, name=None
                 )  # the name of a typedef is not spelled
             assert parse_type(spell(type_), known) == type_
+
+
+def test_what_a_pointer_points_to_is_no_part_of_the_type(spec: Spec) -> None:
+    """Every pointer of a field or a callback says it; the same type in C is still the same type."""
+    fields = [field for struct in spec.structs for field in struct.fields]
+    types = [field.type for field in fields]
+    found = [pointer for type_ in types for pointer in pointers(type_)]
+    assert found and all(p.target is not None and p.nullable is not None for p in found)
+    buffers = next(field.type for field in fields if field.name == "buffers")
+    assert buffers == parse_type("const void**", {})
+    assert isinstance(buffers, Pointer) and isinstance(buffers.to, Pointer)
+    assert (buffers.target, buffers.nullable) == ("many", True)
+    assert (buffers.to.target, buffers.to.nullable) == ("opaque", True)
+
+
+def pointers(type_: Type) -> Iterator[Pointer]:
+    match type_:
+        case Pointer(to=to):
+            yield type_
+            yield from pointers(to)
+        case Callback(arguments=arguments, returns=returns):
+            for part in (returns, *(argument.type for argument in arguments)):
+                yield from pointers(part)
+        case _:
+            pass

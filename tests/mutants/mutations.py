@@ -1,7 +1,7 @@
 """Wrong specs, derived from the good one by editing its data. No mutant is written by hand.
 
 Every mutant passes the generator's checks: where it drops or renames a thing, what names that thing
-(errata, lists of nullable arguments) is mended along.
+(errata, what pointers point to) is mended along.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ _CONTRACT = {
     "thread": "any",
     "times": "any number",
     "inside": "anything",
-    "nullable": [],
+    "points_to": {},
     "returns": "nothing",
+    "failure": "nothing",
 }
 # What notices a wrong spec: the oracle (tests/oracle), or the vendors' libraries (events/).
 ABI = "abi"
@@ -290,8 +291,8 @@ def _older_texts(good: Documents) -> Iterator[Mutant]:
 
     def mail_layout(own: list[Entry]) -> None:
         by_name = {field["name"]: field for field in own}
-        by_name["array"]["type"] = "ArrowArray*"
-        by_name["reserved"]["type"] = "int64[2]"
+        _set_type(by_name["array"], "ArrowArray*")
+        _set_type(by_name["reserved"], "int64[2]")
 
     changed = ("array", "reserved")
     yield _with_fields(
@@ -381,7 +382,41 @@ def _new_field(name: str, type_: str) -> Entry:
         "valid": "anything",
         "doc": "No such field.",
     }
-    return field | ({"contract": dict(_CONTRACT)} if _CALLBACK.fullmatch(type_) else {})
+    _set_type(field, type_)
+    return field
+
+
+def _set_type(field: Entry, type_: str) -> None:
+    """Another type, and what the spec has to say beside it: of its pointers, of a callback."""
+    field["type"] = type_
+    field.pop("points_to", None)
+    contract = field.pop("contract", dict(_CONTRACT))
+    match = _CALLBACK.fullmatch(type_)
+    if match:
+        result = match["result"]
+        failure = "nothing" if result == "void" else "errno"
+        points_to = dict(_pointers(match["arguments"]))
+        if result.endswith("*"):
+            failure, points_to["return"] = "NULL", _points_to(result)
+        field["contract"] = contract | {"points_to": points_to, "failure": failure}
+    elif type_.endswith("*"):
+        field["points_to"] = _points_to(type_)
+
+
+def _pointers(arguments: str, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for part in split_arguments(arguments):
+        name, type_ = part.strip().split(": ", 1)
+        match = _CALLBACK.fullmatch(type_)
+        if match:
+            yield from _pointers(match["arguments"], f"{prefix}{name}.")
+        elif type_.endswith("*"):
+            yield prefix + name, _points_to(type_)
+
+
+def _points_to(type_: str) -> str:
+    """The plainest that fits."""
+    last = "opaque" if "void" in type_ else "one"
+    return " of ".join(["one"] * (type_.count("*") - 1) + [last])
 
 
 def _with_fields(
@@ -400,10 +435,7 @@ def _with_fields(
 def _with_type(good: Documents, verb: str, struct: str, name: str, type_: str) -> Mutant:
     def change(own: list[Entry]) -> None:
         field = next(field for field in own if field["name"] == name)
-        field["type"] = type_
-        field.pop("contract", None)
-        if _CALLBACK.fullmatch(type_):
-            field["contract"] = dict(_CONTRACT)
+        _set_type(field, type_)
 
     spelled = type_.split("(", maxsplit=1)[0].replace(" ", "")
     return _with_fields(good, f"{verb}:{struct}.{name}-{spelled}", struct, (name,), change)
@@ -431,7 +463,7 @@ def _with_signature(
 ) -> Mutant:
     def change(own: list[Entry]) -> None:
         field = next(field for field in own if field["name"] == name)
-        field["type"] = f"callback({', '.join(arguments)}) -> {result}"
+        _set_type(field, f"callback({', '.join(arguments)}) -> {result}")
 
     spelled = verb.replace(" ", "")
     return _with_fields(good, f"signature:{struct}.{name}.{spelled}", struct, (name,), change)
@@ -439,15 +471,6 @@ def _with_signature(
 
 def _mend(documents: Documents) -> None:
     """Takes out what names something that is gone."""
-    for _, fields in _structs(documents):
-        for field in fields:
-            match = _CALLBACK.fullmatch(field["type"])
-            if match:
-                parts = split_arguments(match["arguments"])
-                pairs = (part.strip().split(": ", 1) for part in parts)
-                pointers = [name for name, type_ in pairs if type_.endswith("*")]
-                contract = field["contract"]
-                contract["nullable"] = [n for n in contract["nullable"] if n in pointers]
     fields_of = {name: [field["name"] for field in fields] for name, fields in _structs(documents)}
     for erratum in documents["errata"]["errata"]:
         struct, _, field = erratum["about"].partition(".")

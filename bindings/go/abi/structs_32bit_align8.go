@@ -483,8 +483,8 @@ type DLDataType struct {
 
 	// The width of one lane, in bits.
 	//
-	// C: uint8_t bits. Mandatory, set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole
-	// bytes; 4 and 6 for the narrow floating-point types.
+	// C: uint8_t bits. Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of
+	// whole bytes; 4 and 6 for the narrow floating-point types.
 	Bits uint8
 
 	// How many values make up one element.

@@ -9,6 +9,7 @@ from ..languages.c import declare_function, type_name
 from ..render import Filters, Output
 from ..spec.layout import LAYOUT_CLASSES, StructLayout, struct_layouts
 from ..spec.model import Access, Buffers, Device, Erratum, Field, Hole, Spec, Struct
+from ..spec.pointers import in_words
 from ..spec.types import Callback, FixedArray
 from .maps import map_name
 
@@ -156,6 +157,7 @@ FILTERS: Filters = {
     "map_name": map_name,
     "owner": owner,
     "places": places,
+    "points_to": in_words,
     "sizes": sizes,
     "type_name": type_name,
 }

@@ -153,13 +153,6 @@ def _check_callback(
     if field.contract is None:
         report(keys, f"callback '{field.name}' has no contract", "add 'contract:'")
         return
-    for index, name in enumerate(field.contract.nullable):
-        here = [*keys, "contract", "nullable", index]
-        argument = next((a for a in callback.arguments if a.name == name), None)
-        if argument is None:
-            report(here, f"no argument is called '{name}'", f"use one of {', '.join(names)}")
-        elif not isinstance(argument.type, Pointer):
-            report(here, f"'{name}' is no pointer and cannot be NULL", "remove it")
 
 
 def _points_to(type_: Type, struct: str) -> bool:

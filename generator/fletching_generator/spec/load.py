@@ -11,7 +11,7 @@ from ..cuda_array_interface.dictionaries import read_dictionary
 from ..errors import Mistake, SpecError
 from ..runtimes.check import check_events, check_runtimes
 from ..runtimes.model import load_runtimes
-from . import model, types
+from . import model, pointers, types
 from .check import check_meaning
 from .check_memory import check_memory
 from .documents import Document, KeyPath
@@ -206,9 +206,12 @@ def _field(
 ) -> model.Field:
     contract = entry.get("contract")
     if contract is not None:
-        contract = model.Contract(**{**contract, "nullable": tuple(contract["nullable"])})
+        facts = {key: value for key, value in contract.items() if key != "points_to"}
+        contract = model.Contract(**facts, nullable=pointers.nullable(contract["points_to"]))
     type_ = _type(document, [*keys, "type"], entry["type"], names)
-    return model.Field(**{**entry, "type": type_, "contract": contract})
+    facts = {key: value for key, value in entry.items() if key != "points_to"}
+    type_ = pointers.describe(document, keys, entry, type_)
+    return model.Field(**{**facts, "type": type_, "contract": contract})
 
 
 def _device(entry: dict[str, Any]) -> model.Device:

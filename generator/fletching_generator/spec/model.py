@@ -44,6 +44,8 @@ class Contract:
     inside: str  # "may block"
     nullable: tuple[str, ...]  # ("out",): the arguments that may be NULL
     returns: str  # "0, or an errno value"
+    failure: Literal["errno", "NULL", "nothing", -1]  # "errno": how it says that it has failed
+    gil: bool = False  # True: the caller holds the GIL of Python
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 # --- Types -------------------------------------------------------------------------------------
 
@@ -33,12 +33,19 @@ class StructType:
     typedef: bool = field(default=False, compare=False)  # True: "DLTensor" in C, without "struct"
 
 
+Target: TypeAlias = Literal["one", "many", "text", "opaque"]
+
+
 @dataclass(frozen=True)
 class Pointer:
     """A data pointer; `const` says that the pointee is const."""
 
     to: Type  # Scalar("char")
     const: bool  # True for const char*
+    # What is there: one value, an array, a text that ends in NUL, or nothing to look at. Known of
+    # the pointers of a field and of its callback; no part of the type in C.
+    target: Target | None = field(default=None, compare=False)  # "text"
+    nullable: bool | None = field(default=None, compare=False)  # True: it may be NULL
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,17 @@ def _named(name: str, names: Names) -> Type:
         f"type '{name}' is not defined",
         "define it as a typedef, struct or function, or use one of " + ", ".join(SCALARS),
     )
+
+
+def depth(type_: Type) -> int:
+    """How many pointers there are before a value; those of an array's elements count."""
+    match type_:
+        case Pointer(to=to):
+            return 1 + depth(to)
+        case FixedArray(of=of):
+            return depth(of)
+        case _:
+            return 0
 
 
 def spell(type_: Type) -> str:

@@ -648,8 +648,8 @@ pub struct DLDataType {
     pub code: u8,
     /// The width of one lane, in bits.
     ///
-    /// Mandatory, set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4 and 6
-    /// for the narrow floating-point types.
+    /// Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
+    /// and 6 for the narrow floating-point types.
     pub bits: u8,
     /// How many values make up one element.
     ///

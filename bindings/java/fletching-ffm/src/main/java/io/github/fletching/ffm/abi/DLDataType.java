@@ -53,8 +53,8 @@ public final class DLDataType {
   /**
    * The width of one lane, in bits.
    *
-   * <p>Mandatory, set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4 and 6
-   * for the narrow floating-point types.
+   * <p>Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
+   * and 6 for the narrow floating-point types.
    */
   public static byte getBits(MemorySegment struct) {
     return struct.get(JAVA_BYTE, BITS);

@@ -36,8 +36,8 @@ public class DLDataType extends AbiStructure {
   /**
    * The width of one lane, in bits.
    *
-   * <p>Mandatory, set by the producer. Valid: 8, 16, 32 or 64 for numbers of whole bytes; 4 and 6
-   * for the narrow floating-point types.
+   * <p>Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
+   * and 6 for the narrow floating-point types.
    */
   public byte bits;
 
