@@ -1,4 +1,4 @@
-"""C++: the header of the CUDA Array Interface."""
+"""C++: the tables of the CUDA Array Interface."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...spelling import capitalized, literal, pascal
 from ..c import wrap_arguments
 
 _WIDTH = 100
-_NAME = "cuda_array_interface.hpp"
+_NAME = "cuda_array_tables.hpp"
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -46,7 +46,7 @@ def check_row(check: Check) -> str:
     """A check in the table of C++."""
     severity = f"Severity::k{check.severity.capitalize()}"
     cells = [literal(check.id), literal(check.key or ""), severity, str(check.since)]
-    cells += [literal(check.mend), f"&detail::{check.name}"]
+    cells += [literal(check.mend), f"Check::k{pascal(check.name)}"]
     return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
 
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a dictionary of the CUDA Array Interface says, as a struct, and its type strings. Nothing
+// here touches device memory or needs a GPU. Only std::bad_alloc is thrown, by what returns a
+// string or a vector.
+
+#ifndef FLETCHING_CUDA_ARRAY_DESCRIPTION_HPP
+#define FLETCHING_CUDA_ARRAY_DESCRIPTION_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fletching/cuda_array_tables.hpp"
+#include "fletching/version.h"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {
+
+// --- Type strings ------------------------------------------------------------------------------
+
+/// What a kind character stands for; nothing when it is none.
+constexpr std::optional<Kind> find_kind(char character) noexcept {
+  for (const Kind& kind : kKinds) {
+    if (kind.character == character) return kind;
+  }
+  return {};
+}
+
+/// A type string in its parts.
+struct Typestr {
+  char order;                           ///< kLittleEndian, kBigEndian or kIrrelevant
+  char kind;                            ///< the character of one of kKinds
+  std::optional<std::uint64_t> number;  ///< the size of an item, in what the kind counts
+  std::uint64_t multiple = 1;           ///< 25 in "<M8[25s]"
+  std::string_view unit;                ///< the text of one of kUnits, or empty
+
+  /// The size of an item in bytes.
+  [[nodiscard]] constexpr std::uint64_t item_bytes() const noexcept {
+    const std::optional<Kind> info = find_kind(kind);
+    if (!info) return 0;
+    const std::uint64_t size = number.value_or(info->no_number);
+    switch (info->counts) {
+      case Counts::kBits:
+        return (size + 7) / 8;
+      case Counts::kCharacters:
+        return size * 4;
+      case Counts::kBytes:
+        break;
+    }
+    return size;
+  }
+};
+
+namespace detail {
+
+template <typename Range, typename Value>
+constexpr bool contains(const Range& range, const Value& value) noexcept {
+  return std::ranges::find(range, value) != range.end();
+}
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+/// Takes a number without leading zeros and of at most `digits` digits off the front.
+constexpr std::optional<std::uint64_t> take_number(std::string_view& text,
+                                                   std::size_t digits) noexcept {
+  std::uint64_t number = 0;
+  std::size_t length = 0;
+  for (; length < text.size() && is_digit(text[length]); ++length) {
+    if (length == digits || (length > 0 && text[0] == '0')) return std::nullopt;
+    number = number * 10 + static_cast<std::uint64_t>(text[length] - '0');
+  }
+  text.remove_prefix(length);
+  return number;
+}
+
+/// Reads what stands in brackets: a multiple, which may be left out, and a unit.
+constexpr bool read_unit(std::string_view text, Typestr& out) noexcept {
+  if (text.size() < 3 || text.front() != '[' || text.back() != ']') return false;
+  text = text.substr(1, text.size() - 2);
+  if (is_digit(text[0])) {
+    const std::optional<std::uint64_t> multiple = take_number(text, 9);
+    if (!multiple || *multiple == 0) return false;
+    out.multiple = *multiple;
+  }
+  for (const Unit& unit : kUnits) {
+    if (unit.text == text) out.unit = unit.text;
+  }
+  return !out.unit.empty();
+}
+
+}  // namespace detail
+
+/// The parts of a type string; nothing when it is none.
+constexpr std::optional<Typestr> parse_typestr(std::string_view text) noexcept {
+  if (text.size() < 2 || detail::kOrders.find(text[0]) == std::string_view::npos) return {};
+  const std::optional<Kind> kind = find_kind(text[1]);
+  if (!kind) return {};
+  Typestr parsed{text[0], text[1], {}, 1, {}};
+  text.remove_prefix(2);
+  if (!text.empty() && detail::is_digit(text[0])) {
+    parsed.number = detail::take_number(text, 10);
+    if (!parsed.number) return {};
+  } else if (kind->no_number == 0) {
+    return {};
+  }
+  if (!text.empty() && !(kind->has_unit && detail::read_unit(text, parsed))) return {};
+  if (parsed.item_bytes() > detail::kItemBytes) return {};
+  return parsed;
+}
+
+/// The type string that has these parts.
+inline std::string format_typestr(const Typestr& parts) {
+  std::string text{parts.order, parts.kind};
+  if (parts.number) text += std::to_string(*parts.number);
+  if (parts.unit.empty()) return text;
+  text += '[';
+  if (parts.multiple != 1) text += std::to_string(parts.multiple);
+  return text.append(parts.unit) + ']';
+}
+
+// --- Descriptions ------------------------------------------------------------------------------
+
+/// A field of an element. It owns nothing; neither does an Interface.
+struct Field {
+  std::string_view name;     ///< empty for padding
+  std::string_view typestr;  ///< empty when the field has fields itself
+  const Field* fields = nullptr;
+  std::size_t field_count = 0;
+  std::span<const std::int64_t> shape;  ///< how often it is repeated in each dimension; or empty
+};
+
+/// What a dictionary says.
+struct Interface {
+  std::span<const std::int64_t> shape;  ///< the size of each dimension
+  std::string_view typestr;             ///< "<f4"
+  std::uint64_t pointer = 0;            ///< the address of the first element; 0 without elements
+  bool read_only = false;
+  std::int64_t version = kVersion;
+  std::optional<std::span<const std::int64_t>> strides;  ///< bytes; none: C-contiguous
+  std::optional<std::span<const Field>> descr;
+  const Interface* mask = nullptr;
+  std::optional<std::int64_t> stream;  ///< a cudaStream_t as an integer; none: nothing to wait for
+};
+
+/// The strides, in bytes, that no strides stand for. The array has to fit into memory.
+inline std::vector<std::int64_t> contiguous_strides(std::span<const std::int64_t> shape,
+                                                    std::uint64_t item_bytes) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::uint64_t step = item_bytes;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = static_cast<std::int64_t>(step);
+    step *= static_cast<std::uint64_t>(shape[i]);
+  }
+  return strides;
+}
+
+/// Whether the elements lie side by side, the last dimension varying fastest. A stride that is
+/// never taken, in a dimension of size 1 or without any element, does not count.
+constexpr bool is_contiguous(std::span<const std::int64_t> shape,
+                             std::span<const std::int64_t> strides,
+                             std::uint64_t item_bytes) noexcept {
+  if (shape.size() != strides.size()) return false;
+  if (detail::contains(shape, 0)) return true;
+  std::uint64_t step = item_bytes;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] != 1 && static_cast<std::uint64_t>(strides[i]) != step) return false;
+    step *= static_cast<std::uint64_t>(shape[i]);
+  }
+  return true;
+}
+
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface
+
+#endif  // FLETCHING_CUDA_ARRAY_DESCRIPTION_HPP
