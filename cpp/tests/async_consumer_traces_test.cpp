@@ -1,4 +1,4 @@
-// Every trace of tests/traces/consumer.json, against the consumer of the library.
+// Every trace of consumer.json (tests/traces/README.md), against the consumer of the library.
 
 #include <gtest/gtest.h>
 

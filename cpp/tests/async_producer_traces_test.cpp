@@ -1,4 +1,4 @@
-// Every trace of tests/traces/producer.json, against the producer of the library.
+// Every trace of producer.json (tests/traces/README.md), against the producer of the library.
 
 #include <gtest/gtest.h>
 

@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 
 from . import generate
+from .async_stream import trace_files
 from .errors import Mistake, SpecError, TemplateError, UsageError
+from .files import replace_file
 from .headers.check_header import compare
 from .headers.facts import TARGETS, read_header
 from .headers.report import as_json, as_text
 from .headers.sync import sync
+from .render import render_module
 from .rules import texts
 from .rules.rulebook import load_rulebook
 from .spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, layout_class, struct_layout
@@ -64,6 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("generate", help="write every generated file from the spec")
     command.add_argument("--check", action="store_true", help="write nothing; show what differs")
     command.set_defaults(run=_generate)
+
+    command = commands.add_parser(
+        "traces", help="write the traces of the async stream, which every language replays"
+    )
+    command.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    command.set_defaults(run=_traces)
 
     command = commands.add_parser("check-spec", help="check the spec and say what it holds")
     command.add_argument(
@@ -122,6 +131,14 @@ def _generate(root: Path, options: argparse.Namespace) -> int:
     for path in changed:
         print(path)
     print(f"{len(files)} generated files, {len(changed)} changed")
+    return FINE
+
+
+def _traces(root: Path, options: argparse.Namespace) -> int:
+    for name, text in render_module(trace_files, load_spec(root)).items():
+        path = options.output / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            replace_file(path, text)
     return FINE
 
 

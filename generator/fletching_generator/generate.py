@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .async_stream import diagram, trace_files
+from .async_stream import diagram
 from .docs import async_page, maps, pages, rule_pages
 from .files import replace_file
 from .languages import find_languages
@@ -17,7 +17,7 @@ from .runtimes import vendor_checks
 from .spec.model import Spec
 
 # What makes files beside the languages.
-_SUBJECTS = (diagram, trace_files, async_page, maps, pages, vendor_checks)
+_SUBJECTS = (diagram, async_page, maps, pages, vendor_checks)
 # Folders that hold nothing but generated files.
 GENERATED_ONLY = ("docs/reference",)
 # Folders that hold tools, build results, or the templates with their banners.

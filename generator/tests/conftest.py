@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pyarrow
 import pytest
 
+from fletching_generator.async_stream import trace_files
 from fletching_generator.errors import SpecError
+from fletching_generator.render import render_module
 from fletching_generator.rules.rulebook import load_rulebook
 from fletching_generator.spec.load import load_spec
 from fletching_generator.spec.model import Spec
@@ -48,6 +51,12 @@ class Scratch:
         text = "\n".join(self.mistakes())
         place = "" if expected.startswith("spec/") else rf"spec/{re.escape(file)}:\d+: .*"
         assert re.search(f"^{place}{expected}", text, re.MULTILINE), text
+
+
+@cache
+def trace_texts() -> dict[str, str]:
+    """The files that `fletching traces` writes."""
+    return render_module(trace_files, load_spec(REPOSITORY))
 
 
 @pytest.fixture

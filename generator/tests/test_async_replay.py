@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,15 +13,15 @@ import async_reference
 import async_replay
 import pytest
 from async_replay import ConsumerReplay, DifferenceError, ProducerReplay, in_thread
-from conftest import REPOSITORY
+from conftest import trace_texts
 
 SOURCE = Path(async_reference.__file__).read_text(encoding="utf-8")
 REPLAYS = {"producer": ProducerReplay, "consumer": ConsumerReplay}
 
 
+@cache
 def traces(side: str) -> list[dict[str, Any]]:
-    path = REPOSITORY / "tests" / "traces" / f"{side}.json"
-    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["traces"]
+    found: list[dict[str, Any]] = json.loads(trace_texts()[f"{side}.json"])["traces"]
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from async_producer_rules import Seen
 from async_walk import rules, start, walk
-from conftest import REPOSITORY
+from conftest import REPOSITORY, trace_texts
 from jsonschema import Draft202012Validator
 
 from fletching_generator.async_stream.table import Scenario, Side, SideName
@@ -20,8 +20,7 @@ SIDES: tuple[SideName, ...] = ("producer", "consumer")
 
 
 def read_traces(side: str) -> list[dict[str, Any]]:
-    path = REPOSITORY / "tests" / "traces" / f"{side}.json"
-    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["traces"]
+    found: list[dict[str, Any]] = json.loads(trace_texts()[f"{side}.json"])["traces"]
     return found
 
 
@@ -49,8 +48,7 @@ def test_every_case_of_every_cell_is_in_a_trace(name: SideName, spec: Spec) -> N
 def test_traces_fit_their_schema(name: str) -> None:
     schema = REPOSITORY / "spec" / "schema" / "traces.schema.json"
     validator = Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
-    path = REPOSITORY / "tests" / "traces" / f"{name}.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = json.loads(trace_texts()[f"{name}.json"])
     assert [error.message for error in validator.iter_errors(content)] == []
     content["traces"][0]["steps"][0]["sate"] = "created"
     assert not validator.is_valid(content), "the schema is closed"

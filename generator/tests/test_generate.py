@@ -118,6 +118,16 @@ def test_interrupted_write_leaves_the_old_file(
     assert leftovers == []
 
 
+def test_traces_are_written_once(scratch: Scratch) -> None:
+    command = ["--root", str(scratch.root), "traces", "--output", str(scratch.root / "out" / "in")]
+    assert main(command) == 0
+    before = {path.name: path.stat() for path in (scratch.root / "out" / "in").iterdir()}
+    assert set(before) == {"producer.json", "consumer.json"}
+    assert main(command) == 0
+    after = {path.name: path.stat() for path in (scratch.root / "out" / "in").iterdir()}
+    assert after == before, "what is the same is left alone"
+
+
 def test_unwritable_folder_is_named(scratch: Scratch, capsys: pytest.CaptureFixture[str]) -> None:
     (scratch.root / "cpp").write_text("a file where a folder belongs", encoding="utf-8")
     assert run(scratch) == 2

@@ -1,4 +1,4 @@
-"""The async traces under tests/traces/, as JSON, one file for each side."""
+"""The async traces as JSON, one file for each side; made by `fletching traces`, not committed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .traces import side_traces
 def outputs(spec: Spec) -> list[Output]:
     return [
         Output(
-            f"tests/traces/{side.name}.json",
+            f"{side.name}.json",
             "traces.json",
             "spec/async.yaml",
             {"side": side.name, "traces": side_traces(spec.async_table, side.name)},
