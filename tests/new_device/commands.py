@@ -44,10 +44,8 @@ COMMANDS = {
         "build/tables_test --gtest_brief=1",
     ),
     "rust": Commands(
-        build=f"mkdir -p bindings/rust/fletching-abi/examples && cp {_PROBES}/probe.rs "
-        f"bindings/rust/fletching-abi/examples/ && {_CARGO} build -q --locked "
-        "-p fletching-abi --example probe",
-        probe="build/rust/debug/examples/probe",
+        build=f"{_CARGO} build -q --locked -p fletching-probe",
+        probe="build/rust/debug/fletching-probe",
         tests=f"{_CARGO} test -q --locked -p fletching-abi --tests",
     ),
     "go": Commands(
