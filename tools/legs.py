@@ -37,8 +37,7 @@ _GO = {"GOFLAGS": "-p=2", "CGO_ENABLED": "1"}
 # The tests that compare with upstream's headers need to know where the pinned ones are.
 _GO_INCLUDE = 'CGO_CFLAGS="-I$PWD/../../.venv/upstream"'
 _GO_UPSTREAM = "-tags fletching_upstream ./..."
-_GO_FOLDERS = ("bindings/go", "tests/roundtrip/go")
-_GO_SOURCES = "bindings/go tests/roundtrip/go tests/new_device"
+_GO_FOLDERS = ("bindings/go", "bindings/go/roundtrip")
 _GO_TARGETS = "386 arm mips mipsle arm64 s390x riscv64"
 
 _OURS = "^(?!.*/[.]venv/)"  # what is compiled, but not the sources of peers
@@ -150,15 +149,15 @@ LEGS: dict[str, tuple[Step, ...]] = {
         Step("build", "tools/build go"),
         Step("tests against the oracle", "go test -count=1 ./internal/oracle", "bindings/go", _GO),
         Step("all tests", f"{_GO_INCLUDE} go test -count=1 {_GO_UPSTREAM}", "bindings/go", _GO),
-        Step("tests of the round trip", "go test -count=1 ./...", "tests/roundtrip/go", _GO),
-        Step("gofmt", f'test -z "$(gofmt -l {_GO_SOURCES} | tee /dev/stderr)"'),
+        Step("tests of the round trip", "go test -count=1 ./...", "bindings/go/roundtrip", _GO),
+        Step("gofmt", 'test -z "$(gofmt -l bindings/go | tee /dev/stderr)"'),
         Step("vet", f"{_GO_INCLUDE} go vet {_GO_UPSTREAM}", "bindings/go", _GO),
-        Step("vet of the round trip", "go vet ./...", "tests/roundtrip/go", _GO),
+        Step("vet of the round trip", "go vet ./...", "bindings/go/roundtrip", _GO),
         Step(
             "staticcheck",
             "GOBIN=$PWD/../../build/go/bin go -C tools install tool && "
             f"{_GO_INCLUDE} ../../build/go/bin/staticcheck {_GO_UPSTREAM} && "
-            "cd ../../tests/roundtrip/go && ../../../build/go/bin/staticcheck ./...",
+            "cd roundtrip && ../../../build/go/bin/staticcheck ./...",
             "bindings/go",
             _GO,
         ),

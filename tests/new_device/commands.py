@@ -49,9 +49,7 @@ COMMANDS = {
         tests=f"{_CARGO} test -q --locked -p fletching-abi --tests",
     ),
     "go": Commands(
-        build=f"mkdir -p bindings/go/internal/probe && cp {_PROBES}/probe.go "
-        "bindings/go/internal/probe/ && "
-        "cd bindings/go && go build -o ../../build/probe ./internal/probe",
+        build="cd bindings/go && go build -o ../../build/probe ./internal/probe",
         probe="build/probe",
         tests="cd bindings/go && go test -count=1 ./abi",
     ),

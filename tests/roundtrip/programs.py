@@ -84,7 +84,7 @@ LANGUAGES: dict[str, Language] = {
         needs="command -v go >/dev/null",
         mend="go is missing: install Go 1.26 or later",
         abi=Command("go test -count=1 ./internal/oracle", "bindings/go", {"CGO_ENABLED": "1"}),
-        cases=Command("go run .", "tests/roundtrip/go", {"CGO_ENABLED": "1"}),
+        cases=Command("go run .", "bindings/go/roundtrip", {"CGO_ENABLED": "1"}),
         peers=_peers("go"),
     ),
     "java-jna": _java("jna", "17"),

@@ -1,8 +1,8 @@
-// The library libfletching_transit_go is what ../../transit.h declares; build it with
+// The library libfletching_transit_go is what tests/roundtrip/transit.h declares; build it with
 // -buildmode=c-shared.
 package main
 
-// #cgo CFLAGS: -I${SRCDIR}/../..
+// #cgo CFLAGS: -I${SRCDIR}/../../../../tests/roundtrip
 // #include "transit.h"
 import "C"
 
@@ -12,8 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/reexport"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/reexport"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 // No line is longer, whatever room there is said to be.

@@ -16,7 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 // Observer sees every array that passes through a stream; its error, or its panic, fails that

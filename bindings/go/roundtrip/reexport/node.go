@@ -20,7 +20,7 @@ import (
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 var exported, released atomic.Int64

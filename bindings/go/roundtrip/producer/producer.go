@@ -14,7 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 // Counters is struct FletchingProducerCounters.

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/internal/fake"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/internal/fake"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 // A bad pair of structs, and what the error has to say.

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/internal/fake"
-	"github.com/fletching/fletching/tests/roundtrip/go/reexport"
+	"github.com/fletching/fletching/bindings/go/roundtrip/internal/fake"
+	"github.com/fletching/fletching/bindings/go/roundtrip/reexport"
 )
 
 func ignore(*abi.ArrowSchema, *abi.ArrowDeviceArray) error { return nil }

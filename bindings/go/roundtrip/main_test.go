@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/producer"
-	"github.com/fletching/fletching/tests/roundtrip/go/reexport"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/producer"
+	"github.com/fletching/fletching/bindings/go/roundtrip/reexport"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 func TestMain(m *testing.M) {

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// cell is one result, as ../README.md has it.
+// cell is one result, as tests/roundtrip/README.md has it.
 type cell struct {
 	Language  string `json:"language"`
 	Backend   string `json:"backend"`

@@ -1,5 +1,5 @@
 // The program fletching_roundtrip_go sends every case of the reference producer through Go and back
-// (../README.md). Exit codes: 0 all came back right, 1 something did not, or there is no producer.
+// (tests/roundtrip/README.md). Exit codes: 0 all came back right, 1 something did not, or there is no producer.
 package main
 
 import (
@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/producer"
-	"github.com/fletching/fletching/tests/roundtrip/go/reexport"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/producer"
+	"github.com/fletching/fletching/bindings/go/roundtrip/reexport"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 const (

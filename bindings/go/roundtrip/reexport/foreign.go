@@ -25,7 +25,7 @@ import (
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 // ReleaseSchema releases a schema, unless it has been released or moved away.

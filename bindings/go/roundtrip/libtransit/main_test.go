@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/tests/roundtrip/go/internal/fake"
-	"github.com/fletching/fletching/tests/roundtrip/go/reexport"
-	"github.com/fletching/fletching/tests/roundtrip/go/walk"
+	"github.com/fletching/fletching/bindings/go/roundtrip/internal/fake"
+	"github.com/fletching/fletching/bindings/go/roundtrip/reexport"
+	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 func TestTransit(t *testing.T) {
