@@ -27,7 +27,7 @@ def _java(probe: str) -> Commands:
     classes = "build/java/classes:build/java/probe:$JNA"
     return Commands(
         build=f'{_JDK} && "$JDK/bin/javac" -proc:none --release 22 -cp "{classes}" '
-        f"-d build/java/probe {_PROBES}/{probe}.java",
+        f"-d build/java/probe bindings/java/probe/{probe}.java",
         probe=f'{_JDK} && "$JDK/bin/java" --enable-native-access=ALL-UNNAMED -cp "{classes}" '
         f"{probe}",
         tests="cd bindings/java && ./mvn -B -ntp test -pl fletching-abi",

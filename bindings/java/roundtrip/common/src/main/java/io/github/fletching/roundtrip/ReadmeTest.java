@@ -44,7 +44,7 @@ public abstract class ReadmeTest {
     int begin = text.indexOf('\n', text.indexOf("// The example begins")) + 1;
     String example = text.substring(begin, text.indexOf("  // The example ends"));
     String shown = example.stripTrailing().replaceAll("(?m)^  ", "");
-    String readme = Files.readString(Path.of("../../../../bindings/java/README.md"));
+    String readme = Files.readString(Path.of("../../README.md"));
     assertTrue(readme.contains("```java\n" + shown + "\n```"), "README.md does not show\n" + shown);
   }
 }
