@@ -76,7 +76,7 @@ def _chains(
     build: Build, environment: Mapping[str, str], folder: Path, status: str
 ) -> Iterator[Row]:
     cpp = [str(build.program("fletching_roundtrip_devices_cpp")), "--chain", *BACKENDS]
-    script = ROOT / "tests" / "roundtrip" / "python" / "devices_main.py"
+    script = ROOT / "bindings" / "python" / "roundtrip" / "devices_main.py"
     python = [sys.executable, str(script), *BACKENDS]
     for host, command in zip(HOSTS, (cpp, python), strict=True):
         cells, problem = _run(command, environment, folder)

@@ -57,7 +57,7 @@ COMMANDS = {
     "java-ffm": _java("FfmProbe"),
     "python": Commands(
         build="true",
-        probe=f'PYTHONPATH=bindings/python/src "$ROOT/.venv/bin/python" {_PROBES}/probe.py',
+        probe='cd bindings/python && PYTHONPATH=src "$ROOT/.venv/bin/python" probe/probe.py',
         tests='cd bindings/python && "$ROOT/.venv/bin/pytest" -q -p no:cacheprovider '
         "tests/test_device_types.py tests/test_data_type_codes.py",
     ),

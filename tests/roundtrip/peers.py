@@ -15,12 +15,9 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-
-sys.path.insert(0, str(Path(__file__).parent / "python"))
 
 from cells import PEER_DIRECTIONS, Checks, peer_key, reporting
 from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema

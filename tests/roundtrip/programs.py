@@ -92,11 +92,11 @@ LANGUAGES: dict[str, Language] = {
     "python": Language(
         needs="test -x .venv/bin/pytest",
         mend="the virtual environment .venv is not there: run `make setup`",
-        abi=Command("../../.venv/bin/pytest -q", "bindings/python"),
-        cases=Command(".venv/bin/python tests/roundtrip/python/main.py", environment=_PYTHON),
+        abi=Command("../../.venv/bin/pytest -q tests", "bindings/python"),
+        cases=Command(".venv/bin/python bindings/python/roundtrip/main.py", environment=_PYTHON),
         peers=_peers("python"),
         devices=Command(
-            ".venv/bin/python tests/roundtrip/python/devices_main.py", environment=_PYTHON
+            ".venv/bin/python bindings/python/roundtrip/devices_main.py", environment=_PYTHON
         ),
         device_directions=("chain",),
     ),

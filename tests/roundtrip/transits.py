@@ -112,7 +112,7 @@ class JavaTransit:
 
 class PythonTransit:
     def __init__(self) -> None:
-        sys.path.insert(0, str(Path(__file__).parent / "python"))
+        sys.path.insert(0, str(ROOT / "bindings" / "python" / "roundtrip"))
         import transit  # noqa: PLC0415
 
         self._transit = transit

@@ -2,8 +2,9 @@
 
     devices_main.py [BACKEND...]
 
-The array stands behind a gate that is shut, and is looked at when it has come through (../chain.h).
-Progress goes to stdout, one line per failure to stderr, cells to $FLETCHING_CELLS (../README.md).
+The array is behind a closed gate, and is compared when it has come through
+(tests/roundtrip/chain.h). Progress goes to stdout, one line per failure to stderr, cells to
+$FLETCHING_CELLS (tests/roundtrip/README.md).
 Exit codes: 0 all went well, 1 something failed, 2 a library could not be loaded.
 """
 
@@ -16,7 +17,7 @@ from contextlib import suppress
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_void_p
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "roundtrip"))
 
 import transit
 from cells import Cell, Checks, append, device_key, reporting

@@ -1,6 +1,7 @@
 """The round trip of Python: every case of the reference producer, through fletching.abi and back.
 
-Progress goes to stdout, one line per failure to stderr, cells to $FLETCHING_CELLS (../README.md).
+Progress goes to stdout, one line per failure to stderr, cells to $FLETCHING_CELLS
+(tests/roundtrip/README.md).
 Exit codes: 0 all went well, 1 something failed, 2 a library could not be loaded.
 """
 
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "roundtrip"))
 
 import transit
 from cells import Checks, case_key, reporting
