@@ -28,7 +28,7 @@ class Build:
 
 _CXX = (
     "g++ -std=c++20 -O0 -Wall -Wextra -Wpedantic -Werror "
-    "-Icpp/include -Itests/oracle -Itests/roundtrip/cpp"
+    "-Icpp/include -Itests/oracle -Icpp/roundtrip"
 )
 _JAVA = "build/java"
 _JAVAC = (
@@ -82,14 +82,14 @@ BUILDS: tuple[Build, ...] = (
     ),
     Build(
         prepare=f"mkdir -p build && cd build && {_CXX.replace('-I', '-I../')} "
-        "-c ../tests/roundtrip/cpp/{cells,text}.cpp",
+        "-c ../cpp/roundtrip/{cells,text}.cpp",
         build=f"{_CXX} cpp/tests/abi_test.cpp build/{{cells,text}}.o "
         '-o build/abi_test -L"$FLETCHING_LIB_DIR" -lfletching_oracle -lgtest_main -lgtest -pthread',
         runs={"cpp": "exec build/abi_test --gtest_brief=1"},
     ),
     Build(
         prepare="mkdir -p build",
-        build=f"{_CXX} -Icpp/producer tests/mutants/events/event_table.cpp -o build/event_table "
+        build=f"{_CXX} -Icpp/producer cpp/tests/event_table.cpp -o build/event_table "
         '-L"$FLETCHING_LIB_DIR" -lfletching_producer -ldl',
         runs={"cpp": "exec build/event_table"},
         kind=EVENTS,

@@ -17,7 +17,6 @@ class Commands:
     tests: str  # the language's own tests of its device types and codes
 
 
-_PROBES = "tests/new_device/probes"
 _CXX = "g++ -std=c++20 -O0 -Wall -Wextra -Wpedantic -Werror -Icpp/include"
 _JDK = 'JDK=$(tools/find-jdk 22) && JNA=$(cat "$ROOT/build/java/jna.classpath")'
 _CARGO = "cd bindings/rust && CARGO_TARGET_DIR=$PWD/../../build/rust cargo"
@@ -36,9 +35,9 @@ def _java(probe: str) -> Commands:
 
 COMMANDS = {
     "cpp": Commands(
-        build=f"{_CXX} {_PROBES}/probe.cpp -o build/probe",
+        build=f"{_CXX} cpp/probe/probe.cpp -o build/probe",
         probe="build/probe",
-        tests=f"{_CXX} -Itests/oracle -Itests/roundtrip/cpp cpp/tests/tables_test.cpp "
+        tests=f"{_CXX} -Itests/oracle -Icpp/roundtrip cpp/tests/tables_test.cpp "
         "build/{cells,text}.o -o build/tables_test "
         '-L"$FLETCHING_LIB_DIR" -lfletching_oracle -lgtest_main -lgtest -pthread && '
         "build/tables_test --gtest_brief=1",

@@ -1,5 +1,5 @@
 // fletching_roundtrip_devices_cpp: every backend of the reference producer, behind its gate,
-// through the C++ library (../README.md).
+// through the C++ library (tests/roundtrip/README.md).
 //
 //     fletching_roundtrip_devices_cpp [--without-chain | --chain] [BACKEND...]
 //

@@ -8,8 +8,8 @@
 
 namespace fletching::roundtrip {
 
-/// The functions of ../transit.h of one language. The library stays loaded for ever: runtimes of
-/// languages cannot be unloaded.
+/// The functions of tests/roundtrip/transit.h of one language. The library stays loaded for ever:
+/// runtimes of languages cannot be unloaded.
 class Hop {
  public:
   /// Looks in the folder that FLETCHING_LIB_DIR names, else where the loader does. Throws Error

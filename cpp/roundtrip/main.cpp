@@ -1,5 +1,5 @@
 // fletching_roundtrip_cpp: every case of the reference producer through C++ and back
-// (../README.md).
+// (tests/roundtrip/README.md).
 #include <cstdio>
 #include <exception>
 #include <string>
