@@ -1,0 +1,369 @@
+"""What the tools know of each language, from cpp/language.toml and bindings/*/language.toml.
+
+    languages.py names                 the homes, in the order of their builds
+    languages.py packages              Debian packages that the homes need: PACKAGE:PROOF
+    languages.py missing               one line for each toolchain that is not here
+    languages.py format                runs the formatters of the toolchains that are here
+    languages.py setup-targets         installs what `make targets` needs of them
+    languages.py lacks [LANGUAGE...]   what each language does not have yet, and why
+
+Commands run in bash from the home folder, with ROOT set to the repository that has .venv and build.
+docs/adding-a-language.md describes every key. Exit code 2: a language.toml is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10, which a GPU machine may have
+    from pip._vendor import tomli as tomllib  # type: ignore[no-redef]
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = "language.toml"
+NATIVE = "native"
+Environment = Mapping[str, str]
+
+
+class LanguageError(ValueError):
+    """A language.toml is wrong; the text names file and key."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    check: str  # succeeds when the toolchain is there
+    hint: str  # "install Rust 1.85 or later"
+    version: str  # prints the version on its first line
+    packages: tuple[str, ...] = ()  # of Debian, "maven:mvn": the command or file that proves it
+
+
+@dataclass(frozen=True)
+class Build:
+    command: str  # for the tests; libraries go to build/lib
+    after: tuple[str, ...] = ()  # the homes whose build this one needs
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the language's suite in `make test`."""
+
+    title: str
+    command: str
+    environment: Environment = field(default_factory=dict)
+    needed: bool = False  # without it the rest of the suite makes no sense
+    only_all: bool = False  # too long for `make test`
+    ctest: str = ""  # the build folder whose ctest it runs, from the root
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Prints a name for each of its arguments, "device:19" or "code:18"."""
+
+    build: str  # in a scratch tree, after the build of the mutants
+    run: str  # the arguments follow
+    tests: str  # the language's own tests of its device types and codes
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the matrix. Java has two."""
+
+    name: str  # "java-ffm"
+    oracle: str = ""  # reports the cells of the structs
+    cases: str = ""  # the round trip with the reference producer
+    transit: str = ""  # "native", or a Python file of the home; empty: no peers
+    devices: str = ""  # every backend; once set, each of its cells has to be there
+    device_directions: tuple[str, ...] = ()  # those of the command; empty: all
+    host: str = ""  # the chain alone, for a GPU machine; the backends follow
+    needs: str = ""  # succeeds when all is there; empty: the check of the toolchain
+    hint: str = ""  # what to do when it is not
+    probe: Probe | None = None
+
+
+@dataclass(frozen=True)
+class Mutants:
+    """How a test that has to notice wrong specs is built and run in a scratch tree."""
+
+    prepare: str  # once per scratch tree
+    build: str  # after every change; it fails when the declarations do not compile
+    runs: Mapping[str, str]  # by column; `failed` when a check fails
+    failed: int = 1  # the exit code of a test that ran and failed
+    kind: str = "abi"  # of the mutants that it is tried on: "abi" or "events"
+    libraries: str = ""  # the folder with the vendors' libraries, below build/lib
+    uses: tuple[str, ...] = ()  # files of the repository that the home's own build makes
+
+
+@dataclass(frozen=True)
+class Target:
+    """A column of `make targets`: what runs on another machine."""
+
+    title: str
+    about: str  # a sentence for the reader of the table
+    command: str
+    needs: str = "true"  # prints what is missing
+    environment: Mapping[str, Environment] = field(default_factory=dict)  # by machine
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What travels to a GPU machine that has no toolchain of the language."""
+
+    build: str  # into the folder $OUT
+    files: tuple[str, ...]  # what it makes there
+    cases: str  # the round trip with the reference producer, from the folder $PROGRAMS
+
+
+@dataclass(frozen=True)
+class Bench:
+    prepare: str  # installs what `make bench-<language>` needs
+    build: str
+    rows: str  # a Python file of the home with ROWS
+    step: str  # the arguments with which `make test` runs it
+
+
+@dataclass(frozen=True)
+class Language:
+    title: str  # "Rust"
+    commands: tuple[str, ...]  # that no file outside of the home may call
+    manifests: tuple[str, ...]  # file names that no folder outside of the home may have
+    toolchain: Toolchain
+    build: Build
+    format: str = ""  # the formatters, which write
+    environment: Environment = field(default_factory=dict)  # of every command
+    setup: str = ""  # installs what `make targets` needs of the language
+    suite: tuple[Step, ...] = ()
+    columns: tuple[Column, ...] = ()
+    mutants: tuple[Mutants, ...] = ()
+    targets: tuple[Target, ...] = ()
+    gpu: Gpu | None = None
+    bench: Bench | None = None
+    lacks: Mapping[str, str] = field(default_factory=dict)  # what it does not have, and why
+    # Not in the file:
+    name: str = ""
+    folder: str = ""  # "bindings/rust"
+
+
+_NOT_IN_THE_FILE = ("name", "folder")
+
+
+def load(root: Path = ROOT) -> dict[str, Language]:
+    """Every language by the name of its folder, each behind those whose build it needs."""
+    paths = [root / "cpp" / FILE, *sorted(root.glob(f"bindings/*/{FILE}"))]
+    found = {path.parent.name: read(path, root) for path in paths if path.is_file()}
+    _check_together(found)
+    ordered: dict[str, Language] = {}
+    for name in found:
+        _put_behind(name, found, ordered, ())
+    return ordered
+
+
+def read(path: Path, root: Path = ROOT) -> Language:
+    """One file. Raises LanguageError."""
+    where = path.relative_to(root).as_posix()
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LanguageError(f"{where}: not TOML: {error}") from error
+    place = {"name": path.parent.name, "folder": Path(where).parent.as_posix()}
+    language: Language = _struct(Language, table, where, "", place)
+    return language
+
+
+def _struct(
+    kind: type, table: object, where: str, at: str, more: Mapping[str, str] | None = None
+) -> Any:
+    """The dataclass `kind` of a table of the file; no other keys than its fields."""
+    if not isinstance(table, dict):
+        raise LanguageError(f"{where}: {at}: expected a table, got {table!r}")
+    known = {f.name: f for f in fields(kind) if not (more and f.name in _NOT_IN_THE_FILE)}
+    hints = typing.get_type_hints(kind)
+    for key in table:
+        if key not in known:
+            raise LanguageError(
+                f"{where}: {at}{key}: unknown key: expected one of {', '.join(known)}"
+            )
+    required = [
+        f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING
+    ]
+    for key in required:
+        if key not in table:
+            raise LanguageError(f"{where}: {at}{key}: missing key: expected {', '.join(required)}")
+    values = {key: _value(hints[key], table[key], where, f"{at}{key}") for key in table}
+    return kind(**values, **(more or {}))
+
+
+def _value(kind: Any, found: object, where: str, at: str) -> Any:
+    if isinstance(kind, types.UnionType):  # X | None
+        kind = next(k for k in typing.get_args(kind) if k is not type(None))
+    if is_dataclass(kind):
+        return _struct(typing.cast(type, kind), found, where, f"{at}.")
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple and isinstance(found, list):
+        return tuple(_value(arguments[0], v, where, f"{at}[{i}]") for i, v in enumerate(found))
+    if origin is not None and origin is not tuple and isinstance(found, dict):
+        return {key: _value(arguments[1], v, where, f"{at}.{key}") for key, v in found.items()}
+    if isinstance(kind, type) and type(found) is kind:
+        return found
+    raise LanguageError(f"{where}: {at}: expected {_kind_name(kind)}, got {found!r}")
+
+
+def _kind_name(kind: Any) -> str:
+    origin = typing.get_origin(kind)
+    if origin is None:
+        return {str: "a string", int: "an integer", bool: "true or false"}[kind]
+    return "an array" if origin is tuple else "a table"
+
+
+def _check_together(found: Mapping[str, Language]) -> None:
+    """What one file says of another, or of itself at two places."""
+    owners: dict[str, str] = {}
+    for language in found.values():
+        where = f"{language.folder}/{FILE}"
+        for other in language.build.after:
+            if other not in found:
+                raise LanguageError(
+                    f"{where}: build.after: expected one of {', '.join(found)}, got '{other}'"
+                )
+        for column in language.columns:
+            if column.name in owners:
+                raise LanguageError(
+                    f"{where}: columns: '{column.name}' is a duplicate of {owners[column.name]}"
+                )
+            owners[column.name] = where
+        own = [column.name for column in language.columns]
+        for mutants in language.mutants:
+            for run in mutants.runs:
+                if run not in own:
+                    raise LanguageError(
+                        f"{where}: mutants.runs: expected one of {', '.join(own)}, got '{run}'"
+                    )
+
+
+def _put_behind(
+    name: str,
+    found: Mapping[str, Language],
+    ordered: dict[str, Language],
+    waiting: tuple[str, ...],
+) -> None:
+    if name in waiting:
+        raise LanguageError(f"{found[name].folder}/{FILE}: build.after: '{name}' needs itself")
+    for other in found[name].build.after:
+        if other not in ordered:
+            _put_behind(other, found, ordered, (*waiting, name))
+    ordered.setdefault(name, found[name])
+
+
+def environment(language: Language, root: Path = ROOT) -> dict[str, str]:
+    """What every command of the language gets; `root`: the repository that has .venv and build/."""
+    return {"ROOT": str(root), **language.environment}
+
+
+def succeeds(language: Language, command: str, root: Path = ROOT) -> bool:
+    """Whether a check of the language passes; it prints nothing then."""
+    found = subprocess.run(
+        ["bash", "-c", command],
+        cwd=root / language.folder,
+        env={**os.environ, **environment(language, root)},
+        check=False,
+        capture_output=True,
+    )
+    return found.returncode == 0
+
+
+def run(language: Language, command: str) -> None:
+    """Raises CalledProcessError when the command fails."""
+    variables = {**os.environ, **environment(language)}
+    folder = ROOT / language.folder
+    subprocess.run(["bash", "-c", command], cwd=folder, env=variables, check=True)
+
+
+def columns(languages: Mapping[str, Language]) -> dict[str, tuple[Language, Column]]:
+    """Every column of the matrix, in the order of the languages."""
+    return {c.name: (language, c) for language in languages.values() for c in language.columns}
+
+
+# --- What a language still lacks
+
+
+def parts(language: Language) -> dict[str, bool]:
+    """What the tests ask of a language, and whether it is there; columns by "java-ffm: cases"."""
+    abi = {name for mutants in language.mutants if mutants.kind == "abi" for name in mutants.runs}
+    found = {
+        "format": bool(language.format),
+        "suite": bool(language.suite),
+        "columns": bool(language.columns),
+        "targets": bool(language.targets),
+        "gpu": bool(language.gpu) or any(column.host for column in language.columns),
+        "bench": bool(language.bench),
+    }
+    for column in language.columns:
+        found |= {
+            f"{column.name}: oracle": bool(column.oracle),
+            f"{column.name}: cases": bool(column.cases),
+            f"{column.name}: transit": bool(column.transit),
+            f"{column.name}: devices": bool(column.devices),
+            f"{column.name}: mutants": column.name in abi,
+            f"{column.name}: probe": column.probe is not None,
+        }
+    return found
+
+
+def problems(language: Language) -> Iterator[str]:
+    """Parts that are missing without a reason, and reasons for what is not missing."""
+    where = f"{language.folder}/{FILE}"
+    found = parts(language)
+    for part, present in found.items():
+        if not present and part not in language.lacks:
+            yield f'{where}: no {part}: add it, or the reason to [lacks] as "{part}"'
+    for part in language.lacks:
+        if part not in found:
+            yield f'{where}: lacks."{part}": expected one of {", ".join(found)}'
+        elif found[part]:
+            yield f'{where}: lacks."{part}": it is there: remove the reason'
+
+
+# --- For Makefile and bash
+
+
+def main(arguments: list[str]) -> int:
+    known = load()
+    match arguments:
+        case ["names"]:
+            print(*known)
+        case ["packages"]:
+            print(*(package for each in known.values() for package in each.toolchain.packages))
+        case ["missing"]:
+            for each in known.values():
+                if not succeeds(each, each.toolchain.check):
+                    print(f"{each.title} will be reported as absent: {each.toolchain.hint}")
+        case ["format" | "setup-targets" as what]:
+            for each in known.values():
+                command = each.format if what == "format" else each.setup
+                if command and succeeds(each, each.toolchain.check):
+                    run(each, command)
+        case ["lacks", *names]:
+            for name in names or known:
+                for part, reason in known[name].lacks.items():
+                    print(f"{name}: {part}: {reason}")
+            print(*(line for name in names or known for line in problems(known[name])), sep="\n")
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (LanguageError, subprocess.CalledProcessError) as error:
+        print(f"languages: {error}", file=sys.stderr)
+        sys.exit(2)
