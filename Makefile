@@ -4,11 +4,11 @@
 SHELL := /bin/bash
 PYTHON := .venv/bin/python
 
-LANGUAGES := spec cpp rust go java python
+LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
-.PHONY: help setup generate build roundtrip mutants targets faults fuzz bench-cpp test-gpu test-gpu-standin
+.PHONY: help setup generate build roundtrip mutants targets faults fuzz test-gpu test-gpu-standin
 .PHONY: gpu-programs bench-gpu docs test test-all format clean
-.PHONY: $(addprefix test-,$(LANGUAGES))
+.PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -22,16 +22,16 @@ generate: setup ## write every generated file from spec/
 build: setup ## build the libraries and programs of every language
 	@tools/build
 
-# A language that does not build is reported by what comes after: its cells are missing, its leg fails.
+# A language that does not build is reported by what comes after: its cells are missing, its suite fails.
 roundtrip: setup ## data through every language and back; prints the matrix, writes build/roundtrip.json
-	@tools/build cpp rust go java || true
+	@tools/build languages || true
 	@$(PYTHON) tests/roundtrip/roundtrip.py
 
 test: setup ## every test of every language, keeps going, one verdict line per language
 	@$(PYTHON) tools/suite.py
 
 mutants: setup ## wrong specs in every language; the tests of each have to notice
-	@tools/build cpp java
+	@tools/build --mutants
 	@$(PYTHON) tests/mutants/mutants.py
 
 test-all: setup ## `test` and everything that takes longer
@@ -49,11 +49,8 @@ faults: setup ## every call of a vendor's library fails once; prints a table, wr
 fuzz: setup ## random input for everything that reads foreign bytes
 	@tools/fuzz
 
-bench-cpp: setup ## what the C++ library costs beside raw C and libarrow; fails over a limit
-	@tools/setup-bench
-	@cmake --preset release >build/logs/bench-cpp.log && \
-	  cmake --build --preset release -j2 --target fletching_bench >>build/logs/bench-cpp.log
-	@$(PYTHON) benchmarks/bench.py cpp $(BENCH)
+$(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library costs beside others; fails over a limit
+	@$(PYTHON) benchmarks/bench.py $* $(BENCH)
 
 # These install nothing: such a machine has what it has.
 GPU_PYTHON = $(or $(wildcard $(PYTHON)),python3)
@@ -63,7 +60,7 @@ test-gpu: ## on a machine with an NVIDIA GPU: kernel, gate, events, streams, pee
 test-gpu-standin: ## the same on the stand-in driver, no GPU
 	@$(GPU_PYTHON) tests/gpu/gpu.py --standin $(GPU)
 
-gpu-programs: ## what travels to a GPU machine: Rust, Go, GoogleTest, in build/gpu-programs; test-gpu GPU="--programs FOLDER"
+gpu-programs: ## what travels to a GPU machine, in build/gpu-programs; test-gpu GPU="--programs FOLDER"
 	@tools/gpu-programs
 
 bench-gpu: ## on such a machine: what a handoff costs beside the driver calls by hand; fails over a limit
@@ -72,8 +69,11 @@ bench-gpu: ## on such a machine: what a handoff costs beside the driver calls by
 docs: ## a site of all pages in build/site, links checked
 	@tools/docs
 
+test-spec: setup ## the tests of the spec and of the generator
+	@$(PYTHON) tools/suite.py spec
+
 $(addprefix test-,$(LANGUAGES)): test-%: setup ## one language's tests
-	@tools/build cpp
+	@tools/build --with-needed $*
 	@$(PYTHON) tools/suite.py $*
 
 format: setup ## run every language's formatter

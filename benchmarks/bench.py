@@ -1,7 +1,7 @@
 """Runs the benchmarks of one language, prints one table, and holds it against the limits.
 
-`make bench-cpp` calls `bench.py cpp`. Instructions and allocations are counted by valgrind's
-callgrind, twice with different numbers of rounds: the difference is what the rounds cost, whatever
+`make bench-LANGUAGE` calls `bench.py LANGUAGE`. Instructions and allocations are counted by
+valgrind's callgrind, twice with different numbers of rounds: the difference is what the rounds cost, whatever
 the machine does beside it. Nanoseconds are the median of many runs, the programs taking turns:
 what a busy machine adds falls on all of them. --only instructions leaves those rows out. Writes
 build/bench-<language>.json; --write-docs writes docs/measured/bench-<language>.md too.
@@ -14,6 +14,7 @@ import argparse
 import datetime
 import json
 import re
+import runpy
 import statistics
 import subprocess
 import sys
@@ -21,9 +22,13 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rows import ROWS, Row
+from rows import Row
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+import languages  # noqa: E402
+
 MEASURES = ["instructions", "nanoseconds"]
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
 
@@ -51,7 +56,10 @@ def main() -> int:
     options = _parse()
     bin_folder = (ROOT / options.build / "bin").resolve()
     try:
-        rows = [row for row in ROWS[options.language] if row.measure in options.only]
+        home = languages.load()[options.language]
+        rows = [row for row in _rows(home) if row.measure in options.only]
+        if not options.no_build:
+            _build(home)
         cells = [cell for row in rows for cell in _run_row(bin_folder, row)]
         versions = _versions()
     except (OSError, subprocess.SubprocessError, ValueError) as error:
@@ -74,11 +82,29 @@ def main() -> int:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("language", choices=sorted(ROWS))
+    having = [name for name, each in languages.load().items() if each.bench]
+    parser.add_argument("language", choices=having)
+    parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     parser.add_argument("--build", default="build/release", help="where CMake built the programs")
     parser.add_argument("--write-docs", action="store_true", help="also docs/measured/")
     parser.add_argument("--only", nargs="+", default=MEASURES, choices=MEASURES)
     return parser.parse_args()
+
+
+def _rows(home: languages.Language) -> list[Row]:
+    assert home.bench is not None
+    path = ROOT / home.folder / home.bench.rows
+    found: list[Row] = list(runpy.run_path(str(path))["ROWS"])
+    return found
+
+
+def _build(home: languages.Language) -> None:
+    """Raises CalledProcessError; the output is in build/logs."""
+    assert home.bench is not None
+    logs = ROOT / "build" / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    languages.run(home, home.bench.prepare)
+    languages.run(home, f"{{ {home.bench.build}; }} >$ROOT/build/logs/bench-{home.name}.log")
 
 
 def _run_row(bin_folder: Path, row: Row) -> list[Cell]:

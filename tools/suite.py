@@ -1,4 +1,4 @@
-"""Runs the test legs: every step of every leg, on after a failure, one verdict line per leg.
+"""Runs the test suites: every step of every suite, on after a failure, one verdict line per suite.
 
 `make test` and `make test-all` call this. Each step's output goes to build/logs; of a step that
 fails the end is shown, and of every step which tests were skipped and why.
@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from legs import LEGS, Step
 from skipped import in_pytest, of_ctest
+from suites import SUITES, Step
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
@@ -25,7 +25,7 @@ SHOWN_LINES = 60
 
 @dataclass(frozen=True)
 class Verdict:
-    leg: str
+    suite: str
     failed: list[str]  # the steps that failed, by title
     steps: int
     minutes: float
@@ -33,30 +33,30 @@ class Verdict:
 
 def main() -> int:
     options = _parse()
-    unknown = [name for name in options.leg if name not in LEGS]
+    unknown = [name for name in options.suite if name not in SUITES]
     if unknown:
         print(
-            f"suite: no leg '{unknown[0]}'; use some of {', '.join(LEGS)}",
+            f"suite: no suite '{unknown[0]}'; use some of {', '.join(SUITES)}",
             file=sys.stderr,
         )
         return 2
     LOGS.mkdir(parents=True, exist_ok=True)
     chosen = {
         name: _in_tier(steps, options.all)
-        for name, steps in LEGS.items()
-        if not options.leg or name in options.leg
+        for name, steps in SUITES.items()
+        if not options.suite or name in options.suite
     }
-    legs = {name: steps for name, steps in chosen.items() if steps}
-    if not legs:
+    suites = {name: steps for name, steps in chosen.items() if steps}
+    if not suites:
         print(f"suite: {', '.join(chosen)}: add --all", file=sys.stderr)
         return 2
-    verdicts = [_run_leg(name, steps, options) for name, steps in legs.items()]
+    verdicts = [_run_suite(name, steps, options) for name, steps in suites.items()]
     return _report(verdicts, "test-all" if options.all else "test")
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("leg", nargs="*", help=f"some of {', '.join(LEGS)} (default: all)")
+    parser.add_argument("suite", nargs="*", help=f"some of {', '.join(SUITES)} (default: all)")
     parser.add_argument("--all", action="store_true", help="also the steps of `make test-all`")
     parser.add_argument("--verbose", action="store_true", help="show all output as it comes")
     return parser.parse_args()
@@ -66,7 +66,7 @@ def _in_tier(steps: tuple[Step, ...], everything: bool) -> list[Step]:
     return [step for step in steps if everything or not step.only_all]
 
 
-def _run_leg(name: str, steps: list[Step], options: argparse.Namespace) -> Verdict:
+def _run_suite(name: str, steps: list[Step], options: argparse.Namespace) -> Verdict:
     start = time.monotonic()
     failed = []
     for number, step in enumerate(steps):
@@ -133,7 +133,7 @@ def _report(verdicts: list[Verdict], tier: str) -> int:
     print()
     for verdict in verdicts:
         word = "passed" if not verdict.failed else f"FAILED: {', '.join(verdict.failed)}"
-        print(f"{verdict.leg:10} {verdict.minutes:5.1f} min  {verdict.steps} steps  {word}")
+        print(f"{verdict.suite:10} {verdict.minutes:5.1f} min  {verdict.steps} steps  {word}")
     failed = sum(1 for verdict in verdicts if verdict.failed)
     print(f"all        {sum(v.minutes for v in verdicts):5.1f} min  ({'make ' + tier})")
     print(f"{len(verdicts) - failed} passed, {failed} failed")

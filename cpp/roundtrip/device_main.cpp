@@ -4,11 +4,14 @@
 //     fletching_roundtrip_devices_cpp [--without-chain | --chain] [BACKEND...]
 //
 // --chain runs nothing but the chain. Backends: those that are named, else all.
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -171,17 +174,21 @@ void run_async(const Run& run) {
   FletchingProducerAwaitAsync();
 }
 
-/// Loaded once, by the first chain. The host comes between go and the second cpp.
+/// Loaded once, by the first chain: the languages that FLETCHING_CHAIN names, such as "cpp go
+/// rust".
 const std::vector<Hop>& hops() {
   static const std::vector<Hop> loaded = [] {
+    const char* const names = std::getenv("FLETCHING_CHAIN");
+    std::istringstream words(names == nullptr ? "" : names);
     std::vector<Hop> made;
-    for (const char* language : {"cpp", "rust", "go"}) made.emplace_back(language);
+    for (std::string language; words >> language;) made.emplace_back(language);
+    if (made.empty()) fail(EINVAL, "FLETCHING_CHAIN: names no language: expected \"cpp ...\"");
     return made;
   }();
   return loaded;
 }
 
-/// C++ -> Rust -> Go -> this program -> C++, while the gate is shut.
+/// All of these, this program, and the first of them again, while the gate is shut.
 void pass_chain(const Run& run, Schema& schema, DeviceArray& array) {
   const void* const event = array->sync_event;
   for (const Hop& hop : hops()) hop.send(schema, array);
@@ -204,7 +211,7 @@ void run_chain(const Run& run) {
   }
   for (std::size_t i = 0; i < before.size(); ++i) {
     const Hop& hop = hops()[i];
-    const std::string language = hop.language();
+    const std::string& language = hop.language();
     run.asserter.require(hop.exported() > before[i], language + " exported nothing");
     run.asserter.require_equal("the number of releases in " + language, hop.released(),
                                hop.exported());

@@ -12,9 +12,9 @@
 namespace fletching::roundtrip {
 namespace {
 
-std::string path_of(const char* language) {
+std::string path_of(const std::string& language) {
   const char* folder = std::getenv("FLETCHING_LIB_DIR");
-  const std::string name = std::string("libfletching_transit_") + language + ".so";
+  const std::string name = "libfletching_transit_" + language + ".so";
   return folder == nullptr || *folder == '\0' ? name : std::string(folder) + "/" + name;
 }
 
@@ -27,8 +27,8 @@ void find(void* library, const char* symbol, Function& function) {
 
 }  // namespace
 
-Hop::Hop(const char* language) : language_(language) {
-  void* library = dlopen(path_of(language).c_str(), RTLD_NOW | RTLD_LOCAL);
+Hop::Hop(std::string language) : language_(std::move(language)) {
+  void* library = dlopen(path_of(language_).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) fail(ENOENT, printable(dlerror()) + "; run `make`");
   find(library, "FletchingTransitArray", array_);
   find(library, "FletchingTransitExported", exported_);
@@ -41,7 +41,7 @@ void Hop::send(Schema& schema, DeviceArray& array) const {
   char message[1024] = "";
   const int code =
       array_(schema.get(), array.get(), out_schema.out(), out_array.out(), message, sizeof message);
-  if (code != 0) fail(code, std::string(language_) + ": " + printable(message));
+  if (code != 0) fail(code, language_ + ": " + printable(message));
   schema = std::move(out_schema);
   array = std::move(out_array);
 }

@@ -3,6 +3,7 @@
 #define FLETCHING_TESTS_ROUNDTRIP_HOPS_HPP
 
 #include <cstdint>
+#include <string>
 
 #include "fletching/owner.hpp"
 
@@ -14,9 +15,9 @@ class Hop {
  public:
   /// Looks in the folder that FLETCHING_LIB_DIR names, else where the loader does. Throws Error
   /// (ENOENT, ENOSYS) with the loader's text.
-  explicit Hop(const char* language);
+  explicit Hop(std::string language);
 
-  [[nodiscard]] const char* language() const { return language_; }
+  [[nodiscard]] const std::string& language() const { return language_; }
 
   /// Moves both in, and gives what comes out under the language's own release. Throws Error with
   /// what the language refused.
@@ -27,7 +28,7 @@ class Hop {
   [[nodiscard]] std::int64_t released() const { return released_(); }
 
  private:
-  const char* language_;
+  std::string language_;
   int (*array_)(ArrowSchema*, ArrowDeviceArray*, ArrowSchema*, ArrowDeviceArray*, char*,
                 size_t) = nullptr;
   std::int64_t (*exported_)() = nullptr;

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import googletest
-from languages import language_findings
+from carried import language_findings
 from report import limit_rows, medians, page, versions, write_docs
 from running import ROOT, Build, CannotRunError, Findings, Row, limit, run_program, show
 
@@ -98,7 +98,7 @@ def stages(build: Build, options: argparse.Namespace) -> Iterator[tuple[str, Sta
         yield "the libraries of Python", lambda: peers(build, only)
     if "languages" in parts:
         status = "stand-in" if options.standin else "real"
-        yield "Rust, Go, chain", lambda: language_findings(build, options.programs, status)
+        yield "other languages", lambda: language_findings(build, options.programs, status)
 
 
 def checks(build: Build, standin: bool, only: Sequence[str]) -> Findings:
@@ -192,7 +192,7 @@ def _parse() -> argparse.Namespace:
         "--programs",
         metavar="FOLDER",
         type=lambda text: Path(text).resolve(),
-        help="the programs of Rust and Go and GoogleTest, as tools/gpu-programs makes them",
+        help="the programs of other languages and GoogleTest, as tools/gpu-programs makes them",
     )
     return parser.parse_args()
 

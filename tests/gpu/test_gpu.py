@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from carried import cells_row, language_findings
 from cells import Cell, device_key
 from googletest import NOT_BUILT, googletest_findings, read_output, read_report
-from languages import cells_row, language_findings
+from languages import load
 from report import limit_rows, medians, page, table
 from running import (
     PROGRAM_SECONDS,
@@ -202,11 +203,15 @@ def test_what_is_not_carried_is_absent(tmp_path: Path) -> None:
         rows = {row.name: row for row in language_findings(build, programs, "real").rows}
         assert {row.verdict for row in rows.values()} == {"absent"}
         assert all(row.reason for row in rows.values())
-        assert rows.keys() >= {"rust", "go", "java-jna", "java-ffm"}
-    assert "no fletching_roundtrip_go and no libfletching_transit_go.so" in rows["go"].reason
+        known = load()
+        carried = {name: each.gpu for name, each in known.items() if each.gpu}
+        at_home = {c.name for each in known.values() if "gpu" in each.lacks for c in each.columns}
+        assert carried and rows.keys() >= {*carried, *at_home}
+    for name, gpu in carried.items():
+        assert " and ".join(f"no {file}" for file in gpu.files) in rows[name].reason
 
 
-CELL = device_key("rust", "cuda", "int32", "chain")
+CELL = device_key("quiver", "cuda", "int32", "chain")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ import event_mutations  # noqa: E402
 import mutations  # noqa: E402
 import report  # noqa: E402
 import verdicts  # noqa: E402
-from languages import BUILDS, LANGUAGES, Build  # noqa: E402
+from builds import BUILDS, LANGUAGES, Build  # noqa: E402
 from mutations import Documents, Mutant  # noqa: E402
 from scratch import LIBRARIES, Outcome, Tree, generated  # noqa: E402
 from verdicts import Verdict  # noqa: E402

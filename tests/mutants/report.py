@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import verdicts
-from languages import BUILDS, LANGUAGES
+from builds import BUILDS, HOMES, LANGUAGES
 from mutations import Mutant
 from verdicts import Verdict
 
@@ -22,13 +22,10 @@ _MARKS = {
     verdicts.COMPILE_ERROR: "NO BUILD",
     "": "-",
 }
+# Title, command, and the folder where it runs.
 _VERSIONS = (
-    ("g++", "g++ --version"),
-    ("Rust", "rustc --version"),
-    ("Go", "go version"),
-    ("Java", 'echo "JDK $(basename "$(tools/find-jdk 22)")"'),
-    ("Python", ".venv/bin/python --version"),
-    ("pyarrow", ".venv/bin/python -c 'import pyarrow; print(pyarrow.__version__)'"),
+    *((home.title, home.toolchain.version, home.folder) for home in HOMES.values()),
+    ("pyarrow", ".venv/bin/python -c 'import pyarrow; print(pyarrow.__version__)'", "."),
 )
 
 
@@ -85,7 +82,7 @@ def write_docs(
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {platform.machine()}, "
         f"{len(derived)} mutants derived from the spec, {tried} tried{lasted}. {extent}",
         "",
-        *(f"- {name}: {_version(root, command)}" for name, command in _VERSIONS),
+        *(f"- {name}: {_version(root / at, command)}" for name, command, at in _VERSIONS),
         "",
         "The good spec: no failure in any language that was run.",
         "",
@@ -111,8 +108,8 @@ def _markdown(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _version(root: Path, command: str) -> str:
+def _version(folder: Path, command: str) -> str:
     result = subprocess.run(
-        ["bash", "-c", command], cwd=root, capture_output=True, text=True, check=True
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=True
     )
     return result.stdout.splitlines()[0]

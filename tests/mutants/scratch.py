@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mutations
+from builds import Build
 from fletching_generator import generate
 from fletching_generator.spec import load
-from languages import Build
 from mutations import Documents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,9 +66,11 @@ class Tree:
     def run(self, language: str) -> Outcome:
         return self.bash(self._build.runs[language])
 
-    def bash(self, command: str) -> Outcome:
+    def bash(self, command: str, folder: str | None = None) -> Outcome:
+        """In the home of the language, or in this folder of the tree."""
         environment = {
             **os.environ,
+            **self._build.environment,
             "ROOT": str(ROOT),
             "FLETCHING_LIB_DIR": str(LIBRARIES),
             "LD_LIBRARY_PATH": f"{LIBRARIES / self._build.libraries}:{LIBRARIES}",
@@ -77,7 +79,7 @@ class Tree:
         environment.pop("FLETCHING_CELLS", None)
         process = subprocess.Popen(
             ["bash", "-o", "pipefail", "-c", command],
-            cwd=self.folder,
+            cwd=self.folder / (self._build.folder if folder is None else folder),
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

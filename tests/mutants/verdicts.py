@@ -55,7 +55,9 @@ class Equivalents:
 
     def reason(self, mutant: str, language: str) -> str | None:
         for index, entry in enumerate(self._entries):
-            if re.fullmatch(str(entry["mutants"]), mutant) and language in entry["languages"]:
+            if re.fullmatch(str(entry["mutants"]), mutant) and language in entry.get(
+                "languages", [language]
+            ):
                 self._used.add(index)
                 return str(entry["reason"])
         return None

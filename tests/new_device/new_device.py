@@ -23,21 +23,20 @@ ROOT = Path(__file__).resolve().parents[2]
 # This repository's generator, whatever is installed, and the scratch trees of the mutants.
 sys.path[1:1] = [str(ROOT / "generator"), str(ROOT / "tests" / "mutants")]
 
-from commands import COMMANDS  # noqa: E402
+from builds import BUILDS, HOMES, LANGUAGES, Build, probes, used  # noqa: E402
 from fletching_generator.spec.load import load_spec  # noqa: E402
 from fletching_generator.spec.model import Spec  # noqa: E402
-from languages import BUILDS, LANGUAGES, Build  # noqa: E402
 from mutations import ABI  # noqa: E402
-from scratch import LIBRARIES, Tree  # noqa: E402
+from scratch import Tree  # noqa: E402
 
+PROBES = probes(HOMES)
 SCRATCH = ROOT / "build" / "new_device"
 UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c" / "dlpack_abi.h"
 _DEVICES, _CODES = "} DLDeviceType;", "} DLDataTypeCode;"
 # What the tests load or are compiled with.
 _BUILT = (
-    LIBRARIES / "libfletching_oracle.so",
+    *used(HOMES),
     ROOT / "build" / "bin" / "fletching-extract",
-    ROOT / "build" / "java" / "jna.classpath",
 )
 
 Names = Mapping[str, str]  # {"device:19": "nextchip", "code:18": "nextcode"}
@@ -110,7 +109,7 @@ def check_build(build: Build, names: Names) -> Iterator[Verdict]:
             raise StepError(f"cannot prepare the scratch tree:\n{_end(outcome.output)}")
         for language in build.runs:
             problems[language] = _without_sync(tree, build, language, unknown)
-        _must(tree, "sync and generate", _generate_command())
+        _must(tree, "sync and generate", _generate_command(), ".")
         for language in build.runs:
             problems[language] = problems[language] or _with_sync(tree, build, language, names)
     except StepError as error:
@@ -129,18 +128,18 @@ def _with_sync(tree: Tree, build: Build, language: str, names: Names) -> str:
     if found:
         return f"after the sync, {found}"
     _must(tree, "the ABI tests", build.runs[language])
-    _must(tree, "the tests of the device types", COMMANDS[language].tests)
+    _must(tree, "the tests of the device types", PROBES[language].tests)
     return ""
 
 
 def _probe(tree: Tree, build: Build, language: str, names: Names) -> str:
     _must(tree, "building the ABI tests", build.build)
-    _must(tree, "building the probe", COMMANDS[language].build)
-    return _must(tree, "the probe", f"{COMMANDS[language].probe} {' '.join(names)}")
+    _must(tree, "building the probe", PROBES[language].build)
+    return _must(tree, "the probe", f"{PROBES[language].probe} {' '.join(names)}")
 
 
-def _must(tree: Tree, what: str, command: str) -> str:
-    outcome = tree.bash(command)
+def _must(tree: Tree, what: str, command: str, folder: str | None = None) -> str:
+    outcome = tree.bash(command, folder)
     if outcome.code != 0:
         raise StepError(f"{what}: exit code {outcome.code}:\n{_end(outcome.output)}")
     return outcome.output
@@ -165,7 +164,7 @@ def main() -> int:
     missing = [path for path in _BUILT if not path.is_file()]
     if missing:
         name = missing[0].relative_to(ROOT)
-        mend = "run 'tools/build cpp extract java'"
+        mend = "run 'tools/build --mutants extract'"
         print(f"new_device: {name} is not there; {mend}", file=sys.stderr)
         return 2
     names = new_names(load_spec(ROOT))

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commands import COMMANDS
 from fletching_generator.headers.facts import extract
 from fletching_generator.spec.load import load_spec
-from languages import LANGUAGES
 from new_device import (
     ROOT,
     UPSTREAM,
@@ -22,10 +20,6 @@ from new_device import (
 )
 
 NAMES: Names = {"device:19": "nextchip", "device:40": "otherchip", "code:18": "nextcode"}
-
-
-def test_every_language_has_commands() -> None:
-    assert set(COMMANDS) == set(LANGUAGES)
 
 
 def test_the_header_has_one_value_that_follows_and_one_that_is_written(tmp_path: Path) -> None:

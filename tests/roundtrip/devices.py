@@ -1,6 +1,6 @@
 """The device dimension: which cells there are on each backend, and on what the programs run.
 
-A language has device cells as soon as its entry in programs.py has a command for them, and those of
+A language has device cells as soon as its language.toml has a command for them, and those of
 a direction as soon as the command has that; until then they are absent, with NOT_YET as the reason,
 and no failure.
 """

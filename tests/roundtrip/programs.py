@@ -1,15 +1,24 @@
-"""What the round trip runs, language by language: plain data for roundtrip.py.
+"""What the round trip runs, column by column, from the language.toml of each home.
 
-Commands run in bash, from the folder named, with FLETCHING_LIB_DIR and FLETCHING_CELLS set. The
-native libraries are there already (`make build`).
+Commands run in bash, from the folder named, with FLETCHING_LIB_DIR, FLETCHING_CELLS and
+FLETCHING_CHAIN set. The native libraries are there already (`make build`).
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cells import Key
+from libraries import ROOT
+
+sys.path.append(str(ROOT / "tools"))
+
+import languages
+
+# The peers are libraries of Python, and reach their structs through the package of this repository.
+_PEERS = {"PYTHONPATH": "bindings/python/src:tools"}
 
 
 @dataclass(frozen=True)
@@ -22,12 +31,13 @@ class Command:
 @dataclass(frozen=True)
 class Language:
     needs: str  # a command that succeeds when the toolchain is there; it prints nothing then
-    mend: str  # what to say when it does not succeed
-    abi: Command  # the ABI tests against the oracle
-    cases: Command  # the round trip with the reference producer
-    peers: Command  # the round trip with pyarrow and nanoarrow
+    hint: str  # what to say when it does not succeed
+    abi: Command | None  # the ABI tests against the oracle
+    cases: Command | None  # the round trip with the reference producer
+    peers: Command | None  # the round trip with pyarrow and nanoarrow
     devices: Command | None = None  # every backend; once set, each of its cells has to be there
     device_directions: Sequence[str] | None = None  # those of the command; None: all that there are
+    folder: str = "."  # where `needs` runs
 
     def has(self, key: Key) -> bool:
         """Whether there is a program for the cell."""
@@ -36,68 +46,41 @@ class Language:
         directions = self.device_directions
         return self.devices is not None and (directions is None or key.direction in directions)
 
-
-_PYTHON = {"PYTHONPATH": "bindings/python/src"}
-_RUST = {"CARGO_TARGET_DIR": "../../build/rust"}
-
-
-def _peers(language: str) -> Command:
-    return Command(f".venv/bin/python tests/roundtrip/peers.py {language}", environment=_PYTHON)
+    def steps(self) -> dict[str, Command]:
+        """The commands that there are, in the order in which they run."""
+        named = {"abi": self.abi, "cases": self.cases, "peers": self.peers, "devices": self.devices}
+        return {name: command for name, command in named.items() if command is not None}
 
 
-def _java(flavor: str, jdk: str, options: str = "") -> Language:
-    """`flavor`: "jna" or "ffm"; `jdk`: the least version."""
-    java = (
-        f'"$(tools/find-jdk {jdk})/bin/java" {options} -cp "$(cat build/java/{flavor}.classpath)"'
-    )
-    program = f"io.github.fletching.roundtrip.{flavor.capitalize()}Transit"
-    return Language(
-        needs=f"tools/find-jdk {jdk} >/dev/null && command -v mvn >/dev/null",
-        mend=f"a JDK {jdk} or later and Maven are needed",
-        abi=Command(
-            f"./mvn -B -ntp test -Dtest=AbiTest -pl fletching-{flavor} -am", "bindings/java"
-        ),
-        cases=Command(f"{java} {program}"),
-        peers=_peers(f"java-{flavor}"),
-    )
+def chain(known: Mapping[str, languages.Language]) -> list[str]:
+    """The columns that a host can send an array through inside its own process."""
+    columns = languages.columns(known)
+    return [name for name, (_, column) in columns.items() if column.transit == languages.NATIVE]
 
 
-LANGUAGES: dict[str, Language] = {
-    "cpp": Language(
-        needs="test -x build/cmake/bin/fletching_roundtrip_cpp",
-        mend="the C++ programs are not built: run `make build`",
-        abi=Command("build/cmake/bin/fletching_abi_test"),
-        cases=Command("build/cmake/bin/fletching_roundtrip_cpp"),
-        peers=_peers("cpp"),
-        devices=Command("build/cmake/bin/fletching_roundtrip_devices_cpp"),
-    ),
-    "rust": Language(
-        needs="command -v cargo >/dev/null",
-        mend="cargo is missing: install Rust 1.85 or later",
-        abi=Command(
-            "cargo test -q --locked -p fletching-testing --test oracle", "bindings/rust", _RUST
-        ),
-        cases=Command("cargo run -q --locked -p fletching-roundtrip", "bindings/rust", _RUST),
-        peers=_peers("rust"),
-    ),
-    "go": Language(
-        needs="command -v go >/dev/null",
-        mend="go is missing: install Go 1.26 or later",
-        abi=Command("go test -count=1 ./internal/oracle", "bindings/go", {"CGO_ENABLED": "1"}),
-        cases=Command("go run .", "bindings/go/roundtrip", {"CGO_ENABLED": "1"}),
-        peers=_peers("go"),
-    ),
-    "java-jna": _java("jna", "17"),
-    "java-ffm": _java("ffm", "22", "--enable-native-access=ALL-UNNAMED"),
-    "python": Language(
-        needs="test -x .venv/bin/pytest",
-        mend="the virtual environment .venv is not there: run `make setup`",
-        abi=Command("../../.venv/bin/pytest -q tests", "bindings/python"),
-        cases=Command(".venv/bin/python bindings/python/roundtrip/main.py", environment=_PYTHON),
-        peers=_peers("python"),
-        devices=Command(
-            ".venv/bin/python bindings/python/roundtrip/devices_main.py", environment=_PYTHON
-        ),
-        device_directions=("chain",),
-    ),
-}
+def programs(known: Mapping[str, languages.Language]) -> dict[str, Language]:
+    """By column."""
+    hops = {"FLETCHING_CHAIN": " ".join(chain(known))}
+
+    def entry(home: languages.Language, column: languages.Column) -> Language:
+        environment = {**languages.environment(home), **hops}
+
+        def command(line: str) -> Command | None:
+            return Command(line, home.folder, environment) if line else None
+
+        peers = Command(f".venv/bin/python tests/roundtrip/peers.py {column.name}", ".", _PEERS)
+        return Language(
+            needs=column.needs or home.toolchain.check,
+            hint=column.hint or home.toolchain.hint,
+            abi=command(column.oracle),
+            cases=command(column.cases),
+            peers=peers if column.transit else None,
+            devices=command(column.devices),
+            device_directions=column.device_directions or None,
+            folder=home.folder,
+        )
+
+    return {name: entry(*found) for name, found in languages.columns(known).items()}
+
+
+LANGUAGES = programs(languages.load())

@@ -102,7 +102,7 @@ def run_language(
     if missing:
         print(f"{name:10} absent: {missing}", flush=True)
         return [absent(key, missing) for key in due] + not_due, []
-    steps = {"abi": language.abi, "cases": language.cases, "peers": language.peers}
+    steps = language.steps()
     if language.devices:
         on_devices = {**language.devices.environment, **environment()}
         steps["devices"] = replace(language.devices, environment=on_devices)
@@ -112,7 +112,7 @@ def run_language(
         step = "abi" if key.struct else "peers" if key.peer else "cases"
         if key.is_device:
             step = "devices"
-        return f"{step}: {runs[step].ended}"
+        return f"{step}: {runs[step].ended}" if step in runs else f"{step}: no command"
 
     cells = [cell for one in runs.values() for cell in one.cells]
     problems = [f"{name}: {step}: {text}" for step, one in runs.items() for text in one.problems]
@@ -123,12 +123,16 @@ def run_language(
 def _what_is_missing(language: Language) -> str:
     """Empty when everything is there that the language needs."""
     probe = subprocess.run(
-        ["bash", "-c", language.needs], cwd=ROOT, capture_output=True, text=True, check=False
+        ["bash", "-c", language.needs],
+        cwd=ROOT / language.folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if probe.returncode == 0:
         return ""
     told = probe.stderr.strip().splitlines()
-    return f"{language.mend} ({told[-1]})" if told else language.mend
+    return f"{language.hint} ({told[-1]})" if told else language.hint
 
 
 def run(language: str, step: str, command: Command) -> Run:

@@ -10,7 +10,7 @@ import devices
 import roundtrip
 from cells import Key, case_key, device_key, peer_key
 from expected import expected_cells
-from programs import LANGUAGES, Command
+from programs import Command
 from test_roundtrip import EXPECTED, GOOD, Runner, fake, line, lines, runner
 from verdicts import ABSENT, LEGEND, PASSED, WORST_FIRST
 
@@ -160,8 +160,3 @@ def _writes(*cells: str) -> Command:
     command = fake(on_devices=lines(*cells)).devices
     assert command is not None
     return command
-
-
-def test_the_languages_that_have_them() -> None:
-    having = {name: entry.device_directions for name, entry in LANGUAGES.items() if entry.devices}
-    assert having == {"cpp": None, "python": ("chain",)}

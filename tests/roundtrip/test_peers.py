@@ -17,12 +17,13 @@ import nanoarrow_peer
 import peers
 import transit as python_transit
 from fletching.abi import ArrowDeviceArray, ArrowSchema
+from in_process import PythonTransit
 from limits import LIMITS
 from producer import Producer
 from pyarrow_cases import CASES, FORMATS_WITHOUT_CLASS
 from pyarrow_peer import PyarrowPeer
 from structs import export_to_structs, release_both
-from transits import PythonTransit, Transit
+from transits import Transit
 
 PYARROW, NANOARROW = peers.PEERS
 # The rest is what the round trip of Python does.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import subprocess
+import importlib
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
-from fletching.abi import ArrowDeviceArray, ArrowSchema
-from libraries import ROOT, declare, load
+import languages
+from libraries import declare, load
 
 
 class Transit(Protocol):
@@ -53,90 +50,15 @@ class NativeTransit:
         return int(self._released())
 
 
-@dataclass(frozen=True)
-class Java:
-    jdk: str  # the least version
-    classpath: str  # the file that holds it
-    java_class: str
-    options: tuple[str, ...] = ()
+def load_transit(column: str) -> Transit:
+    """That of the library, or of the Python file that language.toml names: its `load(column)`.
 
-
-JAVA = {
-    "java-jna": Java("17", "build/java/jna.classpath", "io.github.fletching.roundtrip.JnaTransit"),
-    "java-ffm": Java(
-        "22",
-        "build/java/ffm.classpath",
-        "io.github.fletching.roundtrip.FfmTransit",
-        ("--enable-native-access=ALL-UNNAMED",),
-    ),
-}
-
-
-class JavaTransit:
-    """A class of static methods, in a JVM inside this process."""
-
-    def __init__(self, language: str) -> None:
-        import jpype  # noqa: PLC0415  # only here: it is slow, and only Java needs it
-
-        java = JAVA[language]
-        home = subprocess.run(
-            [str(ROOT / "tools" / "find-jdk"), java.jdk],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=False,
-        ).stdout.strip()
-        if not home:
-            raise OSError(f"there is no JDK {java.jdk}")
-        try:
-            classpath = (ROOT / java.classpath).read_text("utf-8").strip()
-        except OSError as error:
-            raise OSError(f"{error}; run `make build`") from error
-        jvm = Path(home) / "lib" / "server" / "libjvm.so"
-        crash = f"-XX:ErrorFile={ROOT}/build/logs/jvm-crash-%p.log"
-        jpype.startJVM(str(jvm), crash, *java.options, classpath=classpath.split(os.pathsep))
-        try:
-            self._class = jpype.JClass(java.java_class)
-        except Exception as error:  # jpype's own, or a Java exception
-            raise OSError(f"{java.classpath} leads to no {java.java_class} ({error})") from error
-
-    def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str:
-        text = self._class.transit(schema, array, out_schema, out_array)
-        return "" if text is None else str(text)
-
-    def exported(self) -> int:
-        return int(self._class.exported())
-
-    def released(self) -> int:
-        return int(self._class.released())
-
-
-class PythonTransit:
-    def __init__(self) -> None:
-        sys.path.insert(0, str(ROOT / "bindings" / "python" / "roundtrip"))
-        import transit  # noqa: PLC0415
-
-        self._transit = transit
-
-    def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str:
-        try:
-            self._transit.pass_array_on(
-                ArrowSchema.from_address(schema),
-                ArrowDeviceArray.from_address(array),
-                ArrowSchema.from_address(out_schema),
-                ArrowDeviceArray.from_address(out_array),
-            )
-        except Exception as error:
-            return str(error)
-        return "; ".join(self._transit.counts.problems)
-
-    def exported(self) -> int:
-        return int(self._transit.counts.exported)
-
-    def released(self) -> int:
-        return int(self._transit.counts.released)
-
-
-def load_transit(language: str) -> Transit:
-    if language in JAVA:
-        return JavaTransit(language)
-    return PythonTransit() if language == "python" else NativeTransit(language)
+    Raises OSError when something is not there.
+    """
+    home, found = languages.columns(languages.load())[column]
+    if found.transit == languages.NATIVE:
+        return NativeTransit(column)
+    path = languages.ROOT / home.folder / found.transit
+    sys.path.insert(0, str(path.parent))  # it may import what is beside it
+    transit: Transit = importlib.import_module(path.stem).load(column)
+    return transit

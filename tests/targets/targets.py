@@ -16,12 +16,17 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+
+import languages  # noqa: E402
+from languages import Language  # noqa: E402
+
 HERE = ROOT / "tests" / "targets"
 BUILD = ROOT / "build" / "targets"
 LOGS = ROOT / "build" / "logs"
@@ -40,8 +45,6 @@ class Target:
     big_endian: bool
     emulator: str  # "qemu-arm"; empty where the host's processor runs the programs
     loader: str  # "ld-linux.so.2": where there is no emulator that finds it
-    rust: str  # "armv7-unknown-linux-gnueabihf"
-    go: Mapping[str, str]  # {"GOARCH": "arm"}
 
     @property
     def root(self) -> Path:
@@ -64,8 +67,6 @@ TARGETS = (
         big_endian=False,
         emulator="",
         loader="ld-linux.so.2",
-        rust="i686-unknown-linux-gnu",
-        go={"GOARCH": "386"},
     ),
     Target(
         "aarch64",
@@ -75,8 +76,6 @@ TARGETS = (
         big_endian=False,
         emulator="qemu-aarch64",
         loader="",
-        rust="aarch64-unknown-linux-gnu",
-        go={"GOARCH": "arm64"},
     ),
     Target(
         "armhf",
@@ -86,8 +85,6 @@ TARGETS = (
         big_endian=False,
         emulator="qemu-arm",
         loader="",
-        rust="armv7-unknown-linux-gnueabihf",
-        go={"GOARCH": "arm", "GOARM": "7"},
     ),
     Target(
         "s390x",
@@ -97,8 +94,6 @@ TARGETS = (
         big_endian=True,
         emulator="qemu-s390x",
         loader="",
-        rust="s390x-unknown-linux-gnu",
-        go={"GOARCH": "s390x"},
     ),
 )
 
@@ -195,39 +190,7 @@ def _compile_c(target: Target, standard: str) -> list[str | Path]:
 
 
 def _oracle(target: Target) -> list[Command]:
-    programs = ["oracle_self_test", "oracle_cpp_test"]
-    return _cmake(target, programs, programs)
-
-
-def _cpp(target: Target) -> list[Command]:
-    return _cmake(target, ["fletching_abi_test"], ["abi_cpp"])
-
-
-def _library(target: Target) -> list[Command]:
-    """Every test of cpp/tests, as CMake has them."""
-    folder = BUILD / target.name / "cpp" / "tests"
-    run: list[str | Path] = ["ctest", "--test-dir", folder, "--output-on-failure"]
-    return [*_build(target, ["all"]), Command([*run, "--no-tests=error"])]
-
-
-def _round_trip(target: Target) -> list[Command]:
-    """All else that the root build has, but for what looks at the host's compilers only."""
-    tests = ["producer_test", "producer_symbols", "roundtrip_cpp", "roundtrip_cpp_units"]
-    return _cmake(target, ["all"], tests)
-
-
-def _cmake(target: Target, programs: list[str], tests: list[str]) -> list[Command]:
-    folder = BUILD / target.name
-    chosen = f"^({'|'.join(tests)})$"
-    # With a test less than asked for, CTest would still be content: they are counted.
-    count = (
-        f'test "$(ctest --test-dir {folder} -N -R "{chosen}" | grep -c "Test *#")" = {len(tests)}'
-    )
-    run: list[str | Path] = ["ctest", "--test-dir", folder, "--output-on-failure", "-R", chosen]
-    return [*_build(target, programs), Command(["bash", "-c", count]), Command(run)]
-
-
-def _build(target: Target, programs: list[str]) -> list[Command]:
+    """CMake's build for the target, which the columns of the languages use as well."""
     folder = BUILD / target.name
     settings = {
         "CMAKE_BUILD_TYPE": "Debug",
@@ -239,47 +202,55 @@ def _build(target: Target, programs: list[str]) -> list[Command]:
         "FLETCHING_RUNNER": ";".join(target.runner),
     }
     definitions = [f"-D{name}={value}" for name, value in settings.items()]
-    configure: list[str | Path] = ["cmake", "-S", ROOT, "-B", folder, *definitions]
-    build: list[str | Path] = ["cmake", "--build", folder, "-j2", "--target", *programs]
-    return [Command(configure), Command(build)]
-
-
-def _rust(target: Target) -> list[Command]:
-    variable = f"CARGO_TARGET_{target.rust.upper().replace('-', '_')}"
-    environment = {
-        f"{variable}_LINKER": f"{target.triple}-gcc",
-        f"{variable}_RUNNER": " ".join(target.runner),
-        "CARGO_TARGET_DIR": str(BUILD / "rust"),
-        "FLETCHING_LIB_DIR": str(BUILD / target.name / "lib"),
-    }
-    packages = ["-p", "fletching-abi", "-p", "fletching-testing"]
-    test = ["cargo", "test", "--locked", "--target", target.rust, *packages]
-    return [_oracle_library(target), Command(test, ROOT / "bindings" / "rust", environment)]
-
-
-def _go(target: Target) -> list[Command]:
-    """Package abi as pure Go, then the tests against the oracle, which need cgo."""
-    environment = {**target.go, "GOOS": "linux", "GOFLAGS": "-p=2"}
-    pure = {**environment, "CGO_ENABLED": "0"}
-    cgo = {
-        **environment,
-        "CGO_ENABLED": "1",
-        "CC": f"{target.triple}-gcc",
-        "FLETCHING_LIB_DIR": str(BUILD / target.name / "lib"),
-    }
-    folder = ROOT / "bindings" / "go"
-    test = ["go", "test", "-count=1"]
-    # A program of pure Go has no loader: only an emulator may stand before it.
-    emulated = ["-exec", target.emulator] if target.emulator else []
+    tests = ["oracle_self_test", "oracle_cpp_test"]
+    build: list[str | Path] = [
+        "cmake",
+        "--build",
+        folder,
+        "-j2",
+        "--target",
+        "fletching_oracle",
+        *tests,
+    ]
     return [
-        _oracle_library(target),
-        Command([*test, *emulated, "./abi"], folder, pure),
-        Command([*test, "-exec", " ".join(target.runner), "./internal/oracle"], folder, cgo),
+        Command(["cmake", "-S", ROOT, "-B", folder, *definitions]),
+        Command(build),
+        Command([HERE / "ctest-exactly", folder, *tests]),
     ]
 
 
-def _oracle_library(target: Target) -> Command:
-    return Command(["cmake", "--build", BUILD / target.name, "--target", "fletching_oracle"])
+def _columns(language: Language) -> Iterator[Column]:
+    """What language.toml has under [[targets]]; the oracle's column has configured the build."""
+    for each in language.targets:
+
+        def environment(target: Target, each: languages.Target = each) -> dict[str, str]:
+            if each.environment and target.name not in each.environment:
+                where = f"{language.folder}/{languages.FILE}: targets.environment"
+                raise CannotRunError(f"{where}: missing key: expected {target.name}")
+            return {
+                **languages.environment(language),
+                "BUILD": str(BUILD / target.name),
+                "FLETCHING_LIB_DIR": str(BUILD / target.name / "lib"),
+                "TRIPLE": target.triple,
+                "EMULATOR": target.emulator,
+                "RUNNER": " ".join(target.runner),
+                **each.environment.get(target.name, {}),
+            }
+
+        def needs(target: Target, each: languages.Target = each) -> list[str | Path]:
+            text = _output(
+                ["bash", "-c", each.needs], ROOT / language.folder, environment(target, each)
+            )
+            return [
+                *_cmake_needs(target),
+                *(Path(w) if w.startswith("/") else w for w in text.split()),
+            ]
+
+        def commands(target: Target, each: languages.Target = each) -> list[Command]:
+            bash = ["bash", "-e", "-o", "pipefail", "-c", each.command]
+            return [Command(bash, ROOT / language.folder, environment(target, each))]
+
+        yield Column(each.title, each.about, commands, needs)
 
 
 def _upstream() -> Path:
@@ -295,17 +266,6 @@ def _c_needs(target: Target) -> list[str | Path]:
 
 def _cmake_needs(target: Target) -> list[str | Path]:
     return [*_c_needs(target), "cmake", f"{target.triple}-g++", GTEST, target.runner[0]]
-
-
-def _rust_needs(target: Target) -> list[str | Path]:
-    library = f"lib/rustlib/{target.rust}/lib"
-    folder = ROOT / "bindings" / "rust"
-    sysroot = _output(["rustc", "--print", "sysroot"], folder) if shutil.which("cargo") else ""
-    return [*_cmake_needs(target), "cargo", Path(sysroot.strip() or "/") / library]
-
-
-def _go_needs(target: Target) -> list[str | Path]:
-    return [*_cmake_needs(target), "go"]
 
 
 COLUMNS = (
@@ -324,36 +284,7 @@ COLUMNS = (
     Column(
         "oracle", "the oracle's self test runs on the target, byte by byte", _oracle, _cmake_needs
     ),
-    Column(
-        "C++",
-        "`fletching_abi_test` runs there: declarations and tables against the oracle",
-        _cpp,
-        _cmake_needs,
-    ),
-    Column(
-        "C++ library",
-        "the library's own tests, all of `cpp/tests`, run there",
-        _library,
-        _cmake_needs,
-    ),
-    Column(
-        "round trip",
-        "the producer's tests and the C++ round trip run there",
-        _round_trip,
-        _cmake_needs,
-    ),
-    Column(
-        "Rust",
-        "the tests of `fletching-abi` and of the oracle run there",
-        _rust,
-        _rust_needs,
-    ),
-    Column(
-        "Go",
-        "the tests of `abi`, without cgo, and of the oracle, with cgo, run there",
-        _go,
-        _go_needs,
-    ),
+    *(column for language in languages.load().values() for column in _columns(language)),
 )
 
 
@@ -465,8 +396,13 @@ def _show_end(log: Path) -> None:
     print(f"    (the whole log: {log.relative_to(ROOT)})", flush=True)
 
 
-def _output(words: Sequence[str], folder: Path = ROOT) -> str:
-    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+def _output(
+    words: Sequence[str], folder: Path = ROOT, environment: Mapping[str, str] | None = None
+) -> str:
+    variables = {**os.environ, **(environment or {})}
+    result = subprocess.run(
+        words, cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
     if result.returncode != 0:
         raise CannotRunError(f"{shlex.join(words)} failed: {result.stderr.strip()}")
     return result.stdout
@@ -497,10 +433,12 @@ def _versions() -> dict[str, str]:
         "GCC": [f"{TARGETS[0].triple}-gcc", "--version"],
         "Clang": ["clang-19", "--version"],
         "qemu": ["qemu-s390x", "--version"],
-        "Rust": ["rustc", "--version"],
-        "Go": ["go", "version"],
     }
     found = {k: _output(v).splitlines()[0] for k, v in asked.items() if shutil.which(v[0])}
+    for language in languages.load().values():
+        if language.targets and languages.succeeds(language, language.toolchain.check):
+            version = ["bash", "-c", language.toolchain.version]
+            found[language.title] = _output(version, ROOT / language.folder).splitlines()[0]
     names = ["pyarrow", "apache-tvm-ffi"]
     code = (
         f"from importlib.metadata import version as v; print(*(f'{{n}} {{v(n)}}' for n in {names}))"

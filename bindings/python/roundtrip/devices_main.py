@@ -1,9 +1,10 @@
-"""Python as the host of the chain: C++ -> Rust -> Go -> Python -> C++, on every backend.
+"""Python as the host of the chain, on every backend.
 
     devices_main.py [BACKEND...]
 
-The array is behind a closed gate, and is compared when it has come through
-(tests/roundtrip/chain.h). Progress goes to stdout, one line per failure to stderr, cells to
+FLETCHING_CHAIN names the languages that the array passes before Python, and the first of which it
+passes again afterwards: "cpp go rust". The array is behind a closed gate, and is compared at the
+end (tests/roundtrip/chain.h). Progress goes to stdout, one line per failure to stderr, cells to
 $FLETCHING_CELLS (tests/roundtrip/README.md).
 Exit codes: 0 all went well, 1 something failed, 2 a library could not be loaded.
 """
@@ -11,13 +12,11 @@ Exit codes: 0 all went well, 1 something failed, 2 a library could not be loaded
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_void_p
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "roundtrip"))
 
 import transit
 from cells import Cell, Checks, append, device_key, reporting
@@ -30,7 +29,6 @@ from producer import Message
 from transits import NativeTransit
 
 LANGUAGE = "python"
-HOPS = ("cpp", "rust", "go")  # then Python itself, then the first of them again
 STATUSES = ("real", "stand-in", "absent")  # by the numbers of FletchingProducerBackendPresence
 
 
@@ -135,7 +133,8 @@ def run_chain(chain: Chain, hops: dict[str, NativeTransit], backend: str, case: 
         for language, hop in hops.items():
             send(language, hop, schema, array)
         send_through_python(schema, array)
-        send(HOPS[0], hops[HOPS[0]], schema, array)
+        first = next(iter(hops))
+        send(first, hops[first], schema, array)
     except Exception:
         with suppress(ChainError):  # the first error is the one to tell
             chain.end(begun, schema, array)
@@ -178,9 +177,13 @@ def run_backend(chain: Chain, hops: dict[str, NativeTransit], backend: str) -> i
 
 
 def main() -> int:
+    languages = os.environ.get("FLETCHING_CHAIN", "").split()
+    if not languages:
+        print('FLETCHING_CHAIN: names no language: expected "cpp ..."', file=sys.stderr)
+        return 2
     try:
         chain = Chain()
-        hops = {language: NativeTransit(language) for language in HOPS}
+        hops = {language: NativeTransit(language) for language in languages}
     except OSError as error:
         print(error, file=sys.stderr)
         return 2

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "roundtrip"))
 
 import transit
 from cells import Checks, case_key, reporting

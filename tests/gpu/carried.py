@@ -1,12 +1,14 @@
 """The other languages on the GPU machine, as rows.
 
-Rust and Go travel as built programs and libraries: tools/gpu-programs makes the folder, --programs
-names it. With them each language's own program runs, and the chain C++ -> Rust -> Go -> host -> C++
-for arrays of every CUDA backend, with C++ and with Python as the host. Java does not travel.
+Compiled languages travel as built programs and libraries: tools/gpu-programs makes the folder,
+--programs names it. With them each language's own program runs, and the chain through all of them
+and a host for arrays of every CUDA backend, with each language that can be the host. What the
+language.toml of a home gives as the reason under [lacks] is absent.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,20 +16,16 @@ from pathlib import Path
 
 from running import ROOT, Build, Findings, Row, how_it_ended, run, show
 
-sys.path.insert(0, str(ROOT / "tests" / "roundtrip"))
+sys.path.append(str(ROOT / "tests" / "roundtrip"))
+sys.path.append(str(ROOT / "tools"))
 
+import languages
 from cells import Cell, CellError, parse_cell
 from devices import CASES
+from languages import Language
 
 BACKENDS = ("cuda", "cuda_host", "cuda_managed")
-# What tools/gpu-programs makes: the language's own program, and its library for the chain.
-CARRIED = {
-    "rust": ("fletching-roundtrip-rust", "libfletching_transit_rust.so"),
-    "go": ("fletching_roundtrip_go", "libfletching_transit_go.so"),
-}
 NOT_CARRIED = "travels as built programs: tools/gpu-programs makes them, --programs names them"
-HOSTS = ("C++", "Python")
-NO_JAVA = "does not travel: its tests need a JDK and Maven"
 
 
 def language_findings(build: Build, programs: Path | None, status: str) -> Findings:
@@ -39,54 +37,66 @@ def language_findings(build: Build, programs: Path | None, status: str) -> Findi
 
 
 def _rows(build: Build, programs: Path | None, status: str) -> list[Row]:
+    known = languages.load()
     rows: list[Row] = []
     missing: dict[str, str] = {}
-    for language, files in CARRIED.items():
+    carried = {name: each.gpu for name, each in known.items() if each.gpu}
+    for name, gpu in carried.items():
         if programs is None:
-            missing[language] = NOT_CARRIED
-        elif absent := [name for name in files if not (programs / name).exists()]:
-            missing[language] = f"{programs} has no {' and no '.join(absent)}"
+            missing[name] = NOT_CARRIED
+        elif absent := [file for file in gpu.files if not (programs / file).exists()]:
+            missing[name] = f"{programs} has no {' and no '.join(absent)}"
     rows += [Row(language, "absent", 0, reason) for language, reason in missing.items()]
     if programs is not None:
         with tempfile.TemporaryDirectory() as folder:
-            environment = _environment(build, programs, Path(folder))
-            for language, (program, _) in CARRIED.items():
-                if language not in missing:
-                    rows.append(_cases(language, programs / program, environment, Path(folder)))
+            environment = _environment(build, programs, Path(folder), known)
+            for name, gpu in carried.items():
+                if name not in missing:
+                    row = f"{name}: every case, on the host"
+                    cells, problem = _run(gpu.cases, known[name], environment, Path(folder))
+                    rows.append(cells_row(row, cells, problem, "real", least=1))
             if not missing:
-                rows += _chains(build, environment, Path(folder), status)
+                rows += _chains(known, environment, Path(folder), status)
     if missing:
         reason = f"needs {' and '.join(missing)}"
-        rows += [Row(_chain_name(host), "absent", 0, reason) for host in HOSTS]
-    return [*rows, Row("java-jna", "absent", 0, NO_JAVA), Row("java-ffm", "absent", 0, NO_JAVA)]
+        rows += [Row(name, "absent", 0, reason) for name, _, _ in _hosts(known)]
+    return [*rows, *_left_at_home(known)]
 
 
-def _cases(language: str, program: Path, environment: Mapping[str, str], folder: Path) -> Row:
-    """Every case of the producer through the language's own program; host arrays."""
-    name = f"{language}: every case, on the host"
-    cells, problem = _run([str(program)], environment, folder)
-    return cells_row(name, cells, problem, "real", least=1)
+def _left_at_home(known: Mapping[str, Language]) -> Iterator[Row]:
+    for language in known.values():
+        if "gpu" in language.lacks:
+            for column in language.columns:
+                yield Row(column.name, "absent", 0, language.lacks["gpu"])
 
 
-def _chain_name(host: str) -> str:
-    return f"chain C++, Rust, Go, {host}, C++"
+def _hosts(known: Mapping[str, Language]) -> Iterator[tuple[str, Language, str]]:
+    """The name of each chain, its host, and the command that runs it."""
+    hops = [known_one.title for known_one in known.values() if _hop(known_one)]
+    for language in known.values():
+        for column in language.columns:
+            if column.host:
+                name = f"chain {', '.join([*hops, language.title, hops[0]])}"
+                yield name, language, column.host
+
+
+def _hop(language: Language) -> bool:
+    return any(column.transit == languages.NATIVE for column in language.columns)
 
 
 def _chains(
-    build: Build, environment: Mapping[str, str], folder: Path, status: str
+    known: Mapping[str, Language], environment: Mapping[str, str], folder: Path, status: str
 ) -> Iterator[Row]:
-    cpp = [str(build.program("fletching_roundtrip_devices_cpp")), "--chain", *BACKENDS]
-    script = ROOT / "bindings" / "python" / "roundtrip" / "devices_main.py"
-    python = [sys.executable, str(script), *BACKENDS]
-    for host, command in zip(HOSTS, (cpp, python), strict=True):
-        cells, problem = _run(command, environment, folder)
+    for chain, language, host in _hosts(known):
+        cells, problem = _run(f"{host} {' '.join(BACKENDS)}", language, environment, folder)
         for backend in BACKENDS:
             own = [cell for cell in cells if cell.key.backend == backend]
-            name = f"{backend}: {_chain_name(host)}"
-            yield cells_row(name, own, problem, status, least=len(CASES))
+            yield cells_row(f"{backend}: {chain}", own, problem, status, least=len(CASES))
 
 
-def _environment(build: Build, programs: Path, folder: Path) -> dict[str, str]:
+def _environment(
+    build: Build, programs: Path, folder: Path, known: Mapping[str, Language]
+) -> dict[str, str]:
     """The libraries that were built here and those that were carried, in one folder."""
     libraries = folder / "lib"
     libraries.mkdir()
@@ -95,20 +105,30 @@ def _environment(build: Build, programs: Path, folder: Path) -> dict[str, str]:
             link = libraries / library.name
             if not link.exists():
                 link.symlink_to(library.resolve())
+    hops = [name for name, (each, _) in languages.columns(known).items() if _hop(each)]
     return {
         **build.environment,
         "FLETCHING_LIB_DIR": str(libraries),
-        "PYTHONPATH": str(ROOT / "bindings" / "python" / "src"),
+        "FLETCHING_CHAIN": " ".join(hops),
+        "PROGRAMS": str(programs),
+        "BUILD": str(build.folder),
+        "PYTHON": sys.executable,
     }
 
 
 def _run(
-    command: Sequence[str], environment: Mapping[str, str], folder: Path
+    command: str, language: Language, environment: Mapping[str, str], folder: Path
 ) -> tuple[list[Cell], str]:
     """The cells that a program of the round trip writes, and how it ended if that was not well."""
     path = folder / "cells"
     path.unlink(missing_ok=True)
-    code, output, errors = run(command, {**environment, "FLETCHING_CELLS": str(path)})
+    variables = {
+        **environment,
+        **languages.environment(language),
+        "FLETCHING_CELLS": str(path),
+    }
+    home = os.fspath(ROOT / language.folder)
+    code, output, errors = run(["bash", "-c", f"cd '{home}' && exec {command}"], variables)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     problem = "" if code == 0 else how_it_ended(code, errors or output)
     try:

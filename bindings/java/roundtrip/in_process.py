@@ -1,0 +1,70 @@
+"""The way through Java for tests/roundtrip/transits.py: a JVM inside the process of the peers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import jpype
+
+HOME = Path(__file__).resolve().parents[1]
+BUILD = HOME.parents[1] / "build"
+
+
+@dataclass(frozen=True)
+class Flavor:
+    jdk: str  # the least version
+    classpath: str  # the file that holds it, in build/java
+    java_class: str
+    options: tuple[str, ...] = ()
+
+
+FLAVORS = {
+    "java-jna": Flavor("17", "jna.classpath", "io.github.fletching.roundtrip.JnaTransit"),
+    "java-ffm": Flavor(
+        "22",
+        "ffm.classpath",
+        "io.github.fletching.roundtrip.FfmTransit",
+        ("--enable-native-access=ALL-UNNAMED",),
+    ),
+}
+
+
+class JavaTransit:
+    """A class of static methods. Arguments are addresses; send gives the text of an error."""
+
+    def __init__(self, flavor: Flavor) -> None:
+        home = subprocess.run(
+            [str(HOME / "find-jdk"), flavor.jdk], stdout=subprocess.PIPE, text=True, check=False
+        ).stdout.strip()
+        if not home:
+            raise OSError(f"there is no JDK {flavor.jdk}")
+        path = BUILD / "java" / flavor.classpath
+        try:
+            classpath = path.read_text("utf-8").strip()
+        except OSError as error:
+            raise OSError(f"{error}; run `make build`") from error
+        jvm = Path(home) / "lib" / "server" / "libjvm.so"
+        crash = f"-XX:ErrorFile={BUILD}/logs/jvm-crash-%p.log"
+        jpype.startJVM(str(jvm), crash, *flavor.options, classpath=classpath.split(os.pathsep))
+        try:
+            self._class = jpype.JClass(flavor.java_class)
+        except Exception as error:  # jpype's own, or a Java exception
+            raise OSError(f"{path}: no class {flavor.java_class} on it ({error})") from error
+
+    def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str:
+        text = self._class.transit(schema, array, out_schema, out_array)
+        return "" if text is None else str(text)
+
+    def exported(self) -> int:
+        return int(self._class.exported())
+
+    def released(self) -> int:
+        return int(self._class.released())
+
+
+def load(column: str) -> JavaTransit:
+    """Raises OSError when the JDK or the classes are not there."""
+    return JavaTransit(FLAVORS[column])

@@ -1,0 +1,168 @@
+"""What is tested, suite by suite: plain data for suite.py. Commands run in bash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from languages import Language, environment, load
+
+
+@dataclass(frozen=True)
+class Step:
+    title: str  # "unit tests"
+    command: str  # "make targets"
+    folder: str = "."  # where it runs
+    environment: Mapping[str, str] = field(default_factory=dict)
+    needed: bool = False  # without it the rest of the suite makes no sense
+    only_all: bool = False  # too long for `make test`
+    ctest: str = ""  # the build folder whose ctest it runs
+
+
+def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
+    """Tests, linter, formatter and types of one folder of Python."""
+    up = "../" * (folder.count("/") + 1)
+    bin_ = f"{up}.venv/bin"
+    return (
+        Step(f"pytest in {folder}", f"{bin_}/pytest -q -rs {tests}", folder),
+        Step(f"ruff in {folder}", f"{bin_}/ruff check . && {bin_}/ruff format --check .", folder),
+        Step(f"mypy in {folder}", f"{bin_}/mypy", folder),
+    )
+
+
+_BIN = "../../.venv/bin"
+
+LANGUAGES = load()
+
+
+def _of(language: Language) -> tuple[Step, ...]:
+    """What language.toml has under [[suite]], in the home of the language."""
+    return tuple(
+        Step(
+            step.title,
+            step.command,
+            language.folder,
+            {**environment(language), **step.environment},
+            step.needed,
+            step.only_all,
+            step.ctest,
+        )
+        for step in language.suite
+    )
+
+
+SUITES: dict[str, tuple[Step, ...]] = {
+    "spec": (
+        Step("build", "tools/build extract"),
+        Step("spec is sound", ".venv/bin/fletching check-spec"),
+        Step("generated files agree", ".venv/bin/fletching generate --check"),
+        *_python("generator", "-n 2 tests"),
+        *_python("tests/published"),
+        Step(
+            "tests of fletching-extract",
+            "ctest --test-dir build/extract --output-on-failure",
+            ctest="build/extract",
+        ),
+        Step(
+            "tools",
+            "../.venv/bin/ruff check . && ../.venv/bin/mypy --strict *.py && "
+            "../.venv/bin/python -m doctest skipped.py",
+            "tools",
+        ),
+        Step(
+            "tools of the targets",
+            f"{_BIN}/ruff check . && MYPYPATH=../../tools {_BIN}/mypy --strict targets.py",
+            "tests/targets",
+        ),
+    ),
+    **{name: _of(language) for name, language in LANGUAGES.items()},
+    "docs": (
+        Step("links between pages", ".venv/bin/rumdl check --no-cache ."),
+        *_python("docs/site"),
+        Step("the site", "tools/docs", only_all=True),
+    ),
+    "roundtrip": (
+        Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),
+        *_python("tests/roundtrip"),
+    ),
+    "bench": (
+        Step(
+            "ruff", "../.venv/bin/ruff check . && ../.venv/bin/ruff format --check .", "benchmarks"
+        ),
+        Step("mypy", "../.venv/bin/mypy", "benchmarks"),
+        *(
+            Step(
+                f"{language.title} beside others",
+                f"make bench-{name} BENCH='{language.bench.step}'",
+            )
+            for name, language in LANGUAGES.items()
+            if language.bench
+        ),
+    ),
+    "targets": (Step("layouts and tests on other machines", "make targets", only_all=True),),
+    "new-device": (
+        *_python("tests/new_device"),
+        Step(
+            "a device that nobody has, in every language",
+            ".venv/bin/python tests/new_device/new_device.py",
+            only_all=True,
+        ),
+    ),
+    "runtimes": (
+        Step("the table against the vendors", ".venv/bin/python tests/runtimes/runtimes.py"),
+        *_python("tests/runtimes"),
+        Step(
+            "every change of the table",
+            "../../.venv/bin/pytest -q --every-change",
+            "tests/runtimes",
+            only_all=True,
+        ),
+    ),
+    "faults": (
+        *(step for step in _python("tests/faults") if not step.title.startswith("pytest")),
+        Step("a sample", ".venv/bin/python tests/faults/faults.py --sample"),
+        Step("every call", ".venv/bin/python tests/faults/faults.py", only_all=True),
+        Step(
+            "every call, address and undefined-behavior sanitizers",
+            "cmake --preset asan && cmake --build --preset asan -j2 && "
+            ".venv/bin/python tests/faults/faults.py --program build/asan/bin/fletching_faults "
+            "--libraries build/asan/lib --json build/faults-asan.json",
+            only_all=True,
+        ),
+    ),
+    "gpu": (
+        Step("programs for a GPU machine", "tools/gpu-programs"),
+        Step(
+            "what a GPU machine runs, on the stand-in",
+            "make test-gpu-standin GPU='--programs build/gpu-programs'",
+        ),
+        Step(
+            "the same on the stand-in that waits as a driver does",
+            "make test-gpu-standin GPU='--no-build --programs build/gpu-programs'",
+            environment={"FLETCHING_STANDIN_MODE": "driver"},
+        ),
+        Step(
+            "driver calls of a handoff, on the stand-in",
+            ".venv/bin/python tests/gpu/gpu.py --standin --bench",
+        ),
+        *_python("tests/gpu"),
+    ),
+    "absent": (
+        Step(
+            "no header, compiler or library of a vendor",
+            "mkdir -p build && tests/absent/build.sh",
+            only_all=True,
+        ),
+    ),
+    "mutants": (
+        Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 16"),
+        *_python("tests/mutants"),
+        Step(
+            "the generator reads every mutant",
+            f"{_BIN}/pytest -q --every-mutant",
+            "tests/mutants",
+            only_all=True,
+        ),
+        Step("every mutant", ".venv/bin/python tests/mutants/mutants.py", only_all=True),
+    ),
+}
