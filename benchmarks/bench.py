@@ -1,10 +1,10 @@
 """Runs the benchmarks of one language, prints one table, and holds it against the limits.
 
 `make bench-LANGUAGE` calls `bench.py LANGUAGE`. Instructions and allocations are counted by
-valgrind's callgrind, twice with different numbers of rounds: the difference is what the rounds cost, whatever
-the machine does beside it. Nanoseconds are the median of many runs, the programs taking turns:
-what a busy machine adds falls on all of them. --only instructions leaves those rows out. Writes
-build/bench-<language>.json; --write-docs writes docs/measured/bench-<language>.md too.
+valgrind's callgrind, twice with different numbers of rounds: the difference is what the rounds
+cost, whatever the machine does beside it. Nanoseconds are the median of many runs, the programs
+taking turns: what a busy machine adds falls on all of them. --only instructions leaves those rows
+out. Writes build/bench-<language>.json; --write-docs writes docs/measured/bench-<language>.md too.
 Exit codes: 0 within the limits, 1 over a limit, 2 could not run.
 """
 

@@ -64,18 +64,16 @@ SUITES: dict[str, tuple[Step, ...]] = {
             ctest="build/extract",
         ),
         Step(
-            "tools",
-            "../.venv/bin/ruff check . && ../.venv/bin/mypy --strict *.py && "
-            "../.venv/bin/python -m doctest skipped.py",
-            "tools",
-        ),
-        Step(
             "tools of the targets",
             f"{_BIN}/ruff check . && MYPYPATH=../../tools {_BIN}/mypy --strict targets.py",
             "tests/targets",
         ),
     ),
     **{name: _of(language) for name, language in LANGUAGES.items()},
+    "languages": (
+        *_python("tools"),
+        Step("doctests of the tools", "../.venv/bin/python -m doctest skipped.py", "tools"),
+    ),
     "docs": (
         Step("links between pages", ".venv/bin/rumdl check --no-cache ."),
         *_python("docs/site"),

@@ -23,7 +23,7 @@ def versions(programs: Path | None) -> dict[str, str]:
         "compiler": _first_line(["c++", "--version"]),
         "nvcc": _nvcc_version(),
         "CMake": _first_line(["cmake", "--version"]),
-        "Python": platform.python_version(),
+        "interpreter": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
     }
 

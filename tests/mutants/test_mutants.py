@@ -73,12 +73,12 @@ def test_the_sample_is_part_of_the_whole() -> None:
 @pytest.fixture
 def equivalents(tmp_path: Path) -> Equivalents:
     path = tmp_path / "equivalents.yaml"
-    path.write_text('equivalents: [{mutants: "sign:.*", languages: [go], reason: The same.}]')
+    path.write_text('equivalents: [{mutants: "sign:.*", languages: [quiver], reason: The same.}]')
     return Equivalents(path)
 
 
 def judge(equivalents: Equivalents, code: int, output: str, mutant: Mutant = SWAPPED) -> str:
-    return verdicts.of_run(mutant, "go", Outcome(code, output), 1, equivalents).result
+    return verdicts.of_run(mutant, "quiver", Outcome(code, output), 1, equivalents).result
 
 
 def test_a_kill_needs_the_oracle_s_line_about_the_right_field(equivalents: Equivalents) -> None:
@@ -95,7 +95,7 @@ def test_a_crash_is_no_kill_even_with_a_line(equivalents: Equivalents) -> None:
 
 
 def test_a_compile_error_is_no_kill() -> None:
-    verdict = verdicts.of_build_error(SWAPPED, "go", Outcome(1, LINE))
+    verdict = verdicts.of_build_error(SWAPPED, "quiver", Outcome(1, LINE))
     assert verdict.result == verdicts.COMPILE_ERROR
 
 

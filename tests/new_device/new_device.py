@@ -135,7 +135,7 @@ def _with_sync(tree: Tree, build: Build, language: str, names: Names) -> str:
 def _probe(tree: Tree, build: Build, language: str, names: Names) -> str:
     _must(tree, "building the ABI tests", build.build)
     _must(tree, "building the probe", PROBES[language].build)
-    return _must(tree, "the probe", f"{PROBES[language].probe} {' '.join(names)}")
+    return _must(tree, "the probe", f"{PROBES[language].run} {' '.join(names)}")
 
 
 def _must(tree: Tree, what: str, command: str, folder: str | None = None) -> str:

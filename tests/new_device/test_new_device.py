@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from builds import LANGUAGES
 from fletching_generator.headers.facts import extract
 from fletching_generator.spec.load import load_spec
 from new_device import (
@@ -63,13 +64,13 @@ def test_what_a_probe_printed(printed: str, expected: str) -> None:
 
 
 def test_a_problem_fails_the_run(capsys: pytest.CaptureFixture[str]) -> None:
-    good, bad = Verdict("go", "", 2.0), Verdict("cpp", "the probe: exit code 1", 1.0)
+    good, bad = Verdict(LANGUAGES[1], "", 2.0), Verdict(LANGUAGES[0], "the probe: exit code 1", 1.0)
     assert report([good], NAMES) == 0
     assert report([good, bad], NAMES) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [
-        "cpp           1 s  FAILED: the probe: exit code 1",
-        "go            2 s  passed: unknown(19), then nextchip, unknown(40), then otherchip, "
-        "unknown(18), then nextcode",
+        f"{LANGUAGES[0]:10}    1 s  FAILED: the probe: exit code 1",
+        f"{LANGUAGES[1]:10}    2 s  passed: unknown(19), then nextchip, unknown(40), then "
+        "otherchip, unknown(18), then nextcode",
         "1 passed, 1 failed",
     ]

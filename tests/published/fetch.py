@@ -45,7 +45,7 @@ def fetch(package: Package, target: Path = PUBLISHED) -> Path:
     # Seen under its name only when it is whole.
     with tempfile.TemporaryDirectory(dir=target, prefix=".new-") as name:
         scratch = Path(name)
-        download = _from_go if package.kind == "go" else _from_pip
+        download = _from_go if package.kind == "module" else _from_pip
         archive = download(package, scratch)
         unpacked = scratch / "headers"
         _unpack(package, archive, unpacked)

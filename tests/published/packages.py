@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Package:
     name: str  # "pyarrow", or the path of a Go module
     version: str  # "13.0.0"
-    kind: str  # "wheel", "sdist", "go"
+    kind: str  # "wheel", "sdist", "module"
     hash: str  # of the whole package, as pip or Go spells it
     headers: str  # the folder inside of the package that holds them
 
@@ -54,7 +54,7 @@ PACKAGES = (
     Package(
         "github.com/apache/arrow-go/v18",
         "v18.8.0",
-        "go",
+        "module",
         "h1:BLOzbPv7bxMPgXPacAg6HQjnxupYsZzC4tf+FkqPU/M=",
         "github.com/apache/arrow-go/v18@v18.8.0/arrow/cdata/",
     ),

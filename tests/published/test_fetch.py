@@ -14,14 +14,14 @@ from packages import PACKAGES, Package
 
 # The small ones; what is fetched twice comes from the tools' own caches.
 SDIST = next(package for package in PACKAGES if package.kind == "sdist")
-GO = next(package for package in PACKAGES if package.kind == "go")
+GO = next(package for package in PACKAGES if package.kind == "module")
 
 
 def files(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*")]
 
 
-@pytest.mark.parametrize("package", [SDIST, GO], ids=["pip", "go"])
+@pytest.mark.parametrize("package", [SDIST, GO], ids=["pip", "module"])
 def test_once(package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = fetch(package, tmp_path)
     assert folder == tmp_path / package.folder
@@ -46,7 +46,7 @@ def test_what_was_left_half_done_is_made_anew(tmp_path: Path) -> None:
         (SDIST, f"sha256:{'0' * 64}", "THESE PACKAGES DO NOT MATCH THE HASHES"),
         (GO, f"h1:{'A' * 43}=", f"its hash is {GO.hash}, not h1:AAA"),
     ],
-    ids=["pip", "go"],
+    ids=["pip", "module"],
 )
 def test_another_hash_is_refused(
     package: Package, hash_: str, expected: str, tmp_path: Path
@@ -57,7 +57,7 @@ def test_another_hash_is_refused(
     assert files(tmp_path) == []
 
 
-@pytest.mark.parametrize("package", [SDIST, GO], ids=["pip", "go"])
+@pytest.mark.parametrize("package", [SDIST, GO], ids=["pip", "module"])
 def test_without_a_network(
     package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

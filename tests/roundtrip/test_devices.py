@@ -126,7 +126,7 @@ def test_what_is_a_device_cell() -> None:
 
 
 def test_each_backend_has_its_cells_and_its_control() -> None:
-    found = [key for key in expected_cells("cpp") if key.is_device]
+    found = [key for key in expected_cells("quiver") if key.is_device]
     gated = {key.backend for key in found if key.direction.endswith("_control")}
     vendors = {backend for backends in devices.VENDORS.values() for backend in backends}
     assert gated == vendors | {"opencl", "vulkan", "ext_dev"}
@@ -135,7 +135,7 @@ def test_each_backend_has_its_cells_and_its_control() -> None:
 
 
 def test_failures_are_seen_on_each_backend() -> None:
-    found = {(key.backend, key.direction) for key in expected_cells("cpp") if key.is_device}
+    found = {(key.backend, key.direction) for key in expected_cells("quiver") if key.is_device}
     backends = {backend for backend, _ in found} - {"cpu"}
     for direction in ("stream_failure", "async_failure"):
         assert {b for b, d in found if d == direction} - {"cpu"} == backends

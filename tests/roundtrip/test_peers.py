@@ -18,8 +18,10 @@ import peers
 import transit as python_transit
 from fletching.abi import ArrowDeviceArray, ArrowSchema
 from in_process import PythonTransit
+from languages import load
 from limits import LIMITS
 from producer import Producer
+from programs import chain
 from pyarrow_cases import CASES, FORMATS_WITHOUT_CLASS
 from pyarrow_peer import PyarrowPeer
 from structs import export_to_structs, release_both
@@ -35,7 +37,7 @@ CELLS = [(peer, d, case) for peer in peers.PEERS for d in peers.DIRECTIONS for c
 
 
 class Wrapped(PythonTransit):
-    """Python's own transit; `after` changes what it gave out."""
+    """The transit of Python; `after` changes what it gave out."""
 
     lost = 0
 
@@ -75,7 +77,7 @@ def problems(
     peer: peers.Peer = PYARROW,
     direction: str = "array",
 ) -> str:
-    return "; ".join(peers.run("python", transit, peer, case, direction))
+    return "; ".join(peers.run("quiver", transit, peer, case, direction))
 
 
 @pytest.mark.parametrize(("peer", "direction", "case"), CELLS)
@@ -282,7 +284,7 @@ def test_a_missing_library_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FLETCHING_LIB_DIR", str(tmp_path))
-    monkeypatch.setattr("sys.argv", ["peers.py", "rust"])
+    monkeypatch.setattr("sys.argv", ["peers.py", chain(load())[-1]])
     assert peers.main() == 2
     error = capsys.readouterr().err
     assert f"{tmp_path}/libfletching_transit_rust.so" in error
