@@ -13,6 +13,7 @@
  * width, zero-extended (an int of -1 is 0xffffffff, a pointer is its address).
  *
  * Threads: the oracle keeps one call in flight in global state; use it from one thread at a time.
+ * Messages: one line, cut to `capacity` bytes with its NUL. `message` may be NULL.
  * Ownership: the oracle owns every string it returns; they live as long as the library.
  */
 #ifndef FLETCHING_TESTS_ORACLE_H
@@ -42,7 +43,7 @@ FLETCHING_ORACLE_EXPORT const char* FletchingOracleFieldName(const char* struct_
                                                              int32_t index);
 FLETCHING_ORACLE_EXPORT int64_t FletchingOracleOffset(const char* struct_name, const char* path);
 FLETCHING_ORACLE_EXPORT int64_t FletchingOracleFieldSize(const char* struct_name, const char* path);
-/* Integer macros: the schema flags and the device types. */
+/* Integer macros: the schema flags, the device types, and DLPack's DLPACK_* flags and versions. */
 FLETCHING_ORACLE_EXPORT int32_t FletchingOracleConstantCount(void);
 FLETCHING_ORACLE_EXPORT const char* FletchingOracleConstantName(int32_t index);
 
@@ -101,7 +102,8 @@ FLETCHING_ORACLE_EXPORT int32_t FletchingOracleVariantCount(void);
 FLETCHING_ORACLE_EXPORT int32_t FletchingOracleCallbackCount(const char* struct_name);
 FLETCHING_ORACLE_EXPORT const char* FletchingOracleCallbackName(const char* struct_name,
                                                                 int32_t index);
-/* -1 when upstream has no such callback. Argument 0 is the struct itself ("self"). */
+/* -1 when upstream has no such callback. Argument 0 is the struct itself ("self"), but in
+ * DLPackExchangeAPI, whose functions have no self: there it is an argument like the others. */
 FLETCHING_ORACLE_EXPORT int32_t FletchingOracleArgumentCount(const char* struct_name,
                                                              const char* callback);
 
@@ -131,7 +133,7 @@ FLETCHING_ORACLE_EXPORT void FletchingOracleSawArgument(const char* struct_name,
 FLETCHING_ORACLE_EXPORT uint64_t FletchingOracleExpectedResult(void);
 
 /* L calls C: Install puts the oracle's own functions into every callback field of `object` and
- * leaves the rest as it is. Per call: BeginCall; Argument for each argument after self; the call
+ * leaves the rest as it is. Per call: BeginCall; Argument for each argument, 0 too; the call
  * itself; EndCall with the result (0 for void). EndCall returns 0 when the right function was
  * entered once with the right arguments, and the result arrived. */
 FLETCHING_ORACLE_EXPORT int FletchingOracleInstall(const char* struct_name, void* object);
