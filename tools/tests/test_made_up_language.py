@@ -100,7 +100,7 @@ def test_its_mutants_survive(tree: Path) -> None:
 
 
 def test_its_names_of_new_devices_are_missing(tree: Path) -> None:
-    code, output = run(tree, "tests/new_device/new_device.py", "--language", "quiver")
+    code, output = run(tree, "tests/mutants/new_device.py", "--language", "quiver")
     assert code == 1
     assert "quiver" in output and "the probe printed 1 lines instead of 3" in output, output
 
