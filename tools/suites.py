@@ -147,7 +147,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
     "absent": (
         Step(
             "no header, compiler or library of a vendor",
-            "mkdir -p build && tests/absent/build.sh",
+            "mkdir -p build && tests/standin/absent/build.sh",
             only_all=True,
         ),
     ),

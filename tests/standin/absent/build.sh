@@ -2,7 +2,7 @@
 # Builds the C++ of the repository as on a machine without any vendor's header or compiler, and tests
 # it as on one without any vendor's library: everything builds, the tests name what is absent.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 build=build/absent
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Debug \
   -DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON -DCMAKE_DISABLE_FIND_PACKAGE_Vulkan=ON \
