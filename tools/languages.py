@@ -1,41 +1,29 @@
 """What the tools know of each language, from cpp/language.toml and bindings/*/language.toml.
 
-    languages.py names                 the homes, in the order of their builds
-    languages.py packages              Debian packages that the homes need: PACKAGE:PROOF
-    languages.py missing               one line for each toolchain that is not here
-    languages.py format                runs the formatters of the toolchains that are here
-    languages.py setup-targets         installs what `make targets` needs of them
-    languages.py lacks [LANGUAGE...]   what each language does not have yet, and why
-
 Commands run in bash from the home folder, with ROOT set to the repository that has .venv and build.
-docs/adding-a-language.md describes every key. Exit code 2: a language.toml is wrong.
+docs/adding-a-language.md describes every key.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
-import types
-import typing
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10, which a GPU machine may have
     from pip._vendor import tomli as tomllib  # type: ignore[no-redef]
 
+from closed_table import TableError, struct
+
 ROOT = Path(__file__).resolve().parent.parent
 FILE = "language.toml"
 NATIVE = "native"
 Environment = Mapping[str, str]
-
-
-class LanguageError(ValueError):
-    """A language.toml is wrong; the text names file and key."""
+LanguageError = TableError  # a language.toml is wrong; the text names file and key
 
 
 @dataclass(frozen=True)
@@ -152,9 +140,6 @@ class Language:
     folder: str = ""  # "bindings/rust"
 
 
-_NOT_IN_THE_FILE = ("name", "folder")
-
-
 def load(root: Path = ROOT) -> dict[str, Language]:
     """Every language by the name of its folder, each behind those whose build it needs."""
     paths = [root / "cpp" / FILE, *sorted(root.glob(f"bindings/*/{FILE}"))]
@@ -174,53 +159,8 @@ def read(path: Path, root: Path = ROOT) -> Language:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LanguageError(f"{where}: not TOML: {error}") from error
     place = {"name": path.parent.name, "folder": Path(where).parent.as_posix()}
-    language: Language = _struct(Language, table, where, "", place)
+    language: Language = struct(Language, table, where, "", place)
     return language
-
-
-def _struct(
-    kind: type, table: object, where: str, at: str, more: Mapping[str, str] | None = None
-) -> Any:
-    """The dataclass `kind` of a table of the file; no other keys than its fields."""
-    if not isinstance(table, dict):
-        raise LanguageError(f"{where}: {at}: expected a table, got {table!r}")
-    known = {f.name: f for f in fields(kind) if not (more and f.name in _NOT_IN_THE_FILE)}
-    hints = typing.get_type_hints(kind)
-    for key in table:
-        if key not in known:
-            raise LanguageError(
-                f"{where}: {at}{key}: unknown key: expected one of {', '.join(known)}"
-            )
-    required = [
-        f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING
-    ]
-    for key in required:
-        if key not in table:
-            raise LanguageError(f"{where}: {at}{key}: missing key: expected {', '.join(required)}")
-    values = {key: _value(hints[key], table[key], where, f"{at}{key}") for key in table}
-    return kind(**values, **(more or {}))
-
-
-def _value(kind: Any, found: object, where: str, at: str) -> Any:
-    if isinstance(kind, types.UnionType):  # X | None
-        kind = next(k for k in typing.get_args(kind) if k is not type(None))
-    if is_dataclass(kind):
-        return _struct(typing.cast(type, kind), found, where, f"{at}.")
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is tuple and isinstance(found, list):
-        return tuple(_value(arguments[0], v, where, f"{at}[{i}]") for i, v in enumerate(found))
-    if origin is not None and origin is not tuple and isinstance(found, dict):
-        return {key: _value(arguments[1], v, where, f"{at}.{key}") for key, v in found.items()}
-    if isinstance(kind, type) and type(found) is kind:
-        return found
-    raise LanguageError(f"{where}: {at}: expected {_kind_name(kind)}, got {found!r}")
-
-
-def _kind_name(kind: Any) -> str:
-    origin = typing.get_origin(kind)
-    if origin is None:
-        return {str: "a string", int: "an integer", bool: "true or false"}[kind]
-    return "an array" if origin is tuple else "a table"
 
 
 def _check_together(found: Mapping[str, Language]) -> None:
@@ -289,81 +229,3 @@ def run(language: Language, command: str) -> None:
 def columns(languages: Mapping[str, Language]) -> dict[str, tuple[Language, Column]]:
     """Every column of the matrix, in the order of the languages."""
     return {c.name: (language, c) for language in languages.values() for c in language.columns}
-
-
-# --- What a language still lacks
-
-
-def parts(language: Language) -> dict[str, bool]:
-    """What the tests ask of a language, and whether it is there; columns by "java-ffm: cases"."""
-    abi = {name for mutants in language.mutants if mutants.kind == "abi" for name in mutants.runs}
-    found = {
-        "format": bool(language.format),
-        "suite": bool(language.suite),
-        "columns": bool(language.columns),
-        "targets": bool(language.targets),
-        "gpu": bool(language.gpu) or any(column.host for column in language.columns),
-        "bench": bool(language.bench),
-    }
-    for column in language.columns:
-        found |= {
-            f"{column.name}: oracle": bool(column.oracle),
-            f"{column.name}: cases": bool(column.cases),
-            f"{column.name}: transit": bool(column.transit),
-            f"{column.name}: devices": bool(column.devices),
-            f"{column.name}: mutants": column.name in abi,
-            f"{column.name}: probe": column.probe is not None,
-        }
-    return found
-
-
-def problems(language: Language) -> Iterator[str]:
-    """Parts that are missing without a reason, and reasons for what is not missing."""
-    where = f"{language.folder}/{FILE}"
-    found = parts(language)
-    for part, present in found.items():
-        if not present and part not in language.lacks:
-            yield f'{where}: no {part}: add it, or the reason to [lacks] as "{part}"'
-    for part in language.lacks:
-        if part not in found:
-            yield f'{where}: lacks."{part}": expected one of {", ".join(found)}'
-        elif found[part]:
-            yield f'{where}: lacks."{part}": it is there: remove the reason'
-
-
-# --- For Makefile and bash
-
-
-def main(arguments: list[str]) -> int:
-    known = load()
-    match arguments:
-        case ["names"]:
-            print(*known)
-        case ["packages"]:
-            print(*(package for each in known.values() for package in each.toolchain.packages))
-        case ["missing"]:
-            for each in known.values():
-                if not succeeds(each, each.toolchain.check):
-                    print(f"{each.title} will be reported as absent: {each.toolchain.hint}")
-        case ["format" | "setup-targets" as what]:
-            for each in known.values():
-                command = each.format if what == "format" else each.setup
-                if command and succeeds(each, each.toolchain.check):
-                    run(each, command)
-        case ["lacks", *names]:
-            for name in names or known:
-                for part, reason in known[name].lacks.items():
-                    print(f"{name}: {part}: {reason}")
-            print(*(line for name in names or known for line in problems(known[name])), sep="\n")
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
-    return 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (LanguageError, subprocess.CalledProcessError) as error:
-        print(f"languages: {error}", file=sys.stderr)
-        sys.exit(2)

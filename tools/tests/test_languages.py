@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from footprints import ALLOWED, footprints
-from languages import ROOT, LanguageError, load, parts, problems, read
+from lacking import parts, problems
+from languages import ROOT, LanguageError, load, read
 
 KNOWN = load()
 GOOD = """

@@ -106,7 +106,7 @@ def test_its_names_of_new_devices_are_missing(tree: Path) -> None:
 
 
 def test_it_is_told_what_it_lacks(tree: Path) -> None:
-    code, output = run(tree, "tools/languages.py", "lacks", "quiver")
+    code, output = run(tree, "tools/homes.py", "lacks", "quiver")
     assert code == 0
     for part in ("format", "targets", "gpu", "bench"):
         assert f"bindings/quiver/language.toml: no {part}: add it, or the reason" in output
