@@ -21,15 +21,7 @@
 #include "fletching/dlpack_types.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
-
-/// What a tensor of several dimensions becomes.
-enum class Dimensions : std::uint8_t {
-  kFixedShapeTensor,  ///< arrow.fixed_shape_tensor: any order of the inner dimensions
-  kFixedSizeLists,    ///< fixed-size lists within each other: the last dimension varies fastest
-};
-
-namespace detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 struct Dimension {
   std::int64_t extent;
@@ -247,7 +239,6 @@ inline Result<Arrangement> arrange(const DLTensor& tensor, const TensorLayout& l
                "copy it"};
 }
 
-}  // namespace detail
-}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DLPACK_LAYOUT_HPP

@@ -48,6 +48,18 @@ struct ArrowType {
   std::int64_t repeat = 1;  ///< values per element, in one more dimension
 };
 
+/// What to do about nulls, which DLPack has none of.
+enum class Nulls : std::uint8_t {
+  kRefuse,  ///< an error when there are any, or when the device hides whether there are
+  kIgnore,  ///< export whatever lies in memory in their place
+};
+
+/// What a tensor of several dimensions becomes.
+enum class Dimensions : std::uint8_t {
+  kFixedShapeTensor,  ///< arrow.fixed_shape_tensor: any order of the inner dimensions
+  kFixedSizeLists,    ///< fixed-size lists within each other: the last dimension varies fastest
+};
+
 namespace detail {
 
 enum class Exported : std::uint8_t { kYes, kAsStorage, kNo };

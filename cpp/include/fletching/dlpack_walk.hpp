@@ -19,15 +19,7 @@
 #include "fletching/format.hpp"
 #include "fletching/result.hpp"
 
-namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
-
-/// What to do about nulls, which DLPack has none of.
-enum class Nulls : std::uint8_t {
-  kRefuse,  ///< an error when there are any, or when the device hides whether there are
-  kIgnore,  ///< export whatever lies in memory in their place
-};
-
-namespace detail {
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// The dimensions that one level of lists adds, in the order of the tensor: how long each is, and
 /// how far its neighbors are apart in elements of the level below.
@@ -257,7 +249,6 @@ class TensorWalk {
   std::size_t dimensions_ = 0;
 };
 
-}  // namespace detail
-}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
 #endif  // FLETCHING_DLPACK_WALK_HPP

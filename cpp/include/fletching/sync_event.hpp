@@ -13,6 +13,7 @@
 #include "fletching/detail/cuda_events.hpp"
 #include "fletching/detail/hip_events.hpp"
 #include "fletching/detail/opencl_events.hpp"
+#include "fletching/detail/vulkan_events.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
