@@ -11,7 +11,7 @@
 #include <string>
 
 #include "backend.hpp"
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 #include "kernels.hpp"
 #include "message.hpp"
 #include "reserve.hpp"

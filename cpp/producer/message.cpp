@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "fletching/message.hpp"
+#include "fletching/detail/message.hpp"
 
 namespace fletching::producer {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "fletching/text.hpp"
+#include "fletching/detail/text.hpp"
 
 namespace fletching::roundtrip {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fletching/c_api.h"
-#include "fletching/message.hpp"
+#include "fletching/detail/message.hpp"
 #include "fletching/result.hpp"
 #include "fletching/runtimes/cuda.hpp"
 #include "fletching/runtimes/hip.hpp"

@@ -4,8 +4,8 @@
 #include <cerrno>
 
 #include "fletching/c_api.h"
+#include "fletching/detail/message.hpp"
 #include "fletching/event_verbs.hpp"
-#include "fletching/message.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/sync_event.hpp"
 #include "fletching/waiter.hpp"

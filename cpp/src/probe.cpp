@@ -7,7 +7,7 @@
 #include "fletching/detail/cuda_events.hpp"
 #include "fletching/detail/hip_events.hpp"
 #include "fletching/detail/opencl_events.hpp"
-#include "fletching/text.hpp"
+#include "fletching/detail/text.hpp"
 
 namespace fletching::inspect {
 namespace {

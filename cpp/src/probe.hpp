@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 
 namespace fletching::inspect {
 

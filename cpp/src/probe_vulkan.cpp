@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "fletching/detail/event_handle.hpp"
+#include "fletching/detail/text.hpp"
 #include "fletching/detail/vulkan_events.hpp"
 #include "fletching/runtimes/vulkan.hpp"
-#include "fletching/text.hpp"
 #include "probe.hpp"
 
 #if __has_include(<vulkan/vulkan_core.h>)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fletching/text.hpp"
+#include "fletching/detail/text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loader of vendors' libraries, on libraries of this test, and the tables.
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 
 #include <gtest/gtest.h>
 

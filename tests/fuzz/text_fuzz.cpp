@@ -2,7 +2,7 @@
 //
 // Foreign texts: what is made of them is UTF-8 without NULs, of a bounded length, and stays as it
 // is when it is made printable again.
-#include "fletching/text.hpp"
+#include "fletching/detail/text.hpp"
 
 #include <cstddef>
 #include <cstdint>

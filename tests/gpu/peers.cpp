@@ -12,8 +12,8 @@
 
 #include "arrays.hpp"
 #include "fletching/cuda_array.hpp"
+#include "fletching/detail/message.hpp"
 #include "fletching/dlpack.hpp"
-#include "fletching/message.hpp"
 
 #define FLETCHING_GPU_EXPORT extern "C" __attribute__((visibility("default")))
 

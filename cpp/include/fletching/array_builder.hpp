@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/block.hpp"
-#include "fletching/checked.hpp"
+#include "fletching/detail/block.hpp"
 #include "fletching/detail/builder_error.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

@@ -12,7 +12,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/array_builder.hpp"
-#include "fletching/checked.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/format.hpp"
 #include "fletching/result.hpp"

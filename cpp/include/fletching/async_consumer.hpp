@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/async_consumer_core.hpp"
 #include "fletching/async_listener.hpp"
+#include "fletching/detail/async_consumer_core.hpp"
 #include "fletching/options.hpp"
 #include "fletching/result.hpp"
 

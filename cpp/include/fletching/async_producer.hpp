@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/async_producer_core.hpp"
 #include "fletching/async_source.hpp"
-#include "fletching/async_task.hpp"
+#include "fletching/detail/async_producer_core.hpp"
+#include "fletching/detail/async_task.hpp"
 #include "fletching/executor.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

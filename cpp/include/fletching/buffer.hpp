@@ -14,7 +14,7 @@
 #include <type_traits>
 
 #include "fletching/abi.h"
-#include "fletching/checked.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"

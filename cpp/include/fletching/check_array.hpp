@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "fletching/abi.h"
-#include "fletching/checked.hpp"
 #include "fletching/detail/array_shape.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/format.hpp"
 #include "fletching/owner.hpp"

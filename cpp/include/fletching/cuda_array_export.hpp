@@ -16,9 +16,9 @@
 
 #include "fletching/cuda_array_interface.hpp"
 #include "fletching/cuda_streams.hpp"
+#include "fletching/detail/dlpack_walk.hpp"
 #include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_types.hpp"
-#include "fletching/dlpack_walk.hpp"
 #include "fletching/event_verbs.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

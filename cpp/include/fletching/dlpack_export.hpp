@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "fletching/checked.hpp"
+#include "fletching/detail/checked.hpp"
+#include "fletching/detail/dlpack_walk.hpp"
 #include "fletching/dlpack_tensor.hpp"
 #include "fletching/dlpack_types.hpp"
-#include "fletching/dlpack_walk.hpp"
 #include "fletching/owner.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "fletching/array_builder.hpp"
-#include "fletching/checked.hpp"
-#include "fletching/dlpack_layout.hpp"
+#include "fletching/detail/checked.hpp"
+#include "fletching/detail/dlpack_layout.hpp"
 #include "fletching/dlpack_tensor.hpp"
 #include "fletching/dlpack_types.hpp"
 #include "fletching/extension.hpp"

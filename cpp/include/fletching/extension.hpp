@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "fletching/abi.h"
+#include "fletching/detail/text.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/result.hpp"
-#include "fletching/text.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 

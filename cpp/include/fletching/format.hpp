@@ -16,8 +16,8 @@
 #include <system_error>
 #include <utility>
 
+#include "fletching/detail/text.hpp"
 #include "fletching/result.hpp"
-#include "fletching/text.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 

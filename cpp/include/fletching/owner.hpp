@@ -19,8 +19,8 @@
 #include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/detail/hook.hpp"
 #include "fletching/detail/tree.hpp"
-#include "fletching/hook.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/result.hpp"
 

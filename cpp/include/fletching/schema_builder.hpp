@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "fletching/abi.h"
-#include "fletching/block.hpp"
+#include "fletching/detail/block.hpp"
+#include "fletching/detail/text.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/format.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
-#include "fletching/text.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 

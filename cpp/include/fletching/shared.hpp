@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/block.hpp"
+#include "fletching/detail/block.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"

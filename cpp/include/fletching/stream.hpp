@@ -15,11 +15,11 @@
 #include <utility>
 
 #include "fletching/check_array.hpp"
+#include "fletching/detail/text.hpp"
 #include "fletching/options.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"
-#include "fletching/text.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {

@@ -17,13 +17,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "fletching/detail/text.hpp"
 #include "fletching/options.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/shared.hpp"
 #include "fletching/stream.hpp"
 #include "fletching/tables.hpp"
-#include "fletching/text.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {

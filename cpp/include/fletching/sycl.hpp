@@ -13,7 +13,7 @@
 #include <exception>
 #include <sycl/sycl.hpp>
 
-#include "fletching/message.hpp"
+#include "fletching/detail/message.hpp"
 #include "fletching/waiter.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {

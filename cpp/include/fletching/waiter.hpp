@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "fletching/capture.hpp"
+#include "fletching/detail/text.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/result.hpp"
-#include "fletching/text.hpp"
 #include "fletching/waiter.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 #include "standin.h"
 
 namespace fletching::testing {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "fletching/checked.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/format.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {

@@ -12,9 +12,9 @@
 
 #include "fletching/capture.hpp"
 #include "fletching/detail/process.hpp"
+#include "fletching/detail/text.hpp"
+#include "fletching/detail/vendor.hpp"
 #include "fletching/result.hpp"
-#include "fletching/text.hpp"
-#include "fletching/vendor.hpp"
 #include "fletching/waiter.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {

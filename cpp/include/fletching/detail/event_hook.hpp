@@ -16,10 +16,10 @@
 #include "fletching/detail/cuda_events.hpp"
 #include "fletching/detail/event_handle.hpp"
 #include "fletching/detail/hip_events.hpp"
+#include "fletching/detail/hook.hpp"
 #include "fletching/detail/opencl_events.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/device_type.hpp"
-#include "fletching/hook.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 
 /// The driver API only: it comes with the driver, so a consumer needs no CUDA toolkit. Handles of
 /// the runtime API are the same handles: cudaEvent_t is CUevent, cudaStream_t is CUstream.

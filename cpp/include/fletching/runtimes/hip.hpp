@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 
 /// AMD's runtime, loaded as the library that the producer uses. Where several versions are
 /// installed, the one that is in the process already comes first: handles of one are nothing to

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 
 /// The ICD loader, which passes each call to the driver that made the handle. A wait goes to a
 /// queue of the event's own cl_context: an event of another context is an error.

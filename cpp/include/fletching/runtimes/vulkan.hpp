@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 
 /// A VkEvent belongs to one VkDevice, and orders commands of one queue only. Functions of a device
 /// are best asked for with vkGetDeviceProcAddr; the loader exports them as well. A producer needs

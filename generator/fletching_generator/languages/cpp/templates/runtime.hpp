@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fletching/vendor.hpp"
+#include "fletching/detail/vendor.hpp"
 
 /*{ runtime.doc | wrap(100, "/// ") }*/
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::/*{ runtime.name }*/ {

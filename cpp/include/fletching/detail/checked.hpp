@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arithmetic on foreign counts and sizes, which may be anything.
-#ifndef FLETCHING_CHECKED_HPP
-#define FLETCHING_CHECKED_HPP
+#ifndef FLETCHING_DETAIL_CHECKED_HPP
+#define FLETCHING_DETAIL_CHECKED_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -41,4 +41,4 @@ constexpr std::int64_t next_step(std::int64_t step, std::int64_t extent) noexcep
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_CHECKED_HPP
+#endif  // FLETCHING_DETAIL_CHECKED_HPP

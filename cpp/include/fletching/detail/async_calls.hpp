@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which calls of an async stream are running on the consumer's side.
-#ifndef FLETCHING_ASYNC_CALLS_HPP
-#define FLETCHING_ASYNC_CALLS_HPP
+#ifndef FLETCHING_DETAIL_ASYNC_CALLS_HPP
+#define FLETCHING_DETAIL_ASYNC_CALLS_HPP
 
 #include <atomic>
 #include <condition_variable>
@@ -129,4 +129,4 @@ class AsyncCalls {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_ASYNC_CALLS_HPP
+#endif  // FLETCHING_DETAIL_ASYNC_CALLS_HPP

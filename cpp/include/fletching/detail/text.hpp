@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Foreign text made fit to print and to hand on: UTF-8, without NULs, of a bounded length.
-#ifndef FLETCHING_TEXT_HPP
-#define FLETCHING_TEXT_HPP
+#ifndef FLETCHING_DETAIL_TEXT_HPP
+#define FLETCHING_DETAIL_TEXT_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -111,4 +111,4 @@ inline std::string quote(std::string_view text) {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_TEXT_HPP
+#endif  // FLETCHING_DETAIL_TEXT_HPP

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the words of an error into the memory of a caller in C.
-#ifndef FLETCHING_MESSAGE_HPP
-#define FLETCHING_MESSAGE_HPP
+#ifndef FLETCHING_DETAIL_MESSAGE_HPP
+#define FLETCHING_DETAIL_MESSAGE_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
+#include "fletching/detail/text.hpp"
 #include "fletching/message.h"
-#include "fletching/text.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
@@ -34,4 +34,4 @@ inline void write_message(FletchingMessage* message, std::string_view text) noex
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_MESSAGE_HPP
+#endif  // FLETCHING_DETAIL_MESSAGE_HPP

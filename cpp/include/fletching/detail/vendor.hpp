@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loads the library of a vendor's runtime when it is needed, and finds its functions.
-#ifndef FLETCHING_VENDOR_HPP
-#define FLETCHING_VENDOR_HPP
+#ifndef FLETCHING_DETAIL_VENDOR_HPP
+#define FLETCHING_DETAIL_VENDOR_HPP
 
 #include <atomic>
 #include <cerrno>
@@ -220,4 +220,4 @@ Result<const Functions*> loaded_functions(const VendorRuntime& runtime, Party pa
 }  // namespace detail
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
-#endif  // FLETCHING_VENDOR_HPP
+#endif  // FLETCHING_DETAIL_VENDOR_HPP

@@ -2,8 +2,8 @@
 //
 // The machine behind AsyncProducer. The states and what is done in each are the table in
 // docs/reference/async.md; nothing here is part of the interface.
-#ifndef FLETCHING_ASYNC_PRODUCER_CORE_HPP
-#define FLETCHING_ASYNC_PRODUCER_CORE_HPP
+#ifndef FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP
+#define FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP
 
 #include <cerrno>
 #include <cstdint>
@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/async_backlog.hpp"
-#include "fletching/async_copy.hpp"
 #include "fletching/async_source.hpp"
-#include "fletching/async_task.hpp"
+#include "fletching/detail/async_backlog.hpp"
+#include "fletching/detail/async_copy.hpp"
+#include "fletching/detail/async_task.hpp"
 #include "fletching/executor.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
@@ -393,4 +393,4 @@ class AsyncProducerCore final : public Job {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_ASYNC_PRODUCER_CORE_HPP
+#endif  // FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP

@@ -2,8 +2,8 @@
 //
 // The machine behind AsyncConsumer. The states and what is done in each are the table in
 // docs/reference/async.md; nothing here is part of the interface.
-#ifndef FLETCHING_ASYNC_CONSUMER_CORE_HPP
-#define FLETCHING_ASYNC_CONSUMER_CORE_HPP
+#ifndef FLETCHING_DETAIL_ASYNC_CONSUMER_CORE_HPP
+#define FLETCHING_DETAIL_ASYNC_CONSUMER_CORE_HPP
 
 #include <atomic>
 #include <cerrno>
@@ -17,13 +17,13 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/async_calls.hpp"
-#include "fletching/async_copy.hpp"
 #include "fletching/async_listener.hpp"
-#include "fletching/async_queued.hpp"
-#include "fletching/checked.hpp"
+#include "fletching/detail/async_calls.hpp"
+#include "fletching/detail/async_copy.hpp"
+#include "fletching/detail/async_queued.hpp"
+#include "fletching/detail/checked.hpp"
+#include "fletching/detail/fifo.hpp"
 #include "fletching/detail/schema_copy.hpp"
-#include "fletching/fifo.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
@@ -396,4 +396,4 @@ class AsyncConsumerCore {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_ASYNC_CONSUMER_CORE_HPP
+#endif  // FLETCHING_DETAIL_ASYNC_CONSUMER_CORE_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the other side of an async stream hands over for the length of a call: checked and copied.
-#ifndef FLETCHING_ASYNC_COPY_HPP
-#define FLETCHING_ASYNC_COPY_HPP
+#ifndef FLETCHING_DETAIL_ASYNC_COPY_HPP
+#define FLETCHING_DETAIL_ASYNC_COPY_HPP
 
 #include <cerrno>
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 #include "fletching/abi.h"
 #include "fletching/check_array.hpp"
+#include "fletching/detail/text.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/tables.hpp"
-#include "fletching/text.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
@@ -123,4 +123,4 @@ inline Status check_promise(const ArrowDeviceArray& batch, const StreamPromise& 
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_ASYNC_COPY_HPP
+#endif  // FLETCHING_DETAIL_ASYNC_COPY_HPP

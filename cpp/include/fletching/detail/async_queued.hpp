@@ -2,8 +2,8 @@
 //
 // What an async consumer holds between on_next_task and its application: tasks to extract, and the
 // batches of those that had to be extracted before the application came for them.
-#ifndef FLETCHING_ASYNC_QUEUED_HPP
-#define FLETCHING_ASYNC_QUEUED_HPP
+#ifndef FLETCHING_DETAIL_ASYNC_QUEUED_HPP
+#define FLETCHING_DETAIL_ASYNC_QUEUED_HPP
 
 #include <cerrno>
 #include <condition_variable>
@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/async_copy.hpp"
 #include "fletching/async_listener.hpp"
-#include "fletching/fifo.hpp"
+#include "fletching/detail/async_copy.hpp"
+#include "fletching/detail/fifo.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
@@ -123,4 +123,4 @@ class KeptBatches {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_ASYNC_QUEUED_HPP
+#endif  // FLETCHING_DETAIL_ASYNC_QUEUED_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The way down from an array to the values of its tensor, through the lists around them.
-#ifndef FLETCHING_DLPACK_WALK_HPP
-#define FLETCHING_DLPACK_WALK_HPP
+#ifndef FLETCHING_DETAIL_DLPACK_WALK_HPP
+#define FLETCHING_DETAIL_DLPACK_WALK_HPP
 
 #include <cerrno>
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fletching/abi.h"
-#include "fletching/checked.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/dlpack_types.hpp"
 #include "fletching/extension.hpp"
 #include "fletching/format.hpp"
@@ -251,4 +251,4 @@ class TensorWalk {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DLPACK_WALK_HPP
+#endif  // FLETCHING_DETAIL_DLPACK_WALK_HPP

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an async stream has been given and asked for, and has not delivered yet; its error too.
-#ifndef FLETCHING_ASYNC_BACKLOG_HPP
-#define FLETCHING_ASYNC_BACKLOG_HPP
+#ifndef FLETCHING_DETAIL_ASYNC_BACKLOG_HPP
+#define FLETCHING_DETAIL_ASYNC_BACKLOG_HPP
 
 #include <cerrno>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "fletching/async_task.hpp"
-#include "fletching/checked.hpp"
+#include "fletching/detail/async_task.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
@@ -71,4 +71,4 @@ struct AsyncFailure {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_ASYNC_BACKLOG_HPP
+#endif  // FLETCHING_DETAIL_ASYNC_BACKLOG_HPP

@@ -2,8 +2,8 @@
 //
 // What happens after a foreign release: an object is destroyed, an event is let go. Under owner.hpp
 // and event_verbs.hpp; not for users.
-#ifndef FLETCHING_HOOK_HPP
-#define FLETCHING_HOOK_HPP
+#ifndef FLETCHING_DETAIL_HOOK_HPP
+#define FLETCHING_DETAIL_HOOK_HPP
 
 #include <cstdint>
 #include <cstring>
@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/block.hpp"
+#include "fletching/detail/block.hpp"
 #include "fletching/detail/tree.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
@@ -137,4 +137,4 @@ inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArr
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_HOOK_HPP
+#endif  // FLETCHING_DETAIL_HOOK_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One batch of an async producer, from the source to the consumer's extract_data.
-#ifndef FLETCHING_ASYNC_TASK_HPP
-#define FLETCHING_ASYNC_TASK_HPP
+#ifndef FLETCHING_DETAIL_ASYNC_TASK_HPP
+#define FLETCHING_DETAIL_ASYNC_TASK_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -141,4 +141,4 @@ class OpenTasks {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_ASYNC_TASK_HPP
+#endif  // FLETCHING_DETAIL_ASYNC_TASK_HPP

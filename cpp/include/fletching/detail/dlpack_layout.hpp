@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the elements of a foreign tensor lie in memory: read, checked, put in order.
-#ifndef FLETCHING_DLPACK_LAYOUT_HPP
-#define FLETCHING_DLPACK_LAYOUT_HPP
+#ifndef FLETCHING_DETAIL_DLPACK_LAYOUT_HPP
+#define FLETCHING_DETAIL_DLPACK_LAYOUT_HPP
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "fletching/checked.hpp"
+#include "fletching/detail/checked.hpp"
 #include "fletching/dlpack_types.hpp"
 #include "fletching/result.hpp"
 
@@ -241,4 +241,4 @@ inline Result<Arrangement> arrange(const DLTensor& tensor, const TensorLayout& l
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DLPACK_LAYOUT_HPP
+#endif  // FLETCHING_DETAIL_DLPACK_LAYOUT_HPP
