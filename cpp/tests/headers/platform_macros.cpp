@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every public header after the macros of platform headers. Compiling is the test.
+// Every header after the macros of platform headers. Compiling is the test.
 #include "platform_macros.h"
 
 #include "all_headers.inc"

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every public C++ header but fletching/sycl.hpp and fletching/metal.hpp, which need the headers of
+// SYCL and of Metal.
+#ifndef FLETCHING_FLETCHING_HPP
+#define FLETCHING_FLETCHING_HPP
+
+#include "fletching/array_builder.hpp"
+#include "fletching/array_capacity.hpp"
+#include "fletching/async_adapters.hpp"
+#include "fletching/async_consumer.hpp"
+#include "fletching/async_listener.hpp"
+#include "fletching/async_producer.hpp"
+#include "fletching/async_source.hpp"
+#include "fletching/buffer.hpp"
+#include "fletching/capture.hpp"
+#include "fletching/check_array.hpp"
+#include "fletching/cuda_array.hpp"
+#include "fletching/cuda_array_export.hpp"
+#include "fletching/cuda_array_import.hpp"
+#include "fletching/cuda_array_interface.hpp"
+#include "fletching/cuda_streams.hpp"
+#include "fletching/device_type.hpp"
+#include "fletching/dlpack.hpp"
+#include "fletching/dlpack_export.hpp"
+#include "fletching/dlpack_import.hpp"
+#include "fletching/dlpack_stream.hpp"
+#include "fletching/dlpack_tensor.hpp"
+#include "fletching/dlpack_types.hpp"
+#include "fletching/event_verbs.hpp"
+#include "fletching/executor.hpp"
+#include "fletching/extension.hpp"
+#include "fletching/format.hpp"
+#include "fletching/metadata.hpp"
+#include "fletching/options.hpp"
+#include "fletching/owner.hpp"
+#include "fletching/result.hpp"
+#include "fletching/runtimes/cuda.hpp"
+#include "fletching/runtimes/hip.hpp"
+#include "fletching/runtimes/opencl.hpp"
+#include "fletching/runtimes/vulkan.hpp"
+#include "fletching/schema_builder.hpp"
+#include "fletching/shared.hpp"
+#include "fletching/stream.hpp"
+#include "fletching/stream_adapters.hpp"
+#include "fletching/stream_producer.hpp"
+#include "fletching/sync_event.hpp"
+#include "fletching/tables.hpp"
+#include "fletching/vulkan_event.hpp"
+#include "fletching/waiter.hpp"
+
+#endif  // FLETCHING_FLETCHING_HPP
