@@ -4,9 +4,9 @@
 #include <string_view>
 #include <utility>
 
-#include "fletching/detail/cuda_events.hpp"
-#include "fletching/detail/hip_events.hpp"
-#include "fletching/detail/opencl_events.hpp"
+#include "fletching/detail/cuda.hpp"
+#include "fletching/detail/hip.hpp"
+#include "fletching/detail/opencl.hpp"
 #include "fletching/detail/text.hpp"
 
 namespace fletching::inspect {

@@ -12,7 +12,7 @@
 
 #include "fletching/detail/event_handle.hpp"
 #include "fletching/detail/text.hpp"
-#include "fletching/detail/vulkan_events.hpp"
+#include "fletching/detail/vulkan.hpp"
 #include "fletching/runtimes/vulkan.hpp"
 #include "probe.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "fletching/abi.h"
-#include "fletching/detail/cuda_events.hpp"
+#include "fletching/detail/cuda.hpp"
 #include "fletching/result.hpp"
 #include "fletching/runtimes/cuda.hpp"
 #include "fletching/sync_event.hpp"

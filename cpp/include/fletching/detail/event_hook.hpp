@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "fletching/abi.h"
-#include "fletching/detail/cuda_events.hpp"
+#include "fletching/detail/cuda.hpp"
 #include "fletching/detail/event_handle.hpp"
-#include "fletching/detail/hip_events.hpp"
+#include "fletching/detail/hip.hpp"
 #include "fletching/detail/hook.hpp"
-#include "fletching/detail/opencl_events.hpp"
+#include "fletching/detail/opencl.hpp"
 #include "fletching/detail/tree.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/result.hpp"

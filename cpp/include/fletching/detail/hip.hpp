@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operations on events for HIP.
-#ifndef FLETCHING_DETAIL_HIP_EVENTS_HPP
-#define FLETCHING_DETAIL_HIP_EVENTS_HPP
+#ifndef FLETCHING_DETAIL_HIP_HPP
+#define FLETCHING_DETAIL_HIP_HPP
 
 #include <cerrno>
 #include <cstdint>
@@ -300,4 +300,4 @@ struct HipEvents {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_HIP_EVENTS_HPP
+#endif  // FLETCHING_DETAIL_HIP_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operations on events for OpenCL.
-#ifndef FLETCHING_DETAIL_OPENCL_EVENTS_HPP
-#define FLETCHING_DETAIL_OPENCL_EVENTS_HPP
+#ifndef FLETCHING_DETAIL_OPENCL_HPP
+#define FLETCHING_DETAIL_OPENCL_HPP
 
 #include <cerrno>
 #include <cstdint>
@@ -158,4 +158,4 @@ struct OpenclEvents {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_OPENCL_EVENTS_HPP
+#endif  // FLETCHING_DETAIL_OPENCL_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operations on events for CUDA.
-#ifndef FLETCHING_DETAIL_CUDA_EVENTS_HPP
-#define FLETCHING_DETAIL_CUDA_EVENTS_HPP
+#ifndef FLETCHING_DETAIL_CUDA_HPP
+#define FLETCHING_DETAIL_CUDA_HPP
 
 #include <cerrno>
 #include <cstdint>
@@ -209,4 +209,4 @@ struct CudaEvents {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_CUDA_EVENTS_HPP
+#endif  // FLETCHING_DETAIL_CUDA_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operations on events for Vulkan.
-#ifndef FLETCHING_DETAIL_VULKAN_EVENTS_HPP
-#define FLETCHING_DETAIL_VULKAN_EVENTS_HPP
+#ifndef FLETCHING_DETAIL_VULKAN_HPP
+#define FLETCHING_DETAIL_VULKAN_HPP
 
 #include <algorithm>
 #include <cerrno>
@@ -110,4 +110,4 @@ struct VulkanEvents {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_VULKAN_EVENTS_HPP
+#endif  // FLETCHING_DETAIL_VULKAN_HPP
