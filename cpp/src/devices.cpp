@@ -3,140 +3,95 @@
 // The report of the devices: one entry for each device type of the table.
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "fletching/c_api.h"
+#include "fletching/detail/found_devices.hpp"
 #include "fletching/detail/message.hpp"
+#include "fletching/detail/runtimes.hpp"
 #include "fletching/result.hpp"
-#include "fletching/runtimes/cuda.hpp"
-#include "fletching/runtimes/hip.hpp"
-#include "fletching/runtimes/opencl.hpp"
-#include "fletching/runtimes/vulkan.hpp"
 #include "fletching/tables.hpp"
 #include "fletching/waiter.hpp"
-#include "probe.hpp"
 
 using fletching::DeviceInfo;
-using fletching::Runtime;
-using fletching::inspect::FoundDevice;
-using fletching::inspect::Presence;
-using fletching::inspect::Probe;
-
-static_assert(static_cast<int>(Presence::kAbsent) == FLETCHING_PRESENCE_ABSENT);
-static_assert(static_cast<int>(Presence::kReal) == FLETCHING_PRESENCE_REAL);
-static_assert(static_cast<int>(Presence::kStandIn) == FLETCHING_PRESENCE_STAND_IN);
-static_assert(static_cast<int>(Presence::kUnknown) == FLETCHING_PRESENCE_UNKNOWN);
+using fletching::detail::absent;
+using fletching::detail::FoundDevice;
+using fletching::detail::FoundDevices;
+using fletching::detail::of_runtime;
+using fletching::detail::Runtimes;
 
 namespace {
 
 // An entry with the memory that it points to.
 struct Owned {
   std::string name;
-  const char* runtime;
-  Probe probe;
+  FoundDevices found;
   std::vector<FletchingFoundDevice> devices;
   FletchingDeviceReportEntry entry;
 };
 
 // Each runtime once, whatever number of device types it has.
-struct Probes {
-  Probe cuda = fletching::inspect::probe_cuda();
-  Probe hip = fletching::inspect::probe_hip();
-  Probe opencl = fletching::inspect::probe_opencl();
-  Probe vulkan = fletching::inspect::probe_vulkan();
-};
+using FoundByRuntime = Runtimes::Column<FoundDevices>;
 
-const char* title_of(Runtime runtime) {
-  switch (runtime) {
-    case Runtime::kCuda:
-      return fletching::cuda::kRuntime.title;
-    case Runtime::kHip:
-      return fletching::hip::kRuntime.title;
-    case Runtime::kOpencl:
-      return fletching::opencl::kRuntime.title;
-    case Runtime::kVulkan:
-      return fletching::vulkan::kRuntime.title;
-    case Runtime::kSycl:
-      return "SYCL";
-    case Runtime::kMetal:
-      return "Metal";
-    case Runtime::kNone:
-      break;
+FoundByRuntime find_all() {
+  FoundByRuntime found;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (Runtimes::kFindDevices[i] != nullptr) found[i] = Runtimes::kFindDevices[i]();
   }
-  return "";
+  return found;
 }
 
-// A device type that has no library that could be asked.
-Probe unknown(const DeviceInfo& device) {
-  Probe probe;
-  probe.presence = Presence::kUnknown;
+// Why a device type has no library that could be asked.
+const char* why_unknown(const DeviceInfo& device) {
   if (fletching::detail::find_waiter(device.value)) {
-    probe.reason = "a waiter is registered for it; which devices there are, it cannot say";
-  } else if (device.event_pointer == fletching::EventPointer::kNone) {
-    probe.reason = "no library of it is known here; its sync_event is always NULL";
-  } else if (device.runtime == Runtime::kSycl) {
-    probe.reason =
-        "a sycl::event is a C++ object of the library that made it: a waiter is needed, "
-        "fletching/sycl.hpp has one";
-  } else if (device.runtime == Runtime::kMetal) {
-    probe.reason =
-        "an MTLEvent is an object of Objective-C: a waiter is needed, fletching/metal.hpp has one";
-  } else {
-    probe.reason =
-        "its events are what the producer says they are: a waiter is needed, see "
-        "FletchingRegisterWaiter";
+    return "a waiter is registered for it; which devices there are, it cannot say";
   }
-  return probe;
+  if (device.event_pointer == fletching::EventPointer::kNone) {
+    return "no library of it is known here; its sync_event is always NULL";
+  }
+  return of_runtime(Runtimes::kNoFindDevices, device.value);
 }
 
-Probe host() {
-  Probe probe;
-  probe.presence = Presence::kReal;
-  probe.devices.push_back({-1, "host memory"});
-  return probe;
-}
-
-Probe with_managed_memory(Probe probe) {
-  if (probe.devices.empty()) return probe;
-  std::erase_if(probe.devices,
+FoundDevices with_managed_memory(FoundDevices found) {
+  if (found.devices.empty()) return found;
+  std::erase_if(found.devices,
                 [](const FoundDevice& device) { return !device.has_managed_memory; });
-  if (!probe.devices.empty()) return probe;
-  return absent(std::move(probe), "no device here has managed memory");
+  if (!found.devices.empty()) return found;
+  return absent(std::move(found), "no device here has managed memory");
 }
 
-Probe probe_for(const DeviceInfo& device, const Probes& probes) {
-  switch (device.runtime) {
-    case Runtime::kCuda:
-      return device.value == ARROW_DEVICE_CUDA_MANAGED ? with_managed_memory(probes.cuda)
-                                                       : probes.cuda;
-    case Runtime::kHip:
-      return probes.hip;
-    case Runtime::kOpencl:
-      return probes.opencl;
-    case Runtime::kVulkan:
-      return probes.vulkan;
-    default:
-      return device.value == ARROW_DEVICE_CPU ? host() : unknown(device);
+int32_t look(const DeviceInfo& device, const FoundByRuntime& by_runtime, FoundDevices& found) {
+  if (device.value == ARROW_DEVICE_CPU) {
+    found.devices.push_back({-1, "host memory"});
+  } else if (of_runtime(Runtimes::kFindDevices, device.value) == nullptr) {
+    found.reason = why_unknown(device);
+    return FLETCHING_PRESENCE_UNKNOWN;
+  } else {
+    found = of_runtime(by_runtime, device.value);
   }
+  if (device.value == ARROW_DEVICE_CUDA_MANAGED) found = with_managed_memory(std::move(found));
+  if (found.devices.empty()) return FLETCHING_PRESENCE_ABSENT;
+  return found.is_stand_in ? FLETCHING_PRESENCE_STAND_IN : FLETCHING_PRESENCE_REAL;
 }
 
-void fill(const DeviceInfo& device, const Probes& probes, Owned& owned) {
+void fill(const DeviceInfo& device, const FoundByRuntime& by_runtime, Owned& owned) {
   owned.name = device.name;
-  owned.runtime = title_of(device.runtime);
-  owned.probe = probe_for(device, probes);
-  for (const FoundDevice& found : owned.probe.devices) {
+  const int32_t presence = look(device, by_runtime, owned.found);
+  for (const FoundDevice& found : owned.found.devices) {
     owned.devices.push_back({found.id, found.name.c_str()});
   }
   owned.entry = {device.value,
-                 static_cast<int32_t>(owned.probe.presence),
+                 presence,
                  owned.name.c_str(),
-                 owned.runtime,
-                 owned.probe.library.c_str(),
-                 owned.probe.version.c_str(),
-                 owned.probe.reason.c_str(),
+                 of_runtime(Runtimes::kTitles, device.value),
+                 owned.found.library.c_str(),
+                 owned.found.version.c_str(),
+                 owned.found.reason.c_str(),
                  static_cast<int64_t>(owned.devices.size()),
                  owned.devices.data()};
 }
@@ -155,10 +110,10 @@ int FletchingDeviceReportCreate(FletchingDeviceReport** report, FletchingMessage
   }
   *report = nullptr;
   const fletching::Status status = fletching::detail::guarded([&]() -> fletching::Status {
-    const Probes probes;
+    const FoundByRuntime by_runtime = find_all();
     auto made = std::make_unique<FletchingDeviceReport>();
     for (std::size_t i = 0; i < made->entries.size(); ++i) {
-      fill(fletching::kDevices[i], probes, made->entries[i]);
+      fill(fletching::kDevices[i], by_runtime, made->entries[i]);
     }
     *report = made.release();
     return {};

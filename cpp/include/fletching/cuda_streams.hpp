@@ -80,7 +80,7 @@ inline Status finish_cuda_stream(void* stream, std::int64_t device_id) noexcept 
 /// Lets `into` wait for what is on `stream` now.
 inline Status join_stream(void* into, void* stream, std::int64_t device_id) {
   if (into == stream) return {};
-  Result<RecordedEvent> recorded = CudaEvents::record(stream, device_id);
+  Result<RecordedEvent> recorded = CudaEvents::record(stream, device_id, OnCapture::kRefuse);
   if (!recorded) return std::move(recorded).error();
   // The wait keeps what it needs of the event, which can go at once.
   Status waiting = SyncEvent(ARROW_DEVICE_CUDA, device_id, &recorded->event).wait_on(into);

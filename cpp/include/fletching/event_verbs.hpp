@@ -48,7 +48,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
     if (array->sync_event != nullptr) {
       return Error{EINVAL, std::string(kVerb) + ": the array has a sync_event already"};
     }
-    auto functions = detail::event_functions(kVerb, array->device_type);
+    auto functions = detail::record_functions(kVerb, array->device_type);
     if (!functions) return std::move(functions).error();
     // Everything that can fail comes before the array is touched.
     const auto event = std::make_shared<detail::ExportedEvent>(**functions);
@@ -100,7 +100,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
   return detail::guarded([&]() -> Status {
     constexpr const char* kVerb = "release_after";
     if (array.is_released()) return Error{EINVAL, std::string(kVerb) + ": the array is released"};
-    auto functions = detail::event_functions(kVerb, array->device_type);
+    auto functions = detail::record_functions(kVerb, array->device_type);
     if (!functions) return std::move(functions).error();
     // Everything that can fail comes before the array is touched.
     detail::Reaper& reaper = detail::Reaper::instance();

@@ -10,9 +10,7 @@
 
 #include "fletching/abi.h"
 #include "fletching/capture.hpp"
-#include "fletching/detail/cuda.hpp"
-#include "fletching/detail/hip.hpp"
-#include "fletching/detail/opencl.hpp"
+#include "fletching/detail/event_handle.hpp"
 #include "fletching/detail/vulkan.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/owner.hpp"
@@ -79,7 +77,7 @@ class SyncEvent {
   /// read of the buffers.
   [[nodiscard]] Status synchronize() const noexcept {
     if (is_null()) return {};
-    return dispatch([&](auto runtime) { return runtime.synchronize(event_); });
+    return dispatch([&](const auto& runtime) { return runtime.synchronize(event_); });
   }
 
   /// Lets what is enqueued on the stream from now on wait for the event, and returns while it is
@@ -96,13 +94,14 @@ class SyncEvent {
   [[nodiscard]] Status wait_on(void* stream,
                                OnCapture on_capture = OnCapture::kRefuse) const noexcept {
     if (is_null()) return {};
-    return dispatch([&](auto runtime) { return runtime.wait_on(event_, stream, on_capture); });
+    return dispatch(
+        [&](const auto& runtime) { return runtime.wait_on(event_, stream, on_capture); });
   }
 
   /// Whether the event has happened. Does not block.
   [[nodiscard]] Result<bool> ready() const noexcept {
     if (is_null()) return true;
-    return dispatch([&](auto runtime) { return runtime.ready(event_); });
+    return dispatch([&](const auto& runtime) { return runtime.ready(event_); });
   }
 
   /// The same for Vulkan. There is no host wait for a VkEvent: it is asked again and again, with
@@ -129,20 +128,11 @@ class SyncEvent {
 
  private:
   template <class Verb>
-  [[nodiscard]] std::invoke_result_t<Verb, detail::RegisteredWaiter> dispatch(
+  [[nodiscard]] std::invoke_result_t<Verb, const detail::WaitFunctions&> dispatch(
       Verb verb) const noexcept {
-    return detail::guarded([&]() -> std::invoke_result_t<Verb, detail::RegisteredWaiter> {
+    return detail::guarded([&]() -> std::invoke_result_t<Verb, const detail::WaitFunctions&> {
       if (array_is_released_) return released();
-      switch (event_.device_type.runtime()) {
-        case Runtime::kCuda:
-          return verb(detail::CudaEvents{});
-        case Runtime::kHip:
-          return verb(detail::HipEvents{});
-        case Runtime::kOpencl:
-          return verb(detail::OpenclEvents{});
-        default:
-          return verb(detail::RegisteredWaiter{});
-      }
+      return verb(detail::wait_functions(event_.device_type));
     });
   }
 

@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "fletching/capture.hpp"
+#include "fletching/detail/event_handle.hpp"
+#include "fletching/detail/runtimes.hpp"
 #include "fletching/detail/text.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/result.hpp"
@@ -37,9 +39,8 @@ struct WaiterRegistry {
 };
 
 /// Whether Fletching waits on the events of this type itself, without being told anything.
-constexpr bool has_own_verbs(DeviceType type) noexcept {
-  const Runtime runtime = type.runtime();
-  return runtime == Runtime::kCuda || runtime == Runtime::kHip || runtime == Runtime::kOpencl;
+inline bool has_own_waits(DeviceType type) noexcept {
+  return of_runtime(Runtimes::kWaits, type).synchronize != nullptr;
 }
 
 inline std::optional<FletchingWaiter> find_waiter(DeviceType type) {
@@ -60,7 +61,7 @@ inline std::optional<FletchingWaiter> find_waiter(DeviceType type) {
 /// waiter without any function. Threads: any.
 inline Status register_waiter(DeviceType type, const FletchingWaiter& waiter) noexcept {
   return detail::guarded([&]() -> Status {
-    if (detail::has_own_verbs(type)) {
+    if (detail::has_own_waits(type)) {
       return Error{EINVAL, "register_waiter: the events of " + type.name() +
                                " need no waiter; Fletching calls their runtime itself"};
     }
@@ -83,13 +84,6 @@ inline bool unregister_waiter(DeviceType type) noexcept {
 }
 
 namespace detail {
-
-/// The event of a device array, as the struct has it.
-struct EventReference {
-  DeviceType device_type;
-  int64_t device_id = 0;
-  void* sync_event = nullptr;
-};
 
 /// The verbs by the waiter that is registered for the device type.
 struct RegisteredWaiter {
@@ -129,10 +123,8 @@ struct RegisteredWaiter {
 
   static Error no_waiter(const char* verb, DeviceType type) {
     const std::string what = std::string(verb) + ": ";
-    if (type.runtime() == Runtime::kVulkan) {
-      return {ENOTSUP, what +
-                           "a Vulkan event does not tell its VkDevice and queue; pass a "
-                           "WaitContext of Vulkan, or register a waiter"};
+    if (const char* instead = of_runtime(Runtimes::kInsteadOfWait, type)) {
+      return {ENOTSUP, what + instead};
     }
     const bool has_none = type.is_known() && type.event_pointer() == EventPointer::kNone;
     return {ENOTSUP, what + "there is no way to wait on an event of " + type.name() +
@@ -140,6 +132,12 @@ struct RegisteredWaiter {
                                    : "; register a waiter for this device type")};
   }
 };
+
+/// How to wait on the events of a device type.
+inline const WaitFunctions& wait_functions(DeviceType type) noexcept {
+  return has_own_waits(type) ? of_runtime(Runtimes::kWaits, type)
+                             : kWaitFunctions<RegisteredWaiter>;
+}
 
 }  // namespace detail
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

@@ -2,8 +2,10 @@
 #ifndef FLETCHING_TESTS_VENDOR_TOGETHER_HPP
 #define FLETCHING_TESTS_VENDOR_TOGETHER_HPP
 
+#include <cstddef>
 #include <type_traits>
 
+#include "fletching/detail/vulkan.hpp"
 #include "headers.hpp"
 #include "tables.hpp"
 
@@ -56,6 +58,20 @@ static_assert(hip::kHipErrorNotReady == hipErrorNotReady);
 static_assert(opencl::kClEventContext == CL_EVENT_CONTEXT);
 static_assert(vulkan::kVkEventReset == VK_EVENT_RESET);
 static_assert(sizeof(vulkan::VkMemoryBarrier) == sizeof(::VkMemoryBarrier));
+
+// The structs with which the devices of Vulkan are listed.
+using Create = detail::VulkanInstanceCreateInfo;
+using Properties = detail::VulkanDeviceProperties;
+static_assert(sizeof(Create) == sizeof(::VkInstanceCreateInfo));
+static_assert(offsetof(Create, application) == offsetof(::VkInstanceCreateInfo, pApplicationInfo));
+static_assert(offsetof(Create, extensions) ==
+              offsetof(::VkInstanceCreateInfo, ppEnabledExtensionNames));
+static_assert(offsetof(Properties, name) == offsetof(::VkPhysicalDeviceProperties, deviceName));
+static_assert(sizeof(Properties::name) == VK_MAX_PHYSICAL_DEVICE_NAME_SIZE);
+static_assert(sizeof(Properties) >= sizeof(::VkPhysicalDeviceProperties));
+static_assert(alignof(Properties) >= alignof(::VkPhysicalDeviceProperties));
+static_assert(detail::kVkStructureTypeInstanceCreateInfo == VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
+static_assert(detail::kVkIncomplete == VK_INCOMPLETE);
 
 }  // namespace fletching::testing
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations on events for CUDA.
+// CUDA: its row of the runtimes.
 #ifndef FLETCHING_DETAIL_CUDA_HPP
 #define FLETCHING_DETAIL_CUDA_HPP
 
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "fletching/detail/capturing.hpp"
 #include "fletching/detail/cuda_scope.hpp"
 #include "fletching/detail/event_handle.hpp"
+#include "fletching/detail/found_devices.hpp"
+#include "fletching/detail/runtime.hpp"
 #include "fletching/runtimes/cuda.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
@@ -24,132 +28,83 @@ Status give_back(Attempt attempt) {
   return is_tried ? std::move(status) : attempt(is_tried);
 }
 
-/// The operations. Calls that another thread's capture would refuse are made in relaxed mode.
-struct CudaEvents {
-  static Status synchronize(const EventReference& event) {
-    return on_event(event, [&](const cuda::Functions& cuda, cuda::CUevent handle) {
-      return in_any_context(cuda, event, [&] {
-        return cuda_status(cuda, "cuEventSynchronize", cuda.cu_event_synchronize(handle));
-      });
-    });
+/// What CapturingEvents needs to know of CUDA.
+struct CudaApi {
+  using Functions = cuda::Functions;
+  using Event = cuda::CUevent;
+  using CaptureMode = cuda::CUstreamCaptureMode;
+  using CaptureStatus = cuda::CUstreamCaptureStatus;
+  using Scope = CudaScope;
+
+  static constexpr const char* kTitle = cuda::kRuntime.title;
+  static constexpr auto kSuccess = cuda::kCudaSuccess;
+  static constexpr auto kImplicitCapture = cuda::kCudaErrorStreamCaptureImplicit;
+  static constexpr auto kRelaxed = cuda::kCuStreamCaptureModeRelaxed;
+  static constexpr auto kDisableTiming = cuda::kCuEventDisableTiming;
+  static constexpr auto kWaitExternal = cuda::kCuEventWaitExternal;
+  static constexpr auto kRecordExternal = cuda::kCuEventRecordExternal;
+
+  static constexpr VendorCall kInit{"cuInit", &Functions::cu_init};
+  static constexpr VendorCall kExchangeMode{"cuThreadExchangeStreamCaptureMode",
+                                            &Functions::cu_thread_exchange_stream_capture_mode};
+  static constexpr VendorCall kIsCapturing{"cuStreamIsCapturing",
+                                           &Functions::cu_stream_is_capturing};
+  static constexpr VendorCall kStreamWaitEvent{"cuStreamWaitEvent",
+                                               &Functions::cu_stream_wait_event};
+  static constexpr VendorCall kEventSynchronize{"cuEventSynchronize",
+                                                &Functions::cu_event_synchronize};
+  static constexpr VendorCall kEventQuery{"cuEventQuery", &Functions::cu_event_query};
+  static constexpr VendorCall kEventCreate{"cuEventCreate", &Functions::cu_event_create};
+  static constexpr VendorCall kEventRecord{"cuEventRecord", &Functions::cu_event_record};
+  static constexpr VendorCall kEventRecordWithFlags{"cuEventRecordWithFlags",
+                                                    &Functions::cu_event_record_with_flags};
+  static constexpr VendorCall kEventDestroy{"cuEventDestroy", &Functions::cu_event_destroy};
+
+  static Result<const Functions*> functions(Party party) noexcept { return cuda::functions(party); }
+  static Status status(const Functions& cuda, const char* function, cuda::CUresult result) {
+    return cuda_status(cuda, function, result);
+  }
+  static EventState event_state(cuda::CUresult answer) noexcept {
+    return cuda::event_state(answer);
+  }
+  static bool is_lost(cuda::CUresult answer) noexcept { return cuda::is_lost(answer); }
+  static cuda::CUstream stream(void* stream) noexcept {
+    return reinterpret_cast<cuda::CUstream>(stream);
   }
 
-  static Status wait_on(const EventReference& event, void* stream, OnCapture on_capture) {
-    return on_event(event, [&](const cuda::Functions& cuda, cuda::CUevent handle) -> Status {
-      CudaScope scope(cuda);
-      return within(scope, scope.enter_stream(stream, event.device_id), [&]() -> Status {
-        const Result<bool> captured = cuda_is_captured(cuda, stream, on_capture);
-        if (!captured.ok()) return refused_wait(captured.error());
-        const auto flags = *captured ? cuda::kCuEventWaitExternal : cuda::kCuEventWaitDefault;
-        return cuda_status(
-            cuda, "cuStreamWaitEvent",
-            cuda.cu_stream_wait_event(reinterpret_cast<cuda::CUstream>(stream), handle, flags));
-      });
-    });
+  /// Drivers that do not know the flag of a wait refuse it.
+  static Status can_wait_externally(const Functions& /*cuda*/) { return {}; }
+
+  static Status can_record_externally(const Functions& cuda) {
+    if (cuda.cu_event_record_with_flags != nullptr) return {};
+    return Error{ENOTSUP, std::string(kTitle) +
+                              ": no cuEventRecordWithFlags in this driver: expected CUDA 11.1 "
+                              "or later for an event of a captured stream"};
   }
 
-  static Result<bool> ready(const EventReference& event) {
-    bool done = false;
-    Status status = on_event(event, [&](const cuda::Functions& cuda, cuda::CUevent handle) {
-      return in_any_context(cuda, event, [&]() -> Status {
-        const auto answer = cuda.cu_event_query(handle);
-        const EventState state = cuda::event_state(answer);
-        done = state == EventState::kDone;
-        return state == EventState::kFailed ? cuda_status(cuda, "cuEventQuery", answer) : Status{};
-      });
-    });
-    if (!status.ok()) return std::move(status).error();
-    return done;
-  }
-
-  /// An event without timing that happens when all is done that is on the stream now; of a stream
-  /// that is captured, what is on it at each launch of the graph.
-  static Result<RecordedEvent> record(void* stream, int64_t device_id,
-                                      OnCapture on_capture = OnCapture::kRefuse) {
-    auto cuda = initialized(Party::kProducer);
-    if (!cuda) return std::move(cuda).error();
-    RecordedEvent recorded;
-    Status status = guarded([&] {
-      return relaxed(**cuda, [&] {
-        CudaScope scope(**cuda);
-        return within(scope, scope.enter_stream(stream, device_id), [&]() -> Status {
-          const Result<bool> captured = cuda_is_captured(**cuda, stream, on_capture);
-          if (!captured.ok()) return captured.error();
-          Status remembered = scope.remember(recorded);
-          if (!remembered.ok()) return remembered;
-          return create_and_record(**cuda, stream, *captured, &recorded.event);
-        });
-      });
-    });
-    if (status.ok()) return recorded;
-    if (recorded.event != nullptr) (void)destroy(recorded);
-    return std::move(status).error();
-  }
-
-  /// Whether nothing that was on the stream can still run. An error says nothing about it.
-  static Result<bool> has_passed(const RecordedEvent& recorded) {
-    auto cuda = cuda::functions(Party::kProducer);
-    if (!cuda) return std::move(cuda).error();
-    bool passed = false;
-    Status status = relaxed(**cuda, [&] {
-      CudaScope scope(**cuda);
-      return within(scope, Status{}, [&]() -> Status {
-        const Result<bool> there = scope.holds(recorded);
-        passed = scope.is_lost() || (there.ok() && !*there);
-        if (passed) return {};
-        if (!there.ok()) return there.error();
-        // Asked from whatever context there is: cuEventQuery needs none.
-        const auto answer = (*cuda)->cu_event_query(static_cast<cuda::CUevent>(recorded.event));
-        const EventState state = cuda::event_state(answer);
-        passed = state == EventState::kDone || cuda::is_lost(answer);
-        if (passed || state == EventState::kPending) return {};
-        return cuda_status(**cuda, "cuEventQuery", answer);
-      });
-    });
-    if (passed) return true;
-    if (!status.ok()) return std::move(status).error();
-    return false;
-  }
-
-  /// An event whose context is gone went with it.
-  static Status destroy(const RecordedEvent& recorded) {
-    auto cuda = cuda::functions(Party::kProducer);
-    if (!cuda) return std::move(cuda).error();
-    // Nobody else will destroy it: without the mode it is done all the same.
-    CudaRelaxed relaxed(**cuda);
-    Status entered = guarded([&] { return relaxed.enter(); });
-    Status destroyed = destroy_in_context(**cuda, recorded);
-    return first_error(std::move(entered), first_error(std::move(destroyed), relaxed.leave()));
-  }
-
-  /// Runs the body in the mode in which no other thread's capture is in its way, nor it in theirs.
-  static void run_relaxed(CFunction<void(void*)> body, void* data) {
-    auto cuda = cuda::functions(Party::kProducer);
-    if (!cuda) return body(data);
-    CudaRelaxed relaxed(**cuda);
-    (void)guarded([&] { return relaxed.enter(); });
-    body(data);
-  }
-
- private:
-  static Result<const cuda::Functions*> initialized(Party party) {
-    auto cuda = cuda::functions(party);
-    if (!cuda) return cuda;
-    Status status = cuda_status(**cuda, "cuInit", (*cuda)->cu_init(0));
-    if (!status.ok()) return std::move(status).error();
-    return cuda;
-  }
-
+  /// Runs the body where an event can be waited on and asked: in any context.
   template <class Body>
-  static Status on_event(const EventReference& event, Body body) {
-    auto handle = handle_at<cuda::CUevent>(event);
-    if (!handle) return std::move(handle).error();
-    auto cuda = initialized(Party::kConsumer);
-    if (!cuda) return std::move(cuda).error();
-    return body(**cuda, *handle);
+  static Status in_any_place(const Functions& cuda, int64_t device_id, Body body) {
+    CudaScope scope(cuda);
+    return within(scope, scope.enter_any(device_id), body);
   }
 
-  static Status destroy_in_context(const cuda::Functions& cuda, const RecordedEvent& recorded) {
+  /// Runs the body unless the event is gone with its context; then nothing of it can still run, and
+  /// `passed` is set.
+  template <class Body>
+  static Status unless_gone(const Functions& cuda, const RecordedEvent& recorded, bool& passed,
+                            Body body) {
+    CudaScope scope(cuda);
+    return within(scope, Status{}, [&]() -> Status {
+      const Result<bool> there = scope.holds(recorded);
+      passed = scope.is_lost() || (there.ok() && !*there);
+      if (passed) return {};
+      if (!there.ok()) return there.error();
+      return body();  // from whatever context there is: cuEventQuery needs none
+    });
+  }
+
+  static Status destroy(const Functions& cuda, const RecordedEvent& recorded) {
     return give_back([&](bool& is_tried) -> Status {
       CudaScope scope(cuda);
       Status entered;
@@ -162,49 +117,60 @@ struct CudaEvents {
       }
       return within(scope, std::move(entered), [&] {
         is_tried = true;
-        return cuda_status(cuda, "cuEventDestroy",
-                           cuda.cu_event_destroy(static_cast<cuda::CUevent>(recorded.event)));
+        return call<CudaApi>(cuda, kEventDestroy, static_cast<Event>(recorded.event));
       });
     });
   }
+};
 
-  template <class Body>
-  static Status relaxed(const cuda::Functions& cuda, Body body) {
-    CudaRelaxed relaxed(cuda);
-    return within(relaxed, relaxed.enter(), body);
-  }
+using CudaEvents = CapturingEvents<CudaApi>;
 
-  template <class Body>
-  static Status in_any_context(const cuda::Functions& cuda, const EventReference& event,
-                               Body body) {
-    return relaxed(cuda, [&] {
-      CudaScope scope(cuda);
-      return within(scope, scope.enter_any(event.device_id), body);
-    });
-  }
+inline std::string name_of(const cuda::Functions& cuda, cuda::CUdevice device) {
+  char name[FoundDevice::kMaxName] = {};
+  const Status status =
+      cuda_status(cuda, "cuDeviceGetName", cuda.cu_device_get_name(name, sizeof name - 1, device));
+  return status.ok() ? printable(std::string_view(name)) : not_told(status);
+}
 
-  static Status create_and_record(const cuda::Functions& cuda, void* stream, bool captured,
-                                  void** event) {
-    if (captured && cuda.cu_event_record_with_flags == nullptr) {
-      return Error{ENOTSUP, std::string(cuda::kRuntime.title) +
-                                ": no cuEventRecordWithFlags in this driver: expected CUDA 11.1 "
-                                "or later for an event of a captured stream"};
-    }
-    cuda::CUevent handle = nullptr;
-    Status status = cuda_status(cuda, "cuEventCreate",
-                                cuda.cu_event_create(&handle, cuda::kCuEventDisableTiming));
-    if (!status.ok()) return status;
-    auto* on = reinterpret_cast<cuda::CUstream>(stream);
-    const auto result =
-        captured ? cuda.cu_event_record_with_flags(handle, on, cuda::kCuEventRecordExternal)
-                 : cuda.cu_event_record(handle, on);
-    if (result == cuda::kCudaSuccess) {
-      *event = handle;
-    } else {
-      (void)cuda.cu_event_destroy(handle);  // before there are words, for which memory may run out
-    }
-    return cuda_status(cuda, captured ? "cuEventRecordWithFlags" : "cuEventRecord", result);
+inline FoundDevices find_cuda_devices() {
+  FoundDevices found;
+  const auto* cuda = load_runtime<cuda::Functions>(cuda::kRuntime, found);
+  if (cuda == nullptr) return found;
+  if (!has_all({{"cuDeviceGetName", cuda->cu_device_get_name != nullptr},
+                {"cuDeviceGetAttribute", cuda->cu_device_get_attribute != nullptr}},
+               cuda::kRuntime, found)) {
+    return found;
   }
+  std::int32_t version = 0;
+  Status status = cuda_status(*cuda, "cuDriverGetVersion", cuda->cu_driver_get_version(&version));
+  found.version = status.ok() ? "CUDA " + std::to_string(version / 1000) + "." +
+                                    std::to_string(version % 1000 / 10)
+                              : not_told(status);
+  status = cuda_status(*cuda, "cuInit", cuda->cu_init(0));
+  std::int32_t count = 0;
+  if (status.ok()) {
+    status = cuda_status(*cuda, "cuDeviceGetCount", cuda->cu_device_get_count(&count));
+  }
+  for (std::int32_t ordinal = 0; status.ok() && ordinal < count; ++ordinal) {
+    cuda::CUdevice device = 0;
+    status = cuda_status(*cuda, "cuDeviceGet", cuda->cu_device_get(&device, ordinal));
+    if (!status.ok()) break;
+    std::int32_t managed = 0;
+    status = cuda_status(
+        *cuda, "cuDeviceGetAttribute",
+        cuda->cu_device_get_attribute(&managed, cuda::kCuDeviceAttributeManagedMemory, device));
+    found.devices.push_back({ordinal, name_of(*cuda, device), managed != 0});
+  }
+  if (!status.ok()) return absent(std::move(found), status.error().message());
+  return checked(std::move(found), cuda::kRuntime);
+}
+
+struct CudaRuntime : RuntimeRow {
+  static constexpr Runtime kId = Runtime::kCuda;
+  static constexpr const char* kTitle = cuda::kRuntime.title;
+  static constexpr WaitFunctions kWaits = kWaitFunctions<CudaEvents>;
+  static constexpr RecordFunctions kRecords = kRecordFunctions<CudaEvents>;
+  static constexpr FoundDevices (*kFindDevices)() = &find_cuda_devices;
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

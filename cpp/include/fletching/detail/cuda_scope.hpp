@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA's contexts and captures, as the operations on events need them, by the driver API alone.
+// CUDA's contexts, as the operations on events need them, by the driver API alone.
 #ifndef FLETCHING_DETAIL_CUDA_SCOPE_HPP
 #define FLETCHING_DETAIL_CUDA_SCOPE_HPP
 
@@ -26,56 +26,6 @@ inline Status cuda_status(const cuda::Functions& cuda, const char* function,
   if (name == nullptr) name = cuda::status_name(result);
   return vendor_error({cuda::kRuntime.title, function, result, name, text,
                        result == cuda::kCudaErrorInvalidHandle});
-}
-
-/// Lets the calling thread make calls that CUDA calls unsafe while streams are captured, as long as
-/// this object lives, or until leave(): then they fail neither themselves nor the capture.
-class CudaRelaxed {
- public:
-  explicit CudaRelaxed(const cuda::Functions& cuda) noexcept : cuda_(cuda) {}
-  CudaRelaxed(const CudaRelaxed&) = delete;
-  CudaRelaxed& operator=(const CudaRelaxed&) = delete;
-  CudaRelaxed(CudaRelaxed&&) = delete;
-  CudaRelaxed& operator=(CudaRelaxed&&) = delete;
-  ~CudaRelaxed() {
-    (void)guarded([&] { return leave(); });
-  }
-
-  Status enter() {
-    const auto result = cuda_.cu_thread_exchange_stream_capture_mode(&mode_);
-    is_entered_ = result == cuda::kCudaSuccess;
-    return cuda_status(cuda_, "cuThreadExchangeStreamCaptureMode", result);
-  }
-
-  Status leave() {
-    if (!std::exchange(is_entered_, false)) return {};
-    const auto result = cuda_.cu_thread_exchange_stream_capture_mode(&mode_);
-    if (result == cuda::kCudaSuccess) return {};
-    // It may have reported what went wrong before.
-    (void)cuda_.cu_thread_exchange_stream_capture_mode(&mode_);
-    return cuda_status(cuda_, "cuThreadExchangeStreamCaptureMode", result);
-  }
-
- private:
-  const cuda::Functions& cuda_;
-  cuda::CUstreamCaptureMode mode_ = cuda::kCuStreamCaptureModeRelaxed;  // then that of before
-  bool is_entered_ = false;
-};
-
-/// Whether the stream, whose context is current, is captured. Does not disturb the capture. Errors:
-/// as of judge_capture.
-inline Result<bool> cuda_is_captured(const cuda::Functions& cuda, void* stream,
-                                     OnCapture on_capture) {
-  cuda::CUstreamCaptureStatus status = cuda::kCuStreamCaptureStatusNone;
-  const auto result =
-      cuda.cu_stream_is_capturing(reinterpret_cast<cuda::CUstream>(stream), &status);
-  if (result == cuda::kCudaErrorStreamCaptureImplicit) {
-    return judge_capture(cuda::kRuntime.title, StreamState::kBesideACapture, on_capture);
-  }
-  if (result != cuda::kCudaSuccess) {
-    return cuda_status(cuda, "cuStreamIsCapturing", result).error();
-  }
-  return judge_capture(cuda::kRuntime.title, static_cast<StreamState>(status), on_capture);
 }
 
 /// A context that is current for the calling thread as long as this object lives, or until leave().

@@ -14,10 +14,17 @@
 #include "fletching/detail/process.hpp"
 #include "fletching/detail/text.hpp"
 #include "fletching/detail/vendor.hpp"
+#include "fletching/device_type.hpp"
 #include "fletching/result.hpp"
-#include "fletching/waiter.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
+
+/// The event of a device array, as the struct has it.
+struct EventReference {
+  DeviceType device_type;
+  int64_t device_id = 0;
+  void* sync_event = nullptr;
+};
 
 /// An event that a producer's operation has recorded.
 struct RecordedEvent {

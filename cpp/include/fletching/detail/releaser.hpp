@@ -20,7 +20,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// An array that is released when its event has passed.
 struct DeferredRelease {
-  const EventFunctions* functions = nullptr;
+  const RecordFunctions* functions = nullptr;
   RecordedEvent recorded;
   DeviceArray array;
   // How often in a row the runtime has refused to say whether the event has passed, as far as it

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The runtimes: each is a row. A new one is its entry in spec/runtimes.yaml, a header with its row,
+// and its place in the list below.
+#ifndef FLETCHING_DETAIL_RUNTIMES_HPP
+#define FLETCHING_DETAIL_RUNTIMES_HPP
+
+#include <array>
+#include <cstddef>
+
+#include "fletching/detail/cuda.hpp"
+#include "fletching/detail/hip.hpp"
+#include "fletching/detail/opencl.hpp"
+#include "fletching/detail/runtime.hpp"
+#include "fletching/detail/vulkan.hpp"
+#include "fletching/device_type.hpp"
+#include "fletching/tables.hpp"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
+
+/// Device types without a runtime, and those that are not known.
+struct NoRuntime : RuntimeRow {
+  static constexpr Runtime kId = Runtime::kNone;
+  static constexpr const char* kTitle = "";
+  static constexpr const char* kNoRecords = "there is no runtime for it that records events";
+  static constexpr const char* kNoFindDevices =
+      "its events are what the producer says they are: a waiter is needed, see "
+      "FletchingRegisterWaiter";
+};
+
+struct SyclRuntime : RuntimeRow {
+  static constexpr Runtime kId = Runtime::kSycl;
+  static constexpr const char* kTitle = "SYCL";
+  static constexpr const char* kNoRecords =
+      "a sycl::event is a C++ object of the library that made it, which is not known here";
+  static constexpr const char* kNoFindDevices =
+      "a sycl::event is a C++ object of the library that made it: a waiter is needed, "
+      "fletching/sycl.hpp has one";
+};
+
+struct MetalRuntime : RuntimeRow {
+  static constexpr Runtime kId = Runtime::kMetal;
+  static constexpr const char* kTitle = "Metal";
+  static constexpr const char* kNoRecords =
+      "Metal signals an MTLEvent in a command buffer, which only you can encode";
+  static constexpr const char* kNoFindDevices =
+      "an MTLEvent is an object of Objective-C: a waiter is needed, fletching/metal.hpp has one";
+};
+
+/// The columns of the table, one entry for each row. What nobody asks for is not compiled.
+template <class... Rows>
+struct RuntimeTable {
+  template <class Value>
+  using Column = std::array<Value, sizeof...(Rows)>;
+
+  static constexpr Column<Runtime> kIds{Rows::kId...};
+  static constexpr Column<const char*> kTitles{Rows::kTitle...};
+  static constexpr Column<WaitFunctions> kWaits{Rows::kWaits...};
+  static constexpr Column<const char*> kInsteadOfWait{Rows::kInsteadOfWait...};
+  static constexpr Column<RecordFunctions> kRecords{Rows::kRecords...};
+  static constexpr Column<const char*> kNoRecords{Rows::kNoRecords...};
+  static constexpr Column<FoundDevices (*)()> kFindDevices{Rows::kFindDevices...};
+  static constexpr Column<const char*> kNoFindDevices{Rows::kNoFindDevices...};
+};
+
+/// In the order of the enum Runtime.
+using Runtimes = RuntimeTable<NoRuntime, CudaRuntime, HipRuntime, OpenclRuntime, VulkanRuntime,
+                              SyclRuntime, MetalRuntime>;
+
+/// Of a column, the entry for a device type.
+template <class Value>
+constexpr const Value& of_runtime(const Runtimes::Column<Value>& column, DeviceType type) noexcept {
+  return column[static_cast<std::size_t>(type.runtime())];
+}
+
+/// Whether every device type of tables.hpp finds the row of its runtime.
+constexpr bool has_every_row() noexcept {
+  for (const DeviceInfo& device : kDevices) {
+    const auto place = static_cast<std::size_t>(device.runtime);
+    if (place >= Runtimes::kIds.size() || Runtimes::kIds[place] != device.runtime) return false;
+  }
+  return true;
+}
+static_assert(has_every_row(), "the rows are the runtimes of fletching/tables.hpp, in their order");
+
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
+
+#endif  // FLETCHING_DETAIL_RUNTIMES_HPP
