@@ -75,8 +75,7 @@ int32_t look(const DeviceInfo& device, const FoundByRuntime& by_runtime, FoundDe
     found = of_runtime(by_runtime, device.value);
   }
   if (device.value == ARROW_DEVICE_CUDA_MANAGED) found = with_managed_memory(std::move(found));
-  if (found.devices.empty()) return FLETCHING_PRESENCE_ABSENT;
-  return found.is_stand_in ? FLETCHING_PRESENCE_STAND_IN : FLETCHING_PRESENCE_REAL;
+  return found.devices.empty() ? FLETCHING_PRESENCE_ABSENT : FLETCHING_PRESENCE_REAL;
 }
 
 void fill(const DeviceInfo& device, const FoundByRuntime& by_runtime, Owned& owned) {

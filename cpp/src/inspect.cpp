@@ -31,8 +31,6 @@ const char* presence_name(std::int32_t presence) {
   switch (presence) {
     case FLETCHING_PRESENCE_REAL:
       return "real";
-    case FLETCHING_PRESENCE_STAND_IN:
-      return "stand-in";
     case FLETCHING_PRESENCE_ABSENT:
       return "absent";
     default:

@@ -206,8 +206,7 @@ FLETCHING_EXPORT int FletchingUnregisterWaiter(ArrowDeviceType device_type);
 
 #define FLETCHING_PRESENCE_ABSENT 0
 #define FLETCHING_PRESENCE_REAL 1
-#define FLETCHING_PRESENCE_STAND_IN 2 /* a library of the tests that is named as the vendor's */
-#define FLETCHING_PRESENCE_UNKNOWN 3  /* there is no library that could be asked */
+#define FLETCHING_PRESENCE_UNKNOWN 2 /* there is no library that could be asked */
 
 struct FletchingFoundDevice {
   int64_t id;       /* CUDA and HIP: the device_id of an array. OpenCL and Vulkan: the number in

@@ -31,8 +31,6 @@ struct FoundDevices {
   std::string version;
   std::string reason;
   std::vector<FoundDevice> devices;
-  bool is_stand_in =
-      false;  ///< a library of the tests: it has control functions beside the vendor's
 };
 
 /// What is in a report where a runtime would not tell a name or a version.
@@ -78,9 +76,6 @@ inline FoundDevices absent(FoundDevices found, std::string reason) {
 
 /// The same, with a reason when there is no device.
 inline FoundDevices checked(FoundDevices found, const VendorRuntime& runtime) {
-  const auto library = find_library(runtime);
-  found.is_stand_in =
-      library.ok() && find_symbol(library->handle, "FletchingStandinCalls") != nullptr;
   if (!found.devices.empty()) return found;
   std::string reason =
       std::string(runtime.title) + ": " + found.library + " works, but finds no device";
