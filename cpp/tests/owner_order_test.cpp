@@ -108,6 +108,20 @@ TYPED_TEST(OwnerOrder, ReleaseOfAnEntryThatErasesItself) {
   }
 }
 
+TYPED_TEST(OwnerOrder, SlotOfAnEntryThatErasesItself) {
+  int released = 0;
+  std::unique_ptr<Owner<TypeParam>> entry;
+  const auto erase = [&] {
+    ++released;
+    EXPECT_TRUE(entry->is_released());
+    entry.reset();
+  };
+  entry = std::make_unique<Owner<TypeParam>>(calling<TypeParam>(erase));
+  (void)entry->out();
+  EXPECT_EQ(released, 1);
+  EXPECT_EQ(entry, nullptr);
+}
+
 TYPED_TEST(OwnerOrder, AssignmentToAnEntryThatErasesItself) {
   for (const bool marks : {true, false}) {
     Log log;

@@ -125,8 +125,10 @@ class Owner {
 
   /// A slot for a producer to fill: what was owned is released, and every byte is zero.
   [[nodiscard]] Raw* out() noexcept {
-    release();
+    base_type last = detail::base(raw_);
     detail::zero(&raw_);
+    // Last, because the callback may destroy the owner.
+    if (last.release != nullptr) last.release(&last);
     return &raw_;
   }
 
