@@ -276,11 +276,27 @@ TEST(ArrayBuilder, ChildrenThatWereRefusedCanBeSet) {
 }
 
 TEST(ArrayBuilder, AChildThatDoesNotExistIsRefused) {
+  const char* const kNotThere =
+      "a child or dictionary does not exist: its index is out of range, or the request for it "
+      "failed";
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               const AddedChildren children = builder.add_children(root, 2);
               for (const size_t i : {0U, 1U, 2U}) builder.set(children[i], {}, {});
             }),
-            "an array was set twice, or one that was not added here");
+            kNotThere);
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              const AddedChildren children = builder.add_children(root, 1);
+              builder.set(children[0], {}, {});
+              builder.set(builder.add_dictionary(children[1]), {}, {});
+              EXPECT_EQ(root.dictionary, nullptr);
+            }),
+            kNotThere);
+  EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
+              const AddedChildren children = builder.add_children(root, 1);
+              builder.set(children[0], {}, {});
+              EXPECT_TRUE(builder.add_children(children[1], 1).empty());
+            }),
+            kNotThere);
 }
 
 TEST(ArrayBuilder, RequestsInTheWrongOrderAreRefused) {

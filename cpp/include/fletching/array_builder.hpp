@@ -90,8 +90,8 @@ class AddedChildren {
   [[nodiscard]] size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
-  /// Child `index`, from 0. For a child that does not exist a struct that the builder does not let
-  /// anybody set: `finish` returns the error.
+  /// Child `index`, from 0. For a child that does not exist a spare struct: the builder refuses
+  /// every request for it, and `finish` returns the error.
   [[nodiscard]] ArrowArray& operator[](size_t index) const noexcept {
     return index < size_ ? first_[index] : *spare_;
   }
@@ -150,7 +150,7 @@ class ArrayBuilder {
     }
     Block* block = nullptr;
     if (capacity.arrays < detail::kMaxStructs) {
-      block = Block::make(capacity.arrays + 1, capacity.buffers, std::move(object));
+      block = Block::make(capacity.arrays + 2, capacity.buffers, std::move(object));
     }
     if (block == nullptr) return detail::out_of_memory();
     return Result<ArrayBuilder>(std::in_place, Key(), block, capacity);
@@ -163,6 +163,11 @@ class ArrayBuilder {
         buffers_left_(capacity.buffers),
         arrays_left_(capacity.arrays) {
     root().release = nullptr;
+    // It looks as if everything had been set, so that no request has to ask for it.
+    ArrowArray& none = spare();
+    detail::join_block(&none, block_);
+    none.children = block_->pointers();
+    none.dictionary = &none;
   }
 
   ArrayBuilder(ArrayBuilder&& other) noexcept
@@ -192,7 +197,7 @@ class ArrayBuilder {
     using enum detail::BuilderError;
     const auto n_buffers = static_cast<int64_t>(buffers.size());
     if (!detail::is_plausible(values)) return refuse(kValues);
-    if (array.release != nullptr) return refuse(kSetTwice);
+    if (array.release != nullptr) return refuse(&array == &spare() ? kNotAdded : kSetTwice);
     buffers_left_ -= n_buffers;
     if (buffers_left_ < 0) return refuse_buffers(n_buffers);
 
@@ -232,15 +237,15 @@ class ArrayBuilder {
     arrays_left_ -= count;
     parent.children = list;
     parent.n_children = count;
-    return {first, count, block_->structs()};
+    return {first, count, &spare()};
   }
 
   /// Gives `array`, which is the root or was added here and has been set, a dictionary, to be set
   /// too. When the request is refused, a struct that nobody can set.
   ArrowArray& add_dictionary(ArrowArray& array) noexcept {
     using enum detail::BuilderError;
-    if (!may_add(array, 1)) return root();
-    if (array.dictionary != nullptr) return refuse(kHasDictionary), root();
+    if (!may_add(array, 1)) return spare();
+    if (array.dictionary != nullptr) return refuse(kHasDictionary), spare();
     array.dictionary = block_->structs() + added();
     array.dictionary->release = nullptr;
     --arrays_left_;
@@ -272,8 +277,7 @@ class ArrayBuilder {
   Result<DeviceArray> finish_cpu() noexcept { return finish(ARROW_DEVICE_CPU, kCpuDeviceId); }
 
  private:
-  // The first one counts. No later request finds room, so that the root serves as the struct that
-  // nobody can set.
+  // The first one counts. No later request finds room.
   FLETCHING_DETAIL_COLD void refuse(detail::BuilderError why, int64_t expected = 0,
                                     int64_t got = 0) noexcept {
     if (fault_.what == detail::BuilderError::kNone) fault_ = {why, expected, got};
@@ -288,6 +292,7 @@ class ArrayBuilder {
   bool may_add(const ArrowArray& parent, int64_t count) noexcept {
     using enum detail::BuilderError;
     if (parent.release == nullptr) return refuse(kParentNotSet), false;
+    if (&parent == &spare()) return refuse(kNotAdded), false;
     if (count < 0) return refuse(kNegativeCount), false;
     if (count > arrays_left_ || buffers_left_ < 0) {
       const int64_t used = added() - 1;
@@ -296,7 +301,10 @@ class ArrayBuilder {
     return true;
   }
 
-  [[nodiscard]] AddedChildren none() noexcept { return {nullptr, 0, &root()}; }
+  [[nodiscard]] AddedChildren none() noexcept { return {nullptr, 0, &spare()}; }
+
+  /// What stands for a struct that does not exist: behind those that there is room for.
+  [[nodiscard]] ArrowArray& spare() noexcept { return block_->structs()[block_->n_structs - 1]; }
 
   [[nodiscard]] bool is_complete() const noexcept {
     return set_ == added() && fault_.what == detail::BuilderError::kNone;
@@ -307,7 +315,7 @@ class ArrayBuilder {
     return {detail::BuilderError::kNotSet};
   }
 
-  [[nodiscard]] int64_t added() const noexcept { return block_->n_structs - arrays_left_; }
+  [[nodiscard]] int64_t added() const noexcept { return block_->n_structs - 1 - arrays_left_; }
 
   // These have one return, so that nothing is copied on the way.
   Result<Array> hand_over() noexcept {

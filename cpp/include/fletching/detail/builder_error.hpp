@@ -17,6 +17,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 enum class BuilderError : uint8_t {
   kNone,
   kSetTwice,
+  kNotAdded,
   kValues,
   kTooFewBuffers,
   kTooFewArrays,
@@ -40,6 +41,8 @@ FLETCHING_DETAIL_COLD inline Error builder_error(BuilderFault fault) noexcept {
   constexpr const char* kTexts[] = {
       "",
       "an array was set twice, or one that was not added here",
+      "a child or dictionary does not exist: its index is out of range, or the request for it "
+      "failed",
       "length or offset is less than 0, or null_count not between -1 and length",
       "capacity.buffers is too small",
       "capacity.arrays is too small",
