@@ -84,6 +84,7 @@ struct WalkOptions {
   bool as_storage = false;     ///< types that are not the target's
   bool host_readable = false;  ///< the host may read the validity bitmaps now
   bool numpy_times = false;    ///< the target has the types of is_numpy_time
+  bool mask = false;           ///< the target describes the nulls of the outermost array
 };
 
 /// Walks down one array. The memory is touched for nothing but validity bitmaps that the host
@@ -153,7 +154,8 @@ class TensorWalk {
     if (bitmap == nullptr && array.null_count > 0) {
       return malformed("has nulls and no validity bitmap");
     }
-    if (bitmap == nullptr || count == 0) return {};
+    const bool is_outermost = view_.levels.size() == 1;
+    if (bitmap == nullptr || count == 0 || (options_.mask && is_outermost)) return {};
     if (options_.host_readable && all_set(bitmap, first, count)) return {};
     return Error{
         ENOTSUP,
