@@ -23,6 +23,8 @@ struct DeferredRelease {
   const RecordFunctions* functions = nullptr;
   RecordedEvent recorded;
   DeviceArray array;
+  // Of one whose event is recorded when the capture of this stream has ended.
+  void* stream = nullptr;
   // How often in a row the runtime has refused to say whether the event has passed, as far as it
   // matters, and how often not to ask from now on.
   int refusals = 0;
@@ -33,8 +35,8 @@ using DeferredReleases = std::list<DeferredRelease>;
 /// Destroys the events of the entries and releases the arrays.
 ///
 /// One thread is enough while callbacks are quick. When entries wait and nobody has taken one since
-/// the last call of keep_up, another one is started. Of those that have nothing to do kMostIdle
-/// stay, asleep. Lives as long as the process; its threads are never joined.
+/// the last call of keep_up, another one is started, up to kMostWorkers. Of those that have nothing
+/// to do kMostIdle stay, asleep. Lives as long as the process; its threads are never joined.
 class Releaser {
  public:
   /// Whether the process exits: what has not begun is left alone.
@@ -59,7 +61,7 @@ class Releaser {
     if (std::exchange(seen_, taken_) != taken_) return true;
     if (idle_ > 0) {
       changed_.notify_one();
-    } else if (!start() && workers_ == 0) {
+    } else if (workers_ < kMostWorkers && !start() && workers_ == 0) {
       release_first(lock);  // there can be no thread at all
     }
     return true;
@@ -67,6 +69,7 @@ class Releaser {
 
  private:
   static constexpr int kMostIdle = 2;
+  static constexpr int kMostWorkers = 64;  // callbacks that all wait for one lock need no more
 
   // With the mutex held.
   bool start() noexcept {
