@@ -80,9 +80,8 @@ inline std::string typestr_of(const TensorView& view) {
 /// A description and what its pointers lead to, at addresses that stay.
 struct CudaArrayState {
   DeviceArray array;
-  void* stream = nullptr;
-  bool has_stream = false;
-  bool owns_stream = false;
+  std::optional<NamedStream> stream;
+  std::optional<OwnedStream> own_stream;  // until it is the array's
   std::string typestr;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
@@ -99,14 +98,17 @@ struct CudaArrayState {
     }));
   }
 
-  /// A consumer may have given the stream more work on the memory, or made it wait for such work.
+  /// A consumer may have given the stream more work on the memory, or made it wait for such work,
+  /// or captures it now.
   void release() {
-    if (has_stream && !array.is_released()) {
-      const Status deferred = release_after(array, stream);
-      if (!deferred) static_cast<void>(finish_cuda_stream(stream, array->device_id));
+    if (!stream) return;
+    if (stream->is_inherited()) return leave_inherited_event();
+    void* const handle = stream->handle();
+    if (!array.is_released()) {
+      const Status deferred = defer_release("to_cuda_array", array, handle, WhileCaptured::kKeep);
+      if (!deferred) static_cast<void>(finish_cuda_stream(handle, array->device_id));
     }
     array.release();
-    if (owns_stream) static_cast<void>(destroy_cuda_stream(stream));
   }
 };
 
@@ -114,10 +116,10 @@ struct CudaArrayState {
 inline Result<TensorView> cuda_values(const ArrowSchema& schema, const DeviceArray& array,
                                       const CudaArrayExportOptions& options) {
   return TensorWalk(
-             {.nulls = options.mask ? Nulls::kIgnore : Nulls::kRefuse,
-              .as_storage = options.as_storage,
+             {.as_storage = options.as_storage,
               .host_readable = is_host_readable(array->device_type) && array->sync_event == nullptr,
-              .numpy_times = true})
+              .numpy_times = true,
+              .mask = options.mask})
       .run(schema, array->array);
 }
 
@@ -160,14 +162,13 @@ inline Status order_stream(const DeviceArray& array, std::optional<void*> given,
   if (!given) {
     Result<void*> made = make_cuda_stream(array->device_id);
     if (!made) return std::move(made).error();
-    out.owns_stream = true;
+    out.own_stream.emplace(*made);
     given = *made;
   }
-  out.stream = *given;
-  out.has_stream = true;
-  Status waiting = event.wait_on(out.stream);
+  Status waiting = event.wait_on(*given);
   if (!waiting) return waiting;
-  const auto handle = reinterpret_cast<std::intptr_t>(out.stream);
+  out.stream.emplace(*given);
+  const auto handle = reinterpret_cast<std::intptr_t>(*given);
   out.array_interface.stream = handle == 0 ? cuda_array_interface::kStreamLegacyDefault : handle;
   out.mask.stream = out.array_interface.stream;
   return {};
@@ -216,6 +217,8 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
     status = describe_mask(array->array, view->levels.size(), *state);
   }
   if (status) status = order_stream(array, stream, *state);
+  // A consumer may capture it when the description is destroyed: it goes with the array.
+  if (status && state->own_stream) status = attach(array, *std::move(state->own_stream));
   if (!status) return std::move(status).error();
   state->array = std::move(array);
   return state;
@@ -228,8 +231,14 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
 ///
 /// Ownership: owns the array, and the stream unless it was given. When it is destroyed the array is
 /// released as soon as the stream has passed that point, because a consumer may have given it work
-/// on the memory; a stream of its own is destroyed. So the stream lives as long as the object (CUDA
-/// Array Interface, "Lifetime management").
+/// on the memory; then a stream of its own is destroyed. So the stream lives as long as the object
+/// (CUDA Array Interface, "Lifetime management").
+///
+/// When the stream is being captured into a graph at that time, the array is released when the
+/// capture has ended and the stream has passed; a stream that was given has to live until then
+/// (pending_releases). What the graph needs of the memory is the consumer's to keep alive. The
+/// object may be destroyed on any thread, also when its stream is the per-thread default stream; in
+/// a child of fork no stream is waited for or destroyed.
 class CudaArray {
  public:
   /// The description. Its pointers are valid as long as this object, moved or not.

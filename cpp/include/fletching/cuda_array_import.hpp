@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "fletching/array_builder.hpp"
 #include "fletching/cuda_array_export.hpp"
 #include "fletching/cuda_array_interface.hpp"
 #include "fletching/cuda_streams.hpp"
@@ -167,8 +168,8 @@ template <class Object>
 struct CudaMemory {
   Object object;
   std::shared_ptr<void> mask;
-  NamedStreams producers;
-  std::optional<void*> consumer;
+  std::vector<NamedStream> producers;
+  std::optional<NamedStream> consumer;
   std::int64_t device_id = 0;
 
   CudaMemory(Object&& owned, std::shared_ptr<void> bits)
@@ -176,22 +177,48 @@ struct CudaMemory {
   CudaMemory(CudaMemory&& other) noexcept(std::is_nothrow_move_constructible_v<Object>)
       : object(std::move(other.object)),
         mask(std::move(other.mask)),
-        producers(other.producers),
+        producers(std::move(other.producers)),
         consumer(std::exchange(other.consumer, std::nullopt)),
         device_id(other.device_id) {}
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
   CudaMemory& operator=(CudaMemory&&) = delete;
 
-  /// The producer's streams wait for ours, or, when that cannot be had, the host does.
+  /// The producer's streams wait for ours, or, when that cannot be had, the host does. While ours
+  /// is captured the memory is kept.
   ~CudaMemory() {
     if (!consumer) return;
-    bool all_wait = producers.count > 0;
-    for (std::size_t i = 0; all_wait && i < producers.count; ++i) {
-      void* producer = producers.handles[i];
-      all_wait = guarded([&] { return join_stream(producer, *consumer, device_id); }).ok();
+    if (consumer->is_inherited()) {
+      leave_inherited_event();
+      return;
     }
-    if (!all_wait) static_cast<void>(finish_cuda_stream(*consumer, device_id));
+    void* const ours = consumer->handle();
+    const Status joined = guarded([&] { return join_producers(ours); });
+    if (joined || keep_while_captured(ours)) return;
+    static_cast<void>(finish_cuda_stream(ours, device_id));
+  }
+
+ private:
+  Status join_producers(void* ours) {
+    if (producers.empty()) return Error{ENOTSUP, ""};
+    std::vector<void*> handles;
+    for (const NamedStream& producer : producers) handles.push_back(producer.handle());
+    return join_stream(handles, ours, device_id);
+  }
+
+  /// False when it is not captured, and when there is no memory to keep this object in.
+  bool keep_while_captured(void* ours) noexcept {
+    const Status kept = guarded([&]() -> Status {
+      Status captured = check_captured(ours, device_id);
+      if (!captured) return captured;
+      consumer.reset();  // what is kept is destroyed when nothing is left to wait for
+      Result<DeviceArray> memory =
+          make_device_array({}, {}, std::move(*this), ARROW_DEVICE_CUDA, device_id);
+      if (!memory) return std::move(memory).error();
+      Status deferred = defer_release("from_cuda_array", *memory, ours, WhileCaptured::kKeep);
+      return deferred ? std::move(deferred) : finish_cuda_stream(ours, device_id);
+    });
+    return kept.ok();
   }
 };
 
@@ -280,7 +307,7 @@ inline NamedStreams streams_of(const cuda_array_interface::Interface& says,
 inline Status add_event(const NamedStreams& streams, DeviceArray& array) {
   if (streams.count == 0) return {};
   if (streams.count == 2) {
-    Status joined = join_stream(streams.handles[0], streams.handles[1], array->device_id);
+    Status joined = join_stream({streams.handles.data(), 1}, streams.handles[1], array->device_id);
     if (!joined) return joined;
   }
   return export_with_event(array, streams.handles[0]);
@@ -316,9 +343,9 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
 
   CudaMemory<Object> kept(std::move(owner), std::move(bitmap.owner));
   kept.device_id = memory.device_id;
-  kept.producers = streams_of(says, options);
-  kept.consumer = options.consumer_stream;
-  const NamedStreams streams = kept.producers;
+  const NamedStreams streams = streams_of(says, options);
+  for (std::size_t i = 0; i < streams.count; ++i) kept.producers.emplace_back(streams.handles[i]);
+  if (options.consumer_stream) kept.consumer.emplace(*options.consumer_stream);
   Result<ImportedTensor> out =
       build(*layout, *arrangement, tensor.device, options.dimensions, std::move(kept));
   if (!out) return out;

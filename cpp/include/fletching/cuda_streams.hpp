@@ -4,12 +4,17 @@
 #ifndef FLETCHING_CUDA_STREAMS_HPP
 #define FLETCHING_CUDA_STREAMS_HPP
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/detail/capturing.hpp"
 #include "fletching/detail/cuda.hpp"
+#include "fletching/detail/process.hpp"
 #include "fletching/result.hpp"
 #include "fletching/runtimes/cuda.hpp"
 #include "fletching/sync_event.hpp"
@@ -26,16 +31,42 @@ inline Result<const cuda::Functions*> cuda_driver() {
   return cuda;
 }
 
-/// Runs `body(functions)`, which returns a Status, in the context of the stream.
+/// Runs `body(functions)`, which returns a Status, in the context of the stream, and in the mode in
+/// which no other thread's capture is in its way.
 template <class Body>
 Status in_stream_context(void* stream, std::int64_t device_id, Body body) {
   Result<const cuda::Functions*> cuda = cuda_driver();
   if (!cuda) return std::move(cuda).error();
-  CudaScope scope(**cuda);
-  Status status = scope.enter_stream(stream, device_id);
-  if (status) status = body(**cuda);
-  return first_error(std::move(status), scope.leave());
+  RelaxedCaptures<CudaApi> relaxed(**cuda);
+  return within(relaxed, relaxed.enter(), [&] {
+    CudaScope scope(**cuda);
+    return within(scope, scope.enter_stream(stream, device_id), [&] { return body(**cuda); });
+  });
 }
+
+/// A stream that was named by one thread and is used when something is destroyed, on whatever
+/// thread and in whatever process that is.
+class NamedStream {
+ public:
+  explicit NamedStream(void* handle) noexcept : handle_(handle) {}
+
+  /// In a child of fork it is the parent's, and nothing of the driver is called.
+  [[nodiscard]] bool is_inherited() const noexcept { return process_ != process_id(); }
+
+  /// On another thread the per-thread default stream is another one. The legacy default stream
+  /// waits for that of every thread, and they for it (CUDA driver API, "Stream synchronization
+  /// behavior").
+  [[nodiscard]] void* handle() const noexcept {
+    const bool is_elsewhere =
+        handle_ == per_thread_stream() && std::this_thread::get_id() != thread_;
+    return is_elsewhere ? legacy_stream() : handle_;
+  }
+
+ private:
+  void* handle_;
+  std::thread::id thread_ = std::this_thread::get_id();
+  std::int64_t process_ = process_id();
+};
 
 /// Work that is still on the stream goes on.
 inline Status destroy_cuda_stream(void* stream) {
@@ -47,6 +78,27 @@ inline Status destroy_cuda_stream(void* stream) {
     });
   });
 }
+
+/// Destroys a stream of our own, but not the parent's in a child of fork.
+class OwnedStream {
+ public:
+  explicit OwnedStream(void* handle) noexcept : handle_(handle) {}
+  OwnedStream(OwnedStream&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), process_(other.process_) {}
+  OwnedStream(const OwnedStream&) = delete;
+  OwnedStream& operator=(const OwnedStream&) = delete;
+  OwnedStream& operator=(OwnedStream&&) = delete;
+  ~OwnedStream() {
+    if (handle_ == nullptr || process_ != process_id()) return;
+    static_cast<void>(guarded([&] { return destroy_cuda_stream(handle_); }));
+  }
+
+  [[nodiscard]] void* get() const noexcept { return handle_; }
+
+ private:
+  void* handle_;
+  std::int64_t process_ = process_id();
+};
 
 /// A stream that the legacy default stream does not hold up.
 inline Result<void*> make_cuda_stream(std::int64_t device_id) {
@@ -77,13 +129,26 @@ inline Status finish_cuda_stream(void* stream, std::int64_t device_id) noexcept 
   return status ? std::move(status) : attempt();
 }
 
-/// Lets `into` wait for what is on `stream` now.
-inline Status join_stream(void* into, void* stream, std::int64_t device_id) {
-  if (into == stream) return {};
+/// An error when the stream is not being captured into a graph.
+inline Status check_captured(void* stream, std::int64_t device_id) {
+  return in_stream_context(stream, device_id, [&](const cuda::Functions& cuda) -> Status {
+    const Result<bool> runs = is_captured<CudaApi>(cuda, stream, OnCapture::kRefuse);
+    if (!runs.ok() && runs.error().code() == EBUSY) return {};
+    return runs.ok() ? Error{EINVAL, ""} : runs.error();
+  });
+}
+
+/// Lets each of `into` wait for what is on `stream` now. Some of them may do so after an error.
+inline Status join_stream(std::span<void* const> into, void* stream, std::int64_t device_id) {
+  if (std::ranges::all_of(into, [&](void* one) { return one == stream; })) return {};
   Result<RecordedEvent> recorded = CudaEvents::record(stream, device_id, OnCapture::kRefuse);
   if (!recorded) return std::move(recorded).error();
-  // The wait keeps what it needs of the event, which can go at once.
-  Status waiting = SyncEvent(ARROW_DEVICE_CUDA, device_id, &recorded->event).wait_on(into);
+  const SyncEvent event(ARROW_DEVICE_CUDA, device_id, &recorded->event);
+  Status waiting;
+  for (void* one : into) {
+    if (one != stream && waiting) waiting = event.wait_on(one);
+  }
+  // The waits keep what they need of the event, which can go at once.
   Status destroyed = CudaEvents::destroy(*recorded);
   return waiting ? std::move(destroyed) : std::move(waiting);
 }
@@ -102,7 +167,7 @@ inline Status join_cuda_streams(void* into, std::span<void* const> streams,
                                 std::int64_t device_id) noexcept {
   return detail::guarded([&]() -> Status {
     for (void* stream : streams) {
-      Status joined = detail::join_stream(into, stream, device_id);
+      Status joined = detail::join_stream({&into, 1}, stream, device_id);
       if (!joined) return joined;
     }
     return {};

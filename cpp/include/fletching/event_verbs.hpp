@@ -18,6 +18,44 @@
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
+namespace detail {
+
+/// What release_after does with an array whose stream is being captured.
+enum class WhileCaptured : std::uint8_t { kRefuse, kKeep };
+
+/// As release_after, or keeps the array until the capture has ended and the stream, which has to
+/// live until then, has passed. May throw.
+inline Status defer_release(const char* verb, DeviceArray& array, void* stream,
+                            WhileCaptured while_captured) {
+  if (array.is_released()) return Error{EINVAL, std::string(verb) + ": the array is released"};
+  auto functions = record_functions(verb, array->device_type);
+  if (!functions) return std::move(functions).error();
+  // Everything that can fail comes before the array is touched.
+  Reaper& reaper = Reaper::instance();
+  if (reaper.process() != process_id()) {
+    return Error{ECHILD, std::string(verb) +
+                             ": this process is a child of fork, in which the thread that releases "
+                             "arrays does not exist; hint: start processes with exec (spawn), or "
+                             "use release_after in one of parent and child only"};
+  }
+  DeferredReleases entry(1);
+  auto recorded = (*functions)->record(stream, array->device_id, OnCapture::kRefuse);
+  if (recorded.ok()) {
+    entry.front().recorded = *recorded;
+  } else if (while_captured == WhileCaptured::kRefuse || recorded.error().code() != EBUSY) {
+    return with_capture_hint(
+        verb, recorded.error(),
+        "keep the array until the graph is destroyed, and call release_after with the stream of "
+        "its last launch");
+  }
+  entry.front().functions = *functions;
+  entry.front().stream = stream;
+  entry.front().array = std::move(array);
+  reaper.add(entry);
+  return {};
+}
+
+}  // namespace detail
 
 /// Gives the array a sync_event that happens when everything is done that is on the stream now: the
 /// work that fills the buffers has to be there already, and nothing on it may write to them later.
@@ -97,33 +135,8 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// can be no thread; ECHILD in a child of fork. The array is then as it was, and the caller
 /// releases it after a wait for the stream. Threads: any; one at a time for an array.
 [[nodiscard]] inline Status release_after(DeviceArray& array, void* stream) noexcept {
-  return detail::guarded([&]() -> Status {
-    constexpr const char* kVerb = "release_after";
-    if (array.is_released()) return Error{EINVAL, std::string(kVerb) + ": the array is released"};
-    auto functions = detail::record_functions(kVerb, array->device_type);
-    if (!functions) return std::move(functions).error();
-    // Everything that can fail comes before the array is touched.
-    detail::Reaper& reaper = detail::Reaper::instance();
-    if (reaper.process() != detail::process_id()) {
-      return Error{ECHILD,
-                   std::string(kVerb) +
-                       ": this process is a child of fork, in which the thread that releases "
-                       "arrays does not exist; hint: start processes with exec (spawn), or "
-                       "use release_after in one of parent and child only"};
-    }
-    detail::DeferredReleases entry(1);
-    auto recorded = (*functions)->record(stream, array->device_id, OnCapture::kRefuse);
-    if (!recorded) {
-      return detail::with_capture_hint(
-          kVerb, recorded.error(),
-          "keep the array until the graph is destroyed, and call release_after with the stream of "
-          "its last launch");
-    }
-    entry.front().functions = *functions;
-    entry.front().recorded = *recorded;
-    entry.front().array = std::move(array);
-    reaper.add(entry);
-    return {};
+  return detail::guarded([&] {
+    return detail::defer_release("release_after", array, stream, detail::WhileCaptured::kRefuse);
   });
 }
 

@@ -144,8 +144,7 @@ class Reaper {
       --entry.skips;
       return false;
     }
-    const Result<bool> passed =
-        guarded([&] { return entry.functions->has_passed(entry.recorded); });
+    const Result<bool> passed = guarded([&] { return ask(entry); });
     if (passed.ok()) {
       if (std::exchange(entry.refusals, 0) > 0) --refused_count_;
       return *passed;
@@ -158,6 +157,18 @@ class Reaper {
       last_refusal_ = passed.error().message();
       return {};
     });
+    return false;
+  }
+
+  static Result<bool> ask(DeferredRelease& entry) {
+    if (entry.recorded.event != nullptr) return entry.functions->has_passed(entry.recorded);
+    auto recorded =
+        entry.functions->record(entry.stream, entry.array->device_id, OnCapture::kRefuse);
+    if (recorded.ok()) {
+      entry.recorded = *recorded;
+    } else if (recorded.error().code() != EBUSY) {
+      return std::move(recorded).error();
+    }
     return false;
   }
 
