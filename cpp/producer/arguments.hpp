@@ -1,5 +1,6 @@
 // Arguments of the C functions, and what they mean.
-#pragma once
+#ifndef FLETCHING_PRODUCER_ARGUMENTS_HPP
+#define FLETCHING_PRODUCER_ARGUMENTS_HPP
 
 #include "backend.hpp"
 #include "catalogue.hpp"
@@ -8,13 +9,15 @@
 namespace fletching::producer {
 
 // Each throws EINVAL with a text that names the argument.
-Backend& BackendByName(const char* name);  // absent: ENODEV with the reason
-Backend& AnyBackendByName(const char* name);
-const Case& CaseByName(const char* name);
-void RequirePointer(const char* name, const void* pointer);
-void CheckBatches(int64_t batches, int64_t fail_at);
+Backend& backend_by_name(const char* name);  // absent: ENODEV with the reason
+Backend& any_backend_by_name(const char* name);
+const Case& case_by_name(const char* name);
+void require_pointer(const char* name, const void* pointer);
+void check_batches(int64_t batches, int64_t fail_at);
 
-inline const char* NameOf(const Backend* backend) { return backend->Name(); }
-inline const char* NameOf(const Case& what) { return what.name.c_str(); }
+inline const char* name_of(const Backend* backend) { return backend->name(); }
+inline const char* name_of(const Case& what) { return what.name.c_str(); }
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_ARGUMENTS_HPP

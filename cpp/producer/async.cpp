@@ -15,16 +15,16 @@ namespace {
 // How many sources there are.
 class Running {
  public:
-  void Enter() {
+  void enter() {
     const std::lock_guard lock(mutex_);
     ++count_;
   }
-  void Leave() {
+  void leave() {
     const std::lock_guard lock(mutex_);
     --count_;
     changed_.notify_all();
   }
-  void WaitForNone() {
+  void wait_for_none() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return count_ == 0; });
   }
@@ -36,17 +36,17 @@ class Running {
 };
 
 // Never destroyed, as the thread below: streams may run while the process ends.
-Running& TheRunning() {
+Running& the_running() {
   static auto& running = *new Running;
   return running;
 }
 
-[[noreturn]] void FailWith(const fletching::Error& error) { Fail(error.code(), error.message()); }
+[[noreturn]] void fail_with(const fletching::Error& error) { fail(error.code(), error.message()); }
 
-Executor& TheThread() {
+Executor& the_thread() {
   static WorkerThread* const thread = [] {
     auto started = WorkerThread::start();
-    if (!started) FailWith(started.error());
+    if (!started) fail_with(started.error());
     return started->release();
   }();
   return *thread;
@@ -56,22 +56,22 @@ class Source : public AsyncSource {
  public:
   Source(std::shared_ptr<Filler> filler, const Case& what, int64_t batches, int64_t fail_at)
       : filler_(std::move(filler)), what_(what), batches_(batches), fail_at_(fail_at) {
-    number_ = Register(Kind::kStream, nullptr);
-    TheRunning().Enter();
+    number_ = register_struct(Kind::kStream, nullptr);
+    the_running().enter();
   }
   ~Source() override {
     producer_.reset();
     filler_.reset();
-    Unregister(Kind::kStream, number_);
-    TheRunning().Leave();  // the last: somebody may wait for it
+    unregister_struct(Kind::kStream, number_);
+    the_running().leave();  // the last: somebody may wait for it
   }
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  void Begin(AsyncProducer producer, Schema schema) {
+  void begin(AsyncProducer producer, Schema schema) {
     producer_.emplace(std::move(producer));
     // From the schema on the other thread has `next_`.
-    const bool is_empty = IsAtTheEnd();
+    const bool is_empty = is_at_the_end();
     // Refused, as the end is, only when the consumer has cancelled.
     (void)producer_->schema(std::move(schema));
     if (is_empty) (void)producer_->end();
@@ -80,29 +80,29 @@ class Source : public AsyncSource {
   // One batch: it is delivered before the next one is asked for, so that a failure drops none.
   void on_demand(int64_t) noexcept override {
     FletchingMessage message;
-    const int code = Guarded(&message, [&] { Next(); });
-    if (code != 0) Producer().fail(detail::plain_error(code, message.text));
+    const int code = guarded(&message, [&] { next(); });
+    if (code != 0) producer().fail(detail::plain_error(code, message.text));
   }
 
  private:
-  void Next() {
-    if (IsAtTheEnd()) return;
-    if (next_ == fail_at_) Fail(EIO, FailureText(what_, next_));
+  void next() {
+    if (is_at_the_end()) return;
+    if (next_ == fail_at_) fail(EIO, failure_text(what_, next_));
     DeviceArray batch;
-    ExportArray(filler_, what_.node, batch.out());
+    export_array(filler_, what_.node, batch.out());
     ++next_;
     // ECANCELED: nobody wants it any more.
-    const Status pushed = Producer().push(std::move(batch));
-    if (!pushed && pushed.error().code() != ECANCELED) FailWith(pushed.error());
-    if (IsAtTheEnd()) (void)Producer().end();  // without waiting to be asked for more
+    const Status pushed = producer().push(std::move(batch));
+    if (!pushed && pushed.error().code() != ECANCELED) fail_with(pushed.error());
+    if (is_at_the_end()) (void)producer().end();  // without waiting to be asked for more
   }
 
   // There is one before the first demand.
-  AsyncProducer& Producer() {
+  AsyncProducer& producer() {
     return *producer_;  // NOLINT(bugprone-unchecked-optional-access)
   }
 
-  [[nodiscard]] bool IsAtTheEnd() const { return next_ == batches_ && next_ != fail_at_; }
+  [[nodiscard]] bool is_at_the_end() const { return next_ == batches_ && next_ != fail_at_; }
 
   std::shared_ptr<Filler> filler_;
   const Case& what_;
@@ -115,18 +115,18 @@ class Source : public AsyncSource {
 
 }  // namespace
 
-void RunAsync(std::shared_ptr<Filler> filler, const Case& what, int64_t batches, int64_t fail_at,
-              ArrowAsyncDeviceStreamHandler* handler) {
-  Executor& thread = TheThread();
-  const ArrowDeviceType device_type = filler->backend().DeviceType();
+void run_async(std::shared_ptr<Filler> filler, const Case& what, int64_t batches, int64_t fail_at,
+               ArrowAsyncDeviceStreamHandler* handler) {
+  Executor& thread = the_thread();
+  const ArrowDeviceType device_type = filler->backend().device_type();
   Schema schema;
-  ExportSchema(what.node, schema.out());
+  export_schema(what.node, schema.out());
   const auto source = std::make_shared<Source>(std::move(filler), what, batches, fail_at);
   auto producer = AsyncProducer::start(handler, thread, {device_type, {}, source});
-  if (!producer) FailWith(producer.error());
-  source->Begin(*std::move(producer), std::move(schema));
+  if (!producer) fail_with(producer.error());
+  source->begin(*std::move(producer), std::move(schema));
 }
 
-void AwaitAsync() noexcept { TheRunning().WaitForNone(); }
+void await_async() noexcept { the_running().wait_for_none(); }
 
 }  // namespace fletching::producer

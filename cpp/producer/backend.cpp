@@ -2,10 +2,11 @@
 
 namespace fletching::producer {
 
-const std::vector<Backend*>& Backends() {
+const std::vector<Backend*>& backends() {
   static const std::vector<Backend*> backends = {
-      CpuBackend(),      CudaBackend(),   CudaHostBackend(), CudaManagedBackend(), RocmBackend(),
-      RocmHostBackend(), OpenClBackend(), VulkanBackend(),   ExtDevBackend()};
+      cpu_backend(),          cuda_backend(),   cuda_host_backend(),
+      cuda_managed_backend(), rocm_backend(),   rocm_host_backend(),
+      opencl_backend(),       vulkan_backend(), ext_dev_backend()};
   return backends;
 }
 

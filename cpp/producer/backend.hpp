@@ -1,5 +1,6 @@
 // Where buffers live, and the work that fills them. One backend is one device, in one file.
-#pragma once
+#ifndef FLETCHING_PRODUCER_BACKEND_HPP
+#define FLETCHING_PRODUCER_BACKEND_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,7 @@ class Finding {
  public:
   // `open` gives the device, or throws an Error and leaves nothing behind.
   template <class Open>
-  Device Get(Open open) {
+  Device get(Open open) {
     const std::lock_guard lock(mutex_);
     if (device_.presence != Presence::kAbsent) return device_;
     try {
@@ -46,7 +47,7 @@ class Finding {
 // A wait before something is destroyed, where nobody can be told that it failed. One failure may be
 // left over from earlier work; after two the device is lost, and runs nothing any more.
 template <class Wait>
-void TryTwice(Wait wait) noexcept {
+void try_twice(Wait wait) noexcept {
   for (int attempt = 0; attempt < 2; ++attempt) {
     try {
       return wait();
@@ -62,17 +63,17 @@ class Event {
   virtual ~Event() = default;
 
   // What ArrowDeviceArray.sync_event holds; the same as long as the event lives.
-  virtual void* Address() noexcept = 0;
+  virtual void* address() noexcept = 0;
 
   // Blocks until the work before it is done.
-  virtual void Wait() = 0;
+  virtual void wait() = 0;
 };
 
 // Holds back what was enqueued behind it. Destroying it opens it.
 class Gate {
  public:
   virtual ~Gate() = default;
-  virtual void Open() = 0;  // again: nothing happens
+  virtual void open() = 0;  // again: nothing happens
 };
 
 // A stream or queue of the device: what is enqueued is done later, one after the other, beside what
@@ -82,21 +83,21 @@ class Queue {
   virtual ~Queue() = default;
 
   // What a consumer passes to `wait_on`; gate.h says what it is on each backend.
-  virtual void* Handle() = 0;
+  virtual void* handle() = 0;
 
   // Everything enqueued from now on waits until the gate is opened.
-  virtual std::unique_ptr<Gate> Shut() = 0;
+  virtual std::unique_ptr<Gate> shut() = 0;
 
   // Enqueues a kernel that turns every bit of `bytes` bytes around.
-  virtual void Invert(void* buffer, size_t bytes) = 0;
+  virtual void invert(void* buffer, size_t bytes) = 0;
 
-  // Enqueues a copy to `staging`, memory of Backend::AllocateStaging.
-  virtual void Read(void* staging, const void* buffer, size_t bytes) = 0;
+  // Enqueues a copy to `staging`, memory of Backend::allocate_staging.
+  virtual void read(void* staging, const void* buffer, size_t bytes) = 0;
 
-  virtual std::unique_ptr<Event> Record() = 0;
+  virtual std::unique_ptr<Event> record() = 0;
 
-  virtual bool IsIdle() = 0;
-  virtual void Finish() = 0;  // blocks until everything on it is done
+  virtual bool is_idle() = 0;
+  virtual void finish() = 0;  // blocks until everything on it is done
 };
 
 // Every function may be called from any thread, with whatever context is current there; the same
@@ -106,41 +107,43 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  virtual const char* Name() const = 0;
-  virtual ArrowDeviceType DeviceType() const = 0;
-  virtual int64_t DeviceId() const = 0;
+  virtual const char* name() const = 0;
+  virtual ArrowDeviceType device_type() const = 0;
+  virtual int64_t device_id() const = 0;
 
   // Looks for library and device until they are found.
-  virtual Device Find() = 0;
+  virtual Device find() = 0;
 
   // A buffer is what stands in ArrowArray.buffers on this device: an address or a handle, never
   // NULL. The copies are done when they return.
-  virtual void* Allocate(size_t bytes) = 0;
-  virtual void Free(void* buffer) noexcept = 0;
-  virtual void CopyTo(void* buffer, const void* host, size_t bytes) = 0;
-  virtual void CopyFrom(void* host, const void* buffer, size_t bytes) = 0;
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void free(void* buffer) noexcept = 0;
+  virtual void copy_to(void* buffer, const void* host, size_t bytes) = 0;
+  virtual void copy_from(void* host, const void* buffer, size_t bytes) = 0;
 
   // Host memory that a queue can copy to while the host goes on.
-  virtual void* AllocateStaging(size_t bytes) = 0;
-  virtual void FreeStaging(void* staging) noexcept = 0;
+  virtual void* allocate_staging(size_t bytes) = 0;
+  virtual void free_staging(void* staging) noexcept = 0;
 
   // Whether there are queues, and so events. Without them the data is there when the struct is.
-  virtual bool HasQueues() const { return true; }
-  virtual std::unique_ptr<Queue> NewQueue() = 0;
+  virtual bool has_queues() const { return true; }
+  virtual std::unique_ptr<Queue> new_queue() = 0;
 };
 
 // Every backend, whether its device is there or not, always in the same order.
-const std::vector<Backend*>& Backends();
+const std::vector<Backend*>& backends();
 
 // One per backend, each in its own file.
-Backend* CpuBackend();
-Backend* ExtDevBackend();
-Backend* OpenClBackend();
-Backend* VulkanBackend();
-Backend* CudaBackend();
-Backend* CudaHostBackend();
-Backend* CudaManagedBackend();
-Backend* RocmBackend();
-Backend* RocmHostBackend();
+Backend* cpu_backend();
+Backend* ext_dev_backend();
+Backend* opencl_backend();
+Backend* vulkan_backend();
+Backend* cuda_backend();
+Backend* cuda_host_backend();
+Backend* cuda_managed_backend();
+Backend* rocm_backend();
+Backend* rocm_host_backend();
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_BACKEND_HPP

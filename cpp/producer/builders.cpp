@@ -8,75 +8,75 @@
 namespace fletching::producer {
 namespace {
 
-bool BitAt(const Bytes& bitmap, int64_t index) {
+bool bit_at(const Bytes& bitmap, int64_t index) {
   const auto i = static_cast<size_t>(index);
   return (bitmap[i / 8] >> (i % 8) & 1) != 0;
 }
 
 // The types whose first buffer is no validity bitmap, or that have none.
-bool HasValidity(const Node& node) {
+bool has_validity(const Node& node) {
   return node.format != "n" && node.format != "+r" && !node.format.starts_with("+u");
 }
 
 // Over the elements that the node shows.
-int64_t CountNulls(const Node& node) {
+int64_t count_nulls(const Node& node) {
   if (node.format == "n") return node.length;
-  if (!HasValidity(node)) return 0;
+  if (!has_validity(node)) return 0;
   const std::optional<Bytes>& validity = node.buffers[0];
   if (!validity) return 0;
   int64_t nulls = 0;
-  for (int64_t i = 0; i < node.length; ++i) nulls += !BitAt(*validity, node.offset + i);
+  for (int64_t i = 0; i < node.length; ++i) nulls += !bit_at(*validity, node.offset + i);
   return nulls;
 }
 
 template <class Offset>
-Bytes OffsetsOf(const Values<int32_t>& lengths) {
+Bytes offsets_of(const Values<int32_t>& lengths) {
   std::vector<Offset> offsets = {0};
   for (const auto& length : lengths) {
     offsets.push_back(static_cast<Offset>(offsets.back() + length.value_or(0)));
   }
-  return BytesOf(offsets);
+  return bytes_of(offsets);
 }
 
 template <class Offset>
-Node TextOf(std::string format, const Values<std::string>& values) {
-  Node node = Array(std::move(format), Valid(values));
+Node text_of(std::string format, const Values<std::string>& values) {
+  Node node = array(std::move(format), valid(values));
   Values<int32_t> lengths;
   Bytes data;
   for (const auto& value : values) {
     lengths.emplace_back(value ? static_cast<int32_t>(value->size()) : 0);
     if (value) data.insert(data.end(), value->begin(), value->end());
   }
-  node.buffers.emplace_back(OffsetsOf<Offset>(lengths));
+  node.buffers.emplace_back(offsets_of<Offset>(lengths));
   node.buffers.emplace_back(std::move(data));
   return node;
 }
 
 template <class Offset>
-Node ListOf(std::string format, const Values<int32_t>& lengths, Node items) {
-  Node node = Array(std::move(format), Valid(lengths));
-  node.buffers.emplace_back(OffsetsOf<Offset>(lengths));
-  node.children.push_back(Named("item", std::move(items)));
+Node list_of(std::string format, const Values<int32_t>& lengths, Node items) {
+  Node node = array(std::move(format), valid(lengths));
+  node.buffers.emplace_back(offsets_of<Offset>(lengths));
+  node.children.push_back(named("item", std::move(items)));
   return node;
 }
 
 template <class Offset>
-Node ListViewOf(std::string format, const Values<Range>& ranges, Node items) {
-  Node node = Array(std::move(format), Valid(ranges));
+Node list_view_of(std::string format, const Values<Range>& ranges, Node items) {
+  Node node = array(std::move(format), valid(ranges));
   std::vector<Offset> offsets;
   std::vector<Offset> sizes;
   for (const auto& range : ranges) {
     offsets.push_back(range ? static_cast<Offset>(range->offset) : 0);
     sizes.push_back(range ? static_cast<Offset>(range->size) : 0);
   }
-  node.buffers.emplace_back(BytesOf(offsets));
-  node.buffers.emplace_back(BytesOf(sizes));
-  node.children.push_back(Named("item", std::move(items)));
+  node.buffers.emplace_back(bytes_of(offsets));
+  node.buffers.emplace_back(bytes_of(sizes));
+  node.children.push_back(named("item", std::move(items)));
   return node;
 }
 
 // Two's complement in the machine's byte order.
-Bytes DecimalBytes(const std::string& digits, size_t width) {
+Bytes decimal_bytes(const std::string& digits, size_t width) {
   const bool negative = digits.starts_with('-');
   Bytes bytes(width);  // the least significant byte first
   for (const char digit : digits.substr(negative ? 1 : 0)) {
@@ -100,7 +100,7 @@ Bytes DecimalBytes(const std::string& digits, size_t width) {
 
 // One element of a view array: up to 12 bytes in itself, else the first four and where they all
 // are.
-Bytes View(const std::string& value, size_t buffer, size_t offset) {
+Bytes make_view(const std::string& value, size_t buffer, size_t offset) {
   std::array<int32_t, 4> words = {static_cast<int32_t>(value.size())};
   if (value.size() <= 12) {
     std::memcpy(&words[1], value.data(), value.size());
@@ -116,7 +116,7 @@ Bytes View(const std::string& value, size_t buffer, size_t offset) {
 
 }  // namespace
 
-Bytes Bitmap(const std::vector<bool>& bits) {
+Bytes bitmap(const std::vector<bool>& bits) {
   Bytes bytes((bits.size() + 7) / 8);
   for (size_t i = 0; i < bits.size(); ++i) {
     if (bits[i]) bytes[i / 8] = static_cast<uint8_t>(bytes[i / 8] | 1 << (i % 8));
@@ -124,28 +124,28 @@ Bytes Bitmap(const std::vector<bool>& bits) {
   return bytes;
 }
 
-Node Array(std::string format, const std::vector<bool>& valid) {
+Node array(std::string format, const std::vector<bool>& valid) {
   Node node;
   node.format = std::move(format);
   node.length = static_cast<int64_t>(valid.size());
   if (std::ranges::find(valid, false) != valid.end()) {
-    node.buffers.emplace_back(Bitmap(valid));
+    node.buffers.emplace_back(bitmap(valid));
   } else {
     node.buffers.emplace_back(kNull);
   }
-  node.null_count = CountNulls(node);
+  node.null_count = count_nulls(node);
   return node;
 }
 
-Node Bool(const Values<bool>& values) {
-  Node node = Array("b", Valid(values));
+Node boolean(const Values<bool>& values) {
+  Node node = array("b", valid(values));
   std::vector<bool> plain;
   for (const auto& value : values) plain.push_back(value.value_or(false));
-  node.buffers.emplace_back(Bitmap(plain));
+  node.buffers.emplace_back(bitmap(plain));
   return node;
 }
 
-Node Null(int64_t length) {
+Node null(int64_t length) {
   Node node;
   node.format = "n";
   node.length = length;
@@ -153,21 +153,21 @@ Node Null(int64_t length) {
   return node;
 }
 
-Node Decimal(std::string format, size_t width, const Values<std::string>& digits) {
-  Node node = Array(std::move(format), Valid(digits));
+Node decimal(std::string format, size_t width, const Values<std::string>& digits) {
+  Node node = array(std::move(format), valid(digits));
   Bytes data;
   for (const auto& value : digits) {
-    const Bytes bytes = DecimalBytes(value.value_or(""), width);
+    const Bytes bytes = decimal_bytes(value.value_or(""), width);
     data.insert(data.end(), bytes.begin(), bytes.end());
   }
   node.buffers.emplace_back(std::move(data));
   return node;
 }
 
-Node FixedSizeBinary(std::string format, const Values<std::string>& values) {
+Node fixed_size_binary(std::string format, const Values<std::string>& values) {
   size_t width = 0;
   for (const auto& value : values) width = std::max(width, value.value_or("").size());
-  Node node = Array(std::move(format), Valid(values));
+  Node node = array(std::move(format), valid(values));
   Bytes data;
   for (const auto& value : values) {
     const std::string bytes = value.value_or(std::string(width, '\0'));
@@ -177,23 +177,23 @@ Node FixedSizeBinary(std::string format, const Values<std::string>& values) {
   return node;
 }
 
-Node Text(std::string format, const Values<std::string>& values) {
-  return TextOf<int32_t>(std::move(format), values);
+Node text(std::string format, const Values<std::string>& values) {
+  return text_of<int32_t>(std::move(format), values);
 }
 
-Node LargeText(std::string format, const Values<std::string>& values) {
-  return TextOf<int64_t>(std::move(format), values);
+Node large_text(std::string format, const Values<std::string>& values) {
+  return text_of<int64_t>(std::move(format), values);
 }
 
-Node Views(std::string format, size_t n_variadic, const Values<std::string>& values) {
-  Node node = Array(std::move(format), Valid(values));
+Node view_array(std::string format, size_t n_variadic, const Values<std::string>& values) {
+  Node node = array(std::move(format), valid(values));
   Bytes views;
   std::vector<Bytes> data(n_variadic);
   size_t next = 0;
   for (const auto& value : values) {
     const std::string bytes = value.value_or("");
     const bool is_long = bytes.size() > 12;
-    const Bytes view = View(bytes, next, is_long ? data[next].size() : 0);
+    const Bytes view = make_view(bytes, next, is_long ? data[next].size() : 0);
     views.insert(views.end(), view.begin(), view.end());
     if (!is_long) continue;
     data[next].insert(data[next].end(), bytes.begin(), bytes.end());
@@ -205,132 +205,133 @@ Node Views(std::string format, size_t n_variadic, const Values<std::string>& val
     sizes.push_back(static_cast<int64_t>(buffer.size()));
     node.buffers.emplace_back(std::move(buffer));
   }
-  node.buffers.emplace_back(BytesOf(sizes));
+  node.buffers.emplace_back(bytes_of(sizes));
   return node;
 }
 
-Node List(const Values<int32_t>& lengths, Node items) {
-  return ListOf<int32_t>("+l", lengths, std::move(items));
+Node list(const Values<int32_t>& lengths, Node items) {
+  return list_of<int32_t>("+l", lengths, std::move(items));
 }
 
-Node LargeList(const Values<int32_t>& lengths, Node items) {
-  return ListOf<int64_t>("+L", lengths, std::move(items));
+Node large_list(const Values<int32_t>& lengths, Node items) {
+  return list_of<int64_t>("+L", lengths, std::move(items));
 }
 
-Node FixedSizeList(int32_t size, const std::vector<bool>& valid, Node items) {
-  Node node = Array("+w:" + std::to_string(size), valid);
-  node.children.push_back(Named("item", std::move(items)));
+Node fixed_size_list(int32_t size, const std::vector<bool>& valid, Node items) {
+  Node node = array("+w:" + std::to_string(size), valid);
+  node.children.push_back(named("item", std::move(items)));
   return node;
 }
 
-Node ListView(const Values<Range>& ranges, Node items) {
-  return ListViewOf<int32_t>("+vl", ranges, std::move(items));
+Node list_view(const Values<Range>& ranges, Node items) {
+  return list_view_of<int32_t>("+vl", ranges, std::move(items));
 }
 
-Node LargeListView(const Values<Range>& ranges, Node items) {
-  return ListViewOf<int64_t>("+vL", ranges, std::move(items));
+Node large_list_view(const Values<Range>& ranges, Node items) {
+  return list_view_of<int64_t>("+vL", ranges, std::move(items));
 }
 
-Node Struct(const std::vector<bool>& valid, std::vector<Node> children) {
-  Node node = Array("+s", valid);
+Node structure(const std::vector<bool>& valid, std::vector<Node> children) {
+  Node node = array("+s", valid);
   node.children = std::move(children);
   return node;
 }
 
-Node Struct(size_t length, std::vector<Node> children) {
-  return Struct(std::vector<bool>(length, true), std::move(children));
+Node structure(size_t length, std::vector<Node> children) {
+  return structure(std::vector<bool>(length, true), std::move(children));
 }
 
-Node Map(const Values<int32_t>& lengths, Node keys, Node values) {
+Node map(const Values<int32_t>& lengths, Node keys, Node values) {
   const auto length = static_cast<size_t>(keys.length);
-  Node node = Array("+m", Valid(lengths));
-  node.buffers.emplace_back(OffsetsOf<int32_t>(lengths));
-  std::vector<Node> pair = {NotNullable(Named("key", std::move(keys))),
-                            Named("value", std::move(values))};
-  node.children.push_back(NotNullable(Named("entries", Struct(length, std::move(pair)))));
+  Node node = array("+m", valid(lengths));
+  node.buffers.emplace_back(offsets_of<int32_t>(lengths));
+  std::vector<Node> pair = {not_nullable(named("key", std::move(keys))),
+                            named("value", std::move(values))};
+  node.children.push_back(not_nullable(named("entries", structure(length, std::move(pair)))));
   return node;
 }
 
-Node SparseUnion(std::string format, const std::vector<int8_t>& types, std::vector<Node> children) {
+Node sparse_union(std::string format, const std::vector<int8_t>& types,
+                  std::vector<Node> children) {
   Node node;
   node.format = std::move(format);
   node.length = static_cast<int64_t>(types.size());
-  node.buffers.emplace_back(BytesOf(types));
+  node.buffers.emplace_back(bytes_of(types));
   node.children = std::move(children);
   return node;
 }
 
-Node DenseUnion(std::string format, const std::vector<int8_t>& types,
-                const std::vector<int32_t>& offsets, std::vector<Node> children) {
-  Node node = SparseUnion(std::move(format), types, std::move(children));
-  node.buffers.emplace_back(BytesOf(offsets));
+Node dense_union(std::string format, const std::vector<int8_t>& types,
+                 const std::vector<int32_t>& offsets, std::vector<Node> children) {
+  Node node = sparse_union(std::move(format), types, std::move(children));
+  node.buffers.emplace_back(bytes_of(offsets));
   return node;
 }
 
-Node RunEndEncoded(int64_t length, Node run_ends, Node values) {
+Node run_end_encoded(int64_t length, Node run_ends, Node values) {
   Node node;
   node.format = "+r";
   node.length = length;
-  node.children.push_back(NotNullable(Named("run_ends", std::move(run_ends))));
-  node.children.push_back(Named("values", std::move(values)));
+  node.children.push_back(not_nullable(named("run_ends", std::move(run_ends))));
+  node.children.push_back(named("values", std::move(values)));
   return node;
 }
 
-Node Dictionary(Node indices, Node values) {
+Node dictionary(Node indices, Node values) {
   indices.dictionary = std::make_shared<const Node>(std::move(values));
   return indices;
 }
 
-Node Named(std::string name, Node node) {
+Node named(std::string name, Node node) {
   node.name = std::move(name);
   return node;
 }
 
-Node NotNullable(Node node) {
+Node not_nullable(Node node) {
   node.flags &= ~int64_t{ARROW_FLAG_NULLABLE};
   return node;
 }
 
-Node WithFlag(int64_t flag, Node node) {
+Node with_flag(int64_t flag, Node node) {
   node.flags |= flag;
   return node;
 }
 
-Node WithMetadata(std::vector<std::pair<std::string, std::string>> metadata, Node node) {
+Node with_metadata(std::vector<std::pair<std::string, std::string>> metadata, Node node) {
   node.metadata = std::move(metadata);
   return node;
 }
 
-Node Skip(int64_t count, Node node) {
+Node skip(int64_t count, Node node) {
   node.offset += count;
   node.length -= count;
-  node.null_count = CountNulls(node);
+  node.null_count = count_nulls(node);
   return node;
 }
 
-Node Shorten(int64_t count, Node node) {
+Node shorten(int64_t count, Node node) {
   node.length -= count;
-  node.null_count = CountNulls(node);
+  node.null_count = count_nulls(node);
   return node;
 }
 
-Node Uncounted(Node node) {
+Node uncounted(Node node) {
   node.null_count = -1;
   return node;
 }
 
-Node WithValidity(Node node) {
-  node.buffers[0] = Bitmap(std::vector<bool>(static_cast<size_t>(node.offset + node.length), true));
+Node with_validity(Node node) {
+  node.buffers[0] = bitmap(std::vector<bool>(static_cast<size_t>(node.offset + node.length), true));
   return node;
 }
 
-Node EmptyAsNull(Node node) {
+Node empty_as_null(Node node) {
   for (std::optional<Bytes>& buffer : node.buffers) {
     if (buffer && buffer->empty()) buffer.reset();
   }
-  for (Node& child : node.children) child = EmptyAsNull(std::move(child));
+  for (Node& child : node.children) child = empty_as_null(std::move(child));
   if (node.dictionary) {
-    node.dictionary = std::make_shared<const Node>(EmptyAsNull(*node.dictionary));
+    node.dictionary = std::make_shared<const Node>(empty_as_null(*node.dictionary));
   }
   return node;
 }

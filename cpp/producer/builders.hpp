@@ -1,5 +1,6 @@
 // The vocabulary of the catalogue: nodes from values, and the few changes that a case makes to one.
-#pragma once
+#ifndef FLETCHING_PRODUCER_BUILDERS_HPP
+#define FLETCHING_PRODUCER_BUILDERS_HPP
 
 #include <cstring>
 
@@ -13,17 +14,17 @@ template <class T>
 using Values = std::vector<std::optional<T>>;
 
 template <class T>
-Bytes BytesOf(const std::vector<T>& values) {
+Bytes bytes_of(const std::vector<T>& values) {
   Bytes bytes(values.size() * sizeof(T));
   if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
 
 // One bit per element, the first in the lowest bit of the first byte.
-Bytes Bitmap(const std::vector<bool>& bits);
+Bytes bitmap(const std::vector<bool>& bits);
 
 template <class T>
-std::vector<bool> Valid(const Values<T>& values) {
+std::vector<bool> valid(const Values<T>& values) {
   std::vector<bool> valid;
   for (const auto& value : values) valid.push_back(value.has_value());
   return valid;
@@ -32,73 +33,75 @@ std::vector<bool> Valid(const Values<T>& values) {
 // --- Nodes. The bytes below a null are zero, and there is no validity buffer where nothing is null
 
 // Length, null count and validity; the other buffers are still to come.
-Node Array(std::string format, const std::vector<bool>& valid);
+Node array(std::string format, const std::vector<bool>& valid);
 
 // Values of one width, as they lie in memory.
 template <class T>
-Node Fixed(std::string format, const Values<T>& values) {
-  Node node = Array(std::move(format), Valid(values));
+Node fixed(std::string format, const Values<T>& values) {
+  Node node = array(std::move(format), valid(values));
   std::vector<T> plain;
   for (const auto& value : values) plain.push_back(value.value_or(T{}));
-  node.buffers.emplace_back(BytesOf(plain));
+  node.buffers.emplace_back(bytes_of(plain));
   return node;
 }
 
-inline Node Int8(const Values<int8_t>& values) { return Fixed("c", values); }
-inline Node Int32(const Values<int32_t>& values) { return Fixed("i", values); }
-inline Node Int64(const Values<int64_t>& values) { return Fixed("l", values); }
-Node Bool(const Values<bool>& values);
-Node Null(int64_t length);
+inline Node int8(const Values<int8_t>& values) { return fixed("c", values); }
+inline Node int32(const Values<int32_t>& values) { return fixed("i", values); }
+inline Node int64(const Values<int64_t>& values) { return fixed("l", values); }
+Node boolean(const Values<bool>& values);
+Node null(int64_t length);
 // `digits` of each value, without a decimal point: "-150". `width` in bytes: 16.
-Node Decimal(std::string format, size_t width, const Values<std::string>& digits);
+Node decimal(std::string format, size_t width, const Values<std::string>& digits);
 
 // All values have the same size.
-Node FixedSizeBinary(std::string format, const Values<std::string>& values);
+Node fixed_size_binary(std::string format, const Values<std::string>& values);
 // Text or binary with offsets of 32 and of 64 bits.
-Node Text(std::string format, const Values<std::string>& values);
-Node LargeText(std::string format, const Values<std::string>& values);
-inline Node Utf8(const Values<std::string>& values) { return Text("u", values); }
+Node text(std::string format, const Values<std::string>& values);
+Node large_text(std::string format, const Values<std::string>& values);
+inline Node utf8(const Values<std::string>& values) { return text("u", values); }
 // Values of up to 12 bytes lie in the view, longer ones by turns in the `n_variadic` data buffers.
-Node Views(std::string format, size_t n_variadic, const Values<std::string>& values);
+Node view_array(std::string format, size_t n_variadic, const Values<std::string>& values);
 
 // `lengths`: of each list, null for a null list. `items` holds the elements of all.
-Node List(const Values<int32_t>& lengths, Node items);
-Node LargeList(const Values<int32_t>& lengths, Node items);
-Node FixedSizeList(int32_t size, const std::vector<bool>& valid, Node items);
+Node list(const Values<int32_t>& lengths, Node items);
+Node large_list(const Values<int32_t>& lengths, Node items);
+Node fixed_size_list(int32_t size, const std::vector<bool>& valid, Node items);
 
 struct Range {
   int64_t offset;
   int64_t size;
 };
 // Ranges of `items`, in any order; they may overlap.
-Node ListView(const Values<Range>& ranges, Node items);
-Node LargeListView(const Values<Range>& ranges, Node items);
+Node list_view(const Values<Range>& ranges, Node items);
+Node large_list_view(const Values<Range>& ranges, Node items);
 
-Node Struct(const std::vector<bool>& valid, std::vector<Node> children);
-Node Struct(size_t length, std::vector<Node> children);
-Node Map(const Values<int32_t>& lengths, Node keys, Node values);
+Node structure(const std::vector<bool>& valid, std::vector<Node> children);
+Node structure(size_t length, std::vector<Node> children);
+Node map(const Values<int32_t>& lengths, Node keys, Node values);
 // `format` names the type ids: "+us:0,1".
-Node SparseUnion(std::string format, const std::vector<int8_t>& types, std::vector<Node> children);
-Node DenseUnion(std::string format, const std::vector<int8_t>& types,
-                const std::vector<int32_t>& offsets, std::vector<Node> children);
-Node RunEndEncoded(int64_t length, Node run_ends, Node values);
-Node Dictionary(Node indices, Node values);
+Node sparse_union(std::string format, const std::vector<int8_t>& types, std::vector<Node> children);
+Node dense_union(std::string format, const std::vector<int8_t>& types,
+                 const std::vector<int32_t>& offsets, std::vector<Node> children);
+Node run_end_encoded(int64_t length, Node run_ends, Node values);
+Node dictionary(Node indices, Node values);
 
 // --- Changes
 
-Node Named(std::string name, Node node);
-Node NotNullable(Node node);
-Node WithFlag(int64_t flag, Node node);
-Node WithMetadata(std::vector<std::pair<std::string, std::string>> metadata, Node node);
+Node named(std::string name, Node node);
+Node not_nullable(Node node);
+Node with_flag(int64_t flag, Node node);
+Node with_metadata(std::vector<std::pair<std::string, std::string>> metadata, Node node);
 // Without its first `count` elements, by offset: buffers and children stay as they are.
-Node Skip(int64_t count, Node node);
+Node skip(int64_t count, Node node);
 // Without its last `count` elements: buffers and children stay longer than what is seen of them.
-Node Shorten(int64_t count, Node node);
+Node shorten(int64_t count, Node node);
 // null_count is -1: not counted yet.
-Node Uncounted(Node node);
+Node uncounted(Node node);
 // A validity buffer although nothing is null.
-Node WithValidity(Node node);
+Node with_validity(Node node);
 // Buffers of no bytes are NULL, here and below. An offsets buffer has one entry even so.
-Node EmptyAsNull(Node node);
+Node empty_as_null(Node node);
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_BUILDERS_HPP

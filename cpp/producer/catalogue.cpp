@@ -3,11 +3,11 @@
 namespace fletching::producer {
 namespace {
 
-std::vector<Case> MakeCases() {
+std::vector<Case> make_cases() {
   std::vector<Case> cases;
-  for (NamedNodes group : {PrimitiveCases(), BinaryCases(), NestedCases(), BatchCases()}) {
+  for (NamedNodes group : {primitive_cases(), binary_cases(), nested_cases(), batch_cases()}) {
     for (auto& [name, node] : group) {
-      std::string text = Describe(node);
+      std::string text = describe(node);
       cases.push_back({std::move(name), std::move(node), std::move(text)});
     }
   }
@@ -16,8 +16,8 @@ std::vector<Case> MakeCases() {
 
 }  // namespace
 
-const std::vector<Case>& Catalogue() {
-  static const std::vector<Case> cases = MakeCases();
+const std::vector<Case>& catalogue() {
+  static const std::vector<Case> cases = make_cases();
   return cases;
 }
 

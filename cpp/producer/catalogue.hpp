@@ -1,5 +1,6 @@
 // The catalogue: every case as plain data, before any struct or device comes into it.
-#pragma once
+#ifndef FLETCHING_PRODUCER_CATALOGUE_HPP
+#define FLETCHING_PRODUCER_CATALOGUE_HPP
 
 #include <cstdint>
 #include <memory>
@@ -34,25 +35,27 @@ struct Case {
   std::string text;  // what FletchingProducerDescribe returns
 };
 
-const std::vector<Case>& Catalogue();
+const std::vector<Case>& catalogue();
 
 // The cases by what they are about, each in its own file.
 using NamedNodes = std::vector<std::pair<std::string, Node>>;
-NamedNodes PrimitiveCases();
-NamedNodes BinaryCases();
-NamedNodes NestedCases();
-NamedNodes BatchCases();
+NamedNodes primitive_cases();
+NamedNodes binary_cases();
+NamedNodes nested_cases();
+NamedNodes batch_cases();
 
 // How many bytes of each buffer a consumer may look at, by the format and by offset + length.
-std::vector<int64_t> SeenSizes(const Node& node);
+std::vector<int64_t> seen_sizes(const Node& node);
 
 // The sizes of the data buffers of a view array lie in host memory on every device.
-bool IsInHostMemory(const Node& node, size_t buffer);
+bool is_in_host_memory(const Node& node, size_t buffer);
 
 // The block that ArrowSchema.metadata points to; empty when there is no metadata.
-std::string EncodeMetadata(const Node& node);
+std::string encode_metadata(const Node& node);
 
 // The node as text, in the form that producer.h fixes.
-std::string Describe(const Node& node);
+std::string describe(const Node& node);
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_CATALOGUE_HPP

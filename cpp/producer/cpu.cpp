@@ -12,31 +12,31 @@ constexpr std::align_val_t kAlignment{64};
 
 class Cpu : public Backend {
  public:
-  const char* Name() const override { return "cpu"; }
-  ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_CPU; }
-  int64_t DeviceId() const override { return -1; }
-  Device Find() override { return {Presence::kReal, "the host"}; }
+  const char* name() const override { return "cpu"; }
+  ArrowDeviceType device_type() const override { return ARROW_DEVICE_CPU; }
+  int64_t device_id() const override { return -1; }
+  Device find() override { return {Presence::kReal, "the host"}; }
 
-  void* Allocate(size_t bytes) override { return ::operator new(bytes, kAlignment); }
-  void Free(void* buffer) noexcept override { ::operator delete(buffer, kAlignment); }
-  void CopyTo(void* buffer, const void* host, size_t bytes) override {
+  void* allocate(size_t bytes) override { return ::operator new(bytes, kAlignment); }
+  void free(void* buffer) noexcept override { ::operator delete(buffer, kAlignment); }
+  void copy_to(void* buffer, const void* host, size_t bytes) override {
     std::memcpy(buffer, host, bytes);
   }
-  void CopyFrom(void* host, const void* buffer, size_t bytes) override {
+  void copy_from(void* host, const void* buffer, size_t bytes) override {
     std::memcpy(host, buffer, bytes);
   }
-  void* AllocateStaging(size_t bytes) override { return Allocate(bytes); }
-  void FreeStaging(void* staging) noexcept override { Free(staging); }
+  void* allocate_staging(size_t bytes) override { return allocate(bytes); }
+  void free_staging(void* staging) noexcept override { free(staging); }
 
-  bool HasQueues() const override { return false; }
-  std::unique_ptr<Queue> NewQueue() override {
-    Fail(ENOTSUP, "backend cpu has no queue: its data is there when the struct is");
+  bool has_queues() const override { return false; }
+  std::unique_ptr<Queue> new_queue() override {
+    fail(ENOTSUP, "backend cpu has no queue: its data is there when the struct is");
   }
 };
 
 }  // namespace
 
-Backend* CpuBackend() {
+Backend* cpu_backend() {
   static Cpu cpu;
   return &cpu;
 }

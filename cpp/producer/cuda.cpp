@@ -19,20 +19,20 @@ struct Root {
 };
 Root g_root;
 
-[[noreturn]] void FailCall(const Functions& functions, const char* function, CUresult status) {
+[[noreturn]] void fail_call(const Functions& functions, const char* function, CUresult status) {
   const char* name = nullptr;
   const char* text = nullptr;
   functions.cu_get_error_name(status, &name);
   functions.cu_get_error_string(status, &text);
-  Fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
+  fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
                 std::to_string(status) + ")" + (text != nullptr ? std::string(": ") + text : ""));
 }
 
-void Check(const char* function, CUresult status) {
-  if (status != kCudaSuccess) FailCall(*g_root.functions, function, status);
+void check(const char* function, CUresult status) {
+  if (status != kCudaSuccess) fail_call(*g_root.functions, function, status);
 }
 
-CUdeviceptr AddressOf(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
 struct CudaApi {
   using Stream = CUstream;
@@ -40,9 +40,9 @@ struct CudaApi {
 
   // The primary context, current for this thread as long as the object lives.
   struct Current {
-    Current() { Check("cuCtxPushCurrent", Push()); }
-    explicit Current(std::nothrow_t) noexcept : pushed(Push() == kCudaSuccess) {
-      if (!pushed) pushed = Push() == kCudaSuccess;
+    Current() { check("cuCtxPushCurrent", push()); }
+    explicit Current(std::nothrow_t) noexcept : pushed(push() == kCudaSuccess) {
+      if (!pushed) pushed = push() == kCudaSuccess;
     }
     ~Current() {
       CUcontext before = nullptr;
@@ -51,113 +51,115 @@ struct CudaApi {
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
 
-    static CUresult Push() noexcept {
+    static CUresult push() noexcept {
       return g_root.functions->cu_ctx_push_current(g_root.context);
     }
 
     bool pushed = true;
   };
 
-  static Device Open();
-  static bool HasManagedMemory() {
+  static Device open();
+  static bool has_managed_memory() {
     int32_t has = 0;
-    Check("cuDeviceGetAttribute", g_root.functions->cu_device_get_attribute(
+    check("cuDeviceGetAttribute", g_root.functions->cu_device_get_attribute(
                                       &has, kCuDeviceAttributeManagedMemory, g_root.device));
     return has != 0;
   }
 
-  static void* Allocate(MemoryKind kind, size_t bytes) {
+  static void* allocate(MemoryKind kind, size_t bytes) {
     const Functions& cu = *g_root.functions;
     CUdeviceptr address = 0;
     void* host = nullptr;
     switch (kind) {
       case MemoryKind::kDevice:
-        Check("cuMemAlloc", cu.cu_mem_alloc(&address, bytes));
+        check("cuMemAlloc", cu.cu_mem_alloc(&address, bytes));
         break;
       case MemoryKind::kManaged:
-        Check("cuMemAllocManaged", cu.cu_mem_alloc_managed(&address, bytes, kCuMemAttachGlobal));
+        check("cuMemAllocManaged", cu.cu_mem_alloc_managed(&address, bytes, kCuMemAttachGlobal));
         break;
       case MemoryKind::kPinned:
-        Check(
+        check(
             "cuMemHostAlloc",
             cu.cu_mem_host_alloc(&host, bytes, kCuMemhostallocPortable | kCuMemhostallocDevicemap));
         return host;
     }
     return reinterpret_cast<void*>(address);
   }
-  static void Free(MemoryKind kind, void* memory) noexcept {
+  static void free(MemoryKind kind, void* memory) noexcept {
     if (kind == MemoryKind::kPinned) {
       g_root.functions->cu_mem_free_host(memory);
     } else {
-      g_root.functions->cu_mem_free(AddressOf(memory));
+      g_root.functions->cu_mem_free(address_of(memory));
     }
   }
 
-  static void* NewWord() { return Allocate(MemoryKind::kPinned, sizeof(uint32_t)); }
-  static void FreeWord(void* word) noexcept { Free(MemoryKind::kPinned, word); }
+  static void* new_word() { return allocate(MemoryKind::kPinned, sizeof(uint32_t)); }
+  static void free_word(void* word) noexcept { free(MemoryKind::kPinned, word); }
 
-  static Stream NewStream() {
+  static Stream new_stream() {
     Stream stream = nullptr;
-    Check("cuStreamCreate", g_root.functions->cu_stream_create(&stream, kCuStreamNonBlocking));
+    check("cuStreamCreate", g_root.functions->cu_stream_create(&stream, kCuStreamNonBlocking));
     return stream;
   }
-  static void DestroyStream(Stream stream) noexcept { g_root.functions->cu_stream_destroy(stream); }
-  static void Finish(Stream stream) {
-    Check("cuStreamSynchronize", g_root.functions->cu_stream_synchronize(stream));
+  static void destroy_stream(Stream stream) noexcept {
+    g_root.functions->cu_stream_destroy(stream);
   }
-  static bool IsIdle(Stream stream) {
+  static void finish(Stream stream) {
+    check("cuStreamSynchronize", g_root.functions->cu_stream_synchronize(stream));
+  }
+  static bool is_idle(Stream stream) {
     const CUresult status = g_root.functions->cu_stream_query(stream);
     if (status == kCudaErrorNotReady) return false;
-    Check("cuStreamQuery", status);
+    check("cuStreamQuery", status);
     return true;
   }
   // With unified addressing the same address leads to pinned memory from both sides.
-  static void WaitValue(Stream stream, void* word, uint32_t value) {
+  static void wait_value(Stream stream, void* word, uint32_t value) {
     if (g_root.functions->cu_stream_wait_value32 == nullptr) {
-      Fail(ENOTSUP, "the driver has no cuStreamWaitValue32, which CUDA 11.7 has: no gate");
+      fail(ENOTSUP, "the driver has no cuStreamWaitValue32, which CUDA 11.7 has: no gate");
     }
     CUdeviceptr address = 0;
-    Check("cuMemHostGetDevicePointer",
+    check("cuMemHostGetDevicePointer",
           g_root.functions->cu_mem_host_get_device_pointer(&address, word, 0));
-    Check("cuStreamWaitValue32",
+    check("cuStreamWaitValue32",
           g_root.functions->cu_stream_wait_value32(stream, address, value, kCuStreamWaitValueEq));
   }
-  static void Copy(void* to, const void* from, size_t bytes, Stream stream) {
-    Check("cuMemcpyAsync",
-          g_root.functions->cu_memcpy_async(AddressOf(to), AddressOf(from), bytes, stream));
+  static void copy(void* to, const void* from, size_t bytes, Stream stream) {
+    check("cuMemcpyAsync",
+          g_root.functions->cu_memcpy_async(address_of(to), address_of(from), bytes, stream));
   }
-  static void Launch(Kernel kernel, uint32_t blocks, uint32_t threads, Stream stream,
+  static void launch(Kernel kernel, uint32_t blocks, uint32_t threads, Stream stream,
                      void** arguments) {
-    Check("cuLaunchKernel",
+    check("cuLaunchKernel",
           g_root.functions->cu_launch_kernel(g_root.kernels[static_cast<size_t>(kernel)], blocks, 1,
                                              1, threads, 1, 1, 0, stream, arguments, nullptr));
   }
 
-  static Event NewEvent() {
+  static Event new_event() {
     Event event = nullptr;
-    Check("cuEventCreate", g_root.functions->cu_event_create(&event, kCuEventDisableTiming));
+    check("cuEventCreate", g_root.functions->cu_event_create(&event, kCuEventDisableTiming));
     return event;
   }
-  static void Record(Event event, Stream stream) {
-    Check("cuEventRecord", g_root.functions->cu_event_record(event, stream));
+  static void record(Event event, Stream stream) {
+    check("cuEventRecord", g_root.functions->cu_event_record(event, stream));
   }
-  static void Synchronize(Event event) {
-    Check("cuEventSynchronize", g_root.functions->cu_event_synchronize(event));
+  static void synchronize(Event event) {
+    check("cuEventSynchronize", g_root.functions->cu_event_synchronize(event));
   }
-  static void DestroyEvent(Event event) noexcept { g_root.functions->cu_event_destroy(event); }
+  static void destroy_event(Event event) noexcept { g_root.functions->cu_event_destroy(event); }
 };
 
-std::string Describe(const Functions& cu) {
+std::string describe(const Functions& cu) {
   char name[256] = {};
   int32_t version = 0;
   int32_t major = 0;
   int32_t minor = 0;
-  Check("cuDeviceGetName", cu.cu_device_get_name(name, sizeof name - 1, g_root.device));
-  Check("cuDriverGetVersion", cu.cu_driver_get_version(&version));
-  Check(
+  check("cuDeviceGetName", cu.cu_device_get_name(name, sizeof name - 1, g_root.device));
+  check("cuDriverGetVersion", cu.cu_driver_get_version(&version));
+  check(
       "cuDeviceGetAttribute",
       cu.cu_device_get_attribute(&major, kCuDeviceAttributeComputeCapabilityMajor, g_root.device));
-  Check(
+  check(
       "cuDeviceGetAttribute",
       cu.cu_device_get_attribute(&minor, kCuDeviceAttributeComputeCapabilityMinor, g_root.device));
   return std::string(name) + ", compute capability " + std::to_string(major) + "." +
@@ -166,30 +168,30 @@ std::string Describe(const Functions& cu) {
 }
 
 // The primary context has one reference for as long as the process runs: foreign arrays live in it.
-Device CudaApi::Open() {
+Device CudaApi::open() {
   Result<const Functions*> functions = cuda::functions(Party::kProducer);
-  if (!functions) Fail(functions.error().code(), functions.error().message());
+  if (!functions) fail(functions.error().code(), functions.error().message());
   const Functions& cu = **functions;
   g_root.functions = &cu;
-  Check("cuInit", cu.cu_init(0));
+  check("cuInit", cu.cu_init(0));
   int32_t count = 0;
-  Check("cuDeviceGetCount", cu.cu_device_get_count(&count));
-  if (count == 0) Fail(ENODEV, "cuDeviceGetCount found no device");
-  Check("cuDeviceGet", cu.cu_device_get(&g_root.device, 0));
-  const Presence presence = IsStandIn<Functions>(kRuntime) ? Presence::kStandIn : Presence::kReal;
-  const void* image = KernelFor(presence, kCudaImage, "nvcc");
-  Device device{presence, Describe(cu)};
-  Check("cuDevicePrimaryCtxRetain",
+  check("cuDeviceGetCount", cu.cu_device_get_count(&count));
+  if (count == 0) fail(ENODEV, "cuDeviceGetCount found no device");
+  check("cuDeviceGet", cu.cu_device_get(&g_root.device, 0));
+  const Presence presence = is_stand_in<Functions>(kRuntime) ? Presence::kStandIn : Presence::kReal;
+  const void* image = kernel_for(presence, kCudaImage, "nvcc");
+  Device device{presence, describe(cu)};
+  check("cuDevicePrimaryCtxRetain",
         cu.cu_device_primary_ctx_retain(&g_root.context, g_root.device));
   CUmodule module = nullptr;
   try {
     const CudaApi::Current current;
-    Check("cuModuleLoadData", cu.cu_module_load_data(&module, image));
+    check("cuModuleLoadData", cu.cu_module_load_data(&module, image));
     for (size_t i = 0; i < std::size(kKernelNames); ++i) {
-      Check("cuModuleGetFunction",
+      check("cuModuleGetFunction",
             cu.cu_module_get_function(&g_root.kernels[i], module, kKernelNames[i]));
     }
-    Prime<CudaApi>();
+    prime<CudaApi>();
   } catch (...) {
     if (module != nullptr) {
       const CudaApi::Current current(std::nothrow);
@@ -203,12 +205,12 @@ Device CudaApi::Open() {
 
 }  // namespace
 
-Backend* CudaBackend() { return TheGpu<CudaApi, MemoryKind::kDevice>("cuda", ARROW_DEVICE_CUDA); }
-Backend* CudaHostBackend() {
-  return TheGpu<CudaApi, MemoryKind::kPinned>("cuda_host", ARROW_DEVICE_CUDA_HOST);
+Backend* cuda_backend() { return the_gpu<CudaApi, MemoryKind::kDevice>("cuda", ARROW_DEVICE_CUDA); }
+Backend* cuda_host_backend() {
+  return the_gpu<CudaApi, MemoryKind::kPinned>("cuda_host", ARROW_DEVICE_CUDA_HOST);
 }
-Backend* CudaManagedBackend() {
-  return TheGpu<CudaApi, MemoryKind::kManaged>("cuda_managed", ARROW_DEVICE_CUDA_MANAGED);
+Backend* cuda_managed_backend() {
+  return the_gpu<CudaApi, MemoryKind::kManaged>("cuda_managed", ARROW_DEVICE_CUDA_MANAGED);
 }
 
 }  // namespace fletching::producer

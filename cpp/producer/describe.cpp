@@ -7,20 +7,20 @@
 namespace fletching::producer {
 namespace {
 
-void AppendLength(std::string& block, size_t length) {
+void append_length(std::string& block, size_t length) {
   const auto value = static_cast<int32_t>(length);
   char raw[sizeof(value)];
   std::memcpy(raw, &value, sizeof(value));  // the format asks for native byte order
   block.append(raw, sizeof(raw));
 }
 
-void AppendText(std::string& block, const std::string& text) {
-  AppendLength(block, text.size());
+void append_text(std::string& block, const std::string& text) {
+  append_length(block, text.size());
   block += text;
 }
 
 template <class Range>
-std::string Hex(const Range& bytes) {
+std::string hex(const Range& bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string hex;
   for (const auto element : bytes) {
@@ -31,49 +31,49 @@ std::string Hex(const Range& bytes) {
   return hex;
 }
 
-std::string BufferText(const std::optional<Bytes>& buffer, int64_t size) {
+std::string buffer_text(const std::optional<Bytes>& buffer, int64_t size) {
   if (!buffer) return "-";
   const std::span<const uint8_t> seen(buffer->data(), static_cast<size_t>(size));
-  return std::to_string(size) + ":" + Hex(seen);
+  return std::to_string(size) + ":" + hex(seen);
 }
 
 // `path` of the root is empty here, and "/" in the text.
-void Append(std::string& text, const Node& node, const std::string& path) {
+void append(std::string& text, const Node& node, const std::string& path) {
   const std::string begin = (path.empty() ? "/" : path) + " ";
-  const std::string metadata = EncodeMetadata(node);
+  const std::string metadata = encode_metadata(node);
   text += begin + "format=" + node.format + " name=" + node.name;
   text += " flags=" + std::to_string(node.flags);
-  text += " metadata=" + (metadata.empty() ? "-" : Hex(metadata));
+  text += " metadata=" + (metadata.empty() ? "-" : hex(metadata));
   text += " length=" + std::to_string(node.length);
   text += " null_count=" + std::to_string(node.null_count);
   text += " offset=" + std::to_string(node.offset) + "\n";
-  const std::vector<int64_t> sizes = SeenSizes(node);
+  const std::vector<int64_t> sizes = seen_sizes(node);
   for (size_t i = 0; i < node.buffers.size(); ++i) {
     text += begin + "buffer " + std::to_string(i) + " ";
-    text += BufferText(node.buffers[i], sizes[i]) + "\n";
+    text += buffer_text(node.buffers[i], sizes[i]) + "\n";
   }
   for (size_t i = 0; i < node.children.size(); ++i) {
-    Append(text, node.children[i], path + "/" + std::to_string(i));
+    append(text, node.children[i], path + "/" + std::to_string(i));
   }
-  if (node.dictionary) Append(text, *node.dictionary, path + "/d");
+  if (node.dictionary) append(text, *node.dictionary, path + "/d");
 }
 
 }  // namespace
 
-std::string EncodeMetadata(const Node& node) {
+std::string encode_metadata(const Node& node) {
   std::string block;
   if (node.metadata.empty()) return block;
-  AppendLength(block, node.metadata.size());
+  append_length(block, node.metadata.size());
   for (const auto& [key, value] : node.metadata) {
-    AppendText(block, key);
-    AppendText(block, value);
+    append_text(block, key);
+    append_text(block, value);
   }
   return block;
 }
 
-std::string Describe(const Node& node) {
+std::string describe(const Node& node) {
   std::string text;
-  Append(text, node, "");
+  append(text, node, "");
   return text;
 }
 

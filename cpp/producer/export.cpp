@@ -15,11 +15,11 @@ struct Family {
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
   ~Family() {
-    for (Struct& child : children) ReleaseAlive(child);
-    ReleaseAlive(dictionary);
+    for (Struct& child : children) release_alive(child);
+    release_alive(dictionary);
   }
 
-  static void ReleaseAlive(Struct& below) {
+  static void release_alive(Struct& below) {
     if (below.release != nullptr) below.release(&below);
   }
 
@@ -32,7 +32,7 @@ struct SchemaState {
   explicit SchemaState(const Node& node)
       : format(node.format),
         name(node.name),
-        metadata(EncodeMetadata(node)),
+        metadata(encode_metadata(node)),
         family(node.children.size()) {}
 
   std::string format;
@@ -43,7 +43,7 @@ struct SchemaState {
 
 struct ArrayState {
   ArrayState(const Node& node, const std::shared_ptr<Work>& work)
-      : memory(Memory::New(work)), family(node.children.size()) {}
+      : memory(Memory::make(work)), family(node.children.size()) {}
 
   std::shared_ptr<Memory> memory;
   std::vector<const void*> buffers;
@@ -52,39 +52,39 @@ struct ArrayState {
 
 // Only the number in private_data is trusted: the rest of a struct released twice may point to
 // freed memory.
-void ReleaseSchema(ArrowSchema* self) noexcept {
+void release_schema(ArrowSchema* self) noexcept {
   if (self == nullptr) return;
   self->release = nullptr;
-  Unregister(Kind::kSchema, self->private_data);
+  unregister_struct(Kind::kSchema, self->private_data);
 }
 
-void ReleaseArray(ArrowArray* self) noexcept {
+void release_array(ArrowArray* self) noexcept {
   if (self == nullptr) return;
   self->release = nullptr;
-  Unregister(Kind::kArray, self->private_data);
+  unregister_struct(Kind::kArray, self->private_data);
 }
 
-void AddBuffers(const Node& node, ArrayState& state) {
+void add_buffers(const Node& node, ArrayState& state) {
   for (size_t i = 0; i < node.buffers.size(); ++i) {
     const std::optional<Bytes>& bytes = node.buffers[i];
     const void* buffer = nullptr;
     if (bytes) {
-      buffer =
-          IsInHostMemory(node, i) ? state.memory->AddOnHost(*bytes) : state.memory->Add(*bytes);
+      buffer = is_in_host_memory(node, i) ? state.memory->add_on_host(*bytes)
+                                          : state.memory->add(*bytes);
     }
     state.buffers.push_back(buffer);
   }
 }
 
-void ExportTree(const std::shared_ptr<Work>& work, const Node& node, ArrowArray* out) {
+void export_tree(const std::shared_ptr<Work>& work, const Node& node, ArrowArray* out) {
   auto state = std::make_shared<ArrayState>(node, work);
-  AddBuffers(node, *state);
+  add_buffers(node, *state);
   for (size_t i = 0; i < node.children.size(); ++i) {
-    ExportTree(work, node.children[i], &state->family.children[i]);
+    export_tree(work, node.children[i], &state->family.children[i]);
   }
-  if (node.dictionary) ExportTree(work, *node.dictionary, &state->family.dictionary);
+  if (node.dictionary) export_tree(work, *node.dictionary, &state->family.dictionary);
 
-  void* private_data = Register(Kind::kArray, state);
+  void* private_data = register_struct(Kind::kArray, state);
   out->length = node.length;
   out->null_count = node.null_count;
   out->offset = node.offset;
@@ -93,18 +93,18 @@ void ExportTree(const std::shared_ptr<Work>& work, const Node& node, ArrowArray*
   out->buffers = state->buffers.empty() ? nullptr : state->buffers.data();
   out->children = node.children.empty() ? nullptr : state->family.pointers.data();
   out->dictionary = node.dictionary ? &state->family.dictionary : nullptr;
-  out->release = ReleaseArray;
+  out->release = release_array;
   out->private_data = private_data;
 }
 
-void ExportTree(const Node& node, ArrowSchema* out) {
+void export_tree(const Node& node, ArrowSchema* out) {
   auto state = std::make_shared<SchemaState>(node);
   for (size_t i = 0; i < node.children.size(); ++i) {
-    ExportTree(node.children[i], &state->family.children[i]);
+    export_tree(node.children[i], &state->family.children[i]);
   }
-  if (node.dictionary) ExportTree(*node.dictionary, &state->family.dictionary);
+  if (node.dictionary) export_tree(*node.dictionary, &state->family.dictionary);
 
-  void* private_data = Register(Kind::kSchema, state);
+  void* private_data = register_struct(Kind::kSchema, state);
   out->format = state->format.c_str();
   out->name = state->name.empty() ? nullptr : state->name.c_str();
   out->metadata = state->metadata.empty() ? nullptr : state->metadata.data();
@@ -112,37 +112,37 @@ void ExportTree(const Node& node, ArrowSchema* out) {
   out->n_children = static_cast<int64_t>(node.children.size());
   out->children = node.children.empty() ? nullptr : state->family.pointers.data();
   out->dictionary = node.dictionary ? &state->family.dictionary : nullptr;
-  out->release = ReleaseSchema;
+  out->release = release_schema;
   out->private_data = private_data;
 }
 
 }  // namespace
 
-void ExportSchema(const Node& node, ArrowSchema* out) { ExportTree(node, out); }
+void export_schema(const Node& node, ArrowSchema* out) { export_tree(node, out); }
 
-void ExportArray(std::shared_ptr<Filler> filler, const Node& node, ArrowDeviceArray* out) {
+void export_array(std::shared_ptr<Filler> filler, const Node& node, ArrowDeviceArray* out) {
   const Backend& backend = filler->backend();
   const auto work = std::make_shared<Work>(std::move(filler));
-  ExportTree(work, node, &out->array);
+  export_tree(work, node, &out->array);
   try {
-    out->sync_event = work->Record();
+    out->sync_event = work->record();
   } catch (...) {
     out->array.release(&out->array);
-    Zero(out);
+    zero(out);
     throw;
   }
-  out->device_id = backend.DeviceId();
-  out->device_type = backend.DeviceType();
+  out->device_id = backend.device_id();
+  out->device_type = backend.device_type();
 }
 
-void Export(std::shared_ptr<Filler> filler, const Case& what, ArrowSchema* schema,
-            ArrowDeviceArray* array) {
-  ExportSchema(what.node, schema);
+void export_case(std::shared_ptr<Filler> filler, const Case& what, ArrowSchema* schema,
+                 ArrowDeviceArray* array) {
+  export_schema(what.node, schema);
   try {
-    ExportArray(std::move(filler), what.node, array);
+    export_array(std::move(filler), what.node, array);
   } catch (...) {
     schema->release(schema);
-    Zero(schema);
+    zero(schema);
     throw;
   }
 }

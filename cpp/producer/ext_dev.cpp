@@ -17,16 +17,16 @@ namespace {
 // Happens once.
 class Signal {
  public:
-  void Set() {
+  void set() {
     const std::lock_guard lock(mutex_);
     set_ = true;
     changed_.notify_all();
   }
-  void Wait() {
+  void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return set_; });
   }
-  bool IsSet() {
+  bool is_set() {
     const std::lock_guard lock(mutex_);
     return set_;
   }
@@ -40,7 +40,7 @@ class Signal {
 // Does what is enqueued, in order, on a thread of its own.
 class Worker {
  public:
-  Worker() : thread_([this] { Run(); }) {}
+  Worker() : thread_([this] { run(); }) {}
   ~Worker() {
     {
       const std::lock_guard lock(mutex_);
@@ -52,27 +52,27 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  void Enqueue(std::function<void()> task) {
+  void enqueue(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
     changed_.notify_all();
   }
-  bool IsIdle() {
+  bool is_idle() {
     const std::lock_guard lock(mutex_);
     return tasks_.empty();
   }
-  void Finish() {
+  void finish() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return tasks_.empty(); });
   }
 
  private:
-  void Run() {
+  void run() {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [&] { return ending_ || !tasks_.empty(); });
       if (tasks_.empty()) return;
-      const std::function<void()>& task = tasks_.front();  // stays until it is done: IsIdle
+      const std::function<void()>& task = tasks_.front();  // stays until it is done: is_idle
       lock.unlock();
       task();
       lock.lock();
@@ -91,18 +91,18 @@ class Worker {
 class ExtDevEvent : public Event, public FletchingExtDevEvent {
  public:
   explicit ExtDevEvent(std::shared_ptr<Signal> signal)
-      : FletchingExtDevEvent{Query, Synchronize, WaitOn}, signal_(std::move(signal)) {}
+      : FletchingExtDevEvent{query, synchronize, wait_on}, signal_(std::move(signal)) {}
 
-  void* Address() noexcept override { return static_cast<FletchingExtDevEvent*>(this); }
-  void Wait() override { signal_->Wait(); }
+  void* address() noexcept override { return static_cast<FletchingExtDevEvent*>(this); }
+  void wait() override { signal_->wait(); }
 
  private:
-  static Signal& SignalOf(const FletchingExtDevEvent* self) {
+  static Signal& signal_of(const FletchingExtDevEvent* self) {
     return *static_cast<const ExtDevEvent*>(self)->signal_;
   }
-  static int Query(const FletchingExtDevEvent* self) noexcept { return SignalOf(self).IsSet(); }
-  static void Synchronize(const FletchingExtDevEvent* self) noexcept { SignalOf(self).Wait(); }
-  static int WaitOn(const FletchingExtDevEvent* self, FletchingExtDevQueue* queue) noexcept;
+  static int query(const FletchingExtDevEvent* self) noexcept { return signal_of(self).is_set(); }
+  static void synchronize(const FletchingExtDevEvent* self) noexcept { signal_of(self).wait(); }
+  static int wait_on(const FletchingExtDevEvent* self, FletchingExtDevQueue* queue) noexcept;
 
   std::shared_ptr<Signal> signal_;
 };
@@ -110,11 +110,11 @@ class ExtDevEvent : public Event, public FletchingExtDevEvent {
 class ExtDevGate : public Gate {
  public:
   explicit ExtDevGate(std::shared_ptr<Signal> signal) : signal_(std::move(signal)) {}
-  ~ExtDevGate() override { signal_->Set(); }
+  ~ExtDevGate() override { signal_->set(); }
   ExtDevGate(const ExtDevGate&) = delete;
   ExtDevGate& operator=(const ExtDevGate&) = delete;
 
-  void Open() override { signal_->Set(); }
+  void open() override { signal_->set(); }
 
  private:
   std::shared_ptr<Signal> signal_;
@@ -130,40 +130,40 @@ struct FletchingExtDevQueue {
 namespace fletching::producer {
 namespace {
 
-int ExtDevEvent::WaitOn(const FletchingExtDevEvent* self, FletchingExtDevQueue* queue) noexcept {
-  return Guarded(nullptr, [&] {
-    if (queue == nullptr) Fail(EINVAL, "queue is NULL");
+int ExtDevEvent::wait_on(const FletchingExtDevEvent* self, FletchingExtDevQueue* queue) noexcept {
+  return guarded(nullptr, [&] {
+    if (queue == nullptr) fail(EINVAL, "queue is NULL");
     const auto& signal = static_cast<const ExtDevEvent*>(self)->signal_;
-    queue->worker.Enqueue([signal] { signal->Wait(); });
+    queue->worker.enqueue([signal] { signal->wait(); });
   });
 }
 
 class ExtDevQueue : public Queue {
  public:
-  void* Handle() override { return &queue_; }
+  void* handle() override { return &queue_; }
 
-  std::unique_ptr<Gate> Shut() override {
+  std::unique_ptr<Gate> shut() override {
     const auto signal = std::make_shared<Signal>();
     auto gate = std::make_unique<ExtDevGate>(signal);
-    queue_.worker.Enqueue([signal] { signal->Wait(); });
+    queue_.worker.enqueue([signal] { signal->wait(); });
     return gate;
   }
-  void Invert(void* buffer, size_t bytes) override {
-    queue_.worker.Enqueue([at = static_cast<uint8_t*>(buffer), bytes] {
+  void invert(void* buffer, size_t bytes) override {
+    queue_.worker.enqueue([at = static_cast<uint8_t*>(buffer), bytes] {
       for (size_t i = 0; i < bytes; ++i) at[i] = static_cast<uint8_t>(~at[i]);
     });
   }
-  void Read(void* staging, const void* buffer, size_t bytes) override {
-    queue_.worker.Enqueue([=] { std::memcpy(staging, buffer, bytes); });
+  void read(void* staging, const void* buffer, size_t bytes) override {
+    queue_.worker.enqueue([=] { std::memcpy(staging, buffer, bytes); });
   }
-  std::unique_ptr<Event> Record() override {
+  std::unique_ptr<Event> record() override {
     const auto signal = std::make_shared<Signal>();
     auto event = std::make_unique<ExtDevEvent>(signal);
-    queue_.worker.Enqueue([signal] { signal->Set(); });
+    queue_.worker.enqueue([signal] { signal->set(); });
     return event;
   }
-  bool IsIdle() override { return queue_.worker.IsIdle(); }
-  void Finish() override { queue_.worker.Finish(); }
+  bool is_idle() override { return queue_.worker.is_idle(); }
+  void finish() override { queue_.worker.finish(); }
 
  private:
   FletchingExtDevQueue queue_;
@@ -171,28 +171,28 @@ class ExtDevQueue : public Queue {
 
 class ExtDev : public Backend {
  public:
-  const char* Name() const override { return "ext_dev"; }
-  ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_EXT_DEV; }
-  int64_t DeviceId() const override { return 0; }
-  Device Find() override { return {Presence::kReal, "threads of this process"}; }
+  const char* name() const override { return "ext_dev"; }
+  ArrowDeviceType device_type() const override { return ARROW_DEVICE_EXT_DEV; }
+  int64_t device_id() const override { return 0; }
+  Device find() override { return {Presence::kReal, "threads of this process"}; }
 
-  void* Allocate(size_t bytes) override { return CpuBackend()->Allocate(bytes); }
-  void Free(void* buffer) noexcept override { CpuBackend()->Free(buffer); }
-  void CopyTo(void* buffer, const void* host, size_t bytes) override {
+  void* allocate(size_t bytes) override { return cpu_backend()->allocate(bytes); }
+  void free(void* buffer) noexcept override { cpu_backend()->free(buffer); }
+  void copy_to(void* buffer, const void* host, size_t bytes) override {
     std::memcpy(buffer, host, bytes);
   }
-  void CopyFrom(void* host, const void* buffer, size_t bytes) override {
+  void copy_from(void* host, const void* buffer, size_t bytes) override {
     std::memcpy(host, buffer, bytes);
   }
-  void* AllocateStaging(size_t bytes) override { return Allocate(bytes); }
-  void FreeStaging(void* staging) noexcept override { Free(staging); }
+  void* allocate_staging(size_t bytes) override { return allocate(bytes); }
+  void free_staging(void* staging) noexcept override { free(staging); }
 
-  std::unique_ptr<Queue> NewQueue() override { return std::make_unique<ExtDevQueue>(); }
+  std::unique_ptr<Queue> new_queue() override { return std::make_unique<ExtDevQueue>(); }
 };
 
 }  // namespace
 
-Backend* ExtDevBackend() {
+Backend* ext_dev_backend() {
   static ExtDev device;
   return &device;
 }

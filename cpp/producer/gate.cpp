@@ -20,53 +20,53 @@ struct FletchingProducerQueue {
 int FletchingProducerBackendPresence(const char* backend, int32_t* presence,
                                      struct FletchingMessage* description) {
   std::string text;
-  const int code = Guarded(description, [&] {
-    RequirePointer("presence", presence);
-    const Device device = AnyBackendByName(backend).Find();
+  const int code = guarded(description, [&] {
+    require_pointer("presence", presence);
+    const Device device = any_backend_by_name(backend).find();
     *presence = static_cast<int32_t>(device.presence);
     text = device.text;
   });
-  if (code == 0) WriteMessage(description, text);
+  if (code == 0) write_message(description, text);
   return code;
 }
 
 int FletchingProducerGateCreate(const char* backend, struct FletchingProducerGate** gate,
                                 struct FletchingMessage* message) {
   if (gate != nullptr) *gate = nullptr;
-  return Guarded(message, [&] {
-    RequirePointer("gate", gate);
+  return guarded(message, [&] {
+    require_pointer("gate", gate);
     auto made = std::make_unique<FletchingProducerGate>();
-    made->filler = std::make_shared<Filler>(BackendByName(backend), true);
+    made->filler = std::make_shared<Filler>(backend_by_name(backend), true);
     *gate = made.release();
   });
 }
 
 int FletchingProducerGateOpen(struct FletchingProducerGate* gate,
                               struct FletchingMessage* message) {
-  return Guarded(message, [&] {
-    RequirePointer("gate", gate);
-    gate->filler->Open();
+  return guarded(message, [&] {
+    require_pointer("gate", gate);
+    gate->filler->open();
   });
 }
 
 int FletchingProducerGateDestroy(struct FletchingProducerGate* gate,
                                  struct FletchingMessage* message) {
   const std::unique_ptr<FletchingProducerGate> owned(gate);
-  return Guarded(message, [&] {
-    if (gate != nullptr) gate->filler->Close();
+  return guarded(message, [&] {
+    if (gate != nullptr) gate->filler->close();
   });
 }
 
 int FletchingProducerExportArrayBehind(struct FletchingProducerGate* gate, const char* case_name,
                                        struct ArrowSchema* schema, struct ArrowDeviceArray* array,
                                        struct FletchingMessage* message) {
-  Zero(schema);
-  Zero(array);
-  return Guarded(message, [&] {
-    RequirePointer("gate", gate);
-    RequirePointer("schema", schema);
-    RequirePointer("array", array);
-    Export(gate->filler, CaseByName(case_name), schema, array);
+  zero(schema);
+  zero(array);
+  return guarded(message, [&] {
+    require_pointer("gate", gate);
+    require_pointer("schema", schema);
+    require_pointer("array", array);
+    export_case(gate->filler, case_by_name(case_name), schema, array);
   });
 }
 
@@ -74,12 +74,12 @@ int FletchingProducerExportStreamBehind(struct FletchingProducerGate* gate, cons
                                         int64_t batches, int64_t fail_at,
                                         struct ArrowDeviceArrayStream* stream,
                                         struct FletchingMessage* message) {
-  Zero(stream);
-  return Guarded(message, [&] {
-    RequirePointer("gate", gate);
-    RequirePointer("stream", stream);
-    CheckBatches(batches, fail_at);
-    ExportStream(gate->filler, CaseByName(case_name), batches, fail_at, stream);
+  zero(stream);
+  return guarded(message, [&] {
+    require_pointer("gate", gate);
+    require_pointer("stream", stream);
+    check_batches(batches, fail_at);
+    export_stream(gate->filler, case_by_name(case_name), batches, fail_at, stream);
   });
 }
 
@@ -87,66 +87,66 @@ int FletchingProducerRunAsync(const char* backend, struct FletchingProducerGate*
                               const char* case_name, int64_t batches, int64_t fail_at,
                               struct ArrowAsyncDeviceStreamHandler* handler,
                               struct FletchingMessage* message) {
-  return Guarded(message, [&] {
-    Backend& device = BackendByName(backend);
-    CheckBatches(batches, fail_at);
+  return guarded(message, [&] {
+    Backend& device = backend_by_name(backend);
+    check_batches(batches, fail_at);
     if (gate != nullptr && &gate->filler->backend() != &device) {
-      Fail(EINVAL, std::string("the gate is one of ") + gate->filler->backend().Name() +
-                       ", and the backend is " + device.Name());
+      fail(EINVAL, std::string("the gate is one of ") + gate->filler->backend().name() +
+                       ", and the backend is " + device.name());
     }
-    RunAsync(gate != nullptr ? gate->filler : Filler::Ungated(device), CaseByName(case_name),
-             batches, fail_at, handler);
+    run_async(gate != nullptr ? gate->filler : Filler::ungated(device), case_by_name(case_name),
+              batches, fail_at, handler);
   });
 }
 
-void FletchingProducerAwaitAsync(void) { AwaitAsync(); }
+void FletchingProducerAwaitAsync(void) { await_async(); }
 
 int FletchingProducerQueueCreate(const char* backend, struct FletchingProducerQueue** queue,
                                  struct FletchingMessage* message) {
   if (queue != nullptr) *queue = nullptr;
-  return Guarded(message, [&] {
-    RequirePointer("queue", queue);
-    *queue = new FletchingProducerQueue{Reader(BackendByName(backend)), {}};
+  return guarded(message, [&] {
+    require_pointer("queue", queue);
+    *queue = new FletchingProducerQueue{Reader(backend_by_name(backend)), {}};
   });
 }
 
 void* FletchingProducerQueueHandle(struct FletchingProducerQueue* queue) {
   void* handle = nullptr;
   if (queue == nullptr) return nullptr;
-  Guarded(&queue->why_no_handle, [&] { handle = queue->reader.Handle(); });
+  guarded(&queue->why_no_handle, [&] { handle = queue->reader.handle(); });
   return handle;
 }
 
 int FletchingProducerQueueRead(struct FletchingProducerQueue* queue, const char* case_name,
                                const struct ArrowDeviceArray* array,
                                struct FletchingMessage* message) {
-  return Guarded(message, [&] {
-    RequirePointer("queue", queue);
-    RequirePointer("array", array);
-    if (queue->why_no_handle.text[0] != '\0') Fail(EIO, queue->why_no_handle.text);
-    queue->reader.Read(CaseByName(case_name), *array);
+  return guarded(message, [&] {
+    require_pointer("queue", queue);
+    require_pointer("array", array);
+    if (queue->why_no_handle.text[0] != '\0') fail(EIO, queue->why_no_handle.text);
+    queue->reader.read(case_by_name(case_name), *array);
   });
 }
 
 int FletchingProducerQueueIsIdle(struct FletchingProducerQueue* queue, int32_t* idle,
                                  struct FletchingMessage* message) {
-  return Guarded(message, [&] {
-    RequirePointer("queue", queue);
-    RequirePointer("idle", idle);
-    *idle = queue->reader.IsIdle() ? 1 : 0;
+  return guarded(message, [&] {
+    require_pointer("queue", queue);
+    require_pointer("idle", idle);
+    *idle = queue->reader.is_idle() ? 1 : 0;
   });
 }
 
 int FletchingProducerQueueVerify(struct FletchingProducerQueue* queue, int32_t expected,
                                  int64_t* asserted, struct FletchingMessage* message) {
   if (asserted != nullptr) *asserted = 0;
-  return Guarded(message, [&] {
-    RequirePointer("queue", queue);
+  return guarded(message, [&] {
+    require_pointer("queue", queue);
     if (expected != FLETCHING_PRODUCER_OLD && expected != FLETCHING_PRODUCER_NEW) {
-      Fail(EINVAL, "expected is " + std::to_string(expected) +
+      fail(EINVAL, "expected is " + std::to_string(expected) +
                        ", and has to be FLETCHING_PRODUCER_OLD or FLETCHING_PRODUCER_NEW");
     }
-    const int64_t compared = queue->reader.Verify(expected == FLETCHING_PRODUCER_OLD);
+    const int64_t compared = queue->reader.verify(expected == FLETCHING_PRODUCER_OLD);
     if (asserted != nullptr) *asserted = compared;
   });
 }
@@ -154,7 +154,7 @@ int FletchingProducerQueueVerify(struct FletchingProducerQueue* queue, int32_t e
 int FletchingProducerQueueDestroy(struct FletchingProducerQueue* queue,
                                   struct FletchingMessage* message) {
   const std::unique_ptr<FletchingProducerQueue> owned(queue);
-  return Guarded(message, [&] {
-    if (queue != nullptr) queue->reader.Finish();
+  return guarded(message, [&] {
+    if (queue != nullptr) queue->reader.finish();
   });
 }

@@ -1,6 +1,7 @@
 // What CUDA and ROCm have in common: streams, events, kernels, and three kinds of memory. `Api` is
 // the vendor's half, one struct of static functions (cuda.cpp, rocm.cpp).
-#pragma once
+#ifndef FLETCHING_PRODUCER_GPU_HPP
+#define FLETCHING_PRODUCER_GPU_HPP
 
 #include <algorithm>
 #include <atomic>
@@ -31,25 +32,25 @@ class GpuEvent : public Event {
  public:
   explicit GpuEvent(typename Api::Stream stream) {
     const typename Api::Current current;
-    event_ = Api::NewEvent();
+    event_ = Api::new_event();
     try {
-      Api::Record(event_, stream);
+      Api::record(event_, stream);
     } catch (...) {
-      Api::DestroyEvent(event_);
+      Api::destroy_event(event_);
       throw;
     }
   }
   ~GpuEvent() override {
     const typename Api::Current current(std::nothrow);
-    Api::DestroyEvent(event_);
+    Api::destroy_event(event_);
   }
   GpuEvent(const GpuEvent&) = delete;
   GpuEvent& operator=(const GpuEvent&) = delete;
 
-  void* Address() noexcept override { return &event_; }
-  void Wait() override {
+  void* address() noexcept override { return &event_; }
+  void wait() override {
     const typename Api::Current current;
-    Api::Synchronize(event_);
+    Api::synchronize(event_);
   }
 
  private:
@@ -61,8 +62,8 @@ template <class Api>
 class Owned {
  public:
   Owned(MemoryKind kind, size_t bytes)
-      : kind_(kind), memory_(Reserve<Api>::Instance().Allocate(kind, bytes)) {}
-  ~Owned() { Reserve<Api>::Instance().Free(kind_, memory_); }
+      : kind_(kind), memory_(Reserve<Api>::instance().allocate(kind, bytes)) {}
+  ~Owned() { Reserve<Api>::instance().free(kind_, memory_); }
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
 
@@ -79,34 +80,34 @@ template <class Api>
 class GpuGate : public Gate {
  public:
   GpuGate(typename Api::Stream stream, MemoryKind kind) {
-    Reserve<Api>::Instance().Enter(kind, [&](void* word) {
+    Reserve<Api>::instance().enter(kind, [&](void* word) {
       word_ = static_cast<uint32_t*>(word);
-      Word().store(0);
-      Api::WaitValue(stream, word_, 1);
+      gate_word().store(0);
+      Api::wait_value(stream, word_, 1);
       try {
         passed_ = std::make_unique<GpuEvent<Api>>(stream);
       } catch (...) {
-        Word().store(1);
-        TryTwice([&] { Api::Finish(stream); });
+        gate_word().store(1);
+        try_twice([&] { Api::finish(stream); });
         throw;
       }
     });
   }
   // The stream looks at the word until it has seen it.
   ~GpuGate() override {
-    Open();
-    TryTwice([&] { passed_->Wait(); });
-    Reserve<Api>::Instance().Leave(word_);
+    open();
+    try_twice([&] { passed_->wait(); });
+    Reserve<Api>::instance().leave(word_);
   }
   GpuGate(const GpuGate&) = delete;
   GpuGate& operator=(const GpuGate&) = delete;
 
-  void Open() override {
-    if (Word().exchange(1) == 0) Reserve<Api>::Instance().Open();
+  void open() override {
+    if (gate_word().exchange(1) == 0) Reserve<Api>::instance().open();
   }
 
  private:
-  std::atomic_ref<uint32_t> Word() { return std::atomic_ref<uint32_t>(*word_); }
+  std::atomic_ref<uint32_t> gate_word() { return std::atomic_ref<uint32_t>(*word_); }
 
   uint32_t* word_ = nullptr;
   std::unique_ptr<GpuEvent<Api>> passed_;
@@ -115,60 +116,60 @@ class GpuGate : public Gate {
 template <class Api>
 class GpuQueue : public Queue {
  public:
-  // `kind`: of the buffers that Invert, Read and Move are called with. Non-blocking: the legacy
+  // `kind`: of the buffers that invert, read and move are called with. Non-blocking: the legacy
   // default stream would wait for everything, and hide a missing wait.
   explicit GpuQueue(MemoryKind kind) : kind_(kind) {
     const typename Api::Current current;
-    stream_ = Api::NewStream();
+    stream_ = Api::new_stream();
   }
   ~GpuQueue() override {
     const typename Api::Current current(std::nothrow);
-    if (has_work_) TryTwice([&] { Api::Finish(stream_); });
-    Api::DestroyStream(stream_);
+    if (has_work_) try_twice([&] { Api::finish(stream_); });
+    Api::destroy_stream(stream_);
   }
   GpuQueue(const GpuQueue&) = delete;
   GpuQueue& operator=(const GpuQueue&) = delete;
 
-  void* Handle() override {
+  void* handle() override {
     has_work_ = true;
     return stream_;
   }
-  std::unique_ptr<Gate> Shut() override {
+  std::unique_ptr<Gate> shut() override {
     has_work_ = true;
     return std::make_unique<GpuGate<Api>>(stream_, kind_);
   }
-  void Invert(void* buffer, size_t bytes) override {
+  void invert(void* buffer, size_t bytes) override {
     has_work_ = true;
     uint64_t count = bytes;
     void* arguments[] = {&buffer, &count};
-    Launch(Kernel::kInvert, bytes, arguments);
+    launch(Kernel::kInvert, bytes, arguments);
   }
-  void Read(void* staging, const void* buffer, size_t bytes) override {
-    Move(staging, buffer, bytes);
+  void read(void* staging, const void* buffer, size_t bytes) override {
+    move(staging, buffer, bytes);
   }
   // From a buffer to pinned memory or the other way. By a kernel where both are memory of the host,
   // or managed: a driver may copy that at once, on the thread that asks, and so wait for the
   // stream.
-  void Move(void* to, const void* from, size_t bytes) {
-    if (kind_ == MemoryKind::kDevice) return Copy(to, from, bytes);
+  void move(void* to, const void* from, size_t bytes) {
+    if (kind_ == MemoryKind::kDevice) return copy(to, from, bytes);
     has_work_ = true;
     uint64_t count = bytes;
     void* arguments[] = {&to, &from, &count};
-    Launch(Kernel::kCopy, bytes, arguments);
+    launch(Kernel::kCopy, bytes, arguments);
   }
-  void Copy(void* to, const void* from, size_t bytes) {
+  void copy(void* to, const void* from, size_t bytes) {
     has_work_ = true;
     const typename Api::Current current;
-    Api::Copy(to, from, bytes, stream_);
+    Api::copy(to, from, bytes, stream_);
   }
-  std::unique_ptr<Event> Record() override { return std::make_unique<GpuEvent<Api>>(stream_); }
-  bool IsIdle() override {
+  std::unique_ptr<Event> record() override { return std::make_unique<GpuEvent<Api>>(stream_); }
+  bool is_idle() override {
     const typename Api::Current current;
-    return Api::IsIdle(stream_);
+    return Api::is_idle(stream_);
   }
-  void Finish() override {
+  void finish() override {
     const typename Api::Current current;
-    Api::Finish(stream_);
+    Api::finish(stream_);
     has_work_ = false;
   }
 
@@ -176,10 +177,10 @@ class GpuQueue : public Queue {
   static constexpr uint32_t kThreads = 256;
   static constexpr uint64_t kMostBlocks = 256;
 
-  void Launch(Kernel kernel, size_t bytes, void** arguments) {
+  void launch(Kernel kernel, size_t bytes, void** arguments) {
     const typename Api::Current current;
     const uint64_t blocks = std::min((bytes + kThreads - 1) / kThreads, kMostBlocks);
-    Api::Launch(kernel, static_cast<uint32_t>(blocks), kThreads, stream_, arguments);
+    Api::launch(kernel, static_cast<uint32_t>(blocks), kThreads, stream_, arguments);
   }
 
   const MemoryKind kind_;
@@ -190,38 +191,38 @@ class GpuQueue : public Queue {
 // Does once what a driver may stop the whole device for when it is done for the first time: it
 // loads a kernel then, or sets up what a copy needs. Behind a shut gate that would be for ever.
 template <class Api>
-void PrimeMemory(MemoryKind kind) {
+void prime_memory(MemoryKind kind) {
   constexpr size_t kBytes = 64;
   const Owned<Api> buffer(kind, kBytes);
   const Owned<Api> pinned(MemoryKind::kPinned, kBytes);
   uint8_t pageable[kBytes] = {};
   GpuQueue<Api> queue(kind);  // goes first, and waits for what uses the memory
   if (kind == MemoryKind::kDevice) {
-    queue.Copy(buffer.get(), pageable, kBytes);
-    queue.Copy(pageable, buffer.get(), kBytes);
+    queue.copy(buffer.get(), pageable, kBytes);
+    queue.copy(pageable, buffer.get(), kBytes);
   }
   std::fill_n(static_cast<uint8_t*>(pinned.get()), kBytes, uint8_t{0});
-  queue.Move(buffer.get(), pinned.get(), kBytes);
-  queue.Invert(buffer.get(), kBytes);
-  queue.Move(pinned.get(), buffer.get(), kBytes);
-  queue.Record()->Wait();
-  queue.Finish();
+  queue.move(buffer.get(), pinned.get(), kBytes);
+  queue.invert(buffer.get(), kBytes);
+  queue.move(pinned.get(), buffer.get(), kBytes);
+  queue.record()->wait();
+  queue.finish();
 }
 
 // For all the backends of a device: one of them may be used first when a gate of another is shut.
 template <class Api>
-void Prime() {
-  PrimeMemory<Api>(MemoryKind::kDevice);
-  PrimeMemory<Api>(MemoryKind::kPinned);
-  if (Api::HasManagedMemory()) PrimeMemory<Api>(MemoryKind::kManaged);
+void prime() {
+  prime_memory<Api>(MemoryKind::kDevice);
+  prime_memory<Api>(MemoryKind::kPinned);
+  if (Api::has_managed_memory()) prime_memory<Api>(MemoryKind::kManaged);
 }
 
 // Opens the device once for all its backends. Throws when it is absent.
 template <class Api>
-Device OpenOnce() {
+Device open_once() {
   static Finding finding;
-  Device device = finding.Get(Api::Open);
-  if (device.presence == Presence::kAbsent) Fail(ENODEV, device.text);
+  Device device = finding.get(Api::open);
+  if (device.presence == Presence::kAbsent) fail(ENODEV, device.text);
   return device;
 }
 
@@ -232,64 +233,64 @@ class Gpu : public Backend {
   Gpu(const char* name, ArrowDeviceType device_type, MemoryKind kind)
       : name_(name), device_type_(device_type), kind_(kind) {}
 
-  const char* Name() const override { return name_; }
-  ArrowDeviceType DeviceType() const override { return device_type_; }
-  int64_t DeviceId() const override { return 0; }
-  Device Find() override {
-    return finding_.Get([&] {
-      Device device = OpenOnce<Api>();
-      if (kind_ == MemoryKind::kManaged && !Api::HasManagedMemory()) {
-        Fail(ENODEV, "the device has no managed memory");
+  const char* name() const override { return name_; }
+  ArrowDeviceType device_type() const override { return device_type_; }
+  int64_t device_id() const override { return 0; }
+  Device find() override {
+    return finding_.get([&] {
+      Device device = open_once<Api>();
+      if (kind_ == MemoryKind::kManaged && !Api::has_managed_memory()) {
+        fail(ENODEV, "the device has no managed memory");
       }
       return device;
     });
   }
 
-  void* Allocate(size_t bytes) override {
-    void* buffer = Reserve<Api>::Instance().Allocate(kind_, std::max<size_t>(bytes, 1));
-    transfers_.AddBuffer();
+  void* allocate(size_t bytes) override {
+    void* buffer = Reserve<Api>::instance().allocate(kind_, std::max<size_t>(bytes, 1));
+    transfers_.add_buffer();
     return buffer;
   }
-  void Free(void* buffer) noexcept override {
-    transfers_.RemoveBuffer();
-    Reserve<Api>::Instance().Free(kind_, buffer);
+  void free(void* buffer) noexcept override {
+    transfers_.remove_buffer();
+    Reserve<Api>::instance().free(kind_, buffer);
   }
-  void CopyTo(void* buffer, const void* host, size_t bytes) override {
+  void copy_to(void* buffer, const void* host, size_t bytes) override {
     if (kind_ == MemoryKind::kPinned) {
       std::memcpy(buffer, host, bytes);
     } else if (kind_ == MemoryKind::kDevice) {
-      Transfer([&](GpuQueue<Api>& queue) { queue.Copy(buffer, host, bytes); });
+      transfer([&](GpuQueue<Api>& queue) { queue.copy(buffer, host, bytes); });
     } else {
       const Owned<Api> staging(MemoryKind::kPinned, bytes);
       std::memcpy(staging.get(), host, bytes);
-      Transfer([&](GpuQueue<Api>& queue) { queue.Move(buffer, staging.get(), bytes); });
+      transfer([&](GpuQueue<Api>& queue) { queue.move(buffer, staging.get(), bytes); });
     }
   }
-  void CopyFrom(void* host, const void* buffer, size_t bytes) override {
+  void copy_from(void* host, const void* buffer, size_t bytes) override {
     if (kind_ == MemoryKind::kPinned) {
       std::memcpy(host, buffer, bytes);
     } else if (kind_ == MemoryKind::kDevice) {
-      Transfer([&](GpuQueue<Api>& queue) { queue.Copy(host, buffer, bytes); });
+      transfer([&](GpuQueue<Api>& queue) { queue.copy(host, buffer, bytes); });
     } else {
       const Owned<Api> staging(MemoryKind::kPinned, bytes);
-      Transfer([&](GpuQueue<Api>& queue) { queue.Move(staging.get(), buffer, bytes); });
+      transfer([&](GpuQueue<Api>& queue) { queue.move(staging.get(), buffer, bytes); });
       std::memcpy(host, staging.get(), bytes);
     }
   }
-  void* AllocateStaging(size_t bytes) override {
-    return Reserve<Api>::Instance().Allocate(MemoryKind::kPinned, bytes);
+  void* allocate_staging(size_t bytes) override {
+    return Reserve<Api>::instance().allocate(MemoryKind::kPinned, bytes);
   }
-  void FreeStaging(void* staging) noexcept override {
-    Reserve<Api>::Instance().Free(MemoryKind::kPinned, staging);
+  void free_staging(void* staging) noexcept override {
+    Reserve<Api>::instance().free(MemoryKind::kPinned, staging);
   }
-  std::unique_ptr<Queue> NewQueue() override { return std::make_unique<GpuQueue<Api>>(kind_); }
+  std::unique_ptr<Queue> new_queue() override { return std::make_unique<GpuQueue<Api>>(kind_); }
 
  private:
   template <class Work>
-  void Transfer(Work work) {
-    transfers_.Run([&](GpuQueue<Api>& queue) {
+  void transfer(Work work) {
+    transfers_.run([&](GpuQueue<Api>& queue) {
       work(queue);
-      queue.Finish();
+      queue.finish();
     });
   }
 
@@ -302,14 +303,14 @@ class Gpu : public Backend {
 
 // Never destroyed: arrays may be released while the process ends.
 template <class Api, MemoryKind kind>
-Backend* TheGpu(const char* name, ArrowDeviceType device_type) {
+Backend* the_gpu(const char* name, ArrowDeviceType device_type) {
   static auto& device = *new Gpu<Api>(name, device_type, kind);
   return &device;
 }
 
 // A stand-in of the vendor's library has its control functions beside the vendor's.
 template <class Functions>
-bool IsStandIn(const VendorRuntime& runtime) {
+bool is_stand_in(const VendorRuntime& runtime) {
   const auto loaded = fletching::detail::loaded_runtime<Functions>(runtime);
   return loaded && fletching::detail::find_symbol((*loaded)->library.handle,
                                                   "FletchingStandinCalls") != nullptr;
@@ -321,11 +322,13 @@ inline constexpr char kStandInImage[] =
 
 // The kernel's code for this library. Throws when it was left out of the build; `compiler` is who
 // was missing then.
-inline const void* KernelFor(Presence presence, const Image& image, const char* compiler) {
+inline const void* kernel_for(Presence presence, const Image& image, const char* compiler) {
   if (presence == Presence::kStandIn) return kStandInImage;
   if (image.size > 0) return image.data;
-  Fail(ENODEV, std::string("the kernel was left out, because there was no ") + compiler +
+  fail(ENODEV, std::string("the kernel was left out, because there was no ") + compiler +
                    " when this library was built");
 }
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_GPU_HPP

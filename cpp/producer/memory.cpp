@@ -10,32 +10,32 @@
 namespace fletching::producer {
 
 Allocation::Allocation(Backend& backend, const Bytes& bytes, bool inverted)
-    : backend_(backend), buffer_(backend.Allocate(bytes.size())) {
+    : backend_(backend), buffer_(backend.allocate(bytes.size())) {
   try {
     Bytes content = bytes;
     if (inverted) std::ranges::transform(content, content.begin(), std::bit_not());
-    if (!content.empty()) backend_.CopyTo(buffer_, content.data(), content.size());
-    AddAllocation(buffer_, &bytes);
+    if (!content.empty()) backend_.copy_to(buffer_, content.data(), content.size());
+    add_allocation(buffer_, &bytes);
   } catch (...) {
-    backend_.Free(buffer_);
+    backend_.free(buffer_);
     throw;
   }
 }
 
 Allocation::~Allocation() {
-  RemoveAllocation(buffer_);  // first: the address may be given out again at once
-  backend_.Free(buffer_);
+  remove_allocation(buffer_);  // first: the address may be given out again at once
+  backend_.free(buffer_);
 }
 
 // --- Filler
 
 Filler::Filler(Backend& backend, bool shut) : backend_(backend) {
-  if (!shut && !backend.HasQueues()) return;
-  queue_ = backend.NewQueue();
-  if (shut) gate_ = queue_->Shut();
+  if (!shut && !backend.has_queues()) return;
+  queue_ = backend.new_queue();
+  if (shut) gate_ = queue_->shut();
 }
 
-std::shared_ptr<Filler> Filler::Ungated(Backend& backend) {
+std::shared_ptr<Filler> Filler::ungated(Backend& backend) {
   // Never destroyed: arrays may be released while the process ends.
   static auto& fillers = *new std::map<Backend*, std::shared_ptr<Filler>>;
   static std::mutex mutex;
@@ -45,18 +45,18 @@ std::shared_ptr<Filler> Filler::Ungated(Backend& backend) {
   return filler;
 }
 
-void Filler::Open() {
+void Filler::open() {
   const std::lock_guard lock(mutex_);
-  if (gate_ != nullptr) gate_->Open();
+  if (gate_ != nullptr) gate_->open();
 }
 
-void Filler::Close() {
+void Filler::close() {
   std::vector<std::shared_ptr<Memory>> kept;
   {
     const std::lock_guard lock(mutex_);
     kept.swap(kept_);
-    if (gate_ != nullptr) gate_->Open();
-    if (queue_ != nullptr) queue_->Finish();
+    if (gate_ != nullptr) gate_->open();
+    if (queue_ != nullptr) queue_->finish();
   }
 }
 
@@ -65,27 +65,27 @@ void Filler::Close() {
 Work::Work(std::shared_ptr<Filler> filler) : filler_(std::move(filler)) {}
 
 Work::~Work() {
-  if (event_ != nullptr) RemoveEvent(event_.get());
+  if (event_ != nullptr) remove_event(event_.get());
 }
 
-void* Work::Record() {
+void* Work::record() {
   if (filler_->queue_ == nullptr) return nullptr;
   const std::lock_guard lock(filler_->mutex_);
-  std::unique_ptr<Event> event = filler_->queue_->Record();
-  AddEvent(event.get());
+  std::unique_ptr<Event> event = filler_->queue_->record();
+  add_event(event.get());
   event_ = std::move(event);
-  return event_->Address();
+  return event_->address();
 }
 
-void Work::Wait() {
-  if (event_ != nullptr) return event_->Wait();
+void Work::wait() {
+  if (event_ != nullptr) return event_->wait();
   // Not recorded: the export has failed halfway.
-  if (filler_->queue_ != nullptr) filler_->queue_->Finish();
+  if (filler_->queue_ != nullptr) filler_->queue_->finish();
 }
 
 // --- Memory
 
-std::shared_ptr<Memory> Memory::New(std::shared_ptr<Work> work) {
+std::shared_ptr<Memory> Memory::make(std::shared_ptr<Work> work) {
   Filler& filler = *work->filler_;
   auto memory = std::shared_ptr<Memory>(new Memory(std::move(work)));
   if (filler.gate_ != nullptr) {
@@ -97,23 +97,23 @@ std::shared_ptr<Memory> Memory::New(std::shared_ptr<Work> work) {
 
 Memory::~Memory() {
   if (allocations_.empty()) return;
-  TryTwice([this] { work_->Wait(); });
+  try_twice([this] { work_->wait(); });
 }
 
-const void* Memory::Add(const Bytes& bytes) {
+const void* Memory::add(const Bytes& bytes) {
   Filler& filler = *work_->filler_;
   const bool later = filler.queue_ != nullptr;
   allocations_.push_back(std::make_unique<Allocation>(filler.backend_, bytes, later));
   void* buffer = allocations_.back()->buffer();
   if (later && !bytes.empty()) {
     const std::lock_guard lock(filler.mutex_);
-    filler.queue_->Invert(buffer, bytes.size());
+    filler.queue_->invert(buffer, bytes.size());
   }
   return buffer;
 }
 
-const void* Memory::AddOnHost(const Bytes& bytes) {
-  allocations_.push_back(std::make_unique<Allocation>(*CpuBackend(), bytes, false));
+const void* Memory::add_on_host(const Bytes& bytes) {
+  allocations_.push_back(std::make_unique<Allocation>(*cpu_backend(), bytes, false));
   return allocations_.back()->buffer();
 }
 

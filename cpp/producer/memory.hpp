@@ -1,5 +1,6 @@
 // The memory of exported arrays, and the work that fills it.
-#pragma once
+#ifndef FLETCHING_PRODUCER_MEMORY_HPP
+#define FLETCHING_PRODUCER_MEMORY_HPP
 
 #include <cstdint>
 #include <memory>
@@ -34,19 +35,19 @@ class Memory;
 // back. Until that is done the memory has every bit the other way round.
 class Filler {
  public:
-  // `shut`: behind a gate that Open opens.
+  // `shut`: behind a gate that open() opens.
   Filler(Backend& backend, bool shut);
   Filler(const Filler&) = delete;
   Filler& operator=(const Filler&) = delete;
 
   // The one for what is exported without a gate.
-  static std::shared_ptr<Filler> Ungated(Backend& backend);
+  static std::shared_ptr<Filler> ungated(Backend& backend);
 
   Backend& backend() const { return backend_; }
-  void Open();
+  void open();
 
   // Opens, waits for the work, and lets go of the memory of released arrays.
-  void Close();
+  void close();
 
  private:
   friend class Memory;
@@ -72,10 +73,10 @@ class Work {
   Backend& backend() const { return filler_->backend(); }
 
   // Records the event behind everything that was added, and gives its address: NULL without queues.
-  void* Record();
+  void* record();
 
   // Blocks until the work is done.
-  void Wait();
+  void wait();
 
  private:
   friend class Memory;
@@ -87,15 +88,15 @@ class Work {
 // The buffers of one struct. They are freed when the work on them is done.
 class Memory {
  public:
-  static std::shared_ptr<Memory> New(std::shared_ptr<Work> work);
+  static std::shared_ptr<Memory> make(std::shared_ptr<Work> work);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
   // A buffer that will have these bytes when the work is done.
-  const void* Add(const Bytes& bytes);
+  const void* add(const Bytes& bytes);
   // A buffer in host memory, which has them at once.
-  const void* AddOnHost(const Bytes& bytes);
+  const void* add_on_host(const Bytes& bytes);
 
  private:
   explicit Memory(std::shared_ptr<Work> work) : work_(std::move(work)) {}
@@ -105,3 +106,5 @@ class Memory {
 };
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_MEMORY_HPP

@@ -6,16 +6,16 @@
 
 namespace fletching::producer {
 
-void WriteMessage(FletchingMessage* message, std::string_view text) noexcept {
+void write_message(FletchingMessage* message, std::string_view text) noexcept {
   detail::write_message(message, text);
 }
 
-std::string ForeignText(const char* text) {
+std::string foreign_text(const char* text) {
   if (text == nullptr) return "(NULL)";
   return std::string(text, strnlen(text, sizeof(FletchingMessage::text)));
 }
 
-bool IsUtf8(std::string_view text) noexcept {
+bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
     const size_t size = detail::utf8_length(text);
     if (size == 0) return false;

@@ -24,10 +24,10 @@ constexpr const char* kKernel =
 // Functions that were found when the device was. Only used after that.
 const Functions* g_cl = nullptr;
 
-void Check(const char* function, cl_int status) {
+void check(const char* function, cl_int status) {
   if (status == kClSuccess) return;
   const char* name = status_name(status);
-  Fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
+  fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
                 std::to_string(status) + ")");
 }
 
@@ -63,8 +63,8 @@ using OwnedContext = Owned<cl_context, &Functions::cl_release_context>;
 
 // A call that gives a handle and writes its status to the last argument.
 template <class Handle>
-Handle Checked(const char* function, Handle handle, const cl_int& status) {
-  Check(function, status);
+Handle checked(const char* function, Handle handle, const cl_int& status) {
+  check(function, status);
   return handle;
 }
 
@@ -75,15 +75,15 @@ struct Root {
   OwnedProgram program;
 };
 
-void WaitForEvent(const cl_event& event) {
-  Check("clWaitForEvents", g_cl->cl_wait_for_events(1, &event));
+void wait_for_event(const cl_event& event) {
+  check("clWaitForEvents", g_cl->cl_wait_for_events(1, &event));
 }
 
 class OpenClEvent : public Event {
  public:
   explicit OpenClEvent(OwnedEvent event) : event_(std::move(event)) {}
-  void* Address() noexcept override { return event_.address(); }
-  void Wait() override { WaitForEvent(event_.get()); }
+  void* address() noexcept override { return event_.address(); }
+  void wait() override { wait_for_event(event_.get()); }
 
  private:
   OwnedEvent event_;
@@ -95,7 +95,7 @@ class OpenClGate : public Gate {
   explicit OpenClGate(cl_context context) {
     cl_int status = kClSuccess;
     event_ = OwnedEvent(
-        Checked("clCreateUserEvent", g_cl->cl_create_user_event(context, &status), status));
+        checked("clCreateUserEvent", g_cl->cl_create_user_event(context, &status), status));
   }
   ~OpenClGate() override {
     if (!open_) g_cl->cl_set_user_event_status(event_.get(), kClComplete);
@@ -103,9 +103,9 @@ class OpenClGate : public Gate {
   OpenClGate(const OpenClGate&) = delete;
   OpenClGate& operator=(const OpenClGate&) = delete;
 
-  void Open() override {
+  void open() override {
     if (open_) return;
-    Check("clSetUserEventStatus", g_cl->cl_set_user_event_status(event_.get(), kClComplete));
+    check("clSetUserEventStatus", g_cl->cl_set_user_event_status(event_.get(), kClComplete));
     open_ = true;
   }
   const cl_event* event() { return event_.address(); }
@@ -121,10 +121,10 @@ class OpenClQueue : public Queue {
     cl_int status = kClSuccess;
     cl_command_queue queue =
         g_cl->cl_create_command_queue(root.context.get(), root.device, 0, &status);
-    queue_ = OwnedQueue(Checked("clCreateCommandQueue", queue, status));
+    queue_ = OwnedQueue(checked("clCreateCommandQueue", queue, status));
     // Of its own: the arguments of a kernel are part of it.
     cl_kernel kernel = g_cl->cl_create_kernel(root.program.get(), "fletching_invert", &status);
-    kernel_ = OwnedKernel(Checked("clCreateKernel", kernel, status));
+    kernel_ = OwnedKernel(checked("clCreateKernel", kernel, status));
   }
   ~OpenClQueue() override {
     // One failure may be left over from earlier work; after two nothing runs there any more.
@@ -133,71 +133,71 @@ class OpenClQueue : public Queue {
   OpenClQueue(const OpenClQueue&) = delete;
   OpenClQueue& operator=(const OpenClQueue&) = delete;
 
-  void* Handle() override {
+  void* handle() override {
     has_work_ = true;
     return queue_.get();
   }
 
-  std::unique_ptr<Gate> Shut() override {
+  std::unique_ptr<Gate> shut() override {
     has_work_ = true;
     auto gate = std::make_unique<OpenClGate>(root_.context.get());
-    Check("clEnqueueBarrierWithWaitList",
+    check("clEnqueueBarrierWithWaitList",
           g_cl->cl_enqueue_barrier_with_wait_list(queue_.get(), 1, gate->event(), nullptr));
     return gate;
   }
-  void Invert(void* buffer, size_t bytes) override {
+  void invert(void* buffer, size_t bytes) override {
     has_work_ = true;
     auto* memory = static_cast<cl_mem>(buffer);
     const std::uint64_t count = bytes;
-    SetArgument(0, sizeof memory, &memory);
-    SetArgument(1, sizeof count, &count);
+    set_argument(0, sizeof memory, &memory);
+    set_argument(1, sizeof count, &count);
     const size_t items = std::min<size_t>(bytes, kMostItems);
-    Check("clEnqueueNDRangeKernel",
+    check("clEnqueueNDRangeKernel",
           g_cl->cl_enqueue_nd_range_kernel(queue_.get(), kernel_.get(), 1, nullptr, &items, nullptr,
                                            0, nullptr, nullptr));
   }
-  void Read(void* staging, const void* buffer, size_t bytes) override {
+  void read(void* staging, const void* buffer, size_t bytes) override {
     has_work_ = true;
     auto* memory = static_cast<cl_mem>(const_cast<void*>(buffer));
     OwnedEvent done;
-    Check("clEnqueueReadBuffer",
+    check("clEnqueueReadBuffer",
           g_cl->cl_enqueue_read_buffer(queue_.get(), memory, kClFalse, 0, bytes, staging, 0,
                                        nullptr, done.address()));
     last_ = std::move(done);
-    Check("clFlush", g_cl->cl_flush(queue_.get()));
+    check("clFlush", g_cl->cl_flush(queue_.get()));
   }
   // Done when it returns.
-  void Write(void* buffer, const void* host, size_t bytes) {
-    Check("clEnqueueWriteBuffer",
+  void write(void* buffer, const void* host, size_t bytes) {
+    check("clEnqueueWriteBuffer",
           g_cl->cl_enqueue_write_buffer(queue_.get(), static_cast<cl_mem>(buffer), kClTrue, 0,
                                         bytes, host, 0, nullptr, nullptr));
   }
-  std::unique_ptr<Event> Record() override {
+  std::unique_ptr<Event> record() override {
     OwnedEvent event;
-    Check("clEnqueueMarkerWithWaitList",
+    check("clEnqueueMarkerWithWaitList",
           g_cl->cl_enqueue_marker_with_wait_list(queue_.get(), 0, nullptr, event.address()));
     auto recorded = std::make_unique<OpenClEvent>(std::move(event));
-    Check("clFlush", g_cl->cl_flush(queue_.get()));
+    check("clFlush", g_cl->cl_flush(queue_.get()));
     return recorded;
   }
-  bool IsIdle() override {
+  bool is_idle() override {
     if (last_.get() == nullptr) return true;
     cl_int answer = 0;
-    Check("clGetEventInfo", g_cl->cl_get_event_info(last_.get(), kClEventCommandExecutionStatus,
+    check("clGetEventInfo", g_cl->cl_get_event_info(last_.get(), kClEventCommandExecutionStatus,
                                                     sizeof answer, &answer, nullptr));
-    if (event_state(answer) == EventState::kFailed) Check("the read on the queue", answer);
+    if (event_state(answer) == EventState::kFailed) check("the read on the queue", answer);
     return event_state(answer) == EventState::kDone;
   }
-  void Finish() override {
-    Check("clFinish", g_cl->cl_finish(queue_.get()));
+  void finish() override {
+    check("clFinish", g_cl->cl_finish(queue_.get()));
     has_work_ = false;
   }
 
  private:
   static constexpr size_t kMostItems = 4096;
 
-  void SetArgument(cl_uint index, size_t bytes, const void* value) {
-    Check("clSetKernelArg", g_cl->cl_set_kernel_arg(kernel_.get(), index, bytes, value));
+  void set_argument(cl_uint index, size_t bytes, const void* value) {
+    check("clSetKernelArg", g_cl->cl_set_kernel_arg(kernel_.get(), index, bytes, value));
   }
 
   const Root& root_;
@@ -209,83 +209,83 @@ class OpenClQueue : public Queue {
 
 class OpenCl : public Backend {
  public:
-  const char* Name() const override { return "opencl"; }
-  ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_OPENCL; }
-  int64_t DeviceId() const override { return 0; }  // the first of the context
+  const char* name() const override { return "opencl"; }
+  ArrowDeviceType device_type() const override { return ARROW_DEVICE_OPENCL; }
+  int64_t device_id() const override { return 0; }  // the first of the context
 
-  Device Find() override {
-    return finding_.Get([&]() -> Device { return {Presence::kReal, Open()}; });
+  Device find() override {
+    return finding_.get([&]() -> Device { return {Presence::kReal, open()}; });
   }
 
-  void* Allocate(size_t bytes) override {
+  void* allocate(size_t bytes) override {
     cl_int status = kClSuccess;
     cl_mem memory = g_cl->cl_create_buffer(root_.context.get(), kClMemReadWrite,
                                            std::max<size_t>(bytes, 1), nullptr, &status);
-    Check("clCreateBuffer", status);
-    transfers_.AddBuffer();
+    check("clCreateBuffer", status);
+    transfers_.add_buffer();
     return memory;
   }
-  void Free(void* buffer) noexcept override {
-    transfers_.RemoveBuffer();
+  void free(void* buffer) noexcept override {
+    transfers_.remove_buffer();
     g_cl->cl_release_mem_object(static_cast<cl_mem>(buffer));
   }
-  void CopyTo(void* buffer, const void* host, size_t bytes) override {
-    transfers_.Run([&](OpenClQueue& queue) { queue.Write(buffer, host, bytes); });
+  void copy_to(void* buffer, const void* host, size_t bytes) override {
+    transfers_.run([&](OpenClQueue& queue) { queue.write(buffer, host, bytes); });
   }
-  void CopyFrom(void* host, const void* buffer, size_t bytes) override {
-    transfers_.Run([&](OpenClQueue& queue) {
-      queue.Read(host, buffer, bytes);
-      queue.Finish();
+  void copy_from(void* host, const void* buffer, size_t bytes) override {
+    transfers_.run([&](OpenClQueue& queue) {
+      queue.read(host, buffer, bytes);
+      queue.finish();
     });
   }
-  void* AllocateStaging(size_t bytes) override { return CpuBackend()->Allocate(bytes); }
-  void FreeStaging(void* staging) noexcept override { CpuBackend()->Free(staging); }
+  void* allocate_staging(size_t bytes) override { return cpu_backend()->allocate(bytes); }
+  void free_staging(void* staging) noexcept override { cpu_backend()->free(staging); }
 
-  std::unique_ptr<Queue> NewQueue() override { return std::make_unique<OpenClQueue>(root_); }
+  std::unique_ptr<Queue> new_queue() override { return std::make_unique<OpenClQueue>(root_); }
 
  private:
   // Finds the device and compiles the kernel for it; its name. What fails leaves nothing behind.
-  std::string Open() {
+  std::string open() {
     Result<const Functions*> functions = opencl::functions(Party::kProducer);
-    if (!functions) Fail(functions.error().code(), functions.error().message());
+    if (!functions) fail(functions.error().code(), functions.error().message());
     g_cl = *functions;
     Root root;
-    root.device = FirstDevice();
+    root.device = first_device();
     cl_int status = kClSuccess;
-    root.context = OwnedContext(Checked(
+    root.context = OwnedContext(checked(
         "clCreateContext",
         g_cl->cl_create_context(nullptr, 1, &root.device, nullptr, nullptr, &status), status));
     const char* text = kKernel;
     root.program = OwnedProgram(
-        Checked("clCreateProgramWithSource",
+        checked("clCreateProgramWithSource",
                 g_cl->cl_create_program_with_source(root.context.get(), 1, &text, nullptr, &status),
                 status));
-    Check("clBuildProgram",
+    check("clBuildProgram",
           g_cl->cl_build_program(root.program.get(), 1, &root.device, "", nullptr, nullptr));
     char name[256] = {};
-    Check("clGetDeviceInfo",
+    check("clGetDeviceInfo",
           g_cl->cl_get_device_info(root.device, kClDeviceName, sizeof name - 1, name, nullptr));
     root_ = std::move(root);
     return std::string("OpenCL: ") + name;
   }
 
-  static cl_device_id FirstDevice() {
+  static cl_device_id first_device() {
     cl_uint count = 0;
     const cl_int status = g_cl->cl_get_platform_ids(0, nullptr, &count);
     if (count == 0) {
-      Fail(ENODEV, "clGetPlatformIDs found no driver (" + std::to_string(status) +
+      fail(ENODEV, "clGetPlatformIDs found no driver (" + std::to_string(status) +
                        "); install one, such as pocl-opencl-icd");
     }
-    Check("clGetPlatformIDs", status);
+    check("clGetPlatformIDs", status);
     std::vector<cl_platform_id> platforms(count);
-    Check("clGetPlatformIDs", g_cl->cl_get_platform_ids(count, platforms.data(), nullptr));
+    check("clGetPlatformIDs", g_cl->cl_get_platform_ids(count, platforms.data(), nullptr));
     for (cl_platform_id platform : platforms) {
       cl_device_id device = nullptr;
       cl_uint devices = 0;
       g_cl->cl_get_device_ids(platform, kClDeviceTypeAll, 1, &device, &devices);
       if (devices > 0) return device;
     }
-    Fail(ENODEV, "clGetDeviceIDs found no device");
+    fail(ENODEV, "clGetDeviceIDs found no device");
   }
 
   Finding finding_;
@@ -295,7 +295,7 @@ class OpenCl : public Backend {
 
 }  // namespace
 
-Backend* OpenClBackend() {
+Backend* opencl_backend() {
   // Never destroyed: arrays may be released while the process ends.
   static auto& device = *new OpenCl;
   return &device;

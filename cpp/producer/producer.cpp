@@ -12,15 +12,15 @@ namespace {
 
 // `fallback` where even that fails for want of memory.
 template <class Work, class Result>
-Result OrElse(Result fallback, Work work) noexcept {
-  Guarded(nullptr, [&] { fallback = work(); });
+Result or_else(Result fallback, Work work) noexcept {
+  guarded(nullptr, [&] { fallback = work(); });
   return fallback;
 }
 
 template <class Item>
-const char* NameAt(const std::vector<Item>& items, int32_t index) {
+const char* name_at(const std::vector<Item>& items, int32_t index) {
   if (index < 0 || static_cast<size_t>(index) >= items.size()) return nullptr;
-  return NameOf(items[static_cast<size_t>(index)]);
+  return name_of(items[static_cast<size_t>(index)]);
 }
 
 }  // namespace
@@ -29,47 +29,47 @@ const char* NameAt(const std::vector<Item>& items, int32_t index) {
 using namespace fletching::producer;
 
 int32_t FletchingProducerBackendCount(void) {
-  return OrElse(int32_t{0}, [] { return static_cast<int32_t>(Backends().size()); });
+  return or_else(int32_t{0}, [] { return static_cast<int32_t>(backends().size()); });
 }
 
 const char* FletchingProducerBackendName(int32_t index) {
-  return OrElse(static_cast<const char*>(nullptr), [&] { return NameAt(Backends(), index); });
+  return or_else(static_cast<const char*>(nullptr), [&] { return name_at(backends(), index); });
 }
 
 int32_t FletchingProducerCaseCount(void) {
-  return OrElse(int32_t{0}, [] { return static_cast<int32_t>(Catalogue().size()); });
+  return or_else(int32_t{0}, [] { return static_cast<int32_t>(catalogue().size()); });
 }
 
 const char* FletchingProducerCaseName(int32_t index) {
-  return OrElse(static_cast<const char*>(nullptr), [&] { return NameAt(Catalogue(), index); });
+  return or_else(static_cast<const char*>(nullptr), [&] { return name_at(catalogue(), index); });
 }
 
 const char* FletchingProducerDescribe(const char* case_name) {
-  return OrElse(static_cast<const char*>(nullptr),
-                [&] { return CaseByName(case_name).text.c_str(); });
+  return or_else(static_cast<const char*>(nullptr),
+                 [&] { return case_by_name(case_name).text.c_str(); });
 }
 
 int FletchingProducerExportArray(const char* backend, const char* case_name,
                                  struct ArrowSchema* schema, struct ArrowDeviceArray* array,
                                  struct FletchingMessage* message) {
-  Zero(schema);
-  Zero(array);
-  return Guarded(message, [&] {
-    RequirePointer("schema", schema);
-    RequirePointer("array", array);
-    Export(Filler::Ungated(BackendByName(backend)), CaseByName(case_name), schema, array);
+  zero(schema);
+  zero(array);
+  return guarded(message, [&] {
+    require_pointer("schema", schema);
+    require_pointer("array", array);
+    export_case(Filler::ungated(backend_by_name(backend)), case_by_name(case_name), schema, array);
   });
 }
 
 int FletchingProducerExportStream(const char* backend, const char* case_name, int64_t batches,
                                   int64_t fail_at, struct ArrowDeviceArrayStream* stream,
                                   struct FletchingMessage* message) {
-  Zero(stream);
-  return Guarded(message, [&] {
-    RequirePointer("stream", stream);
-    CheckBatches(batches, fail_at);
-    ExportStream(Filler::Ungated(BackendByName(backend)), CaseByName(case_name), batches, fail_at,
-                 stream);
+  zero(stream);
+  return guarded(message, [&] {
+    require_pointer("stream", stream);
+    check_batches(batches, fail_at);
+    export_stream(Filler::ungated(backend_by_name(backend)), case_by_name(case_name), batches,
+                  fail_at, stream);
   });
 }
 
@@ -77,28 +77,28 @@ int FletchingProducerVerifyArray(const char* backend, const char* case_name,
                                  const struct ArrowSchema* schema,
                                  const struct ArrowDeviceArray* array,
                                  struct FletchingMessage* message) {
-  return Guarded(message, [&] {
-    RequirePointer("schema", schema);
-    RequirePointer("array", array);
-    VerifyArray(BackendByName(backend), CaseByName(case_name), *schema, *array);
+  return guarded(message, [&] {
+    require_pointer("schema", schema);
+    require_pointer("array", array);
+    verify_array(backend_by_name(backend), case_by_name(case_name), *schema, *array);
   });
 }
 
 int FletchingProducerVerifyStream(const char* backend, const char* case_name, int64_t batches,
                                   int64_t fail_at, struct ArrowDeviceArrayStream* stream,
                                   struct FletchingMessage* message) {
-  const int code = Guarded(message, [&] {
-    RequirePointer("stream", stream);
-    CheckBatches(batches, fail_at);
-    VerifyStream(BackendByName(backend), CaseByName(case_name), batches, fail_at, stream);
+  const int code = guarded(message, [&] {
+    require_pointer("stream", stream);
+    check_batches(batches, fail_at);
+    verify_stream(backend_by_name(backend), case_by_name(case_name), batches, fail_at, stream);
   });
-  // Only where the arguments were refused: VerifyStream itself moves the stream away.
+  // Only where the arguments were refused: verify_stream itself moves the stream away.
   if (stream != nullptr && stream->release != nullptr) stream->release(stream);
   return code;
 }
 
 void FletchingProducerReadCounters(struct FletchingProducerCounters* counters) {
-  if (counters != nullptr) *counters = ReadCounters();
+  if (counters != nullptr) *counters = read_counters();
 }
 
-void FletchingProducerResetCounters(void) { ResetCounters(); }
+void FletchingProducerResetCounters(void) { reset_counters(); }

@@ -1,5 +1,6 @@
 // Reads exported buffers as a consumer on a device does: in the order of its own queue.
-#pragma once
+#ifndef FLETCHING_PRODUCER_READER_HPP
+#define FLETCHING_PRODUCER_READER_HPP
 
 #include <memory>
 #include <vector>
@@ -13,17 +14,17 @@ class Reader {
  public:
   explicit Reader(Backend& backend);
 
-  void* Handle() { return queue_->Handle(); }
+  void* handle() { return queue_->handle(); }
 
   // Enqueues a copy of every buffer on the device. Throws EBADMSG for memory that is not exported.
-  void Read(const Case& what, const ArrowDeviceArray& array);
+  void read(const Case& what, const ArrowDeviceArray& array);
 
-  bool IsIdle() { return queue_->IsIdle(); }
-  void Finish() { queue_->Finish(); }
+  bool is_idle() { return queue_->is_idle(); }
+  void finish() { queue_->finish(); }
 
   // Waits, compares with the catalogue, or with every bit of it `inverted`, and forgets what was
   // read. Returns the number of bytes. Throws EBADMSG for a difference.
-  int64_t Verify(bool inverted);
+  int64_t verify(bool inverted);
 
  private:
   struct Copy {
@@ -32,8 +33,8 @@ class Reader {
     std::shared_ptr<void> staging;
   };
 
-  void ReadNode(const std::string& path, const Node& node, const ArrowArray& array,
-                std::vector<Copy>& copies);
+  void read_node(const std::string& path, const Node& node, const ArrowArray& array,
+                 std::vector<Copy>& copies);
 
   Backend& backend_;
   std::vector<Copy> copies_;
@@ -41,3 +42,5 @@ class Reader {
 };
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_READER_HPP

@@ -24,13 +24,13 @@ struct Registry {
 };
 
 // Never destroyed: foreign code may release a struct while the process ends. In place: cannot fail.
-Registry& TheRegistry() {
+Registry& the_registry() {
   alignas(Registry) static std::byte storage[sizeof(Registry)];
   static auto* registry = new (storage) Registry;
   return *registry;
 }
 
-int64_t& Live(FletchingProducerCounters& counters, Kind kind) {
+int64_t& live(FletchingProducerCounters& counters, Kind kind) {
   switch (kind) {
     case Kind::kSchema:
       return counters.live_schemas;
@@ -44,27 +44,27 @@ int64_t& Live(FletchingProducerCounters& counters, Kind kind) {
 
 }  // namespace
 
-void* Register(Kind kind, std::shared_ptr<void> state) {
-  Registry& registry = TheRegistry();
+void* register_struct(Kind kind, std::shared_ptr<void> state) {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   const uintptr_t number = registry.last_number + 1;
   registry.entries.try_emplace(number, Entry{kind, std::move(state)});
   registry.last_number = number;
   ++registry.counters.exported;
-  ++Live(registry.counters, kind);
+  ++live(registry.counters, kind);
   return reinterpret_cast<void*>(number);
 }
 
-std::shared_ptr<void> Find(Kind kind, const void* private_data) noexcept {
-  Registry& registry = TheRegistry();
+std::shared_ptr<void> find(Kind kind, const void* private_data) noexcept {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   const auto found = registry.entries.find(reinterpret_cast<uintptr_t>(private_data));
   if (found == registry.entries.end() || found->second.kind != kind) return nullptr;
   return found->second.state;
 }
 
-std::shared_ptr<void> Unregister(Kind kind, const void* private_data) noexcept {
-  Registry& registry = TheRegistry();
+std::shared_ptr<void> unregister_struct(Kind kind, const void* private_data) noexcept {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   const auto found = registry.entries.find(reinterpret_cast<uintptr_t>(private_data));
   if (found == registry.entries.end() || found->second.kind != kind) {
@@ -74,60 +74,60 @@ std::shared_ptr<void> Unregister(Kind kind, const void* private_data) noexcept {
   std::shared_ptr<void> state = std::move(found->second.state);
   registry.entries.erase(found);
   ++registry.counters.released;
-  --Live(registry.counters, kind);
+  --live(registry.counters, kind);
   return state;
 }
 
-void AddAllocation(const void* buffer, const void* origin) {
-  Registry& registry = TheRegistry();
+void add_allocation(const void* buffer, const void* origin) {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   registry.allocations.emplace(buffer, origin);
   ++registry.counters.live_allocations;
 }
 
-void RemoveAllocation(const void* buffer) noexcept {
-  Registry& registry = TheRegistry();
+void remove_allocation(const void* buffer) noexcept {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   registry.allocations.erase(buffer);
   --registry.counters.live_allocations;
 }
 
-const void* OriginOf(const void* buffer) noexcept {
-  Registry& registry = TheRegistry();
+const void* origin_of(const void* buffer) noexcept {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   const auto found = registry.allocations.find(buffer);
   return found == registry.allocations.end() ? nullptr : found->second;
 }
 
-void AddEvent(Event* event) {
-  Registry& registry = TheRegistry();
+void add_event(Event* event) {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
-  registry.events.emplace(event->Address(), event);
+  registry.events.emplace(event->address(), event);
   ++registry.counters.live_allocations;
 }
 
-void RemoveEvent(Event* event) noexcept {
-  Registry& registry = TheRegistry();
+void remove_event(Event* event) noexcept {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
-  registry.events.erase(event->Address());
+  registry.events.erase(event->address());
   --registry.counters.live_allocations;
 }
 
-Event* FindEvent(const void* sync_event) noexcept {
-  Registry& registry = TheRegistry();
+Event* find_event(const void* sync_event) noexcept {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   const auto found = registry.events.find(sync_event);
   return found == registry.events.end() ? nullptr : found->second;
 }
 
-FletchingProducerCounters ReadCounters() noexcept {
-  Registry& registry = TheRegistry();
+FletchingProducerCounters read_counters() noexcept {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   return registry.counters;
 }
 
-void ResetCounters() noexcept {
-  Registry& registry = TheRegistry();
+void reset_counters() noexcept {
+  Registry& registry = the_registry();
   const std::lock_guard lock(registry.mutex);
   FletchingProducerCounters& counters = registry.counters;
   counters.exported = counters.live_schemas + counters.live_arrays + counters.live_streams;

@@ -1,5 +1,6 @@
 // Memory of a vendor's runtime, and what is set aside of it for the time while a gate is shut.
-#pragma once
+#ifndef FLETCHING_PRODUCER_RESERVE_HPP
+#define FLETCHING_PRODUCER_RESERVE_HPP
 
 #include <cerrno>
 #include <cstdint>
@@ -28,7 +29,7 @@ class Reserve {
   static constexpr size_t kWords = 4;
 
   // Never destroyed: arrays may be released while the process ends.
-  static Reserve& Instance() {
+  static Reserve& instance() {
     static auto& reserve = *new Reserve;
     return reserve;
   }
@@ -36,15 +37,15 @@ class Reserve {
   // Calls `shut(word)`, which lets a stream wait for the word, once there is memory for as long as
   // that lasts: pinned memory, and that of `kind`. The word goes back with Leave.
   template <class Shut>
-  void Enter(MemoryKind kind, Shut shut) {
+  void enter(MemoryKind kind, Shut shut) {
     const typename Api::Current current;
     const std::lock_guard lock(mutex_);
     try {
-      if (shut_ == 0) Fill(kind);
-      if (words_.empty()) Fail(ENOMEM, std::to_string(kWords) + " gates are shut: expected fewer");
+      if (shut_ == 0) fill(kind);
+      if (words_.empty()) fail(ENOMEM, std::to_string(kWords) + " gates are shut: expected fewer");
       shut(words_.back());
     } catch (...) {
-      Collect();
+      collect();
       throw;
     }
     words_.pop_back();
@@ -52,30 +53,30 @@ class Reserve {
     ++shut_;
   }
   // A gate was opened; the device need not have noticed yet.
-  void Open() noexcept {
+  void open() noexcept {
     const std::lock_guard lock(mutex_);
     --shut_;
   }
   // The device does not look at the word any more.
-  void Leave(void* word) noexcept {
+  void leave(void* word) noexcept {
     const typename Api::Current current(std::nothrow);
     const std::lock_guard lock(mutex_);
     words_.push_back(word);  // Fill has made room for it
     --words_out_;
-    Collect();
+    collect();
   }
 
   // Throws ENOMEM when a gate is shut and the blocks are used up.
-  void* Allocate(MemoryKind kind, size_t bytes) {
+  void* allocate(MemoryKind kind, size_t bytes) {
     const typename Api::Current current;
     const std::lock_guard lock(mutex_);
-    if (shut_ > 0) return Slice(kind, bytes);
+    if (shut_ > 0) return slice(kind, bytes);
     later_.reserve(live_ + 1);  // so that Free need not allocate
-    void* memory = Api::Allocate(kind, bytes);
+    void* memory = Api::allocate(kind, bytes);
     ++live_;
     return memory;
   }
-  void Free(MemoryKind kind, void* memory) noexcept {
+  void free(MemoryKind kind, void* memory) noexcept {
     const typename Api::Current current(std::nothrow);
     const std::lock_guard lock(mutex_);
     const auto slice = slices_.find(memory);
@@ -85,13 +86,13 @@ class Reserve {
     } else {
       later_.emplace_back(kind, memory);
     }
-    Collect();
+    collect();
   }
 
  private:
   struct Block {
-    explicit Block(MemoryKind of) : kind(of), begin(Api::Allocate(of, kBlockBytes)) {}
-    ~Block() { Api::Free(kind, begin); }
+    explicit Block(MemoryKind of) : kind(of), begin(Api::allocate(of, kBlockBytes)) {}
+    ~Block() { Api::free(kind, begin); }
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
 
@@ -101,39 +102,39 @@ class Reserve {
     int64_t slices = 0;
   };
 
-  void Fill(MemoryKind kind) {
+  void fill(MemoryKind kind) {
     words_.reserve(words_out_ + kWords);
-    while (words_.size() < kWords) words_.push_back(Api::NewWord());
+    while (words_.size() < kWords) words_.push_back(Api::new_word());
     blocks_.push_back(std::make_unique<Block>(MemoryKind::kPinned));
     if (kind != MemoryKind::kPinned) blocks_.push_back(std::make_unique<Block>(kind));
   }
   // Aligned as the vendors' own memory is.
-  static size_t Rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+  static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
   // NULL when there is no room.
-  Block* Find(MemoryKind kind, size_t bytes) {
+  Block* find(MemoryKind kind, size_t bytes) {
     for (const auto& block : blocks_) {
-      if (block->kind == kind && kBlockBytes - block->used >= Rounded(bytes)) return block.get();
+      if (block->kind == kind && kBlockBytes - block->used >= rounded(bytes)) return block.get();
     }
     return nullptr;
   }
-  void* Slice(MemoryKind kind, size_t bytes) {
-    Block* block = Find(kind, bytes);
+  void* slice(MemoryKind kind, size_t bytes) {
+    Block* block = find(kind, bytes);
     if (block == nullptr) {
-      Fail(ENOMEM, "a gate is shut, and the memory that was set aside for that time is used up");
+      fail(ENOMEM, "a gate is shut, and the memory that was set aside for that time is used up");
     }
     void* slice = static_cast<char*>(block->begin) + block->used;
     slices_.emplace(slice, block);
-    block->used += Rounded(bytes);
+    block->used += rounded(bytes);
     ++block->slices;
     return slice;
   }
-  void Collect() noexcept {
+  void collect() noexcept {
     if (shut_ > 0) return;
-    for (const auto& [kind, memory] : later_) Api::Free(kind, memory);
+    for (const auto& [kind, memory] : later_) Api::free(kind, memory);
     live_ -= later_.size();
     later_.clear();
     std::erase_if(blocks_, [](const auto& block) { return block->slices == 0; });
-    for (void* word : words_) Api::FreeWord(word);
+    for (void* word : words_) Api::free_word(word);
     words_.clear();
   }
 
@@ -148,3 +149,5 @@ class Reserve {
 };
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_RESERVE_HPP

@@ -22,7 +22,7 @@ constexpr Width kWidths[] = {
     {"ts", 64},  {"tD", 64},  {"tiM", 32}, {"tiD", 64}, {"tin", 128},
 };
 
-int64_t ValueBits(const std::string& format) {
+int64_t value_bits(const std::string& format) {
   if (format.starts_with("w:")) return 8 * std::stoll(format.substr(2));
   if (format.starts_with("d:")) {
     const bool has_bits = std::ranges::count(format, ',') == 2;
@@ -34,11 +34,11 @@ int64_t ValueBits(const std::string& format) {
   return 0;
 }
 
-bool IsOneOf(const std::string& format, std::initializer_list<std::string_view> formats) {
+bool is_one_of(const std::string& format, std::initializer_list<std::string_view> formats) {
   return std::ranges::find(formats, format) != formats.end();
 }
 
-int64_t OffsetAt(const std::optional<Bytes>& offsets, int64_t width, int64_t index) {
+int64_t offset_at(const std::optional<Bytes>& offsets, int64_t width, int64_t index) {
   if (!offsets) return 0;
   const uint8_t* at = offsets->data() + width * index;
   int32_t narrow = 0;
@@ -49,25 +49,25 @@ int64_t OffsetAt(const std::optional<Bytes>& offsets, int64_t width, int64_t ind
   return wide;
 }
 
-bool IsView(const Node& node) { return IsOneOf(node.format, {"vz", "vu"}); }
+bool is_view(const Node& node) { return is_one_of(node.format, {"vz", "vu"}); }
 
 }  // namespace
 
-std::vector<int64_t> SeenSizes(const Node& node) {
+std::vector<int64_t> seen_sizes(const Node& node) {
   const std::string& format = node.format;
   const int64_t end = node.offset + node.length;
   const int64_t bitmap = (end + 7) / 8;
-  const int64_t offset = IsOneOf(format, {"U", "Z", "+L", "+vL"}) ? 8 : 4;
-  if (IsOneOf(format, {"n", "+r"})) return {};
+  const int64_t offset = is_one_of(format, {"U", "Z", "+L", "+vL"}) ? 8 : 4;
+  if (is_one_of(format, {"n", "+r"})) return {};
   if (format.starts_with("+us:")) return {end};
   if (format.starts_with("+ud:")) return {end, 4 * end};
   if (format == "+s" || format.starts_with("+w:")) return {bitmap};
-  if (IsOneOf(format, {"+l", "+L", "+m"})) return {bitmap, offset * (end + 1)};
-  if (IsOneOf(format, {"+vl", "+vL"})) return {bitmap, offset * end, offset * end};
-  if (IsOneOf(format, {"u", "U", "z", "Z"})) {
-    return {bitmap, offset * (end + 1), OffsetAt(node.buffers[1], offset, end)};
+  if (is_one_of(format, {"+l", "+L", "+m"})) return {bitmap, offset * (end + 1)};
+  if (is_one_of(format, {"+vl", "+vL"})) return {bitmap, offset * end, offset * end};
+  if (is_one_of(format, {"u", "U", "z", "Z"})) {
+    return {bitmap, offset * (end + 1), offset_at(node.buffers[1], offset, end)};
   }
-  if (!IsView(node)) return {bitmap, (end * ValueBits(format) + 7) / 8};
+  if (!is_view(node)) return {bitmap, (end * value_bits(format) + 7) / 8};
   std::vector<int64_t> sizes = {bitmap, 16 * end};
   for (const std::optional<Bytes>& buffer : node.buffers | std::views::drop(2)) {
     sizes.push_back(buffer ? static_cast<int64_t>(buffer->size()) : 0);
@@ -75,8 +75,8 @@ std::vector<int64_t> SeenSizes(const Node& node) {
   return sizes;
 }
 
-bool IsInHostMemory(const Node& node, size_t buffer) {
-  return IsView(node) && buffer + 1 == node.buffers.size();
+bool is_in_host_memory(const Node& node, size_t buffer) {
+  return is_view(node) && buffer + 1 == node.buffers.size();
 }
 
 }  // namespace fletching::producer

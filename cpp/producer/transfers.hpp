@@ -1,5 +1,6 @@
 // The queue of a backend's blocking copies.
-#pragma once
+#ifndef FLETCHING_PRODUCER_TRANSFERS_HPP
+#define FLETCHING_PRODUCER_TRANSFERS_HPP
 
 #include <cstdint>
 #include <functional>
@@ -21,13 +22,13 @@ class Transfers {
   explicit Transfers(Make make) : make_(std::move(make)) {}
 
   // A buffer that can be copied from or to was allocated.
-  void AddBuffer() noexcept {
+  void add_buffer() noexcept {
     const std::lock_guard lock(mutex_);
     ++buffers_;
   }
 
   // It was freed.
-  void RemoveBuffer() noexcept {
+  void remove_buffer() noexcept {
     std::unique_ptr<Queue> last;
     const std::lock_guard lock(mutex_);
     if (--buffers_ == 0) last = std::move(queue_);
@@ -35,7 +36,7 @@ class Transfers {
 
   // Calls `copy(queue)`, which returns when the copy is done.
   template <class Copy>
-  void Run(Copy copy) {
+  void run(Copy copy) {
     const std::lock_guard lock(mutex_);
     if (queue_ == nullptr) queue_ = make_();
     try {
@@ -54,3 +55,5 @@ class Transfers {
 };
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_TRANSFERS_HPP

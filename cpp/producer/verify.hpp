@@ -1,5 +1,6 @@
 // Structs that came back from foreign code, compared with the catalogue.
-#pragma once
+#ifndef FLETCHING_PRODUCER_VERIFY_HPP
+#define FLETCHING_PRODUCER_VERIFY_HPP
 
 #include <cstdint>
 
@@ -9,10 +10,12 @@
 namespace fletching::producer {
 
 // Both throw an Error of EBADMSG that names the first difference.
-void VerifyArray(Backend& backend, const Case& what, const ArrowSchema& schema,
-                 const ArrowDeviceArray& array);
+void verify_array(Backend& backend, const Case& what, const ArrowSchema& schema,
+                  const ArrowDeviceArray& array);
 // Releases `stream`, whatever happens.
-void VerifyStream(Backend& backend, const Case& what, int64_t batches, int64_t fail_at,
-                  ArrowDeviceArrayStream* stream);
+void verify_stream(Backend& backend, const Case& what, int64_t batches, int64_t fail_at,
+                   ArrowDeviceArrayStream* stream);
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_VERIFY_HPP

@@ -10,57 +10,57 @@ namespace fletching::producer {
 namespace {
 
 // The kernel takes words.
-size_t RoundUp(size_t bytes) { return bytes < 4 ? 4 : (bytes + 3) / 4 * 4; }
+size_t round_up(size_t bytes) { return bytes < 4 ? 4 : (bytes + 3) / 4 * 4; }
 
 class Vulkan : public Backend {
  public:
-  const char* Name() const override { return "vulkan"; }
-  ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_VULKAN; }
-  int64_t DeviceId() const override { return root_->index; }
+  const char* name() const override { return "vulkan"; }
+  ArrowDeviceType device_type() const override { return ARROW_DEVICE_VULKAN; }
+  int64_t device_id() const override { return root_->index; }
 
-  Device Find() override {
-    return finding_.Get([&]() -> Device {
+  Device find() override {
+    return finding_.get([&]() -> Device {
       root_ = std::make_unique<VulkanRoot>();
-      return {Presence::kReal, Describe(root_->properties)};
+      return {Presence::kReal, describe(root_->properties)};
     });
   }
 
-  void* Allocate(size_t bytes) override {
-    VulkanBuffer made = root_->NewBuffer(RoundUp(bytes));
+  void* allocate(size_t bytes) override {
+    VulkanBuffer made = root_->new_buffer(round_up(bytes));
     void* handle = reinterpret_cast<void*>(made.buffer.get());
-    root_->buffers.Add(handle, std::move(made));
+    root_->buffers.add(handle, std::move(made));
     return handle;
   }
-  void Free(void* buffer) noexcept override { root_->buffers.Remove(buffer); }
-  void CopyTo(void* buffer, const void* host, size_t bytes) override {
-    std::memcpy(root_->buffers.At(buffer).mapped, host, bytes);
+  void free(void* buffer) noexcept override { root_->buffers.remove(buffer); }
+  void copy_to(void* buffer, const void* host, size_t bytes) override {
+    std::memcpy(root_->buffers.at(buffer).mapped, host, bytes);
   }
-  void CopyFrom(void* host, const void* buffer, size_t bytes) override {
-    std::memcpy(host, root_->buffers.At(buffer).mapped, bytes);
+  void copy_from(void* host, const void* buffer, size_t bytes) override {
+    std::memcpy(host, root_->buffers.at(buffer).mapped, bytes);
   }
-  void* AllocateStaging(size_t bytes) override {
-    VulkanBuffer made = root_->NewBuffer(RoundUp(bytes));
+  void* allocate_staging(size_t bytes) override {
+    VulkanBuffer made = root_->new_buffer(round_up(bytes));
     void* address = made.mapped;
-    root_->staging.Add(address, std::move(made));
+    root_->staging.add(address, std::move(made));
     return address;
   }
-  void FreeStaging(void* staging) noexcept override { root_->staging.Remove(staging); }
+  void free_staging(void* staging) noexcept override { root_->staging.remove(staging); }
 
-  std::unique_ptr<Queue> NewQueue() override { return std::make_unique<VulkanQueue>(*root_); }
+  std::unique_ptr<Queue> new_queue() override { return std::make_unique<VulkanQueue>(*root_); }
 
-  void GiveHandles(FletchingProducerVulkan& handles) const {
+  void give_handles(FletchingProducerVulkan& handles) const {
     handles = {root_->instance.get(),
                root_->physical_device,
                root_->device(),
                root_->queue,
                root_->queue_family,
                kSetStages,
-               reinterpret_cast<decltype(handles.get_device_proc_addr)>(FindWatched)};
+               reinterpret_cast<decltype(handles.get_device_proc_addr)>(find_watched)};
   }
 
  private:
-  static std::string Describe(const VkPhysicalDeviceProperties& properties) {
-    return std::string("Vulkan ") + VersionText(properties.apiVersion) + ": " +
+  static std::string describe(const VkPhysicalDeviceProperties& properties) {
+    return std::string("Vulkan ") + version_text(properties.apiVersion) + ": " +
            properties.deviceName;
   }
 
@@ -68,7 +68,7 @@ class Vulkan : public Backend {
   std::unique_ptr<VulkanRoot> root_;
 };
 
-Vulkan& TheVulkan() {
+Vulkan& the_vulkan() {
   // Never destroyed: arrays may be released while the process ends.
   static auto& device = *new Vulkan;
   return device;
@@ -76,17 +76,17 @@ Vulkan& TheVulkan() {
 
 }  // namespace
 
-Backend* VulkanBackend() { return &TheVulkan(); }
+Backend* vulkan_backend() { return &the_vulkan(); }
 
 }  // namespace fletching::producer
 
 int FletchingProducerVulkanHandles(struct FletchingProducerVulkan* handles,
                                    struct FletchingMessage* message) {
   using namespace fletching::producer;
-  return Guarded(message, [&] {
-    RequirePointer("handles", handles);
+  return guarded(message, [&] {
+    require_pointer("handles", handles);
     *handles = {};
-    BackendByName("vulkan");
-    TheVulkan().GiveHandles(*handles);
+    backend_by_name("vulkan");
+    the_vulkan().give_handles(*handles);
   });
 }

@@ -13,23 +13,23 @@ constexpr char kReason[] =
 // What is absent is never asked for more.
 class NoVulkan : public Backend {
  public:
-  const char* Name() const override { return "vulkan"; }
-  ArrowDeviceType DeviceType() const override { return ARROW_DEVICE_VULKAN; }
-  int64_t DeviceId() const override { return 0; }
-  Device Find() override { return {Presence::kAbsent, kReason}; }
+  const char* name() const override { return "vulkan"; }
+  ArrowDeviceType device_type() const override { return ARROW_DEVICE_VULKAN; }
+  int64_t device_id() const override { return 0; }
+  Device find() override { return {Presence::kAbsent, kReason}; }
 
-  void* Allocate(size_t) override { Fail(ENODEV, kReason); }
-  void Free(void*) noexcept override {}
-  void CopyTo(void*, const void*, size_t) override { Fail(ENODEV, kReason); }
-  void CopyFrom(void*, const void*, size_t) override { Fail(ENODEV, kReason); }
-  void* AllocateStaging(size_t) override { Fail(ENODEV, kReason); }
-  void FreeStaging(void*) noexcept override {}
-  std::unique_ptr<Queue> NewQueue() override { Fail(ENODEV, kReason); }
+  void* allocate(size_t) override { fail(ENODEV, kReason); }
+  void free(void*) noexcept override {}
+  void copy_to(void*, const void*, size_t) override { fail(ENODEV, kReason); }
+  void copy_from(void*, const void*, size_t) override { fail(ENODEV, kReason); }
+  void* allocate_staging(size_t) override { fail(ENODEV, kReason); }
+  void free_staging(void*) noexcept override {}
+  std::unique_ptr<Queue> new_queue() override { fail(ENODEV, kReason); }
 };
 
 }  // namespace
 
-Backend* VulkanBackend() {
+Backend* vulkan_backend() {
   static NoVulkan device;
   return &device;
 }
@@ -39,9 +39,9 @@ Backend* VulkanBackend() {
 int FletchingProducerVulkanHandles(struct FletchingProducerVulkan* handles,
                                    struct FletchingMessage* message) {
   using namespace fletching::producer;
-  return Guarded(message, [&] {
-    RequirePointer("handles", handles);
+  return guarded(message, [&] {
+    require_pointer("handles", handles);
     *handles = {};
-    BackendByName("vulkan");
+    backend_by_name("vulkan");
   });
 }

@@ -13,17 +13,17 @@ namespace {
 
 class VulkanEvent : public Event {
  public:
-  explicit VulkanEvent(VulkanRoot& root) : root_(root), event_(root.NewEvent()) {}
-  ~VulkanEvent() override { root_.Retire(event_); }
+  explicit VulkanEvent(VulkanRoot& root) : root_(root), event_(root.new_event()) {}
+  ~VulkanEvent() override { root_.retire(event_); }
   VulkanEvent(const VulkanEvent&) = delete;
   VulkanEvent& operator=(const VulkanEvent&) = delete;
 
-  void* Address() noexcept override { return &event_; }
+  void* address() noexcept override { return &event_; }
   // A VkEvent has no host wait.
-  void Wait() override { root_.Wait(submission_); }
+  void wait() override { root_.wait(submission_); }
 
   VkEvent get() const { return event_; }
-  void SetSubmission(uint64_t submission) { submission_ = submission; }
+  void set_submission(uint64_t submission) { submission_ = submission; }
 
  private:
   VulkanRoot& root_;
@@ -37,21 +37,21 @@ class VulkanGate : public Gate {
   VulkanGate(VkDevice device, std::shared_ptr<const OwnedSemaphore> semaphore)
       : device_(device), semaphore_(std::move(semaphore)) {}
   ~VulkanGate() override {
-    TryTwice([this] { Signal(); });
+    try_twice([this] { signal(); });
   }
   VulkanGate(const VulkanGate&) = delete;
   VulkanGate& operator=(const VulkanGate&) = delete;
 
-  void Open() override { Signal(); }
+  void open() override { signal(); }
 
  private:
-  void Signal() {
+  void signal() {
     if (open_) return;
     VkSemaphoreSignalInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
     info.semaphore = semaphore_->get();
     info.value = 1;
-    CheckVulkan("vkSignalSemaphore", g_vk.vkSignalSemaphore(device_, &info));
+    check_vulkan("vkSignalSemaphore", g_vk.vkSignalSemaphore(device_, &info));
     open_ = true;
   }
 
@@ -64,16 +64,16 @@ class VulkanGate : public Gate {
 
 class Watched {
  public:
-  void Add(VkCommandBuffer commands, VulkanQueue* queue) {
+  void add(VkCommandBuffer commands, VulkanQueue* queue) {
     const std::lock_guard lock(mutex_);
     queues_[commands] = queue;
   }
-  void Remove(const VulkanQueue* queue) noexcept {
+  void remove(const VulkanQueue* queue) noexcept {
     const std::lock_guard lock(mutex_);
     std::erase_if(queues_, [=](const auto& entry) { return entry.second == queue; });
   }
   // NULL: the consumer's own.
-  VulkanQueue* Find(VkCommandBuffer commands) {
+  VulkanQueue* find(VkCommandBuffer commands) {
     const std::lock_guard lock(mutex_);
     const auto found = queues_.find(commands);
     return found == queues_.end() ? nullptr : found->second;
@@ -84,25 +84,25 @@ class Watched {
   std::map<VkCommandBuffer, VulkanQueue*> queues_;
 };
 
-Watched& TheWatched() {
+Watched& the_watched() {
   // Never destroyed: queues may be destroyed while the process ends.
   static auto& watched = *new Watched;
   return watched;
 }
 
-VKAPI_ATTR void VKAPI_CALL WaitEvents(VkCommandBuffer commands, uint32_t count,
-                                      const VkEvent* events, VkPipelineStageFlags from,
-                                      VkPipelineStageFlags to, uint32_t memory_count,
-                                      const VkMemoryBarrier* memory, uint32_t buffer_count,
-                                      const VkBufferMemoryBarrier* buffers, uint32_t image_count,
-                                      const VkImageMemoryBarrier* images) {
-  VulkanQueue* queue = TheWatched().Find(commands);
-  if (queue != nullptr && !queue->NoteWait(count, events, from, to)) return;
+VKAPI_ATTR void VKAPI_CALL wait_events(VkCommandBuffer commands, uint32_t count,
+                                       const VkEvent* events, VkPipelineStageFlags from,
+                                       VkPipelineStageFlags to, uint32_t memory_count,
+                                       const VkMemoryBarrier* memory, uint32_t buffer_count,
+                                       const VkBufferMemoryBarrier* buffers, uint32_t image_count,
+                                       const VkImageMemoryBarrier* images) {
+  VulkanQueue* queue = the_watched().find(commands);
+  if (queue != nullptr && !queue->note_wait(count, events, from, to)) return;
   g_vk.vkCmdWaitEvents(commands, count, events, from, to, memory_count, memory, buffer_count,
                        buffers, image_count, images);
 }
 
-std::string Hexadecimal(VkFlags flags) {
+std::string hexadecimal(VkFlags flags) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   for (; flags != 0 || text.empty(); flags >>= 4) text.insert(text.begin(), kDigits[flags & 0xf]);
@@ -110,7 +110,7 @@ std::string Hexadecimal(VkFlags flags) {
 }
 
 // Makes what was written before it visible after it.
-void Barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
+void barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
              VkPipelineStageFlags to, VkAccessFlags read) {
   const VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, written, read};
   g_vk.vkCmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, nullptr, 0, nullptr);
@@ -118,9 +118,9 @@ void Barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags 
 
 }  // namespace
 
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL FindWatched(VkDevice device, const char* name) {
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_watched(VkDevice device, const char* name) {
   if (name != nullptr && std::strcmp(name, "vkCmdWaitEvents") == 0) {
-    return reinterpret_cast<PFN_vkVoidFunction>(WaitEvents);
+    return reinterpret_cast<PFN_vkVoidFunction>(wait_events);
   }
   return g_vk.vkGetDeviceProcAddr(device, name);
 }
@@ -132,33 +132,33 @@ VulkanQueue::VulkanQueue(VulkanRoot& root) : root_(root) {
   info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   info.queueFamilyIndex = root.queue_family;
-  pool_ = MakeVulkan<OwnedCommandPool>("vkCreateCommandPool", g_vk.vkCreateCommandPool,
-                                       root.device(), info);
+  pool_ = make_vulkan<OwnedCommandPool>("vkCreateCommandPool", g_vk.vkCreateCommandPool,
+                                        root.device(), info);
 }
 
 VulkanQueue::~VulkanQueue() {
-  TheWatched().Remove(this);
-  TryTwice([this] { root_.Wait(last_); });
+  the_watched().remove(this);
+  try_twice([this] { root_.wait(last_); });
 }
 
-void* VulkanQueue::Handle() {
-  VkCommandBuffer commands = Recording().buffer;
-  TheWatched().Add(commands, this);
+void* VulkanQueue::handle() {
+  VkCommandBuffer commands = recording().buffer;
+  the_watched().add(commands, this);
   return commands;
 }
 
-std::unique_ptr<Gate> VulkanQueue::Shut() {
-  const auto semaphore = std::make_shared<const OwnedSemaphore>(root_.NewTimeline());
+std::unique_ptr<Gate> VulkanQueue::shut() {
+  const auto semaphore = std::make_shared<const OwnedSemaphore>(root_.new_timeline());
   auto gate = std::make_unique<VulkanGate>(root_.device(), semaphore);
   gates_.push_back(semaphore);
   return gate;
 }
 
-void VulkanQueue::Invert(void* buffer, size_t bytes) {
+void VulkanQueue::invert(void* buffer, size_t bytes) {
   constexpr uint32_t kThreads = 64;  // of a group: kernels/invert.comp
   constexpr uint32_t kMostGroups = 256;
-  const Commands& commands = Recording();
-  const VkDescriptorBufferInfo data{root_.buffers.At(buffer).buffer.get(), 0, VK_WHOLE_SIZE};
+  const Commands& commands = recording();
+  const VkDescriptorBufferInfo data{root_.buffers.at(buffer).buffer.get(), 0, VK_WHOLE_SIZE};
   VkWriteDescriptorSet write{};
   write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
   write.dstSet = commands.set;
@@ -175,39 +175,39 @@ void VulkanQueue::Invert(void* buffer, size_t bytes) {
                           0, sizeof words, &words);
   g_vk.vkCmdDispatch(commands.buffer, std::min((words + kThreads - 1) / kThreads, kMostGroups), 1,
                      1);
-  Submit();
+  submit();
 }
 
-void VulkanQueue::Read(void* staging, const void* buffer, size_t bytes) {
-  if (!wrong_wait_.empty()) Fail(EBADMSG, wrong_wait_);
-  const VulkanBuffer& from = root_.buffers.At(buffer);
+void VulkanQueue::read(void* staging, const void* buffer, size_t bytes) {
+  if (!wrong_wait_.empty()) fail(EBADMSG, wrong_wait_);
+  const VulkanBuffer& from = root_.buffers.at(buffer);
   if (!has_waited_) {
     std::memcpy(staging, from.mapped, bytes);
     return;
   }
-  const VulkanBuffer& to = root_.staging.At(staging);
+  const VulkanBuffer& to = root_.staging.at(staging);
   const VkBufferCopy whole{0, 0, bytes};
-  const Commands& commands = Recording();
+  const Commands& commands = recording();
   g_vk.vkCmdCopyBuffer(commands.buffer, from.buffer.get(), to.buffer.get(), 1, &whole);
-  Barrier(commands.buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+  barrier(commands.buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
           VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  Submit();
+  submit();
 }
 
-std::unique_ptr<Event> VulkanQueue::Record() {
+std::unique_ptr<Event> VulkanQueue::record() {
   auto event = std::make_unique<VulkanEvent>(root_);
-  const Commands& commands = Recording();
+  const Commands& commands = recording();
   // The event may not be set at the stage HOST; it comes after the barrier at kSetStages.
-  Barrier(commands.buffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+  barrier(commands.buffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
           VK_PIPELINE_STAGE_HOST_BIT | kSetStages, VK_ACCESS_HOST_READ_BIT);
-  g_vk.events->vk_cmd_set_event(OfTable(commands.buffer), OfTable(event->get()), kSetStages);
-  Submit();
-  event->SetSubmission(last_);
+  g_vk.events->vk_cmd_set_event(of_table(commands.buffer), of_table(event->get()), kSetStages);
+  submit();
+  event->set_submission(last_);
   return event;
 }
 
-bool VulkanQueue::NoteWait(uint32_t count, const VkEvent* events, VkPipelineStageFlags from,
-                           VkPipelineStageFlags to) {
+bool VulkanQueue::note_wait(uint32_t count, const VkEvent* events, VkPipelineStageFlags from,
+                            VkPipelineStageFlags to) {
   constexpr VkPipelineStageFlags kReads =
       VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   if (count == 0) {
@@ -215,15 +215,15 @@ bool VulkanQueue::NoteWait(uint32_t count, const VkEvent* events, VkPipelineStag
     return false;
   }
   for (uint32_t i = 0; i < count; ++i) {
-    if (root_.IsAlive(events[i])) continue;
+    if (root_.is_alive(events[i])) continue;
     wrong_wait_ = "vkCmdWaitEvents was given a VkEvent that is none of the producer's";
     return false;
   }
   if (from != kSetStages) {
-    wrong_wait_ = "vkCmdWaitEvents was given the srcStageMask " + Hexadecimal(from) +
-                  ", and the event is set with " + Hexadecimal(kSetStages);
+    wrong_wait_ = "vkCmdWaitEvents was given the srcStageMask " + hexadecimal(from) +
+                  ", and the event is set with " + hexadecimal(kSetStages);
   } else if ((to & kReads) == 0) {
-    wrong_wait_ = "vkCmdWaitEvents was given the dstStageMask " + Hexadecimal(to) +
+    wrong_wait_ = "vkCmdWaitEvents was given the dstStageMask " + hexadecimal(to) +
                   ", and the read is in VK_PIPELINE_STAGE_TRANSFER_BIT";
   }
   has_waited_ = true;
@@ -232,19 +232,19 @@ bool VulkanQueue::NoteWait(uint32_t count, const VkEvent* events, VkPipelineStag
 
 // --- Command buffers
 
-VulkanQueue::Commands& VulkanQueue::Recording() {
+VulkanQueue::Commands& VulkanQueue::recording() {
   if (recording_ != nullptr) return *recording_;
-  Commands& commands = Idle();
+  Commands& commands = idle();
   VkCommandBufferBeginInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  CheckVulkan("vkBeginCommandBuffer", g_vk.vkBeginCommandBuffer(commands.buffer, &info));
+  check_vulkan("vkBeginCommandBuffer", g_vk.vkBeginCommandBuffer(commands.buffer, &info));
   recording_ = &commands;
   return commands;
 }
 
-VulkanQueue::Commands& VulkanQueue::Idle() {
-  if (!commands_.empty() && root_.IsDone(commands_.front()->submission)) {
+VulkanQueue::Commands& VulkanQueue::idle() {
+  if (!commands_.empty() && root_.is_done(commands_.front()->submission)) {
     commands_.push_back(std::move(commands_.front()));
     commands_.pop_front();
     return *commands_.back();
@@ -256,35 +256,35 @@ VulkanQueue::Commands& VulkanQueue::Idle() {
   pool.maxSets = 1;
   pool.poolSizeCount = 1;
   pool.pPoolSizes = &size;
-  made->pool = MakeVulkan<OwnedDescriptorPool>("vkCreateDescriptorPool",
-                                               g_vk.vkCreateDescriptorPool, root_.device(), pool);
+  made->pool = make_vulkan<OwnedDescriptorPool>("vkCreateDescriptorPool",
+                                                g_vk.vkCreateDescriptorPool, root_.device(), pool);
   VkDescriptorSetLayout layout = root_.set_layout.get();
   VkDescriptorSetAllocateInfo set{};
   set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
   set.descriptorPool = made->pool.get();
   set.descriptorSetCount = 1;
   set.pSetLayouts = &layout;
-  CheckVulkan("vkAllocateDescriptorSets",
-              g_vk.vkAllocateDescriptorSets(root_.device(), &set, &made->set));
+  check_vulkan("vkAllocateDescriptorSets",
+               g_vk.vkAllocateDescriptorSets(root_.device(), &set, &made->set));
   VkCommandBufferAllocateInfo buffer{};
   buffer.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
   buffer.commandPool = pool_.get();
   buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   buffer.commandBufferCount = 1;
-  CheckVulkan("vkAllocateCommandBuffers",
-              g_vk.vkAllocateCommandBuffers(root_.device(), &buffer, &made->buffer));
+  check_vulkan("vkAllocateCommandBuffers",
+               g_vk.vkAllocateCommandBuffers(root_.device(), &buffer, &made->buffer));
   commands_.push_back(std::move(made));
   return *commands_.back();
 }
 
-void VulkanQueue::Submit() {
+void VulkanQueue::submit() {
   // What fails from here on is recorded anew, and never submitted.
   Commands& commands = *std::exchange(recording_, nullptr);
-  CheckVulkan("vkEndCommandBuffer", g_vk.vkEndCommandBuffer(commands.buffer));
+  check_vulkan("vkEndCommandBuffer", g_vk.vkEndCommandBuffer(commands.buffer));
   std::vector<VkSemaphore> gates;
   gates.reserve(gates_.size());
   for (const auto& gate : gates_) gates.push_back(gate->get());
-  last_ = commands.submission = root_.Submit(commands.buffer, gates);
+  last_ = commands.submission = root_.submit(commands.buffer, gates);
 }
 
 }  // namespace fletching::producer

@@ -1,5 +1,6 @@
 // Queues, events and gates of the Vulkan backend.
-#pragma once
+#ifndef FLETCHING_PRODUCER_VULKAN_QUEUE_HPP
+#define FLETCHING_PRODUCER_VULKAN_QUEUE_HPP
 
 #include <deque>
 #include <memory>
@@ -15,14 +16,14 @@ namespace fletching::producer {
 inline constexpr VkPipelineStageFlags kSetStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
 
 // vkGetDeviceProcAddr, with a vkCmdWaitEvents that tells the VulkanQueue whose commands they are.
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL FindWatched(VkDevice device, const char* name);
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_watched(VkDevice device, const char* name);
 
 // A line of submissions to the one VkQueue.
 //
 // That is what it can be "beside what is on other queues": a VkQueue begins its work in order, so
 // whatever is behind gated work waits for the gate. A read that has not waited is therefore one of
 // the host, in the memory that it shares with the device, and done at once. A read is enqueued
-// after a wait was recorded into the command buffer of Handle(), and on every one that follows.
+// after a wait was recorded into the command buffer of handle(), and on every one that follows.
 class VulkanQueue : public Queue {
  public:
   explicit VulkanQueue(VulkanRoot& root);
@@ -30,18 +31,18 @@ class VulkanQueue : public Queue {
   VulkanQueue(const VulkanQueue&) = delete;
   VulkanQueue& operator=(const VulkanQueue&) = delete;
 
-  void* Handle() override;
-  std::unique_ptr<Gate> Shut() override;
-  void Invert(void* buffer, size_t bytes) override;
-  void Read(void* staging, const void* buffer, size_t bytes) override;
-  std::unique_ptr<Event> Record() override;
-  bool IsIdle() override { return root_.IsDone(last_); }
-  void Finish() override { root_.Wait(last_); }
+  void* handle() override;
+  std::unique_ptr<Gate> shut() override;
+  void invert(void* buffer, size_t bytes) override;
+  void read(void* staging, const void* buffer, size_t bytes) override;
+  std::unique_ptr<Event> record() override;
+  bool is_idle() override { return root_.is_done(last_); }
+  void finish() override { root_.wait(last_); }
 
-  // A wait was recorded into the command buffer of Handle(). What is wrong with it is an error of
+  // A wait was recorded into the command buffer of handle(). What is wrong with it is an error of
   // the next read; false: it is so wrong that the driver may not see it.
-  bool NoteWait(uint32_t count, const VkEvent* events, VkPipelineStageFlags from,
-                VkPipelineStageFlags to);
+  bool note_wait(uint32_t count, const VkEvent* events, VkPipelineStageFlags from,
+                 VkPipelineStageFlags to);
 
  private:
   // Recorded and submitted again and again.
@@ -53,9 +54,9 @@ class VulkanQueue : public Queue {
   };
 
   // What is recorded into; begun when there is none.
-  Commands& Recording();
-  Commands& Idle();
-  void Submit();
+  Commands& recording();
+  Commands& idle();
+  void submit();
 
   VulkanRoot& root_;
   OwnedCommandPool pool_;
@@ -69,3 +70,5 @@ class VulkanQueue : public Queue {
 };
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_VULKAN_QUEUE_HPP

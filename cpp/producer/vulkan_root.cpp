@@ -9,14 +9,14 @@ namespace fletching::producer {
 
 VulkanFunctions g_vk;
 
-void CheckVulkan(const char* function, VkResult result) {
+void check_vulkan(const char* function, VkResult result) {
   if (result == VK_SUCCESS) return;
   const char* name = vulkan::status_name(result);
-  Fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
+  fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
                 std::to_string(result) + ")");
 }
 
-std::string VersionText(uint32_t version) {
+std::string version_text(uint32_t version) {
   return std::to_string(VK_API_VERSION_MAJOR(version)) + "." +
          std::to_string(VK_API_VERSION_MINOR(version)) + "." +
          std::to_string(VK_API_VERSION_PATCH(version));
@@ -27,23 +27,23 @@ namespace {
 constexpr uint32_t kVersion = VK_API_VERSION_1_2;  // has timeline semaphores
 
 template <class Function>
-void Require(Function& function, PFN_vkVoidFunction found, const char* name) {
-  if (found == nullptr) Fail(ENOSYS, std::string("the Vulkan driver has no ") + name);
+void require(Function& function, PFN_vkVoidFunction found, const char* name) {
+  if (found == nullptr) fail(ENOSYS, std::string("the Vulkan driver has no ") + name);
   function = reinterpret_cast<Function>(found);
 }
 
-PFN_vkVoidFunction FindInInstance(VkInstance instance, const char* name) {
+PFN_vkVoidFunction find_in_instance(VkInstance instance, const char* name) {
   return reinterpret_cast<PFN_vkVoidFunction>(
       g_vk.events->vk_get_instance_proc_addr(reinterpret_cast<vulkan::VkInstance>(instance), name));
 }
 
 // Without it nothing could be made that has to be destroyed: it is asked for twice.
-PFN_vkVoidFunction FindDestroyer(VkInstance instance, const char* name) {
-  const PFN_vkVoidFunction found = FindInInstance(instance, name);
-  return found != nullptr ? found : FindInInstance(instance, name);
+PFN_vkVoidFunction find_destroyer(VkInstance instance, const char* name) {
+  const PFN_vkVoidFunction found = find_in_instance(instance, name);
+  return found != nullptr ? found : find_in_instance(instance, name);
 }
 
-bool HasTimelines(VkPhysicalDevice device) {
+bool has_timelines(VkPhysicalDevice device) {
   VkPhysicalDeviceTimelineSemaphoreFeatures timelines{};
   timelines.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
   VkPhysicalDeviceFeatures2 features{};
@@ -54,7 +54,7 @@ bool HasTimelines(VkPhysicalDevice device) {
 }
 
 // A family that computes can copy as well. The number of families when there is none.
-uint32_t ComputeFamily(VkPhysicalDevice device, uint32_t& count) {
+uint32_t compute_family(VkPhysicalDevice device, uint32_t& count) {
   g_vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   g_vk.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
@@ -70,18 +70,18 @@ uint32_t ComputeFamily(VkPhysicalDevice device, uint32_t& count) {
 
 VulkanRoot::VulkanRoot() {
   Result<const vulkan::Functions*> functions = vulkan::functions(Party::kProducer);
-  if (!functions) Fail(functions.error().code(), functions.error().message());
+  if (!functions) fail(functions.error().code(), functions.error().message());
   g_vk.events = *functions;
-  OpenInstance();
-  ChooseDevice();
-  OpenDevice();
-  done_ = NewTimeline();
-  MakePipeline();
+  open_instance();
+  choose_device();
+  open_device();
+  done_ = new_timeline();
+  make_pipeline();
 }
 
-void VulkanRoot::OpenInstance() {
+void VulkanRoot::open_instance() {
   PFN_vkCreateInstance create = nullptr;
-  Require(create, FindInInstance(nullptr, "vkCreateInstance"), "vkCreateInstance");
+  require(create, find_in_instance(nullptr, "vkCreateInstance"), "vkCreateInstance");
   VkApplicationInfo application{};
   application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
   application.pApplicationName = "fletching_producer";
@@ -92,51 +92,51 @@ void VulkanRoot::OpenInstance() {
   VkInstance made = nullptr;
   const VkResult result = create(&info, nullptr, &made);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-    Fail(ENODEV, "vkCreateInstance found no driver (-9); install one, such as mesa-vulkan-drivers");
+    fail(ENODEV, "vkCreateInstance found no driver (-9); install one, such as mesa-vulkan-drivers");
   }
-  CheckVulkan("vkCreateInstance", result);
-  Require(g_vk.vkDestroyInstance, FindDestroyer(made, "vkDestroyInstance"), "vkDestroyInstance");
+  check_vulkan("vkCreateInstance", result);
+  require(g_vk.vkDestroyInstance, find_destroyer(made, "vkDestroyInstance"), "vkDestroyInstance");
   instance.reset(made);
-#define FLETCHING_VULKAN_FIND(name) Require(g_vk.name, FindInInstance(made, #name), #name);
+#define FLETCHING_VULKAN_FIND(name) require(g_vk.name, find_in_instance(made, #name), #name);
   FLETCHING_VULKAN_INSTANCE_FUNCTIONS(FLETCHING_VULKAN_FIND)
 #undef FLETCHING_VULKAN_FIND
 }
 
-void VulkanRoot::ChooseDevice() {
+void VulkanRoot::choose_device() {
   uint32_t count = 0;
-  CheckVulkan("vkEnumeratePhysicalDevices",
-              g_vk.vkEnumeratePhysicalDevices(instance.get(), &count, nullptr));
+  check_vulkan("vkEnumeratePhysicalDevices",
+               g_vk.vkEnumeratePhysicalDevices(instance.get(), &count, nullptr));
   std::vector<VkPhysicalDevice> devices(count);
-  CheckVulkan("vkEnumeratePhysicalDevices",
-              g_vk.vkEnumeratePhysicalDevices(instance.get(), &count, devices.data()));
+  check_vulkan("vkEnumeratePhysicalDevices",
+               g_vk.vkEnumeratePhysicalDevices(instance.get(), &count, devices.data()));
   std::string reasons;
   for (index = 0; index < count; ++index) {
-    const std::string reason = Reject(devices[index]);
+    const std::string reason = reject(devices[index]);
     if (reason.empty()) {
       physical_device = devices[index];
       return;
     }
     reasons += (index == 0 ? ": " : "; ") + reason;
   }
-  Fail(ENODEV, std::string("vkEnumeratePhysicalDevices found ") +
+  fail(ENODEV, std::string("vkEnumeratePhysicalDevices found ") +
                    (count == 0 ? "no device" : "none that will do") + reasons);
 }
 
 // Why this device will not do; empty when it will.
-std::string VulkanRoot::Reject(VkPhysicalDevice candidate) {
+std::string VulkanRoot::reject(VkPhysicalDevice candidate) {
   g_vk.vkGetPhysicalDeviceProperties(candidate, &properties);
   const std::string name = properties.deviceName;
   if (properties.apiVersion < kVersion) {
-    return name + " has Vulkan " + VersionText(properties.apiVersion) + ", and 1.2 is needed";
+    return name + " has Vulkan " + version_text(properties.apiVersion) + ", and 1.2 is needed";
   }
   uint32_t families = 0;
-  queue_family = ComputeFamily(candidate, families);
+  queue_family = compute_family(candidate, families);
   if (queue_family == families) return name + " has no queue that computes";
-  if (!HasTimelines(candidate)) return name + " has no timeline semaphores";
+  if (!has_timelines(candidate)) return name + " has no timeline semaphores";
   return "";
 }
 
-void VulkanRoot::OpenDevice() {
+void VulkanRoot::open_device() {
   g_vk.vkGetPhysicalDeviceMemoryProperties(physical_device, &memory_);
   const float priority = 1;
   VkDeviceQueueCreateInfo queues{};
@@ -153,13 +153,13 @@ void VulkanRoot::OpenDevice() {
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queues;
   // First: without it the device could not be given back.
-  Require(g_vk.vkDestroyDevice, FindInInstance(instance.get(), "vkDestroyDevice"),
+  require(g_vk.vkDestroyDevice, find_in_instance(instance.get(), "vkDestroyDevice"),
           "vkDestroyDevice");
   VkDevice made = nullptr;
-  CheckVulkan("vkCreateDevice", g_vk.vkCreateDevice(physical_device, &info, nullptr, &made));
+  check_vulkan("vkCreateDevice", g_vk.vkCreateDevice(physical_device, &info, nullptr, &made));
   device_.reset(made);
 #define FLETCHING_VULKAN_FIND(name) \
-  Require(g_vk.name, g_vk.vkGetDeviceProcAddr(made, #name), #name);
+  require(g_vk.name, g_vk.vkGetDeviceProcAddr(made, #name), #name);
   FLETCHING_VULKAN_DEVICE_FUNCTIONS(FLETCHING_VULKAN_FIND)
 #undef FLETCHING_VULKAN_FIND
   g_vk.vkGetDeviceQueue(made, queue_family, 0, &queue);
@@ -167,9 +167,9 @@ void VulkanRoot::OpenDevice() {
 
 // --- The kernel: one storage buffer, one push constant
 
-void VulkanRoot::MakePipeline() {
+void VulkanRoot::make_pipeline() {
   if (kVulkanImage.size == 0) {
-    Fail(ENODEV,
+    fail(ENODEV,
          "the kernel was left out, because there was no glslangValidator when this library was "
          "built");
   }
@@ -181,8 +181,8 @@ void VulkanRoot::MakePipeline() {
   set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
   set.bindingCount = 1;
   set.pBindings = &binding;
-  set_layout = MakeVulkan<OwnedSetLayout>("vkCreateDescriptorSetLayout",
-                                          g_vk.vkCreateDescriptorSetLayout, device(), set);
+  set_layout = make_vulkan<OwnedSetLayout>("vkCreateDescriptorSetLayout",
+                                           g_vk.vkCreateDescriptorSetLayout, device(), set);
 
   const VkPushConstantRange words{VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(uint32_t)};
   const VkDescriptorSetLayout set_layouts[] = {set_layout.get()};
@@ -192,15 +192,15 @@ void VulkanRoot::MakePipeline() {
   layout.pSetLayouts = set_layouts;
   layout.pushConstantRangeCount = 1;
   layout.pPushConstantRanges = &words;
-  pipeline_layout = MakeVulkan<OwnedPipelineLayout>("vkCreatePipelineLayout",
-                                                    g_vk.vkCreatePipelineLayout, device(), layout);
+  pipeline_layout = make_vulkan<OwnedPipelineLayout>("vkCreatePipelineLayout",
+                                                     g_vk.vkCreatePipelineLayout, device(), layout);
 
   VkShaderModuleCreateInfo code{};
   code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   code.codeSize = kVulkanImage.size;
   code.pCode = reinterpret_cast<const uint32_t*>(kVulkanImage.data);
-  const auto module = MakeVulkan<OwnedShaderModule>("vkCreateShaderModule",
-                                                    g_vk.vkCreateShaderModule, device(), code);
+  const auto module = make_vulkan<OwnedShaderModule>("vkCreateShaderModule",
+                                                     g_vk.vkCreateShaderModule, device(), code);
   VkComputePipelineCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
@@ -209,26 +209,26 @@ void VulkanRoot::MakePipeline() {
   info.stage.pName = "main";
   info.layout = pipeline_layout.get();
   VkPipeline made = VK_NULL_HANDLE;
-  CheckVulkan("vkCreateComputePipelines",
-              g_vk.vkCreateComputePipelines(device(), VK_NULL_HANDLE, 1, &info, nullptr, &made));
+  check_vulkan("vkCreateComputePipelines",
+               g_vk.vkCreateComputePipelines(device(), VK_NULL_HANDLE, 1, &info, nullptr, &made));
   pipeline = OwnedPipeline(device(), made);
 }
 
 // --- Memory
 
-uint32_t VulkanRoot::MemoryType(uint32_t allowed) const {
+uint32_t VulkanRoot::memory_type(uint32_t allowed) const {
   constexpr VkMemoryPropertyFlags kNeeded =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   for (uint32_t i = 0; i < memory_.memoryTypeCount; ++i) {
     const bool fits = (memory_.memoryTypes[i].propertyFlags & kNeeded) == kNeeded;
     if (fits && ((allowed >> i) & 1) != 0) return i;
   }
-  Fail(ENODEV, "the Vulkan device has no coherent memory that the host sees");
+  fail(ENODEV, "the Vulkan device has no coherent memory that the host sees");
 }
 
-VulkanBuffer VulkanRoot::NewBuffer(size_t bytes) const {
+VulkanBuffer VulkanRoot::new_buffer(size_t bytes) const {
   if (bytes > properties.limits.maxStorageBufferRange) {
-    Fail(EINVAL, "a buffer of " + std::to_string(bytes) + " bytes is more than the " +
+    fail(EINVAL, "a buffer of " + std::to_string(bytes) + " bytes is more than the " +
                      std::to_string(properties.limits.maxStorageBufferRange) +
                      " that the Vulkan device takes");
   }
@@ -238,52 +238,52 @@ VulkanBuffer VulkanRoot::NewBuffer(size_t bytes) const {
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   VulkanBuffer made;
-  made.buffer = MakeVulkan<OwnedBuffer>("vkCreateBuffer", g_vk.vkCreateBuffer, device(), info);
+  made.buffer = make_vulkan<OwnedBuffer>("vkCreateBuffer", g_vk.vkCreateBuffer, device(), info);
   VkMemoryRequirements needed{};
   g_vk.vkGetBufferMemoryRequirements(device(), made.buffer.get(), &needed);
   VkMemoryAllocateInfo allocation{};
   allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
   allocation.allocationSize = needed.size;
-  allocation.memoryTypeIndex = MemoryType(needed.memoryTypeBits);
+  allocation.memoryTypeIndex = memory_type(needed.memoryTypeBits);
   made.memory =
-      MakeVulkan<OwnedMemory>("vkAllocateMemory", g_vk.vkAllocateMemory, device(), allocation);
-  CheckVulkan("vkBindBufferMemory",
-              g_vk.vkBindBufferMemory(device(), made.buffer.get(), made.memory.get(), 0));
-  CheckVulkan("vkMapMemory",
-              g_vk.vkMapMemory(device(), made.memory.get(), 0, VK_WHOLE_SIZE, 0, &made.mapped));
+      make_vulkan<OwnedMemory>("vkAllocateMemory", g_vk.vkAllocateMemory, device(), allocation);
+  check_vulkan("vkBindBufferMemory",
+               g_vk.vkBindBufferMemory(device(), made.buffer.get(), made.memory.get(), 0));
+  check_vulkan("vkMapMemory",
+               g_vk.vkMapMemory(device(), made.memory.get(), 0, VK_WHOLE_SIZE, 0, &made.mapped));
   return made;
 }
 
-void VulkanBuffers::Add(const void* key, VulkanBuffer buffer) {
+void VulkanBuffers::add(const void* key, VulkanBuffer buffer) {
   const std::lock_guard lock(mutex_);
   alive_.emplace(key, std::move(buffer));
 }
 
-void VulkanBuffers::Remove(const void* key) noexcept {
+void VulkanBuffers::remove(const void* key) noexcept {
   const std::lock_guard lock(mutex_);
   alive_.erase(key);
 }
 
-const VulkanBuffer& VulkanBuffers::At(const void* key) const {
+const VulkanBuffer& VulkanBuffers::at(const void* key) const {
   const std::lock_guard lock(mutex_);
   const auto found = alive_.find(key);
-  if (found == alive_.end()) Fail(EINVAL, "the buffer is none of the producer's on Vulkan");
+  if (found == alive_.end()) fail(EINVAL, "the buffer is none of the producer's on Vulkan");
   return found->second;
 }
 
 // --- The queue
 
-OwnedSemaphore VulkanRoot::NewTimeline() const {
+OwnedSemaphore VulkanRoot::new_timeline() const {
   VkSemaphoreTypeCreateInfo type{};
   type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   info.pNext = &type;
-  return MakeVulkan<OwnedSemaphore>("vkCreateSemaphore", g_vk.vkCreateSemaphore, device(), info);
+  return make_vulkan<OwnedSemaphore>("vkCreateSemaphore", g_vk.vkCreateSemaphore, device(), info);
 }
 
-uint64_t VulkanRoot::Submit(VkCommandBuffer commands, std::span<const VkSemaphore> gates) {
+uint64_t VulkanRoot::submit(VkCommandBuffer commands, std::span<const VkSemaphore> gates) {
   const auto count = static_cast<uint32_t>(gates.size());
   const std::vector<uint64_t> open(count, 1);
   const std::vector<VkPipelineStageFlags> stages(count, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
@@ -306,62 +306,62 @@ uint64_t VulkanRoot::Submit(VkCommandBuffer commands, std::span<const VkSemaphor
   info.pCommandBuffers = &commands;
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &done;
-  CheckVulkan("vkQueueSubmit", g_vk.vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE));
+  check_vulkan("vkQueueSubmit", g_vk.vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE));
   submitted_ = submission;
   return submission;
 }
 
-bool VulkanRoot::IsDone(uint64_t submission) const {
+bool VulkanRoot::is_done(uint64_t submission) const {
   uint64_t reached = 0;
-  CheckVulkan("vkGetSemaphoreCounterValue",
-              g_vk.vkGetSemaphoreCounterValue(device(), done_.get(), &reached));
+  check_vulkan("vkGetSemaphoreCounterValue",
+               g_vk.vkGetSemaphoreCounterValue(device(), done_.get(), &reached));
   return reached >= submission;
 }
 
-void VulkanRoot::Wait(uint64_t submission) const {
+void VulkanRoot::wait(uint64_t submission) const {
   VkSemaphore done = done_.get();
   VkSemaphoreWaitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   info.semaphoreCount = 1;
   info.pSemaphores = &done;
   info.pValues = &submission;
-  CheckVulkan("vkWaitSemaphores",
-              g_vk.vkWaitSemaphores(device(), &info, std::numeric_limits<uint64_t>::max()));
+  check_vulkan("vkWaitSemaphores",
+               g_vk.vkWaitSemaphores(device(), &info, std::numeric_limits<uint64_t>::max()));
 }
 
 // --- Events
 
-VkEvent VulkanRoot::NewEvent() {
+VkEvent VulkanRoot::new_event() {
   const vulkan::VkEventCreateInfo info{vulkan::kVkStructureTypeEventCreateInfo, nullptr, 0};
   const std::lock_guard lock(mutex_);
-  DestroyRetired();
+  destroy_retired();
   vulkan::VkEvent made{};
-  CheckVulkan("vkCreateEvent", static_cast<VkResult>(g_vk.events->vk_create_event(
-                                   OfTable(device()), &info, nullptr, &made)));
+  check_vulkan("vkCreateEvent", static_cast<VkResult>(g_vk.events->vk_create_event(
+                                    of_table(device()), &info, nullptr, &made)));
   try {
     return events_.emplace(reinterpret_cast<VkEvent>(made), kNotRetired).first->first;
   } catch (...) {
-    g_vk.events->vk_destroy_event(OfTable(device()), made, nullptr);
+    g_vk.events->vk_destroy_event(of_table(device()), made, nullptr);
     throw;
   }
 }
 
-void VulkanRoot::Retire(VkEvent event) noexcept {
+void VulkanRoot::retire(VkEvent event) noexcept {
   const std::lock_guard lock(mutex_);
   events_.find(event)->second = submitted_;
 }
 
-bool VulkanRoot::IsAlive(VkEvent event) {
+bool VulkanRoot::is_alive(VkEvent event) {
   const std::lock_guard lock(mutex_);
   const auto found = events_.find(event);
   return found != events_.end() && found->second == kNotRetired;
 }
 
-void VulkanRoot::DestroyRetired() {
+void VulkanRoot::destroy_retired() {
   std::erase_if(events_, [this](const auto& entry) {
     const auto [event, last] = entry;
-    if (last == kNotRetired || !IsDone(last)) return false;
-    g_vk.events->vk_destroy_event(OfTable(device()), OfTable(event), nullptr);
+    if (last == kNotRetired || !is_done(last)) return false;
+    g_vk.events->vk_destroy_event(of_table(device()), of_table(event), nullptr);
     return true;
   });
 }

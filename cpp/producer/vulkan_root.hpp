@@ -1,5 +1,6 @@
 // What everything of the Vulkan backend is made from: the functions, the device and its one queue.
-#pragma once
+#ifndef FLETCHING_PRODUCER_VULKAN_ROOT_HPP
+#define FLETCHING_PRODUCER_VULKAN_ROOT_HPP
 
 #include <cstdint>
 #include <limits>
@@ -82,19 +83,19 @@ struct VulkanFunctions {
 };
 
 // The handles as the table names them.
-inline vulkan::VkDevice OfTable(VkDevice device) {
+inline vulkan::VkDevice of_table(VkDevice device) {
   return reinterpret_cast<vulkan::VkDevice>(device);
 }
-inline vulkan::VkEvent OfTable(VkEvent event) { return reinterpret_cast<vulkan::VkEvent>(event); }
-inline vulkan::VkCommandBuffer OfTable(VkCommandBuffer commands) {
+inline vulkan::VkEvent of_table(VkEvent event) { return reinterpret_cast<vulkan::VkEvent>(event); }
+inline vulkan::VkCommandBuffer of_table(VkCommandBuffer commands) {
   return reinterpret_cast<vulkan::VkCommandBuffer>(commands);
 }
 
 // Found when the device is. Only used after that.
 extern VulkanFunctions g_vk;
 
-void CheckVulkan(const char* function, VkResult result);
-std::string VersionText(uint32_t version);  // "1.3.230"
+void check_vulkan(const char* function, VkResult result);
+std::string version_text(uint32_t version);  // "1.3.230"
 
 // --- Handles that destroy themselves
 
@@ -151,9 +152,9 @@ using OwnedShaderModule = OwnedVulkan<VkShaderModule, &VulkanFunctions::vkDestro
 
 // Calls one of the functions vkCreate*; `name` is what it is called in an error.
 template <class Owned, class Create, class Info>
-Owned MakeVulkan(const char* name, Create create, VkDevice device, const Info& info) {
+Owned make_vulkan(const char* name, Create create, VkDevice device, const Info& info) {
   typename Owned::Handle handle = VK_NULL_HANDLE;
-  CheckVulkan(name, create(device, &info, nullptr, &handle));
+  check_vulkan(name, create(device, &info, nullptr, &handle));
   return Owned(device, handle);
 }
 
@@ -168,10 +169,10 @@ struct VulkanBuffer {
 // What is alive, by what stands for it: the VkBuffer, or its address for the host. Thread-safe.
 class VulkanBuffers {
  public:
-  void Add(const void* key, VulkanBuffer buffer);
-  void Remove(const void* key) noexcept;
+  void add(const void* key, VulkanBuffer buffer);
+  void remove(const void* key) noexcept;
   // Stays where it is until it is removed. Throws EINVAL for another key.
-  const VulkanBuffer& At(const void* key) const;
+  const VulkanBuffer& at(const void* key) const;
 
  private:
   mutable std::mutex mutex_;
@@ -190,20 +191,20 @@ class VulkanRoot {
   VulkanRoot& operator=(const VulkanRoot&) = delete;
 
   VkDevice device() const { return device_.get(); }
-  VulkanBuffer NewBuffer(size_t bytes) const;
-  OwnedSemaphore NewTimeline() const;
+  VulkanBuffer new_buffer(size_t bytes) const;
+  OwnedSemaphore new_timeline() const;
 
   // Thread-safe, like all that follow. The commands wait until every one of `gates` is 1; so does
   // everything that is submitted later.
-  uint64_t Submit(VkCommandBuffer commands, std::span<const VkSemaphore> gates);
-  bool IsDone(uint64_t submission) const;
-  void Wait(uint64_t submission) const;
+  uint64_t submit(VkCommandBuffer commands, std::span<const VkSemaphore> gates);
+  bool is_done(uint64_t submission) const;
+  void wait(uint64_t submission) const;
 
-  VkEvent NewEvent();
+  VkEvent new_event();
   // The event is destroyed some time after everything that was submitted until now is done.
-  void Retire(VkEvent event) noexcept;
+  void retire(VkEvent event) noexcept;
   // Whether it was made here and is not retired.
-  bool IsAlive(VkEvent event);
+  bool is_alive(VkEvent event);
 
   OwnedVulkanInstance instance;
   VkPhysicalDevice physical_device = nullptr;
@@ -213,13 +214,13 @@ class VulkanRoot {
   VkPhysicalDeviceProperties properties{};
 
  private:
-  void OpenInstance();
-  void ChooseDevice();
-  std::string Reject(VkPhysicalDevice candidate);
-  void OpenDevice();
-  void MakePipeline();
-  uint32_t MemoryType(uint32_t allowed) const;
-  void DestroyRetired();
+  void open_instance();
+  void choose_device();
+  std::string reject(VkPhysicalDevice candidate);
+  void open_device();
+  void make_pipeline();
+  uint32_t memory_type(uint32_t allowed) const;
+  void destroy_retired();
 
   static constexpr uint64_t kNotRetired = std::numeric_limits<uint64_t>::max();
 
@@ -239,3 +240,5 @@ class VulkanRoot {
 };
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_VULKAN_ROOT_HPP

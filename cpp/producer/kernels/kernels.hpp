@@ -1,5 +1,6 @@
 // The compiled device code.
-#pragma once
+#ifndef FLETCHING_PRODUCER_KERNELS_KERNELS_HPP
+#define FLETCHING_PRODUCER_KERNELS_KERNELS_HPP
 
 #include <cstddef>
 
@@ -16,3 +17,5 @@ extern const Image kHipImage;     // a code object with the kernels of kernels.c
 extern const Image kVulkanImage;  // SPIR-V with `main`
 
 }  // namespace fletching::producer
+
+#endif  // FLETCHING_PRODUCER_KERNELS_KERNELS_HPP

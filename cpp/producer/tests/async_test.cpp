@@ -15,8 +15,8 @@ using Reader = fletching::StreamReader<ArrowDeviceArrayStream>;
 constexpr const char* kCase = "record_batch";
 
 // A stream of the producer, read batch by batch.
-Result<Reader> ReadStream(const std::string& backend, FletchingProducerGate* gate, int64_t batches,
-                          int64_t fail_at, int64_t window) {
+Result<Reader> read_stream(const std::string& backend, FletchingProducerGate* gate, int64_t batches,
+                           int64_t fail_at, int64_t window) {
   auto async = AsyncReader::create(window);
   if (!async) return std::move(async).error();
   ArrowAsyncDeviceStreamHandler* handler = async->handler();
@@ -32,7 +32,7 @@ Result<Reader> ReadStream(const std::string& backend, FletchingProducerGate* gat
   return Reader(std::move(*stream));
 }
 
-std::vector<std::string> EveryBackend() {
+std::vector<std::string> every_backend() {
   std::vector<std::string> names(static_cast<size_t>(FletchingProducerBackendCount()));
   for (size_t i = 0; i < names.size(); ++i) {
     names[i] = FletchingProducerBackendName(static_cast<int32_t>(i));
@@ -44,14 +44,14 @@ class AsyncBackendTest : public GateTest, public testing::WithParamInterface<std
  protected:
   void SetUp() override {
     GateTest::SetUp();
-    const std::string why = WhyAbsent(GetParam());
+    const std::string why = why_absent(GetParam());
     if (!why.empty()) GTEST_SKIP() << GetParam() << " is absent: " << why;
   }
   void TearDown() override {
     FletchingProducerAwaitAsync();
     GateTest::TearDown();
   }
-  void VerifyBatch(const fletching::Schema& schema, const DeviceArray& batch) {
+  void verify_batch(const fletching::Schema& schema, const DeviceArray& batch) {
     FletchingMessage message;
     EXPECT_EQ(FletchingProducerVerifyArray(GetParam().c_str(), kCase, schema.get(), batch.get(),
                                            &message),
@@ -62,14 +62,14 @@ class AsyncBackendTest : public GateTest, public testing::WithParamInterface<std
 
 TEST_P(AsyncBackendTest, GivesTheSchemaTheBatchesAndTheEnd) {
   for (const int64_t window : {1, 3, 16}) {
-    auto reader = ReadStream(GetParam(), nullptr, 3, -1, window);
+    auto reader = read_stream(GetParam(), nullptr, 3, -1, window);
     ASSERT_TRUE(reader.ok()) << reader.error().message();
     auto schema = reader->schema();
     ASSERT_TRUE(schema.ok()) << schema.error().message();
     int batches = 0;
     for (auto& batch : *reader) {
       ASSERT_TRUE(batch.ok()) << batch.error().message();
-      VerifyBatch(*schema, *batch);
+      verify_batch(*schema, *batch);
       EXPECT_EQ((*batch)->sync_event != nullptr, GetParam() != "cpu");
       ++batches;
     }
@@ -80,7 +80,7 @@ TEST_P(AsyncBackendTest, GivesTheSchemaTheBatchesAndTheEnd) {
 TEST_P(AsyncBackendTest, FailsWhereItWasTold) {
   for (const int64_t fail_at : {0, 2, 3}) {
     // A reader drops what it has not read when an error comes: it asks for one at a time.
-    auto reader = ReadStream(GetParam(), nullptr, 3, fail_at, 1);
+    auto reader = read_stream(GetParam(), nullptr, 3, fail_at, 1);
     ASSERT_TRUE(reader.ok()) << reader.error().message();
     for (int64_t i = 0; i < fail_at; ++i) {
       auto batch = reader->next();
@@ -99,39 +99,39 @@ TEST_P(AsyncBackendTest, FailsWhereItWasTold) {
 
 TEST_P(AsyncBackendTest, HoldsBackEveryBatchBehindAGate) {
   if (GetParam() == "cpu") return;  // no queues: AsyncTest.RefusesWhatDoesNotFit
-  Use(GetParam());
+  use(GetParam());
   if (IsSkipped()) return;
   std::vector<DeviceArray> batches;
-  const OwnedQueue careful = NewQueue(GetParam());
-  auto reader = ReadStream(GetParam(), gate_.get(), 3, -1, 2);
+  const OwnedQueue careful = new_queue(GetParam());
+  auto reader = read_stream(GetParam(), gate_.get(), 3, -1, 2);
   ASSERT_TRUE(reader.ok()) << reader.error().message();
   for (auto& batch : *reader) {
     ASSERT_TRUE(batch.ok()) << batch.error().message();
-    EXPECT_FALSE(IsReady(*batch->get()));
-    WaitOn(*batch->get(), careful);
-    Read(careful, kCase, *batch->get());
+    EXPECT_FALSE(is_ready(*batch->get()));
+    wait_on(*batch->get(), careful);
+    read(careful, kCase, *batch->get());
     batches.push_back(std::move(*batch));
   }
   EXPECT_EQ(batches.size(), 3U);
-  EXPECT_FALSE(IsIdle(careful));
-  Open(gate_);
-  EXPECT_GT(Verify(careful, FLETCHING_PRODUCER_NEW), 0);
+  EXPECT_FALSE(is_idle(careful));
+  open(gate_);
+  EXPECT_GT(verify(careful, FLETCHING_PRODUCER_NEW), 0);
 }
 
 TEST_P(AsyncBackendTest, ACancelledStreamLeavesNothing) {
   {
-    auto reader = ReadStream(GetParam(), nullptr, 1000, -1, 4);
+    auto reader = read_stream(GetParam(), nullptr, 1000, -1, 4);
     ASSERT_TRUE(reader.ok()) << reader.error().message();
     auto batch = reader->next();
     ASSERT_TRUE(batch.has_value());
     ASSERT_TRUE(batch->ok()) << batch->error().message();
   }
   FletchingProducerAwaitAsync();
-  EXPECT_EQ(Counters().live_streams, 0);
-  EXPECT_EQ(Counters().live_arrays, 0);
+  EXPECT_EQ(counters_now().live_streams, 0);
+  EXPECT_EQ(counters_now().live_arrays, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AsyncBackendTest, testing::ValuesIn(EveryBackend()),
+INSTANTIATE_TEST_SUITE_P(All, AsyncBackendTest, testing::ValuesIn(every_backend()),
                          [](const auto& info) { return info.param; });
 
 // --- By hand
@@ -139,22 +139,23 @@ INSTANTIATE_TEST_SUITE_P(All, AsyncBackendTest, testing::ValuesIn(EveryBackend()
 // What a consumer has to be, in C.
 struct Handler : ArrowAsyncDeviceStreamHandler {
   explicit Handler(int64_t request)
-      : ArrowAsyncDeviceStreamHandler{OnSchema, OnNextTask, OnError, Release, nullptr, this},
+      : ArrowAsyncDeviceStreamHandler{handle_schema,  handle_task, handle_error,
+                                      handle_release, nullptr,     this},
         requested(request) {}
 
-  static Handler& Of(ArrowAsyncDeviceStreamHandler* self) {
+  static Handler& of(ArrowAsyncDeviceStreamHandler* self) {
     return *static_cast<Handler*>(self->private_data);
   }
-  static int OnSchema(ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
-    Handler& handler = Of(self);
+  static int handle_schema(ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
+    Handler& handler = of(self);
     EXPECT_FALSE(handler.has_schema);
     handler.has_schema = true;
     schema->release(schema);
     self->producer->request(self->producer, handler.requested);
     return 0;
   }
-  static int OnNextTask(ArrowAsyncDeviceStreamHandler* self, ArrowAsyncTask* task, const char*) {
-    Handler& handler = Of(self);
+  static int handle_task(ArrowAsyncDeviceStreamHandler* self, ArrowAsyncTask* task, const char*) {
+    Handler& handler = of(self);
     EXPECT_TRUE(handler.has_schema);
     if (task == nullptr) {
       ++handler.ends;
@@ -166,11 +167,11 @@ struct Handler : ArrowAsyncDeviceStreamHandler {
     array.array.release(&array.array);
     return 0;
   }
-  static void OnError(ArrowAsyncDeviceStreamHandler* self, int, const char*, const char*) {
-    ++Of(self).errors;
+  static void handle_error(ArrowAsyncDeviceStreamHandler* self, int, const char*, const char*) {
+    ++of(self).errors;
   }
-  static void Release(ArrowAsyncDeviceStreamHandler* self) {
-    Of(self).released = true;
+  static void handle_release(ArrowAsyncDeviceStreamHandler* self) {
+    of(self).released = true;
     self->release = nullptr;
   }
 
@@ -184,7 +185,7 @@ struct Handler : ArrowAsyncDeviceStreamHandler {
 
 class AsyncTest : public GateTest {};
 
-int Give(Handler& handler, const char* backend, FletchingProducerGate* gate, int64_t batches,
+int give(Handler& handler, const char* backend, FletchingProducerGate* gate, int64_t batches,
          int64_t fail_at, FletchingMessage* message) {
   return FletchingProducerRunAsync(backend, gate, "int32", batches, fail_at, &handler, message);
 }
@@ -193,7 +194,7 @@ int Give(Handler& handler, const char* backend, FletchingProducerGate* gate, int
 TEST_F(AsyncTest, TheEndComesWithoutDemand) {
   Handler handler(3);
   FletchingMessage message;
-  ASSERT_EQ(Give(handler, "ext_dev", nullptr, 3, -1, &message), 0) << message.text;
+  ASSERT_EQ(give(handler, "ext_dev", nullptr, 3, -1, &message), 0) << message.text;
   FletchingProducerAwaitAsync();
   EXPECT_TRUE(handler.released);
   EXPECT_EQ(handler.batches, 3);
@@ -206,7 +207,7 @@ TEST_F(AsyncTest, AnEmptyStreamEndsAtOnce) {
   for (int i = 0; i < 200; ++i) {
     Handler handler(1);
     FletchingMessage message;
-    ASSERT_EQ(Give(handler, "cpu", nullptr, 0, -1, &message), 0) << message.text;
+    ASSERT_EQ(give(handler, "cpu", nullptr, 0, -1, &message), 0) << message.text;
     FletchingProducerAwaitAsync();
     EXPECT_TRUE(handler.has_schema);
     EXPECT_EQ(handler.batches, 0);
@@ -219,7 +220,7 @@ TEST_F(AsyncTest, AFailureDropsNoBatch) {
   for (int i = 0; i < 50; ++i) {
     Handler handler(100);
     FletchingMessage message;
-    ASSERT_EQ(Give(handler, "cpu", nullptr, 5, 3, &message), 0) << message.text;
+    ASSERT_EQ(give(handler, "cpu", nullptr, 5, 3, &message), 0) << message.text;
     FletchingProducerAwaitAsync();
     EXPECT_EQ(handler.batches, 3);
     EXPECT_EQ(handler.ends, 0);
@@ -234,7 +235,7 @@ TEST_F(AsyncTest, ManyAtOnce) {
     threads.emplace_back([] {
       for (int j = 0; j < 25; ++j) {
         const bool fails = j % 2 == 1;
-        auto reader = ReadStream("ext_dev", nullptr, 3, fails ? 2 : -1, fails ? 1 : 1 + j % 4);
+        auto reader = read_stream("ext_dev", nullptr, 3, fails ? 2 : -1, fails ? 1 : 1 + j % 4);
         ASSERT_TRUE(reader.ok()) << reader.error().message();
         int batches = 0;
         for (auto& batch : *reader) batches += batch.ok() ? 1 : 0;
@@ -251,12 +252,12 @@ TEST_F(AsyncTest, RefusesWhatDoesNotFit) {
   Handler handler(1);
   const auto expect = [&](int code, const std::string& text, const char* backend,
                           FletchingProducerGate* gate, int64_t fail_at) {
-    EXPECT_EQ(Give(handler, backend, gate, 1, fail_at, &message), code);
+    EXPECT_EQ(give(handler, backend, gate, 1, fail_at, &message), code);
     EXPECT_NE(std::string(message.text).find(text), std::string::npos) << message.text;
     EXPECT_EQ(handler.producer, nullptr);
     EXPECT_FALSE(handler.released);
   };
-  gate_ = NewGate("ext_dev");
+  gate_ = new_gate("ext_dev");
   expect(EINVAL, "the gate is one of ext_dev, and the backend is cpu", "cpu", gate_.get(), -1);
   expect(EINVAL, "unknown backend 'npu'", "npu", nullptr, -1);
   expect(EINVAL, "fail_at is 2", "cpu", nullptr, 2);
@@ -265,7 +266,7 @@ TEST_F(AsyncTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(FletchingProducerRunAsync("cpu", nullptr, "int32", 1, -1, nullptr, &message), EINVAL);
   EXPECT_STREQ(message.text, "the handler is NULL");
   FletchingProducerAwaitAsync();
-  EXPECT_EQ(Counters().live_streams, 0);
+  EXPECT_EQ(counters_now().live_streams, 0);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 // --- A consumer: walks the structs and writes the text, knowing nothing but the Arrow formats
 // -------------
 
-std::string Hex(const void* bytes, int64_t size) {
+std::string hex(const void* bytes, int64_t size) {
   std::string hex;
   for (int64_t i = 0; i < size; ++i) {
     char digits[3];
@@ -23,27 +23,27 @@ std::string Hex(const void* bytes, int64_t size) {
   return hex;
 }
 
-int32_t ReadInt32(const char* at) {
+int32_t read_int32(const char* at) {
   int32_t value;
   std::memcpy(&value, at, sizeof(value));
   return value;
 }
 
-std::string MetadataText(const char* block) {
+std::string metadata_text(const char* block) {
   if (block == nullptr) return "-";
   const char* end = block + 4;
-  for (int32_t left = 2 * ReadInt32(block); left > 0; --left) end += 4 + ReadInt32(end);
-  return Hex(block, end - block);
+  for (int32_t left = 2 * read_int32(block); left > 0; --left) end += 4 + read_int32(end);
+  return hex(block, end - block);
 }
 
-int64_t OffsetAt(const ArrowArray& array, bool wide, int64_t index) {
+int64_t offset_at(const ArrowArray& array, bool wide, int64_t index) {
   if (array.buffers[1] == nullptr) return 0;
   return wide ? static_cast<const int64_t*>(array.buffers[1])[index]
               : static_cast<const int32_t*>(array.buffers[1])[index];
 }
 
 // Bits of one value, for the types with a single buffer behind the validity.
-int64_t ValueBits(const std::string& format) {
+int64_t value_bits(const std::string& format) {
   static const std::map<std::string, int64_t> kBits = {
       {"b", 1},    {"c", 8},    {"C", 8},    {"s", 16},   {"S", 16},   {"e", 16},   {"i", 32},
       {"I", 32},   {"f", 32},   {"l", 64},   {"L", 64},   {"g", 64},   {"tdD", 32}, {"tdm", 64},
@@ -60,7 +60,7 @@ int64_t ValueBits(const std::string& format) {
   return 0;
 }
 
-std::vector<int64_t> BufferSizes(const std::string& format, const ArrowArray& array) {
+std::vector<int64_t> buffer_sizes(const std::string& format, const ArrowArray& array) {
   const int64_t end = array.offset + array.length;
   const int64_t bitmap = (end + 7) / 8;
   const bool wide = std::set<std::string>{"U", "Z", "+L", "+vL"}.contains(format);
@@ -72,9 +72,9 @@ std::vector<int64_t> BufferSizes(const std::string& format, const ArrowArray& ar
   if (format == "+l" || format == "+m" || format == "+L") return {bitmap, offset * (end + 1)};
   if (format == "+vl" || format == "+vL") return {bitmap, offset * end, offset * end};
   if (format == "u" || format == "z" || format == "U" || format == "Z") {
-    return {bitmap, offset * (end + 1), OffsetAt(array, wide, end)};
+    return {bitmap, offset * (end + 1), offset_at(array, wide, end)};
   }
-  if (format != "vu" && format != "vz") return {bitmap, (end * ValueBits(format) + 7) / 8};
+  if (format != "vu" && format != "vz") return {bitmap, (end * value_bits(format) + 7) / 8};
   std::vector<int64_t> sizes = {bitmap, 16 * end};
   const int64_t variadic = array.n_buffers - 3;
   const auto* of_data = static_cast<const int64_t*>(array.buffers[array.n_buffers - 1]);
@@ -83,16 +83,16 @@ std::vector<int64_t> BufferSizes(const std::string& format, const ArrowArray& ar
   return sizes;
 }
 
-std::string Walk(const ArrowSchema& schema, const ArrowArray& array, const std::string& path = "") {
+std::string walk(const ArrowSchema& schema, const ArrowArray& array, const std::string& path = "") {
   const std::string format = schema.format;
   const std::string place = path.empty() ? "/" : path;
   std::string text =
       place + " format=" + format + " name=" + (schema.name == nullptr ? "" : schema.name);
-  text += " flags=" + std::to_string(schema.flags) + " metadata=" + MetadataText(schema.metadata);
+  text += " flags=" + std::to_string(schema.flags) + " metadata=" + metadata_text(schema.metadata);
   text +=
       " length=" + std::to_string(array.length) + " null_count=" + std::to_string(array.null_count);
   text += " offset=" + std::to_string(array.offset) + "\n";
-  const std::vector<int64_t> sizes = BufferSizes(format, array);
+  const std::vector<int64_t> sizes = buffer_sizes(format, array);
   EXPECT_EQ(array.n_buffers, static_cast<int64_t>(sizes.size())) << place;
   for (size_t i = 0; i < sizes.size(); ++i) {
     text += place + " buffer " + std::to_string(i) + " ";
@@ -101,25 +101,25 @@ std::string Walk(const ArrowSchema& schema, const ArrowArray& array, const std::
       continue;
     }
     const int64_t size = sizes[i];
-    text += std::to_string(size) + ":" + Hex(array.buffers[i], size) + "\n";
+    text += std::to_string(size) + ":" + hex(array.buffers[i], size) + "\n";
   }
   EXPECT_EQ(schema.n_children, array.n_children);
   for (int64_t i = 0; i < schema.n_children; ++i) {
-    text += Walk(*schema.children[i], *array.children[i], path + "/" + std::to_string(i));
+    text += walk(*schema.children[i], *array.children[i], path + "/" + std::to_string(i));
   }
   EXPECT_EQ(schema.dictionary == nullptr, array.dictionary == nullptr);
   if (schema.dictionary != nullptr)
-    text += Walk(*schema.dictionary, *array.dictionary, path + "/d");
+    text += walk(*schema.dictionary, *array.dictionary, path + "/d");
   return text;
 }
 
-bool HasValidity(const std::string& format) {
+bool has_validity(const std::string& format) {
   return format != "n" && format != "+r" && !format.starts_with("+u");
 }
 
-int64_t CountNulls(const std::string& format, const ArrowArray& array) {
+int64_t count_nulls(const std::string& format, const ArrowArray& array) {
   if (format == "n") return array.length;
-  if (!HasValidity(format)) return 0;
+  if (!has_validity(format)) return 0;
   const auto* validity = static_cast<const uint8_t*>(array.buffers[0]);
   int64_t nulls = 0;
   for (int64_t i = array.offset; validity != nullptr && i < array.offset + array.length; ++i) {
@@ -129,32 +129,32 @@ int64_t CountNulls(const std::string& format, const ArrowArray& array) {
 }
 
 // How many elements of child `index` the parent leads to.
-int64_t Needed(const std::string& format, const ArrowArray& array, int64_t index) {
+int64_t needed(const std::string& format, const ArrowArray& array, int64_t index) {
   const int64_t end = array.offset + array.length;
   int size = 0;
   if (std::sscanf(format.c_str(), "+w:%d", &size) == 1) return size * end;
   if (format == "+s" || format.starts_with("+us:")) return end;
   if (format == "+r") return end > 0 ? 1 : 0;  // the run ends are looked at on their own
-  if (format == "+l" || format == "+m") return OffsetAt(array, false, end);
-  if (format == "+L") return OffsetAt(array, true, end);
+  if (format == "+l" || format == "+m") return offset_at(array, false, end);
+  if (format == "+L") return offset_at(array, true, end);
   int64_t needed = 0;
   const bool wide = format == "+vL";
   for (int64_t i = 0; i < end && format.starts_with("+v"); ++i) {
     const void* sizes = array.buffers[2];
     const int64_t last =
         wide ? static_cast<const int64_t*>(sizes)[i] : static_cast<const int32_t*>(sizes)[i];
-    needed = std::max(needed, OffsetAt(array, wide, i) + last);
+    needed = std::max(needed, offset_at(array, wide, i) + last);
   }
   // Children that are taken by turns, whatever their type ids are.
   for (int64_t i = 0; i < end && format.starts_with("+ud:"); ++i) {
     const auto id = static_cast<const int8_t*>(array.buffers[0])[i];
     const int first = std::atoi(format.c_str() + 4);
-    if ((id == first) == (index == 0)) needed = std::max(needed, OffsetAt(array, false, i) + 1);
+    if ((id == first) == (index == 0)) needed = std::max(needed, offset_at(array, false, i) + 1);
   }
   return needed;
 }
 
-int64_t LastRunEnd(const std::string& format, const ArrowArray& ends) {
+int64_t last_run_end(const std::string& format, const ArrowArray& ends) {
   const void* values = ends.buffers[1];
   const int64_t last = ends.offset + ends.length - 1;
   if (last < 0) return 0;
@@ -164,9 +164,9 @@ int64_t LastRunEnd(const std::string& format, const ArrowArray& ends) {
 }
 
 // What has to hold in every node, whatever its type.
-void ExpectSound(const ArrowSchema& schema, const ArrowArray& array) {
+void expect_sound(const ArrowSchema& schema, const ArrowArray& array) {
   const std::string format = schema.format;
-  const int64_t nulls = CountNulls(format, array);
+  const int64_t nulls = count_nulls(format, array);
   if (array.null_count != -1) {
     EXPECT_EQ(array.null_count, nulls);
   }
@@ -177,40 +177,40 @@ void ExpectSound(const ArrowSchema& schema, const ArrowArray& array) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(array.buffers[i]) % 64, 0u);
   }
   for (int64_t i = 0; i < array.n_children; ++i) {
-    EXPECT_GE(array.children[i]->length, Needed(format, array, i)) << format;
-    ExpectSound(*schema.children[i], *array.children[i]);
+    EXPECT_GE(array.children[i]->length, needed(format, array, i)) << format;
+    expect_sound(*schema.children[i], *array.children[i]);
   }
   if (format == "+r") {
-    EXPECT_GE(LastRunEnd(schema.children[0]->format, *array.children[0]),
+    EXPECT_GE(last_run_end(schema.children[0]->format, *array.children[0]),
               array.offset + array.length);
   }
-  if (array.dictionary != nullptr) ExpectSound(*schema.dictionary, *array.dictionary);
+  if (array.dictionary != nullptr) expect_sound(*schema.dictionary, *array.dictionary);
 }
 
 class EveryCase : public ProducerTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryCase, IsExportedAsItsTextSays) {
   Exported exported(GetParam());
-  EXPECT_EQ(Walk(exported.schema, exported.array.array),
+  EXPECT_EQ(walk(exported.schema, exported.array.array),
             FletchingProducerDescribe(GetParam().c_str()));
-  ExpectSound(exported.schema, exported.array.array);
+  expect_sound(exported.schema, exported.array.array);
 }
 
 TEST_P(EveryCase, VerifiesBeforeAndAfterAMove) {
   Exported exported(GetParam());
-  EXPECT_EQ(exported.Verify(), 0) << exported.message.text;
+  EXPECT_EQ(exported.verify(), 0) << exported.message.text;
   EXPECT_STREQ(exported.message.text, "");
-  ArrowSchema schema = Move(exported.schema);
+  ArrowSchema schema = move(exported.schema);
   ArrowDeviceArray array = exported.array;
   exported.array.array.release = nullptr;
   EXPECT_EQ(FletchingProducerVerifyArray("cpu", GetParam().c_str(), &schema, &array, nullptr), 0);
-  Release(schema);
-  Release(array.array);
+  release(schema);
+  release(array.array);
 }
 
 TEST_P(EveryCase, IsNoOtherCase) {
   Exported exported(GetParam());
-  for (const std::string& other : CaseNames()) {
+  for (const std::string& other : case_names()) {
     if (other == GetParam()) continue;
     EXPECT_EQ(FletchingProducerVerifyArray("cpu", other.c_str(), &exported.schema, &exported.array,
                                            nullptr),
@@ -227,11 +227,11 @@ TEST_P(EveryCase, IsOnTheCpu) {
   for (const int64_t reserved : exported.array.reserved) EXPECT_EQ(reserved, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalogue, EveryCase, testing::ValuesIn(CaseNames()),
+INSTANTIATE_TEST_SUITE_P(Catalogue, EveryCase, testing::ValuesIn(case_names()),
                          [](const auto& info) { return info.param; });
 
 TEST(Catalogue, HasTheseCases) {
-  const std::vector<std::string> names = CaseNames();
+  const std::vector<std::string> names = case_names();
   const std::set<std::string> seen(names.begin(), names.end());
   EXPECT_EQ(seen.size(), names.size());
   EXPECT_GE(seen.size(), 100u);
@@ -240,16 +240,16 @@ TEST(Catalogue, HasTheseCases) {
   }
 }
 
-void CollectFormats(const ArrowSchema& schema, std::set<std::string>& formats) {
+void collect_formats(const ArrowSchema& schema, std::set<std::string>& formats) {
   formats.insert(schema.format);
-  for (int64_t i = 0; i < schema.n_children; ++i) CollectFormats(*schema.children[i], formats);
-  if (schema.dictionary != nullptr) CollectFormats(*schema.dictionary, formats);
+  for (int64_t i = 0; i < schema.n_children; ++i) collect_formats(*schema.children[i], formats);
+  if (schema.dictionary != nullptr) collect_formats(*schema.dictionary, formats);
 }
 
 // Each of the format strings that the C data interface has, with its parameters.
 TEST(Catalogue, HasEveryFormat) {
   std::set<std::string> seen;
-  for (const std::string& name : CaseNames()) CollectFormats(Exported(name).schema, seen);
+  for (const std::string& name : case_names()) collect_formats(Exported(name).schema, seen);
   for (const char* format : {"n",
                              "b",
                              "c",

@@ -4,7 +4,7 @@
 
 #include "ext_dev.h"
 
-Consumer ExtDevConsumer() {
+Consumer ext_dev_consumer() {
   const auto event_of = [](void* sync_event) {
     return static_cast<const FletchingExtDevEvent*>(sync_event);
   };
@@ -17,19 +17,19 @@ Consumer ExtDevConsumer() {
           }};
 }
 
-std::vector<Consumer> Consumers() {
+std::vector<Consumer> consumers() {
   return {
 #ifdef FLETCHING_HAS_CUDA_HEADERS
-      CudaConsumer("cuda"), CudaConsumer("cuda_host"), CudaConsumer("cuda_managed"),
+      cuda_consumer("cuda"), cuda_consumer("cuda_host"), cuda_consumer("cuda_managed"),
 #endif
 #ifdef FLETCHING_HAS_HIP_HEADERS
-      RocmConsumer("rocm"), RocmConsumer("rocm_host"),
+      rocm_consumer("rocm"), rocm_consumer("rocm_host"),
 #endif
 #ifdef FLETCHING_HAS_OPENCL_HEADERS
-      OpenClConsumer(),
+      opencl_consumer(),
 #endif
 #ifdef FLETCHING_HAS_VULKAN_HEADERS
-      VulkanConsumer(),
+      vulkan_consumer(),
 #endif
-      ExtDevConsumer()};
+      ext_dev_consumer()};
 }

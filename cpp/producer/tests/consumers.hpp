@@ -1,6 +1,7 @@
 // The consumer's side of an event, by the vendor's own header and library: what a binding has to
 // do, done by hand.
-#pragma once
+#ifndef FLETCHING_PRODUCER_TESTS_CONSUMERS_HPP
+#define FLETCHING_PRODUCER_TESTS_CONSUMERS_HPP
 
 #include <functional>
 #include <string>
@@ -13,12 +14,14 @@ struct Consumer {
   std::function<void(void* sync_event, void* queue)> wait_on;
 };
 
-Consumer ExtDevConsumer();
-Consumer OpenClConsumer();
-Consumer CudaConsumer(std::string backend);
-Consumer RocmConsumer(std::string backend);
-Consumer VulkanConsumer();
+Consumer ext_dev_consumer();
+Consumer opencl_consumer();
+Consumer cuda_consumer(std::string backend);
+Consumer rocm_consumer(std::string backend);
+Consumer vulkan_consumer();
 
 // One per backend that has queues and whose vendor's header was there for the build, whether its
 // device is there or not.
-std::vector<Consumer> Consumers();
+std::vector<Consumer> consumers();
+
+#endif  // FLETCHING_PRODUCER_TESTS_CONSUMERS_HPP

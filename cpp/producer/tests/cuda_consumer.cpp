@@ -8,7 +8,7 @@
 namespace {
 
 template <class Function>
-Function* Find(const char* symbol) {
+Function* find(const char* symbol) {
   void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   EXPECT_NE(library, nullptr) << dlerror();
   return reinterpret_cast<Function*>(dlsym(library, symbol));
@@ -19,41 +19,41 @@ class Current {
  public:
   Current() {
     CUcontext context = nullptr;
-    EXPECT_EQ(Find<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, 0),
+    EXPECT_EQ(find<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, 0),
               CUDA_SUCCESS);
-    EXPECT_EQ(Find<decltype(cuCtxPushCurrent)>("cuCtxPushCurrent_v2")(context), CUDA_SUCCESS);
+    EXPECT_EQ(find<decltype(cuCtxPushCurrent)>("cuCtxPushCurrent_v2")(context), CUDA_SUCCESS);
   }
   ~Current() {
     CUcontext context = nullptr;
-    EXPECT_EQ(Find<decltype(cuCtxPopCurrent)>("cuCtxPopCurrent_v2")(&context), CUDA_SUCCESS);
-    EXPECT_EQ(Find<decltype(cuDevicePrimaryCtxRelease)>("cuDevicePrimaryCtxRelease_v2")(0),
+    EXPECT_EQ(find<decltype(cuCtxPopCurrent)>("cuCtxPopCurrent_v2")(&context), CUDA_SUCCESS);
+    EXPECT_EQ(find<decltype(cuDevicePrimaryCtxRelease)>("cuDevicePrimaryCtxRelease_v2")(0),
               CUDA_SUCCESS);
   }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
 };
 
-CUevent EventAt(void* sync_event) { return *static_cast<CUevent*>(sync_event); }
+CUevent event_at(void* sync_event) { return *static_cast<CUevent*>(sync_event); }
 
 }  // namespace
 
-Consumer CudaConsumer(std::string backend) {
+Consumer cuda_consumer(std::string backend) {
   return {std::move(backend),
           [](void* event) {
             const Current current;
-            const CUresult status = Find<decltype(cuEventQuery)>("cuEventQuery")(EventAt(event));
+            const CUresult status = find<decltype(cuEventQuery)>("cuEventQuery")(event_at(event));
             EXPECT_TRUE(status == CUDA_SUCCESS || status == CUDA_ERROR_NOT_READY) << status;
             return status == CUDA_SUCCESS;
           },
           [](void* event) {
             const Current current;
-            EXPECT_EQ(Find<decltype(cuEventSynchronize)>("cuEventSynchronize")(EventAt(event)),
+            EXPECT_EQ(find<decltype(cuEventSynchronize)>("cuEventSynchronize")(event_at(event)),
                       CUDA_SUCCESS);
           },
           [](void* event, void* stream) {
             const Current current;
-            EXPECT_EQ(Find<decltype(cuStreamWaitEvent)>("cuStreamWaitEvent")(
-                          static_cast<CUstream>(stream), EventAt(event), CU_EVENT_WAIT_DEFAULT),
+            EXPECT_EQ(find<decltype(cuStreamWaitEvent)>("cuStreamWaitEvent")(
+                          static_cast<CUstream>(stream), event_at(event), CU_EVENT_WAIT_DEFAULT),
                       CUDA_SUCCESS);
           }};
 }

@@ -10,89 +10,89 @@ using Export = ProducerTest;
 TEST_F(Export, CountsEveryStruct) {
   {
     Exported exported("struct");  // a root, three children, two below the last
-    const FletchingProducerCounters counters = Counters();
+    const FletchingProducerCounters counters = counters_now();
     EXPECT_EQ(counters.live_schemas, 6);
     EXPECT_EQ(counters.live_arrays, 6);
     EXPECT_EQ(counters.exported, 12);
     EXPECT_EQ(counters.released, 0);
     EXPECT_GT(counters.live_allocations, 0);
   }
-  EXPECT_EQ(Counters().released, 12);
+  EXPECT_EQ(counters_now().released, 12);
 }
 
 TEST_F(Export, CountsADictionary) {
   Exported exported("dictionary");
-  EXPECT_EQ(Counters().live_schemas, 2);
-  EXPECT_EQ(Counters().live_arrays, 2);
+  EXPECT_EQ(counters_now().live_schemas, 2);
+  EXPECT_EQ(counters_now().live_arrays, 2);
 }
 
 TEST_F(Export, ResetKeepsWhatIsAlive) {
   Exported exported("struct");
   FletchingProducerResetCounters();
-  EXPECT_EQ(Counters().exported, 12);
-  EXPECT_EQ(Counters().live_arrays, 6);
+  EXPECT_EQ(counters_now().exported, 12);
+  EXPECT_EQ(counters_now().live_arrays, 6);
 }
 
 TEST_F(Export, AChildMovedOutOutlivesItsParent) {
   Exported exported("record_batch");
-  ArrowArray child = Move(*exported.array.array.children[0]);
-  ArrowSchema field = Move(*exported.schema.children[1]);
-  Release(exported.array.array);
-  Release(exported.schema);
-  EXPECT_EQ(Counters().live_arrays, 1);
-  EXPECT_EQ(Counters().live_schemas, 1);
-  EXPECT_EQ(Counters().live_allocations, 1);
+  ArrowArray child = move(*exported.array.array.children[0]);
+  ArrowSchema field = move(*exported.schema.children[1]);
+  release(exported.array.array);
+  release(exported.schema);
+  EXPECT_EQ(counters_now().live_arrays, 1);
+  EXPECT_EQ(counters_now().live_schemas, 1);
+  EXPECT_EQ(counters_now().live_allocations, 1);
   EXPECT_EQ(child.length, 5);
   EXPECT_EQ(static_cast<const int32_t*>(child.buffers[1])[4], 14);
   EXPECT_STREQ(field.name, "na\u00efve");
   EXPECT_NE(field.metadata, nullptr);
-  Release(child);
-  Release(field);
+  release(child);
+  release(field);
 }
 
 TEST_F(Export, AChildReleasedFirstIsNotReleasedByItsParent) {
   Exported exported("struct");
-  Release(*exported.array.array.children[2]);
-  Release(*exported.schema.children[2]);
-  EXPECT_EQ(Counters().live_arrays, 3);
-  EXPECT_EQ(Counters().live_schemas, 3);
+  release(*exported.array.array.children[2]);
+  release(*exported.schema.children[2]);
+  EXPECT_EQ(counters_now().live_arrays, 3);
+  EXPECT_EQ(counters_now().live_schemas, 3);
 }
 
 TEST_F(Export, ADictionaryMovedOutOutlivesItsParent) {
   Exported exported("dictionary");
-  ArrowArray dictionary = Move(*exported.array.array.dictionary);
-  ArrowSchema type = Move(*exported.schema.dictionary);
-  Release(exported.array.array);
-  Release(exported.schema);
+  ArrowArray dictionary = move(*exported.array.array.dictionary);
+  ArrowSchema type = move(*exported.schema.dictionary);
+  release(exported.array.array);
+  release(exported.schema);
   EXPECT_EQ(std::string(static_cast<const char*>(dictionary.buffers[2]), 12), "redgreenblue");
   EXPECT_STREQ(type.format, "u");
-  Release(dictionary);
-  Release(type);
+  release(dictionary);
+  release(type);
 }
 
 TEST_F(Export, AMovedParentKeepsItsChildren) {
   Exported exported("struct");
-  ArrowArray parent = Move(exported.array.array);
+  ArrowArray parent = move(exported.array.array);
   EXPECT_EQ(static_cast<const int32_t*>(parent.children[0]->buffers[1])[2], 3);
-  Release(parent);
+  release(parent);
 }
 
 TEST_F(Export, ADoubleReleaseIsCounted) {
   Exported exported("struct");
   ArrowArray array = exported.array.array;  // copied, not moved
   ArrowSchema schema = exported.schema;
-  Release(array);
-  Release(schema);
-  EXPECT_EQ(Counters().double_released, 0);
-  Release(exported.array.array);
-  Release(exported.schema);
+  release(array);
+  release(schema);
+  EXPECT_EQ(counters_now().double_released, 0);
+  release(exported.array.array);
+  release(exported.schema);
   expected_double_released_ = 2;
 }
 
 TEST_F(Export, ADoubleReleaseOfAChildIsCounted) {
   Exported exported("struct");
   ArrowArray child = *exported.array.array.children[2];  // two below it
-  Release(child);
+  release(child);
   expected_double_released_ = 1;
 }
 
@@ -109,10 +109,10 @@ TEST_F(Export, AChangedPrivateDataIsNoCrash) {
   Exported exported("int32");
   ArrowArray broken = exported.array.array;
   broken.private_data = &broken;
-  Release(broken);
+  release(broken);
   ArrowArray confused = exported.array.array;
   confused.private_data = exported.schema.private_data;  // alive, but no array
-  Release(confused);
+  release(confused);
   expected_double_released_ = 2;
 }
 
@@ -150,9 +150,9 @@ TEST_F(Export, WorksFromManyThreads) {
   threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {
-      for (const std::string& name : CaseNames()) {
+      for (const std::string& name : case_names()) {
         Exported exported(name);
-        EXPECT_EQ(exported.Verify(), 0) << exported.message.text;
+        EXPECT_EQ(exported.verify(), 0) << exported.message.text;
       }
     });
   }
@@ -161,7 +161,7 @@ TEST_F(Export, WorksFromManyThreads) {
 
 TEST_F(Export, IsReleasedFromAnotherThread) {
   Exported exported("record_batch");
-  std::thread([&] { Release(exported.array.array); }).join();
+  std::thread([&] { release(exported.array.array); }).join();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What the tests of the gate need: its C functions without their error arguments, and an export
 // behind a shut gate.
-#pragma once
+#ifndef FLETCHING_PRODUCER_TESTS_GATE_SUPPORT_HPP
+#define FLETCHING_PRODUCER_TESTS_GATE_SUPPORT_HPP
 
 #include "gate.h"
 
@@ -26,40 +27,40 @@ struct QueueDeleter {
 };
 using OwnedQueue = std::unique_ptr<FletchingProducerQueue, QueueDeleter>;
 
-inline OwnedGate NewGate(const std::string& backend) {
+inline OwnedGate new_gate(const std::string& backend) {
   FletchingProducerGate* gate = nullptr;
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerGateCreate(backend.c_str(), &gate, &message), 0) << message.text;
   return OwnedGate(gate);
 }
 
-inline OwnedQueue NewQueue(const std::string& backend) {
+inline OwnedQueue new_queue(const std::string& backend) {
   FletchingProducerQueue* queue = nullptr;
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerQueueCreate(backend.c_str(), &queue, &message), 0) << message.text;
   return OwnedQueue(queue);
 }
 
-inline void Open(const OwnedGate& gate) {
+inline void open(const OwnedGate& gate) {
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerGateOpen(gate.get(), &message), 0) << message.text;
 }
 
-inline bool IsIdle(const OwnedQueue& queue) {
+inline bool is_idle(const OwnedQueue& queue) {
   int32_t idle = -1;
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerQueueIsIdle(queue.get(), &idle, &message), 0) << message.text;
   return idle == 1;
 }
 
-inline void Read(const OwnedQueue& queue, const std::string& name, const ArrowDeviceArray& array) {
+inline void read(const OwnedQueue& queue, const std::string& name, const ArrowDeviceArray& array) {
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerQueueRead(queue.get(), name.c_str(), &array, &message), 0)
       << message.text;
 }
 
 // How many bytes are as expected.
-inline int64_t Verify(const OwnedQueue& queue, int32_t expected) {
+inline int64_t verify(const OwnedQueue& queue, int32_t expected) {
   int64_t asserted = -1;
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), expected, &asserted, &message), 0)
@@ -68,7 +69,7 @@ inline int64_t Verify(const OwnedQueue& queue, int32_t expected) {
 }
 
 // Why the device is not there; empty when it is.
-inline std::string WhyAbsent(const std::string& backend) {
+inline std::string why_absent(const std::string& backend) {
   int32_t presence = -1;
   FletchingMessage description;
   EXPECT_EQ(FletchingProducerBackendPresence(backend.c_str(), &presence, &description), 0)
@@ -78,19 +79,19 @@ inline std::string WhyAbsent(const std::string& backend) {
 
 class GateTest : public ProducerTest {
  protected:
-  void Use(const std::string& backend) {
-    const std::string why = WhyAbsent(backend);
+  void use(const std::string& backend) {
+    const std::string why = why_absent(backend);
     if (!why.empty()) GTEST_SKIP() << backend << " is absent: " << why;
     backend_ = backend;
-    for (const Consumer& consumer : Consumers()) {
+    for (const Consumer& consumer : consumers()) {
       if (consumer.backend == backend) consumer_ = consumer;
     }
     if (consumer_.backend != backend) {
       GTEST_SKIP() << backend << ": there was no header of its vendor to write a consumer against";
     }
-    gate_ = NewGate(backend);
+    gate_ = new_gate(backend);
   }
-  void ExportArray(const std::string& name) {
+  void export_array(const std::string& name) {
     FletchingMessage message;
     ASSERT_EQ(
         FletchingProducerExportArrayBehind(gate_.get(), name.c_str(), &schema_, &array_, &message),
@@ -98,13 +99,13 @@ class GateTest : public ProducerTest {
         << message.text;
     ASSERT_NE(array_.sync_event, nullptr);
   }
-  void WaitOn(const ArrowDeviceArray& array, const OwnedQueue& queue) const {
+  void wait_on(const ArrowDeviceArray& array, const OwnedQueue& queue) const {
     consumer_.wait_on(array.sync_event, FletchingProducerQueueHandle(queue.get()));
   }
-  bool IsReady(const ArrowDeviceArray& array) const { return consumer_.ready(array.sync_event); }
+  bool is_ready(const ArrowDeviceArray& array) const { return consumer_.ready(array.sync_event); }
   void TearDown() override {
-    if (array_.array.release != nullptr) Release(array_.array);
-    if (schema_.release != nullptr) Release(schema_);
+    if (array_.array.release != nullptr) release(array_.array);
+    if (schema_.release != nullptr) release(schema_);
     gate_.reset();
     ProducerTest::TearDown();
   }
@@ -115,3 +116,5 @@ class GateTest : public ProducerTest {
   ArrowSchema schema_{};
   ArrowDeviceArray array_{};
 };
+
+#endif  // FLETCHING_PRODUCER_TESTS_GATE_SUPPORT_HPP

@@ -9,8 +9,8 @@ namespace {
 // --- Every case
 
 // But those without a byte on the device, which have no old data to see.
-std::vector<std::string> CasesWithData() {
-  std::vector<std::string> names = CaseNames();
+std::vector<std::string> cases_with_data() {
+  std::vector<std::string> names = case_names();
   std::erase_if(names, [](const std::string& name) {
     static const std::regex data("buffer \\d+ [1-9]");
     return !std::regex_search(FletchingProducerDescribe(name.c_str()), data);
@@ -18,9 +18,9 @@ std::vector<std::string> CasesWithData() {
   return names;
 }
 
-std::vector<std::string> BackendNames() {
+std::vector<std::string> backend_names() {
   std::vector<std::string> names;
-  for (const Consumer& consumer : Consumers()) names.push_back(consumer.backend);
+  for (const Consumer& consumer : consumers()) names.push_back(consumer.backend);
   return names;
 }
 
@@ -29,30 +29,30 @@ class GateCaseTest : public GateTest,
  protected:
   void SetUp() override {
     GateTest::SetUp();
-    Use(std::get<0>(GetParam()));
-    if (!IsSkipped()) ExportArray(name_);
+    use(std::get<0>(GetParam()));
+    if (!IsSkipped()) export_array(name_);
   }
 
   std::string name_ = std::get<1>(GetParam());
 };
 
 TEST_P(GateCaseTest, HoldsBackTheDataUntilItIsOpen) {
-  const OwnedQueue careless = NewQueue(backend_);
-  const OwnedQueue careful = NewQueue(backend_);
+  const OwnedQueue careless = new_queue(backend_);
+  const OwnedQueue careful = new_queue(backend_);
 
-  EXPECT_FALSE(IsReady(array_));
-  Read(careless, name_, array_);
-  const int64_t old_bytes = Verify(careless, FLETCHING_PRODUCER_OLD);
+  EXPECT_FALSE(is_ready(array_));
+  read(careless, name_, array_);
+  const int64_t old_bytes = verify(careless, FLETCHING_PRODUCER_OLD);
   EXPECT_GT(old_bytes, 0);
-  WaitOn(array_, careful);
-  Read(careful, name_, array_);
-  EXPECT_FALSE(IsIdle(careful));
+  wait_on(array_, careful);
+  read(careful, name_, array_);
+  EXPECT_FALSE(is_idle(careful));
 
-  Open(gate_);
-  EXPECT_EQ(Verify(careful, FLETCHING_PRODUCER_NEW), old_bytes);
+  open(gate_);
+  EXPECT_EQ(verify(careful, FLETCHING_PRODUCER_NEW), old_bytes);
   consumer_.synchronize(array_.sync_event);
-  EXPECT_TRUE(IsReady(array_));
-  EXPECT_TRUE(IsIdle(careful));
+  EXPECT_TRUE(is_ready(array_));
+  EXPECT_TRUE(is_idle(careful));
 
   FletchingMessage message;
   EXPECT_EQ(
@@ -61,8 +61,8 @@ TEST_P(GateCaseTest, HoldsBackTheDataUntilItIsOpen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GateCaseTest,
-                         testing::Combine(testing::ValuesIn(BackendNames()),
-                                          testing::ValuesIn(CasesWithData())),
+                         testing::Combine(testing::ValuesIn(backend_names()),
+                                          testing::ValuesIn(cases_with_data())),
                          [](const auto& info) {
                            return std::get<0>(info.param) + "_" + std::get<1>(info.param);
                          });
@@ -73,36 +73,36 @@ class GateBackendTest : public GateTest, public testing::WithParamInterface<std:
  protected:
   void SetUp() override {
     GateTest::SetUp();
-    Use(GetParam());
+    use(GetParam());
   }
 };
 
 // The kernel has yet to write there.
 TEST_P(GateBackendTest, KeepsTheMemoryOfWhatIsReleasedWhileShut) {
-  ExportArray("record_batch");
-  const int64_t alive = Counters().live_allocations;
-  Release(array_.array);
-  Release(schema_);
-  EXPECT_EQ(Counters().live_allocations, alive);
+  export_array("record_batch");
+  const int64_t alive = counters_now().live_allocations;
+  release(array_.array);
+  release(schema_);
+  EXPECT_EQ(counters_now().live_allocations, alive);
   gate_.reset();
-  EXPECT_EQ(Counters().live_allocations, 0);
+  EXPECT_EQ(counters_now().live_allocations, 0);
 }
 
 // The event belongs to everything that was exported with it.
 TEST_P(GateBackendTest, TheEventOutlivesTheParentOfAMovedChild) {
-  ExportArray("record_batch");
-  ArrowArray child = Move(*array_.array.children[0]);
+  export_array("record_batch");
+  ArrowArray child = move(*array_.array.children[0]);
   void* event = array_.sync_event;
-  Release(array_.array);
+  release(array_.array);
   EXPECT_FALSE(consumer_.ready(event));
-  Open(gate_);
+  open(gate_);
   consumer_.synchronize(event);
   EXPECT_TRUE(consumer_.ready(event));
-  Release(child);
+  release(child);
 }
 
 TEST_P(GateBackendTest, EveryBatchHasItsEvent) {
-  const OwnedQueue queue = NewQueue(backend_);
+  const OwnedQueue queue = new_queue(backend_);
   ArrowDeviceArrayStream stream;
   FletchingMessage message;
   ASSERT_EQ(
@@ -112,15 +112,15 @@ TEST_P(GateBackendTest, EveryBatchHasItsEvent) {
   for (ArrowDeviceArray& batch : batches) {
     ASSERT_EQ(stream.get_next(&stream, &batch), 0) << stream.get_last_error(&stream);
     EXPECT_EQ(batch.device_type, stream.device_type);
-    EXPECT_FALSE(IsReady(batch));
-    WaitOn(batch, queue);
-    Read(queue, "record_batch", batch);
+    EXPECT_FALSE(is_ready(batch));
+    wait_on(batch, queue);
+    read(queue, "record_batch", batch);
   }
   stream.release(&stream);
-  EXPECT_FALSE(IsIdle(queue));
-  Open(gate_);
-  EXPECT_GT(Verify(queue, FLETCHING_PRODUCER_NEW), 0);
-  for (ArrowDeviceArray& batch : batches) Release(batch.array);
+  EXPECT_FALSE(is_idle(queue));
+  open(gate_);
+  EXPECT_GT(verify(queue, FLETCHING_PRODUCER_NEW), 0);
+  for (ArrowDeviceArray& batch : batches) release(batch.array);
 }
 
 // Without a gate the work is done soon, and not before the event says so.
@@ -130,30 +130,30 @@ TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
       FletchingProducerExportArray(backend_.c_str(), "record_batch", &schema_, &array_, &message),
       0)
       << message.text;
-  const OwnedQueue queue = NewQueue(backend_);
-  WaitOn(array_, queue);
-  Read(queue, "record_batch", array_);
-  EXPECT_GT(Verify(queue, FLETCHING_PRODUCER_NEW), 0);
+  const OwnedQueue queue = new_queue(backend_);
+  wait_on(array_, queue);
+  read(queue, "record_batch", array_);
+  EXPECT_GT(verify(queue, FLETCHING_PRODUCER_NEW), 0);
 }
 
 // A reader that sees the wrong data is told so.
 TEST_P(GateBackendTest, VerifyNoticesTheOtherData) {
-  ExportArray("int32");
-  const OwnedQueue queue = NewQueue(backend_);
+  export_array("int32");
+  const OwnedQueue queue = new_queue(backend_);
   FletchingMessage message;
-  Read(queue, "int32", array_);
+  read(queue, "int32", array_);
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), FLETCHING_PRODUCER_NEW, nullptr, &message),
             EBADMSG);
   EXPECT_STREQ(message.text, "case int32: / buffer 1: byte 0 is old, expected new");
-  Open(gate_);
-  WaitOn(array_, queue);
-  Read(queue, "int32", array_);
+  open(gate_);
+  wait_on(array_, queue);
+  read(queue, "int32", array_);
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), FLETCHING_PRODUCER_OLD, nullptr, &message),
             EBADMSG);
   EXPECT_STREQ(message.text, "case int32: / buffer 1: byte 0 is new, expected old");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GateBackendTest, testing::ValuesIn(BackendNames()),
+INSTANTIATE_TEST_SUITE_P(All, GateBackendTest, testing::ValuesIn(backend_names()),
                          [](const auto& info) { return info.param; });
 
 // --- Arguments
@@ -173,7 +173,7 @@ TEST_F(GateArgumentTest, AreNamedWhenTheyAreWrong) {
   EXPECT_EQ(FletchingProducerQueueDestroy(nullptr, &message), 0);
   EXPECT_EQ(FletchingProducerQueueHandle(nullptr), nullptr);
 
-  const OwnedQueue queue = NewQueue("ext_dev");
+  const OwnedQueue queue = new_queue("ext_dev");
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), 2, nullptr, &message), EINVAL);
   EXPECT_STREQ(message.text,
                "expected is 2, and has to be FLETCHING_PRODUCER_OLD or FLETCHING_PRODUCER_NEW");

@@ -13,14 +13,14 @@ class OutOfMemory : public ProducerTest {
  protected:
   void SetUp() override {
     ProducerTest::SetUp();
-    ASSERT_EQ(Exported("record_batch").Verify(), 0);
+    ASSERT_EQ(Exported("record_batch").verify(), 0);
   }
 };
 
 // Each allocation of `call` fails once: ENOMEM, and `after` finds nothing left behind. When none
 // fails, `succeeded` takes what there is. Returns how often it failed.
 template <class Call, class After, class Succeeded>
-int64_t FailEach(Call call, After after, Succeeded succeeded) {
+int64_t fail_each(Call call, After after, Succeeded succeeded) {
   return fail_each_allocation([&](Injection& inject) {
     const int code = inject(call);
     EXPECT_EQ(code, inject.fired() ? ENOMEM : 0);
@@ -32,7 +32,7 @@ TEST_F(OutOfMemory, Export) {
   ArrowSchema schema;
   ArrowDeviceArray array;
   FletchingMessage message{};
-  const int64_t failures = FailEach(
+  const int64_t failures = fail_each(
       [&] {
         return FletchingProducerExportArray("cpu", "record_batch", &schema, &array, &message);
       },
@@ -40,11 +40,11 @@ TEST_F(OutOfMemory, Export) {
         EXPECT_STREQ(message.text, "out of memory");
         EXPECT_EQ(schema.release, nullptr);
         EXPECT_EQ(array.array.release, nullptr);
-        ExpectAtRest();
+        expect_at_rest();
       },
       [&] {
-        Release(schema);
-        Release(array.array);
+        release(schema);
+        release(array.array);
       });
   EXPECT_GT(failures, 50);
 }
@@ -52,16 +52,16 @@ TEST_F(OutOfMemory, Export) {
 TEST_F(OutOfMemory, Verify) {
   Exported exported("record_batch");
   const int64_t failures =
-      FailEach([&] { return exported.Verify(); },
-               [&] { EXPECT_STREQ(exported.message.text, "out of memory"); }, [] {});
+      fail_each([&] { return exported.verify(); },
+                [&] { EXPECT_STREQ(exported.message.text, "out of memory"); }, [] {});
   EXPECT_GT(failures, 0);
 }
 
 TEST_F(OutOfMemory, ExportStream) {
   ArrowDeviceArrayStream stream;
-  const int64_t failures = FailEach(
+  const int64_t failures = fail_each(
       [&] { return FletchingProducerExportStream("cpu", "struct", 1, -1, &stream, nullptr); },
-      [&] { EXPECT_EQ(stream.release, nullptr); }, [&] { Release(stream); });
+      [&] { EXPECT_EQ(stream.release, nullptr); }, [&] { release(stream); });
   EXPECT_GT(failures, 0);
 }
 
@@ -70,27 +70,27 @@ TEST_F(OutOfMemory, Stream) {
   ASSERT_EQ(FletchingProducerExportStream("cpu", "struct", 1, -1, &stream, nullptr), 0);
   ArrowSchema schema;
   std::memset(&schema, 0xA5, sizeof(schema));
-  int64_t failures = FailEach([&] { return stream.get_schema(&stream, &schema); },
-                              [&] {
-                                EXPECT_STREQ(stream.get_last_error(&stream), "out of memory");
-                                EXPECT_EQ(schema.release, nullptr);
-                              },
-                              [&] { Release(schema); });
+  int64_t failures = fail_each([&] { return stream.get_schema(&stream, &schema); },
+                               [&] {
+                                 EXPECT_STREQ(stream.get_last_error(&stream), "out of memory");
+                                 EXPECT_EQ(schema.release, nullptr);
+                               },
+                               [&] { release(schema); });
   EXPECT_GT(failures, 0);
   ArrowDeviceArray batch;
   std::memset(&batch, 0xA5, sizeof(batch));
   // The batch is not lost with the calls that failed.
-  failures = FailEach([&] { return stream.get_next(&stream, &batch); },
-                      [&] {
-                        EXPECT_STREQ(stream.get_last_error(&stream), "out of memory");
-                        EXPECT_EQ(batch.array.release, nullptr);
-                      },
-                      [&] { Release(batch.array); });
+  failures = fail_each([&] { return stream.get_next(&stream, &batch); },
+                       [&] {
+                         EXPECT_STREQ(stream.get_last_error(&stream), "out of memory");
+                         EXPECT_EQ(batch.array.release, nullptr);
+                       },
+                       [&] { release(batch.array); });
   EXPECT_GT(failures, 0);
-  Release(stream);
+  release(stream);
 }
 
-// A new stream for each try, because VerifyStream takes it; get_next that fails for want of memory
+// A new stream for each try, because verify_stream takes it; get_next that fails for want of memory
 // is a difference.
 TEST_F(OutOfMemory, VerifyStream) {
   for (int64_t fail_at : {-1, 1}) {
@@ -106,7 +106,7 @@ TEST_F(OutOfMemory, VerifyStream) {
         EXPECT_EQ(code, 0);
       }
       EXPECT_EQ(stream.release, nullptr);
-      ExpectAtRest();
+      expect_at_rest();
     });
     EXPECT_GT(failures, 0);
   }

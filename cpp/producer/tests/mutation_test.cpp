@@ -1,5 +1,5 @@
-// Every case, with every single thing in it made wrong: VerifyArray has to notice each, and to name
-// the case, the node, and the field or buffer.
+// Every case, with every single thing in it made wrong: verify_array has to notice each, and to
+// name the case, the node, and the field or buffer.
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kManyChildren = 16;
 
 // "/0 buffer 1" to 12, from the text of the case.
-std::map<std::string, int64_t> BufferSizes(const std::string& case_name) {
+std::map<std::string, int64_t> buffer_sizes(const std::string& case_name) {
   std::map<std::string, int64_t> sizes;
   std::istringstream text(FletchingProducerDescribe(case_name.c_str()));
   for (std::string line; std::getline(text, line);) {
@@ -26,32 +26,32 @@ std::map<std::string, int64_t> BufferSizes(const std::string& case_name) {
 class Mutator {
  public:
   explicit Mutator(const std::string& case_name)
-      : exported_(case_name), sizes_(BufferSizes(case_name)) {}
+      : exported_(case_name), sizes_(buffer_sizes(case_name)) {}
 
   // Returns how many things were made wrong.
-  int64_t Run() {
+  int64_t run() {
     ArrowDeviceArray& device = exported_.array;
-    TryNumber("/", "device_type", device.device_type);
-    TryNumber("/", "device_id", device.device_id);
-    Try("/", "sync_event", device.sync_event, this);
+    try_number("/", "device_type", device.device_type);
+    try_number("/", "device_id", device.device_id);
+    try_value("/", "sync_event", device.sync_event, this);
     for (int i = 0; i < 3; ++i) {
-      TryNumber("/", "reserved[" + std::to_string(i) + "]", device.reserved[i]);
+      try_number("/", "reserved[" + std::to_string(i) + "]", device.reserved[i]);
     }
-    MutateSchema(exported_.schema, "");
-    MutateArray(device.array, "");
-    EXPECT_EQ(exported_.Verify(), 0) << exported_.message.text;
+    mutate_schema(exported_.schema, "");
+    mutate_array(device.array, "");
+    EXPECT_EQ(exported_.verify(), 0) << exported_.message.text;
     return mutants_;
   }
 
  private:
   template <class Field>
-  void Try(const std::string& path, const std::string& what, Field& field,
-           std::type_identity_t<Field> value) {
+  void try_value(const std::string& path, const std::string& what, Field& field,
+                 std::type_identity_t<Field> value) {
     ++mutants_;
     const std::string expected = "case " + exported_.case_name + ": " + path + " " + what;
     Changes changes;
-    changes.Set(field, value);
-    EXPECT_EQ(exported_.Verify(), EBADMSG) << expected << " was changed, unnoticed";
+    changes.set(field, value);
+    EXPECT_EQ(exported_.verify(), EBADMSG) << expected << " was changed, unnoticed";
     const std::string text = exported_.message.text;
     // What follows the name is a space or a colon, and not the rest of a longer name.
     const bool names_it = text.starts_with(expected) && std::strchr(" :", text[expected.size()]);
@@ -59,76 +59,78 @@ class Mutator {
   }
 
   template <class Number>
-  void TryNumber(const std::string& path, const std::string& what, Number& number) {
-    for (const Number step : {-1, 1}) Try(path, what, number, static_cast<Number>(number + step));
+  void try_number(const std::string& path, const std::string& what, Number& number) {
+    for (const Number step : {-1, 1})
+      try_value(path, what, number, static_cast<Number>(number + step));
   }
 
-  void MutateSchema(ArrowSchema& schema, const std::string& below) {
+  void mutate_schema(ArrowSchema& schema, const std::string& below) {
     const std::string path = below.empty() ? "/" : below;
     const std::string longer = std::string(schema.format) + ",1";
     std::string other = schema.format;
     other[0] = static_cast<char>(other[0] ^ 1);
     for (const char* format :
          {longer.c_str(), other.c_str(), "", static_cast<const char*>(nullptr)}) {
-      Try(path, "schema.format", schema.format, format);
+      try_value(path, "schema.format", schema.format, format);
     }
-    Try(path, "schema.name", schema.name, "another name");
+    try_value(path, "schema.name", schema.name, "another name");
     const char* const block = schema.metadata == nullptr ? "\0\0\0\0" : nullptr;
-    Try(path, "schema.metadata", schema.metadata, block);
+    try_value(path, "schema.metadata", schema.metadata, block);
     for (const int64_t flag : {1, 2, 4, 8}) {
-      Try(path, "schema.flags", schema.flags, schema.flags ^ flag);
+      try_value(path, "schema.flags", schema.flags, schema.flags ^ flag);
     }
-    MutateBelow(schema, path, "schema");
-    EachChild(schema, [&](int64_t i) {
-      MutateSchema(*schema.children[i], below + "/" + std::to_string(i));
+    mutate_below(schema, path, "schema");
+    each_child(schema, [&](int64_t i) {
+      mutate_schema(*schema.children[i], below + "/" + std::to_string(i));
     });
-    if (schema.dictionary != nullptr) MutateSchema(*schema.dictionary, below + "/d");
+    if (schema.dictionary != nullptr) mutate_schema(*schema.dictionary, below + "/d");
   }
 
-  void MutateArray(ArrowArray& array, const std::string& below) {
+  void mutate_array(ArrowArray& array, const std::string& below) {
     const std::string path = below.empty() ? "/" : below;
-    TryNumber(path, "array.length", array.length);
-    TryNumber(path, "array.null_count", array.null_count);
-    TryNumber(path, "array.offset", array.offset);
-    TryNumber(path, "array.n_buffers", array.n_buffers);
-    if (array.n_buffers > 0) Try(path, "array.buffers", array.buffers, nullptr);
+    try_number(path, "array.length", array.length);
+    try_number(path, "array.null_count", array.null_count);
+    try_number(path, "array.offset", array.offset);
+    try_number(path, "array.n_buffers", array.n_buffers);
+    if (array.n_buffers > 0) try_value(path, "array.buffers", array.buffers, nullptr);
     for (int64_t i = 0; i < array.n_buffers; ++i) {
-      MutateBuffer(array.buffers[i], path, "buffer " + std::to_string(i));
+      mutate_buffer(array.buffers[i], path, "buffer " + std::to_string(i));
     }
-    MutateBelow(array, path, "array");
-    EachChild(array,
-              [&](int64_t i) { MutateArray(*array.children[i], below + "/" + std::to_string(i)); });
-    if (array.dictionary != nullptr) MutateArray(*array.dictionary, below + "/d");
+    mutate_below(array, path, "array");
+    each_child(array, [&](int64_t i) {
+      mutate_array(*array.children[i], below + "/" + std::to_string(i));
+    });
+    if (array.dictionary != nullptr) mutate_array(*array.dictionary, below + "/d");
   }
 
   // One bit of every byte, the bits by turns; the pointer gone, or leading elsewhere.
-  void MutateBuffer(const void*& buffer, const std::string& path, const std::string& name) {
+  void mutate_buffer(const void*& buffer, const std::string& path, const std::string& name) {
     auto* bytes = static_cast<uint8_t*>(const_cast<void*>(buffer));
     const int64_t size = sizes_.at(path + " " + name);
     for (int64_t i = 0; i < size; ++i) {
-      Try(path, name, bytes[i], static_cast<uint8_t>(bytes[i] ^ 1 << (i % 8)));
+      try_value(path, name, bytes[i], static_cast<uint8_t>(bytes[i] ^ 1 << (i % 8)));
     }
-    if (buffer != nullptr) Try(path, name, buffer, nullptr);
-    Try(path, name, buffer, this);
+    if (buffer != nullptr) try_value(path, name, buffer, nullptr);
+    try_value(path, name, buffer, this);
   }
 
   // What a schema and an array have alike. `kind`: "schema".
   template <class Struct>
-  void MutateBelow(Struct& above, const std::string& path, const std::string& kind) {
-    Try(path, kind, above.release, nullptr);
-    TryNumber(path, kind + ".n_children", above.n_children);
-    if (above.n_children > 0) Try(path, kind + ".children", above.children, nullptr);
-    EachChild(above, [&](int64_t i) {
+  void mutate_below(Struct& above, const std::string& path, const std::string& kind) {
+    try_value(path, kind, above.release, nullptr);
+    try_number(path, kind + ".n_children", above.n_children);
+    if (above.n_children > 0) try_value(path, kind + ".children", above.children, nullptr);
+    each_child(above, [&](int64_t i) {
       std::string child = kind;
       child.append(".children[").append(std::to_string(i)).append("]");
-      Try(path, child, above.children[i], nullptr);
+      try_value(path, child, above.children[i], nullptr);
     });
     Struct* const other = above.dictionary == nullptr ? &above : nullptr;
-    Try(path, kind + ".dictionary", above.dictionary, other);
+    try_value(path, kind + ".dictionary", above.dictionary, other);
   }
 
   template <class Struct, class Visit>
-  static void EachChild(const Struct& above, Visit visit) {
+  static void each_child(const Struct& above, Visit visit) {
     for (int64_t i = 0; i < above.n_children; ++i) {
       const bool is_middle = i > 0 && i < above.n_children - 1 && i != above.n_children / 2;
       if (above.n_children <= kManyChildren || !is_middle) visit(i);
@@ -142,9 +144,9 @@ class Mutator {
 
 class Mutation : public ProducerTest, public testing::WithParamInterface<std::string> {};
 
-TEST_P(Mutation, IsNoticed) { EXPECT_GT(Mutator(GetParam()).Run(), 30); }
+TEST_P(Mutation, IsNoticed) { EXPECT_GT(Mutator(GetParam()).run(), 30); }
 
-INSTANTIATE_TEST_SUITE_P(Catalogue, Mutation, testing::ValuesIn(CaseNames()),
+INSTANTIATE_TEST_SUITE_P(Catalogue, Mutation, testing::ValuesIn(case_names()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

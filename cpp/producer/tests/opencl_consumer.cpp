@@ -5,7 +5,7 @@
 
 #include "consumers.hpp"
 
-Consumer OpenClConsumer() {
+Consumer opencl_consumer() {
   return {
       "opencl",
       [](void* event) {

@@ -8,7 +8,7 @@
 namespace {
 
 template <class Function>
-Function* Find(const char* symbol) {
+Function* find(const char* symbol) {
   for (const char* name :
        {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
     void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
@@ -18,25 +18,25 @@ Function* Find(const char* symbol) {
   return nullptr;
 }
 
-hipEvent_t EventAt(void* sync_event) { return *static_cast<hipEvent_t*>(sync_event); }
+hipEvent_t event_at(void* sync_event) { return *static_cast<hipEvent_t*>(sync_event); }
 
 }  // namespace
 
-Consumer RocmConsumer(std::string backend) {
+Consumer rocm_consumer(std::string backend) {
   return {std::move(backend),
           [](void* event) {
             const hipError_t status =
-                Find<decltype(hipEventQuery)>("hipEventQuery")(EventAt(event));
+                find<decltype(hipEventQuery)>("hipEventQuery")(event_at(event));
             EXPECT_TRUE(status == hipSuccess || status == hipErrorNotReady) << status;
             return status == hipSuccess;
           },
           [](void* event) {
-            EXPECT_EQ(Find<decltype(hipEventSynchronize)>("hipEventSynchronize")(EventAt(event)),
+            EXPECT_EQ(find<decltype(hipEventSynchronize)>("hipEventSynchronize")(event_at(event)),
                       hipSuccess);
           },
           [](void* event, void* stream) {
-            EXPECT_EQ(Find<decltype(hipStreamWaitEvent)>("hipStreamWaitEvent")(
-                          static_cast<hipStream_t>(stream), EventAt(event), 0),
+            EXPECT_EQ(find<decltype(hipStreamWaitEvent)>("hipStreamWaitEvent")(
+                          static_cast<hipStream_t>(stream), event_at(event), 0),
                       hipSuccess);
           }};
 }

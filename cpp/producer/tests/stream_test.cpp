@@ -1,4 +1,4 @@
-// Streams: ours as a consumer sees them, and hostile ones handed to VerifyStream.
+// Streams: ours as a consumer sees them, and hostile ones handed to verify_stream.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -12,13 +12,13 @@ constexpr char kFailure[] = "case utf8: the stream fails on purpose before batch
 
 class Stream : public ProducerTest {
  protected:
-  void Export(int64_t batches, int64_t fail_at) {
+  void export_batches(int64_t batches, int64_t fail_at) {
     std::memset(&stream_, 0xA5, sizeof(stream_));
     ASSERT_EQ(FletchingProducerExportStream("cpu", "utf8", batches, fail_at, &stream_, &message_),
               0)
         << message_.text;
   }
-  int Verify(int64_t batches, int64_t fail_at, const char* name = "utf8") {
+  int verify(int64_t batches, int64_t fail_at, const char* name = "utf8") {
     return FletchingProducerVerifyStream("cpu", name, batches, fail_at, &stream_, &message_);
   }
 
@@ -26,28 +26,28 @@ class Stream : public ProducerTest {
   FletchingMessage message_{};
 };
 
-void ExpectBatch(ArrowDeviceArray& array) {
+void expect_batch(ArrowDeviceArray& array) {
   ArrowSchema schema;
   ArrowDeviceArray other;
   ASSERT_EQ(FletchingProducerExportArray("cpu", "utf8", &schema, &other, nullptr), 0);
   FletchingMessage message{};
   EXPECT_EQ(FletchingProducerVerifyArray("cpu", "utf8", &schema, &array, &message), 0)
       << message.text;
-  Release(schema);
-  Release(other.array);
+  release(schema);
+  release(other.array);
 }
 
 TEST_F(Stream, GivesBatchesAndThenTheEnd) {
-  Export(2, -1);
+  export_batches(2, -1);
   EXPECT_EQ(stream_.device_type, ARROW_DEVICE_CPU);
-  EXPECT_EQ(Counters().live_streams, 1);
+  EXPECT_EQ(counters_now().live_streams, 1);
   for (int i = 0; i < 2; ++i) {
     ArrowDeviceArray batch;
     std::memset(&batch, 0xA5, sizeof(batch));
     ASSERT_EQ(stream_.get_next(&stream_, &batch), 0);
     EXPECT_EQ(stream_.get_last_error(&stream_), nullptr);
-    ExpectBatch(batch);
-    Release(batch.array);
+    expect_batch(batch);
+    release(batch.array);
   }
   for (int i = 0; i < 3; ++i) {
     ArrowDeviceArray batch;
@@ -57,40 +57,40 @@ TEST_F(Stream, GivesBatchesAndThenTheEnd) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span(&batch, 1));
     EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }));
   }
-  Release(stream_);
+  release(stream_);
 }
 
 TEST_F(Stream, GivesItsSchemaAgainAndAgain) {
-  Export(0, -1);
+  export_batches(0, -1);
   ArrowSchema first;
   ArrowSchema second;
   ASSERT_EQ(stream_.get_schema(&stream_, &first), 0);
   ASSERT_EQ(stream_.get_schema(&stream_, &second), 0);
   EXPECT_STREQ(first.format, "u");
-  Release(first);
+  release(first);
   EXPECT_STREQ(second.format, "u");
-  Release(stream_);
-  Release(second);
+  release(stream_);
+  release(second);
 }
 
 TEST_F(Stream, BatchesOutliveIt) {
-  Export(2, -1);
+  export_batches(2, -1);
   ArrowDeviceArray batches[2];
   for (ArrowDeviceArray& batch : batches) ASSERT_EQ(stream_.get_next(&stream_, &batch), 0);
-  Release(stream_);
-  EXPECT_EQ(Counters().live_streams, 0);
+  release(stream_);
+  EXPECT_EQ(counters_now().live_streams, 0);
   for (ArrowDeviceArray& batch : batches) {
-    ExpectBatch(batch);
-    Release(batch.array);
+    expect_batch(batch);
+    release(batch.array);
   }
 }
 
 TEST_F(Stream, FailsAndKeepsFailing) {
-  Export(3, 2);
+  export_batches(3, 2);
   ArrowDeviceArray batch;
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(stream_.get_next(&stream_, &batch), 0);
-    Release(batch.array);
+    release(batch.array);
   }
   for (int i = 0; i < 2; ++i) {
     std::memset(&batch, 0xA5, sizeof(batch));
@@ -101,23 +101,23 @@ TEST_F(Stream, FailsAndKeepsFailing) {
   ArrowSchema schema;
   EXPECT_EQ(stream_.get_schema(&stream_, &schema), 0);
   EXPECT_EQ(stream_.get_last_error(&stream_), nullptr) << "the last operation did not fail";
-  Release(schema);
-  Release(stream_);
+  release(schema);
+  release(stream_);
 }
 
 TEST_F(Stream, RefusesNullOut) {
-  Export(1, -1);
+  export_batches(1, -1);
   EXPECT_EQ(stream_.get_schema(&stream_, nullptr), EINVAL);
   EXPECT_STREQ(stream_.get_last_error(&stream_), "get_schema: out is NULL");
   EXPECT_EQ(stream_.get_next(&stream_, nullptr), EINVAL);
   EXPECT_STREQ(stream_.get_last_error(&stream_), "get_next: out is NULL");
-  EXPECT_EQ(Verify(1, -1), 0) << message_.text;  // no batch was lost
+  EXPECT_EQ(verify(1, -1), 0) << message_.text;  // no batch was lost
 }
 
 TEST_F(Stream, RefusesUseAfterRelease) {
-  Export(1, -1);
+  export_batches(1, -1);
   ArrowDeviceArrayStream copy = stream_;
-  Release(stream_);
+  release(stream_);
   ArrowSchema schema;
   ArrowDeviceArray batch;
   EXPECT_EQ(copy.get_schema(&copy, &schema), EINVAL);
@@ -127,7 +127,7 @@ TEST_F(Stream, RefusesUseAfterRelease) {
   EXPECT_EQ(copy.get_schema(nullptr, &schema), EINVAL);
   EXPECT_EQ(copy.get_last_error(nullptr), nullptr);
   copy.release(nullptr);
-  Release(copy);
+  release(copy);
   expected_double_released_ = 1;
 }
 
@@ -148,27 +148,27 @@ TEST_F(Stream, ExportRefusesBadArguments) {
 }
 
 TEST_F(Stream, Verifies) {
-  for (const std::string& name : CaseNames()) {
+  for (const std::string& name : case_names()) {
     ASSERT_EQ(FletchingProducerExportStream("cpu", name.c_str(), 3, -1, &stream_, nullptr), 0);
-    EXPECT_EQ(Verify(3, -1, name.c_str()), 0) << message_.text;
+    EXPECT_EQ(verify(3, -1, name.c_str()), 0) << message_.text;
     EXPECT_EQ(stream_.release, nullptr);
     for (const int64_t fail_at : {0, 1, 3}) {
       ASSERT_EQ(FletchingProducerExportStream("cpu", name.c_str(), 3, fail_at, &stream_, nullptr),
                 0);
-      EXPECT_EQ(Verify(3, fail_at, name.c_str()), 0) << message_.text;
+      EXPECT_EQ(verify(3, fail_at, name.c_str()), 0) << message_.text;
     }
-    ExpectAtRest();
+    expect_at_rest();
   }
 }
 
 TEST_F(Stream, VerifyNamesWhatDiffers) {
   const auto expect = [&](int64_t batches, int64_t fail_at, int64_t expected_batches,
                           int64_t expected_fail_at, const char* name, const std::string& text) {
-    Export(batches, fail_at);
-    EXPECT_EQ(Verify(expected_batches, expected_fail_at, name), EBADMSG);
+    export_batches(batches, fail_at);
+    EXPECT_EQ(verify(expected_batches, expected_fail_at, name), EBADMSG);
     EXPECT_EQ(message_.text, text);
     EXPECT_EQ(stream_.release, nullptr);
-    ExpectAtRest();
+    expect_at_rest();
   };
   expect(1, -1, 2, -1, "utf8", "case utf8: batch 1 is the end of the stream, expected a batch");
   expect(3, -1, 2, -1, "utf8", "case utf8: batch 2 is a batch, expected the end of the stream");
@@ -183,11 +183,11 @@ TEST_F(Stream, VerifyNamesWhatDiffers) {
 }
 
 TEST_F(Stream, VerifyTakesTheStreamEvenWithBadArguments) {
-  Export(1, -1);
-  EXPECT_EQ(Verify(-1, -1), EINVAL);
+  export_batches(1, -1);
+  EXPECT_EQ(verify(-1, -1), EINVAL);
   EXPECT_EQ(stream_.release, nullptr);
-  Export(1, -1);
-  EXPECT_EQ(Verify(1, -1, "utf9"), EINVAL);
+  export_batches(1, -1);
+  EXPECT_EQ(verify(1, -1, "utf9"), EINVAL);
   EXPECT_EQ(stream_.release, nullptr);
   EXPECT_EQ(FletchingProducerVerifyStream("cpu", "utf8", 1, -1, nullptr, &message_), EINVAL);
   EXPECT_STREQ(message_.text, "stream is NULL");
@@ -204,26 +204,26 @@ struct Behavior {
   int releases = 0;
 };
 
-Behavior& BehaviorOf(ArrowDeviceArrayStream* self) {
+Behavior& behavior_of(ArrowDeviceArrayStream* self) {
   return *static_cast<Behavior*>(self->private_data);
 }
 
 // What a well-behaved producer of one utf8 batch does.
-int GiveSchema(ArrowSchema* out) {
+int give_schema(ArrowSchema* out) {
   ArrowDeviceArray array;
   const int code = FletchingProducerExportArray("cpu", "utf8", out, &array, nullptr);
-  Release(array.array);
+  release(array.array);
   return code;
 }
 
-int GiveBatch(ArrowDeviceArray* out) {
+int give_batch(ArrowDeviceArray* out) {
   ArrowSchema schema;
   const int code = FletchingProducerExportArray("cpu", "utf8", &schema, out, nullptr);
-  Release(schema);
+  release(schema);
   return code;
 }
 
-int GiveEnd(ArrowDeviceArray* out) {
+int give_end(ArrowDeviceArray* out) {
   *out = {};
   return 0;
 }
@@ -232,27 +232,27 @@ class HostileStream : public Stream {
  protected:
   void SetUp() override {
     Stream::SetUp();
-    behavior_.get_schema = GiveSchema;
-    behavior_.get_next = GiveEnd;
+    behavior_.get_schema = give_schema;
+    behavior_.get_next = give_end;
     stream_.device_type = ARROW_DEVICE_CPU;
     stream_.get_schema = [](ArrowDeviceArrayStream* self, ArrowSchema* out) {
-      return BehaviorOf(self).get_schema(out);
+      return behavior_of(self).get_schema(out);
     };
     stream_.get_next = [](ArrowDeviceArrayStream* self, ArrowDeviceArray* out) {
-      return BehaviorOf(self).get_next(out);
+      return behavior_of(self).get_next(out);
     };
     stream_.get_last_error = [](ArrowDeviceArrayStream* self) {
-      return BehaviorOf(self).last_error;
+      return behavior_of(self).last_error;
     };
     stream_.release = [](ArrowDeviceArrayStream* self) {
-      ++BehaviorOf(self).releases;
-      if (BehaviorOf(self).release_marks) self->release = nullptr;
+      ++behavior_of(self).releases;
+      if (behavior_of(self).release_marks) self->release = nullptr;
     };
     stream_.private_data = &behavior_;
   }
 
-  void ExpectRefused(int64_t batches, int64_t fail_at, const std::string& text) {
-    EXPECT_EQ(Verify(batches, fail_at), EBADMSG);
+  void expect_refused(int64_t batches, int64_t fail_at, const std::string& text) {
+    EXPECT_EQ(verify(batches, fail_at), EBADMSG);
     EXPECT_EQ(message_.text, text);
     EXPECT_EQ(behavior_.releases, 1);
   }
@@ -261,44 +261,44 @@ class HostileStream : public Stream {
 };
 
 TEST_F(HostileStream, IsAcceptedWhenItBehaves) {
-  EXPECT_EQ(Verify(0, -1), 0) << message_.text;
+  EXPECT_EQ(verify(0, -1), 0) << message_.text;
   EXPECT_EQ(behavior_.releases, 1);
 }
 
 TEST_F(HostileStream, NullGetSchema) {
   stream_.get_schema = nullptr;
-  ExpectRefused(0, -1, "case utf8: stream get_schema is NULL");
+  expect_refused(0, -1, "case utf8: stream get_schema is NULL");
 }
 
 TEST_F(HostileStream, NullGetNext) {
   stream_.get_next = nullptr;
-  ExpectRefused(0, -1, "case utf8: stream get_next is NULL");
+  expect_refused(0, -1, "case utf8: stream get_next is NULL");
 }
 
 TEST_F(HostileStream, NullGetLastError) {
   stream_.get_last_error = nullptr;
-  ExpectRefused(0, -1, "case utf8: stream get_last_error is NULL");
+  expect_refused(0, -1, "case utf8: stream get_last_error is NULL");
 }
 
 TEST_F(HostileStream, NullRelease) {
   stream_.release = nullptr;
-  EXPECT_EQ(Verify(0, -1), EBADMSG);
+  EXPECT_EQ(verify(0, -1), EBADMSG);
   EXPECT_STREQ(message_.text, "case utf8: stream is released");
 }
 
 TEST_F(HostileStream, WrongDeviceType) {
   stream_.device_type = 2;
-  ExpectRefused(0, -1, "case utf8: stream device_type is 2, expected 1");
+  expect_refused(0, -1, "case utf8: stream device_type is 2, expected 1");
 }
 
 TEST_F(HostileStream, ReleaseThatDoesNotMark) {
   behavior_.release_marks = false;
-  ExpectRefused(0, -1, "case utf8: stream release did not set release to NULL");
+  expect_refused(0, -1, "case utf8: stream release did not set release to NULL");
 }
 
 TEST_F(HostileStream, ReleasedSchema) {
   behavior_.get_schema = [](ArrowSchema*) { return 0; };
-  ExpectRefused(0, -1, "case utf8: get_schema: / schema is released");
+  expect_refused(0, -1, "case utf8: get_schema: / schema is released");
 }
 
 TEST_F(HostileStream, SchemaFailsWithGarbageInOut) {
@@ -307,8 +307,8 @@ TEST_F(HostileStream, SchemaFailsWithGarbageInOut) {
     return ENOSYS;
   };
   behavior_.last_error = "no schema";
-  ExpectRefused(0, -1,
-                "case utf8: get_schema fails with errno " + std::to_string(ENOSYS) + ": no schema");
+  expect_refused(
+      0, -1, "case utf8: get_schema fails with errno " + std::to_string(ENOSYS) + ": no schema");
 }
 
 TEST_F(HostileStream, BatchFailsWithGarbageInOut) {
@@ -316,37 +316,37 @@ TEST_F(HostileStream, BatchFailsWithGarbageInOut) {
     std::memset(out, 0xA5, sizeof(*out));
     return -1;
   };
-  ExpectRefused(1, -1, "case utf8: batch 0 fails with errno -1: (NULL)");
+  expect_refused(1, -1, "case utf8: batch 0 fails with errno -1: (NULL)");
 }
 
 TEST_F(HostileStream, WrongBatch) {
   int given = 0;
   behavior_.get_next = [&](ArrowDeviceArray* out) {
-    if (given++ == 2) return GiveEnd(out);
-    const int code = GiveBatch(out);
+    if (given++ == 2) return give_end(out);
+    const int code = give_batch(out);
     if (given == 2) out->reserved[1] = 1;
     return code;
   };
-  ExpectRefused(2, -1, "case utf8: batch 1: / reserved[1] is 1, expected 0");
+  expect_refused(2, -1, "case utf8: batch 1: / reserved[1] is 1, expected 0");
 }
 
 TEST_F(HostileStream, NeverEnds) {
-  behavior_.get_next = GiveBatch;
-  ExpectRefused(2, -1, "case utf8: batch 2 is a batch, expected the end of the stream");
+  behavior_.get_next = give_batch;
+  expect_refused(2, -1, "case utf8: batch 2 is a batch, expected the end of the stream");
 }
 
 TEST_F(HostileStream, FailsWithAnotherErrno) {
   behavior_.get_next = [](ArrowDeviceArray*) { return EINVAL; };
   behavior_.last_error = "why not";
-  ExpectRefused(1, 0, "case utf8: batch 0 fails with errno 22, expected 5: why not");
+  expect_refused(1, 0, "case utf8: batch 0 fails with errno 22, expected 5: why not");
 }
 
 TEST_F(HostileStream, FailsWithNullText) {
   behavior_.get_next = [](ArrowDeviceArray*) { return EIO; };
-  ExpectRefused(1, 0,
-                "case utf8: batch 0 fails with the text '(NULL)', expected 'case utf8: the stream "
-                "fails on purpose "
-                "before batch 0'");
+  expect_refused(1, 0,
+                 "case utf8: batch 0 fails with the text '(NULL)', expected 'case utf8: the stream "
+                 "fails on purpose "
+                 "before batch 0'");
 }
 
 // What has to come out of a foreign text: every byte that is not UTF-8 replaced, on one line.
@@ -370,7 +370,7 @@ TEST_F(HostileStream, FailsWithTextThatIsNotUtf8) {
     stream_ = fresh;
     behavior_.releases = 0;
     behavior_.last_error = foreign.c_str();
-    ExpectRefused(1, -1, "case utf8: batch 0 fails with errno 11: " + expected);
+    expect_refused(1, -1, "case utf8: batch 0 fails with errno 11: " + expected);
   }
 }
 
@@ -387,7 +387,7 @@ TEST_F(HostileStream, FailsWithALongText) {
     behavior_.last_error = foreign.c_str();
     const size_t whole = (sizeof(message_.text) - 1 - begin.size() - shift) / 4 * 4;
     const std::string expected = begin + foreign.substr(0, shift + whole);
-    EXPECT_EQ(Verify(1, -1), EBADMSG);
+    EXPECT_EQ(verify(1, -1), EBADMSG);
     EXPECT_EQ(std::strlen(message_.text), expected.size());
     EXPECT_TRUE(message_.text == expected) << "shift " << shift;
   }

@@ -1,5 +1,6 @@
 // What every test of the producer needs: exported structs that are released, and counters at rest.
-#pragma once
+#ifndef FLETCHING_PRODUCER_TESTS_SUPPORT_HPP
+#define FLETCHING_PRODUCER_TESTS_SUPPORT_HPP
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@
 
 #include "producer.h"
 
-inline std::vector<std::string> CaseNames() {
+inline std::vector<std::string> case_names() {
   std::vector<std::string> names(static_cast<size_t>(FletchingProducerCaseCount()));
   for (size_t i = 0; i < names.size(); ++i) {
     names[i] = FletchingProducerCaseName(static_cast<int32_t>(i));
@@ -21,15 +22,15 @@ inline std::vector<std::string> CaseNames() {
   return names;
 }
 
-inline FletchingProducerCounters Counters() {
+inline FletchingProducerCounters counters_now() {
   FletchingProducerCounters counters;
   FletchingProducerReadCounters(&counters);
   return counters;
 }
 
 // `double_released` is the test's own affair.
-inline void ExpectAtRest() {
-  const FletchingProducerCounters counters = Counters();
+inline void expect_at_rest() {
+  const FletchingProducerCounters counters = counters_now();
   EXPECT_EQ(counters.live_allocations, 0);
   EXPECT_EQ(counters.live_schemas, 0);
   EXPECT_EQ(counters.live_arrays, 0);
@@ -42,8 +43,8 @@ class ProducerTest : public testing::Test {
  protected:
   void SetUp() override { FletchingProducerResetCounters(); }
   void TearDown() override {
-    ExpectAtRest();
-    EXPECT_EQ(Counters().double_released, expected_double_released_);
+    expect_at_rest();
+    EXPECT_EQ(counters_now().double_released, expected_double_released_);
   }
 
   int64_t expected_double_released_ = 0;
@@ -51,14 +52,14 @@ class ProducerTest : public testing::Test {
 
 // A struct is moved by copying it and marking the source.
 template <class Struct>
-Struct Move(Struct& source) {
+Struct move(Struct& source) {
   const Struct target = source;
   source.release = nullptr;
   return target;
 }
 
 template <class Struct>
-void Release(Struct& released) {
+void release(Struct& released) {
   if (released.release != nullptr) released.release(&released);
   EXPECT_EQ(released.release, nullptr);
 }
@@ -75,11 +76,11 @@ struct Exported {
   Exported(const Exported&) = delete;
   Exported& operator=(const Exported&) = delete;
   ~Exported() {
-    Release(schema);
-    Release(array.array);
+    release(schema);
+    release(array.array);
   }
 
-  int Verify() {
+  int verify() {
     return FletchingProducerVerifyArray("cpu", case_name.c_str(), &schema, &array, &message);
   }
 
@@ -100,7 +101,7 @@ class Changes {
   }
 
   template <class Field>
-  void Set(Field& field, std::type_identity_t<Field> value) {
+  void set(Field& field, std::type_identity_t<Field> value) {
     undo_.push_back([&field, old = field] { field = old; });
     field = value;
   }
@@ -108,3 +109,5 @@ class Changes {
  private:
   std::vector<std::function<void()>> undo_;
 };
+
+#endif  // FLETCHING_PRODUCER_TESTS_SUPPORT_HPP

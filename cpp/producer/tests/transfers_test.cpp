@@ -18,23 +18,23 @@ class TransfersTest : public ProducerTest, public testing::WithParamInterface<st
  protected:
   void SetUp() override {
     ProducerTest::SetUp();
-    const std::string why = WhyAbsent(GetParam());
+    const std::string why = why_absent(GetParam());
     if (!why.empty()) GTEST_SKIP() << GetParam() << " is absent: " << why;
   }
 
   // 0, or what went wrong.
-  static int Export(ArrowSchema& schema, ArrowDeviceArray& array, FletchingMessage& message) {
+  static int export_case(ArrowSchema& schema, ArrowDeviceArray& array, FletchingMessage& message) {
     return FletchingProducerExportArray(GetParam().c_str(), kCase, &schema, &array, &message);
   }
-  static int Verify(ArrowSchema& schema, ArrowDeviceArray& array, FletchingMessage& message) {
+  static int verify(ArrowSchema& schema, ArrowDeviceArray& array, FletchingMessage& message) {
     return FletchingProducerVerifyArray(GetParam().c_str(), kCase, &schema, &array, &message);
   }
-  static int ExportVerifyRelease(FletchingMessage& message) {
+  static int export_verify_release(FletchingMessage& message) {
     ArrowSchema schema;
     ArrowDeviceArray array;
-    int code = Export(schema, array, message);
+    int code = export_case(schema, array, message);
     if (code == 0) {
-      code = Verify(schema, array, message);
+      code = verify(schema, array, message);
       array.array.release(&array.array);
       schema.release(&schema);
     }
@@ -43,10 +43,10 @@ class TransfersTest : public ProducerTest, public testing::WithParamInterface<st
 };
 
 // Memory of the host is copied by the host.
-bool HasQueueForCopies(const std::string& backend) { return !backend.ends_with("_host"); }
+bool has_queue_for_copies(const std::string& backend) { return !backend.ends_with("_host"); }
 
 // The function that makes a queue.
-std::string Create(const std::string& backend) {
+std::string create_function(const std::string& backend) {
   if (backend == "opencl") return "clCreateCommandQueue";
   return backend.starts_with("cuda") ? "cuStreamCreate" : "hipStreamCreateWithFlags";
 }
@@ -56,18 +56,18 @@ TEST_P(TransfersTest, OneQueueServesEveryCopyAndGoesWithTheLastBuffer) {
   if (!control.is_there()) GTEST_SKIP() << "the library is the vendor's own, and counts no calls";
   FletchingMessage message;
   // Whatever is made once is there then.
-  ASSERT_EQ(ExportVerifyRelease(message), 0) << message.text;
-  const std::string create = Create(GetParam());
+  ASSERT_EQ(export_verify_release(message), 0) << message.text;
+  const std::string create = create_function(GetParam());
   const int64_t calls = control.calls(create);
   const int64_t alive = control.alive();
   ArrowSchema schema;
   ArrowDeviceArray array;
-  ASSERT_EQ(Export(schema, array, message), 0) << message.text;
-  EXPECT_GT(Counters().live_allocations, 1) << "one copy proves nothing";
-  EXPECT_EQ(Verify(schema, array, message), 0) << message.text;
-  EXPECT_EQ(control.calls(create), calls + (HasQueueForCopies(GetParam()) ? 1 : 0));
-  Release(array.array);
-  Release(schema);
+  ASSERT_EQ(export_case(schema, array, message), 0) << message.text;
+  EXPECT_GT(counters_now().live_allocations, 1) << "one copy proves nothing";
+  EXPECT_EQ(verify(schema, array, message), 0) << message.text;
+  EXPECT_EQ(control.calls(create), calls + (has_queue_for_copies(GetParam()) ? 1 : 0));
+  release(array.array);
+  release(schema);
   EXPECT_EQ(control.alive(), alive) << control.report();
 }
 
@@ -95,7 +95,7 @@ TEST_P(TransfersTest, AsksADriverForNothingThatMayWaitWhileAGateIsShut) {
     for (const std::string& function : functions) sum += control.calls(function);
     return sum;
   };
-  const OwnedGate gate = NewGate(GetParam());
+  const OwnedGate gate = new_gate(GetParam());
   const int64_t before = calls();
   ArrowSchema schema;
   ArrowDeviceArray array;
@@ -103,14 +103,14 @@ TEST_P(TransfersTest, AsksADriverForNothingThatMayWaitWhileAGateIsShut) {
   ASSERT_EQ(FletchingProducerExportArrayBehind(gate.get(), kCase, &schema, &array, &message), 0)
       << message.text;
   {
-    const OwnedQueue queue = NewQueue(GetParam());
-    Read(queue, kCase, array);
-    EXPECT_GT(::Verify(queue, FLETCHING_PRODUCER_OLD), 0);
+    const OwnedQueue queue = new_queue(GetParam());
+    read(queue, kCase, array);
+    EXPECT_GT(::verify(queue, FLETCHING_PRODUCER_OLD), 0);
   }
-  Release(array.array);
-  Release(schema);
+  release(array.array);
+  release(schema);
   EXPECT_EQ(calls(), before);
-  Open(gate);
+  open(gate);
 }
 
 TEST_P(TransfersTest, SeveralThreadsCopyAtOnce) {
@@ -125,7 +125,7 @@ TEST_P(TransfersTest, SeveralThreadsCopyAtOnce) {
     threads.emplace_back([&] {
       begin.arrive_and_wait();
       for (int i = 0; i < kRounds && failures == 0; ++i) {
-        if (ExportVerifyRelease(message) != 0) ++failures;
+        if (export_verify_release(message) != 0) ++failures;
       }
     });
   }

@@ -1,4 +1,4 @@
-// Every defence of VerifyArray: one field is made wrong, and the message names it.
+// Every defence of verify_array: one field is made wrong, and the message names it.
 #include <bit>
 
 #include "support.hpp"
@@ -10,52 +10,52 @@ class Verify : public ProducerTest {
   // `change` makes one thing wrong in the exported case; `expected` is the whole message after
   // "case NAME: ".
   template <class Change>
-  void ExpectRefused(const std::string& name, const std::string& expected, Change change) {
+  void expect_refused(const std::string& name, const std::string& expected, Change change) {
     Exported exported(name);
-    const FletchingProducerCounters before = Counters();
+    const FletchingProducerCounters before = counters_now();
     {
       Changes changes;
       change(exported, changes);
-      EXPECT_EQ(exported.Verify(), EBADMSG) << expected;
+      EXPECT_EQ(exported.verify(), EBADMSG) << expected;
       EXPECT_EQ(exported.message.text, "case " + name + ": " + expected);
       EXPECT_EQ(FletchingProducerVerifyArray("cpu", name.c_str(), &exported.schema, &exported.array,
                                              nullptr),
                 EBADMSG);
     }
-    const FletchingProducerCounters after = Counters();
+    const FletchingProducerCounters after = counters_now();
     EXPECT_EQ(std::memcmp(&before, &after, sizeof(before)), 0) << "Verify released something";
-    EXPECT_EQ(exported.Verify(), 0) << exported.message.text;
+    EXPECT_EQ(exported.verify(), 0) << exported.message.text;
   }
 };
 
 TEST_F(Verify, Device) {
-  ExpectRefused("int32", "/ device_type is 2, expected 1",
-                [](auto& e, auto& c) { c.Set(e.array.device_type, 2); });
-  ExpectRefused("int32", "/ device_id is 0, expected -1",
-                [](auto& e, auto& c) { c.Set(e.array.device_id, 0); });
-  ExpectRefused("int32", "/ sync_event is not NULL, expected NULL",
-                [](auto& e, auto& c) { c.Set(e.array.sync_event, &e); });
+  expect_refused("int32", "/ device_type is 2, expected 1",
+                 [](auto& e, auto& c) { c.set(e.array.device_type, 2); });
+  expect_refused("int32", "/ device_id is 0, expected -1",
+                 [](auto& e, auto& c) { c.set(e.array.device_id, 0); });
+  expect_refused("int32", "/ sync_event is not NULL, expected NULL",
+                 [](auto& e, auto& c) { c.set(e.array.sync_event, &e); });
   for (int i = 0; i < 3; ++i) {
-    ExpectRefused("int32", "/ reserved[" + std::to_string(i) + "] is 7, expected 0",
-                  [i](auto& e, auto& c) { c.Set(e.array.reserved[i], 7); });
+    expect_refused("int32", "/ reserved[" + std::to_string(i) + "] is 7, expected 0",
+                   [i](auto& e, auto& c) { c.set(e.array.reserved[i], 7); });
   }
 }
 
 TEST_F(Verify, Released) {
-  ExpectRefused("int32", "/ schema is released",
-                [](auto& e, auto& c) { c.Set(e.schema.release, nullptr); });
-  ExpectRefused("int32", "/ array is released",
-                [](auto& e, auto& c) { c.Set(e.array.array.release, nullptr); });
-  ExpectRefused("struct", "/2/1 schema is released", [](auto& e, auto& c) {
-    c.Set(e.schema.children[2]->children[1]->release, nullptr);
+  expect_refused("int32", "/ schema is released",
+                 [](auto& e, auto& c) { c.set(e.schema.release, nullptr); });
+  expect_refused("int32", "/ array is released",
+                 [](auto& e, auto& c) { c.set(e.array.array.release, nullptr); });
+  expect_refused("struct", "/2/1 schema is released", [](auto& e, auto& c) {
+    c.set(e.schema.children[2]->children[1]->release, nullptr);
   });
-  ExpectRefused("struct", "/2/1 array is released", [](auto& e, auto& c) {
-    c.Set(e.array.array.children[2]->children[1]->release, nullptr);
+  expect_refused("struct", "/2/1 array is released", [](auto& e, auto& c) {
+    c.set(e.array.array.children[2]->children[1]->release, nullptr);
   });
-  ExpectRefused("dictionary", "/d schema is released",
-                [](auto& e, auto& c) { c.Set(e.schema.dictionary->release, nullptr); });
-  ExpectRefused("dictionary", "/d array is released",
-                [](auto& e, auto& c) { c.Set(e.array.array.dictionary->release, nullptr); });
+  expect_refused("dictionary", "/d schema is released",
+                 [](auto& e, auto& c) { c.set(e.schema.dictionary->release, nullptr); });
+  expect_refused("dictionary", "/d array is released",
+                 [](auto& e, auto& c) { c.set(e.array.array.dictionary->release, nullptr); });
 }
 
 TEST_F(Verify, ZeroedStructsAreReleased) {
@@ -67,42 +67,42 @@ TEST_F(Verify, ZeroedStructsAreReleased) {
 }
 
 TEST_F(Verify, Format) {
-  ExpectRefused("int32", "/ schema.format is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.schema.format, nullptr); });
-  ExpectRefused("int32", "/ schema.format is '', expected 'i'",
-                [](auto& e, auto& c) { c.Set(e.schema.format, ""); });
-  ExpectRefused("struct", "/1 schema.format is 'i', expected 'b'",
-                [](auto& e, auto& c) { c.Set(e.schema.children[1]->format, "i"); });
-  ExpectRefused("int32", "/ schema.format is 'i\uFFFD ' (not valid UTF-8), expected 'i'",
-                [](auto& e, auto& c) { c.Set(e.schema.format, "i\xC3\n"); });
+  expect_refused("int32", "/ schema.format is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.schema.format, nullptr); });
+  expect_refused("int32", "/ schema.format is '', expected 'i'",
+                 [](auto& e, auto& c) { c.set(e.schema.format, ""); });
+  expect_refused("struct", "/1 schema.format is 'i', expected 'b'",
+                 [](auto& e, auto& c) { c.set(e.schema.children[1]->format, "i"); });
+  expect_refused("int32", "/ schema.format is 'i\uFFFD ' (not valid UTF-8), expected 'i'",
+                 [](auto& e, auto& c) { c.set(e.schema.format, "i\xC3\n"); });
 }
 
 TEST_F(Verify, Name) {
-  ExpectRefused("struct", "/2/1 schema.name is 'z', expected 'y'",
-                [](auto& e, auto& c) { c.Set(e.schema.children[2]->children[1]->name, "z"); });
-  ExpectRefused("struct", "/0 schema.name is '', expected 'a'",
-                [](auto& e, auto& c) { c.Set(e.schema.children[0]->name, nullptr); });
-  ExpectRefused("record_batch",
-                "/1 schema.name is 'na\uFFFDve' (not valid UTF-8), expected 'na\u00efve'",
-                [](auto& e, auto& c) { c.Set(e.schema.children[1]->name, "na\xEFve"); });
+  expect_refused("struct", "/2/1 schema.name is 'z', expected 'y'",
+                 [](auto& e, auto& c) { c.set(e.schema.children[2]->children[1]->name, "z"); });
+  expect_refused("struct", "/0 schema.name is '', expected 'a'",
+                 [](auto& e, auto& c) { c.set(e.schema.children[0]->name, nullptr); });
+  expect_refused("record_batch",
+                 "/1 schema.name is 'na\uFFFDve' (not valid UTF-8), expected 'na\u00efve'",
+                 [](auto& e, auto& c) { c.set(e.schema.children[1]->name, "na\xEFve"); });
 }
 
 TEST_F(Verify, NullAndEmptyAreTheSameName) {
   Exported exported("int32");
   Changes changes;
   EXPECT_EQ(exported.schema.name, nullptr);
-  changes.Set(exported.schema.name, "");
-  EXPECT_EQ(exported.Verify(), 0) << exported.message.text;
+  changes.set(exported.schema.name, "");
+  EXPECT_EQ(exported.verify(), 0) << exported.message.text;
 }
 
 TEST_F(Verify, Flags) {
-  ExpectRefused("record_batch", "/0 schema.flags is 2, expected 0",
-                [](auto& e, auto& c) { c.Set(e.schema.children[0]->flags, ARROW_FLAG_NULLABLE); });
+  expect_refused("record_batch", "/0 schema.flags is 2, expected 0",
+                 [](auto& e, auto& c) { c.set(e.schema.children[0]->flags, ARROW_FLAG_NULLABLE); });
 }
 
 // The block of the field metadata of record_batch, with one number in it changed.
 template <class Test>
-void WithMetadata(size_t at, int32_t value, Test test) {
+void with_metadata(size_t at, int32_t value, Test test) {
   std::string block;
   const auto number = [&](int32_t n) {
     block.append(reinterpret_cast<const char*>(&n), sizeof(n));
@@ -122,11 +122,12 @@ void WithMetadata(size_t at, int32_t value, Test test) {
 
 TEST_F(Verify, Metadata) {
   const auto expect = [&](size_t at, int32_t value, const std::string& expected) {
-    WithMetadata(at, value, [&](const std::string& block) {
+    with_metadata(at, value, [&](const std::string& block) {
       // Exactly as long as a right block, so that the address sanitizer sees a byte too far.
       const std::vector<char> exact(block.begin(), block.end());
-      ExpectRefused("record_batch", "/1 schema.metadata" + expected,
-                    [&](auto& e, auto& c) { c.Set(e.schema.children[1]->metadata, exact.data()); });
+      expect_refused("record_batch", "/1 schema.metadata" + expected, [&](auto& e, auto& c) {
+        c.set(e.schema.children[1]->metadata, exact.data());
+      });
     });
   };
   expect(0, -1, ": the number of pairs is negative: -1");
@@ -148,106 +149,107 @@ TEST_F(Verify, MetadataText) {
     copy[8] = '\xFF';
     return copy;
   }();
-  ExpectRefused("record_batch", "/1 schema.metadata: key 0 is '\uFFFDnit', expected 'unit'",
-                [&](auto& e, auto& c) { c.Set(e.schema.children[1]->metadata, wrong.data()); });
-  ExpectRefused("record_batch", "/ schema.metadata is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.schema.metadata, nullptr); });
-  ExpectRefused("int32", "/ schema.metadata is not NULL, expected NULL",
-                [&](auto& e, auto& c) { c.Set(e.schema.metadata, wrong.data()); });
+  expect_refused("record_batch", "/1 schema.metadata: key 0 is '\uFFFDnit', expected 'unit'",
+                 [&](auto& e, auto& c) { c.set(e.schema.children[1]->metadata, wrong.data()); });
+  expect_refused("record_batch", "/ schema.metadata is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.schema.metadata, nullptr); });
+  expect_refused("int32", "/ schema.metadata is not NULL, expected NULL",
+                 [&](auto& e, auto& c) { c.set(e.schema.metadata, wrong.data()); });
 }
 
 TEST_F(Verify, Children) {
   for (const int64_t count : {int64_t{-1}, int64_t{0}, int64_t{2}, INT64_MAX}) {
     const std::string expected = ".n_children is " + std::to_string(count) + ", expected 3";
-    ExpectRefused("struct", "/ schema" + expected,
-                  [=](auto& e, auto& c) { c.Set(e.schema.n_children, count); });
-    ExpectRefused("struct", "/ array" + expected,
-                  [=](auto& e, auto& c) { c.Set(e.array.array.n_children, count); });
+    expect_refused("struct", "/ schema" + expected,
+                   [=](auto& e, auto& c) { c.set(e.schema.n_children, count); });
+    expect_refused("struct", "/ array" + expected,
+                   [=](auto& e, auto& c) { c.set(e.array.array.n_children, count); });
   }
-  ExpectRefused("struct", "/ schema.children is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.schema.children, nullptr); });
-  ExpectRefused("struct", "/ array.children is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.array.array.children, nullptr); });
-  ExpectRefused("struct", "/2 schema.children[1] is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.schema.children[2]->children[1], nullptr); });
-  ExpectRefused("struct", "/2 array.children[1] is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.array.array.children[2]->children[1], nullptr); });
-  ExpectRefused("struct", "/0 schema.n_children is -3, expected 0",
-                [](auto& e, auto& c) { c.Set(e.schema.children[0]->n_children, -3); });
+  expect_refused("struct", "/ schema.children is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.schema.children, nullptr); });
+  expect_refused("struct", "/ array.children is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.array.array.children, nullptr); });
+  expect_refused("struct", "/2 schema.children[1] is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.schema.children[2]->children[1], nullptr); });
+  expect_refused("struct", "/2 array.children[1] is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.array.array.children[2]->children[1], nullptr); });
+  expect_refused("struct", "/0 schema.n_children is -3, expected 0",
+                 [](auto& e, auto& c) { c.set(e.schema.children[0]->n_children, -3); });
 }
 
 TEST_F(Verify, Dictionary) {
-  ExpectRefused("record_batch", "/3 schema.dictionary is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.schema.children[3]->dictionary, nullptr); });
-  ExpectRefused("record_batch", "/3 array.dictionary is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.array.array.children[3]->dictionary, nullptr); });
-  ExpectRefused("int32", "/ schema.dictionary is not NULL, expected NULL",
-                [](auto& e, auto& c) { c.Set(e.schema.dictionary, &e.schema); });
-  ExpectRefused("int32", "/ array.dictionary is not NULL, expected NULL",
-                [](auto& e, auto& c) { c.Set(e.array.array.dictionary, &e.array.array); });
-  ExpectRefused("record_batch", "/3/d schema.flags is 0, expected 2",
-                [](auto& e, auto& c) { c.Set(e.schema.children[3]->dictionary->flags, 0); });
-  ExpectRefused("record_batch", "/3/d array.length is 2, expected 3",
-                [](auto& e, auto& c) { c.Set(e.array.array.children[3]->dictionary->length, 2); });
+  expect_refused("record_batch", "/3 schema.dictionary is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.schema.children[3]->dictionary, nullptr); });
+  expect_refused("record_batch", "/3 array.dictionary is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.array.array.children[3]->dictionary, nullptr); });
+  expect_refused("int32", "/ schema.dictionary is not NULL, expected NULL",
+                 [](auto& e, auto& c) { c.set(e.schema.dictionary, &e.schema); });
+  expect_refused("int32", "/ array.dictionary is not NULL, expected NULL",
+                 [](auto& e, auto& c) { c.set(e.array.array.dictionary, &e.array.array); });
+  expect_refused("record_batch", "/3/d schema.flags is 0, expected 2",
+                 [](auto& e, auto& c) { c.set(e.schema.children[3]->dictionary->flags, 0); });
+  expect_refused("record_batch", "/3/d array.length is 2, expected 3",
+                 [](auto& e, auto& c) { c.set(e.array.array.children[3]->dictionary->length, 2); });
 }
 
 TEST_F(Verify, Numbers) {
-  ExpectRefused("nulls", "/ array.length is -10, expected 10",
-                [](auto& e, auto& c) { c.Set(e.array.array.length, -10); });
-  ExpectRefused("nulls", "/ array.length is 9223372036854775807, expected 10",
-                [](auto& e, auto& c) { c.Set(e.array.array.length, INT64_MAX); });
-  ExpectRefused("nulls", "/ array.null_count is -1, expected 5",
-                [](auto& e, auto& c) { c.Set(e.array.array.null_count, -1); });
-  ExpectRefused("offset", "/ array.offset is -3, expected 3",
-                [](auto& e, auto& c) { c.Set(e.array.array.offset, -3); });
-  ExpectRefused("struct_offset", "/1 array.offset is 0, expected 3",
-                [](auto& e, auto& c) { c.Set(e.array.array.children[1]->offset, 0); });
+  expect_refused("nulls", "/ array.length is -10, expected 10",
+                 [](auto& e, auto& c) { c.set(e.array.array.length, -10); });
+  expect_refused("nulls", "/ array.length is 9223372036854775807, expected 10",
+                 [](auto& e, auto& c) { c.set(e.array.array.length, INT64_MAX); });
+  expect_refused("nulls", "/ array.null_count is -1, expected 5",
+                 [](auto& e, auto& c) { c.set(e.array.array.null_count, -1); });
+  expect_refused("offset", "/ array.offset is -3, expected 3",
+                 [](auto& e, auto& c) { c.set(e.array.array.offset, -3); });
+  expect_refused("struct_offset", "/1 array.offset is 0, expected 3",
+                 [](auto& e, auto& c) { c.set(e.array.array.children[1]->offset, 0); });
 }
 
 TEST_F(Verify, Buffers) {
   for (const int64_t count : {int64_t{-2}, int64_t{0}, int64_t{1}, int64_t{3}}) {
-    ExpectRefused("int32", "/ array.n_buffers is " + std::to_string(count) + ", expected 2",
-                  [=](auto& e, auto& c) { c.Set(e.array.array.n_buffers, count); });
+    expect_refused("int32", "/ array.n_buffers is " + std::to_string(count) + ", expected 2",
+                   [=](auto& e, auto& c) { c.set(e.array.array.n_buffers, count); });
   }
-  ExpectRefused("int32", "/ array.buffers is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.array.array.buffers, nullptr); });
-  ExpectRefused("int32", "/ buffer 1 is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.array.array.buffers[1], nullptr); });
-  ExpectRefused("int32", "/ buffer 0 is not NULL, expected NULL",
-                [](auto& e, auto& c) { c.Set(e.array.array.buffers[0], &e); });
+  expect_refused("int32", "/ array.buffers is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.array.array.buffers, nullptr); });
+  expect_refused("int32", "/ buffer 1 is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.array.array.buffers[1], nullptr); });
+  expect_refused("int32", "/ buffer 0 is not NULL, expected NULL",
+                 [](auto& e, auto& c) { c.set(e.array.array.buffers[0], &e); });
   const std::string first_byte = std::endian::native == std::endian::little ? "0x02" : "0x00";
-  ExpectRefused("record_batch", "/2/0 buffer 1: byte 4 is 0x03, expected " + first_byte,
-                [](auto& e, auto& c) {
-                  const void* values = e.array.array.children[2]->children[0]->buffers[1];
-                  c.Set(static_cast<uint8_t*>(const_cast<void*>(values))[4], 3);
-                });
-  ExpectRefused("zero_length", "/1 buffer 2 is NULL, expected a pointer",
-                [](auto& e, auto& c) { c.Set(e.array.array.children[1]->buffers[2], nullptr); });
+  expect_refused("record_batch", "/2/0 buffer 1: byte 4 is 0x03, expected " + first_byte,
+                 [](auto& e, auto& c) {
+                   const void* values = e.array.array.children[2]->children[0]->buffers[1];
+                   c.set(static_cast<uint8_t*>(const_cast<void*>(values))[4], 3);
+                 });
+  expect_refused("zero_length", "/1 buffer 2 is NULL, expected a pointer",
+                 [](auto& e, auto& c) { c.set(e.array.array.children[1]->buffers[2], nullptr); });
 }
 
 // The same bytes in other memory: somebody on the way has copied.
 TEST_F(Verify, Copies) {
-  ExpectRefused("int32", "/ buffer 1 is not the memory that was exported", [](auto& e, auto& c) {
+  expect_refused("int32", "/ buffer 1 is not the memory that was exported", [](auto& e, auto& c) {
     static int32_t copy[4];
     std::memcpy(copy, e.array.array.buffers[1], sizeof(copy));
-    c.Set(e.array.array.buffers[1], copy);
+    c.set(e.array.array.buffers[1], copy);
   });
-  ExpectRefused("zero_length", "/1 buffer 2 is not the memory that was exported",
-                [](auto& e, auto& c) { c.Set(e.array.array.children[1]->buffers[2], &e); });
-  ExpectRefused("zero_length", "/1 buffer 2 is the memory of another exported buffer",
-                [](auto& e, auto& c) {
-                  const void* other = e.array.array.children[0]->buffers[1];
-                  c.Set(e.array.array.children[1]->buffers[2], other);
-                });
+  expect_refused("zero_length", "/1 buffer 2 is not the memory that was exported",
+                 [](auto& e, auto& c) { c.set(e.array.array.children[1]->buffers[2], &e); });
+  expect_refused("zero_length", "/1 buffer 2 is the memory of another exported buffer",
+                 [](auto& e, auto& c) {
+                   const void* other = e.array.array.children[0]->buffers[1];
+                   c.set(e.array.array.children[1]->buffers[2], other);
+                 });
 }
 
 // The last byte of the last buffer, deep in the tree: nothing before it ends the comparison.
 TEST_F(Verify, TheLastByte) {
-  ExpectRefused("record_batch", "/4 buffer 1: byte 0 is 0x99, expected 0x19", [](auto& e, auto& c) {
-    void* buffer = const_cast<void*>(e.array.array.children[4]->buffers[1]);
-    auto& bits = *static_cast<uint8_t*>(buffer);
-    c.Set(bits, static_cast<uint8_t>(bits | 0x80));
-  });
+  expect_refused("record_batch", "/4 buffer 1: byte 0 is 0x99, expected 0x19",
+                 [](auto& e, auto& c) {
+                   void* buffer = const_cast<void*>(e.array.array.children[4]->buffers[1]);
+                   auto& bits = *static_cast<uint8_t*>(buffer);
+                   c.set(bits, static_cast<uint8_t>(bits | 0x80));
+                 });
 }
 
 TEST_F(Verify, RefusesBadArguments) {

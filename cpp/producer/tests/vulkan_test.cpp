@@ -17,12 +17,12 @@ class VulkanTest : public GateTest {
  protected:
   void SetUp() override {
     GateTest::SetUp();
-    Use("vulkan");
+    use("vulkan");
     if (IsSkipped()) return;
     FletchingMessage message;
     ASSERT_EQ(FletchingProducerVulkanHandles(&handles_, &message), 0) << message.text;
-    ExportArray("int32");
-    queue_ = NewQueue("vulkan");
+    export_array("int32");
+    queue_ = new_queue("vulkan");
   }
   void TearDown() override {
     queue_.reset();
@@ -30,30 +30,30 @@ class VulkanTest : public GateTest {
   }
 
   template <class Function>
-  Function Find(const char* name) {
+  Function find(const char* name) {
     auto found = reinterpret_cast<Function>(handles_.get_device_proc_addr(handles_.device, name));
     EXPECT_NE(found, nullptr) << name;
     return found;
   }
-  VkDevice Device() const { return static_cast<VkDevice>(handles_.device); }
-  VkEvent* EventAddress() const { return static_cast<VkEvent*>(array_.sync_event); }
+  VkDevice device() const { return static_cast<VkDevice>(handles_.device); }
+  VkEvent* event_address() const { return static_cast<VkEvent*>(array_.sync_event); }
 
-  void RecordWait(VkCommandBuffer commands, const std::vector<VkEvent>& events,
-                  VkPipelineStageFlags from, VkPipelineStageFlags to) {
-    Find<PFN_vkCmdWaitEvents>("vkCmdWaitEvents")(commands, static_cast<uint32_t>(events.size()),
+  void record_wait(VkCommandBuffer commands, const std::vector<VkEvent>& events,
+                   VkPipelineStageFlags from, VkPipelineStageFlags to) {
+    find<PFN_vkCmdWaitEvents>("vkCmdWaitEvents")(commands, static_cast<uint32_t>(events.size()),
                                                  events.data(), from, to, 0, nullptr, 0, nullptr, 0,
                                                  nullptr);
   }
-  std::string WhyReadFails(const std::vector<VkEvent>& events, VkPipelineStageFlags from,
-                           VkPipelineStageFlags to) {
-    RecordWait(static_cast<VkCommandBuffer>(FletchingProducerQueueHandle(queue_.get())), events,
-               from, to);
+  std::string why_read_fails(const std::vector<VkEvent>& events, VkPipelineStageFlags from,
+                             VkPipelineStageFlags to) {
+    record_wait(static_cast<VkCommandBuffer>(FletchingProducerQueueHandle(queue_.get())), events,
+                from, to);
     FletchingMessage message;
     EXPECT_EQ(FletchingProducerQueueRead(queue_.get(), "int32", &array_, &message), EBADMSG);
     return message.text;
   }
 
-  fletching::vulkan::WaitContext Context() const {
+  fletching::vulkan::WaitContext context() const {
     using fletching::vulkan::WaitContext;
     return {handles_.device, handles_.queue, handles_.queue, handles_.set_stages,
             reinterpret_cast<decltype(WaitContext::get_device_proc_addr)>(
@@ -67,32 +67,32 @@ class VulkanTest : public GateTest {
 // A command buffer that was taken is not yet a wait.
 TEST_F(VulkanTest, AConsumerThatRecordsNothingSeesTheOldData) {
   EXPECT_NE(FletchingProducerQueueHandle(queue_.get()), nullptr);
-  Read(queue_, "int32", array_);
-  EXPECT_TRUE(IsIdle(queue_));
-  EXPECT_GT(Verify(queue_, FLETCHING_PRODUCER_OLD), 0);
+  read(queue_, "int32", array_);
+  EXPECT_TRUE(is_idle(queue_));
+  EXPECT_GT(verify(queue_, FLETCHING_PRODUCER_OLD), 0);
 }
 
 TEST_F(VulkanTest, AWaitForNothingIsNoticed) {
-  EXPECT_EQ(WhyReadFails({}, handles_.set_stages, VK_PIPELINE_STAGE_TRANSFER_BIT),
+  EXPECT_EQ(why_read_fails({}, handles_.set_stages, VK_PIPELINE_STAGE_TRANSFER_BIT),
             "vkCmdWaitEvents was given no event");
 }
 
 // sync_event is the address of the VkEvent.
 TEST_F(VulkanTest, TheAddressInPlaceOfTheEventIsNoticed) {
-  EXPECT_EQ(WhyReadFails({reinterpret_cast<VkEvent>(EventAddress())}, handles_.set_stages,
-                         VK_PIPELINE_STAGE_TRANSFER_BIT),
+  EXPECT_EQ(why_read_fails({reinterpret_cast<VkEvent>(event_address())}, handles_.set_stages,
+                           VK_PIPELINE_STAGE_TRANSFER_BIT),
             "vkCmdWaitEvents was given a VkEvent that is none of the producer's");
 }
 
 TEST_F(VulkanTest, OtherStagesThanThoseOfTheEventAreNoticed) {
-  EXPECT_EQ(WhyReadFails({*EventAddress()}, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                         VK_PIPELINE_STAGE_TRANSFER_BIT),
+  EXPECT_EQ(why_read_fails({*event_address()}, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                           VK_PIPELINE_STAGE_TRANSFER_BIT),
             "vkCmdWaitEvents was given the srcStageMask 0x10000, and the event is set with 0x800");
 }
 
 TEST_F(VulkanTest, AWaitThatDoesNotHoldBackTheReadIsNoticed) {
   EXPECT_EQ(
-      WhyReadFails({*EventAddress()}, handles_.set_stages, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT),
+      why_read_fails({*event_address()}, handles_.set_stages, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT),
       "vkCmdWaitEvents was given the dstStageMask 0x800, and the read is in "
       "VK_PIPELINE_STAGE_TRANSFER_BIT");
 }
@@ -101,21 +101,21 @@ TEST_F(VulkanTest, AWaitThatDoesNotHoldBackTheReadIsNoticed) {
 TEST_F(VulkanTest, SyncEventWaits) {
   const fletching::SyncEvent event(array_);
   const auto ready = [&] {
-    const fletching::Result<bool> answer = event.ready(Context());
+    const fletching::Result<bool> answer = event.ready(context());
     EXPECT_TRUE(answer.ok()) << answer.error().message();
     return answer.ok() && *answer;
   };
   EXPECT_FALSE(ready());
   const fletching::Status waits =
-      event.wait_on(Context(), FletchingProducerQueueHandle(queue_.get()));
+      event.wait_on(context(), FletchingProducerQueueHandle(queue_.get()));
   EXPECT_TRUE(waits.ok()) << waits.error().message();
-  Read(queue_, "int32", array_);
-  EXPECT_FALSE(IsIdle(queue_));
-  Open(gate_);
-  const fletching::Status waited = event.synchronize(Context());
+  read(queue_, "int32", array_);
+  EXPECT_FALSE(is_idle(queue_));
+  open(gate_);
+  const fletching::Status waited = event.synchronize(context());
   EXPECT_TRUE(waited.ok()) << waited.error().message();
   EXPECT_TRUE(ready());
-  EXPECT_GT(Verify(queue_, FLETCHING_PRODUCER_NEW), 0);
+  EXPECT_GT(verify(queue_, FLETCHING_PRODUCER_NEW), 0);
 }
 
 // The work and the event were submitted when the array was handed over: a consumer may submit to
@@ -126,44 +126,45 @@ TEST_F(VulkanTest, AConsumerMaySubmitToTheQueue) {
   pool_info.queueFamilyIndex = handles_.queue_family;
   VkCommandPool pool = VK_NULL_HANDLE;
   ASSERT_EQ(
-      Find<PFN_vkCreateCommandPool>("vkCreateCommandPool")(Device(), &pool_info, nullptr, &pool),
+      find<PFN_vkCreateCommandPool>("vkCreateCommandPool")(device(), &pool_info, nullptr, &pool),
       VK_SUCCESS);
   VkCommandBufferAllocateInfo commands_info{};
   commands_info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
   commands_info.commandPool = pool;
   commands_info.commandBufferCount = 1;
   VkCommandBuffer commands = nullptr;
-  ASSERT_EQ(Find<PFN_vkAllocateCommandBuffers>("vkAllocateCommandBuffers")(Device(), &commands_info,
+  ASSERT_EQ(find<PFN_vkAllocateCommandBuffers>("vkAllocateCommandBuffers")(device(), &commands_info,
                                                                            &commands),
             VK_SUCCESS);
   VkFenceCreateInfo fence_info{};
   fence_info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
   VkFence fence = VK_NULL_HANDLE;
-  ASSERT_EQ(Find<PFN_vkCreateFence>("vkCreateFence")(Device(), &fence_info, nullptr, &fence),
+  ASSERT_EQ(find<PFN_vkCreateFence>("vkCreateFence")(device(), &fence_info, nullptr, &fence),
             VK_SUCCESS);
 
   VkCommandBufferBeginInfo begin{};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  EXPECT_EQ(Find<PFN_vkBeginCommandBuffer>("vkBeginCommandBuffer")(commands, &begin), VK_SUCCESS);
-  RecordWait(commands, {*EventAddress()}, handles_.set_stages, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
-  EXPECT_EQ(Find<PFN_vkEndCommandBuffer>("vkEndCommandBuffer")(commands), VK_SUCCESS);
+  EXPECT_EQ(find<PFN_vkBeginCommandBuffer>("vkBeginCommandBuffer")(commands, &begin), VK_SUCCESS);
+  record_wait(commands, {*event_address()}, handles_.set_stages,
+              VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  EXPECT_EQ(find<PFN_vkEndCommandBuffer>("vkEndCommandBuffer")(commands), VK_SUCCESS);
   VkSubmitInfo submit{};
   submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
   submit.commandBufferCount = 1;
   submit.pCommandBuffers = &commands;
-  EXPECT_EQ(Find<PFN_vkQueueSubmit>("vkQueueSubmit")(static_cast<VkQueue>(handles_.queue), 1,
+  EXPECT_EQ(find<PFN_vkQueueSubmit>("vkQueueSubmit")(static_cast<VkQueue>(handles_.queue), 1,
                                                      &submit, fence),
             VK_SUCCESS);
-  EXPECT_EQ(Find<PFN_vkGetFenceStatus>("vkGetFenceStatus")(Device(), fence), VK_NOT_READY);
-  EXPECT_FALSE(IsReady(array_));
-  Open(gate_);
-  EXPECT_EQ(Find<PFN_vkWaitForFences>("vkWaitForFences")(Device(), 1, &fence, VK_TRUE,
+  EXPECT_EQ(find<PFN_vkGetFenceStatus>("vkGetFenceStatus")(device(), fence), VK_NOT_READY);
+  EXPECT_FALSE(is_ready(array_));
+  open(gate_);
+  EXPECT_EQ(find<PFN_vkWaitForFences>("vkWaitForFences")(device(), 1, &fence, VK_TRUE,
                                                          std::numeric_limits<uint64_t>::max()),
             VK_SUCCESS);
-  EXPECT_TRUE(IsReady(array_));
+  EXPECT_TRUE(is_ready(array_));
 
-  Find<PFN_vkDestroyFence>("vkDestroyFence")(Device(), fence, nullptr);
-  Find<PFN_vkDestroyCommandPool>("vkDestroyCommandPool")(Device(), pool, nullptr);
+  find<PFN_vkDestroyFence>("vkDestroyFence")(device(), fence, nullptr);
+  find<PFN_vkDestroyCommandPool>("vkDestroyCommandPool")(device(), pool, nullptr);
 }
 
 TEST(VulkanHandles, HaveToGoSomewhere) {
