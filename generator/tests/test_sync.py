@@ -77,7 +77,7 @@ def test_a_new_device_is_added_and_idempotent(
     assert sync(new)[0] == 0
     assert devices(scratch) == after
     for path, content in generate.render_all(scratch.load()).items():
-        if re.search(r"(devices\.(go|rs|md)|DeviceType\.java|tables\.hpp|abi\.py)$", path):
+        if re.search(r"(devices\.(go|rs|md)|DeviceType\.java|/tables\.hpp|abi\.py)$", path):
             assert "42" in content and "nextthing" in content.lower(), path
 
 
