@@ -25,7 +25,7 @@ from fletching_generator.spec.model import Spec
 
 FILE = "cuda-array-interface.yaml"
 MODULE = "bindings/python/src/fletching/cuda_array_interface.py"
-HEADER = "cpp/include/fletching/cuda_array_tables.hpp"
+HEADER = "cpp/include/fletching/detail/cuda_array_tables.hpp"
 CAI = load_spec(REPOSITORY).cuda_array_interface
 
 # what stands there, what it becomes, what the error has to say

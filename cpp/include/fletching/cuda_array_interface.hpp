@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "fletching/cuda_array_description.hpp"
-#include "fletching/cuda_array_tables.hpp"
+#include "fletching/detail/cuda_array_description.hpp"
+#include "fletching/detail/cuda_array_tables.hpp"
 #include "fletching/version.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {

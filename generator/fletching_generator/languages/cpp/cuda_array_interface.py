@@ -21,7 +21,9 @@ def outputs(spec: Spec) -> list[Output]:
         "most_sizes": most_sizes(interface),
         "typed_checks": [check for check in interface.checks if check.typed],
     }
-    return [Output(f"cpp/include/fletching/{_NAME}", _NAME, f"spec/{interface.id}.yaml", context)]
+    return [
+        Output(f"cpp/include/fletching/detail/{_NAME}", _NAME, f"spec/{interface.id}.yaml", context)
+    ]
 
 
 def most_sizes(interface: DictionaryInterface) -> int:

@@ -4,8 +4,8 @@
 // The numbers and names of the /*{ cai.title }*/, version /*{ cai.version }*/, and a row for each check of
 // cuda_array_interface.hpp.
 
-#ifndef FLETCHING_CUDA_ARRAY_TABLES_HPP
-#define FLETCHING_CUDA_ARRAY_TABLES_HPP
+#ifndef FLETCHING_DETAIL_CUDA_ARRAY_TABLES_HPP
+#define FLETCHING_DETAIL_CUDA_ARRAY_TABLES_HPP
 
 #include <array>
 #include <cstddef>
@@ -126,4 +126,4 @@ inline constexpr std::string_view kOrders = "/*{ cai.typestr.orders | map(attrib
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface
 
-#endif  // FLETCHING_CUDA_ARRAY_TABLES_HPP
+#endif  // FLETCHING_DETAIL_CUDA_ARRAY_TABLES_HPP

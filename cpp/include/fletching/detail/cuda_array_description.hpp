@@ -4,8 +4,8 @@
 // here touches device memory or needs a GPU. Only std::bad_alloc is thrown, by what returns a
 // string or a vector.
 
-#ifndef FLETCHING_CUDA_ARRAY_DESCRIPTION_HPP
-#define FLETCHING_CUDA_ARRAY_DESCRIPTION_HPP
+#ifndef FLETCHING_DETAIL_CUDA_ARRAY_DESCRIPTION_HPP
+#define FLETCHING_DETAIL_CUDA_ARRAY_DESCRIPTION_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fletching/cuda_array_tables.hpp"
+#include "fletching/detail/cuda_array_tables.hpp"
 #include "fletching/version.h"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {
@@ -176,4 +176,4 @@ constexpr bool is_contiguous(std::span<const std::int64_t> shape,
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface
 
-#endif  // FLETCHING_CUDA_ARRAY_DESCRIPTION_HPP
+#endif  // FLETCHING_DETAIL_CUDA_ARRAY_DESCRIPTION_HPP

@@ -4,8 +4,8 @@
 // The numbers and names of the CUDA Array Interface, version 3, and a row for each check of
 // cuda_array_interface.hpp.
 
-#ifndef FLETCHING_CUDA_ARRAY_TABLES_HPP
-#define FLETCHING_CUDA_ARRAY_TABLES_HPP
+#ifndef FLETCHING_DETAIL_CUDA_ARRAY_TABLES_HPP
+#define FLETCHING_DETAIL_CUDA_ARRAY_TABLES_HPP
 
 #include <array>
 #include <cstddef>
@@ -197,4 +197,4 @@ inline constexpr std::array<std::int64_t, 1> kRefusedStreams{0};
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface
 
-#endif  // FLETCHING_CUDA_ARRAY_TABLES_HPP
+#endif  // FLETCHING_DETAIL_CUDA_ARRAY_TABLES_HPP
