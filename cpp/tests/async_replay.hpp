@@ -1,5 +1,5 @@
-// What the replays of both sides share: a trace of `fletching traces`, the cursor over its steps, and
-// the comparison of what the side under test does. tests/traces/README.md says what is played.
+// What the replays of both sides share: a trace of `fletching traces`, the cursor over its steps,
+// and the comparison of what the side under test does. tests/traces/README.md says what is played.
 #ifndef FLETCHING_TESTS_ASYNC_REPLAY_HPP
 #define FLETCHING_TESTS_ASYNC_REPLAY_HPP
 
