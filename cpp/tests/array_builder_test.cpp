@@ -277,8 +277,7 @@ TEST(ArrayBuilder, ChildrenThatWereRefusedCanBeSet) {
 
 TEST(ArrayBuilder, AChildThatDoesNotExistIsRefused) {
   const char* const kNotThere =
-      "a child or dictionary does not exist: its index is out of range, or the request for it "
-      "failed";
+      "a child or dictionary does not exist: index out of range, or its request failed";
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               const AddedChildren children = builder.add_children(root, 2);
               for (const size_t i : {0U, 1U, 2U}) builder.set(children[i], {}, {});

@@ -41,8 +41,7 @@ FLETCHING_DETAIL_COLD inline Error builder_error(BuilderFault fault) noexcept {
   constexpr const char* kTexts[] = {
       "",
       "an array was set twice, or one that was not added here",
-      "a child or dictionary does not exist: its index is out of range, or the request for it "
-      "failed",
+      "a child or dictionary does not exist: index out of range, or its request failed",
       "length or offset is less than 0, or null_count not between -1 and length",
       "capacity.buffers is too small",
       "capacity.arrays is too small",
