@@ -5,6 +5,7 @@
 #ifndef FLETCHING_DETAIL_RUNTIMES_HPP
 #define FLETCHING_DETAIL_RUNTIMES_HPP
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -75,11 +76,10 @@ constexpr const Value& of_runtime(const Runtimes::Column<Value>& column, DeviceT
 
 /// Whether every device type of tables.hpp finds the row of its runtime.
 constexpr bool has_every_row() noexcept {
-  for (const DeviceInfo& device : kDevices) {
+  return std::ranges::all_of(kDevices, [](const DeviceInfo& device) {
     const auto place = static_cast<std::size_t>(device.runtime);
-    if (place >= Runtimes::kIds.size() || Runtimes::kIds[place] != device.runtime) return false;
-  }
-  return true;
+    return place < Runtimes::kIds.size() && Runtimes::kIds[place] == device.runtime;
+  });
 }
 static_assert(has_every_row(), "the rows are the runtimes of fletching/tables.hpp, in their order");
 
