@@ -81,7 +81,7 @@ inline std::string typestr_of(const TensorView& view) {
 struct CudaArrayState {
   DeviceArray array;
   std::optional<NamedStream> stream;
-  std::optional<OwnedStream> own_stream;  // until it is the array's
+  std::optional<OwnedStream> own_stream;
   std::string typestr;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
@@ -99,13 +99,17 @@ struct CudaArrayState {
   }
 
   /// A consumer may have given the stream more work on the memory, or made it wait for such work,
-  /// or captures it now.
+  /// or captures it now. Then a stream of our own is destroyed with the array.
   void release() {
     if (!stream) return;
     if (stream->is_inherited()) return leave_inherited_event();
     void* const handle = stream->handle();
     if (!array.is_released()) {
-      const Status deferred = defer_release("to_cuda_array", array, handle, WhileCaptured::kKeep);
+      Status deferred = release_after(array, handle);
+      if (!deferred && deferred.error().code() == EBUSY) {
+        if (own_stream) static_cast<void>(attach(array, *std::move(own_stream)));
+        deferred = defer_release("to_cuda_array", array, handle, WhileCaptured::kKeep);
+      }
       if (!deferred) static_cast<void>(finish_cuda_stream(handle, array->device_id));
     }
     array.release();
@@ -217,8 +221,6 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
     status = describe_mask(array->array, view->levels.size(), *state);
   }
   if (status) status = order_stream(array, stream, *state);
-  // A consumer may capture it when the description is destroyed: it goes with the array.
-  if (status && state->own_stream) status = attach(array, *std::move(state->own_stream));
   if (!status) return std::move(status).error();
   state->array = std::move(array);
   return state;
@@ -231,7 +233,7 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
 ///
 /// Ownership: owns the array, and the stream unless it was given. When it is destroyed the array is
 /// released as soon as the stream has passed that point, because a consumer may have given it work
-/// on the memory; then a stream of its own is destroyed. So the stream lives as long as the object
+/// on the memory; a stream of its own is destroyed. So the stream lives as long as the object
 /// (CUDA Array Interface, "Lifetime management").
 ///
 /// When the stream is being captured into a graph at that time, the array is released when the
