@@ -161,7 +161,7 @@ cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
     require(wanted >= 0 && wanted <= static_cast<int>(CaptureMode::kRelaxed),
             Status::kInvalidValue);
     *mode = static_cast<CUstreamCaptureMode>(
-        std::exchange(thread_capture_mode(), static_cast<CaptureMode>(wanted)));
+        exchange_thread_capture_mode(static_cast<CaptureMode>(wanted)));
   });
 }
 

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture.hpp"
 
+#include <atomic>
 #include <utility>
 
 namespace fletching::standin {
 
-CaptureMode& thread_capture_mode() {
-  static thread_local CaptureMode mode = CaptureMode::kGlobal;
-  return mode;
+namespace {
+
+thread_local CaptureMode thread_capture_mode = CaptureMode::kGlobal;
+std::atomic<int> relaxed_count{0};
+
+}  // namespace
+
+CaptureMode exchange_thread_capture_mode(CaptureMode mode) {
+  const CaptureMode before = std::exchange(thread_capture_mode, mode);
+  relaxed_count += int{mode == CaptureMode::kRelaxed} - int{before == CaptureMode::kRelaxed};
+  return before;
 }
+
+int relaxed_threads() { return relaxed_count; }
 
 void Captures::begin(const std::shared_ptr<Stream>& stream, CaptureMode mode) {
   const std::lock_guard lock(mutex_);
@@ -90,7 +101,7 @@ void Captures::forget(const Event& event) {
 }
 
 void Captures::refuse_unsafe() {
-  const CaptureMode mine = thread_capture_mode();
+  const CaptureMode mine = thread_capture_mode;
   if (mine == CaptureMode::kRelaxed) return;
   const std::lock_guard lock(mutex_);
   bool is_refused = false;

@@ -36,8 +36,10 @@ struct GraphExec {
   std::vector<GraphNode> nodes;
 };
 
-// What a thread may call while streams are captured.
-CaptureMode& thread_capture_mode();
+// What a thread may call while streams are captured. Returns the mode of before.
+CaptureMode exchange_thread_capture_mode(CaptureMode mode);
+// How many threads are in relaxed mode.
+int relaxed_threads();
 
 class Captures {
  public:

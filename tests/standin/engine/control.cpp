@@ -91,6 +91,10 @@ FLETCHING_STANDIN_API int64_t FletchingStandinLeaks(FletchingStandinCounts* coun
   return fletching::standin::total(alive);
 }
 
+FLETCHING_STANDIN_API int64_t FletchingStandinRelaxedThreads(void) {
+  return fletching::standin::relaxed_threads();
+}
+
 FLETCHING_STANDIN_API int64_t FletchingStandinStaleHandles(void) {
   return engine().handles.stale();
 }

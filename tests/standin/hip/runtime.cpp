@@ -212,7 +212,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStream
     require(wanted >= 0 && wanted <= static_cast<int>(CaptureMode::kRelaxed),
             Status::kInvalidValue);
     *mode = static_cast<hipStreamCaptureMode>(
-        std::exchange(thread_capture_mode(), static_cast<CaptureMode>(wanted)));
+        exchange_thread_capture_mode(static_cast<CaptureMode>(wanted)));
   });
 }
 
