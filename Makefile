@@ -11,7 +11,7 @@ LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml 
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
+	@grep -hE '^[a-z$$].*: .*## ' $(MAKEFILE_LIST) | sed -E 's/^(.*: )?([a-z%-]+): [^#]*## /\2\t/' | expand -t 18
 
 setup: ## install what the machine lacks: packages, .venv
 	@tools/setup

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from languages import Language, environment, load
+import languages
+from languages import Language, load
 
 
 @dataclass(frozen=True)
-class Step:
-    title: str  # "unit tests"
-    command: str  # "make targets"
+class Step(languages.Step):
     folder: str = "."  # where it runs
-    environment: Mapping[str, str] = field(default_factory=dict)
-    needed: bool = False  # without it the rest of the suite makes no sense
-    only_all: bool = False  # too long for `make test`
-    ctest: str = ""  # the build folder whose ctest it runs
 
 
 def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
@@ -24,9 +18,13 @@ def _python(folder: str, tests: str = "") -> tuple[Step, ...]:
     up = "../" * (folder.count("/") + 1)
     bin_ = f"{up}.venv/bin"
     return (
-        Step(f"pytest in {folder}", f"{bin_}/pytest -q -rs {tests}", folder),
-        Step(f"ruff in {folder}", f"{bin_}/ruff check . && {bin_}/ruff format --check .", folder),
-        Step(f"mypy in {folder}", f"{bin_}/mypy", folder),
+        Step(f"pytest in {folder}", f"{bin_}/pytest -q -rs {tests}", folder=folder),
+        Step(
+            f"ruff in {folder}",
+            f"{bin_}/ruff check . && {bin_}/ruff format --check .",
+            folder=folder,
+        ),
+        Step(f"mypy in {folder}", f"{bin_}/mypy", folder=folder),
     )
 
 
@@ -37,16 +35,10 @@ LANGUAGES = load()
 
 def _of(language: Language) -> tuple[Step, ...]:
     """What language.toml has under [[suite]], in the home of the language."""
+    variables = languages.environment(language)
+    home = language.folder
     return tuple(
-        Step(
-            step.title,
-            step.command,
-            language.folder,
-            {**environment(language), **step.environment},
-            step.needed,
-            step.only_all,
-            step.ctest,
-        )
+        Step(**{**vars(step), "environment": {**variables, **step.environment}, "folder": home})
         for step in language.suite
     )
 
@@ -66,13 +58,13 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step(
             "tools of the targets",
             f"{_BIN}/ruff check . && MYPYPATH=../../tools {_BIN}/mypy --strict targets.py",
-            "tests/targets",
+            folder="tests/targets",
         ),
     ),
     **{name: _of(language) for name, language in LANGUAGES.items()},
     "languages": (
         *_python("tools"),
-        Step("doctests of the tools", "../.venv/bin/python -m doctest skipped.py", "tools"),
+        Step("doctests of the tools", "../.venv/bin/python -m doctest skipped.py", folder="tools"),
     ),
     "docs": (
         Step("links between pages", ".venv/bin/rumdl check --no-cache ."),
@@ -85,9 +77,11 @@ SUITES: dict[str, tuple[Step, ...]] = {
     ),
     "bench": (
         Step(
-            "ruff", "../.venv/bin/ruff check . && ../.venv/bin/ruff format --check .", "benchmarks"
+            "ruff",
+            "../.venv/bin/ruff check . && ../.venv/bin/ruff format --check .",
+            folder="benchmarks",
         ),
-        Step("mypy", "../.venv/bin/mypy", "benchmarks"),
+        Step("mypy", "../.venv/bin/mypy", folder="benchmarks"),
         *(
             Step(
                 f"{language.title} beside others",
@@ -111,8 +105,8 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step(
             "every change of the table",
             "../../.venv/bin/pytest -q --every-change",
-            "tests/runtimes",
             only_all=True,
+            folder="tests/runtimes",
         ),
     ),
     "faults": (
@@ -157,8 +151,8 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step(
             "the generator reads every mutant",
             f"{_BIN}/pytest -q --every-mutant",
-            "tests/mutants",
             only_all=True,
+            folder="tests/mutants",
         ),
         Step("every mutant", ".venv/bin/python tests/mutants/mutants.py", only_all=True),
     ),

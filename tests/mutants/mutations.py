@@ -1,7 +1,7 @@
 """Wrong specs, derived from the good one by editing its data. No mutant is written by hand.
 
 Every mutant passes the generator's checks: where it drops or renames a thing, what names that thing
-(errata, what pointers point to) is mended along.
+(errata, what pointers point to) is changed with it.
 """
 
 from __future__ import annotations

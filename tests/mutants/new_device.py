@@ -164,8 +164,8 @@ def main() -> int:
     missing = [path for path in _BUILT if not path.is_file()]
     if missing:
         name = missing[0].relative_to(ROOT)
-        mend = "run 'tools/build --mutants extract'"
-        print(f"new_device: {name} is not there; {mend}", file=sys.stderr)
+        hint = "run 'tools/build --mutants extract'"
+        print(f"new_device: {name} is not there; {hint}", file=sys.stderr)
         return 2
     names = new_names(load_spec(ROOT))
     SCRATCH.mkdir(parents=True, exist_ok=True)

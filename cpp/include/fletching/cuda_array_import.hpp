@@ -152,7 +152,7 @@ inline Result<ArrowType> arrow_type_of(std::string_view text, bool as_storage) {
 }
 
 /// The streams that a description and its mask name, each once.
-struct NamedStreams {
+struct StreamHandles {
   std::array<void*, 2> handles{};
   std::size_t count = 0;
 
@@ -208,17 +208,15 @@ struct CudaMemory {
 
   /// False when it is not captured, and when there is no memory to keep this object in.
   bool keep_while_captured(void* ours) noexcept {
-    const Status kept = guarded([&]() -> Status {
-      Status captured = check_captured(ours, device_id);
-      if (!captured) return captured;
-      consumer.reset();  // what is kept is destroyed when nothing is left to wait for
-      Result<DeviceArray> memory =
-          make_device_array({}, {}, std::move(*this), ARROW_DEVICE_CUDA, device_id);
-      if (!memory) return std::move(memory).error();
-      Status deferred = defer_release("from_cuda_array", *memory, ours, WhileCaptured::kKeep);
-      return deferred ? std::move(deferred) : finish_cuda_stream(ours, device_id);
-    });
-    return kept.ok();
+    if (!is_stream_captured(ours, device_id)) return false;
+    consumer.reset();  // what is kept is destroyed when nothing is left to wait for
+    Result<DeviceArray> memory =
+        make_device_array({}, {}, std::move(*this), ARROW_DEVICE_CUDA, device_id);
+    if (!memory) return false;
+    const Status deferred = guarded(
+        [&] { return defer_release("from_cuda_array", *memory, ours, WhileCaptured::kKeep); });
+    if (!deferred) static_cast<void>(finish_cuda_stream(ours, device_id));
+    return true;
   }
 };
 
@@ -294,9 +292,9 @@ inline Result<ValidityBitmap> bitmap_of(const cuda_array_interface::Interface& s
                             "it (pack_mask)"};
 }
 
-inline NamedStreams streams_of(const cuda_array_interface::Interface& says,
-                               const CudaArrayImportOptions& options) {
-  NamedStreams streams;
+inline StreamHandles streams_of(const cuda_array_interface::Interface& says,
+                                const CudaArrayImportOptions& options) {
+  StreamHandles streams;
   if (!options.synchronize) return streams;
   streams.add(says);
   if (says.mask != nullptr) streams.add(*says.mask);
@@ -304,7 +302,7 @@ inline NamedStreams streams_of(const cuda_array_interface::Interface& says,
 }
 
 /// One event for the array and its mask, which may come on two streams.
-inline Status add_event(const NamedStreams& streams, DeviceArray& array) {
+inline Status add_event(const StreamHandles& streams, DeviceArray& array) {
   if (streams.count == 0) return {};
   if (streams.count == 2) {
     Status joined = join_stream({streams.handles.data(), 1}, streams.handles[1], array->device_id);
@@ -343,7 +341,7 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
 
   CudaMemory<Object> kept(std::move(owner), std::move(bitmap.owner));
   kept.device_id = memory.device_id;
-  const NamedStreams streams = streams_of(says, options);
+  const StreamHandles streams = streams_of(says, options);
   for (std::size_t i = 0; i < streams.count; ++i) kept.producers.emplace_back(streams.handles[i]);
   if (options.consumer_stream) kept.consumer.emplace(*options.consumer_stream);
   Result<ImportedTensor> out =

@@ -93,8 +93,6 @@ class OwnedStream {
     static_cast<void>(guarded([&] { return destroy_cuda_stream(handle_); }));
   }
 
-  [[nodiscard]] void* get() const noexcept { return handle_; }
-
  private:
   void* handle_;
   std::int64_t process_ = process_id();
@@ -129,13 +127,15 @@ inline Status finish_cuda_stream(void* stream, std::int64_t device_id) noexcept 
   return status ? std::move(status) : attempt();
 }
 
-/// An error when the stream is not being captured into a graph.
-inline Status check_captured(void* stream, std::int64_t device_id) {
-  return in_stream_context(stream, device_id, [&](const cuda::Functions& cuda) -> Status {
-    const Result<bool> runs = is_captured<CudaApi>(cuda, stream, OnCapture::kRefuse);
-    if (!runs.ok() && runs.error().code() == EBUSY) return {};
-    return runs.ok() ? Error{EINVAL, ""} : runs.error();
+/// Whether the stream is known to be captured into a graph.
+inline bool is_stream_captured(void* stream, std::int64_t device_id) noexcept {
+  const Status runs = guarded([&] {
+    return in_stream_context(stream, device_id, [&](const cuda::Functions& cuda) -> Status {
+      const Result<bool> captured = is_captured<CudaApi>(cuda, stream, OnCapture::kRefuse);
+      return captured.ok() ? Status() : captured.error();
+    });
   });
+  return !runs.ok() && runs.error().code() == EBUSY;
 }
 
 /// Lets each of `into` wait for what is on `stream` now. Some of them may do so after an error.

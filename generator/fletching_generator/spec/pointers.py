@@ -26,11 +26,11 @@ _WORDS = {
 
 
 class PointersError(ValueError):
-    """The facts do not fit the type; the message says why, `mend` what to write instead."""
+    """The facts do not fit the type; the message says why, `hint` what to write instead."""
 
-    def __init__(self, key: str | None, problem: str, mend: str) -> None:
+    def __init__(self, key: str | None, problem: str, hint: str) -> None:
         super().__init__(problem)
-        self.key, self.mend = key, mend
+        self.key, self.hint = key, hint
 
 
 def describe(document: Document, keys: KeyPath, entry: Mapping[str, Any], type_: Type) -> Type:
@@ -53,7 +53,7 @@ def describe(document: Document, keys: KeyPath, entry: Mapping[str, Any], type_:
         return _describe_callback(contract["points_to"], type_)
     except PointersError as error:
         at = [*place, *(error.key.split("/") if error.key else ())]
-        raise SpecError(document.mistake(at, str(error), error.mend)) from None
+        raise SpecError(document.mistake(at, str(error), error.hint)) from None
 
 
 def in_words(type_: Type) -> str:
@@ -135,13 +135,13 @@ def _apply_levels(levels: list[str], type_: Type, key: str) -> Type:
         return type_
     match = _LEVEL.fullmatch(levels[0])
     if match is None:
-        mend = "write one, many, text or opaque, with '?' where it may be NULL"
-        raise PointersError(key, f"'{levels[0]}' says nothing of a pointer", mend)
+        hint = "write one, many, text or opaque, with '?' where it may be NULL"
+        raise PointersError(key, f"'{levels[0]}' says nothing of a pointer", hint)
     target: Target = match["target"]  # type: ignore[assignment]
     void, char = type_.to == Scalar("void"), type_.to == Scalar("char")
     if (target == "opaque") != void or (target == "text" and not char):
-        mend = "void is opaque, a text is of char, everything else is one or many"
-        raise PointersError(key, f"'{target}' does not go with the type", mend)
+        hint = "void is opaque, a text is of char, everything else is one or many"
+        raise PointersError(key, f"'{target}' does not go with the type", hint)
     inner = _apply_levels(levels[1:], type_.to, key)
     return replace(type_, to=inner, target=target, nullable=match["nullable"] is not None)
 
