@@ -422,5 +422,21 @@ TEST(AsyncConsumer, every_allocation_fails_once) {
   EXPECT_GE(failed, 4) << "stream, metadata, queue, what is kept";
 }
 
+TEST(AsyncConsumer, that_was_moved_from_is_an_error) {
+  ConsumerBench bench;
+  AsyncConsumer moved = std::move(bench.consumer);
+  AsyncConsumer& gone = bench.consumer;  // NOLINT(bugprone-use-after-move): what is tested
+  EXPECT_EQ(gone.handler(), nullptr);
+  EXPECT_EQ(code_of(gone.want(1)), EINVAL);
+  EXPECT_EQ(code_of(*gone.take()), EINVAL);
+  EXPECT_EQ(code_of(*gone.wait_and_take()), EINVAL);
+  EXPECT_FALSE(gone.drop());
+  gone.cancel();
+  EXPECT_EQ(gone.state(), AsyncConsumerState::kReleased);
+  bench.consumer = std::move(moved);
+  EXPECT_EQ(bench.consumer.state(), AsyncConsumerState::kCreated);
+  bench.peer.release();
+}
+
 }  // namespace
 }  // namespace fletching::testing

@@ -10,6 +10,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -68,7 +69,24 @@ struct FreedProducer {
   int calls = 0;
 };
 
-void free_after_release(const std::function<void(AsyncConsumer&)>& call) {
+void release(AsyncConsumer& /*consumer*/, ArrowAsyncDeviceStreamHandler* handler) {
+  handler->release(handler);
+}
+
+/// From inside the extraction of a task, as a producer that goes with its last one.
+void release_inside(AsyncConsumer& consumer, ArrowAsyncDeviceStreamHandler* handler) {
+  ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* /*out*/) {
+                        auto* own = static_cast<ArrowAsyncDeviceStreamHandler*>(self->private_data);
+                        own->release(own);
+                        return EIO;
+                      },
+                      handler};
+  EXPECT_EQ(handler->on_next_task(handler, &task, nullptr), 0);
+  EXPECT_FALSE(consumer.take()->ok());
+}
+
+void free_after_release(const std::function<void(AsyncConsumer&)>& call,
+                        const decltype(&release)& release_it = &release) {
   Watch watch;
   Ledger ledger;
   auto producer = std::make_unique<FreedProducer>(watch);
@@ -84,7 +102,7 @@ void free_after_release(const std::function<void(AsyncConsumer&)>& call) {
   };
   std::thread application([&] { call(consumer); });
   watch.entered.wait();
-  handler->release(handler);
+  release_it(consumer, handler);
   EXPECT_TRUE(watch.returned.is_open()) << "release has returned before the call to the producer";
   producer.reset();
   watch.go_on.open();
@@ -97,6 +115,33 @@ TEST(AsyncRelease, waits_for_a_request) {
 
 TEST(AsyncRelease, waits_for_a_cancel) {
   free_after_release([](AsyncConsumer& consumer) { consumer.cancel(); });
+}
+
+TEST(AsyncRelease, inside_an_extraction_waits_for_a_request_of_another_thread) {
+  free_after_release([](AsyncConsumer& consumer) { EXPECT_TRUE(consumer.want(1).ok()); },
+                     &release_inside);
+}
+
+// What the listener does last may well be to let go of all it has.
+TEST(AsyncRelease, inside_an_extraction_may_destroy_the_consumer) {
+  ArrowAsyncProducer producer{};
+  producer.device_type = ARROW_DEVICE_CPU;
+  producer.request = [](ArrowAsyncProducer*, std::int64_t) {};
+  producer.cancel = [](ArrowAsyncProducer*) {};
+  Ledger ledger;
+  auto listener = std::make_shared<LoggingListener>();
+  std::optional<AsyncConsumer> consumer = AsyncConsumer::create(listener).value();
+  ArrowAsyncDeviceStreamHandler* handler = consumer->handler();
+  handler->producer = &producer;
+  ArrowSchema schema{};
+  a_schema(ledger).move_to(&schema);
+  EXPECT_TRUE(consumer->want(1).ok());
+  EXPECT_EQ(handler->on_schema(handler, &schema), 0);
+  listener->inside = [&](const std::string& what) {
+    if (what == "error") consumer.reset();
+  };
+  release_inside(*consumer, handler);
+  EXPECT_FALSE(consumer.has_value());
 }
 
 // --- A producer that releases under the lock that its request needs ---

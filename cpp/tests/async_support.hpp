@@ -187,6 +187,7 @@ struct LoggingListener final : AsyncListener {
     log.push_back("error " + std::to_string(error.code()));
     message = error.message();
     error_metadata = metadata;
+    if (inside) inside("error");
   }
   void on_release_waits() noexcept override {
     if (inside) inside("release waits");

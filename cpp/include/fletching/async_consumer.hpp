@@ -22,7 +22,8 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// The application's handle of an async stream.
 ///
 /// Threads: every method may be called on any thread, at the same time as others, and from inside
-/// what the listener is told; none but wait_and_take waits for the producer.
+/// what the listener is told; none but wait_and_take waits for the producer. The listener may
+/// destroy the handle, also from inside one of its methods. One that was moved from gives EINVAL.
 ///
 /// Lifetime: the stream lives until the producer has released the handler. Destroying the handle
 /// cancels the stream; the listener is told nothing that begins afterwards.
@@ -44,26 +45,28 @@ class AsyncConsumer {
   AsyncConsumer(AsyncConsumer&&) noexcept = default;
   AsyncConsumer& operator=(AsyncConsumer&& other) noexcept {
     if (this != &other) {
-      if (core_ != nullptr) core_->cancel();
+      cancel();
       core_ = std::move(other.core_);
     }
     return *this;
   }
   AsyncConsumer(const AsyncConsumer&) = delete;
   AsyncConsumer& operator=(const AsyncConsumer&) = delete;
-  ~AsyncConsumer() {
-    if (core_ != nullptr) core_->cancel();
-  }
+  ~AsyncConsumer() { cancel(); }
 
   /// The handler for the producer. From this call on it lives until its release is called, by the
-  /// producer or, when none takes it, by the caller. Call it once.
+  /// producer or, when none takes it, by the caller. Call it once. NULL of a handle that was moved
+  /// from.
   ArrowAsyncDeviceStreamHandler* handler() noexcept {
-    return detail::AsyncConsumerCore::hand_out(core_);
+    return core_ == nullptr ? nullptr : detail::AsyncConsumerCore::hand_out(core_);
   }
 
   /// Asks for n batches more, n > 0; before on_schema it is remembered. The sum stops at INT64_MAX.
   /// Does nothing once the stream is over. Error: EINVAL for another n.
-  Status want(std::int64_t n) noexcept { return core_->want(n); }
+  Status want(std::int64_t n) noexcept {
+    const Core core = core_;
+    return core == nullptr ? moved_from() : core->want(n);
+  }
 
   /// Extracts the oldest queued task; empty when none is queued, which is not the end of the stream
   /// (state() and the listener tell that). A batch is never released. `more` batches are requested
@@ -74,29 +77,50 @@ class AsyncConsumer {
   /// released and cancels the stream; either ends it. ENOMEM; EINVAL for a negative `more`, and
   /// nothing is taken.
   std::optional<Result<AsyncBatch>> take(std::int64_t more = 0) noexcept {
-    return core_->take(detail::AsyncConsumerCore::When::kNow, more);
+    return take(detail::AsyncConsumerCore::When::kNow, more);
   }
 
   /// The same, but waits for a task; empty only when none is going to come. Not for the producer's
   /// threads, for which it would wait.
   std::optional<Result<AsyncBatch>> wait_and_take(std::int64_t more = 0) noexcept {
-    return core_->take(detail::AsyncConsumerCore::When::kWait, more);
+    return take(detail::AsyncConsumerCore::When::kWait, more);
   }
 
   /// Throws the oldest queued task away. False when none is queued.
-  bool drop() noexcept { return core_->drop(); }
+  bool drop() noexcept {
+    const Core core = core_;
+    return core != nullptr && core->drop();
+  }
 
   /// No more, please: queued tasks are dropped, and the listener is told nothing any more.
-  void cancel() noexcept { core_->cancel(); }
+  void cancel() noexcept {
+    const Core core = core_;
+    if (core != nullptr) core->cancel();
+  }
 
   /// Where the stream is. By the time it is read it may have gone on.
-  [[nodiscard]] AsyncConsumerState state() const noexcept { return core_->state(); }
+  [[nodiscard]] AsyncConsumerState state() const noexcept {
+    return core_ == nullptr ? AsyncConsumerState::kReleased : core_->state();
+  }
 
  private:
-  explicit AsyncConsumer(std::shared_ptr<detail::AsyncConsumerCore> core) noexcept
-      : core_(std::move(core)) {}
+  // What calls the other side holds one of its own: this handle may be destroyed meanwhile.
+  using Core = std::shared_ptr<detail::AsyncConsumerCore>;
 
-  std::shared_ptr<detail::AsyncConsumerCore> core_;
+  explicit AsyncConsumer(Core core) noexcept : core_(std::move(core)) {}
+
+  static Error moved_from() noexcept {
+    return detail::plain_error(EINVAL, "the consumer was moved from");
+  }
+
+  std::optional<Result<AsyncBatch>> take(detail::AsyncConsumerCore::When when,
+                                         std::int64_t more) noexcept {
+    const Core core = core_;
+    if (core == nullptr) return moved_from();
+    return core->take(when, more);
+  }
+
+  Core core_;
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

@@ -56,11 +56,7 @@ class AsyncCalls {
   };
 
   /// Whether this thread is inside a call that is made for this stream.
-  [[nodiscard]] bool inside() const noexcept {
-    const Out* out = Out::innermost_;
-    while (out != nullptr && &out->calls_ != this) out = out->outer_;
-    return out != nullptr;
-  }
+  [[nodiscard]] bool inside() const noexcept { return here() != 0; }
 
   /// The tasks that this thread has taken from this stream, and may not have extracted yet.
   template <class Visit>
@@ -75,15 +71,16 @@ class AsyncCalls {
     return (running_.load(std::memory_order_acquire) & ~kWaited) != 0;
   }
 
-  /// Release is about to wait: from now on a call that returns wakes it. True when a call to the
-  /// producer is out.
-  bool begin_wait() noexcept { return any_to_producer(running_.fetch_or(kWaited)); }
+  /// Release is about to wait: from now on a call that returns wakes it. True when another thread's
+  /// call to the producer is out.
+  bool begin_wait() noexcept { return any_to_producer(running_.fetch_or(kWaited) - here()); }
 
-  /// Without the lock: until the last call to the producer has returned.
+  /// Without the lock: until the last call of another thread to the producer has returned.
   void wait_for_producer() noexcept {
     std::unique_lock lock(mutex_);
-    returned_.wait(lock,
-                   [this] { return !any_to_producer(running_.load(std::memory_order_acquire)); });
+    returned_.wait(lock, [this, mine = here()] {
+      return !any_to_producer(running_.load(std::memory_order_acquire) - mine);
+    });
   }
 
   /// With the lock: until the last call has returned.
@@ -107,6 +104,15 @@ class AsyncCalls {
   }
 
  private:
+  /// The calls of this thread, as running_ counts them.
+  [[nodiscard]] std::int64_t here() const noexcept {
+    std::int64_t sum = 0;
+    for (const Out* out = Out::innermost_; out != nullptr; out = out->outer_) {
+      if (&out->calls_ == this) sum += static_cast<std::int64_t>(out->to_);
+    }
+    return sum;
+  }
+
   static constexpr bool any_to_producer(std::int64_t running) noexcept {
     return (running & ~kWaited) >= static_cast<std::int64_t>(To::kProducer);
   }

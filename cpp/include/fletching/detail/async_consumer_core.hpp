@@ -251,8 +251,8 @@ class AsyncConsumerCore {
     if (keep) kept_.begin();
     Told told(*this);
     lock.unlock();
-    // A producer that goes with its last task must not go under a call to it.
-    if (wait && calls_.begin_wait()) {
+    // A producer that goes with its last task must not go under another thread's call to it.
+    if (calls_.any() && calls_.begin_wait()) {
       told.listener->on_release_waits();
       calls_.wait_for_producer();
     }
