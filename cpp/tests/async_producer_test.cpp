@@ -533,5 +533,21 @@ TEST(AsyncProducer, every_allocation_fails_once) {
   EXPECT_EQ(failed, 3) << "the stream, and one for each task";
 }
 
+TEST(AsyncProducer, that_was_moved_from_is_an_error_and_leaks_nothing) {
+  ProducerBench bench;
+  AsyncProducer moved = std::move(bench.producer);
+  AsyncProducer& gone = bench.producer;  // NOLINT(bugprone-use-after-move): what is tested
+  EXPECT_EQ(code_of(gone.schema(a_schema(bench.ledger))), EINVAL);
+  EXPECT_EQ(code_of(gone.push(a_batch(bench.ledger))), EINVAL);
+  EXPECT_EQ(code_of(gone.push_made([](ArrowDeviceArray*) { return Status(); })), EINVAL);
+  EXPECT_EQ(code_of(gone.end()), EINVAL);
+  gone.fail(Error(EIO, "nobody hears it"));
+  EXPECT_EQ(gone.demand(), 0);
+  EXPECT_EQ(gone.state(), AsyncProducerState::kReleased);
+  EXPECT_EQ(bench.ledger.live(), 0);
+  bench.producer = std::move(moved);
+  EXPECT_EQ(bench.producer.state(), AsyncProducerState::kCreated);
+}
+
 }  // namespace
 }  // namespace fletching::testing

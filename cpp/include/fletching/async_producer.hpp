@@ -25,6 +25,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 ///
 /// Threads: every method may be called on any thread, at the same time as others, and from inside
 /// handler calls; none of them calls the handler. Batches are delivered in the order of the pushes.
+/// A handle that was moved from gives EINVAL.
 ///
 /// Lifetime: the stream lives on until the handler's release has returned. A handle that is
 /// destroyed before `end` or `fail` fails the stream with ECANCELED.
@@ -69,7 +70,9 @@ class AsyncProducer {
 
   /// The schema of the stream, once, before anything else. Error: EINVAL for a released one, after
   /// which another may be given, and when it was given already.
-  Status schema(Schema schema) noexcept { return core_->give_schema(std::move(schema)); }
+  Status schema(Schema schema) noexcept {
+    return core_ == nullptr ? moved_from() : core_->give_schema(std::move(schema));
+  }
 
   /// The next batch; `metadata` goes with its task, encoded as ArrowSchema.metadata, empty: none.
   /// Errors: EINVAL before the schema, after the end, for a released batch, for another device type
@@ -77,10 +80,11 @@ class AsyncProducer {
   /// ENOMEM, after which the source may try again or fail the stream.
   Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
     Status given = detail::check_metadata(metadata);
+    if (core_ == nullptr) given = moved_from();
     if (given.ok()) given = core_->check_given(*batch.get());
-    const auto shape = detail::OuterShape::of(batch->array);
     if (given.ok()) {
       given = detail::guarded([&]() -> Status {
+        const auto shape = detail::OuterShape::of(batch->array);
         return core_->give_batch(
             std::make_unique<detail::ArrayTaskNode>(*core_, std::move(batch), std::move(metadata)),
             &shape);
@@ -98,6 +102,7 @@ class AsyncProducer {
   template <class Make>
   Status push_made(Make make, std::string metadata = {}) noexcept {
     return detail::guarded([&]() -> Status {
+      if (core_ == nullptr) return moved_from();
       Status readable = detail::check_metadata(metadata);
       if (!readable.ok()) return readable;
       auto checked = [core = core_.get(), make = std::move(make)](ArrowDeviceArray* out) mutable {
@@ -112,21 +117,26 @@ class AsyncProducer {
 
   /// No more batches. The end is told once all of them are delivered, without demand. Error: EINVAL
   /// before the schema or for the second time.
-  Status end() noexcept { return core_->give_end(); }
+  Status end() noexcept { return core_ == nullptr ? moved_from() : core_->give_end(); }
 
   /// The source has failed. Batches that are not delivered are released, and on_error follows with
   /// the error's code and text and `metadata`, without it when it cannot be read. Does nothing once
   /// the stream is over or has an end.
   void fail(Error error, std::string metadata = {}) noexcept {
+    if (core_ == nullptr) return;
     if (!detail::check_metadata(metadata).ok()) metadata.clear();
     core_->fail(std::move(error), std::move(metadata));
   }
 
   /// How many batches more the consumer has asked for than were pushed; 0 once the stream is over.
-  [[nodiscard]] std::int64_t demand() const noexcept { return core_->unmet_demand(); }
+  [[nodiscard]] std::int64_t demand() const noexcept {
+    return core_ == nullptr ? 0 : core_->unmet_demand();
+  }
 
   /// Where the stream is. By the time it is read it may have gone on.
-  [[nodiscard]] AsyncProducerState state() const noexcept { return core_->state(); }
+  [[nodiscard]] AsyncProducerState state() const noexcept {
+    return core_ == nullptr ? AsyncProducerState::kReleased : core_->state();
+  }
 
  private:
   AsyncProducer() = default;
@@ -140,9 +150,12 @@ class AsyncProducer {
     return nullptr;
   }
 
+  static Error moved_from() noexcept {
+    return detail::plain_error(EINVAL, "the producer was moved from");
+  }
+
   void abandon() noexcept {
-    if (core_ == nullptr) return;
-    core_->abandon();
+    if (core_ != nullptr) core_->abandon();
   }
 
   std::shared_ptr<detail::AsyncProducerCore> core_;
