@@ -257,6 +257,32 @@ TEST(TakeChild, ChildrenAreReleasedOnManyThreads) {
   for (size_t i = 0; i < kChildren; ++i) EXPECT_EQ(logs[i + 1], Log{"a" + std::to_string(i)});
 }
 
+// The event is kept although another object was attached to the parent last; a linker may have
+// folded the release callbacks of the two into one.
+TEST(TakeChild, OfAParentWithAnAttachedObjectKeepsTheEvent) {
+  Log log;
+  DeviceArray array = own(foreign_device_array(&log, "a", 2));
+  const auto attached = std::make_shared<int>(0);
+  ASSERT_TRUE(attach(array, std::shared_ptr<void>(attached)).ok());
+  DeviceArray child = array.take_child(0).value();
+  array.release();
+  EXPECT_EQ(log, Log{"a1"});
+  EXPECT_EQ(attached.use_count(), 2) << "it goes with the parent, which is held back";
+  child.release();
+  EXPECT_EQ(log, (Log{"a1", "a0", "a", "event"}));
+  EXPECT_EQ(attached.use_count(), 1);
+}
+
+TEST(TakeChild, TheDictionaryThatStaysDoesNotWaitForTheChild) {
+  Log log;
+  DeviceArray array = own(foreign_device_array(&log, "a", 1, true));
+  DeviceArray child = array.take_child(0).value();
+  array.release();
+  EXPECT_EQ(log, Log{"ad"});
+  child.release();
+  EXPECT_EQ(log, (Log{"ad", "a0", "a", "event"}));
+}
+
 // When we hold the parent's release back, the other children are moved out before they are
 // released.
 TEST(TakeChild, ChildrenThatStayAreMovedOutBeforeTheyAreReleased) {

@@ -292,7 +292,7 @@ Status attach(Owner<Raw>& target, Object&& object) noexcept {
   return detail::guarded([&]() -> Status {
     if (target.is_released()) return Error(EINVAL, "attach: the target is released");
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
-    std::unique_ptr<Hook> hook(new Hook{nullptr, nullptr, std::forward<Object>(object)});
+    std::unique_ptr<Hook> hook(new Hook{{}, std::forward<Object>(object)});
     Hook::set(std::move(hook), &detail::base(*target.get()));
     return {};
   });

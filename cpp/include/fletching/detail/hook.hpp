@@ -27,35 +27,43 @@ void release_moved_out(Base* self) noexcept {
   moved.release(&moved);
 }
 
-/// What stands in private_data of a hooked struct: what stood there before, and an object that is
-/// destroyed after the release.
+/// A share of what an event lives in.
+struct EventShare {
+  std::shared_ptr<void> owner;
+};
+
+/// What every hook begins with: what stood in the struct before. private_data points to it.
+template <class Base>
+struct HookHead {
+  void (*release)(Base*) = nullptr;
+  void* private_data = nullptr;
+  bool has_event = false;  // the callback does not tell: linkers fold those that have the same code
+};
+
+/// What stands in private_data of a hooked struct, with an object that is destroyed after the
+/// release.
 template <class Base, class Object>
-struct Hook {
+struct Hook : HookHead<Base> {
   static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
 
   /// Hooks a struct that is alive.
   static void set(std::unique_ptr<Hook> hook, Base* target) noexcept {
     hook->release = target->release;
     hook->private_data = target->private_data;
+    hook->has_event = std::is_same_v<Object, EventShare>;
     target->release = &run;
-    target->private_data = hook.release();
+    target->private_data = static_cast<HookHead<Base>*>(hook.release());
   }
 
   static void run(Base* self) noexcept {
-    const std::unique_ptr<Hook> hook(static_cast<Hook*>(self->private_data));
+    auto* const head = static_cast<HookHead<Base>*>(self->private_data);
+    const std::unique_ptr<Hook> hook(static_cast<Hook*>(head));
     self->private_data = hook->private_data;
     self->release = hook->release;
     release_moved_out(self);
   }
 
-  void (*release)(Base*);
-  void* private_data;
   Object object;
-};
-
-/// A share of what an event lives in.
-struct EventShare {
-  std::shared_ptr<void> owner;
 };
 
 /// Ties an event to a struct: the event lives until the last struct that is hooked with a share of
@@ -65,7 +73,8 @@ using EventHook = Hook<ArrowArray, EventShare>;
 /// The hook that was set last, if it is one for an event.
 [[nodiscard]] inline const EventHook* event_hook_of(const ArrowArray& array) noexcept {
   if (array.release != &EventHook::run) return nullptr;
-  return static_cast<const EventHook*>(array.private_data);
+  const auto* const head = static_cast<const HookHead<ArrowArray>*>(array.private_data);
+  return head->has_event ? static_cast<const EventHook*>(head) : nullptr;
 }
 
 /// The owner of a foreign event: the array, whose own release takes the event along.
