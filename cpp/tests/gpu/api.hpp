@@ -19,6 +19,7 @@ struct CudaApi {
   static constexpr ArrowDeviceType kType = ARROW_DEVICE_CUDA;
   static constexpr ArrowDeviceType kHostType = ARROW_DEVICE_CUDA_HOST;
   static constexpr const char* kError = "CUDA_ERROR_LAUNCH_FAILED";
+  static constexpr const char* kExchangeMode = "cuThreadExchangeStreamCaptureMode";
   static constexpr const char* kQuery = "cuEventQuery";
   static constexpr const char* kRecord = "cuEventRecord";
   static constexpr const char* kSynchronize = "cuEventSynchronize";
@@ -133,6 +134,7 @@ struct HipApi {
   static constexpr ArrowDeviceType kType = ARROW_DEVICE_ROCM;
   static constexpr ArrowDeviceType kHostType = ARROW_DEVICE_ROCM_HOST;
   static constexpr const char* kError = "hipErrorLaunchFailure";
+  static constexpr const char* kExchangeMode = "hipThreadExchangeStreamCaptureMode";
   static constexpr const char* kQuery = "hipEventQuery";
   static constexpr const char* kRecord = "hipEventRecord";
   static constexpr const char* kSynchronize = "hipEventSynchronize";

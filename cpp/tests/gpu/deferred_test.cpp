@@ -151,18 +151,26 @@ TYPED_TEST(Deferred, NothingIsReleasedBehindAStreamInAChildOfFork) {
   DeviceArray begun = first.make(Api::kType, 0);
   ASSERT_TRUE(release_after(begun, this->consumer_).ok());
   EXPECT_TRUE(first.parents.wait_for(1)) << "the reaper runs";
+  this->write_behind_gate();
+  ReleasedArray waiting;
+  DeviceArray behind_gate = waiting.make(Api::kType, 0);
+  ASSERT_TRUE(release_after(behind_gate, this->producer_).ok());
   ReleasedArray made;
   DeviceArray array = made.make(Api::kType, 0);
   const int problem = in_a_child([&] {
     const Status status = release_after(array, this->consumer_);
     if (status.ok() || array.is_released()) return 1;
     if (!contains(message(status), "fork")) return 2;
+    if (pending_releases()->pending != 0) return 3;
     array.release();
-    return made.parents.count() == 1 ? 0 : 3;
+    return made.parents.count() == 1 ? 0 : 4;
   });
   EXPECT_EQ(problem, 0);
+  EXPECT_EQ(pending_releases()->pending, 1) << "the child has none, and the parent still has its";
   EXPECT_TRUE(release_after(array, this->consumer_).ok()) << "the parent goes on";
   EXPECT_TRUE(made.parents.wait_for(1));
+  this->open_gate();
+  EXPECT_TRUE(waiting.parents.wait_for(1));
 }
 
 TYPED_TEST(Deferred, AnEventIsNotDestroyedInAChildOfFork) {
@@ -219,6 +227,24 @@ TYPED_TEST(Deferred, ALostDeviceReleasesWhatIsPending) {
   }
 }
 
+// Then every call reports the loss, and only the event's own answer says what is lost.
+TYPED_TEST(Deferred, ALossThatEveryCallReportsIsNoticed) {
+  using Api = TypeParam;
+  if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
+  this->write_behind_gate();
+  ReleasedArray made;
+  DeviceArray array = made.make(Api::kType, 0);
+  ASSERT_TRUE(release_after(array, this->producer_).ok());
+  const std::string mode = std::string(Api::kExchangeMode) + ":*:700";
+  ASSERT_TRUE(this->control_.set_fault(mode.c_str()));
+  const std::int64_t before = this->control_.calls(Api::kExchangeMode);
+  while (this->control_.calls(Api::kExchangeMode) < before + 10) std::this_thread::yield();
+  EXPECT_EQ(made.parents.count(), 0) << "of another device, for all that is known";
+  ASSERT_TRUE(this->control_.set_fault((std::string(Api::kQuery) + ":*:700").c_str()));
+  EXPECT_TRUE(made.parents.wait_for(1));
+  this->control_.reset_faults();
+}
+
 /// Of the primary context of device 1.
 class GoneContext : public ::testing::Test {
  protected:
@@ -258,6 +284,24 @@ TEST_F(GoneContext, ItsEventIsLeftAlone) {
     EXPECT_EQ(control_.stale_handles(), stale_);
   }
   for (int opened = 0; opened < 2; ++opened) CudaApi::close_device(1);
+}
+
+// What a thread remembers of the context of its last event is not taken for this one's.
+TEST_F(GoneContext, AnEventOfAnotherContextIsDestroyed) {
+  CudaApi::open_device(0);
+  void* other = CudaApi::make_stream();
+  const std::int64_t before = control_.alive().events;
+  for (void* stream : {other, stream_, other}) {
+    ReleasedArray made;
+    DeviceArray array = made.make(CudaApi::kType, stream == other ? 0 : 1);
+    ASSERT_TRUE(export_with_event(array, stream).ok());
+    array.release();
+    EXPECT_EQ(control_.alive().events, before);
+  }
+  CudaApi::destroy_stream(other);
+  CudaApi::close_device(0);
+  CudaApi::destroy_stream(stream_);
+  CudaApi::close_device(1);
 }
 
 // The reaper has a reference while it asks, so that the context does not go in between.

@@ -53,8 +53,13 @@ class RelaxedCaptures {
     if (functions_.*Api::kExchangeMode.function == nullptr) return {};
     const auto result = exchange();
     is_entered_ = result == Api::kSuccess;
+    reports_loss_ = Api::is_lost(result);
     return Api::status(functions_, Api::kExchangeMode.name, result);
   }
+
+  /// Whether enter() has failed because something is lost, of whatever context: then each call that
+  /// the thread makes may report it.
+  [[nodiscard]] bool reports_loss() const noexcept { return reports_loss_; }
 
   Status leave() {
     if (!std::exchange(is_entered_, false)) return {};
@@ -70,6 +75,7 @@ class RelaxedCaptures {
   const typename Api::Functions& functions_;
   typename Api::CaptureMode mode_ = Api::kRelaxed;  // then that of before
   bool is_entered_ = false;
+  bool reports_loss_ = false;
 };
 
 /// Whether the stream, whose context or device is current, is captured. Does not disturb the
@@ -166,7 +172,11 @@ struct CapturingEvents {
     auto functions = Api::functions(Party::kProducer);
     if (!functions) return std::move(functions).error();
     bool passed = false;
-    Status status = relaxed(**functions, [&] {
+    RelaxedCaptures<Api> relaxed(**functions);
+    Status entered = relaxed.enter();
+    // Whether it is the event's context that is lost, the event is asked.
+    if (relaxed.reports_loss()) entered = {};
+    Status status = within(relaxed, std::move(entered), [&] {
       return Api::unless_gone(**functions, recorded, passed, [&]() -> Status {
         const auto answer =
             ((*functions)->*Api::kEventQuery.function)(static_cast<Event>(recorded.event));
