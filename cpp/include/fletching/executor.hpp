@@ -30,7 +30,7 @@ class Job {
 
  protected:
   Job() = default;
-  ~Job() = default;
+  virtual ~Job() = default;
 
  private:
   friend class RunQueue;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -59,7 +60,7 @@ class Shared {
                                  " does not exist: the parent lists " +
                                  std::to_string(children.size()));
       }
-      return view_of(children[index]);
+      return view_of(children[static_cast<std::size_t>(index)]);
     });
   }
 

@@ -4,3 +4,10 @@
 #include "platform_macros.h"
 
 #include "all_headers.inc"
+
+// What warns in a member of a template does so when the member is made.
+template class fletching::Owner<ArrowDeviceArray>;
+template class fletching::Owner<ArrowSchema>;
+template class fletching::Shared<ArrowArray>;
+template class fletching::Shared<ArrowDeviceArray>;
+template class fletching::Shared<ArrowSchema>;
