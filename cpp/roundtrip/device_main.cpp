@@ -74,6 +74,13 @@ struct Run {
   [[nodiscard]] std::int64_t fail_at() const { return fails ? kFailAt : kNever; }
 };
 
+/// Before any release is hooked: a hook is another private_data.
+void require_dumps(const Run& run, const Schema& schema, std::span<const DeviceArray> batches) {
+  for (const DeviceArray& batch : batches) {
+    require_dump(run.asserter, *schema.get(), *batch.get());
+  }
+}
+
 /// The batches as they came in, under hooks, then everything that the direction is about.
 void require_batches(const Run& run, Gated& gate, Schema& schema,
                      std::vector<DeviceArray>& batches) {
@@ -94,6 +101,7 @@ void run_array(const Run& run) {
   Schema schema;
   std::vector<DeviceArray> arrays(1);
   gate.export_array(run.name, schema.out(), arrays.front().out());
+  require_dumps(run, schema, arrays);
   require_batches(run, gate, schema, arrays);
 }
 
@@ -123,8 +131,9 @@ void require_kept(const Run& run, ArrowDeviceType device, Schema schema,
   run.asserter.require_success("verification of the stream", code, message);
 }
 
-/// Reads the stream to its end or its failure and releases it: the batches live on.
-void require_stream(const Run& run, Gated& gate, DeviceArrayStream stream) {
+/// Reads the stream to its end or its failure and releases it: the batches live on. `is_foreign`:
+/// it hands out the producer's own structs.
+void require_stream(const Run& run, Gated& gate, DeviceArrayStream stream, bool is_foreign) {
   StreamReader<ArrowDeviceArrayStream> reader(std::move(stream));
   const ArrowDeviceType device = reader.device_type();
   Result<Schema> schema = reader.schema();
@@ -141,6 +150,7 @@ void require_stream(const Run& run, Gated& gate, DeviceArrayStream stream) {
   reader.release();
   run.asserter.require_equal("the number of batches", static_cast<std::int64_t>(batches.size()),
                              run.fails ? kFailAt : kBatches);
+  if (is_foreign) require_dumps(run, *schema, batches);
   if (!run.fails) {
     run.asserter.require_success("get_next", ended);
     return require_batches(run, gate, *schema, batches);
@@ -154,7 +164,7 @@ void run_stream(const Run& run) {
   Gated gate(run.device);
   DeviceArrayStream stream;
   gate.export_stream(run.name, kBatches, run.fail_at(), stream.out());
-  require_stream(run, gate, std::move(stream));
+  require_stream(run, gate, std::move(stream), true);
 }
 
 void run_async(const Run& run) {
@@ -170,7 +180,7 @@ void run_async(const Run& run) {
   run.asserter.require_success("async", code, message);
   Result<DeviceArrayStream> stream = std::move(*async).open();
   run.asserter.require_success("on_schema", stream);
-  require_stream(run, gate, *std::move(stream));
+  require_stream(run, gate, *std::move(stream), false);
   FletchingProducerAwaitAsync();
 }
 
@@ -206,6 +216,7 @@ void run_chain(const Run& run) {
     Schema schema;
     std::vector<DeviceArray> arrays(1);
     gate.export_array(run.name, schema.out(), arrays.front().out());
+    require_dumps(run, schema, arrays);
     pass_chain(run, schema, arrays.front());
     require_batches(run, gate, schema, arrays);
   }

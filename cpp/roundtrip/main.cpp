@@ -6,7 +6,6 @@
 
 #include "asserter.hpp"
 #include "cells.hpp"
-#include "describe.hpp"
 #include "owned.hpp"
 #include "producer.h"
 #include "reexport.hpp"
@@ -20,19 +19,13 @@ constexpr std::int64_t kBatches = 3;
 constexpr std::int64_t kFailAt = 2;
 constexpr std::int64_t kNever = -1;
 
-void require_case(Asserter& asserter, const char* name, const ArrowSchema& schema,
-                  const ArrowDeviceArray& array) {
-  require_same_text(describe(schema, array), FletchingProducerDescribe(name));
-  asserter.require(true, "");
-}
-
 void run_array(const char* name, Asserter& asserter) {
   FletchingMessage message{};
   Owned<ArrowSchema> schema;
   Owned<ArrowDeviceArray> array;
   int code = FletchingProducerExportArray(kBackend, name, &schema.value, &array.value, &message);
   asserter.require_success("export", code, message);
-  require_case(asserter, name, schema.value, array.value);
+  require_dump(asserter, schema.value, array.value);
 
   Owned<ArrowSchema> our_schema;
   Owned<ArrowDeviceArray> our_array;
@@ -55,7 +48,7 @@ void run_stream(const char* name, std::int64_t fail_at, Asserter& asserter) {
   std::int64_t batches = 0;
   const auto observe = [&](const ArrowSchema& schema, const ArrowDeviceArray& batch) {
     ++batches;
-    require_case(asserter, name, schema, batch);
+    require_dump(asserter, schema, batch);
   };
   Owned<ArrowDeviceArrayStream> our_stream;
   reexport(stream.value, observe, our_stream.value);
