@@ -51,10 +51,10 @@ def _rows(program: Path, environment: Mapping[str, str]) -> tuple[list[Row], boo
 
 def read_output(text: str) -> Iterator[Row]:
     """What had ended in a program that never did, and wrote no report."""
-    passed = Counter(re.findall(r"^\[       OK \] (.+)\.\w+", text, re.M))
+    passed = Counter(re.findall(r"^\[       OK \] (.+)\.\w+", text, re.MULTILINE))
     for suite, count in passed.items():
         yield Row(f"GoogleTest {suite}", "ok", count, "tests, before it hung")
-    for test in dict.fromkeys(re.findall(r"^\[  FAILED  \] (.+?) \(", text, re.M)):
+    for test in dict.fromkeys(re.findall(r"^\[  FAILED  \] (.+?) \(", text, re.MULTILINE)):
         yield Row(test, "FAILED", 0, "no report was written")
 
 

@@ -396,7 +396,7 @@ def page(found: dict[str, str], answers: Sequence[Answer]) -> str:
 
 def read_page(text: str) -> list[Answer]:
     """The answers of a page that was written."""
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", text, re.M)
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", text, re.MULTILINE)
     return [Answer(*row) for row in rows if row[0] in PROBES]
 
 

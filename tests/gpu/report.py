@@ -56,7 +56,7 @@ def _nvcc_version() -> str:
         cache = ROOT / "build" / preset / "CMakeCache.txt"
         if not cache.exists():
             continue
-        found = re.search(r"^FLETCHING_NVCC:\w+=(.*)$", cache.read_text(encoding="utf-8"), re.M)
+        found = re.search(r"(?m)^FLETCHING_NVCC:\w+=(.*)$", cache.read_text(encoding="utf-8"))
         if found and not found[1].endswith("NOTFOUND"):
             version = re.search(r"V[\d.]+", _output([found[1], "--version"]))
             return version[0] if version else "unknown"

@@ -257,7 +257,7 @@ def _wrong_enumerators(good: Documents) -> Iterator[Mutant]:
         yield Mutant(f"name:{code['name']}", (f"{about}X",), documents)
 
 
-def _with_device(
+def _with_device(  # noqa: PLR0917 -- one line for each caller
     good: Documents, id_: str, about: str, index: int, key: str, value: str | int
 ) -> Mutant:
     documents = copy.deepcopy(good)
@@ -458,7 +458,7 @@ def _with_typedef(good: Documents, id_: str, file: str, name: str, type_: str) -
     return Mutant(id_, about, documents)
 
 
-def _with_signature(
+def _with_signature(  # noqa: PLR0917 -- the same
     good: Documents, verb: str, struct: str, name: str, arguments: list[str], result: str
 ) -> Mutant:
     def change(own: list[Entry]) -> None:

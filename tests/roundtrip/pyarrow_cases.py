@@ -64,7 +64,7 @@ def _numbers() -> dict[str, Make]:
         "decimal64": _decimals(pa.decimal64(18, 3), "1.500", "-999999999999999.999"),
         "decimal128": _decimals(pa.decimal128(38, 2), "1.50", "-99999999999999999999999.99"),
         "decimal128_bits": _values(
-            pa.decimal128(20, 0), Decimal(1), Decimal("-18446744073709551616")
+            pa.decimal128(20, 0), Decimal(1), Decimal(-18446744073709551616)
         ),
         "decimal128_negative_scale": _decimals(pa.decimal128(5, -2), "1500", "-9999900"),
         "decimal256": _decimals(pa.decimal256(76, 4), "1.5", f"-1{'0' * 40}.0001"),

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import ClassVar, Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 
 # --- Constants -----------------------------------------------------------------------------------
 
@@ -47,7 +47,7 @@ class DeviceType(int):
 {{ device | device_doc | docstring(4) }}
 #% endfor %#
 
-    def __new__(cls, value: int) -> DeviceType:
+    def __new__(cls, value: int) -> Self:
         """A ValueError when the number does not fit into the field, which is an int32."""
         if ctypes.c_int32(value).value != value:
             raise ValueError(f"device type {int(value)} does not fit into an int32")
@@ -129,7 +129,7 @@ class DataTypeCode(int):
 {{ [code.doc] | docstring(4) }}
 #% endfor %#
 
-    def __new__(cls, value: int) -> DataTypeCode:
+    def __new__(cls, value: int) -> Self:
         """A ValueError when the number does not fit into the field, which is a uint8."""
         if ctypes.c_uint8(value).value != value:
             raise ValueError(f"data-type code {int(value)} does not fit into a uint8")
