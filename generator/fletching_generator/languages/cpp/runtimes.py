@@ -1,4 +1,7 @@
-"""C++: the headers `fletching/runtimes/*.hpp`, a vendor's types and functions in each."""
+"""C++: the headers `fletching/runtimes/*.hpp`, a vendor's types and functions in each.
+
+And the names of the functions that an interposer of tests/faults exports.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,11 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Two words of the vendors' that are not split at their capitals.
 _WHOLE = {"HtoD": "Htod", "DtoH": "Dtoh", "IDs": "Ids"}
 _BUILT_IN = ("size_t",)  # types that C++ has already
+_INTERPOSED = ("opencl",)  # exported without the vendor's header
 
 
 def outputs(spec: Spec) -> list[Output]:
-    return [
+    headers = [
         Output(
             f"cpp/include/fletching/runtimes/{runtime.name}.hpp",
             "runtime.hpp",
@@ -28,6 +32,17 @@ def outputs(spec: Spec) -> list[Output]:
         for runtime in spec.runtimes
         if runtime.api == "c"
     ]
+    interposed = [
+        Output(
+            f"tests/faults/{runtime.name}_functions.inc",
+            "functions.inc",
+            "spec/runtimes.yaml",
+            {"runtime": runtime},
+        )
+        for runtime in spec.runtimes
+        if runtime.name in _INTERPOSED
+    ]
+    return headers + interposed
 
 
 def statuses(runtime: Runtime) -> list[Constant]:
@@ -171,6 +186,7 @@ FILTERS: Filters = {
     "constant_type": constant_type,
     "constant_value": constant_value,
     "function_row": function_row,
+    "member_name": member_name,
     "names_list": names_list,
     "pointer_member": pointer_member,
     "status_line": status_line,
