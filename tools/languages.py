@@ -119,6 +119,15 @@ class Bench:
 
 
 @dataclass(frozen=True)
+class Rules:
+    """Which tests are those of the rules in spec/rules/: rule_tables.py."""
+
+    table: str  # "tests/rules.yaml": the rules without a test, by the reason
+    files: tuple[str, ...]  # "tests/**/*_test.cpp": where the tests are
+    test: str  # a regular expression: its group is the name of a rule, as a test spells it
+
+
+@dataclass(frozen=True)
 class Language:
     title: str  # "Rust"
     commands: tuple[str, ...]  # that no file outside of the home may call
@@ -134,6 +143,7 @@ class Language:
     targets: tuple[Target, ...] = ()
     gpu: Gpu | None = None
     bench: Bench | None = None
+    rules: Rules | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)  # what it does not have, and why
     # Not in the file:
     name: str = ""

@@ -1,0 +1,108 @@
+"""Every rule of spec/rules/ has a test in a language that has `[rules]`, or a reason in its table.
+
+    elsewhere:
+      why: it is about Python's objects
+      rules: [capsule.*, cai.entries]
+
+A test is that of `async-request.positive` when its name has the same letters and digits:
+`async_request_positive`, `AsyncRequestPositive`. A rule that the spec calls not checkable needs
+neither.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from fletching_generator.rules.rulebook import Rule
+from languages import FILE, ROOT, Language, LanguageError
+
+# The reasons, and the rules that they can be given for, by `check` of the spec.
+REASONS = {
+    "compiler": {"compile"},
+    "elsewhere": {"test", "static", "validator"},
+    "never": {"test", "static"},
+    "user": {"test"},
+    "validator": {"validator"},
+}
+
+Tests = Mapping[str, str]  # {"async_request_positive": "cpp/tests/async_consumer_test.cpp"}
+
+
+def problems(language: Language, rules: Sequence[Rule], root: Path = ROOT) -> Iterator[str]:
+    """One line for each. Raises LanguageError for what cannot be read."""
+    if language.rules is None:
+        return
+    table = f"{language.folder}/{language.rules.table}"
+    tests = find_tests(language, root)
+    known, tested = {letters(rule.id) for rule in rules}, {letters(name) for name in tests}
+    for name, path in tests.items():
+        if letters(name) not in known:
+            yield f"{path}: {name}: no such rule: expected the name of a rule of spec/rules/"
+    excused: set[str] = set()
+    for reason, pattern in entries(root / table, table):
+        matching = [rule for rule in rules if fnmatchcase(rule.id, pattern)]
+        if not matching:
+            yield f"{table}: {pattern}: no such rule: expected the id of a rule of spec/rules/"
+        for rule in matching:
+            if rule.check == "not_checkable" and "*" in pattern:
+                continue
+            if rule.id in excused:
+                yield f"{table}: {rule.id}: duplicate: expected one reason"
+            if letters(rule.id) in tested:
+                yield f"{table}: {rule.id}: it has a test: remove it here"
+            if rule.check not in REASONS[reason]:
+                checks = " or ".join(sorted(REASONS[reason]))
+                yield f"{table}: {rule.id}: {reason}: expected check {checks}, got {rule.check}"
+            excused.add(rule.id)
+    for rule in rules:
+        checkable = rule.check != "not_checkable"
+        if checkable and rule.id not in excused and letters(rule.id) not in tested:
+            yield f"{table}: {rule.id}: no test: expected one of that name, or a reason here"
+
+
+def letters(name: str) -> str:
+    """What the names of a rule have in common in all languages."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def find_tests(language: Language, root: Path) -> Tests:
+    assert language.rules is not None
+    where, home = f"{language.folder}/{FILE}: rules", root / language.folder
+    try:
+        pattern = re.compile(language.rules.test)
+    except re.error as error:
+        raise LanguageError(f"{where}.test: expected a regular expression: {error}") from error
+    if pattern.groups != 1:
+        raise LanguageError(f"{where}.test: expected one group, got {pattern.groups}")
+    found: dict[str, str] = {}
+    for files in language.rules.files:
+        for name in sorted(glob.glob(files, root_dir=home, recursive=True)):
+            path = (home / name).resolve()
+            for test in pattern.findall(path.read_text(encoding="utf-8")):
+                found[test] = path.relative_to(root.resolve()).as_posix()
+    return found
+
+
+def entries(path: Path, where: str) -> list[tuple[str, str]]:
+    """The reason and the pattern of each line of the table."""
+    try:
+        table: Any = YAML(typ="safe").load(path)
+    except (OSError, YAMLError) as error:
+        raise LanguageError(f"{where}: {error}") from error
+    if not isinstance(table, dict) or not set(table) <= set(REASONS):
+        got = ", ".join(map(str, table)) if isinstance(table, dict) else table
+        raise LanguageError(f"{where}: expected some of {', '.join(REASONS)}, got {got}")
+    for reason, entry in table.items():
+        if not isinstance(entry, dict) or set(entry) != {"why", "rules"}:
+            raise LanguageError(f"{where}: {reason}: expected 'why' and 'rules', got {entry}")
+        if not (entry["why"] and isinstance(entry["rules"], list)):
+            raise LanguageError(f"{where}: {reason}: expected a text and a list, got {entry}")
+    return [(reason, pattern) for reason, entry in table.items() for pattern in entry["rules"]]

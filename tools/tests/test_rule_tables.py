@@ -1,0 +1,92 @@
+"""The rules of the spec in the tests of each language, and in those of one that nobody has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_languages import GOOD, home
+
+from fletching_generator.rules.rulebook import Rule, load_rulebook
+from fletching_generator.spec.load import load_spec
+from languages import ROOT, LanguageError, load, read
+from rule_tables import letters, problems
+
+THE_RULES = load_rulebook(ROOT, load_spec(ROOT)).rules
+KNOWN = {name: each for name, each in load().items() if each.rules}
+RULES = [
+    Rule("bow.string-set", "producer", "error", "The string is set.", "test"),
+    Rule("bow.unbroken", "producer", "error", "The bow is whole.", "compile"),
+    Rule("bow.drawn", "user", "error", "Somebody draws it.", "test"),
+    Rule("bow.beauty", "user", "warning", "The bow is beautiful.", "not_checkable"),
+]
+KEYS = """
+[rules]
+table = "rules.yaml"
+files = ["tests/*.q"]
+test = 'test (\\w+)'
+"""
+TABLE = """
+compiler: {why: a broken one does not compile, rules: [bow.u*]}
+user: {why: nobody else can, rules: [bow.drawn]}
+"""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_rule_has_a_test_or_a_reason(name: str) -> None:
+    assert list(problems(KNOWN[name], THE_RULES)) == []
+
+
+def test_names_of_tests_are_names_of_one_rule() -> None:
+    assert len({letters(rule.id) for rule in THE_RULES}) == len(THE_RULES) > 0
+
+
+def check(root: Path, table: str, tests: str, keys: str = KEYS) -> list[str]:
+    path = home(root, GOOD + keys)
+    (path.parent / "rules.yaml").write_text(table, encoding="utf-8")
+    (path.parent / "tests").mkdir()
+    (path.parent / "tests" / "a.q").write_text(tests, encoding="utf-8")
+    return list(problems(read(path, root), RULES, root))
+
+
+def test_a_made_up_language_keeps_every_rule(tmp_path: Path) -> None:
+    assert check(tmp_path, TABLE, "test BowStringSet") == []
+
+
+@pytest.mark.parametrize(
+    ("table", "tests", "said"),
+    [
+        (TABLE, "", "rules.yaml: bow.string-set: no test: expected one of that name, or a reason"),
+        (TABLE.replace("bow.u*", "bow.x*"), "test bow_string_set", "rules.yaml: bow.x*: no such"),
+        (TABLE, "test bow_string", "tests/a.q: bow_string: no such rule: expected the name of"),
+        (TABLE, "test bow_string_set\ntest bow_drawn", "bow.drawn: it has a test: remove it here"),
+        (TABLE.replace("bow.u*", "bow.*"), "", "bow.drawn: compiler: expected check compile, got"),
+        (TABLE.replace("bow.u*", "bow.*"), "", "bow.drawn: duplicate: expected one reason"),
+    ],
+)
+def test_what_does_not_fit_is_found(tmp_path: Path, table: str, tests: str, said: str) -> None:
+    assert any(said in line for line in check(tmp_path, table, tests))
+
+
+@pytest.mark.parametrize(
+    ("table", "keys", "said"),
+    [
+        (
+            "tomorrow: {why: a, rules: []}",
+            KEYS,
+            "expected some of compiler, elsewhere, never,",
+        ),
+        ("user: {rules: []}", KEYS, "rules.yaml: user: expected 'why' and 'rules'"),
+        ("user: {why: a, rules: bow}", KEYS, "rules.yaml: user: expected a text and a list"),
+        (":", KEYS, "rules.yaml: expected some of"),
+        ("[", KEYS, "rules.yaml: while parsing"),
+        (TABLE, KEYS.replace("rules.yaml", "none"), "bindings/quiver/none: "),
+        (TABLE, KEYS.replace("(", ""), "language.toml: rules.test: expected a regular expression"),
+        (TABLE, KEYS.replace("(", "(?:"), "language.toml: rules.test: expected one group, got 0"),
+        (TABLE, KEYS.replace("files", "file"), "rules.file: unknown key: expected one of table,"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path: Path, table: str, keys: str, said: str) -> None:
+    with pytest.raises(LanguageError) as error:
+        check(tmp_path, table, "", keys)
+    assert said in str(error.value)
