@@ -125,10 +125,7 @@ constexpr EventState event_state(cl_int answer) noexcept {
 
 /// Whether an answer says that nothing of the event's context can still run: the context is gone,
 /// or cannot be used any more. Any other error says nothing about the work.
-constexpr bool is_lost(cl_int answer) noexcept {
-  if (answer < kClComplete) return true;
-  return false;
-}
+constexpr bool is_lost(cl_int answer) noexcept { return answer < kClComplete; }
 
 /// The name of a result, as far as the table has it; nullptr for another.
 constexpr const char* status_name(cl_int status) noexcept {

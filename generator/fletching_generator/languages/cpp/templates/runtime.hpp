@@ -41,18 +41,17 @@ constexpr EventState event_state(/*{ runtime.query.type.name }*/ answer) noexcep
 
 /// Whether an answer says that nothing of the event's context can still run: the context is gone,
 /// or cannot be used any more. Any other error says nothing about the work.
-/*% if runtime.query.lost or runtime.query.lost_below %*/
+/*% set below = runtime.query.lost_below %*/
+/*% set other = "answer < " ~ (below.name | constant_name) if below else "false" %*/
+/*% if runtime.query.lost %*/
 constexpr bool is_lost(/*{ runtime.query.type.name }*/ answer) noexcept {
 /*% for constant in runtime.query.lost %*/
   if (answer == /*{ constant.name | constant_name }*/) return true;
 /*% endfor %*/
-/*% if runtime.query.lost_below %*/
-  if (answer < /*{ runtime.query.lost_below.name | constant_name }*/) return true;
-/*% endif %*/
-  return false;
+  return /*{ other }*/;
 }
 /*% else %*/
-constexpr bool is_lost(/*{ runtime.query.type.name }*/ /*answer*/) noexcept { return false; }
+constexpr bool is_lost(/*{ runtime.query.type.name }*/ /*{ "answer" if below else "/*answer*/" }*/) noexcept { return /*{ other }*/; }
 /*% endif %*/
 
 /// The name of a result, as far as the table has it; nullptr for another.
