@@ -17,7 +17,7 @@ from pathlib import Path
 
 from languages import ROOT, Language, load
 
-HOMES = ("bindings/", "cpp/", "generator/")
+HOMES = ("bindings/", "cpp/", "generator/", "tests/new_language/bindings/")
 PROSE = ("docs/", "spec/", "LICENSE", "NOTICE")
 # At most five, each with its reason.
 ALLOWED = {

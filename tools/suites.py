@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import languages
 from languages import Language, load
@@ -21,8 +21,9 @@ def _pytest(folder: str, tests: str = "") -> Step:
 # Each alone: modules in two of them have the same name. Those of a language are in its suite.
 TYPED = (
     *("benchmarks", "docs/site", "generator/extract", "generator/fletching_generator"),
-    *("tests/abi_header", "tests/faults", "tests/gpu", "tests/mutants", "tests/peers/dlpack"),
-    *("tests/published", "tests/roundtrip", "tests/runtimes", "tests/targets", "tools"),
+    *("tests/abi_header", "tests/faults", "tests/gpu", "tests/mutants", "tests/new_language"),
+    *("tests/peers/dlpack", "tests/published", "tests/roundtrip", "tests/runtimes"),
+    *("tests/targets", "tools"),
 )
 
 LANGUAGES = load()
@@ -82,6 +83,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
             only_all=True,
         ),
     ),
+    "new-language": (replace(_pytest("tests/new_language", "-s"), only_all=True),),
     "runtimes": (
         Step("the table against the vendors", ".venv/bin/python tests/runtimes/runtimes.py"),
         _pytest("tests/runtimes"),

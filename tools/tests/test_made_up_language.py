@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from languages import ROOT
+import scratch_tree
 
 MANIFEST = """
 title = "Quiver"
@@ -35,8 +35,6 @@ prepare = "true"
 build = "true"
 runs = { quiver = "./stub oracle" }
 """
-# Of build/: what the runs below write.
-WRITTEN = ("logs", "mutants", "mutants.json", "new_device", "roundtrip.json")
 STUB = '#!/bin/bash\necho "stub: $*"\n'
 
 
@@ -44,15 +42,7 @@ STUB = '#!/bin/bash\necho "stub: $*"\n'
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tracked files, the made-up language, and what was built, read only by what runs here."""
     root = tmp_path_factory.mktemp("tree")
-    listed = "git ls-files --cached --others --exclude-standard -z"
-    copy = f"{listed} | tar --null --ignore-failed-read -cT - | tar -xC '{root}'"
-    subprocess.run(["git", "init", "-q", root], check=True)
-    subprocess.run(["bash", "-c", copy], cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
-    (root / ".venv").symlink_to((ROOT / ".venv").resolve())
-    (root / "build").mkdir()
-    for built in (ROOT / "build").iterdir():
-        if built.name not in WRITTEN:
-            (root / "build" / built.name).symlink_to(built)
+    scratch_tree.make(root)
     home = root / "bindings" / "quiver"
     home.mkdir()
     (home / "language.toml").write_text(MANIFEST, encoding="utf-8")
