@@ -202,6 +202,7 @@ struct CudaMemory {
   Status join_producers(void* ours) {
     if (producers.empty()) return Error{ENOTSUP, ""};
     std::vector<void*> handles;
+    handles.reserve(producers.size());
     for (const NamedStream& producer : producers) handles.push_back(producer.handle());
     return join_stream(handles, ours, device_id);
   }

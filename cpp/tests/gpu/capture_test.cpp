@@ -23,7 +23,6 @@ namespace fletching {
 namespace {
 
 using testing::CaptureMode;
-using testing::CaptureStatus;
 using testing::contains;
 using testing::CudaApi;
 using testing::HipApi;

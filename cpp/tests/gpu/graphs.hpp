@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <type_traits>
@@ -25,10 +26,8 @@ class Graphs {
  public:
   /// Whether the library has every function.
   [[nodiscard]] static bool are_there() {
-    for (const char* symbol : kSymbols) {
-      if (find(symbol) == nullptr) return false;
-    }
-    return true;
+    return std::ranges::all_of(kSymbols,
+                               [](const char* symbol) { return find(symbol) != nullptr; });
   }
 
   static void begin(void* stream, CaptureMode mode = CaptureMode::kGlobal) {

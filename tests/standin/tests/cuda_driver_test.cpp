@@ -181,7 +181,7 @@ TEST_F(Driver, the_first_launch_of_a_kernel_waits_unless_it_is_loaded_with_its_m
 // Of two streams on one queue the second waits for what is before it, whatever it is.
 TEST_F(Driver, streams_share_the_queues_of_the_hardware_in_turn) {
   std::vector<CUstream> streams;
-  streams.reserve(2 * kQueues);
+  streams.reserve(std::size_t{2} * kQueues);
   for (int i = 0; i < 2 * kQueues; ++i) streams.push_back(stream());
   prime();
   gate_->open(0);
