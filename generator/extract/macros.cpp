@@ -85,14 +85,13 @@ json::Array Texts(const std::vector<std::string>& texts) {
 
 class Describer {
  public:
-  Describer(const Preprocessing& done, clang::Preprocessor& preprocessor,
-            const clang::ASTContext& context)
-      : preprocessor_(preprocessor), context_(context), sources_(context.getSourceManager()) {
+  Describer(const Preprocessing& done, clang::Parser& parser)
+      : parser_(parser), sources_(parser.getPreprocessor().getSourceManager()) {
     for (size_t i = 0; i < done.definitions.size(); ++i) last_[done.definitions[i].place] = i;
   }
 
   json::Object Macro(const ScannedFile& file, const Define& define, bool undefined) {
-    const std::optional<llvm::APSInt> value = Evaluate(define.body, preprocessor_, context_);
+    const std::optional<llvm::APSInt> value = Evaluate(define.body, parser_);
     json::Object macro{
         {"name", Text(define.name)}, {"value", value ? Number(*value) : json::Value(nullptr)},
         {"text", Text(define.text)}, {"conditions", Texts(define.conditions)},
@@ -127,8 +126,7 @@ class Describer {
     return sources_.getLocForStartOfFile(file.id).getLocWithOffset(static_cast<int>(offset));
   }
 
-  clang::Preprocessor& preprocessor_;
-  const clang::ASTContext& context_;
+  clang::Parser& parser_;
   const clang::SourceManager& sources_;
   std::map<Place, size_t> last_;  // index of the last definition at a place
 };
@@ -140,11 +138,11 @@ std::unique_ptr<clang::PPCallbacks> RecordPreprocessing(const clang::SourceManag
   return std::make_unique<Recorder>(sources, result);
 }
 
-void AddMacros(json::Object& run, const Preprocessing& done, clang::Preprocessor& preprocessor,
-               const clang::ASTContext& context) {
+void AddMacros(json::Object& run, const Preprocessing& done, clang::Parser& parser) {
+  clang::Preprocessor& preprocessor = parser.getPreprocessor();
   const std::vector<ScannedFile> files =
-      ScanUserFiles(context.getSourceManager(), preprocessor.getLangOpts());
-  Describer describer(done, preprocessor, context);
+      ScanUserFiles(preprocessor.getSourceManager(), preprocessor.getLangOpts());
+  Describer describer(done, parser);
   // A macro may hold a _Pragma, which must not run now.
   preprocessor.setPragmasEnabled(false);
 

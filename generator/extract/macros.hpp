@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "clang/AST/ASTContext.h"
 #include "clang/Lex/PPCallbacks.h"
-#include "clang/Lex/Preprocessor.h"
+#include "clang/Parse/Parser.h"
 #include "llvm/Support/JSON.h"
 
 namespace fletching::extract {
@@ -29,12 +28,11 @@ struct Preprocessing {
   std::set<Place> conditionals;  // `#if` and `#ifndef` that were evaluated; the keyword's place
 };
 
-/// Fills `result`, which outlives the preprocessor.
+/// Fills `result`, which outlives the parsing of the file.
 std::unique_ptr<clang::PPCallbacks> RecordPreprocessing(const clang::SourceManager& sources,
                                                         Preprocessing& result);
 
 /// Adds "guards", "macros" and "skipped_macros" once the file has been parsed.
-void AddMacros(llvm::json::Object& run, const Preprocessing& done,
-               clang::Preprocessor& preprocessor, const clang::ASTContext& context);
+void AddMacros(llvm::json::Object& run, const Preprocessing& done, clang::Parser& parser);
 
 }  // namespace fletching::extract

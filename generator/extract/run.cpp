@@ -9,6 +9,9 @@
 #include "clang/Basic/TargetInfo.h"
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendAction.h"
+#include "clang/Parse/Parser.h"
+#include "clang/Sema/EnterExpressionEvaluationContext.h"
+#include "clang/Sema/Sema.h"
 #include "clang/Tooling/Tooling.h"
 #include "declarations.hpp"
 #include "json.hpp"
@@ -36,7 +39,7 @@ class Diagnostics : public clang::DiagnosticConsumer {
 
   void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
                         const clang::Diagnostic& diagnostic) override {
-    if (closed_ || level < clang::DiagnosticsEngine::Warning) return;
+    if (level < clang::DiagnosticsEngine::Warning) return;
     const bool is_error = level >= clang::DiagnosticsEngine::Error;
     unsigned& count = is_error ? errors_ : warnings_;
     if (++count > kMostOfAKind) return;
@@ -55,9 +58,6 @@ class Diagnostics : public clang::DiagnosticConsumer {
     list_.push_back(std::move(described));
   }
 
-  /// What comes after the end of the file is about our own questions, not about the header.
-  void Close() { closed_ = true; }
-
   void MoveInto(json::Object& run) {
     run["diagnostics"] = std::move(list_);
     run["error_count"] = errors_;
@@ -69,7 +69,6 @@ class Diagnostics : public clang::DiagnosticConsumer {
 
  private:
   bool begun_ = false;
-  bool closed_ = false;
   unsigned errors_ = 0;
   unsigned warnings_ = 0;
   std::string refusal_;
@@ -86,49 +85,46 @@ json::Object DescribeDataModel(const clang::ASTContext& context) {
   };
 }
 
-class Consumer : public clang::ASTConsumer {
- public:
-  Consumer(clang::Preprocessor& preprocessor, Diagnostics& diagnostics,
-           std::optional<json::Object>& facts)
-      : preprocessor_(preprocessor), diagnostics_(diagnostics), facts_(facts) {
-    preprocessor.addPPCallbacks(
-        RecordPreprocessing(preprocessor.getSourceManager(), preprocessing_));
-  }
-
-  void HandleTranslationUnit(clang::ASTContext& context) override {
-    diagnostics_.Close();
-    facts_.emplace();
-    (*facts_)["data_model"] = DescribeDataModel(context);
-    AddDeclarations(*facts_, context);
-    AddMacros(*facts_, preprocessing_, preprocessor_, context);
-  }
-
- private:
-  clang::Preprocessor& preprocessor_;
-  Diagnostics& diagnostics_;
-  std::optional<json::Object>& facts_;
-  Preprocessing preprocessing_;
-};
-
 class Action : public clang::ASTFrontendAction {
  public:
-  Action(Diagnostics& diagnostics, std::optional<json::Object>& facts)
-      : diagnostics_(diagnostics), facts_(facts) {}
+  explicit Action(std::optional<json::Object>& facts) : facts_(facts) {}
 
  protected:
-  // The facts are in the declarations.
-  bool BeginInvocation(clang::CompilerInstance& compiler) override {
-    compiler.getFrontendOpts().SkipFunctionBodies = true;
-    return true;
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&,
+                                                        llvm::StringRef) override {
+    return std::make_unique<clang::ASTConsumer>();
   }
 
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
-                                                        llvm::StringRef) override {
-    return std::make_unique<Consumer>(compiler.getPreprocessor(), diagnostics_, facts_);
+  // clang::ParseAST(), but the parser is still there when the facts are collected: it evaluates the
+  // macros.
+  void ExecuteAction() override {
+    clang::CompilerInstance& compiler = getCompilerInstance();
+    clang::Preprocessor& preprocessor = compiler.getPreprocessor();
+    Preprocessing preprocessing;
+    preprocessor.addPPCallbacks(
+        RecordPreprocessing(preprocessor.getSourceManager(), preprocessing));
+    compiler.createSema(getTranslationUnitKind(), /*CompletionConsumer=*/nullptr);
+    clang::Sema& sema = compiler.getSema();
+    // The facts are in the declarations.
+    clang::Parser parser(preprocessor, sema, /*SkipFunctionBodies=*/true);
+    preprocessor.EnterMainSourceFile();
+    parser.Initialize();
+    const clang::EnterExpressionEvaluationContext evaluated(
+        sema, clang::Sema::ExpressionEvaluationContext::PotentiallyEvaluated);
+    while (!parser.ParseTopLevelDecl()) {
+    }
+    // Clang drops the file's scope at its end. enableIncrementalProcessing() would keep it, but
+    // changes the records of a header with errors.
+    sema.TUScope = sema.getCurScope();
+    // From here on, diagnostics are about our macro bodies, not about the header.
+    preprocessor.getDiagnostics().setSuppressAllDiagnostics(true);
+    facts_.emplace();
+    (*facts_)["data_model"] = DescribeDataModel(compiler.getASTContext());
+    AddDeclarations(*facts_, compiler.getASTContext());
+    AddMacros(*facts_, preprocessing, parser);
   }
 
  private:
-  Diagnostics& diagnostics_;
   std::optional<json::Object>& facts_;
 };
 
@@ -163,7 +159,7 @@ llvm::Expected<json::Object> Extract(const Input& input, const Run& run,
   Diagnostics diagnostics;
   std::optional<json::Object> facts;
   clang::tooling::ToolInvocation invocation(CommandLine(input, run),
-                                            std::make_unique<Action>(diagnostics, facts), &files);
+                                            std::make_unique<Action>(facts), &files);
   invocation.setDiagnosticConsumer(&diagnostics);
   // False as soon as there was an error in the header, which is one of the facts.
   invocation.run();

@@ -84,11 +84,54 @@ class Macros(unittest.TestCase):
 
     def test_doubling_forty_times_has_no_value(self) -> None:
         lines = ["#define M0 1", *(f"#define M{i} M{i - 1} + M{i - 1}" for i in range(1, 41))]
-        with tempfile.TemporaryDirectory() as folder:
-            header = Path(folder) / "doubling.h"
-            header.write_text("\n".join(lines))
-            macros = values(extract_one("c", header)["macros"])
+        (macros, _) = _values_of("\n".join(lines))
         self.assertEqual((macros["M5"], macros["M40"]), (32, None))
+
+    def test_what_takes_a_parser(self) -> None:
+        expected = {
+            "sizeof(struct Pair)": 8,
+            '__builtin_strlen("abc")': 3,
+            "((int)1.5)": 1,
+            "(0 && 1 / 0)": 0,
+            "(-1 << 3)": -8,
+            "(3 << 31)": -(2**31),
+            "(2147483647 + 1)": None,
+            "(1 << 32)": None,
+            "1, 2": None,
+            "1 2": None,
+            "kSecon": None,  # clang would correct it
+            "1" + " + 1" * 999: 1000,
+        }
+        text = "struct Pair { int a, b; };\nenum { kFirst, kSecond };\n"
+        text += "".join(f"#define M{i} {body}\n" for i, body in enumerate(expected))
+        for found in _values_of(text):
+            self.assertEqual(list(found.values()), list(expected.values()))
+
+    def test_a_body_that_is_no_expression_does_not_touch_the_next(self) -> None:
+        bodies = [
+            *["(", "[", "{", "kSecond["] * 100,
+            *(")", "]", "}", "; int kSecond;", "1 +", "=", "({ 1; })", "[] {", "[x", "S<", "a ?"),
+            *("template", "struct X {", "enum {", "( ::", "asm(", "#", "kSecond ::", "new int["),
+            *(deep * 300 for deep in ("(", "[", "{", "kSecond[", "f(", "sizeof(", "[] {")),
+            *("f(1", "x.", "__builtin_offsetof(", "_Generic(1,", "__attribute__((", "sizeof"),
+            *("< ... 1", "nullptr ... 1", "<< CALL(1)", "kSecond struct", "true try"),
+        ]
+        text = "#define CALL(x) (x + 1)\nenum { kSecond = 1 };\n"
+        for i, body in enumerate(bodies):
+            text += f"#define B{i} {body}\n#define AFTER{i} (CALL(kSecond))\n"
+        for found in _values_of(text):
+            self.assertEqual({k: v for k, v in found.items() if v != 2 and v is not None}, {})
+            self.assertEqual(sum(v == 2 for v in found.values()), len(bodies))
+
+
+def _values_of(text: str) -> list[dict[str, int | None]]:
+    """The macros of a header without mistakes, in C and in C++."""
+    with tempfile.TemporaryDirectory() as folder:
+        header = Path(folder) / "bodies.h"
+        header.write_text(text)
+        runs = extract(header)
+    assert all(run["diagnostics"] == [] for run in runs), [run["diagnostics"] for run in runs]
+    return [values(run["macros"]) for run in runs]
 
 
 class Conditions(unittest.TestCase):
