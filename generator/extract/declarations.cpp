@@ -18,16 +18,16 @@ namespace {
 namespace json = llvm::json;
 
 // Templates have no layout, nor has what clang could not make sense of.
-bool HasLayout(const clang::RecordDecl* record) {
+bool has_layout(const clang::RecordDecl* record) {
   return record->isCompleteDefinition() && !record->isInvalidDecl() && !record->isDependentType() &&
          std::none_of(record->field_begin(), record->field_end(),
                       [](const clang::FieldDecl* field) { return field->isInvalidDecl(); });
 }
 
-bool HasSize(clang::QualType type) {
+bool has_size(clang::QualType type) {
   if (type->isIncompleteType() || type->isFunctionType() || type->isDependentType()) return false;
   const clang::RecordDecl* record = type->getAsRecordDecl();
-  return record == nullptr || HasLayout(record);
+  return record == nullptr || has_layout(record);
 }
 
 class Declarations {
@@ -35,21 +35,21 @@ class Declarations {
   explicit Declarations(const clang::ASTContext& context)
       : context_(context), sources_(context.getSourceManager()) {}
 
-  void Walk(const clang::DeclContext* scope) {
+  void walk(const clang::DeclContext* scope) {
     for (const clang::Decl* decl : scope->decls()) {
       if (const auto* record = llvm::dyn_cast<clang::RecordDecl>(decl)) {
-        AddRecord(record);
+        add_record(record);
       } else if (const auto* enumeration = llvm::dyn_cast<clang::EnumDecl>(decl)) {
-        AddEnum(enumeration);
+        add_enum(enumeration);
       } else if (const auto* name = llvm::dyn_cast<clang::TypedefNameDecl>(decl)) {
-        AddTypedef(name);
+        add_typedef(name);
       } else if (llvm::isa<clang::LinkageSpecDecl, clang::NamespaceDecl>(decl)) {
-        Walk(llvm::cast<clang::DeclContext>(decl));
+        walk(llvm::cast<clang::DeclContext>(decl));
       }
     }
   }
 
-  void MoveInto(json::Object& run) {
+  void move_into(json::Object& run) {
     run["enums"] = std::move(enums_);
     run["typedefs"] = std::move(typedefs_);
     run["records"] = std::move(records_);
@@ -57,114 +57,114 @@ class Declarations {
 
  private:
   // Once for each entity, however often it is declared.
-  bool IsNew(const clang::Decl* decl) {
-    return !decl->isImplicit() && InUserFile(decl->getLocation(), sources_) &&
+  bool is_new(const clang::Decl* decl) {
+    return !decl->isImplicit() && in_user_file(decl->getLocation(), sources_) &&
            seen_.insert(decl->getCanonicalDecl()).second;
   }
 
-  void AddEnum(const clang::EnumDecl* declared) {
+  void add_enum(const clang::EnumDecl* declared) {
     const clang::EnumDecl* defined = declared->getDefinition();
-    if (defined != declared || defined->isInvalidDecl() || !IsNew(defined)) return;
+    if (defined != declared || defined->isInvalidDecl() || !is_new(defined)) return;
     const clang::QualType underlying = defined->getIntegerType().getCanonicalType();
     if (underlying.isNull() || underlying->isDependentType()) return;
     json::Array enumerators;
     for (const clang::EnumConstantDecl* enumerator : defined->enumerators()) {
-      enumerators.push_back(DescribeEnumerator(enumerator));
+      enumerators.push_back(describe_enumerator(enumerator));
     }
     json::Object described{
-        {"name", Text(TagName(defined))},
-        {"underlying", Text(underlying.getAsString(context_.getPrintingPolicy()))},
-        {"size", Bytes(context_.getTypeSizeInChars(underlying))},
+        {"name", json_text(tag_name(defined))},
+        {"underlying", json_text(underlying.getAsString(context_.getPrintingPolicy()))},
+        {"size", byte_count(context_.getTypeSizeInChars(underlying))},
         {"signed", underlying->isSignedIntegerType()},
         {"fixed", defined->isFixed()},
         {"scoped", defined->isScoped()},
         {"enumerators", std::move(enumerators)},
     };
-    AddPlace(described, defined->getLocation(), sources_);
+    add_place(described, defined->getLocation(), sources_);
     enums_.push_back(std::move(described));
   }
 
-  json::Object DescribeEnumerator(const clang::EnumConstantDecl* enumerator) const {
+  json::Object describe_enumerator(const clang::EnumConstantDecl* enumerator) const {
     json::Value spelled = nullptr;
     if (const clang::Expr* value = enumerator->getInitExpr()) {
       const auto range = clang::CharSourceRange::getTokenRange(value->getSourceRange());
-      spelled = Text(clang::Lexer::getSourceText(sources_.getExpansionRange(range), sources_,
-                                                 context_.getLangOpts()));
+      spelled = json_text(clang::Lexer::getSourceText(sources_.getExpansionRange(range), sources_,
+                                                      context_.getLangOpts()));
     }
     return json::Object{
-        {"name", Text(enumerator->getName())},
-        {"value", Number(enumerator->getInitVal())},
+        {"name", json_text(enumerator->getName())},
+        {"value", json_number(enumerator->getInitVal())},
         {"line", sources_.getExpansionLineNumber(enumerator->getLocation())},
         {"spelled", std::move(spelled)},
     };
   }
 
-  void AddTypedef(const clang::TypedefNameDecl* name) {
-    if (name->isInvalidDecl() || !IsNew(name)) return;
+  void add_typedef(const clang::TypedefNameDecl* name) {
+    if (name->isInvalidDecl() || !is_new(name)) return;
     const clang::QualType type = name->getUnderlyingType();
     if (type->isDependentType()) return;
     json::Object described{
-        {"name", Text(QualifiedName(name))},
-        {"type", Text(SpellType(type, context_))},
+        {"name", json_text(qualified_name(name))},
+        {"type", json_text(spell_type(type, context_))},
         {"size", nullptr},
         {"align", nullptr},
         {"signed", nullptr},
         {"is_enum", type->isEnumeralType()},
     };
-    if (HasSize(type)) {
-      described["size"] = Bytes(context_.getTypeSizeInChars(type));
-      described["align"] = Bytes(context_.getTypeAlignInChars(type));
+    if (has_size(type)) {
+      described["size"] = byte_count(context_.getTypeSizeInChars(type));
+      described["align"] = byte_count(context_.getTypeAlignInChars(type));
       if (type->isIntegralOrEnumerationType()) {
         described["signed"] = type->isSignedIntegerOrEnumerationType();
       }
     }
-    AddPlace(described, name->getLocation(), sources_);
+    add_place(described, name->getLocation(), sources_);
     typedefs_.push_back(std::move(described));
   }
 
-  void AddRecord(const clang::RecordDecl* declared) {
+  void add_record(const clang::RecordDecl* declared) {
     const clang::RecordDecl* defined = declared->getDefinition();
     if (defined != nullptr && defined != declared) return;
-    if (declared->isDependentType() || !IsNew(declared)) return;
-    const bool has_layout = HasLayout(declared);
+    if (declared->isDependentType() || !is_new(declared)) return;
+    const bool laid_out = has_layout(declared);
     // What clang leaves of a second definition of the same name.
-    if (declared->isInvalidDecl() && TagName(declared).empty()) return;
+    if (declared->isInvalidDecl() && tag_name(declared).empty()) return;
     json::Object described{
-        {"name", Text(TagName(declared))},
+        {"name", json_text(tag_name(declared))},
         {"kind", declared->getKindName().str()},
         {"complete", defined != nullptr},
-        {"valid", defined == nullptr || has_layout},
-        {"packed", has_layout && IsPacked(declared)},
+        {"valid", defined == nullptr || laid_out},
+        {"packed", laid_out && is_packed(declared)},
         {"size", nullptr},
         {"align", nullptr},
         {"fields", json::Array()},
     };
-    if (has_layout) {
+    if (laid_out) {
       const clang::ASTRecordLayout& layout = context_.getASTRecordLayout(declared);
-      described["size"] = Bytes(layout.getSize());
-      described["align"] = Bytes(layout.getAlignment());
+      described["size"] = byte_count(layout.getSize());
+      described["align"] = byte_count(layout.getAlignment());
     }
     json::Array fields;
     for (const clang::FieldDecl* field : declared->fields()) {
-      fields.push_back(DescribeField(field, has_layout));
+      fields.push_back(describe_field(field, laid_out));
     }
     described["fields"] = std::move(fields);
-    AddPlace(described, declared->getLocation(), sources_);
+    add_place(described, declared->getLocation(), sources_);
     records_.push_back(std::move(described));
-    Walk(declared);
+    walk(declared);
   }
 
   // Whether an attribute or a pragma puts a field closer than its type asks for.
-  bool IsPacked(const clang::RecordDecl* record) const {
+  bool is_packed(const clang::RecordDecl* record) const {
     if (record->hasAttr<clang::PackedAttr>()) return true;
     return std::any_of(record->field_begin(), record->field_end(),
                        [this](const clang::FieldDecl* field) {
-                         return FieldAlign(field) < context_.getTypeAlign(field->getType());
+                         return field_align(field) < context_.getTypeAlign(field->getType());
                        });
   }
 
   // In bits: what the type, the packing and `alignas` make of it together.
-  unsigned FieldAlign(const clang::FieldDecl* field) const {
+  unsigned field_align(const clang::FieldDecl* field) const {
     const clang::RecordDecl* record = field->getParent();
     const bool packed = field->hasAttr<clang::PackedAttr>() || record->hasAttr<clang::PackedAttr>();
     unsigned align = packed ? 8 : context_.getTypeAlign(field->getType());
@@ -176,29 +176,29 @@ class Declarations {
   }
 
   // The type as the language spells it, without the places of unnamed types.
-  std::string WrittenType(const clang::FieldDecl* field) const {
+  std::string written_type(const clang::FieldDecl* field) const {
     clang::PrintingPolicy policy = context_.getPrintingPolicy();
     policy.AnonymousTagLocations = false;
     return field->getType().getAsString(policy);
   }
 
-  json::Object DescribeField(const clang::FieldDecl* field, bool has_layout) const {
+  json::Object describe_field(const clang::FieldDecl* field, bool laid_out) const {
     json::Object described{
-        {"name", Text(field->getName())},
-        {"type", Text(WrittenType(field))},
-        {"canonical", Text(SpellType(field->getType(), context_))},
+        {"name", json_text(field->getName())},
+        {"type", json_text(written_type(field))},
+        {"canonical", json_text(spell_type(field->getType(), context_))},
         {"line", sources_.getExpansionLineNumber(field->getLocation())},
-        {"callback", DescribeCallback(field, context_)},
+        {"callback", describe_callback(field, context_)},
         {"offset", nullptr},
         {"bits", nullptr},
         {"size", nullptr},
         {"align", nullptr},
     };
-    if (!has_layout) return described;
+    if (!laid_out) return described;
     const uint64_t bits = context_.getFieldOffset(field);
     described["offset"] = context_.toCharUnitsFromBits(static_cast<int64_t>(bits)).getQuantity();
-    described["size"] = Bytes(context_.getTypeSizeInChars(field->getType()));
-    described["align"] = Bytes(context_.toCharUnitsFromBits(FieldAlign(field)));
+    described["size"] = byte_count(context_.getTypeSizeInChars(field->getType()));
+    described["align"] = byte_count(context_.toCharUnitsFromBits(field_align(field)));
     if (field->isBitField()) {
       described["bits"] =
           json::Object{{"offset", bits}, {"width", field->getBitWidthValue(context_)}};
@@ -216,10 +216,10 @@ class Declarations {
 
 }  // namespace
 
-void AddDeclarations(json::Object& run, const clang::ASTContext& context) {
+void add_declarations(json::Object& run, const clang::ASTContext& context) {
   Declarations declarations(context);
-  declarations.Walk(context.getTranslationUnitDecl());
-  declarations.MoveInto(run);
+  declarations.walk(context.getTranslationUnitDecl());
+  declarations.move_into(run);
 }
 
 }  // namespace fletching::extract

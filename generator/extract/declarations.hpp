@@ -1,5 +1,6 @@
 // The enums, typedefs and records of a run.
-#pragma once
+#ifndef FLETCHING_EXTRACT_DECLARATIONS_HPP
+#define FLETCHING_EXTRACT_DECLARATIONS_HPP
 
 #include "clang/AST/ASTContext.h"
 #include "llvm/Support/JSON.h"
@@ -7,6 +8,8 @@
 namespace fletching::extract {
 
 /// Adds "enums", "typedefs" and "records", in the order of the file.
-void AddDeclarations(llvm::json::Object& run, const clang::ASTContext& context);
+void add_declarations(llvm::json::Object& run, const clang::ASTContext& context);
 
 }  // namespace fletching::extract
+
+#endif  // FLETCHING_EXTRACT_DECLARATIONS_HPP

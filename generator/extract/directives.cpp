@@ -23,27 +23,27 @@ struct Candidate {
   unsigned keyword_offset;
 };
 
-bool IsSimple(llvm::StringRef condition) {
+bool is_simple(llvm::StringRef condition) {
   condition.consume_front("!");
   return condition.consume_front("defined(") && condition.consume_back(")") &&
          condition.find_first_of("()&|! ") == llvm::StringRef::npos;
 }
 
-std::string Negated(const std::string& condition) {
-  if (!IsSimple(condition)) return "!(" + condition + ")";
+std::string negate(const std::string& condition) {
+  if (!is_simple(condition)) return "!(" + condition + ")";
   return condition.front() == '!' ? condition.substr(1) : "!" + condition;
 }
 
 // All of it: a later branch is read only when those before it were not.
-std::string BranchCondition(const Level& level) {
+std::string branch_condition(const Level& level) {
   std::string all;
   for (const std::string& passed : level.passed) {
     if (!all.empty()) all += " && ";
-    all += Negated(passed);
+    all += negate(passed);
   }
   if (all.empty()) return level.condition;
   if (level.condition.empty()) return all;
-  const bool simple = IsSimple(level.condition);
+  const bool simple = is_simple(level.condition);
   return all + " && " + (simple ? level.condition : "(" + level.condition + ")");
 }
 
@@ -55,33 +55,33 @@ class Scanner {
         language_(language),
         lexer_(file, sources.getBufferOrFake(file), sources, language) {}
 
-  Directives Scan() {
-    Next();
+  Directives scan() {
+    next();
     while (token_.isNot(TokenKind::eof)) {
       if (token_.is(TokenKind::hash) && token_.isAtStartOfLine()) {
-        ScanDirective();
+        scan_directive();
       } else {
         candidate_.reset();
-        Next();
+        next();
       }
     }
-    while (!levels_.empty()) EndIf(Offset(token_));
+    while (!levels_.empty()) end_level(offset_of(token_));
     return std::move(found_);
   }
 
  private:
-  void Next() { lexer_.LexFromRawLexer(token_); }
+  void next() { lexer_.LexFromRawLexer(token_); }
 
-  [[nodiscard]] unsigned Offset(const Token& token) const {
+  [[nodiscard]] unsigned offset_of(const Token& token) const {
     return sources_.getFileOffset(token.getLocation());
   }
 
-  void ScanDirective() {
-    Next();
+  void scan_directive() {
+    next();
     std::vector<Token> line;
     while (token_.isNot(TokenKind::eof) && !token_.isAtStartOfLine()) {
       line.push_back(token_);
-      Next();
+      next();
     }
     if (line.empty() || line.front().isNot(TokenKind::raw_identifier)) return;
     const Token keyword = line.front();
@@ -89,33 +89,33 @@ class Scanner {
     const llvm::ArrayRef<Token> rest = llvm::ArrayRef(line).drop_front();
     const llvm::StringRef name = keyword.getRawIdentifier();
     if (name == "define") {
-      AddDefine(rest, candidate);
+      add_define(rest, candidate);
     } else if (name == "if" || name == "ifdef" || name == "ifndef") {
-      Begin(keyword, Condition(name, rest));
+      begin_level(keyword, spell_condition(name, rest));
     } else if (name == "elif" || name == "elifdef" || name == "elifndef") {
-      NextBranch(Condition(name.drop_front(2), rest));
+      next_branch(spell_condition(name.drop_front(2), rest));
     } else if (name == "else") {
-      NextBranch("");
+      next_branch("");
     } else if (name == "endif") {
-      EndIf(Offset(keyword));
+      end_level(offset_of(keyword));
     }
   }
 
-  void Begin(const Token& keyword, std::string condition) {
-    if (IsSimple(condition) && condition.front() == '!') {
+  void begin_level(const Token& keyword, std::string condition) {
+    if (is_simple(condition) && condition.front() == '!') {
       const llvm::StringRef macro = llvm::StringRef(condition).drop_front(9).drop_back();
-      candidate_ = Candidate{macro.str(), Offset(keyword)};
+      candidate_ = Candidate{macro.str(), offset_of(keyword)};
     }
     levels_.push_back({std::move(condition), {}, std::nullopt});
   }
 
-  void NextBranch(std::string condition) {
+  void next_branch(std::string condition) {
     if (levels_.empty()) return;
     Level& level = levels_.back();
     level.passed.push_back(std::exchange(level.condition, std::move(condition)));
   }
 
-  void EndIf(unsigned offset) {
+  void end_level(unsigned offset) {
     if (levels_.empty()) return;
     if (const std::optional<size_t> guard = levels_.back().guard) {
       found_.guards[*guard].end_offset = offset;
@@ -123,29 +123,30 @@ class Scanner {
     levels_.pop_back();
   }
 
-  void AddDefine(llvm::ArrayRef<Token> line, const std::optional<Candidate>& candidate) {
+  void add_define(llvm::ArrayRef<Token> line, const std::optional<Candidate>& candidate) {
     if (line.empty() || line.front().isNot(TokenKind::raw_identifier)) return;
     Define define;
     define.name = line.front().getRawIdentifier().str();
-    define.name_offset = Offset(line.front());
-    define.conditions = Conditions(levels_.size());
+    define.name_offset = offset_of(line.front());
+    define.conditions = conditions_around(levels_.size());
     line = line.drop_front();
     define.function_like =
         !line.empty() && line.front().is(TokenKind::l_paren) && !line.front().hasLeadingSpace();
     define.body.assign(line.begin(), line.end());
-    define.text = Spell(line);
+    define.text = spell(line);
     if (candidate && candidate->macro == define.name) {
       levels_.back().guard = found_.guards.size();
       found_.guards.push_back({define.name, candidate->keyword_offset, define.name_offset, 0,
-                               Conditions(levels_.size() - 1)});
+                               conditions_around(levels_.size() - 1)});
     }
     found_.defines.push_back(std::move(define));
   }
 
   // Every spelling of "is it defined" comes out as `defined(X)` or `!defined(X)`.
-  [[nodiscard]] std::string Condition(llvm::StringRef keyword, llvm::ArrayRef<Token> line) const {
+  [[nodiscard]] std::string spell_condition(llvm::StringRef keyword,
+                                            llvm::ArrayRef<Token> line) const {
     if (keyword != "if") {
-      const std::string name = line.empty() ? "" : Spell(line.take_front());
+      const std::string name = line.empty() ? "" : spell(line.take_front());
       return (keyword == "ifndef" ? "!defined(" : "defined(") + name + ")";
     }
     std::string spelled;
@@ -153,23 +154,23 @@ class Scanner {
       spelled += clang::Lexer::getSpelling(token, sources_, language_);
     const llvm::StringRef sign = llvm::StringRef(spelled).starts_with("!") ? "!" : "";
     const llvm::ArrayRef<Token> atom = line.drop_front(sign.size());
-    if (atom.size() == 2 && IsDefined(atom[0]))
-      return sign.str() + "defined(" + Spell(atom[1]) + ")";
-    return IsSimple(spelled) ? spelled : Spell(line);
+    if (atom.size() == 2 && is_defined(atom[0]))
+      return sign.str() + "defined(" + spell(atom[1]) + ")";
+    return is_simple(spelled) ? spelled : spell(line);
   }
 
-  static bool IsDefined(const Token& token) {
+  static bool is_defined(const Token& token) {
     return token.is(TokenKind::raw_identifier) && token.getRawIdentifier() == "defined";
   }
 
-  [[nodiscard]] std::vector<std::string> Conditions(size_t depth) const {
+  [[nodiscard]] std::vector<std::string> conditions_around(size_t depth) const {
     std::vector<std::string> conditions;
     conditions.reserve(depth);
-    for (size_t i = 0; i < depth; ++i) conditions.push_back(BranchCondition(levels_[i]));
+    for (size_t i = 0; i < depth; ++i) conditions.push_back(branch_condition(levels_[i]));
     return conditions;
   }
 
-  [[nodiscard]] std::string Spell(llvm::ArrayRef<Token> tokens) const {
+  [[nodiscard]] std::string spell(llvm::ArrayRef<Token> tokens) const {
     std::string text;
     for (const Token& token : tokens) {
       if (!text.empty() && token.hasLeadingSpace()) text += ' ';
@@ -189,9 +190,9 @@ class Scanner {
 
 }  // namespace
 
-Directives ScanDirectives(clang::FileID file, const clang::SourceManager& sources,
-                          const clang::LangOptions& language) {
-  return Scanner(file, sources, language).Scan();
+Directives scan_directives(clang::FileID file, const clang::SourceManager& sources,
+                           const clang::LangOptions& language) {
+  return Scanner(file, sources, language).scan();
 }
 
 }  // namespace fletching::extract

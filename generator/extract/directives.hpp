@@ -1,6 +1,7 @@
 // Reads the preprocessor directives of a file as text, including those that the preprocessor
 // skipped.
-#pragma once
+#ifndef FLETCHING_EXTRACT_DIRECTIVES_HPP
+#define FLETCHING_EXTRACT_DIRECTIVES_HPP
 
 #include <optional>
 #include <string>
@@ -36,7 +37,9 @@ struct Directives {
   std::vector<Guard> guards;
 };
 
-Directives ScanDirectives(clang::FileID file, const clang::SourceManager& sources,
-                          const clang::LangOptions& language);
+Directives scan_directives(clang::FileID file, const clang::SourceManager& sources,
+                           const clang::LangOptions& language);
 
 }  // namespace fletching::extract
+
+#endif  // FLETCHING_EXTRACT_DIRECTIVES_HPP

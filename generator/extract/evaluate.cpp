@@ -20,7 +20,7 @@ using clang::tok::TokenKind;
 constexpr size_t kMostTokens = 2000;
 
 // With an end that is ours: the parser makes one up when it gives up.
-void EnterTokens(llvm::ArrayRef<Token> tokens, clang::Preprocessor& preprocessor, bool expand) {
+void enter_tokens(llvm::ArrayRef<Token> tokens, clang::Preprocessor& preprocessor, bool expand) {
   auto stream = std::make_unique<Token[]>(tokens.size() + 1);
   Token* end = llvm::copy(tokens, stream.get());
   end->startToken();
@@ -30,18 +30,18 @@ void EnterTokens(llvm::ArrayRef<Token> tokens, clang::Preprocessor& preprocessor
                                 /*IsReinject=*/false);
 }
 
-bool IsOurEnd(const Token& token) {
+bool is_our_end(const Token& token) {
   return token.is(TokenKind::eof) && token.getEofData() == &kMostTokens;
 }
 
 // The body after macro expansion; empty when it is too long, or is C++ and the language is C, where
 // Clang 19 never returns from `( ::`.
-std::vector<Token> Expand(llvm::ArrayRef<Token> body, clang::Preprocessor& preprocessor) {
+std::vector<Token> expand_macros(llvm::ArrayRef<Token> body, clang::Preprocessor& preprocessor) {
   std::vector<Token> expanded(body);
   for (Token& token : expanded) {
     if (token.is(TokenKind::raw_identifier)) preprocessor.LookUpIdentifierInfo(token);
   }
-  EnterTokens(expanded, preprocessor, /*expand=*/true);
+  enter_tokens(expanded, preprocessor, /*expand=*/true);
   expanded.clear();
   Token token;
   for (preprocessor.Lex(token); token.isNot(TokenKind::eof); preprocessor.Lex(token)) {
@@ -53,22 +53,22 @@ std::vector<Token> Expand(llvm::ArrayRef<Token> body, clang::Preprocessor& prepr
 }
 
 // Compilers define what C17 leaves undefined about bits that are shifted into and past the sign.
-bool IsHarmless(const clang::PartialDiagnostic& note) {
+bool is_harmless(const clang::PartialDiagnostic& note) {
   return note.getDiagID() == clang::diag::note_constexpr_lshift_of_negative ||
          note.getDiagID() == clang::diag::note_constexpr_lshift_discards;
 }
 
 }  // namespace
 
-std::optional<llvm::APSInt> Evaluate(llvm::ArrayRef<Token> body, clang::Parser& parser) {
+std::optional<llvm::APSInt> evaluate(llvm::ArrayRef<Token> body, clang::Parser& parser) {
   clang::Preprocessor& preprocessor = parser.getPreprocessor();
   const clang::DiagnosticErrorTrap trap(preprocessor.getDiagnostics());
   const clang::ParenBraceBracketBalancer balancer(parser);
-  EnterTokens(Expand(body, preprocessor), preprocessor, /*expand=*/false);
+  enter_tokens(expand_macros(body, preprocessor), preprocessor, /*expand=*/false);
   parser.ConsumeAnyToken();
   clang::ExprResult expression = parser.ParseConstantExpression();
   const bool whole = parser.getCurToken().is(TokenKind::eof);
-  while (!IsOurEnd(parser.getCurToken())) parser.ConsumeAnyToken();
+  while (!is_our_end(parser.getCurToken())) parser.ConsumeAnyToken();
   if (!whole || !expression.isUsable()) return std::nullopt;
   clang::Sema& sema = parser.getActions();
   expression = sema.VerifyIntegerConstantExpression(expression.get(), /*Result=*/nullptr);
@@ -76,7 +76,7 @@ std::optional<llvm::APSInt> Evaluate(llvm::ArrayRef<Token> body, clang::Parser& 
   // In C, undefined behavior has a value too, and a note.
   llvm::SmallVector<clang::PartialDiagnosticAt> notes;
   llvm::APSInt value = expression.get()->EvaluateKnownConstInt(sema.Context, &notes);
-  if (!notes.empty() && !IsHarmless(notes.front().second)) return std::nullopt;
+  if (!notes.empty() && !is_harmless(notes.front().second)) return std::nullopt;
   return value;
 }
 

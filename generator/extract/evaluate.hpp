@@ -1,5 +1,6 @@
 // Values of macro bodies.
-#pragma once
+#ifndef FLETCHING_EXTRACT_EVALUATE_HPP
+#define FLETCHING_EXTRACT_EVALUATE_HPP
 
 #include <optional>
 
@@ -11,6 +12,8 @@ namespace fletching::extract {
 /// The body as an integer constant expression at the end of the file, as Clang's own parser reads
 /// it. Nothing when it is anything else. `body` holds raw tokens. `parser` has read the file and
 /// still has its scope.
-std::optional<llvm::APSInt> Evaluate(llvm::ArrayRef<clang::Token> body, clang::Parser& parser);
+std::optional<llvm::APSInt> evaluate(llvm::ArrayRef<clang::Token> body, clang::Parser& parser);
 
 }  // namespace fletching::extract
+
+#endif  // FLETCHING_EXTRACT_EVALUATE_HPP

@@ -1,5 +1,6 @@
 // The macros and guards of a run: what the preprocessor reached, laid over what the files say.
-#pragma once
+#ifndef FLETCHING_EXTRACT_MACROS_HPP
+#define FLETCHING_EXTRACT_MACROS_HPP
 
 #include <map>
 #include <set>
@@ -29,10 +30,12 @@ struct Preprocessing {
 };
 
 /// Fills `result`, which outlives the parsing of the file.
-std::unique_ptr<clang::PPCallbacks> RecordPreprocessing(const clang::SourceManager& sources,
-                                                        Preprocessing& result);
+std::unique_ptr<clang::PPCallbacks> record_preprocessing(const clang::SourceManager& sources,
+                                                         Preprocessing& result);
 
 /// Adds "guards", "macros" and "skipped_macros" once the file has been parsed.
-void AddMacros(llvm::json::Object& run, const Preprocessing& done, clang::Parser& parser);
+void add_macros(llvm::json::Object& run, const Preprocessing& done, clang::Parser& parser);
 
 }  // namespace fletching::extract
+
+#endif  // FLETCHING_EXTRACT_MACROS_HPP

@@ -30,14 +30,14 @@ struct Options {
   Input input;
 };
 
-llvm::Error TakeArgument(const std::vector<std::string>& arguments, size_t& i, Options& options) {
+llvm::Error take_argument(const std::vector<std::string>& arguments, size_t& i, Options& options) {
   const std::string& argument = arguments[i];
   if (argument == "--as" || argument == "--target") {
     if (i + 1 == arguments.size()) return llvm::createStringError(argument + " needs a value");
     const std::string& value = arguments[++i];
     if (argument == "--target") {
       options.targets.push_back(value);
-      return CheckTriple(value);
+      return check_triple(value);
     }
     if (value != "c" && value != "c++") {
       return llvm::createStringError("--as takes c or c++, not '" + value + "'");
@@ -55,7 +55,7 @@ llvm::Error TakeArgument(const std::vector<std::string>& arguments, size_t& i, O
   return llvm::Error::success();
 }
 
-llvm::Expected<Options> ParseOptions(const std::vector<std::string>& arguments) {
+llvm::Expected<Options> parse_options(const std::vector<std::string>& arguments) {
   Options options;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--help") {
@@ -67,7 +67,7 @@ llvm::Expected<Options> ParseOptions(const std::vector<std::string>& arguments) 
                                  arguments.end());
       break;
     }
-    if (llvm::Error error = TakeArgument(arguments, i, options)) return error;
+    if (llvm::Error error = take_argument(arguments, i, options)) return error;
   }
   if (options.input.file.empty()) return llvm::createStringError("FILE is missing; see --help");
   if (options.languages.empty()) options.languages = {"c", "c++"};
@@ -75,7 +75,7 @@ llvm::Expected<Options> ParseOptions(const std::vector<std::string>& arguments) 
   return options;
 }
 
-llvm::Error CheckFile(const std::string& path) {
+llvm::Error check_file(const std::string& path) {
   const auto bad = [&path](const llvm::Twine& what) {
     return llvm::createStringError("cannot read " + path + ": " + what);
   };
@@ -96,7 +96,7 @@ llvm::Error CheckFile(const std::string& path) {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::string> FindResourceDir() {
+llvm::Expected<std::string> find_resource_dir() {
   const char* set = std::getenv("FLETCHING_CLANG_RESOURCE_DIR");
   std::string folder = set != nullptr ? set : FLETCHING_CLANG_RESOURCE_DIR;
   if (fs::exists(folder + "/include/stdint.h")) return folder;
@@ -106,14 +106,15 @@ llvm::Expected<std::string> FindResourceDir() {
       "`clang -print-resource-dir` prints");
 }
 
-llvm::Expected<llvm::json::Array> ExtractAll(const Options& options) {
+llvm::Expected<llvm::json::Array> extract_all(const Options& options) {
   // One for all runs, so that every file is looked up once.
   const auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(clang::FileSystemOptions(),
-                                                                   FileSystemWithStandIns());
+                                                                   file_system_with_stand_ins());
   llvm::json::Array runs;
   for (const std::string& language : options.languages) {
     for (const std::string& target : options.targets) {
-      llvm::Expected<llvm::json::Object> facts = Extract(options.input, {language, target}, *files);
+      llvm::Expected<llvm::json::Object> facts =
+          extract_facts(options.input, {language, target}, *files);
       if (!facts) return facts.takeError();
       runs.push_back(std::move(*facts));
     }
@@ -121,27 +122,27 @@ llvm::Expected<llvm::json::Array> ExtractAll(const Options& options) {
   return runs;
 }
 
-llvm::Error Main(const std::vector<std::string>& arguments) {
-  llvm::Expected<Options> options = ParseOptions(arguments);
+llvm::Error run_command_line(const std::vector<std::string>& arguments) {
+  llvm::Expected<Options> options = parse_options(arguments);
   if (!options) return options.takeError();
   if (options->help) {
     llvm::outs() << kUsage;
     return llvm::Error::success();
   }
-  if (llvm::Error error = CheckFile(options->input.file)) return error;
-  llvm::Expected<std::string> resource_dir = FindResourceDir();
+  if (llvm::Error error = check_file(options->input.file)) return error;
+  llvm::Expected<std::string> resource_dir = find_resource_dir();
   if (!resource_dir) return resource_dir.takeError();
   options->input.resource_dir = std::move(*resource_dir);
-  llvm::Expected<llvm::json::Array> runs = ExtractAll(*options);
+  llvm::Expected<llvm::json::Array> runs = extract_all(*options);
   if (!runs) return runs.takeError();
-  llvm::outs() << llvm::json::Value(llvm::json::Object{{"file", Text(options->input.file)},
+  llvm::outs() << llvm::json::Value(llvm::json::Object{{"file", json_text(options->input.file)},
                                                        {"runs", std::move(*runs)}})
                << "\n";
   return llvm::Error::success();
 }
 
 // Some input brings clang down, such as 100,000 open brackets.
-void ReportCrash(void*) {
+void report_crash(void*) {
   llvm::errs() << "fletching-extract: clang crashed on this header; is it nested too deeply?\n";
   std::_Exit(2);
 }
@@ -150,9 +151,9 @@ void ReportCrash(void*) {
 }  // namespace fletching::extract
 
 int main(int argc, char** argv) {
-  llvm::sys::AddSignalHandler(fletching::extract::ReportCrash, nullptr);
+  llvm::sys::AddSignalHandler(fletching::extract::report_crash, nullptr);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (llvm::Error error = fletching::extract::Main(arguments)) {
+  if (llvm::Error error = fletching::extract::run_command_line(arguments)) {
     llvm::errs() << "fletching-extract: " << llvm::toString(std::move(error)) << "\n";
     return 2;
   }

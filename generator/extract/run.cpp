@@ -26,7 +26,7 @@ namespace json = llvm::json;
 // Enough to say what is wrong; the rest mostly follows from the first.
 constexpr unsigned kMostOfAKind = 3;
 
-llvm::StringRef Word(clang::DiagnosticsEngine::Level level) {
+llvm::StringRef severity_name(clang::DiagnosticsEngine::Level level) {
   if (level == clang::DiagnosticsEngine::Fatal) return "fatal";
   return level == clang::DiagnosticsEngine::Error ? "error" : "warning";
 }
@@ -47,18 +47,21 @@ class Diagnostics : public clang::DiagnosticConsumer {
     diagnostic.FormatDiagnostic(text);
     if (is_error && !begun_ && refusal_.empty()) refusal_ = text.str().str();
     json::Object described{
-        {"severity", Word(level)}, {"text", Text(text)}, {"file", nullptr},
-        {"line", nullptr},         {"column", nullptr},
+        {"severity", severity_name(level)},
+        {"text", json_text(text)},
+        {"file", nullptr},
+        {"line", nullptr},
+        {"column", nullptr},
     };
     if (diagnostic.hasSourceManager() && diagnostic.getLocation().isValid()) {
       const clang::SourceManager& sources = diagnostic.getSourceManager();
-      AddPlace(described, diagnostic.getLocation(), sources);
+      add_place(described, diagnostic.getLocation(), sources);
       described["column"] = sources.getExpansionColumnNumber(diagnostic.getLocation());
     }
     list_.push_back(std::move(described));
   }
 
-  void MoveInto(json::Object& run) {
+  void move_into(json::Object& run) {
     run["diagnostics"] = std::move(list_);
     run["error_count"] = errors_;
     run["warning_count"] = warnings_;
@@ -75,12 +78,12 @@ class Diagnostics : public clang::DiagnosticConsumer {
   json::Array list_;
 };
 
-json::Object DescribeDataModel(const clang::ASTContext& context) {
+json::Object describe_data_model(const clang::ASTContext& context) {
   const clang::TargetInfo& target = context.getTargetInfo();
   const clang::QualType int64 = context.getIntTypeForBitwidth(64, /*Signed=*/true);
   return json::Object{
-      {"pointer_size", Bytes(context.getTypeSizeInChars(context.VoidPtrTy))},
-      {"int64_align", Bytes(context.getTypeAlignInChars(int64))},
+      {"pointer_size", byte_count(context.getTypeSizeInChars(context.VoidPtrTy))},
+      {"int64_align", byte_count(context.getTypeAlignInChars(int64))},
       {"big_endian", target.isBigEndian()},
   };
 }
@@ -102,7 +105,7 @@ class Action : public clang::ASTFrontendAction {
     clang::Preprocessor& preprocessor = compiler.getPreprocessor();
     Preprocessing preprocessing;
     preprocessor.addPPCallbacks(
-        RecordPreprocessing(preprocessor.getSourceManager(), preprocessing));
+        record_preprocessing(preprocessor.getSourceManager(), preprocessing));
     compiler.createSema(getTranslationUnitKind(), /*CompletionConsumer=*/nullptr);
     clang::Sema& sema = compiler.getSema();
     // The facts are in the declarations.
@@ -119,16 +122,16 @@ class Action : public clang::ASTFrontendAction {
     // From here on, diagnostics are about our macro bodies, not about the header.
     preprocessor.getDiagnostics().setSuppressAllDiagnostics(true);
     facts_.emplace();
-    (*facts_)["data_model"] = DescribeDataModel(compiler.getASTContext());
-    AddDeclarations(*facts_, compiler.getASTContext());
-    AddMacros(*facts_, preprocessing, parser);
+    (*facts_)["data_model"] = describe_data_model(compiler.getASTContext());
+    add_declarations(*facts_, compiler.getASTContext());
+    add_macros(*facts_, preprocessing, parser);
   }
 
  private:
   std::optional<json::Object>& facts_;
 };
 
-std::vector<std::string> CommandLine(const Input& input, const Run& run) {
+std::vector<std::string> clang_command_line(const Input& input, const Run& run) {
   const bool is_c = run.language == "c";
   std::vector<std::string> line = {
       "fletching-extract",
@@ -154,11 +157,11 @@ std::vector<std::string> CommandLine(const Input& input, const Run& run) {
 
 }  // namespace
 
-llvm::Expected<json::Object> Extract(const Input& input, const Run& run,
-                                     clang::FileManager& files) {
+llvm::Expected<json::Object> extract_facts(const Input& input, const Run& run,
+                                           clang::FileManager& files) {
   Diagnostics diagnostics;
   std::optional<json::Object> facts;
-  clang::tooling::ToolInvocation invocation(CommandLine(input, run),
+  clang::tooling::ToolInvocation invocation(clang_command_line(input, run),
                                             std::make_unique<Action>(facts), &files);
   invocation.setDiagnosticConsumer(&diagnostics);
   // False as soon as there was an error in the header, which is one of the facts.
@@ -169,7 +172,7 @@ llvm::Expected<json::Object> Extract(const Input& input, const Run& run,
   }
   (*facts)["language"] = run.language;
   (*facts)["target"] = run.target;
-  diagnostics.MoveInto(*facts);
+  diagnostics.move_into(*facts);
   return std::move(*facts);
 }
 

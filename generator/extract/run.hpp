@@ -1,5 +1,6 @@
 // One run: one header, one language, one target.
-#pragma once
+#ifndef FLETCHING_EXTRACT_RUN_HPP
+#define FLETCHING_EXTRACT_RUN_HPP
 
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct Input {
   std::vector<std::string> flags;
 };
 
-/// "c" or "c++", and a target triple that `CheckTriple` has accepted.
+/// "c" or "c++", and a target triple that `check_triple` has accepted.
 struct Run {
   std::string language;
   std::string target;
@@ -24,7 +25,9 @@ struct Run {
 
 /// The facts as README.md lists them. An error when clang would not begin, such as for an unknown
 /// flag; what is wrong in the header itself is in the facts.
-llvm::Expected<llvm::json::Object> Extract(const Input& input, const Run& run,
-                                           clang::FileManager& files);
+llvm::Expected<llvm::json::Object> extract_facts(const Input& input, const Run& run,
+                                                 clang::FileManager& files);
 
 }  // namespace fletching::extract
+
+#endif  // FLETCHING_EXTRACT_RUN_HPP

@@ -122,7 +122,7 @@ using ::strlen;
 
 }  // namespace
 
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> FileSystemWithStandIns() {
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system_with_stand_ins() {
   auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   for (const StandIn& header : kStandIns) {
     memory->addFile(std::string(kStandInFolder) + "/" + header.name, 0,

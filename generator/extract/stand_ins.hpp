@@ -1,5 +1,6 @@
 // The few standard headers that ABI headers include and that clang's own header folder lacks.
-#pragma once
+#ifndef FLETCHING_EXTRACT_STAND_INS_HPP
+#define FLETCHING_EXTRACT_STAND_INS_HPP
 
 #include "llvm/ADT/IntrusiveRefCntPtr.h"
 #include "llvm/Support/VirtualFileSystem.h"
@@ -10,6 +11,8 @@ namespace fletching::extract {
 inline constexpr char kStandInFolder[] = "/fletching-stand-ins";
 
 /// The real file system with the stand-ins over it.
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> FileSystemWithStandIns();
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system_with_stand_ins();
 
 }  // namespace fletching::extract
+
+#endif  // FLETCHING_EXTRACT_STAND_INS_HPP

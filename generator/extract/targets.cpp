@@ -15,43 +15,45 @@ namespace {
 
 using llvm::Triple;
 
-bool IsPlaceholder(llvm::StringRef component) {
+bool is_placeholder(llvm::StringRef component) {
   return component.empty() || component == "unknown" || component == "none";
 }
 
 // `linux`, `linux5.4`, but not `linuxx`, which clang takes for `linux` too.
-bool IsVersionOf(llvm::StringRef component, llvm::StringRef name) {
+bool is_version_of(llvm::StringRef component, llvm::StringRef name) {
   return component.consume_front(name) &&
          component.find_first_not_of("0123456789.") == llvm::StringRef::npos;
 }
 
-bool IsSystem(const Triple& triple) {
+bool is_system(const Triple& triple) {
   const llvm::StringRef name = triple.getOSName();
   if (triple.getOS() != Triple::UnknownOS) {
-    return IsVersionOf(name, Triple::getOSTypeName(triple.getOS())) || IsVersionOf(name, "macos") ||
-           IsVersionOf(name, "win") || IsVersionOf(name, "wasip");
+    return is_version_of(name, Triple::getOSTypeName(triple.getOS())) ||
+           is_version_of(name, "macos") || is_version_of(name, "win") ||
+           is_version_of(name, "wasip");
   }
-  return IsPlaceholder(name);
+  return is_placeholder(name);
 }
 
-bool IsEnvironment(const Triple& triple) {
+bool is_environment(const Triple& triple) {
   const llvm::StringRef name = triple.getEnvironmentName().split('-').first;
   if (triple.getEnvironment() != Triple::UnknownEnvironment) {
-    return IsVersionOf(name, Triple::getEnvironmentTypeName(triple.getEnvironment()));
+    return is_version_of(name, Triple::getEnvironmentTypeName(triple.getEnvironment()));
   }
   // What else stands there: an object format, or wasm's `threads`.
-  return IsPlaceholder(name) || llvm::StringSwitch<bool>(name)
-                                    .Cases("elf", "coff", "macho", "wasm", "xcoff", "goff", true)
-                                    .Case("threads", true)
-                                    .Default(false);
+  return is_placeholder(name) || llvm::StringSwitch<bool>(name)
+                                     .Cases("elf", "coff", "macho", "wasm", "xcoff", "goff", true)
+                                     .Case("threads", true)
+                                     .Default(false);
 }
 
-llvm::Error Bad(const std::string& triple, llvm::StringRef what, llvm::StringRef component) {
+llvm::Error unknown_target(const std::string& triple, llvm::StringRef what,
+                           llvm::StringRef component) {
   return llvm::createStringError("unknown target '" + triple + "': clang knows no " + what + " '" +
                                  component + "'");
 }
 
-bool ClangHasTarget(const Triple& triple) {
+bool clang_has_target(const Triple& triple) {
   clang::DiagnosticsEngine silent(new clang::DiagnosticIDs, new clang::DiagnosticOptions,
                                   new clang::IgnoringDiagConsumer);
   const auto options = std::make_shared<clang::TargetOptions>();
@@ -63,19 +65,20 @@ bool ClangHasTarget(const Triple& triple) {
 
 }  // namespace
 
-llvm::Error CheckTriple(const std::string& triple) {
+llvm::Error check_triple(const std::string& triple) {
   const Triple parsed(Triple::normalize(triple));
   if (parsed.getArch() == Triple::UnknownArch) {
-    return Bad(triple, "architecture", Triple(triple).getArchName());
+    return unknown_target(triple, "architecture", Triple(triple).getArchName());
   }
-  if (!IsSystem(parsed)) return Bad(triple, "operating system", parsed.getOSName());
+  if (!is_system(parsed)) return unknown_target(triple, "operating system", parsed.getOSName());
   // A component that is neither vendor nor system ends up as the vendor.
   if (parsed.getOS() == Triple::UnknownOS && parsed.getVendor() == Triple::UnknownVendor &&
-      !IsPlaceholder(parsed.getVendorName())) {
-    return Bad(triple, "operating system", parsed.getVendorName());
+      !is_placeholder(parsed.getVendorName())) {
+    return unknown_target(triple, "operating system", parsed.getVendorName());
   }
-  if (!IsEnvironment(parsed)) return Bad(triple, "environment", parsed.getEnvironmentName());
-  if (!ClangHasTarget(parsed)) {
+  if (!is_environment(parsed))
+    return unknown_target(triple, "environment", parsed.getEnvironmentName());
+  if (!clang_has_target(parsed)) {
     return llvm::createStringError("unknown target '" + triple +
                                    "': clang cannot compile C for this combination");
   }

@@ -1,5 +1,6 @@
 // Target triples: which of them clang can lay structs out for.
-#pragma once
+#ifndef FLETCHING_EXTRACT_TARGETS_HPP
+#define FLETCHING_EXTRACT_TARGETS_HPP
 
 #include <string>
 
@@ -9,6 +10,8 @@ namespace fletching::extract {
 
 /// An error that says what is wrong with the triple. Clang itself takes a misspelled system for a
 /// vendor, and lays out for bare metal.
-llvm::Error CheckTriple(const std::string& triple);
+llvm::Error check_triple(const std::string& triple);
 
 }  // namespace fletching::extract
+
+#endif  // FLETCHING_EXTRACT_TARGETS_HPP

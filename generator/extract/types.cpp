@@ -15,7 +15,7 @@ namespace json = llvm::json;
 
 // The typedefs of <stdint.h> say nothing but how wide they are, and what is underneath depends on
 // the target.
-bool IsStdintName(llvm::StringRef name) {
+bool is_stdint_name(llvm::StringRef name) {
   static const llvm::StringSet<> names = {
       "int8_t",         "int16_t",       "int32_t",       "int64_t",        "uint8_t",
       "uint16_t",       "uint32_t",      "uint64_t",      "int_least8_t",   "int_least16_t",
@@ -26,12 +26,12 @@ bool IsStdintName(llvm::StringRef name) {
   return names.contains(name);
 }
 
-std::string SpellByWidth(clang::QualType integer, const clang::ASTContext& context) {
+std::string spell_by_width(clang::QualType integer, const clang::ASTContext& context) {
   return (integer->isSignedIntegerType() ? "int" : "uint") +
          std::to_string(context.getTypeSize(integer));
 }
 
-std::string SpellBuiltin(const clang::BuiltinType* builtin, const clang::ASTContext& context) {
+std::string spell_builtin(const clang::BuiltinType* builtin, const clang::ASTContext& context) {
   switch (builtin->getKind()) {
     case clang::BuiltinType::Bool:
       return "bool";
@@ -43,30 +43,30 @@ std::string SpellBuiltin(const clang::BuiltinType* builtin, const clang::ASTCont
     case clang::BuiltinType::UInt:
       return "uint";
     default:
-      if (builtin->isInteger()) return SpellByWidth(clang::QualType(builtin, 0), context);
+      if (builtin->isInteger()) return spell_by_width(clang::QualType(builtin, 0), context);
       return builtin->getName(context.getPrintingPolicy()).str();
   }
 }
 
-std::string SpellTypedef(const clang::TypedefNameDecl* name, const clang::ASTContext& context) {
-  if (IsStdintName(name->getName())) {
-    return SpellByWidth(context.getTypeDeclType(name).getCanonicalType(), context);
+std::string spell_typedef(const clang::TypedefNameDecl* name, const clang::ASTContext& context) {
+  if (is_stdint_name(name->getName())) {
+    return spell_by_width(context.getTypeDeclType(name).getCanonicalType(), context);
   }
-  const std::string spelled = QualifiedName(name);
+  const std::string spelled = qualified_name(name);
   llvm::StringRef unqualified = spelled;
   unqualified.consume_front("std::");
   return unqualified.str();
 }
 
-std::string SpellTag(const clang::TagDecl* tag) {
-  const std::string name = TagName(tag);
+std::string spell_tag(const clang::TagDecl* tag) {
+  const std::string name = tag_name(tag);
   return name.empty() ? "(anonymous)" : name;
 }
 
 // A calling convention of its own, such as `stdcall`; empty for the one that the target's C
 // compiler uses.
-std::string CallingConvention(const clang::FunctionType* function,
-                              const clang::ASTContext& context) {
+std::string calling_convention(const clang::FunctionType* function,
+                               const clang::ASTContext& context) {
   const auto* prototype = llvm::dyn_cast<clang::FunctionProtoType>(function);
   const bool variadic = prototype != nullptr && prototype->isVariadic();
   if (function->getCallConv() == context.getDefaultCallingConvention(variadic, false)) return "";
@@ -74,73 +74,73 @@ std::string CallingConvention(const clang::FunctionType* function,
 }
 
 // `(ArrowArray*, ...) -> int`
-std::string SpellSignature(const clang::FunctionType* function, const clang::ASTContext& context) {
+std::string spell_signature(const clang::FunctionType* function, const clang::ASTContext& context) {
   std::string arguments;
   llvm::ListSeparator separator;
   if (const auto* prototype = llvm::dyn_cast<clang::FunctionProtoType>(function)) {
     for (const clang::QualType argument : prototype->param_types()) {
       arguments += llvm::StringRef(separator);
-      arguments += SpellType(argument, context);
+      arguments += spell_type(argument, context);
     }
     if (prototype->isVariadic()) {
       arguments += llvm::StringRef(separator);
       arguments += "...";
     }
   }
-  return llvm::formatv("({0}) -> {1}", arguments, SpellType(function->getReturnType(), context));
+  return llvm::formatv("({0}) -> {1}", arguments, spell_type(function->getReturnType(), context));
 }
 
-std::string SpellFunction(llvm::StringRef word, const clang::FunctionType* function,
-                          const clang::ASTContext& context) {
-  std::string convention = CallingConvention(function, context);
+std::string spell_function(llvm::StringRef word, const clang::FunctionType* function,
+                           const clang::ASTContext& context) {
+  std::string convention = calling_convention(function, context);
   if (!convention.empty()) convention += ' ';
-  return convention + word.str() + SpellSignature(function, context);
+  return convention + word.str() + spell_signature(function, context);
 }
 
 // `inner` ready for a suffix: `(int64[3])*`, but `void**`.
-std::string Enclosed(const std::string& inner, clang::QualType type) {
+std::string enclose(const std::string& inner, clang::QualType type) {
   const bool ambiguous = type->isArrayType() || type->isFunctionPointerType();
   return ambiguous ? llvm::formatv("({0})", inner).str() : inner;
 }
 
-std::string SpellArray(clang::QualType type, const clang::ASTContext& context) {
+std::string spell_array(clang::QualType type, const clang::ASTContext& context) {
   std::string counts;
   while (const clang::ArrayType* array = context.getAsArrayType(type)) {
     const auto* constant = llvm::dyn_cast<clang::ConstantArrayType>(array);
     counts += constant != nullptr ? llvm::formatv("[{0}]", constant->getZExtSize()).str() : "[]";
     type = array->getElementType();
   }
-  return Enclosed(SpellType(type, context), type) + counts;
+  return enclose(spell_type(type, context), type) + counts;
 }
 
-std::string SpellUnqualified(const clang::Type* type, const clang::ASTContext& context) {
+std::string spell_unqualified(const clang::Type* type, const clang::ASTContext& context) {
   if (const auto* builtin = llvm::dyn_cast<clang::BuiltinType>(type)) {
-    return SpellBuiltin(builtin, context);
+    return spell_builtin(builtin, context);
   }
-  if (const auto* tag = llvm::dyn_cast<clang::TagType>(type)) return SpellTag(tag->getDecl());
+  if (const auto* tag = llvm::dyn_cast<clang::TagType>(type)) return spell_tag(tag->getDecl());
   if (const auto* function = llvm::dyn_cast<clang::FunctionType>(type)) {
-    return SpellFunction("function", function, context);
+    return spell_function("function", function, context);
   }
   if (const auto* pointer = llvm::dyn_cast<clang::PointerType>(type)) {
     const clang::QualType pointee = pointer->getPointeeType();
     if (const auto* function = pointee->getAs<clang::FunctionType>()) {
-      return SpellFunction("callback", function, context);
+      return spell_function("callback", function, context);
     }
-    return Enclosed(SpellType(pointee, context), pointee) + "*";
+    return enclose(spell_type(pointee, context), pointee) + "*";
   }
   if (const auto* reference = llvm::dyn_cast<clang::ReferenceType>(type)) {
     const clang::QualType pointee = reference->getPointeeTypeAsWritten();
-    return Enclosed(SpellType(pointee, context), pointee) +
+    return enclose(spell_type(pointee, context), pointee) +
            (reference->isRValueReferenceType() ? "&&" : "&");
   }
   if (const auto* atomic = llvm::dyn_cast<clang::AtomicType>(type)) {
-    return "_Atomic(" + SpellType(atomic->getValueType(), context) + ")";
+    return "_Atomic(" + spell_type(atomic->getValueType(), context) + ")";
   }
   return clang::QualType(type, 0).getCanonicalType().getAsString(context.getPrintingPolicy());
 }
 
 // `const char`, but `void* const`. `restrict` does not change what a binding has to do.
-std::string Qualify(clang::Qualifiers qualifiers, const clang::Type* type, std::string spelled) {
+std::string qualify(clang::Qualifiers qualifiers, const clang::Type* type, std::string spelled) {
   std::string words;
   if (qualifiers.hasConst()) words += "const ";
   if (qualifiers.hasVolatile()) words += "volatile ";
@@ -150,7 +150,7 @@ std::string Qualify(clang::Qualifiers qualifiers, const clang::Type* type, std::
 }
 
 // The names of the parameters are part of how the type was written, not of the type.
-clang::FunctionProtoTypeLoc WrittenPrototype(clang::TypeLoc written) {
+clang::FunctionProtoTypeLoc written_prototype(clang::TypeLoc written) {
   while (!written.isNull()) {
     written = written.getUnqualifiedLoc();
     if (const auto prototype = written.getAs<clang::FunctionProtoTypeLoc>()) return prototype;
@@ -163,20 +163,20 @@ clang::FunctionProtoTypeLoc WrittenPrototype(clang::TypeLoc written) {
   return {};
 }
 
-json::Array DescribeArguments(const clang::FieldDecl* field,
-                              const clang::FunctionProtoType* prototype,
-                              const clang::ASTContext& context) {
+json::Array describe_arguments(const clang::FieldDecl* field,
+                               const clang::FunctionProtoType* prototype,
+                               const clang::ASTContext& context) {
   clang::FunctionProtoTypeLoc written;
   if (const clang::TypeSourceInfo* source = field->getTypeSourceInfo()) {
-    written = WrittenPrototype(source->getTypeLoc());
+    written = written_prototype(source->getTypeLoc());
   }
   json::Array arguments;
   for (unsigned i = 0; i < prototype->getNumParams(); ++i) {
     const clang::ParmVarDecl* named =
         !written.isNull() && i < written.getNumParams() ? written.getParam(i) : nullptr;
     arguments.push_back(json::Object{
-        {"name", Text(named != nullptr ? named->getName() : "")},
-        {"type", Text(SpellType(prototype->getParamType(i), context))},
+        {"name", json_text(named != nullptr ? named->getName() : "")},
+        {"type", json_text(spell_type(prototype->getParamType(i), context))},
     });
   }
   return arguments;
@@ -184,7 +184,7 @@ json::Array DescribeArguments(const clang::FieldDecl* field,
 
 }  // namespace
 
-std::string SpellType(clang::QualType type, const clang::ASTContext& context) {
+std::string spell_type(clang::QualType type, const clang::ASTContext& context) {
   // One step of sugar at a time, so that a typedef's name is seen before what it stands for.
   clang::Qualifiers qualifiers;
   while (true) {
@@ -193,7 +193,7 @@ std::string SpellType(clang::QualType type, const clang::ASTContext& context) {
     const auto* named = llvm::dyn_cast<clang::TypedefType>(split.Ty);
     const auto* builtin = llvm::dyn_cast<clang::BuiltinType>(type.getCanonicalType().getTypePtr());
     if (named != nullptr && builtin != nullptr && builtin->isInteger()) {
-      return Qualify(qualifiers, split.Ty, SpellTypedef(named->getDecl(), context));
+      return qualify(qualifiers, split.Ty, spell_typedef(named->getDecl(), context));
     }
     const clang::QualType next = split.Ty->getLocallyUnqualifiedSingleStepDesugaredType();
     if (next.getTypePtr() == split.Ty) {
@@ -203,11 +203,11 @@ std::string SpellType(clang::QualType type, const clang::ASTContext& context) {
     type = next;
   }
   // The qualifiers of an array are those of its elements.
-  if (type->isArrayType()) return SpellArray(context.getQualifiedType(type, qualifiers), context);
-  return Qualify(qualifiers, type.getTypePtr(), SpellUnqualified(type.getTypePtr(), context));
+  if (type->isArrayType()) return spell_array(context.getQualifiedType(type, qualifiers), context);
+  return qualify(qualifiers, type.getTypePtr(), spell_unqualified(type.getTypePtr(), context));
 }
 
-std::string QualifiedName(const clang::NamedDecl* named) {
+std::string qualified_name(const clang::NamedDecl* named) {
   clang::PrintingPolicy policy = named->getASTContext().getPrintingPolicy();
   policy.AnonymousTagLocations = false;
   std::string name;
@@ -216,21 +216,21 @@ std::string QualifiedName(const clang::NamedDecl* named) {
   return name;
 }
 
-std::string TagName(const clang::TagDecl* tag) {
-  if (tag->getIdentifier() != nullptr) return QualifiedName(tag);
+std::string tag_name(const clang::TagDecl* tag) {
+  if (tag->getIdentifier() != nullptr) return qualified_name(tag);
   const clang::TypedefNameDecl* name = tag->getTypedefNameForAnonDecl();
-  return name != nullptr ? QualifiedName(name) : "";
+  return name != nullptr ? qualified_name(name) : "";
 }
 
-json::Value DescribeCallback(const clang::FieldDecl* field, const clang::ASTContext& context) {
+json::Value describe_callback(const clang::FieldDecl* field, const clang::ASTContext& context) {
   if (!field->getType()->isFunctionPointerType()) return nullptr;
   const auto* function = field->getType()->getPointeeType()->castAs<clang::FunctionType>();
   const auto* prototype = llvm::dyn_cast<clang::FunctionProtoType>(function);
-  const std::string convention = CallingConvention(function, context);
+  const std::string convention = calling_convention(function, context);
   return json::Object{
-      {"returns", Text(SpellType(function->getReturnType(), context))},
+      {"returns", json_text(spell_type(function->getReturnType(), context))},
       {"arguments",
-       prototype != nullptr ? DescribeArguments(field, prototype, context) : json::Array()},
+       prototype != nullptr ? describe_arguments(field, prototype, context) : json::Array()},
       {"variadic", prototype != nullptr && prototype->isVariadic()},
       {"prototype", prototype != nullptr},
       {"convention", convention.empty() ? json::Value(nullptr) : json::Value(convention)},

@@ -1,6 +1,7 @@
 // Spells clang's types in the spec's own language, the same from C and from C++ (README.md,
 // "Types").
-#pragma once
+#ifndef FLETCHING_EXTRACT_TYPES_HPP
+#define FLETCHING_EXTRACT_TYPES_HPP
 
 #include <string>
 
@@ -11,16 +12,19 @@
 namespace fletching::extract {
 
 /// `int64[3]`, `const void**`, `ArrowDeviceType`, `callback(ArrowArray*) -> void`.
-std::string SpellType(clang::QualType type, const clang::ASTContext& context);
+std::string spell_type(clang::QualType type, const clang::ASTContext& context);
 
 /// The name others know a record or enum by: its own, or that of `typedef struct {..} X`. Empty
 /// when it has none.
-std::string TagName(const clang::TagDecl* tag);
+std::string tag_name(const clang::TagDecl* tag);
 
 /// The name with the namespaces and classes around it: `ns::X`.
-std::string QualifiedName(const clang::NamedDecl* named);
+std::string qualified_name(const clang::NamedDecl* named);
 
 /// What a function pointer field takes and returns; null for any other field.
-llvm::json::Value DescribeCallback(const clang::FieldDecl* field, const clang::ASTContext& context);
+llvm::json::Value describe_callback(const clang::FieldDecl* field,
+                                    const clang::ASTContext& context);
 
 }  // namespace fletching::extract
+
+#endif  // FLETCHING_EXTRACT_TYPES_HPP
