@@ -19,19 +19,22 @@ using clang::tok::TokenKind;
 // here.
 constexpr size_t kMostTokens = 2000;
 
+// Its address marks our end of a body.
+constexpr char kEndMark = 0;
+
 // With an end that is ours: the parser makes one up when it gives up.
 void enter_tokens(llvm::ArrayRef<Token> tokens, clang::Preprocessor& preprocessor, bool expand) {
   auto stream = std::make_unique<Token[]>(tokens.size() + 1);
   Token* end = llvm::copy(tokens, stream.get());
   end->startToken();
   end->setKind(TokenKind::eof);
-  end->setEofData(&kMostTokens);
+  end->setEofData(&kEndMark);
   preprocessor.EnterTokenStream(std::move(stream), tokens.size() + 1, !expand,
                                 /*IsReinject=*/false);
 }
 
 bool is_our_end(const Token& token) {
-  return token.is(TokenKind::eof) && token.getEofData() == &kMostTokens;
+  return token.is(TokenKind::eof) && token.getEofData() == &kEndMark;
 }
 
 // The body after macro expansion; empty when it is too long, or is C++ and the language is C, where

@@ -48,7 +48,7 @@ void FletchingStandinSettle(void);
 // left counts one for each.
 int64_t FletchingStandinLeaks(struct FletchingStandinCounts* counts);
 
-// How many threads have relaxed what they may call while streams are captured, and not ended that.
+// How many threads are in the relaxed mode of stream captures.
 int64_t FletchingStandinRelaxedThreads(void);
 
 // How many calls were given the handle of something that is gone. A real driver may read freed

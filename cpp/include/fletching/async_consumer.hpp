@@ -104,7 +104,7 @@ class AsyncConsumer {
   }
 
  private:
-  // What calls the other side holds one of its own: this handle may be destroyed meanwhile.
+  // A method that calls the other side keeps a copy: this handle may be destroyed meanwhile.
   using Core = std::shared_ptr<detail::AsyncConsumerCore>;
 
   explicit AsyncConsumer(Core core) noexcept : core_(std::move(core)) {}

@@ -129,13 +129,13 @@ inline Status finish_cuda_stream(void* stream, std::int64_t device_id) noexcept 
 
 /// Whether the stream is known to be captured into a graph.
 inline bool is_stream_captured(void* stream, std::int64_t device_id) noexcept {
-  const Status runs = guarded([&] {
+  const Status status = guarded([&] {
     return in_stream_context(stream, device_id, [&](const cuda::Functions& cuda) -> Status {
       const Result<bool> captured = is_captured<CudaApi>(cuda, stream, OnCapture::kRefuse);
       return captured.ok() ? Status() : captured.error();
     });
   });
-  return !runs.ok() && runs.error().code() == EBUSY;
+  return !status.ok() && status.error().code() == EBUSY;
 }
 
 /// Lets each of `into` wait for what is on `stream` now. Some of them may do so after an error.

@@ -130,7 +130,7 @@ fn dumpFields(out: *Writer, path: []const u8, object: anytype) Problem!void {
     if (@hasField(T, "release") and object.release == null) return error.Released;
     if (@hasField(T, "format") and object.format == null) return error.NullPointer;
     inline for (@typeInfo(T).@"struct".field_names) |name| {
-        var buffer: [1024]u8 = undefined; // so deep is no schema but one that contains itself
+        var buffer: [1024]u8 = undefined; // only a schema that contains itself is deeper
         const dot = if (path.len == 0) "" else ".";
         const below = std.fmt.bufPrint(&buffer, "{s}{s}{s}", .{ path, dot, name }) catch return error.TooDeep;
         const field = &@field(object, name);
