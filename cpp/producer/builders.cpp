@@ -13,7 +13,7 @@ bool bit_at(const Bytes& bitmap, int64_t index) {
   return (bitmap[i / 8] >> (i % 8) & 1) != 0;
 }
 
-// The types whose first buffer is no validity bitmap, or that have none.
+// The types whose first buffer is not a validity bitmap, or that have none.
 bool has_validity(const Node& node) {
   return node.format != "n" && node.format != "+r" && !node.format.starts_with("+u");
 }

@@ -23,7 +23,7 @@ namespace {
 
 // --- Schema and batches ---
 
-/// A batch with a child that the schema "i" does not have. The child is no struct of its own.
+/// A batch with a child that the schema "i" does not have. The child is not a struct of its own.
 DeviceArray other_batch(Ledger& ledger) {
   static ArrowArray child{};
   static ArrowArray* children[] = {&child};

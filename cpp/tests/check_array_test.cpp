@@ -438,7 +438,7 @@ TEST(CapacityFor, RefusesASchemaThatCannotBeCounted) {
     return capacity.error().message();
   };
   EXPECT_EQ(message([](ArrowSchema& schema) { schema.children[1]->format = "?"; }),
-            "ArrowSchema.format \"?\" is no format string of the C Data Interface");
+            "ArrowSchema.format \"?\" is not a format string of the C Data Interface");
   EXPECT_EQ(message([](ArrowSchema& schema) { schema.children[1]->release(schema.children[1]); }),
             "capacity_for: the struct, or one below it, is released");
   EXPECT_EQ(message([](ArrowSchema& schema) { schema.release(&schema); }),

@@ -192,7 +192,7 @@ std::vector<std::string> broken(const Dictionary& dictionary,
   std::vector<std::string> lines;
   for (const cai::Violation& violation : cai::check(dictionary.says(), rules)) {
     EXPECT_FALSE(violation.found.empty()) << violation.rule;
-    EXPECT_FALSE(violation.mend.empty()) << violation.rule;
+    EXPECT_FALSE(violation.hint.empty()) << violation.rule;
     lines.push_back(std::string(violation.rule.substr(kPrefix.size())) + " " + violation.key);
   }
   return lines;

@@ -85,7 +85,7 @@ TEST(Rules, schema_extension_keys) {
   const MetadataView metadata = imported.schema.metadata().value();
   EXPECT_EQ(metadata.find("ARROW:extension:name"), "arrow.fixed_shape_tensor");
   EXPECT_EQ(metadata.find("ARROW:extension:metadata"), R"({"shape":[2,2]})");
-  // Under another key a name is no extension: plain bytes are exported.
+  // Under another key a name is not an extension: plain bytes are exported.
   const std::string other = encode_metadata({{"arrow:extension:name", "arrow.bool8"}}).value();
   Data bytes("c", 3, kValues.data());
   Schema schema = bytes.schema();

@@ -182,7 +182,7 @@ TEST(DlpackExport, DecidesAboutEveryType) {
   }
 }
 
-TEST(DlpackExport, SaysHowToMendARefusal) {
+TEST(DlpackExport, SaysHowToFixARefusal) {
   Data bits("b", 3, "\5");
   expect_mentions(refused(bits), "arrow.bool8");
   Data times("tsu:UTC", 3, kValues.data());

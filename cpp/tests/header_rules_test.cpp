@@ -48,7 +48,7 @@ TEST(Rules, async_header_producer_pointer) {
 TEST(Rules, device_header_type_is_int32) {
   EXPECT_TRUE((std::is_same_v<ArrowDeviceType, std::int32_t>));
 #if !defined(ARROW_DEVICE_CPU) || !defined(ARROW_DEVICE_EXT_DEV)
-  ADD_FAILURE() << "the values are no macros";
+  ADD_FAILURE() << "the values are not macros";
 #endif
 }
 

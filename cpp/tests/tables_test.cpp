@@ -53,7 +53,7 @@ TEST(DeviceTable, FindsEachDeviceByItsNumber) {
   for (const DeviceInfo& device : kDevices) {
     EXPECT_EQ(find_device(device.value), &device) << device.name;
     EXPECT_EQ(device_name(device.value), device.name);
-    EXPECT_TRUE(names.insert(device.name).second) << device.name << " stands twice";
+    EXPECT_TRUE(names.insert(device.name).second) << device.name << " is a duplicate";
   }
 }
 
@@ -119,7 +119,7 @@ TEST(DataTypeCodeTable, FindsEachCodeByItsNumber) {
   for (const DataTypeCodeInfo& code : kDataTypeCodes) {
     EXPECT_EQ(find_data_type_code(code.value), &code) << code.name;
     EXPECT_EQ(data_type_code_name(code.value), code.name);
-    EXPECT_TRUE(names.insert(code.name).second) << code.name << " stands twice";
+    EXPECT_TRUE(names.insert(code.name).second) << code.name << " is a duplicate";
   }
 }
 

@@ -149,7 +149,7 @@ TEST(Tables, TellDoneFromPendingFromFailed) {
   EXPECT_EQ(opencl::event_state(-5), EventState::kFailed);
   EXPECT_EQ(vulkan::event_state(3), EventState::kDone);
   EXPECT_EQ(vulkan::event_state(4), EventState::kPending);
-  EXPECT_EQ(vulkan::event_state(0), EventState::kFailed) << "VK_SUCCESS is no state";
+  EXPECT_EQ(vulkan::event_state(0), EventState::kFailed) << "VK_SUCCESS is not a state";
 }
 
 // Only these mean that nothing can still run; what a driver refuses to say means nothing.

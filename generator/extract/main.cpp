@@ -82,7 +82,7 @@ llvm::Error check_file(const std::string& path) {
   fs::file_status status;
   if (const std::error_code code = fs::status(path, status)) return bad(code.message());
   if (fs::is_directory(status)) return bad("it is a directory; name a header in it");
-  if (!fs::is_regular_file(status)) return bad("it is no regular file");
+  if (!fs::is_regular_file(status)) return bad("it is not a regular file");
   llvm::Expected<fs::file_t> file = fs::openNativeFileForRead(path);
   if (!file) return bad(llvm::toString(file.takeError()));
   std::vector<char> start(kBinaryCheckSize);

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing that a person has to mend."""
+    """One thing that a person has to fix."""
 
     file: str  # "spec/devices.yaml"
     line: int  # 12
     key: str  # "devices[3].value"
     problem: str  # "3 is already the value of 'cuda_host'"
-    mend: str  # "use another number"
+    hint: str  # "use another number"
 
     def __str__(self) -> str:
-        text = f"{self.file}:{self.line}: {self.key}: {self.problem}; {self.mend}"
+        text = f"{self.file}:{self.line}: {self.key}: {self.problem}; hint: {self.hint}"
         return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)  # one line, always
 
 

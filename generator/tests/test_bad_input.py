@@ -196,4 +196,4 @@ def test_a_tool_that_is_something_else(
     assert "/nowhere/extract: No such file" in refused(command, header)
     monkeypatch.setenv("FLETCHING_EXTRACT", "/bin/true")
     said = refused(command, header)
-    assert "/bin/true is no fletching-extract of this version; run 'tools/build extract'" in said
+    assert "/bin/true is not a fletching-extract of this version; run 'tools/build extract'" in said

@@ -82,7 +82,7 @@ CHANGES = {
     ),
     "extra field": (
         [(CANCEL, f"  void (*stop)(struct ArrowAsyncProducer* self);\n{CANCEL}")],
-        "ArrowAsyncProducer.stop is no field of the specification",
+        "ArrowAsyncProducer.stop is not a field of the specification",
     ),
     "narrow field in padding": (
         [("ArrowDeviceType device_type;\n  // NULL", "int16_t device_type;\n  // NULL")],
@@ -98,7 +98,7 @@ CHANGES = {
     ),
     "macro in a hole": (
         [(CPU, f"#define ARROW_DEVICE_X 5\n{CPU}")],
-        "ARROW_DEVICE_X is 5, a number that is never given out",
+        "ARROW_DEVICE_X is 5, a number that is never assigned",
     ),
     "macro with the number of another": (
         [(CPU, f"#define ARROW_DEVICE_X 8\n{CPU}")],
@@ -265,7 +265,7 @@ def test_numbers_under_other_names(check: Check, copy: Callable[..., Path], tmp_
     header.write_text(text.replace("  kDLMetal = 8,\n", "  kDLMetal = 8,\n" + more), "utf-8")
     code, text = check(header)
     assert code == 1
-    assert "kDLA is 5, a number that is never given out" in text
+    assert "kDLA is 5, a number that is never assigned" in text
     assert "kDLB is 8, the number of kDLMetal" in text
     assert "kDLC is 99; the specification does not know it" in text
     code, text = check(copy((CPU, f"#define ARROW_DEVICE_MAIA 17\n{CPU}")))

@@ -33,118 +33,118 @@ SPOILED = {
     "unknown key": (
         "attribute: __cuda_array_interface__",
         "attribute: __cuda_array_interface__\nguard: CUDA",
-        r"spec/cuda-array-interface\.yaml:\d+: guard: unknown key 'guard'; use one of title,",
+        r"spec/cuda-array-interface\.yaml:\d+: guard: unknown key 'guard'; hint: use one of title,",
     ),
     "missing key": (
         "    type: tuple of integers\n    unit: elements\n",
         "    unit: elements\n",
-        r"keys\[0\]: 'type' is missing; add 'type: \.\.\.'",
+        r"keys\[0\]: 'type' is missing; hint: add 'type: \.\.\.'",
     ),
     "a version left out": (
         "  - version: 1\n    doc: Adds 'mask'.\n",
         "",
-        r"versions\[1\]\.version: 2 does not follow the version before it; list every version",
+        r"versions\[1\]\.version: 2 does not follow the version before it; hint: list every",
     ),
     "not the newest version": (
         "version: 3\ndoc:",
         "version: 2\ndoc:",
-        r"version: 2 is not the newest of 'versions'; write 3, or add the version to 'versions'",
+        r"version: 2 is not the newest of 'versions'; hint: write 3, or add the version to",
     ),
     "a key of a version to come": (
         "  - name: stream\n    since: 3",
         "  - name: stream\n    since: 4",
-        r"keys\[7\]\.since: there is no version 4; the newest version is 3",
+        r"keys\[7\]\.since: there is no version 4; hint: the newest version is 3",
     ),
     "a key that the checks do not know": (
         "  - name: mask\n    since: 1\n",
         "  - name: offset\n    since: 1\n",
-        r'keys\[6\]\.name: "offset" is unknown; use one of shape, typestr,',
+        r'keys\[6\]\.name: "offset" is unknown; hint: use one of shape, typestr,',
     ),
     "a key twice": (
         "  - name: mask\n    since: 1\n",
         "  - name: descr\n    since: 1\n",
-        r"keys\[6\]\.name: 'descr' stands twice; rename or remove one",
+        r"keys\[6\]\.name: 'descr' is a duplicate; hint: rename or remove one",
     ),
     "required and None": (
         "    required: true\n    none: false\n    type: string",
         "    required: true\n    none: true\n    type: string",
-        r"keys\[1\]\.none: 'typestr' is required, and may be None; say 'none: false', or",
+        r"keys\[1\]\.none: 'typestr' is required, and may be None; hint: say 'none: false', or",
     ),
     "a change before the key": (
         "      - version: 2\n        doc: The address",
         "      - version: 0\n        doc: The address",
-        r"keys\[2\]\.changes\[0\]\.version: 'data' cannot change in version 0; its versions are",
+        r"keys\[2\]\.changes\[0\]\.version: 'data' cannot change in version 0; hint: its versions",
     ),
     "a byte order twice": (
         '{char: ">", name: big_endian',
         '{char: "<", name: big_endian',
-        r"typestr\.orders\[1\]\.char: '<' stands twice",
+        r"typestr\.orders\[1\]\.char: '<' is a duplicate",
     ),
     "a byte order that the checks ask for": (
         "name: irrelevant, doc",
         "name: none, doc",
-        r"typestr\.orders: 'irrelevant' is missing; the checks ask for it; add it",
+        r"typestr\.orders: 'irrelevant' is missing; hint: the checks ask for it; add it",
     ),
     "a kind twice": (
         "{char: c, name: complex",
         "{char: f, name: complex",
-        r"typestr\.kinds\[5\]\.char: 'f' stands twice",
+        r"typestr\.kinds\[5\]\.char: 'f' is a duplicate",
     ),
     "a size that no item has": (
         "no_number: 8",
         "no_number: 16",
-        r"typestr\.kinds\[8\]\.no_number: 16 is none of the sizes of 'O'; use one of 'sizes', or",
+        r"typestr\.kinds\[8\]\.no_number: 16 is none of the sizes of 'O'; hint: use one of",
     ),
     "a unit twice": (
         "{text: ms, name: millisecond}",
         "{text: us, name: millisecond}",
-        r"typestr\.units\[8\]\.text: 'us' stands twice",
+        r"typestr\.units\[8\]\.text: 'us' is a duplicate",
     ),
     "a stream twice": (
         "value: 2\n    name: per_thread_default",
         "value: 1\n    name: per_thread_default",
-        r"streams\[2\]\.value: '1' stands twice",
+        r"streams\[2\]\.value: '1' is a duplicate",
     ),
     "a stream's name twice": (
         "name: per_thread_default",
         "name: legacy_default",
-        r"streams\[2\]\.name: 'legacy_default' stands twice",
+        r"streams\[2\]\.name: 'legacy_default' is a duplicate",
     ),
     "a check that nobody wrote": (
         "  - name: stream-zero",
         "  - name: stream-nought",
-        r'checks\[23\]\.name: "stream-nought" is unknown; use one of dictionary, required-keys,',
+        r'checks\[23\]\.name: "stream-nought" is unknown; hint: use one of dictionary,',
     ),
     "a check twice": (
         "  - name: stream-zero",
         "  - name: stream-handle",
-        r"checks\[24\]\.name: 'cuda-array-interface\.stream-handle' stands twice",
+        r"checks\[24\]\.name: 'cuda-array-interface\.stream-handle' is a duplicate",
     ),
     "neither rules nor a reason": (
         "    rules: [cai-stream.not-zero]\n",
         "    rules: []\n",
-        r"checks\[23\]\.rules: needs either rules or a reason why it is here without one; name",
+        r"checks\[23\]\.rules: needs either rules or a reason why it is here without one; hint:",
     ),
     "rules and a reason": (
         "    rules: [cai-stream.not-zero]\n",
         "    rules: [cai-stream.not-zero]\n    beyond: because\n",
-        r"checks\[23\]\.rules: needs either rules or a reason why it is here without one; name",
+        r"checks\[23\]\.rules: needs either rules or a reason why it is here without one; hint:",
     ),
     "a check before its key": (
         "    key: stream\n    severity: error\n    since: 3\n    typed: false",
         "    key: stream\n    severity: error\n    since: 2\n    typed: false",
-        r"checks\[22\]\.since: 'stream' does not exist in version 2; it has been there since 3",
+        r"checks\[22\]\.since: 'stream' does not exist in version 2; hint: it has been there since",
     ),
     "a check of a version to come": (
         "    key: stream\n    severity: error\n    since: 3\n    typed: false",
         "    key: stream\n    severity: error\n    since: 4\n    typed: false",
-        r"checks\[22\]\.since: there is no version 4; the newest version is 3",
+        r"checks\[22\]\.since: there is no version 4; hint: the newest version is 3",
     ),
 }
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+def test_spoiled_spec_names_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(FILE, *SPOILED[name])
 
 
@@ -152,7 +152,7 @@ def test_a_key_that_no_check_looks_at(scratch: Scratch) -> None:
     path = scratch.root / "spec" / FILE
     text = path.read_text(encoding="utf-8").replace("    key: descr\n", "    key: typestr\n")
     path.write_text(text, encoding="utf-8")
-    assert "keys[5].name: no check looks at 'descr'; add a check for it" in scratch.mistakes()[0]
+    assert "keys[5].name: no check looks at 'descr'; hint: add a check" in scratch.mistakes()[0]
 
 
 def test_a_check_of_a_key_that_is_not_there(scratch: Scratch) -> None:
@@ -162,12 +162,12 @@ def test_a_check_of_a_key_that_is_not_there(scratch: Scratch) -> None:
     path.write_text(text[:start] + text[end:], encoding="utf-8")
     found = scratch.mistakes()
     assert len(found) == 3
-    assert "checks[22].key: no key is called 'stream'; use one of shape, typestr," in found[0]
+    assert "checks[22].key: unknown key 'stream'; hint: use one of shape, typestr," in found[0]
 
 
 def test_missing_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / FILE).unlink()
-    assert scratch.mistakes() == [f"spec/{FILE}:1: (whole file): the file is missing; add it"]
+    assert scratch.mistakes() == [f"spec/{FILE}:1: (whole file): the file is missing; hint: add it"]
 
 
 # --- What the vectors notice ---------------------------------------------------------------------

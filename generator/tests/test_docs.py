@@ -55,9 +55,9 @@ def test_the_table_of_devices_shows_every_number(spec: Spec, pages: dict[str, st
     devices = {
         device.value: f"[{device.name}](devices/{device.name}.md)" for device in spec.devices
     }
-    holes = {hole.value: "*never given out*" for hole in spec.holes}
-    assert [int(value) for value, _ in rows] == sorted({**devices, **holes})
-    assert {int(value): name for value, name in rows} == {**devices, **holes}
+    unassigned = {number.value: "*never assigned*" for number in spec.unassigned}
+    assert [int(value) for value, _ in rows] == sorted({**devices, **unassigned})
+    assert {int(value): name for value, name in rows} == {**devices, **unassigned}
 
 
 def test_every_erratum_has_an_anchor(spec: Spec, pages: dict[str, str]) -> None:

@@ -72,7 +72,7 @@ def drawn_bytes(picture: ET.Element, cell: ET.Element, target: LayoutClass) -> l
 def expected(
     spec: Spec, struct: Struct, target: LayoutClass, base: int = 0, prefix: str = ""
 ) -> dict[str, tuple[int, int]]:
-    """Offset and size of each field that is no struct, from the layouts alone."""
+    """Offset and size of each field that is not a struct, from the layouts alone."""
     found: dict[str, tuple[int, int]] = {}
     layout = struct_layout(spec, struct, target)
     for field, place in zip(struct.fields, layout.fields, strict=True):

@@ -1,4 +1,4 @@
-"""Every way to spoil the rules or the entries of a text gives file, line and mend."""
+"""Every way to spoil the rules or the entries of a text gives file, line and hint."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ SPOILED = {
         RULES,
         f"{FIRST}    party: library",
         f"{FIRST}    party: nobody",
-        r'rules\[0\]\.party: "nobody" is unknown; use one of producer, consumer, both',
+        r'rules\[0\]\.party: "nobody" is unknown; hint: use one of producer, consumer, both',
     ),
     "misspelled id": (
         RULES,
         FIRST,
         FIRST.replace(".", "_"),
-        r"rules\[0\]\.id: \"stream-header_guard-kept\" is not spelled as expected",
+        r"rules\[0\]\.id: \"stream-header_guard-kept\" does not match the pattern",
     ),
     "duplicate id": (
         RULES,
         "- id: stream.get-next-not-after-release",
         "- id: stream.get-schema-not-after-release",
-        r"rules\[3\]\.id: 'stream\.get-schema-not-after-release' stands twice; "
+        r"rules\[3\]\.id: 'stream\.get-schema-not-after-release' is a duplicate; hint: "
         r"it is already in spec/rules/c-stream\.yaml",
     ),
     "unknown group": (
         RULES,
         "  stream-result: Schema",
         "  stream-results: Schema",
-        r"rules\[\d+\]\.id: 'stream-result' is no group of this file; use one of stream-header,",
+        r"rules\[\d+\]\.id: 'stream-result' is not a group of this file; hint: use one of",
     ),
     "empty group": (
         RULES,
         "  stream-result: Schema",
         "  stream-end: The end\n  stream-result: Schema",
-        r"groups\.stream-end: no rule is in group 'stream-end'; remove it",
+        r"groups\.stream-end: no rule is in group 'stream-end'; hint: remove it",
     ),
     "unknown struct": (
         RULES,
         "    about: ARROW_C_STREAM_INTERFACE",
         "    about: ArrowArrayStreem",
-        r"rules\[0\]\.about: 'ArrowArrayStreem' is not defined; name a struct, Struct\.field",
+        r"rules\[0\]\.about: 'ArrowArrayStreem' is not defined; hint: name a struct, Struct\.field",
     ),
     "unknown field": (
         "rules/c-device-data.yaml",
@@ -71,13 +71,13 @@ SPOILED = {
         "rules/c-device-data.yaml",
         "errata: [reserved-not-zeroed]",
         "errata: [reserved-not-zerod]",
-        r"\.errata\[0\]: no erratum is called 'reserved-not-zerod'; use the id of an entry in",
+        r"\.errata\[0\]: unknown erratum 'reserved-not-zerod'; hint: use the id of an entry in",
     ),
     "not checkable without a reason": (
         RULES,
         "    check: compile\n",
         "    check: not_checkable\n",
-        r"rules\[0\]\.check: 'not_checkable' and 'reason' go together; write both or neither",
+        r"rules\[0\]\.check: 'not_checkable' and 'reason' go together; hint: write both or neither",
     ),
     "reason of a rule that can be checked": (
         RULES,
@@ -89,26 +89,26 @@ SPOILED = {
         RULES,
         f"{FIRST}    party: library\n    severity: error\n",
         f"{FIRST}    party: library\n    severity: warning\n    stricter: because\n",
-        r"rules\[0\]\.stricter: a warning is not stricter than the text; remove it",
+        r"rules\[0\]\.stricter: a warning is not stricter than the text; hint: remove it",
     ),
     "lenient error": (
         RULES,
         f"{FIRST}    party: library\n    severity: error\n",
         f"{FIRST}    party: library\n    severity: error\n    lenient: because\n",
-        r"rules\[0\]\.lenient: an error is not more lenient than the text; remove it",
+        r"rules\[0\]\.lenient: an error is not more lenient than the text; hint: remove it",
     ),
     "rule that nothing leads to": (
         RULES,
         "rules:\n",
         "rules:\n  - id: stream.round\n    party: both\n    severity: error\n"
         "    text: Round.\n    check: test\n",
-        r"spec/rules/c-stream\.yaml:10: rules\[0\]: nothing leads to rule 'stream\.round'; map",
+        r"spec/rules/c-stream\.yaml:10: rules\[0\]: nothing leads to rule 'stream\.round'; hint:",
     ),
     "unknown rule in a text": (
         "texts/arrow-device-page-v13.yaml",
         "rules: [sync-event.ext-dev-documented]",
         "rules: [sync-event.ext-dev]",
-        r"sentences\[0\]\.rules\[0\]: no rule is called 'sync-event\.ext-dev'; use an id of",
+        r"sentences\[0\]\.rules\[0\]: unknown rule 'sync-event\.ext-dev'; hint: use an id of",
     ),
     "unknown key in a text": (
         TEXT,
@@ -120,19 +120,19 @@ SPOILED = {
         TEXT,
         "format: plain",
         "format: word",
-        r'format: "word" is unknown; use one of plain, rst, python, c-header',
+        r'format: "word" is unknown; hint: use one of plain, rst, python, c-header',
     ),
     "no hash": (
         TEXT,
         'hash: "a4109b6d0d086c59"',
         'hash: "a4109b6d"',
-        r'sentences\[0\]\.hash: "a4109b6d" is not spelled as expected; it has to match',
+        r'sentences\[0\]\.hash: "a4109b6d" does not match the pattern; hint: it has to match',
     ),
     "hash twice": (
         TEXT,
         'hash: "7ff456f305417c25"',
         'hash: "a4109b6d0d086c59"',
-        r"sentences\[1\]\.hash: a4109b6d0d086c59 stands twice in section ''; put both into one",
+        r"sentences\[1\]\.hash: a4109b6d0d086c59 is a duplicate in section ''; hint: put both into",
     ),
     "not a rule without a reason": (
         TEXT,
@@ -144,7 +144,7 @@ SPOILED = {
         TEXT,
         ", not_a_rule: reason for the proposal",
         "",
-        r"sentences\[0\]: needs either rules or a reason why it is none; write 'rules: \[",
+        r"sentences\[0\]: needs either rules or a reason why it is none; hint: write 'rules: \[",
     ),
     "rules and a reason": (
         TEXT,
@@ -156,40 +156,40 @@ SPOILED = {
         DICTIONARY,
         "rules: [cai-stream.not-zero]",
         "rules: [cai-stream.not-zero, cai-stream.zero]",
-        r"spec/cuda-array-interface\.yaml:\d+: checks\[23\]\.rules\[1\]: no rule is called "
-        r"'cai-stream\.zero'; use an id of spec/rules/cuda-array-interface\.yaml, or add",
+        r"spec/cuda-array-interface\.yaml:\d+: checks\[23\]\.rules\[1\]: unknown rule "
+        r"'cai-stream\.zero'; hint: use an id of spec/rules/cuda-array-interface\.yaml, or add",
     ),
     "check of a rule of another interface": (
         DICTIONARY,
         "rules: [cai-stream.not-zero]",
         "rules: [cai-stream.not-zero, dlpack-stream.cuda-not-zero]",
-        r"checks\[23\]\.rules\[1\]: no rule is called 'dlpack-stream\.cuda-not-zero'; use an id",
+        r"checks\[23\]\.rules\[1\]: unknown rule 'dlpack-stream\.cuda-not-zero'; hint: use an id",
     ),
     "rule that no check comes from": (
         DICTIONARY,
         "rules: [cai-stream.not-zero]",
         "rules: [cai-stream.values]",
         r"spec/rules/cuda-array-interface\.yaml:\d+: rules\[\d+\]\.check: no check of "
-        r"spec/cuda-array-interface\.yaml comes from 'cai-stream\.not-zero'; name it there",
+        r"spec/cuda-array-interface\.yaml comes from 'cai-stream\.not-zero'; hint: name it there",
     ),
     "rule with a check that says it has none": (
         "rules/cuda-array-interface.yaml",
         "text: stream is never 0.\n    check: validator",
         "text: stream is never 0.\n    check: test",
         r"rules\[\d+\]\.check: spec/cuda-array-interface\.yaml has a check for "
-        r"'cai-stream\.not-zero'; write 'check: validator'",
+        r"'cai-stream\.not-zero'; hint: write 'check: validator'",
     ),
     "unknown key of a dictionary": (
         "rules/cuda-array-interface.yaml",
         "    about: __cuda_array_interface__.descr\n",
         "    about: __cuda_array_interface__.description\n",
-        r"\.about: '__cuda_array_interface__\.description' is not defined; name a struct,",
+        r"\.about: '__cuda_array_interface__\.description' is not defined; hint: name a struct,",
     ),
     "shares with nobody": (
         "texts/arrow-device-source.yaml",
         "shares: [arrow-device-page]",
         "shares: [arrow-device-pages]",
-        r"shares\[0\]: no other text is called 'arrow-device-pages'; use the name of a file",
+        r"shares\[0\]: no other text is called 'arrow-device-pages'; hint: use the name of a file",
     ),
     "one file for two texts": (
         TEXT,
@@ -201,7 +201,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_rules_name_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+def test_spoiled_rules_name_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(*SPOILED[name])
 
 

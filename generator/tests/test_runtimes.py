@@ -29,7 +29,7 @@ SPOILED = {
         R,
         "- name: hip\n",
         "- name: cuda\n",
-        r"runtimes\[1\]\.name: 'cuda' stands twice",
+        r"runtimes\[1\]\.name: 'cuda' is a duplicate",
     ),
     "undeclared type": (
         R,
@@ -41,7 +41,7 @@ SPOILED = {
         R,
         "pending: [VK_EVENT_RESET]",
         "pending: [VK_EVENT_REST]",
-        r"query\.pending: constant 'VK_EVENT_REST' is not declared; add it to 'constants'",
+        r"query\.pending: constant 'VK_EVENT_REST' is not declared; hint: add it to 'constants'",
     ),
     "undeclared function": (
         R,
@@ -53,7 +53,7 @@ SPOILED = {
         R,
         "{name: CL_RUNNING, value: 1",
         "{name: CL_QUEUED, value: 1",
-        r"constants\[4\]\.name: 'CL_QUEUED' stands twice; remove one",
+        r"constants\[4\]\.name: 'CL_QUEUED' is a duplicate; hint: remove one",
     ),
     "constant of an unknown type": (
         R,
@@ -65,7 +65,7 @@ SPOILED = {
         R,
         "{name: VK_ACCESS_MEMORY_READ_BIT, value: 0x8000, type: VkFlags,",
         "{name: VK_ACCESS_MEMORY_READ_BIT, value: 0x8000, type: VkMemoryBarrier,",
-        r"type: 'VkMemoryBarrier' is no integer and no handle; name one",
+        r"type: 'VkMemoryBarrier' is neither an integer nor a handle; hint: name one",
     ),
     "duplicate symbol": (
         R,
@@ -77,7 +77,7 @@ SPOILED = {
         R,
         'type: "callback(flags: uint32) -> hipError_t"',
         "type: hipError_t",
-        r"functions\[0\]\.type: 'hipError_t' is no function",
+        r"functions\[0\]\.type: 'hipError_t' is not a function",
     ),
     "two arguments of one name": (
         R,
@@ -89,7 +89,7 @@ SPOILED = {
         R,
         "info: const VkEventCreateInfo*",
         "info: VkEventCreateInfo",
-        r"a struct is passed by value in 'vkCreateEvent'; use a pointer",
+        r"a struct is passed by value in 'vkCreateEvent'; hint: use a pointer",
     ),
     "integer without a width": (
         R,
@@ -101,7 +101,7 @@ SPOILED = {
         R,
         "{name: CUdevice, kind: integer, type: int32,",
         "{name: CUdevice, kind: integer, type: int33,",
-        r"types\[1\]\.type: 'int33' is no integer; use one of int8",
+        r"types\[1\]\.type: 'int33' is not an integer; hint: use one of int8",
     ),
     "fields of a handle": (
         R,
@@ -119,13 +119,13 @@ SPOILED = {
         R,
         "create: {by: none, note: A queue returns an event for each command.}",
         "create: {by: none}",
-        r"verbs\.create: by 'none' without a reason; say why and how in 'note'",
+        r"verbs\.create: by 'none' without a reason; hint: say why and how in 'note'",
     ),
     "system without a library": (
         R,
         "      note: NVIDIA has no driver for macOS.\n",
         "",
-        r"libraries\.macos: no library for macos; name a file, or say why in 'note'",
+        r"libraries\.macos: no library for macos; hint: name a file, or say why in 'note'",
     ),
     "undeclared handle": (
         R,
@@ -133,17 +133,17 @@ SPOILED = {
         "handles: {event: VkEvnt,",
         r"handles\.event: type 'VkEvnt' is not declared",
     ),
-    "event that is no handle": (
+    "event that is not a handle": (
         R,
         "handles: {event: VkEvent,",
         "handles: {event: VkFlags,",
-        r"handles\.event: 'VkFlags' is no handle",
+        r"handles\.event: 'VkFlags' is not a handle",
     ),
     "status of a C++ library": (
         R,
         "    api: cpp\n",
         "    api: cpp\n    read_from: nothing\n",
-        r"runtimes\[4\]\.read_from: api 'cpp' and 'read_from' do not fit; remove it",
+        r"runtimes\[4\]\.read_from: api 'cpp' and 'read_from' do not fit; hint: remove it",
     ),
     "C without functions": (
         R,
@@ -161,7 +161,7 @@ SPOILED = {
         R,
         "value: param_value\n",
         "value: param_valu\n",
-        r"query\.value: 'param_valu' is no argument that points anywhere",
+        r"query\.value: 'param_valu' is not an argument that points anywhere",
     ),
     "query without a selector": (
         R,
@@ -179,13 +179,13 @@ SPOILED = {
         R,
         "lost: [hipErrorDeinitialized,",
         "lost: [hipErrorNotReady,",
-        r"query\.lost: hipErrorNotReady is lost, and done or pending; remove one",
+        r"query\.lost: hipErrorNotReady is lost, and done or pending; hint: remove one",
     ),
     "newer than the header and in every library": (
         R,
         "        optional: ROCm 6.4 and later\n",
         "",
-        r"newer: a library as old as the header lacks the function; add 'optional:'",
+        r"newer: a library as old as the header lacks the function; hint: add 'optional:'",
     ),
     "nothing selects per thread": (
         R,
@@ -197,7 +197,7 @@ SPOILED = {
         D,
         "runtime: vulkan\n",
         "runtime: vulcan\n",
-        r"devices\[4\]\.runtime: runtime 'vulcan' is not declared; add it to spec/runtimes\.yaml",
+        r"devices\[4\]\.runtime: runtime 'vulcan' is not declared; hint: add it to",
     ),
     "buffers without a type": (
         D,
@@ -215,7 +215,7 @@ SPOILED = {
         D,
         "accessible_from: {devices: [cpu, rocm]}",
         "accessible_from: {devices: []}",
-        r"accessible_from: needs either devices or a reason; list devices, or say in 'unknown'",
+        r"accessible_from: needs either devices or a reason; hint: list devices, or say in",
     ),
     "accessible from an unknown device": (
         D,
@@ -233,7 +233,7 @@ SPOILED = {
         D,
         "accessible_from: {devices: [cpu, rocm]}",
         "accessible_from: {devices: [cpu, cpu]}",
-        r"accessible_from\.devices\[1\]: 'cpu' stands twice",
+        r"accessible_from\.devices\[1\]: 'cpu' is a duplicate",
     ),
     "host address that the host cannot read": (
         D,
@@ -245,7 +245,7 @@ SPOILED = {
         D,
         "{name: VkPhysicalDevice, how",
         "{name: VkPhysical, how",
-        r"handles\.needed\[1\]: type 'VkPhysical' is not declared; add it to the types of 'vulkan'",
+        r"handles\.needed\[1\]: type 'VkPhysical' is not declared; hint: add it to the types of",
     ),
     "handles known and not": (
         D,
@@ -266,13 +266,13 @@ EVENTS = {
         FIRST,
         FIRST.replace("address_of_handle", "object"),
         EVENT + r"pointer: 'object' does not fit the event of runtime 'cuda': CUevent, a handle; "
-        "write 'pointer: address_of_handle'",
+        "hint: write 'pointer: address_of_handle'",
     ),
     "none instead of a handle": (
         FIRST,
         "    event: {pointer: none}\n\n  - name: cuda_host",
         EVENT
-        + r"type: 'none' is not a pointer to the event of runtime 'cuda'; write CUevent\* or cuda",
+        + r"type: 'none' is not a pointer to the event of runtime 'cuda'; hint: write CUevent\* or",
     ),
     "handle instead of an object": (
         OBJECT,
@@ -282,17 +282,20 @@ EVENTS = {
     "one level more": (
         FIRST,
         FIRST.replace("_t*", "_t**"),
-        EVENT + r"type: 'cudaEvent_t\*\*' is not a pointer to the event of runtime 'cuda'; write ",
+        EVENT
+        + r"type: 'cudaEvent_t\*\*' is not a pointer to the event of runtime 'cuda'; hint: write ",
     ),
     "no pointer": (
         '"VkEvent*"',
         '"VkEvent"',
-        EVENT + r"type: 'VkEvent' is not a pointer to the event of runtime 'vulkan'; write VkEv",
+        EVENT
+        + r"type: 'VkEvent' is not a pointer to the event of runtime 'vulkan'; hint: write VkEv",
     ),
     "event of another runtime": (
         '"cl_event*"',
         '"cudaEvent_t*"',
-        EVENT + r"type: 'cudaEvent_t\*' is not a pointer to the event of runtime 'opencl'; write",
+        EVENT
+        + r"type: 'cudaEvent_t\*' is not a pointer to the event of runtime 'opencl'; hint: write",
     ),
 }
 
@@ -304,7 +307,7 @@ def test_an_event_is_that_of_the_runtime(name: str, scratch: Scratch) -> None:
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+def test_spoiled_spec_names_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(*SPOILED[name])
 
 

@@ -1,4 +1,4 @@
-"""Every way to spoil the spec gives a line with file, line, key and mend, and writes nothing."""
+"""Every way to spoil the spec gives a line with file, line, key and hint, and writes nothing."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ SPOILED = {
         "devices.yaml",
         "    doc: Memory of an OpenCL device.",
         "    doc: Memory of an OpenCL device.\n    colour: red",
-        r"spec/devices\.yaml:\d+: devices\[3\]\.colour: unknown key 'colour'; use one of name,",
+        r"spec/devices\.yaml:\d+: devices\[3\]\.colour: unknown key 'colour'; hint: use one of",
     ),
     "misspelled key": (
         "c-device-data.yaml",
         "allocated_by: consumer",
         "alocated_by: consumer",
-        r"structs\[0\]\.alocated_by: unknown key 'alocated_by'; did you mean 'allocated_by'\?",
+        r"structs\[0\]\.alocated_by: unknown key 'alocated_by'; hint: did you mean",
     ),
     "missing key": (
         "devices.yaml",
         "    dlpack: kDLOpenCL\n",
         "",
-        r"devices\[3\]: 'dlpack' is missing; add 'dlpack: \.\.\.'",
+        r"devices\[3\]: 'dlpack' is missing; hint: add 'dlpack: \.\.\.'",
     ),
     "wrong kind of value": (
         "devices.yaml",
         "value: 13",
         "value: thirteen",
-        r'devices\[\d+\]\.value: "thirteen" is no integer; write a integer',
+        r'devices\[\d+\]\.value: expected type integer, got "thirteen"',
     ),
     "value outside int32": (
         "devices.yaml",
         "value: 13",
         "value: 2147483648",
-        r"devices\[\d+\]\.value: 2147483648 is out of range; the maximum is 2147483647",
+        r"devices\[\d+\]\.value: 2147483648 is out of range; hint: the maximum is 2147483647",
     ),
     "unknown choice": (
         "devices.yaml",
         'event: {pointer: object, type: "MTLEvent*"}',
         'event: {pointer: guess, type: "MTLEvent*"}',
-        r'event\.pointer: "guess" is unknown; use one of none, address_of_handle, object',
+        r'event\.pointer: "guess" is unknown; hint: use one of none, address_of_handle, object',
     ),
     "misspelled macro": (
         "devices.yaml",
         "arrow: ARROW_DEVICE_OPENCL",
         "arrow: ARROW_OPENCL",
-        r"devices\[3\]\.arrow: \"ARROW_OPENCL\" is not spelled as expected; it has to match",
+        r"devices\[3\]\.arrow: \"ARROW_OPENCL\" does not match the pattern; hint: it has to match",
     ),
     "duplicate value": (
         "devices.yaml",
         "value: 4\n",
         "value: 3\n",
-        r"devices\[3\]\.value: 3 is already the value of 'cuda_host'; use another number",
+        r"devices\[3\]\.value: 3 is already the value of 'cuda_host'; hint: use another number",
     ),
     "duplicate name": (
         "devices.yaml",
         "name: opencl",
         "name: cuda",
-        r"devices\[3\]\.name: 'cuda' is already the name of 'cuda'; rename one",
+        r"devices\[3\]\.name: 'cuda' is already the name of 'cuda'; hint: rename one",
     ),
     "hole used": (
         "devices.yaml",
         "value: 7\n",
         "value: 6\n",
-        r"devices\[4\]\.value: 6 is a hole and is never given out; use another number",
+        r"devices\[4\]\.value: 6 is a reserved value, never assigned; hint: use another number",
     ),
     "macro and reason": (
         "devices.yaml",
@@ -87,61 +87,61 @@ SPOILED = {
         "devices.yaml",
         "note: producer_defined}",
         "note: producer_defind}",
-        r"event\.note: note 'producer_defind' is not defined; use one of currently_unknown",
+        r"event\.note: note 'producer_defind' is not defined; hint: use one of currently_unknown",
     ),
     "undefined type": (
         "c-device-data.yaml",
         "type: ArrowDeviceType\n",
         "type: ArrowDevicType\n",
-        r"structs\[0\]\.fields\[2\]\.type: type 'ArrowDevicType' is not defined; define it",
+        r"structs\[0\]\.fields\[2\]\.type: type 'ArrowDevicType' is not defined; hint: define it",
     ),
     "no type at all": (
         "c-device-data.yaml",
         "type: int64[3]",
         "type: int64[3",
-        r"fields\[4\]\.type: 'int64\[3' is no type; write a scalar",
+        r"fields\[4\]\.type: 'int64\[3' is not a type; hint: write a scalar",
     ),
     "void field": (
         "c-device-data.yaml",
         "type: int64[3]",
         "type: void",
-        r"fields\[4\]\.type: a field cannot be void; use void\* or a scalar",
+        r"fields\[4\]\.type: a field cannot be void; hint: use void\* or a scalar",
     ),
     "argument without a name": (
         "c-stream.yaml",
         "callback(self: ArrowArrayStream*, out: ArrowSchema*) -> int",
         "callback(self: ArrowArrayStream*, ArrowSchema*) -> int",
-        r"fields\[0\]\.type: 'ArrowSchema\*' is no argument; write it as 'name: type'",
+        r"fields\[0\]\.type: 'ArrowSchema\*' is not an argument; hint: write it as 'name: type'",
     ),
     "callback without self": (
         "c-stream.yaml",
         "callback(self: ArrowArrayStream*, out: ArrowSchema*) -> int",
         "callback(out: ArrowSchema*) -> int",
-        r"the first argument of 'get_schema' is not the struct; write 'self: ArrowArrayStream",
+        r"the first argument of 'get_schema' is not the struct; hint: write 'self:",
     ),
     "duplicate field": (
         "c-device-data.yaml",
         "- name: device_id",
         "- name: array",
-        r"fields\[1\]\.name: field 'array' stands twice; rename or remove one",
+        r"fields\[1\]\.name: field 'array' is a duplicate; hint: rename or remove one",
     ),
     "pointer that does not exist": (
         "c-async-stream.yaml",
         "points_to: {out: one?}",
         "points_to: {out: one?, outt: one?}",
-        r"contract\.points_to\.outt: no pointer is called 'outt'; use one of self, out",
+        r"contract\.points_to\.outt: unknown pointer 'outt'; hint: use one of self, out",
     ),
     "argument without what it points to": (
         "c-async-stream.yaml",
         "points_to: {out: one?}",
         "points_to: {}",
-        r"contract\.points_to: the pointer 'out' is missing; add 'out:'",
+        r"contract\.points_to: the pointer 'out' is missing; hint: add 'out:'",
     ),
     "result without what it points to": (
         "c-stream.yaml",
         "points_to: {return: text?}",
         "points_to: {}",
-        r"contract\.points_to: the pointer 'return' is missing; add 'return:'",
+        r"contract\.points_to: the pointer 'return' is missing; hint: add 'return:'",
     ),
     "argument of an argument": (
         "dlpack.yaml",
@@ -153,44 +153,44 @@ SPOILED = {
         "c-device-data.yaml",
         "        points_to: opaque?\n",
         "",
-        r"fields\[3\]: a pointer without 'points_to'; add 'points_to: \.\.\.'",
+        r"fields\[3\]: a pointer without 'points_to'; hint: add 'points_to: \.\.\.'",
     ),
     "what a number points to": (
         "c-device-data.yaml",
         "        type: int64[3]\n",
         "        type: int64[3]\n        points_to: many\n",
-        r"fields\[4\]\.points_to: only a pointer points to something; remove it",
+        r"fields\[4\]\.points_to: only a pointer points to something; hint: remove it",
     ),
     "what a callback points to": (
         "c-stream.yaml",
         '        type: "callback(self: ArrowArrayStream*) -> const char*"\n',
         '        type: "callback(self: ArrowArrayStream*) -> const char*"\n'
         "        points_to: text\n",
-        r"fields\[2\]\.points_to: a callback is no pointer to data",
+        r"fields\[2\]\.points_to: a callback is not a pointer to data",
     ),
     "one level too few": (
         "c-data.yaml",
         "points_to: many? of opaque?",
         "points_to: many?",
-        r"fields\[5\]\.points_to: 'many\?' has 1 levels, the type has 2; name one, many, text",
+        r"fields\[5\]\.points_to: 'many\?' has 1 levels, the type has 2; hint: name one, many,",
     ),
     "an unknown word of a pointer": (
         "c-device-data.yaml",
         "points_to: opaque?",
         "points_to: nothing",
-        r"points_to: 'nothing' says nothing of a pointer; write one, many, text or opaque",
+        r"points_to: 'nothing' says nothing of a pointer; hint: write one, many, text or opaque",
     ),
     "a text of structs": (
         "c-async-stream.yaml",
         "points_to: {stream_schema: one}",
         "points_to: {stream_schema: text}",
-        r"points_to\.stream_schema: 'text' does not go with the type; void is opaque",
+        r"points_to\.stream_schema: 'text' does not go with the type; hint: void is opaque",
     ),
     "a failure that cannot be returned": (
         "c-stream.yaml",
         'failure: "NULL"',
         "failure: errno",
-        r"contract\.failure: 'errno' does not go with what the callback returns; write NULL",
+        r"contract\.failure: 'errno' does not go with what the callback returns; hint: write NULL",
     ),
     "embedded before declared": (
         "c-device-data.yaml",
@@ -215,32 +215,32 @@ SPOILED = {
         "c-stream.yaml",
         "- name: ArrowArrayStream",
         "- name: ArrowArray",
-        r"structs\[0\]\.name: 'ArrowArray' is defined twice; rename or remove one",
+        r"structs\[0\]\.name: 'ArrowArray' is defined twice; hint: rename or remove one",
     ),
     "no home for the macros": (
         "c-device-data.yaml",
         "device_macros: true",
         "device_macros: false",
         r"spec/project\.yaml:\d+: interfaces: "
-        r"the device macros have no home; set device_macros in one file",
+        r"the device macros have no home; hint: set device_macros in one file",
     ),
     "a device type of another width": (
         "dlpack.yaml",
         "  - name: DLDeviceType\n    type: int32\n",
         "  - name: DLDeviceType\n    type: int64\n",
-        r"typedefs\[0\]\.type: a device type is int32 elsewhere; one type for one list",
+        r"typedefs\[0\]\.type: a device type is int32 elsewhere; hint: one type for one list",
     ),
     "a function that is none": (
         "dlpack.yaml",
         'type: "callback(py_object: void*, out: DLTensor*) -> int"',
         "type: void*",
-        r"functions\[3\]\.type: 'void\*' is no function; write callback\(",
+        r"functions\[3\]\.type: 'void\*' is not a function; hint: write callback\(",
     ),
     "two codes with one number": (
         "dlpack.yaml",
         "name: kDLUInt, label: uint, value: 1,",
         "name: kDLUInt, label: uint, value: 0,",
-        r"typedefs\[1\]\.enumerators\[1\]\.value: '0' stands twice",
+        r"typedefs\[1\]\.enumerators\[1\]\.value: '0' is a duplicate",
     ),
     "erratum about nothing": (
         "errata.yaml",
@@ -252,25 +252,25 @@ SPOILED = {
         "errata.yaml",
         "id: async-task-self-type",
         "id: async-producer-release",
-        r"errata\[1\]\.id: 'async-producer-release' stands twice; rename one",
+        r"errata\[1\]\.id: 'async-producer-release' is a duplicate; hint: rename one",
     ),
     "not YAML": (
         "devices.yaml",
         "doc: Memory of an OpenCL device.",
         "doc: Memory: of an OpenCL device.",
-        r"\(syntax\): not YAML: mapping values are not allowed in this context; fix the",
+        r"\(syntax\): not YAML: mapping values are not allowed in this context; hint: fix the",
     ),
     "duplicate key": (
         "devices.yaml",
         "    dlpack: kDLOpenCL\n",
         "    dlpack: kDLOpenCL\n    dlpack: kDLOpenCL\n",
-        r"\(syntax\): key .dlpack. is a duplicate; rename or remove one",
+        r"\(syntax\): key .dlpack. is a duplicate; hint: rename or remove one",
     ),
 }
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_spec_names_the_place_and_the_mend(name: str, scratch: Scratch) -> None:
+def test_spoiled_spec_names_the_place_and_the_hint(name: str, scratch: Scratch) -> None:
     scratch.refuses(*SPOILED[name])
 
 
@@ -295,7 +295,7 @@ def test_missing_contract(scratch: Scratch) -> None:
     start = text.index("        contract:")
     end = text.index("      - name: get_next")
     path.write_text(text[:start] + text[end:], encoding="utf-8")
-    assert "callback 'get_schema' has no contract; add 'contract:'" in scratch.mistakes()[0]
+    assert "callback 'get_schema' has no contract; hint: add 'contract:'" in scratch.mistakes()[0]
 
 
 def test_contract_on_data(scratch: Scratch) -> None:
@@ -305,7 +305,7 @@ def test_contract_on_data(scratch: Scratch) -> None:
         'type: "callback(self: ArrowArrayStream*, out: ArrowSchema*) -> int"', "type: void*"
     )
     path.write_text(text, encoding="utf-8")
-    assert "only a callback has a contract; remove it" in scratch.mistakes()[0]
+    assert "only a callback has a contract; hint: remove it" in scratch.mistakes()[0]
 
 
 def test_every_mistake_of_a_file_is_reported(scratch: Scratch) -> None:
@@ -316,7 +316,9 @@ def test_every_mistake_of_a_file_is_reported(scratch: Scratch) -> None:
 
 def test_missing_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / "errata.yaml").unlink()
-    assert scratch.mistakes() == ["spec/errata.yaml:1: (whole file): the file is missing; add it"]
+    assert scratch.mistakes() == [
+        "spec/errata.yaml:1: (whole file): the file is missing; hint: add it"
+    ]
 
 
 def test_stray_file(scratch: Scratch) -> None:
@@ -326,12 +328,12 @@ def test_stray_file(scratch: Scratch) -> None:
 
 def test_binary_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / "errata.yaml").write_bytes(b"errata: \xff\xfe\n")
-    assert "byte 8 is not UTF-8; save the file as UTF-8" in scratch.mistakes()[0]
+    assert "byte 8 is not UTF-8; hint: save the file as UTF-8" in scratch.mistakes()[0]
 
 
 def test_empty_file(scratch: Scratch) -> None:
     (scratch.root / "spec" / "errata.yaml").write_text("", encoding="utf-8")
-    assert "(whole file): null is no object" in scratch.mistakes()[0]
+    assert "(whole file): expected type object, got null" in scratch.mistakes()[0]
 
 
 def test_generate_writes_nothing_from_a_spoiled_spec(

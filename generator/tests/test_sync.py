@@ -113,14 +113,14 @@ REFUSED = {
     "two names for one number": (
         ["kDLA = 42,", "kDLB = 42,"],
         {},
-        "kDLA: has the number 42 of kDLB; one number, one name",
+        "kDLA: has the number 42 of kDLB; hint: one number, one name",
     ),
     "the number of a known device": (
         [],
         {"kDLMetal = 8,": "kDLIron = 8,"},
         "kDLIron: has the number 8 of 'metal' in the spec",
     ),
-    "a hole": (["kDLA = 5,"], {}, "kDLA: has the number 5, which is never given out"),
+    "a hole": (["kDLA = 5,"], {}, "kDLA: has the number 5, which is never assigned"),
 }
 
 
@@ -145,14 +145,14 @@ def test_a_value_outside_int32_is_refused(
     before = devices(scratch)
     code, text = sync(path)
     assert code == 2
-    assert "4294967296 does not fit; a device is of type int32" in text
+    assert "4294967296 does not fit; hint: a device is of type int32" in text
     assert devices(scratch) == before
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("int a;\n", "is no dlpack.h: it declares no enum DLDeviceType"),
+        ("int a;\n", "is not a dlpack.h: it declares no enum DLDeviceType"),
         ("typedef enum { kDLCPU = 1, } DLDeviceTyp\n", ": error: "),
     ],
 )
@@ -260,8 +260,12 @@ REFUSED_CODES = {
     "removed": ("kDLBool = 6U,", "", "kDLBool: is not in the header, but the spec has it as 6"),
     "two names for one number": (LAST_CODE, f"{LAST_CODE} kDLA = 17,", "has the number 17 of kDL"),
     "the number of a known code": ("kDLBool = 6U", "kDLTruth = 6U", "number 6 of 'bool' in the"),
-    "outside uint8": (LAST_CODE, f"{LAST_CODE} kDLA = 256,", "256 does not fit; a data-type code"),
-    "a label that is taken": (LAST_CODE, f"{LAST_CODE} kDLBOOL,", "'bool' stands twice"),
+    "outside uint8": (
+        LAST_CODE,
+        f"{LAST_CODE} kDLA = 256,",
+        "256 does not fit; hint: a data-type code",
+    ),
+    "a label that is taken": (LAST_CODE, f"{LAST_CODE} kDLBOOL,", "'bool' is a duplicate"),
 }
 
 

@@ -23,7 +23,7 @@ from fletching_generator.rules.sentences import read_sentences, sentence_hash
 from fletching_generator.rules.texts import as_skeleton, as_text, check_texts, compare, read_text
 from fletching_generator.spec.load import load_spec
 
-# The texts themselves are no part of the repository; FLETCHING_TEXTS names folders that hold them.
+# The texts themselves are not part of the repository; FLETCHING_TEXTS names folders that hold them.
 TEXTS = [Path(p) for p in os.environ.get("FLETCHING_TEXTS", "").split(os.pathsep) if p] or [
     REPOSITORY.parent / "shared" / "reference"
 ]
@@ -363,7 +363,7 @@ def test_the_command_fails_when_an_entry_is_missing(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--texts", "nowhere"), "nowhere is no folder; give one that holds the texts"),
+        (("--texts", "nowhere"), "nowhere is not a directory; give one that holds the texts"),
         (("--texts", "."), "no text found; the folder has to hold some of"),
         (("--skeleton",), "--skeleton goes with --texts FOLDER"),
     ],

@@ -72,7 +72,7 @@ def test_what_is_refused(text: str, line: int, problem: str) -> None:
     with pytest.raises(YamlError) as caught:
         read_yaml(text)
     assert (caught.value.line, caught.value.problem[: len(problem)]) == (line, problem)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_a_key_that_is_null_ends_in_a_line(

@@ -246,7 +246,7 @@ class Scene {
       alignas(64) static char none[64];
       void* handle = none;
       const Status status = SyncEvent(device_type(), 0, static_cast<void*>(&handle)).synchronize();
-      if (status.ok()) return "synchronize took what is no event";
+      if (status.ok()) return "synchronize took what is not an event";
       const bool has_words = text_of(status).find("Synchronize failed with") != std::string::npos ||
                              status.error().code() == EINVAL;
       return has_words && status.error().code() == EINVAL ? "" : text_of(status);

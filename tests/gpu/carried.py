@@ -134,7 +134,7 @@ def _run(
     try:
         return [parse_cell(line) for line in lines], problem
     except CellError as error:
-        return [], f"wrote a line that is no cell: {error}"
+        return [], f"wrote a line that is not a cell: {error}"
 
 
 def cells_row(name: str, cells: Sequence[Cell], problem: str, status: str, least: int) -> Row:

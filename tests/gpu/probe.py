@@ -5,9 +5,9 @@
 Needs the driver and Python alone. Each call is made in a process of its own, in which another
 thread opens the gate after some seconds: a call that has not returned by then `blocks`. Each is
 made twice: warm, after every kind of copy and a launch have run once, and cold. --json writes what
-was found, and --write-docs docs/measured/driver-<model>.md. The stand-in is no driver: it is asked
-like one, and nothing is written for the docs. Its mode `driver` is held against what was written
-(test_probe.py, ../standin/README.md).
+was found, and --write-docs docs/measured/driver-<model>.md. The stand-in is not a driver: it is
+asked like one, and nothing is written for the docs. Its mode `driver` is held against what was
+written (test_probe.py, ../standin/README.md).
 Exit codes: 0 asked, 1 a call ended in a way that has no name, 2 there is no device.
 """
 

@@ -59,7 +59,8 @@ enum { kCountsAsStruct, kCountsAsTask, kCountsAsNothing };
 void* OpenId(int counts_as, void* object, void (*destroy)(void* object));
 /* The object; NULL and a mistake, named after the callback, when it was closed or never opened. */
 void* FindId(void* id, const char* callback);
-/* Destroys the object; 0 and a mistake when there is none. With a NULL callback it is no mistake.
+/* Destroys the object; 0 and a mistake when there is none. With a NULL callback it is not a
+ * mistake.
  */
 int CloseId(void* id, const char* callback);
 /* Sleeps until every task is extracted; 0 when that took too long. */

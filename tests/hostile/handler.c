@@ -292,7 +292,7 @@ static void OnError(struct ArrowAsyncDeviceStreamHandler* self, int code, const 
   (void)message;
   (void)metadata;
   struct Handler* handler = Enter(self, "on_error");
-  if (code <= 0) Mistake("on_error was called with %d, which is no errno", code);
+  if (code <= 0) Mistake("on_error was called with %d, which is not an errno", code);
   if (handler->played->behaviour == kCallsInError) {
     Request(handler, 1);
     Cancel(handler);

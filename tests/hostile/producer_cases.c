@@ -113,7 +113,7 @@ static const struct Case kCases[] = {
     {"producer.extract-null", "extract_data is NULL", kFletchingHostileRefused, 0, kExtractNull},
     {"producer.extract-fails", "extract_data fails", kFletchingHostileReported, ENODATA,
      kExtractFails},
-    {"producer.extract-negative", "extract_data fails with -5, which is no errno",
+    {"producer.extract-negative", "extract_data fails with -5, which is not an errno",
      kFletchingHostileRefused, 0, kExtractNegative},
     {"producer.extract-partial", "extract_data fills half an array and fails",
      kFletchingHostileReported, ENODATA, kExtractPartial},

@@ -45,7 +45,7 @@ _CONTRACT = {
 # What notices a wrong spec: the oracle (tests/oracle), or the vendors' libraries (events/).
 ABI = "abi"
 EVENTS = "events"
-# Numbers from here on are no device's, and no hole.
+# Numbers from here on belong to no device and are not reserved.
 _UNUSED_NUMBER = 100
 
 
@@ -428,7 +428,7 @@ def _with_fields(
 ) -> Mutant:
     documents = copy.deepcopy(good)
     change(_fields_of(documents, struct))
-    _mend(documents)
+    _drop_dangling(documents)
     return Mutant(id_, tuple(f"{struct}.{field}" for field in about), documents)
 
 
@@ -469,7 +469,7 @@ def _with_signature(  # noqa: PLR0917 -- the same
     return _with_fields(good, f"signature:{struct}.{name}.{spelled}", struct, (name,), change)
 
 
-def _mend(documents: Documents) -> None:
+def _drop_dangling(documents: Documents) -> None:
     """Takes out what names something that is gone."""
     fields_of = {name: [field["name"] for field in fields] for name, fields in _structs(documents)}
     for erratum in documents["errata"]["errata"]:

@@ -31,7 +31,7 @@ _SDIST = ("--no-binary", ":all:", "--no-build-isolation")
 
 
 class FetchError(Exception):
-    """The message says which package, what went wrong, and how to mend it."""
+    """The message says which package, what went wrong, and how to fix it."""
 
 
 def fetch(package: Package, target: Path = PUBLISHED) -> Path:
@@ -97,8 +97,8 @@ def _run(
         raise FetchError(f"{what}: '{command[0]}' is not installed; install it") from None
     if done.returncode != 0:
         said = "\n".join(f"  {line}" for line in (done.stdout + done.stderr).splitlines()[-8:])
-        mend = "is there a network? Run it again: what is fetched stays"
-        raise FetchError(f"{what} cannot be fetched; {mend}:\n{said}")
+        hint = "is there a network? Run it again: what is fetched stays"
+        raise FetchError(f"{what} cannot be fetched; {hint}:\n{said}")
     return done.stdout
 
 
@@ -115,7 +115,7 @@ def _unpack(package: Package, archive: Path, target: Path) -> None:
         found += 1
     if not found:
         where = f"{package.name} {package.version} has no headers in {package.headers}"
-        raise FetchError(f"{where}; mend the folder in packages.py")
+        raise FetchError(f"{where}; fix the folder in packages.py")
 
 
 def _members(archive: Path) -> Iterator[tuple[str, bytes]]:

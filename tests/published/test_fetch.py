@@ -79,7 +79,7 @@ def test_without_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_without_headers(tmp_path: Path) -> None:
-    with pytest.raises(FetchError, match=r"has no headers in nowhere/; mend the folder"):
+    with pytest.raises(FetchError, match=r"has no headers in nowhere/; fix the folder"):
         fetch(dataclasses.replace(GO, headers="nowhere/"), tmp_path)
     assert files(tmp_path) == []
 

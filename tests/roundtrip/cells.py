@@ -21,7 +21,7 @@ CONSTANTS = "constants"  # the macros, reported like a struct with the direction
 
 
 class CellError(ValueError):
-    """A line that is no cell; the text says why."""
+    """A line that is not a cell; the text says why."""
 
 
 @dataclass(frozen=True)

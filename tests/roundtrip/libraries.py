@@ -21,8 +21,8 @@ def load(name: str) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
-        mend = "" if path.exists() else "; run `make`, or set FLETCHING_LIB_DIR to its folder"
-        raise OSError(f"cannot load {path}{mend} ({error})") from error
+        hint = "" if path.exists() else "; run `make`, or set FLETCHING_LIB_DIR to its folder"
+        raise OSError(f"cannot load {path}{hint} ({error})") from error
 
 
 def declare(

@@ -66,7 +66,7 @@ class Producer:
     def describe(self, case: str) -> str:
         text: bytes | None = self._describe(case.encode())
         if text is None:
-            raise ProducerError(f"no case is called '{case}'")
+            raise ProducerError(f"unknown case '{case}'")
         return text.decode()
 
     def export_array(self, case: str, schema: ArrowSchema, array: ArrowDeviceArray) -> None:

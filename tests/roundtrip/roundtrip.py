@@ -203,7 +203,7 @@ def read_cells(language: str, path: Path) -> Run:
                 raise CellError(f"language is '{cell.key.language}'")
             result.cells.append(cell)
         except CellError as error:
-            result.problems.append(f"line {number} of {_shown(path)} is no cell: {error}")
+            result.problems.append(f"line {number} of {_shown(path)} is not a cell: {error}")
     return result
 
 

@@ -35,7 +35,7 @@ NO_HEADER = {
 
 _PACKAGES = "run tools/setup, which installs the headers"
 _FLAGS = {".cpp": ["g++", "-std=c++20", "-fmax-errors=0"], ".c": ["gcc", "-std=c11"]}
-# A 32-bit target, where a handle64 is no pointer. There is no C library for it here; what the
+# A 32-bit target, where a handle64 is not a pointer. There is no C library for it here; what the
 # headers take from these files of one is size_t.
 _CLANG_32 = ["clang-19", "--target=i686-linux-gnu", "-ffreestanding", "-idirafter", "/usr/include"]
 _STAND_INS = ("stdlib.h", "string.h")
@@ -51,7 +51,7 @@ def lacked(runtime: Runtime) -> set[str]:
 
 
 class CannotRunError(Exception):
-    """The message says what is missing and how to mend it."""
+    """The message says what is missing and how to fix it."""
 
 
 def include_folders() -> list[Path]:

@@ -9,7 +9,7 @@
 //
 // Every pointer of C, to data or to a function, is a uintptr here. What it points to belongs to C,
 // and the garbage collector must not look at it: foreign structs may hold stale addresses, and
-// private data that is no address at all, which a pointer type would turn into a crash. A uintptr
+// private data that is not an address at all, which a pointer type would turn into a crash. A uintptr
 // keeps nothing alive: store addresses of C memory only, or of Go memory that is pinned. Use
 // [Pointer] to follow an address. A callback is the address of a C function; calling one takes cgo,
 // or a package that does without.

@@ -19,7 +19,7 @@ Ctype: TypeAlias = Any  # a ctypes class; ctypes has no public name for what the
 
 @dataclass(frozen=True)
 class Leaf:
-    """A field that is no struct, or one element of an array."""
+    """A field that is not a struct, or one element of an array."""
 
     path: str  # "array.length"
     element: int  # 0; the index in an array

@@ -44,7 +44,7 @@ def test_a_violation_reads_as_a_sentence() -> None:
             key="stream",
             severity="error",
             found="0",
-            mend="give None, 1 or 2, whichever is meant",
+            hint="give None, 1 or 2, whichever is meant",
         )
     ]
     assert str(check(interface)[0]) == (

@@ -174,7 +174,8 @@ class DeviceStreamSource final : public AsyncSource {
     // It is over: given back before the handler is released.
     if (!batch || !batch->ok()) reader_.release();
     if (batch && !batch->ok()) return producer.fail(std::move(*batch).error());
-    // ECANCELED, when the stream is over meanwhile, is no failure of the source; `fail` knows that.
+    // ECANCELED, when the stream is over meanwhile, is not a failure of the source; `fail` knows
+    // that.
     Status given = batch ? producer.push(**std::move(batch)) : producer.end();
     if (!given.ok()) producer.fail(std::move(given).error());
   }

@@ -132,7 +132,8 @@ class ArrayCheck {
   bool fits_parent(const ArrowSchema& schema, const Format& format, const TreePlace& at) {
     using enum TypeId;
     if (at.parent_type == kMap && (format.id != kStruct || schema.n_children != 2)) {
-      in_schema("format.map-child", at, "is no child of a map: expected a struct of two children");
+      in_schema("format.map-child", at,
+                "is not a child of a map: expected a struct of two children");
       return false;
     }
     if (at.parent_type == kRunEndEncoded && at.index == 0 && format.id != kInt16 &&

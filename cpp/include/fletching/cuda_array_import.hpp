@@ -103,7 +103,7 @@ inline Status check_description(const cuda_array_interface::Interface& says) {
   for (const cuda_array_interface::Violation& found : cuda_array_interface::check(says)) {
     if (found.severity != cuda_array_interface::Severity::kError) continue;
     return Error{EINVAL, "__cuda_array_interface__['" + found.key + "'] is " + found.found + " (" +
-                             std::string(found.rule) + "): " + std::string(found.mend)};
+                             std::string(found.rule) + "): " + std::string(found.hint)};
   }
   return {};
 }
@@ -128,7 +128,7 @@ inline Result<ArrowType> arrow_type_of(std::string_view text, bool as_storage) {
   };
   const std::optional<cuda_array_interface::Typestr> type =
       cuda_array_interface::parse_typestr(text);
-  if (!type) return refuse("it is no type string");
+  if (!type) return refuse("it is not a type string");
   const std::uint64_t bytes = type->item_bytes();
   if (bytes > 1 && type->order != kNativeOrder &&
       type->order != cuda_array_interface::kIrrelevant) {

@@ -32,7 +32,7 @@ struct Violation {
   std::string key;        ///< where: "stream", or "mask.stream" in what the mask says
   Severity severity;
   std::string found;      ///< what is there, in words
-  std::string_view mend;  ///< what to do about it
+  std::string_view hint;  ///< what to do about it
 };
 
 namespace detail {
@@ -323,7 +323,7 @@ inline std::vector<Violation> check(const Interface& description,
       if (array.judged_as() < rule.since) continue;
       if (detail::Found found = detail::find(rule.check, array)) {
         violations.push_back(
-            {rule.id, path + std::string(rule.key), rule.severity, *std::move(found), rule.mend});
+            {rule.id, path + std::string(rule.key), rule.severity, *std::move(found), rule.hint});
       }
     }
     says = array.mask();

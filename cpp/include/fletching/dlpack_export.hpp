@@ -95,7 +95,7 @@ inline Status point_at(const TensorView& view, ArrowDeviceType device, DataPoint
   if (skipped + size > UINTPTR_MAX - address) {
     return Error{EINVAL,
                  "ArrowArray has elements outside of the address space: the producer has "
-                 "to mend its offset or length"};
+                 "to fix its offset or length"};
   }
   const std::uintptr_t first = address + static_cast<std::uintptr_t>(skipped);
   out.byte_offset = pointer == DataPointer::kAligned ? first % kDlpackAlignment : 0;

@@ -44,9 +44,9 @@ struct ConsumerStream {
 
 namespace detail {
 
-inline Error bad_stream(std::int64_t stream, ArrowDeviceType device, std::string_view mend) {
+inline Error bad_stream(std::int64_t stream, ArrowDeviceType device, std::string_view hint) {
   return {EINVAL, "stream " + std::to_string(stream) + " is none on " + device_name(device) + ": " +
-                      std::string(mend)};
+                      std::string(hint)};
 }
 
 inline Result<ConsumerStream> read_stream(ArrowDeviceType device,

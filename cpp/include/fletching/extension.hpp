@@ -71,7 +71,7 @@ class Json {
     return true;
   }
 
-  /// The next character that is no white space; 0 at the end.
+  /// The next character that is not white space; 0 at the end.
   char peek() noexcept {
     const std::size_t start = rest_.find_first_not_of(" \t\r\n");
     rest_.remove_prefix(start == std::string_view::npos ? rest_.size() : start);

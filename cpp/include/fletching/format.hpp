@@ -269,7 +269,7 @@ inline Result<Format> parse_known_format(std::string_view text) {
   }
   if (text.starts_with("ts")) return parse_timestamp(text);
   if (text.starts_with("+ud:") || text.starts_with("+us:")) return parse_union(text);
-  return bad_format(text, "is no format string of the C Data Interface");
+  return bad_format(text, "is not a format string of the C Data Interface");
 }
 
 }  // namespace detail

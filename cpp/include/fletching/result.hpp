@@ -50,7 +50,7 @@ class Error {
 
   [[nodiscard]] int code() const noexcept { return code_; }
 
-  /// UTF-8, one sentence that names what was wrong and how to mend it. May be empty.
+  /// UTF-8, one sentence that names what was wrong and how to fix it. May be empty.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
 
  private:

@@ -259,7 +259,7 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
     Stored stored(std::forward<Content>(content));
     if (device_type == 0) {
       return broken_rule("device-stream.device-type-set",
-                         "0 is no device type: say where the arrays are");
+                         "0 is not a device type: say where the arrays are");
     }
     if (schema.is_released()) return Error(EINVAL, "the schema of the stream is released");
     Result<SharedSchema> shared = share(std::move(schema));
@@ -274,7 +274,7 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 /// A device stream of `schema`, on devices of `device_type`, whose batches `content` gives:
 ///
 /// - a range of DeviceArray or Result<DeviceArray>: its elements, moved out one by one. A range
-///   that is no view is owned by the stream, so move it in. A StreamReader is such a range.
+///   that is not a view is owned by the stream, so move it in. A StreamReader is such a range.
 /// - a callable that returns std::optional<Result<DeviceArray>>: what it returns, until that is
 ///   empty, which is the end; after that it is not called again. Of a callable that returns
 ///   DeviceArray or Result<DeviceArray>, which cannot be empty, the end is a released array.

@@ -27,7 +27,7 @@ int sycl_verb(FletchingMessage* message, Body body) noexcept {
   } catch (const std::exception& error) {
     write_message(message, error.what());
   } catch (...) {
-    write_message(message, "SYCL threw something that is no std::exception");
+    write_message(message, "SYCL threw something that is not a std::exception");
   }
   return EIO;
 }

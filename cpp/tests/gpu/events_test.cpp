@@ -171,7 +171,7 @@ TYPED_TEST(Events, TakeTheDefaultStreams) {
 }
 
 // The handle in place of its address. What lies behind a vendor's handle is the vendor's secret:
-// only the stand-in is sure to say that it is no event.
+// only the stand-in is sure to say that it is not an event.
 TYPED_TEST(Events, TellAHandleFromItsAddress) {
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   this->record();

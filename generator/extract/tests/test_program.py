@@ -170,7 +170,7 @@ class CommandLine(unittest.TestCase):
     def test_files(self) -> None:
         self.assertIn("/no/such.h: No such file", self.refused("/no/such.h"))
         self.assertIn("it is a directory", self.refused(HEADERS))
-        self.assertIn("it is no regular file", self.refused("/dev/zero"))
+        self.assertIn("it is not a regular file", self.refused("/dev/zero"))
         self.assertIn("cannot read /proc/self/mem", self.refused("/proc/self/mem"))
         with tempfile.TemporaryDirectory() as folder:
             binary = Path(folder) / "binary.h"

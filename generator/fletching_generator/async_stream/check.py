@@ -58,11 +58,11 @@ def _check_table(table: Document, scenarios: Document, errata: frozenset[str]) -
     for name, side in content["sides"].items():
         built = build_side(name, side)
         entries = {(state, e["on"]): i for i, e in enumerate(side["cells"]) for state in e["in"]}
-        for state, event, problem, mend in side_problems(built):
+        for state, event, problem, hint in side_problems(built):
             keys: KeyPath = ["sides", name, "states", state]
             if event is not None:
                 keys = ["sides", name, "cells", entries[state, event]]
-            report(keys, problem, mend)
+            report(keys, problem, hint)
     _stop_on(mistakes)
 
     built_table = build_table(content, scenarios.content)
@@ -88,8 +88,8 @@ def _check_names(keys: list[str | int], side: dict[str, Any], report: Report) ->
     for index, entry in enumerate(side["cells"]):
         here = [*keys, "cells", index]
         if entry["on"] not in events:
-            problem, mend = f"no event '{entry['on']}'", f"use one of {', '.join(events)}"
-            report([*here, "on"], problem, mend)
+            problem, hint = f"no event '{entry['on']}'", f"use one of {', '.join(events)}"
+            report([*here, "on"], problem, hint)
         for state in entry["in"]:
             if state not in states:
                 report([*here, "in"], f"no state '{state}'", f"use one of {', '.join(states)}")
@@ -133,7 +133,7 @@ def _check_errata(node: Any, keys: list[str | int], errata: frozenset[str], repo
         for name in named:
             if name not in errata:
                 problem = f"no erratum '{name}'"
-                report(keys, problem, "add it to spec/errata.yaml, or mend the name")
+                report(keys, problem, "add it to spec/errata.yaml, or fix the name")
         for key, value in node.items():
             _check_errata(value, [*keys, key], errata, report)
     elif isinstance(node, list):
@@ -149,7 +149,7 @@ def _check_phrases(content: dict[str, Any], report: Report) -> None:
             for used in _used(steps):
                 if used in side["phrases"] and used not in above:
                     problem = f"'{used}' is a phrase that does not stand above this one"
-                    report([name, "phrases", phrase], problem, "move it up, or mend the name")
+                    report([name, "phrases", phrase], problem, "move it up, or fix the name")
             above.add(phrase)
 
 
@@ -161,7 +161,7 @@ def _used(steps: list[Any]) -> Iterator[str]:
             yield step
 
 
-Problem = tuple[str, str | None, str, str]  # state, event, what is wrong, the mend
+Problem = tuple[str, str | None, str, str]  # state, event, what is wrong, the hint
 
 
 def side_problems(side: Side) -> list[Problem]:
@@ -169,8 +169,8 @@ def side_problems(side: Side) -> list[Problem]:
     problems: list[Problem] = []
     for cell in side.possible:
         for case in cell.cases:
-            for problem, mend in _case_problems(side, cell.state, cell.event, case):
-                problems.append((cell.state, cell.event, problem, mend))
+            for problem, hint in _case_problems(side, cell.state, cell.event, case):
+                problems.append((cell.state, cell.event, problem, hint))
     return problems or [*_path_problems(side)]
 
 
@@ -184,11 +184,11 @@ def _case_problems(side: Side, state: str, event: str, case: Case) -> Iterator[t
         elif _READS.get(action) not in carried | {None}:
             yield f"'{action}' needs {_READS[action]}, which '{event}' does not carry", "change it"
     if len(set(case.do)) != len(case.do):
-        yield "an action stands twice", "remove one"
+        yield "an action is a duplicate", "remove one"
     if (case.result is not None) != (definition.call in _RETURNING):
         yield (
             f"'{event}' returns {'a value' if case.result is None else 'nothing'}",
-            "mend 'result'",
+            "fix 'result'",
         )
     if case.result == "errno" and not definition.errno:
         yield f"'{event}' carries no errno", "return 0 or EINVAL"
@@ -231,18 +231,18 @@ def _check_scenarios(table: AsyncTable, side: Side, report: Report) -> None:
     try:
         names = {scenario.name: -1 for scenario in sweeps(table, side)}
     except (NotPossibleError, KeyError) as problem:
-        report([side.name, "reach"], str(problem), "mend 'reach', or the table")
+        report([side.name, "reach"], str(problem), "fix 'reach', or the table")
         return
     for index, scenario in enumerate(scenarios.scenarios):
         keys: KeyPath = [side.name, "scenarios", index]
         if scenario.name in names:
-            report(keys, f"'{scenario.name}' stands twice", "rename one; sweeps have names, too")
+            report(keys, f"'{scenario.name}' is a duplicate", "rename one; sweeps have names, too")
         names[scenario.name] = index
         try:
             runner = run_scenario(table, side, scenario)
         except NotPossibleError as problem:
-            report(keys, str(problem), "mend the scenario, or the table")
+            report(keys, str(problem), "fix the scenario, or the table")
             continue
         if runner.rule_broken != scenario.hostile:
-            mend = "add 'hostile: true'" if runner.rule_broken else "remove 'hostile'"
-            report(keys, f"a rule is {'' if runner.rule_broken else 'not '}broken", mend)
+            hint = "add 'hostile: true'" if runner.rule_broken else "remove 'hostile'"
+            report(keys, f"a rule is {'' if runner.rule_broken else 'not '}broken", hint)

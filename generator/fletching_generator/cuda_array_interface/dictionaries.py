@@ -85,7 +85,7 @@ class Check:
     typed: bool  # True: a struct with typed fields can fail it too
     section: str
     doc: str
-    mend: str  # "give None, 1 or 2, whichever is meant"
+    hint: str  # "give None, 1 or 2, whichever is meant"
 
     @property
     def name(self) -> str:
@@ -204,11 +204,11 @@ def _check_keys(interface: DictionaryInterface, report: Report) -> None:
         place: list[str | int] = ["keys", index]
         _check_since(interface, key.since, place, report)
         if key.required and key.none:
-            mend = "say 'none: false', or 'required: false'"
-            report([*place, "none"], f"'{key.name}' is required, and may be None", mend)
+            hint = "say 'none: false', or 'required: false'"
+            report([*place, "none"], f"'{key.name}' is required, and may be None", hint)
         if not any(check.key == key.name for check in interface.checks):
-            mend = "add a check for it"
-            report([*place, "name"], f"no check looks at '{key.name}'", mend)
+            hint = "add a check for it"
+            report([*place, "name"], f"no check looks at '{key.name}'", hint)
         for number, change in enumerate(key.changes):
             if not key.since < change.version <= interface.version:
                 report(
@@ -244,13 +244,13 @@ def _check_checks(interface: DictionaryInterface, report: Report) -> None:
         _check_since(interface, check.since, place, report)
         if bool(check.rules) == (check.beyond is not None):
             problem = "needs either rules or a reason why it is here without one"
-            mend = "name the rules, or write 'beyond: reason', not both"
-            report([*place, "rules"], problem, mend)
+            hint = "name the rules, or write 'beyond: reason', not both"
+            report([*place, "rules"], problem, hint)
         if check.key is None:
             continue
         if check.key not in keys:
-            mend = f"use one of {', '.join(keys)}"
-            report([*place, "key"], f"no key is called '{check.key}'", mend)
+            hint = f"use one of {', '.join(keys)}"
+            report([*place, "key"], f"unknown key '{check.key}'", hint)
         elif check.since < keys[check.key].since:
             report(
                 [*place, "since"],
@@ -263,8 +263,8 @@ def _check_since(
     interface: DictionaryInterface, since: int, place: list[str | int], report: Report
 ) -> None:
     if since > interface.version:
-        mend = f"the newest version is {interface.version}"
-        report([*place, "since"], f"there is no version {since}", mend)
+        hint = f"the newest version is {interface.version}"
+        report([*place, "since"], f"there is no version {since}", hint)
 
 
 def _check_unique(
@@ -277,5 +277,5 @@ def _check_unique(
     for index, value in enumerate(values):
         if value in seen:
             keys: list[str | int] = [*([where] if isinstance(where, str) else where), index, field]
-            report(keys, f"'{value}' stands twice", "rename or remove one")
+            report(keys, f"'{value}' is a duplicate", "rename or remove one")
         seen.add(value)

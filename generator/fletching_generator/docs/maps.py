@@ -35,7 +35,7 @@ MARKS: dict[Kind, str] = {"integer": "", "pointer": "\N{RIGHTWARDS ARROW} ", "ca
 
 @dataclass(frozen=True)
 class Cell:
-    """A run of bytes with one meaning: a field that is no struct, or padding."""
+    """A run of bytes with one meaning: a field that is not a struct, or padding."""
 
     path: str  # "array.length"; "padding"
     kind: Kind

@@ -8,7 +8,7 @@ from typing import Any
 from ..languages.c import declare_function, type_name
 from ..render import Filters, Output
 from ..spec.layout import LAYOUT_CLASSES, StructLayout, struct_layouts
-from ..spec.model import Access, Buffers, Device, Erratum, Field, Hole, Spec, Struct
+from ..spec.model import Access, Buffers, Device, Erratum, Field, Spec, Struct, Unassigned
 from ..spec.pointers import in_words
 from ..spec.types import Callback, FixedArray
 from .maps import map_name
@@ -56,7 +56,7 @@ def _dictionary_page(spec: Spec) -> Output:
 def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
     """The table of all numbers, and a page for each device."""
     source = "spec/devices.yaml"
-    numbers: list[Device | Hole] = [*spec.devices, *spec.holes]
+    numbers: list[Device | Unassigned] = [*spec.devices, *spec.unassigned]
     table = {
         **everything,
         "numbers": sorted(numbers, key=lambda entry: entry.value),

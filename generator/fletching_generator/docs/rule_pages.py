@@ -80,7 +80,7 @@ def _homes(spec: Spec) -> dict[str, str]:
 
 
 def prose(text: str) -> str:
-    """Text in which names with underscores are marked as code, so that they are no emphasis."""
+    """Text in which names with underscores are marked as code, so that they are not emphasis."""
     return re.sub(r"(?<![`\w.])[\w.]*_(?:[\w.]*\w)?", r"`\g<0>`", text)
 
 

@@ -61,8 +61,8 @@ def _compare_guard(interface: Interface, run: Run) -> Iterator[Finding]:
             inner = [macro for macro in around if macro.startswith(("ARROW_", "DLPACK_"))]
             instead = f"; it stands under {inner[-1]}" if inner else ""
             text = f"'{record.name}' is not inside this canonical guard{instead}"
-            mend = "; two headers with their own copies cannot be included together"
-            yield Finding(ERROR, interface.id, interface.guard, text + mend, record.place)
+            hint = "; two headers with their own copies cannot be included together"
+            yield Finding(ERROR, interface.id, interface.guard, text + hint, record.place)
 
 
 def _guards_around(place: Place, run: Run) -> list[str]:
@@ -97,7 +97,7 @@ def _compare_struct(
     for field in record.fields:
         subject = f"{struct.name}.{field.name}"
         if field.name not in expected:
-            text = "is no field of the specification"
+            text = "is not a field of the specification"
             yield Finding(ERROR, interface.id, subject, text, field.place)
         else:
             yield from _compare_field(interface, subject, expected[field.name], field, layout)

@@ -38,19 +38,19 @@ def _compare_other_enumerators(
     """What the header has more, which may be newer than the spec, or a fork's."""
     known = {enumerator.name for enumerator in expected.enumerators}
     owners = {enumerator.value: enumerator.name for enumerator in expected.enumerators}
-    holes = {hole.value for hole in spec.holes} if expected.from_devices else set()
+    unassigned = {number.value for number in spec.unassigned} if expected.from_devices else set()
     for enumerator in enum.enumerators:
         if enumerator.name in known:
             continue
         owner = owners.get(enumerator.value)
-        severity, text = _verdict(enumerator.value, holes, owner, "it")
+        severity, text = _verdict(enumerator.value, unassigned, owner, "it")
         yield Finding(severity, interface.id, enumerator.name, text, enumerator.place)
 
 
-def _verdict(value: int, holes: set[int], owner: str | None, what: str) -> tuple[str, str]:
+def _verdict(value: int, unassigned: set[int], owner: str | None, what: str) -> tuple[str, str]:
     """Severity and text for a number under a name that the spec does not know."""
-    if value in holes:
-        return ERROR, f"is {value}, a number that is never given out"
+    if value in unassigned:
+        return ERROR, f"is {value}, a number that is never assigned"
     if owner is not None:
         return ERROR, f"is {value}, the number of {owner}"
     return NOTE, f"is {value}; the specification does not know {what}"
@@ -88,7 +88,7 @@ def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
 def compare_other_devices(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:
     known = {device.arrow for device in spec.arrow_devices}
     by_value = {device.value: device for device in spec.devices}
-    holes = {hole.value for hole in spec.holes}
+    unassigned = {number.value for number in spec.unassigned}
     for macro in run.macros.values():
         if not macro.name.startswith(_DEVICE_PREFIX) or macro.name in known or macro.value is None:
             continue
@@ -97,5 +97,5 @@ def compare_other_devices(spec: Declarations, interface: Interface, run: Run) ->
             severity, text = NOTE, f"is {macro.value}; the specification has it in DLPack only"
         else:
             name = None if owner is None else f"'{owner.name}'"
-            severity, text = _verdict(macro.value, holes, name, "this device")
+            severity, text = _verdict(macro.value, unassigned, name, "this device")
         yield Finding(severity, interface.id, macro.name, text, macro.place)

@@ -64,7 +64,7 @@ class HeaderRecord:
 @dataclass(frozen=True)
 class HeaderMacro:
     name: str  # "ARROW_DEVICE_CPU"
-    value: int | None  # 1; None when it is no integer
+    value: int | None  # 1; None when it is not an integer
     text: str  # "1"
     place: Place
     conditions: tuple[str, ...]  # ("!defined(ARROW_C_DEVICE_DATA_INTERFACE)",)
@@ -134,11 +134,11 @@ def read_header(
         shown = "".join(f"\n  {line}" for line in first.diagnostics)
         count = f"{first.error_count} error{'s' if first.error_count > 1 else ''}"
         place = f"as {first.language} on {first.target}"
-        raise UsageError(f"{header} has {count} {place}:{shown}{_mend(first)}")
+        raise UsageError(f"{header} has {count} {place}:{shown}{_hint(first)}")
     return [run for run in runs if run.language in clean]
 
 
-def _mend(run: Run) -> str:
+def _hint(run: Run) -> str:
     """The commonest reason: an included file stands in a folder that nobody has named."""
     missing = any("file not found" in line for line in run.diagnostics)
     return "\n  name the folder of what it includes: -- -I FOLDER" if missing else ""
@@ -164,8 +164,8 @@ def extract(
     try:
         return [_run(run) for run in json.loads(result.stdout)["runs"]]
     except (ValueError, KeyError, TypeError):
-        mend = "run 'tools/build extract', and look at FLETCHING_EXTRACT if it is set"
-        raise UsageError(f"{tool} is no fletching-extract of this version; {mend}") from None
+        hint = "run 'tools/build extract', and look at FLETCHING_EXTRACT if it is set"
+        raise UsageError(f"{tool} is not a fletching-extract of this version; {hint}") from None
 
 
 def _tool() -> str:

@@ -31,7 +31,7 @@ class Registry:
     """A list of numbers in the spec, and the enum of dlpack.h that it comes from."""
 
     declared: TypedefDeclaration
-    holes: frozenset[int]  # {5, 6}
+    unassigned: frozenset[int]  # {5, 6}
     file: str  # "spec/devices.yaml"
     noun: str  # "device"
 
@@ -71,7 +71,7 @@ def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Resul
     runs = read_header(header, None, (_TARGET,), flags)
     found = {r.enum: _read_enum(header, runs, r.enum) for r in _registries(spec)}
     if found[_DEVICES] is None:
-        raise UsageError(f"{header} is no dlpack.h: it declares no enum {_DEVICES}")
+        raise UsageError(f"{header} is not a dlpack.h: it declares no enum {_DEVICES}")
     pairs = [(r, enum) for r in _registries(spec) if (enum := found[r.enum]) is not None]
     _refuse(pairs)
     added = tuple(addition for registry, enum in pairs for addition in _additions(registry, enum))
@@ -85,10 +85,10 @@ def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Resul
 
 
 def _registries(spec: Spec) -> list[Registry]:
-    holes = frozenset(hole.value for hole in spec.holes)
+    unassigned = frozenset(number.value for number in spec.unassigned)
     devices = next(t for t in spec.typedefs if t.from_devices)
     return [
-        Registry(devices, holes, "spec/devices.yaml", "device"),
+        Registry(devices, unassigned, "spec/devices.yaml", "device"),
         Registry(spec.data_type_codes, frozenset(), "spec/dlpack.yaml", "data-type code"),
     ]
 
@@ -118,17 +118,17 @@ def _refuse(pairs: Sequence[tuple[Registry, HeaderEnum]]) -> None:
     mistakes = []
     for registry, enum in pairs:
         mistakes += [
-            Mistake(enumerator.place.file, enumerator.place.line, enumerator.name, problem, mend)
+            Mistake(enumerator.place.file, enumerator.place.line, enumerator.name, problem, hint)
             for enumerator in enum.enumerators
-            for problem, mend in _problems(registry, enum, enumerator)
+            for problem, hint in _problems(registry, enum, enumerator)
         ]
         there = {enumerator.name for enumerator in enum.enumerators}
         for known in registry.declared.enumerators:
             if known.name not in there:
                 problem = f"is not in the header, but the spec has it as {known.value}"
-                mend = f"a {registry.noun} is never removed; use a newer header, or mend the spec"
+                hint = f"a {registry.noun} is never removed; use a newer header, or fix the spec"
                 place = enum.place
-                mistakes.append(Mistake(place.file, place.line, known.name, problem, mend))
+                mistakes.append(Mistake(place.file, place.line, known.name, problem, hint))
     if mistakes:
         raise SpecError(*mistakes)
 
@@ -148,16 +148,16 @@ def _problems(
         scalar = registry.declared.type.scalar.name
         problems.append((f"{value} does not fit", f"a {registry.noun} is of type {scalar}"))
     if same is not None and same.value != value:
-        mend = f"a {registry.noun} never changes its number; is this header a fork?"
-        problems.append((f"is {value}, but the spec has it as {same.value}", mend))
+        hint = f"a {registry.noun} never changes its number; is this header a fork?"
+        problems.append((f"is {value}, but the spec has it as {same.value}", hint))
     if twin is not None:
         problems.append((f"has the number {value} of {twin.name}", "one number, one name"))
     elif same is None and owner is not None:
-        mend = f"one number, one {registry.noun}; is this header a fork?"
-        problems.append((f"has the number {value} of '{owner.label}' in the spec", mend))
-    if same is None and value in registry.holes:
-        mend = "take it out of 'holes' in the spec if DLPack really gives it out"
-        problems.append((f"has the number {value}, which is never given out", mend))
+        hint = f"one number, one {registry.noun}; is this header a fork?"
+        problems.append((f"has the number {value} of '{owner.label}' in the spec", hint))
+    if same is None and value in registry.unassigned:
+        hint = "take it out of 'unassigned' in the spec if DLPack really gives it out"
+        problems.append((f"has the number {value}, which is never assigned", hint))
     return problems
 
 

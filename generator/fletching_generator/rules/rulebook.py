@@ -58,7 +58,7 @@ class Statement:
 
     section: str  # "ArrowDeviceArray.reserved"
     hash: str  # "4c2bcc5bb5ab2f0f": of the words, see sentences.py
-    rules: tuple[str, ...]  # ("device-array.reserved-zero",); empty when it is no rule
+    rules: tuple[str, ...]  # ("device-array.reserved-zero",); empty when it is not a rule
     not_a_rule: str | None  # "rationale"
 
 
@@ -174,24 +174,24 @@ def _check_families(
             keys: KeyPath = ["rules", index]
             if rule.id in seen:
                 where = f"it is already in spec/rules/{seen[rule.id]}.yaml"
-                yield document.mistake([*keys, "id"], f"'{rule.id}' stands twice", where)
+                yield document.mistake([*keys, "id"], f"'{rule.id}' is a duplicate", where)
             seen[rule.id] = family.id
             if rule.group not in family.groups:
-                problem = f"'{rule.group}' is no group of this file"
-                mend = f"use one of {', '.join(family.groups)}"
-                yield document.mistake([*keys, "id"], problem, mend)
+                problem = f"'{rule.group}' is not a group of this file"
+                hint = f"use one of {', '.join(family.groups)}"
+                yield document.mistake([*keys, "id"], problem, hint)
             if rule.id not in reached and not rule.errata and rule.source is None:
                 problem = f"nothing leads to rule '{rule.id}'"
-                mend = "map a sentence to it in spec/texts/, link an erratum, or give its 'source'"
-                yield document.mistake(keys, problem, mend)
+                hint = "map a sentence to it in spec/texts/, link an erratum, or give its 'source'"
+                yield document.mistake(keys, problem, hint)
             yield from _check_rule(rule, spec, keys, document)
 
 
 def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> Iterator[Mistake]:
     if rule.about is not None and rule.about not in _names(spec):
         problem = f"'{rule.about}' is not defined"
-        mend = "name a struct, Struct.field, typedef, function, constant, guard or key of the spec"
-        yield document.mistake([*keys, "about"], problem, mend)
+        hint = "name a struct, Struct.field, typedef, function, constant, guard or key of the spec"
+        yield document.mistake([*keys, "about"], problem, hint)
     if (rule.check == "not_checkable") != (rule.reason is not None):
         problem = "'not_checkable' and 'reason' go together"
         yield document.mistake([*keys, "check"], problem, "write both or neither")
@@ -204,9 +204,9 @@ def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> It
     known = [erratum.id for erratum in spec.errata]
     for number, erratum in enumerate(rule.errata):
         if erratum not in known:
-            problem = f"no erratum is called '{erratum}'"
-            mend = "use the id of an entry in spec/errata.yaml"
-            yield document.mistake([*keys, "errata", number], problem, mend)
+            problem = f"unknown erratum '{erratum}'"
+            hint = "use the id of an entry in spec/errata.yaml"
+            yield document.mistake([*keys, "errata", number], problem, hint)
 
 
 def _check_dictionary(
@@ -219,20 +219,20 @@ def _check_dictionary(
     for index, check in enumerate(interface.checks):
         for number, rule_id in enumerate(check.rules):
             if rule_id not in known:
-                problem = f"no rule is called '{rule_id}'"
-                mend = f"use an id of spec/rules/{interface.id}.yaml, or add the rule there"
+                problem = f"unknown rule '{rule_id}'"
+                hint = f"use an id of spec/rules/{interface.id}.yaml, or add the rule there"
                 keys: KeyPath = ["checks", index, "rules", number]
-                yield Document(root / name, name).mistake(keys, problem, mend)
+                yield Document(root / name, name).mistake(keys, problem, hint)
     reached = {rule_id for check in interface.checks for rule_id in check.rules}
     for index, rule in enumerate(rules):
         if (rule.check == "validator") != (rule.id in reached):
             if rule.id in reached:
                 problem = f"{name} has a check for '{rule.id}'"
-                mend = "write 'check: validator'"
+                hint = "write 'check: validator'"
             else:
                 problem = f"no check of {name} comes from '{rule.id}'"
-                mend = "name it there under 'rules', or write 'test' when no dictionary shows it"
-            yield families[interface.id].mistake(["rules", index, "check"], problem, mend)
+                hint = "name it there under 'rules', or write 'test' when no dictionary shows it"
+            yield families[interface.id].mistake(["rules", index, "check"], problem, hint)
 
 
 def _names(spec: Spec) -> set[str]:
@@ -257,8 +257,8 @@ def _check_texts(book: Rulebook, documents: dict[str, Document]) -> Iterator[Mis
         for index, name in enumerate(text.shares):
             if name not in documents or name == text.id:
                 problem = f"no other text is called '{name}'"
-                mend = "use the name of a file in spec/texts/"
-                yield document.mistake(["shares", index], problem, mend)
+                hint = "use the name of a file in spec/texts/"
+                yield document.mistake(["shares", index], problem, hint)
         yield from _check_statements(text, rules, document)
 
 
@@ -268,7 +268,7 @@ def _check_statements(text: Text, rules: set[str], document: Document) -> Iterat
         keys: KeyPath = ["sentences", index]
         place = (statement.section, statement.hash)
         if place in seen:
-            problem = f"{statement.hash} stands twice in section '{statement.section}'"
+            problem = f"{statement.hash} is a duplicate in section '{statement.section}'"
             yield document.mistake([*keys, "hash"], problem, "put both into one entry")
         seen.add(place)
         if bool(statement.rules) == (statement.not_a_rule is not None):
@@ -278,9 +278,9 @@ def _check_statements(text: Text, rules: set[str], document: Document) -> Iterat
             )
         for number, rule in enumerate(statement.rules):
             if rule not in rules:
-                problem = f"no rule is called '{rule}'"
-                mend = "use an id of spec/rules/, or add the rule there"
-                yield document.mistake([*keys, "rules", number], problem, mend)
+                problem = f"unknown rule '{rule}'"
+                hint = "use an id of spec/rules/, or add the rule there"
+                yield document.mistake([*keys, "rules", number], problem, hint)
 
 
 def rule_errata(spec: Spec, rule: Rule) -> list[Erratum]:

@@ -22,7 +22,7 @@ def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: D
     for index, runtime in enumerate(runtimes):
         report = document.reporter(mistakes, "runtimes", index)
         if runtime.name in names:
-            report(["name"], f"'{runtime.name}' stands twice", "rename or remove one")
+            report(["name"], f"'{runtime.name}' is a duplicate", "rename or remove one")
         names.add(runtime.name)
         _check_api(runtime, report)
         _check_libraries(runtime, report)
@@ -34,9 +34,9 @@ def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: D
     for index, device in enumerate(devices.content["devices"]):
         name = device.get("runtime")
         if name is not None and name not in names:
-            mend = f"add it to spec/runtimes.yaml, or use one of {', '.join(sorted(names))}"
+            hint = f"add it to spec/runtimes.yaml, or use one of {', '.join(sorted(names))}"
             problem = f"runtime '{name}' is not declared"
-            mistakes.append(devices.mistake(["devices", index, "runtime"], problem, mend))
+            mistakes.append(devices.mistake(["devices", index, "runtime"], problem, hint))
     if mistakes:
         raise SpecError(*mistakes)
 
@@ -72,19 +72,19 @@ def _check_api(runtime: Runtime, report: Report) -> None:
     is_c = runtime.api == "c"
     for key in _OF_C:
         if (getattr(runtime, key) is not None) != is_c:
-            mend = f"add '{key}:'" if is_c else "remove it"
-            report([] if is_c else [key], f"api '{runtime.api}' and '{key}' do not fit", mend)
+            hint = f"add '{key}:'" if is_c else "remove it"
+            report([] if is_c else [key], f"api '{runtime.api}' and '{key}' do not fit", hint)
     if bool(runtime.functions) != is_c:
-        mend = "a C API has functions; other APIs are called through a waiter"
-        report(["api"], f"api '{runtime.api}' and 'functions' do not fit", mend)
+        hint = "a C API has functions; other APIs are called through a waiter"
+        report(["api"], f"api '{runtime.api}' and 'functions' do not fit", hint)
 
 
 def _check_libraries(runtime: Runtime, report: Report) -> None:
     libraries = runtime.libraries
     for system in ("linux", "windows", "macos"):
         if not getattr(libraries, system) and libraries.note is None:
-            mend = "name a file, or say why in 'note'"
-            report(["libraries", system], f"no library for {system}", mend)
+            hint = "name a file, or say why in 'note'"
+            report(["libraries", system], f"no library for {system}", hint)
 
 
 def _check_handles(runtime: Runtime, report: Report) -> None:
@@ -95,15 +95,15 @@ def _check_handles(runtime: Runtime, report: Report) -> None:
         if name not in types:
             report(["handles", role], f"type '{name}' is not declared", "add it to 'types'")
         elif role == "event" and types[name].kind not in ("handle", "handle64"):
-            report(["handles", role], f"'{name}' is no handle", "name a handle")
+            report(["handles", role], f"'{name}' is not a handle", "name a handle")
 
 
 def _check_verbs(runtime: Runtime, content: Mapping[str, Any], report: Report) -> None:
     for verb in runtime.verbs:
         keys = ["verbs", verb.name]
         if ("functions" in content[verb.name]) != (verb.by in _WITH_FUNCTIONS):
-            mend = f"functions go with {', '.join(_WITH_FUNCTIONS)}"
-            report(keys, f"by '{verb.by}' and 'functions' do not fit", mend)
+            hint = f"functions go with {', '.join(_WITH_FUNCTIONS)}"
+            report(keys, f"by '{verb.by}' and 'functions' do not fit", hint)
         if verb.by != "call" and verb.note is None:
             report(keys, f"by '{verb.by}' without a reason", "say why and how in 'note'")
 
@@ -113,16 +113,16 @@ def _check_query(runtime: Runtime, report: Report) -> None:
     if query is None:
         return
     if query.function not in runtime.verb("query").functions:
-        mend = f"name {query.function.name} in the verb 'query'"
-        report(["query", "function"], "is not what the verb 'query' calls", mend)
+        hint = f"name {query.function.name} in the verb 'query'"
+        report(["query", "function"], "is not what the verb 'query' calls", hint)
     through_argument = query.value != "result"
     if through_argument != (query.selector is not None):
-        mend = "an argument has a selector, a result has none"
-        report(["query", "value"], f"'{query.value}' and 'selector' do not fit", mend)
+        hint = "an argument has a selector, a result has none"
+        report(["query", "value"], f"'{query.value}' and 'selector' do not fit", hint)
     arguments = {argument.name: argument.type for argument in query.function.type.arguments}
     if through_argument and not isinstance(arguments.get(query.value), Pointer):
-        mend = f"write result, or one of {', '.join(arguments)}"
-        report(["query", "value"], f"'{query.value}' is no argument that points anywhere", mend)
+        hint = f"write result, or one of {', '.join(arguments)}"
+        report(["query", "value"], f"'{query.value}' is not an argument that points anywhere", hint)
     for constant in query.pending:
         if constant in query.done:
             report(["query", "pending"], f"{constant.name} is done and pending", "remove one")
@@ -142,11 +142,11 @@ def _check_functions(runtime: Runtime, symbols: dict[str, str], report: Report) 
             elif symbol is not None:
                 symbols[symbol] = f"{function.name} of '{runtime.name}'"
         if function.newer and not function.optional:
-            mend = "add 'optional:', since when libraries have it"
-            report([*keys, "newer"], "a library as old as the header lacks the function", mend)
+            hint = "add 'optional:', since when libraries have it"
+            report([*keys, "newer"], "a library as old as the header lacks the function", hint)
         if function.per_thread and not (runtime.header and runtime.header.per_thread):
-            mend = "add 'per_thread:' to the header of the runtime"
-            report([*keys, "per_thread"], "nothing selects the per-thread functions", mend)
+            hint = "add 'per_thread:' to the header of the runtime"
+            report([*keys, "per_thread"], "nothing selects the per-thread functions", hint)
         _check_signature(function, [*keys, "type"], report)
 
 

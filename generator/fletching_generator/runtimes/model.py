@@ -181,12 +181,12 @@ class _Reader:
             functions=tuple(self._functions.values()),
         )
 
-    def _fail(self, keys: KeyPath, problem: str, mend: str) -> SpecError:
-        return SpecError(self._document.mistake([*self._keys, *keys], problem, mend))
+    def _fail(self, keys: KeyPath, problem: str, hint: str) -> SpecError:
+        return SpecError(self._document.mistake([*self._keys, *keys], problem, hint))
 
     def _declare(self, table: dict[str, Any], keys: list[str | int], item: Any) -> None:
         if item.name in table:
-            raise self._fail([*keys, "name"], f"'{item.name}' stands twice", "remove one")
+            raise self._fail([*keys, "name"], f"'{item.name}' is a duplicate", "remove one")
         table[item.name] = item
 
     def _find(self, table: dict[str, Any], name: str, keys: KeyPath, kind: str) -> Any:
@@ -198,23 +198,24 @@ class _Reader:
         try:
             return parse_type(text, self._types)
         except TypeExpressionError as error:
-            raise self._fail(keys, str(error), error.mend) from None
+            raise self._fail(keys, str(error), error.hint) from None
 
     def _signature(self, text: str, keys: KeyPath) -> Callback:
         parsed = self._parse(text, keys)
         if not isinstance(parsed, Callback):
-            raise self._fail(keys, f"'{text}' is no function", "write callback(name: T, ...) -> T")
+            hint = "write callback(name: T, ...) -> T"
+            raise self._fail(keys, f"'{text}' is not a function", hint)
         return parsed
 
     def _vendor_type(self, number: int, entry: dict[str, Any]) -> VendorType:
         keys: list[str | int] = ["types", number]
         kind, expression = entry["kind"], entry.get("type", "")
         if (kind in ("integer", "enum", "callback")) != bool(expression):
-            mend = "integer, enum and callback have a type; the others have none"
-            raise self._fail(keys, f"kind '{kind}' and 'type' do not go together", mend)
+            hint = "integer, enum and callback have a type; the others have none"
+            raise self._fail(keys, f"kind '{kind}' and 'type' do not go together", hint)
         if kind in ("integer", "enum") and expression not in INTEGERS:
-            mend = f"use one of {', '.join(INTEGERS)}"
-            raise self._fail([*keys, "type"], f"'{expression}' is no integer", mend)
+            hint = f"use one of {', '.join(INTEGERS)}"
+            raise self._fail([*keys, "type"], f"'{expression}' is not an integer", hint)
         if "fields" in entry and kind != "struct":
             raise self._fail([*keys, "fields"], "only a struct has fields", "remove them")
         found = VendorType(
@@ -237,7 +238,8 @@ class _Reader:
         parsed = self._parse(entry["type"], keys)
         passed = parsed.scalar if isinstance(parsed, Typedef) else parsed
         if not isinstance(passed, Scalar) or passed.name not in (*INTEGERS, "pointer"):
-            raise self._fail(keys, f"'{entry['type']}' is no integer and no handle", "name one")
+            problem = f"'{entry['type']}' is neither an integer nor a handle"
+            raise self._fail(keys, problem, "name one")
         return Constant(**entry)
 
     def _function(self, number: int, entry: dict[str, Any]) -> Function:

@@ -61,11 +61,11 @@ def _check_interface(
             report(
                 ["requires", index],
                 f"'{name}' is not declared before this interface",
-                "move it up in 'interfaces' of spec/project.yaml, or mend the name",
+                "move it up in 'interfaces' of spec/project.yaml, or fix the name",
             )
     for index, constant in enumerate(interface.constants):
         if constant.name in macros:
-            report(["constants", index, "name"], f"'{constant.name}' stands twice", "remove one")
+            report(["constants", index, "name"], f"'{constant.name}' is a duplicate", "remove one")
         macros[constant.name] = interface.id
     for index, typedef in enumerate(interface.typedefs):
         _check_enumerators(typedef, ["typedefs", index, "enumerators"], report)
@@ -85,7 +85,7 @@ def _check_struct(
     for index, field in enumerate(struct.fields):
         here = [*keys, "fields", index]
         if field.name in names:
-            report([*here, "name"], f"field '{field.name}' stands twice", "rename or remove one")
+            report([*here, "name"], f"field '{field.name}' is a duplicate", "rename or remove one")
         names.add(field.name)
         _check_field(struct, field, visible, here, report)
 
@@ -103,7 +103,7 @@ def _check_enumerators(typedef: TypedefDeclaration, keys: list[str | int], repor
         seen: set[str | int] = set()
         for index, enumerator in enumerate(typedef.enumerators):
             if getattr(enumerator, key) in seen:
-                problem = f"'{getattr(enumerator, key)}' stands twice"
+                problem = f"'{getattr(enumerator, key)}' is a duplicate"
                 report([*keys, index, key], problem, "every enumerator has its own")
             seen.add(getattr(enumerator, key))
 
@@ -162,18 +162,20 @@ def _points_to(type_: Type, struct: str) -> bool:
 def _check_devices(content: dict, macros: dict[str, str], report: Report) -> None:  # type: ignore[type-arg]
     """Works on the file's own order, so that an error points at the later of two entries."""
     values: dict[int, str] = {}
-    for index, hole in enumerate(content["holes"]):
-        if hole["value"] in values:
-            report(["holes", index, "value"], f"hole {hole['value']} stands twice", "remove one")
-        values[hole["value"]] = "a hole"
+    for index, entry in enumerate(content["unassigned"]):
+        if entry["value"] in values:
+            report(
+                ["unassigned", index, "value"], f"duplicate value {entry['value']}", "remove one"
+            )
+        values[entry["value"]] = "unassigned"
     names: dict[str, str] = dict.fromkeys(macros, "a constant")
     for index, device in enumerate(content["devices"]):
         keys: list[str | int] = ["devices", index]
         value, owner = device["value"], values.get(device["value"])
         if owner is not None:
             problem = (
-                f"{value} is a hole and is never given out"
-                if owner == "a hole"
+                f"{value} is a reserved value, never assigned"
+                if owner == "unassigned"
                 else f"{value} is already the value of {owner}"
             )
             report([*keys, "value"], problem, "use another number")
@@ -219,7 +221,7 @@ def _check_errata(spec: Declarations, report: Report) -> None:
     ids: set[str] = set()
     for index, erratum in enumerate(spec.errata):
         if erratum.id in ids:
-            report(["errata", index, "id"], f"'{erratum.id}' stands twice", "rename one")
+            report(["errata", index, "id"], f"'{erratum.id}' is a duplicate", "rename one")
         ids.add(erratum.id)
         if erratum.about not in known:
             report(

@@ -31,28 +31,28 @@ def check_memory(spec: Spec, document: Document) -> None:
 def _check_buffers(device: Device, report: Report) -> None:
     buffers = device.buffers
     if (buffers.are == "handle") != (buffers.type is not None):
-        mend = "a handle has a type; an address has none"
-        report(["buffers"], f"'{buffers.are}' does not go with type {buffers.type}", mend)
+        hint = "a handle has a type; an address has none"
+        report(["buffers"], f"'{buffers.are}' does not go with type {buffers.type}", hint)
 
 
 def _check_access(device: Device, devices: dict[str, Device], report: Report) -> None:
     access = device.accessible_from
     keys: list[str | int] = ["accessible_from"]
     if bool(access.devices) == (access.unknown is not None):
-        mend = "list devices, or say in 'unknown' why none is known"
-        report(keys, "needs either devices or a reason", mend)
+        hint = "list devices, or say in 'unknown' why none is known"
+        report(keys, "needs either devices or a reason", hint)
     for number, name in enumerate(access.devices):
         here = [*keys, "devices", number]
         if name not in devices:
             report(here, f"device '{name}' is not defined", f"use some of {', '.join(devices)}")
         elif name not in devices[name].accessible_from.devices:
-            mend = "name the device that reads, as 'cpu' or 'cuda'"
-            report(here, f"'{name}' is memory only: it does not list itself", mend)
+            hint = "name the device that reads, as 'cpu' or 'cuda'"
+            report(here, f"'{name}' is memory only: it does not list itself", hint)
         elif name in access.devices[:number]:
-            report(here, f"'{name}' stands twice", "remove one")
+            report(here, f"'{name}' is a duplicate", "remove one")
     if access.devices and (device.buffers.are in _FOR_THE_HOST) != ("cpu" in access.devices):
-        mend = "the host reads host_address and shared_address, and nothing else"
-        report(keys, f"'cpu' and buffers that are '{device.buffers.are}' do not fit", mend)
+        hint = "the host reads host_address and shared_address, and nothing else"
+        report(keys, f"'cpu' and buffers that are '{device.buffers.are}' do not fit", hint)
 
 
 def _check_handles(device: Device, types: set[str] | None, report: Report) -> None:
@@ -61,8 +61,8 @@ def _check_handles(device: Device, types: set[str] | None, report: Report) -> No
         report(["handles"], "lists handles and says that none is known", "remove one")
     for number, handle in enumerate(handles.needed):
         if types is not None and handle.name not in types:
-            mend = f"add it to the types of '{device.runtime}' in spec/runtimes.yaml"
-            report(["handles", "needed", number], f"type '{handle.name}' is not declared", mend)
+            hint = f"add it to the types of '{device.runtime}' in spec/runtimes.yaml"
+            report(["handles", "needed", number], f"type '{handle.name}' is not declared", hint)
     if types is not None and device.buffers.type and device.buffers.type not in types:
-        mend = f"add it to the types of '{device.runtime}' in spec/runtimes.yaml"
-        report(["buffers", "type"], f"type '{device.buffers.type}' is not declared", mend)
+        hint = f"add it to the types of '{device.runtime}' in spec/runtimes.yaml"
+        report(["buffers", "type"], f"type '{device.buffers.type}' is not declared", hint)

@@ -17,7 +17,7 @@ from ..errors import Mistake, SpecError
 from .yaml_reader import Lines, YamlError, read_yaml
 
 KeyPath = Sequence[str | int]
-Report = Callable[[KeyPath, str, str], None]  # where, what is wrong, how to mend it
+Report = Callable[[KeyPath, str, str], None]  # where, what is wrong, how to fix it
 
 
 class Document:
@@ -29,7 +29,7 @@ class Document:
         try:
             self.content, self._lines = _load(self.text)
         except YamlError as error:
-            mistake = Mistake(name, error.line, "(syntax)", error.problem, error.mend)
+            mistake = Mistake(name, error.line, "(syntax)", error.problem, error.hint)
             raise SpecError(mistake) from None
 
     def line(self, keys: KeyPath) -> int:
@@ -40,13 +40,13 @@ class Document:
                 return line
         return 1
 
-    def mistake(self, keys: KeyPath, problem: str, mend: str) -> Mistake:
-        return Mistake(self.name, self.line(keys), spell_keys(keys), problem, mend)
+    def mistake(self, keys: KeyPath, problem: str, hint: str) -> Mistake:
+        return Mistake(self.name, self.line(keys), spell_keys(keys), problem, hint)
 
     def reporter(self, mistakes: list[Mistake], *under: str | int) -> Report:
         """What adds to `mistakes`; its keys are those below `under`."""
-        return lambda keys, problem, mend: mistakes.append(
-            self.mistake([*under, *keys], problem, mend)
+        return lambda keys, problem, hint: mistakes.append(
+            self.mistake([*under, *keys], problem, hint)
         )
 
     def validate(self, schema_file: Path) -> None:
@@ -66,7 +66,7 @@ def spell_keys(keys: KeyPath) -> str:
 
 
 def _explain(error: ValidationError) -> tuple[KeyPath, str, str]:
-    """Where a schema error stands, what is wrong and how to mend it, in words."""
+    """Where a schema error stands, what is wrong and how to fix it, in words."""
     keys: list[str | int] = list(error.absolute_path)
     wanted: Any = error.validator_value
     instance: Any = error.instance
@@ -81,16 +81,16 @@ def _explain(error: ValidationError) -> tuple[KeyPath, str, str]:
             return keys, f"'{missing}' is missing", f"add '{missing}: ...'"
         case "type":
             kind = wanted if isinstance(wanted, str) else " or ".join(wanted)
-            problem, mend = f"{shown} is no {kind}", f"write a {kind}"
+            problem, hint = f"expected type {kind}, got {shown}", "change the value"
         case "enum":
-            problem, mend = f"{shown} is unknown", f"use one of {', '.join(map(str, wanted))}"
+            problem, hint = f"{shown} is unknown", f"use one of {', '.join(map(str, wanted))}"
         case "pattern":
-            problem, mend = f"{shown} is not spelled as expected", f"it has to match {wanted}"
+            problem, hint = f"{shown} does not match the pattern", f"it has to match {wanted}"
         case "minimum" | "maximum":
-            problem, mend = f"{shown} is out of range", f"the {error.validator} is {wanted}"
+            problem, hint = f"{shown} is out of range", f"the {error.validator} is {wanted}"
         case _:
-            problem, mend = error.message, "see spec/schema/"
-    return keys, problem, mend
+            problem, hint = error.message, "see spec/schema/"
+    return keys, problem, hint
 
 
 def _suggest(unknown: Any, schema: Any) -> str:
@@ -104,12 +104,12 @@ def _read(path: Path, name: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        problem, mend = "the file is missing", "add it"
+        problem, hint = "the file is missing", "add it"
     except OSError as error:
-        problem, mend = f"cannot be read ({error.strerror})", "make it a readable file"
+        problem, hint = f"cannot be read ({error.strerror})", "make it a readable file"
     except UnicodeDecodeError as error:
-        problem, mend = f"byte {error.start} is not UTF-8", "save the file as UTF-8"
-    raise SpecError(Mistake(name, 1, "(whole file)", problem, mend))
+        problem, hint = f"byte {error.start} is not UTF-8", "save the file as UTF-8"
+    raise SpecError(Mistake(name, 1, "(whole file)", problem, hint))
 
 
 # Kept, because tests load a whole spec for every file that they change.

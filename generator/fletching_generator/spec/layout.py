@@ -61,7 +61,7 @@ class StructLayout:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A field that is no struct, reached through embedded structs."""
+    """A field that is not a struct, reached through embedded structs."""
 
     path: str  # "array.length"
     type: Type  # Scalar("int64")

@@ -44,9 +44,9 @@ class SpecFiles:
         known |= {_CUDA_ARRAY_INTERFACE, *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
-                mend = "list it under 'interfaces' in spec/project.yaml or remove it"
+                hint = "list it under 'interfaces' in spec/project.yaml or remove it"
                 name = f"spec/{path.name}"
-                raise SpecError(Mistake(name, 1, "(whole file)", "no part of the spec", mend))
+                raise SpecError(Mistake(name, 1, "(whole file)", "no part of the spec", hint))
 
 
 def load_declarations(root: Path) -> model.Declarations:
@@ -87,7 +87,7 @@ def _declarations(files: SpecFiles) -> model.Declarations:
         project=_project(files.project.content),
         interfaces=interfaces,
         devices=devices,
-        holes=tuple(model.Hole(**hole) for hole in content["holes"]),
+        unassigned=tuple(model.Unassigned(**entry) for entry in content["unassigned"]),
         notes=tuple(model.Note(key, text) for key, text in content["notes"].items()),
         errata=tuple(_erratum(erratum) for erratum in files.errata.content["errata"]),
     )
@@ -100,7 +100,7 @@ def _project(content: dict[str, Any]) -> model.Project:
 
 
 def _collect_names(files: SpecFiles) -> Names:
-    """Every typedef, struct and function by name; a name that stands twice is an error."""
+    """Every typedef, struct and function by name; a duplicate name is an error."""
     names: Names = {}
     mistakes: list[Mistake] = []
     for document in files.interfaces.values():
@@ -129,8 +129,8 @@ def _function(
     keys: KeyPath = ["functions", index, "type"]
     callback = _type(document, keys, entry["type"], names)
     if not isinstance(callback, types.Callback):
-        mend = "write callback(name: T, ...) -> T"
-        raise SpecError(document.mistake(keys, f"'{entry['type']}' is no function", mend))
+        hint = "write callback(name: T, ...) -> T"
+        raise SpecError(document.mistake(keys, f"'{entry['type']}' is not a function", hint))
     return dataclasses.replace(callback, name=entry["name"])
 
 
@@ -138,7 +138,7 @@ def _typedef(document: Document, index: int, entry: dict[str, Any]) -> types.Typ
     keys: KeyPath = ["typedefs", index, "type"]
     scalar = _type(document, keys, entry["type"], {})
     if not isinstance(scalar, types.Scalar) or scalar.name == "void":
-        problem = f"'{entry['type']}' is no integer"
+        problem = f"'{entry['type']}' is not an integer"
         raise SpecError(document.mistake(keys, problem, "name an integer type"))
     return types.Typedef(entry["name"], scalar)
 
@@ -147,7 +147,7 @@ def _type(document: Document, keys: KeyPath, text: str, names: Names) -> types.T
     try:
         return parse_type(text, names)
     except TypeExpressionError as error:
-        raise SpecError(document.mistake(keys, str(error), error.mend)) from None
+        raise SpecError(document.mistake(keys, str(error), error.hint)) from None
 
 
 def _interface(

@@ -127,7 +127,7 @@ class Access:
 
     devices: tuple[str, ...]  # ("cpu", "cuda"): names of devices that do the work, not of memory
     note: str | None  # "From the devices of the buffer's cl_context."
-    unknown: str | None  # why nothing is known; then there are no devices
+    unknown: str | None  # why nothing is known; then there are not devices
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Hole:
+class Unassigned:
     value: int  # 5
     reason: str
 
@@ -204,7 +204,7 @@ class Declarations:
     project: Project
     interfaces: tuple[Interface, ...]  # in the order of the C header
     devices: tuple[Device, ...]  # by value
-    holes: tuple[Hole, ...]
+    unassigned: tuple[Unassigned, ...]
     notes: tuple[Note, ...]
     errata: tuple[Erratum, ...]
 

@@ -44,7 +44,7 @@ def describe(document: Document, keys: KeyPath, entry: Mapping[str, Any], type_:
             return _describe_data(entry.get("points_to"), type_)
         if "points_to" in entry:
             raise PointersError(
-                "points_to", "a callback is no pointer to data", "write it in the contract"
+                "points_to", "a callback is not a pointer to data", "write it in the contract"
             )
         if contract is None:
             return type_  # the meaning check asks for a contract
@@ -57,7 +57,7 @@ def describe(document: Document, keys: KeyPath, entry: Mapping[str, Any], type_:
 
 
 def in_words(type_: Type) -> str:
-    """What a pointer points to, for a reader; empty for what is no pointer."""
+    """What a pointer points to, for a reader; empty for what is not a pointer."""
     if isinstance(type_, FixedArray):
         return in_words(type_.of)
     if not isinstance(type_, Pointer):
@@ -88,7 +88,7 @@ def _describe_callback(points_to: Mapping[str, str], callback: Callback) -> Call
     for path in points_to:
         if path not in paths:
             known = f"use one of {', '.join(paths)}" if paths else "remove it"
-            raise PointersError(f"points_to/{path}", f"no pointer is called '{path}'", known)
+            raise PointersError(f"points_to/{path}", f"unknown pointer '{path}'", known)
     surrounding = callback.arguments[0].name if callback.arguments else None
     for path in paths:
         if path not in points_to and path != surrounding:

@@ -104,11 +104,11 @@ _DATA = re.compile(r"(?P<const>const\s+)?(?P<name>\w+)(?P<stars>\**)(\[(?P<count
 
 
 class TypeExpressionError(ValueError):
-    """The expression is no type; the message says why, `mend` what to write instead."""
+    """The expression is not a type; the message says why, `hint` what to write instead."""
 
-    def __init__(self, problem: str, mend: str) -> None:
+    def __init__(self, problem: str, hint: str) -> None:
         super().__init__(problem)
-        self.mend = mend
+        self.hint = hint
 
 
 Names = Mapping[str, Typedef | StructType | Callback]
@@ -141,7 +141,9 @@ def split_arguments(text: str) -> Iterator[str]:
 def _parse_argument(text: str, names: Names) -> Argument:
     match = _ARGUMENT.fullmatch(text.strip())
     if match is None:
-        raise TypeExpressionError(f"'{text.strip()}' is no argument", "write it as 'name: type'")
+        raise TypeExpressionError(
+            f"'{text.strip()}' is not an argument", "write it as 'name: type'"
+        )
     return Argument(match["name"], parse_type(match["type"], names))
 
 
@@ -149,7 +151,7 @@ def _parse_data(text: str, names: Names) -> Type:
     match = _DATA.fullmatch(text.strip())
     if match is None:
         raise TypeExpressionError(
-            f"'{text.strip()}' is no type",
+            f"'{text.strip()}' is not a type",
             "write a scalar, a struct, T*, const T*, T[n] or callback(name: T, ...) -> T",
         )
     base = _named(match["name"], names)

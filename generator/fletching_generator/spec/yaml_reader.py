@@ -2,7 +2,7 @@
 
 The subset that the spec needs: one document of mappings with text as keys, lists, text, integers,
 booleans and null, as YAML 1.2 spells them. Fractions, anchors, tags and further documents are
-refused, because a version such as 1.10 is no number, and a reader should see every value in place.
+refused: a version such as 1.10 is not a number, and a reader should see every value in place.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Lines = dict[tuple[str | int, ...], int]  # {("devices", 3, "value"): 12}
 class YamlError(Exception):
     """The text is not YAML, or not the subset of it that the spec uses."""
 
-    def __init__(self, line: int, problem: str, mend: str) -> None:
+    def __init__(self, line: int, problem: str, hint: str) -> None:
         super().__init__(problem)
-        self.line, self.problem, self.mend = line, problem, mend
+        self.line, self.problem, self.hint = line, problem, hint
 
 
 @dataclass
@@ -55,8 +55,8 @@ def read_yaml(text: str) -> tuple[Any, Lines]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context).split())
-        mend = "fix the syntax; a value with ': ' or '#' in it needs quotes"
-        raise YamlError(mark.line + 1 if mark else 1, f"not YAML: {problem}", mend) from None
+        hint = "fix the syntax; a value with ': ' or '#' in it needs quotes"
+        raise YamlError(mark.line + 1 if mark else 1, f"not YAML: {problem}", hint) from None
     except yaml.YAMLError as error:
         problem = f"not YAML: {str(error).splitlines()[0]}"
         raise YamlError(1, problem, "remove the character") from None

@@ -155,7 +155,7 @@ int call(const char* function, Work work) noexcept {
 }
 
 // The same for a function that gives something back: it does so even when it fails on demand, as
-// the real one, whose error comes from earlier work. Nobody could mend it otherwise.
+// the real one, whose error comes from earlier work. Nobody could fix it otherwise.
 template <class Work>
 int call_giving_back(const char* function, Work work) noexcept {
   std::optional<int> fault;

@@ -14,7 +14,7 @@ namespace fletching::standin {
 const face::Error* find_error(int number);
 const face::Error* find_error(std::string_view name);
 
-// The number of a result, copied as bytes: callers ask about numbers that are no enumerator.
+// The number of a result, copied as bytes: callers ask about numbers that are not enumerator.
 template <class Result>
 int number_of(const Result& result) {
   static_assert(sizeof(Result) == sizeof(int));

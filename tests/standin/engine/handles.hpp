@@ -40,7 +40,7 @@ class Handles {
     objects_.emplace(handle, std::move(object));
   }
 
-  // NULL for what is no handle, no longer one, or one of another kind.
+  // NULL for what is not a handle, no longer one, or one of another kind.
   template <class T>
   std::shared_ptr<T> find(const void* handle) {
     const std::lock_guard lock(mutex_);

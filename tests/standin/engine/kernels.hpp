@@ -48,7 +48,7 @@ struct Function {
 };
 
 // Throws kNoBinaryForGpu for code that a real device could run, kInvalidImage for anything else
-// that is no image of the stand-in's.
+// that is not an image of the stand-in's.
 std::shared_ptr<Module> load_image(const void* image, std::shared_ptr<Context> context);
 
 // NULL when the module does not name it.

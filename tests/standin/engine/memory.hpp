@@ -64,8 +64,8 @@ class Memory {
   std::shared_ptr<Allocation> take(std::uintptr_t address, bool host);
   // NULL for an address that is in no allocation.
   std::shared_ptr<Allocation> find(std::uintptr_t address);
-  // Memory that is no allocation is pageable memory of the host. Throws kInvalidValue for a range
-  // that leaves its allocation, for freed device memory and for NULL.
+  // Memory that is not an allocation is pageable memory of the host. Throws kInvalidValue for a
+  // range that leaves its allocation, for freed device memory and for NULL.
   Span span(std::uintptr_t address, std::size_t size);
   std::size_t free_bytes(int device);
   std::vector<std::shared_ptr<Allocation>> all();

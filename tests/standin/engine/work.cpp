@@ -80,7 +80,7 @@ int kind_of_copy(const Span& source, const Span& target) {
   return number(source) * kKinds + number(target);
 }
 
-// Memory that was freed is no gate.
+// Memory that was freed is not a gate.
 bool is_shut(const Gate& gate, const Span& word) {
   try {
     std::shared_ptr<Allocation> owner;

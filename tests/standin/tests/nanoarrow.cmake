@@ -24,7 +24,7 @@ add_executable(fletching_standin_nanoarrow_test
 target_include_directories(fletching_standin_nanoarrow_test SYSTEM PRIVATE
   "${FLETCHING_NANOARROW_SOURCE}/src" "${CMAKE_CURRENT_BINARY_DIR}" "${FLETCHING_CUDA_INCLUDE}")
 target_compile_definitions(fletching_standin_nanoarrow_test PRIVATE NANOARROW_DEVICE_WITH_CUDA)
-# Not ours to mend; it copies 0 bytes from NULL, for one.
+# Not ours to fix; it copies 0 bytes from NULL, for one.
 target_compile_options(fletching_standin_nanoarrow_test PRIVATE -w -fno-sanitize=undefined)
 target_link_libraries(fletching_standin_nanoarrow_test PRIVATE
   fletching_standin_libcuda GTest::gtest_main)

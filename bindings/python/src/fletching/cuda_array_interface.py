@@ -56,7 +56,7 @@ STREAM_PER_THREAD_DEFAULT: Final = 2
 """The per-thread default stream."""
 
 _REFUSED_STREAMS: Final = (0,)
-_BEYOND: Final = 2**64  # the first number that is no address
+_BEYOND: Final = 2**64  # the first number that is not an address
 
 # Bounds of ours, so that no dictionary can keep a reader busy for ever.
 _MASKS: Final = 4
@@ -247,11 +247,11 @@ class Violation(NamedTuple):
     severity: Literal["error", "warning"]
     found: str
     """What is there, in words."""
-    mend: str
+    hint: str
     """What to do about it."""
 
     def __str__(self) -> str:
-        return f"{self.key or 'dictionary'}: {self.found}; {self.mend} [{self.rule}]"
+        return f"{self.key or 'dictionary'}: {self.found}; {self.hint} [{self.rule}]"
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class Rule:
     severity: Literal["error", "warning"]
     since: int
     """The first version of the interface to which it applies."""
-    mend: str
+    hint: str
     broken: Callable[[_Array], str | None]
     """What is there instead; None when the rule is kept."""
 
@@ -288,7 +288,7 @@ def check(interface: object, rules: Iterable[Rule] | None = None) -> list[Violat
             found = rule.broken(array) if rule.since <= array.judged_as else None
             if found is not None:
                 key = ".".join([*path, rule.key] if rule.key else path)
-                violations.append(Violation(rule.id, key, rule.severity, found, rule.mend))
+                violations.append(Violation(rule.id, key, rule.severity, found, rule.hint))
         array = array.mask if isinstance(array.mask, _Array) else None
         path.append("mask")
     return violations
@@ -797,7 +797,7 @@ def _field_parts(value: object) -> tuple[Typestr | None, object, int] | _Wrong:
 
 
 # What foreign values hold. Their types may override everything, so only the methods of the builtin
-# types are called, except __index__ of what is no int.
+# types are called, except __index__ of what is not an int.
 
 
 def _is_a(value: object, kind: type[_T]) -> TypeGuard[_T]:
@@ -814,7 +814,7 @@ def _tuple(value: object) -> list[object] | None:
 
 
 def _integer(value: object) -> int | None:
-    """The number; None for a boolean and for what is no integer."""
+    """The number; None for a boolean and for what is not an integer."""
     if type(value) is bool:
         return None
     try:

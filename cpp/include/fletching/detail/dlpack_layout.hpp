@@ -37,7 +37,7 @@ struct TensorLayout {
 };
 
 inline Error bad_tensor(std::string_view what) {
-  return {EINVAL, "DLTensor." + std::string(what) + ": the producer has to mend it"};
+  return {EINVAL, "DLTensor." + std::string(what) + ": the producer has to fix it"};
 }
 
 /// Strides of elements that lie side by side, the last dimension varying fastest.
@@ -140,7 +140,7 @@ struct Place {
   std::int64_t offset = 0;
 };
 
-/// EINVAL for an address that is none; ENOTSUP when the values are not aligned, which a copy mends.
+/// EINVAL for an address that is none; ENOTSUP when the values are not aligned, which a copy fixes.
 inline Result<Place> place(const DLTensor& tensor, const TensorLayout& layout) {
   if (layout.values == 0) return Place{};
   if (tensor.data == nullptr) return bad_tensor("data is NULL, though there are elements");

@@ -104,7 +104,7 @@ class TensorWalk {
 
  private:
   static Error malformed(std::string_view what) {
-    return {EINVAL, "ArrowArray " + std::string(what) + ": the producer has to mend it"};
+    return {EINVAL, "ArrowArray " + std::string(what) + ": the producer has to fix it"};
   }
 
   /// An error when the struct, or its dictionary, is released. `name` is that of its type.

@@ -52,7 +52,7 @@ inline constexpr CUresult kCudaErrorDeinitialized = 4;
 inline constexpr CUresult kCudaErrorNoDevice = 100;
 /// CUDA_ERROR_INVALID_CONTEXT: No context is current.
 inline constexpr CUresult kCudaErrorInvalidContext = 201;
-/// CUDA_ERROR_INVALID_HANDLE: What was passed is no handle.
+/// CUDA_ERROR_INVALID_HANDLE: What was passed is not a handle.
 inline constexpr CUresult kCudaErrorInvalidHandle = 0x190;
 /// CUDA_ERROR_CONTAINED: The device has contained an exception; the process can run nothing more.
 inline constexpr CUresult kCudaErrorContained = 226;

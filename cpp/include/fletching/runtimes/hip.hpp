@@ -56,7 +56,7 @@ inline constexpr hipError_t kHipErrorDeinitialized = 4;
 inline constexpr hipError_t kHipErrorNoDevice = 100;
 /// hipErrorInvalidContext: No context is current.
 inline constexpr hipError_t kHipErrorInvalidContext = 201;
-/// hipErrorInvalidHandle: What was passed is no handle.
+/// hipErrorInvalidHandle: What was passed is not a handle.
 inline constexpr hipError_t kHipErrorInvalidHandle = 0x190;
 /// hipErrorIllegalAddress: A kernel used an invalid address.
 inline constexpr hipError_t kHipErrorIllegalAddress = 0x2bc;

@@ -79,7 +79,7 @@ inline constexpr cl_int kClBuildProgramFailure = -11;
 inline constexpr cl_int kClInvalidContext = -34;
 /// CL_INVALID_EVENT_WAIT_LIST: An event of the list is none.
 inline constexpr cl_int kClInvalidEventWaitList = -57;
-/// CL_INVALID_EVENT: The handle is no event.
+/// CL_INVALID_EVENT: The handle is not an event.
 inline constexpr cl_int kClInvalidEvent = -58;
 /// CL_FALSE: No; of a copy: returns at once.
 inline constexpr cl_bool kClFalse = 0;

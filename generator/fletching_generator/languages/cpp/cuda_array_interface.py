@@ -48,7 +48,7 @@ def check_row(check: Check) -> str:
     """A check in the table of C++."""
     severity = f"Severity::k{check.severity.capitalize()}"
     cells = [literal(check.id), literal(check.key or ""), severity, str(check.since)]
-    cells += [literal(check.mend), f"Check::k{pascal(check.name)}"]
+    cells += [literal(check.hint), f"Check::k{pascal(check.name)}"]
     return wrap_arguments("{", cells, "},", indent=4, width=_WIDTH)
 
 

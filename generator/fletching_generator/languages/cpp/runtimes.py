@@ -82,11 +82,11 @@ def type_name(type_: Type) -> str:
             return f"{'const ' if const else ''}{type_name(to)}*"
         case Typedef(name=name) | StructType(name=name):
             return name
-    raise ValueError(f"{type_} is no type of a vendor's function")
+    raise ValueError(f"{type_} is not a type of a vendor's function")
 
 
 def constant_type(constant: Constant, runtime: Runtime) -> str:
-    """The type of a constant; a handle is a number, because a cast to a pointer is no constant."""
+    """The type of a constant. A handle is a number: a cast to a pointer is not a constant."""
     types = {type_.name: type_ for type_ in runtime.types}
     if constant.type not in types:
         return f"std::{constant.type}_t"

@@ -230,7 +230,7 @@ def c_bits(type_: Type) -> str:
         case Scalar(name=name):
             return f"uint{8 * SCALAR_SIZES[name]}_t"
         case _:
-            raise ValueError(f"{type_} is no argument")
+            raise ValueError(f"{type_} is not an argument")
 
 
 def go_parameters(callback: Callback) -> str:

@@ -217,7 +217,7 @@ def code_row(code: Enumerator) -> Broken:
 
 
 def layout_row(target: LayoutClass) -> str:
-    name = target.name.upper().replace("-", "_")  # "64bit" is no name in Java
+    name = target.name.upper().replace("-", "_")  # "64bit" is not a name in Java
     return f'TARGET_{name}("{target.name}", {target.pointer_size}, {target.int64_align})'
 
 

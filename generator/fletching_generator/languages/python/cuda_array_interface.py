@@ -42,7 +42,7 @@ def kind_row(kind: Kind) -> str:
 def check_row(check: Check) -> str:
     """A check in Python's table."""
     cells = [literal(check.id), literal(check.key or ""), literal(check.severity), str(check.since)]
-    cells += [literal(check.mend), f"_{check.name}"]
+    cells += [literal(check.hint), f"_{check.name}"]
     return call("Rule", cells, indent=4, tail=",")
 
 

@@ -182,7 +182,7 @@ def event_pointer(device: Device) -> str:
 
 
 def doc(text: str, indent: int = 0, bullet: str = "") -> str:
-    """Lines of a doc comment; brackets are no links."""
+    """Lines of a doc comment; brackets are not links."""
     start = f"{' ' * indent}/// "
     text = re.sub(r"([\[\]<])", r"\\\1", text)
     return fill(text, WIDTH, start + bullet, start + " " * len(bullet))

@@ -99,7 +99,7 @@ struct Rule {
   std::string_view key;
   Severity severity;
   std::int64_t since;  ///< the first version of the interface to which it applies
-  std::string_view mend;
+  std::string_view hint;
   Check check;
 };
 
