@@ -8,7 +8,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// What README.md shows; TestReadme compares the two.
+// The example of README.md, for the documentation of the package.
 func Example() {
 	var array abi.ArrowDeviceArray // in a real program C fills it in
 	array.DeviceType = abi.DeviceCUDAHost
@@ -20,7 +20,7 @@ func Example() {
 	if array.Array.Release == 0 {
 		fmt.Println("the array is released")
 	}
-	fmt.Println(abi.DeviceType(1000)) // a number of tomorrow
+	fmt.Println(abi.DeviceType(1000)) // a number that is not assigned yet
 	// Output:
 	// cuda_host has events of type cudaEvent_t*
 	// the array is released

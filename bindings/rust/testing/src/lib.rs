@@ -9,8 +9,3 @@ pub mod entries;
 pub mod fields;
 pub mod library;
 pub mod oracle;
-
-/// The example of the README, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

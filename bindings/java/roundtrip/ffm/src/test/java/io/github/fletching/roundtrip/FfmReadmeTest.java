@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 
 class FfmReadmeTest extends ReadmeTest {
   FfmReadmeTest() {
-    super(FfmTransit.STRUCTS, "src/test/java/io/github/fletching/roundtrip/FfmReadmeTest.java");
+    super(FfmTransit.STRUCTS);
   }
 
   // The example begins

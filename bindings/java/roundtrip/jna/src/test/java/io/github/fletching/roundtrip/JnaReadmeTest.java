@@ -9,7 +9,7 @@ import io.github.fletching.jna.abi.ArrowDeviceArray;
 
 class JnaReadmeTest extends ReadmeTest {
   JnaReadmeTest() {
-    super(JnaTransit.STRUCTS, "src/test/java/io/github/fletching/roundtrip/JnaReadmeTest.java");
+    super(JnaTransit.STRUCTS);
   }
 
   // The example begins
