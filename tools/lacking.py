@@ -18,6 +18,7 @@ def parts(language: Language) -> dict[str, bool]:
         "gpu": bool(language.gpu) or any(column.host for column in language.columns),
         "bench": bool(language.bench),
         "rules": bool(language.rules),
+        "blocks": bool(language.blocks),
     }
     for column in language.columns:
         found |= {

@@ -128,6 +128,14 @@ class Rules:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """The code blocks of pages that are in this language: code_blocks.py."""
+
+    fences: tuple[str, ...]  # "python": what their fences say
+    run: str  # runs each file in $BLOCKS; NAME.output beside one has what it prints
+
+
+@dataclass(frozen=True)
 class Language:
     title: str  # "Rust"
     commands: tuple[str, ...]  # that no file outside of the home may call
@@ -144,6 +152,7 @@ class Language:
     gpu: Gpu | None = None
     bench: Bench | None = None
     rules: Rules | None = None
+    blocks: Blocks | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)  # what it does not have, and why
     # Not in the file:
     name: str = ""

@@ -33,10 +33,14 @@ def _of(language: Language) -> tuple[Step, ...]:
     """What language.toml has under [[suite]], in the home of the language."""
     variables = languages.environment(language)
     home = language.folder
-    return tuple(
+    steps = tuple(
         Step(**{**vars(step), "environment": {**variables, **step.environment}, "folder": home})
         for step in language.suite
     )
+    if language.blocks is None:
+        return steps
+    blocks = f".venv/bin/python tools/code_blocks.py {language.name}"
+    return (*steps, Step("code blocks of the pages", blocks))
 
 
 SUITES: dict[str, tuple[Step, ...]] = {
@@ -62,7 +66,8 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("doctests of the tools", ".venv/bin/python -m doctest tools/skipped.py"),
     ),
     "docs": (
-        Step("links between pages", ".venv/bin/rumdl check --no-cache ."),
+        Step("links between pages, fences", ".venv/bin/rumdl check --no-cache ."),
+        Step("code blocks of the pages", ".venv/bin/python tools/code_blocks.py"),
         _pytest("docs/site"),
         Step("the site", "tools/docs", only_all=True),
     ),

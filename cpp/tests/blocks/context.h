@@ -1,0 +1,13 @@
+// What the pages in C take for granted: a device array that has arrived, and the vendors' types.
+#include <stdint.h>
+
+#include "fletching/c_api.h"
+
+#define STATUS static int
+#define OK 0
+
+typedef struct CUevent_st* cudaEvent_t;
+
+extern struct ArrowDeviceArray array;
+extern struct FletchingMessage message;
+extern void *device, *queue, *commands;

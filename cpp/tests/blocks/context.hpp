@@ -1,0 +1,38 @@
+// What the pages in C++ take for granted: arrays and streams that have arrived, and functions of
+// the reader's own.
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fletching/fletching.hpp"
+
+#define STATUS static fletching::Status
+#define OK {}
+
+using cudaStream_t = struct CUstream_st*;
+
+struct Columns {
+  std::vector<std::uint8_t> bitmap;
+  std::vector<std::int32_t> id, offsets;
+  std::string text;
+};
+extern fletching::ArrayBuilder<Columns> builder;
+extern fletching::AddedChildren columns;
+extern const Columns& kept;
+extern std::int64_t rows;
+
+extern fletching::Schema schema;
+extern fletching::DeviceArray array, column, name;
+extern fletching::SyncEvent event;
+extern fletching::DeviceArrayStream batches;
+extern cudaStream_t stream;
+
+fletching::Schema my_schema();
+std::optional<fletching::DeviceArray> my_next_batch();
+fletching::Result<fletching::DeviceArray> make_batch();
+void start_the_producer(ArrowAsyncDeviceStreamHandler* handler);
+void use(const fletching::DeviceArray& batch);
+void read(const fletching::DeviceArray& batch);
+void failed(const fletching::Error& error);

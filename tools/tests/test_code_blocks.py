@@ -1,0 +1,110 @@
+"""Each thing that can be wrong with a code block is found; what is right is left alone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from code_blocks import all_blocks, blocks_of, problems, run_language, write
+from languages import ROOT, Blocks, load
+
+KNOWN = load()
+HOME = next(each for each in KNOWN.values() if each.blocks)
+
+RIGHT = [
+    "```text\nanything\n```",
+    "```sh\nmake help && cd tests/faults && ./faults.py --sample  # some\n```",
+    "```sh\nfor x in 1 2; do make docs; done; fletching layout ArrowArray --json\n```",
+    "```sh\ncmake --preset default && ctest --preset default\n```",
+    "```sh\nA=b .venv/bin/python tools/suite.py --all\n```",
+    "```sh run\necho 1 &&\\\n  echo 2\n```\n\n```text output\n1\n2\n```",
+    "```yaml\na: [1]\n```",
+    "1. A list:\n\n   ```toml\n   [a]\n   ```",
+    "```text docs/site/index.html\n<!doctype html>\n```",
+]
+WRONG = [
+    ("```\nx\n```", "page.md:2: nothing runs ''"),
+    ("```quiver\nx\n```", "page.md:2: nothing runs 'quiver': expected one of sh, text, "),
+    (f"\n```text\n{'x' * 101}\n```", "page.md:3: line is too long"),
+    ("```text README.md/x\nx\n```", "no such file: README.md/x"),
+    ("```text docs/site/index.html\n<!doctype>\n```", "not in docs/site/index.html"),
+    ("```text docs/site/index.html\ndoctype html>\n```", "not in docs/site/index.html"),
+    ("```sh runs\ntrue\n```", "unknown 'runs'"),
+    ("```sh run\nfalse | cat\n```", "exit code 1"),
+    ("```sh run\necho 1\n```\n```text output\n2\n```", "wrong output: expected\n2\ngot\n1\n"),
+    ("```sh\necho 1\n```\n```text output\n1\n```", "nothing compares the output"),
+    ("```yaml\na: [\n```", "not yaml"),
+    ("```toml\na\n```", "not toml"),
+    ("```xml\n<a>\n```", "not xml"),
+    ("```sh\nmake helper\n```", "make helper: no target helper"),
+    ("```sh\nmake docs && make test-quiver\n```", "no target test-quiver"),
+    ("```sh\n.venv/bin/fletching layot\n```", "fletching layot: "),
+    ("```sh\nfletching generate --chek\n```", "unrecognized arguments: --chek"),
+    ("```sh\ncmake --preset defalt\n```", "no preset defalt"),
+    ("```sh\ntools/sweet.py\n```", "no such file: tools/sweet.py"),
+    ("```sh\n.venv/bin/python tools/suite.py --everything\n```", "no option --everything"),
+    ("```sh\nA=b $(quiverc x)\n```", "quiverc x: no such command"),
+    ("```sh\ncd tests/quiver\n```", "no such folder"),
+]
+
+
+def found(page: str) -> list[str]:
+    return [line for block in blocks_of("page.md", page) for line in problems(block, KNOWN)]
+
+
+@pytest.mark.parametrize("page", RIGHT)
+def test_a_right_block(page: str) -> None:
+    assert blocks_of("page.md", page)
+    assert found(page) == []
+
+
+@pytest.mark.parametrize(("page", "said"), WRONG)
+def test_a_wrong_block_is_named(page: str, said: str) -> None:
+    (line,) = found(page)
+    assert line.startswith("page.md:") and said in line
+
+
+def test_the_pages_are_those_that_git_lists(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for name in ("a.md", "docs/b.md", "docs/reference/c.md", "x/templates/d.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("```text\nx\n```\n", encoding="utf-8")
+    assert [block.place for block in all_blocks(tmp_path)] == ["a.md:2", "docs/b.md:2"]
+
+
+def test_a_language_gets_its_blocks_and_their_output(tmp_path: Path) -> None:
+    """Of all pages; its command decides. The files have the names of their places."""
+    page = "```q\n1\n```\n```text output\n2\n```\n```q docs/site/index.html\n3\n```\n"
+    write([b for b in blocks_of("docs/a.md", page) if not b.more], tmp_path / "blocks")
+    written = {path.name: path.read_text("utf-8") for path in (tmp_path / "blocks").iterdir()}
+    assert written == {"docs-a-2.q": "1\n", "docs-a-2.output": "2\n"}
+
+
+@pytest.mark.parametrize(("command", "code"), [("test -d $BLOCKS", 0), ("false; true", 1)])
+def test_the_command_of_a_language_decides(command: str, code: int, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / HOME.folder).mkdir(parents=True)
+    assert run_language(replace(HOME, blocks=Blocks(("q",), command)), tmp_path) == code
+    assert run_language(replace(HOME, blocks=None), tmp_path) == 2
+
+
+def test_the_readme_has_the_figures_that_were_measured() -> None:
+    """Each row of its table of speed is a row of docs/measured, to the figure."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|.*\| (?:instructions|nanoseconds) \|$", text, re.MULTILINE)
+    measured = [
+        cells(line)
+        for page in sorted((ROOT / "docs" / "measured").glob("bench-*.md"))
+        for line in page.read_text(encoding="utf-8").splitlines()
+    ]
+    assert rows
+    for row in rows:
+        assert cells(row) in [line[:4] for line in measured], row
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
