@@ -1,4 +1,5 @@
-"""Checks a built site: no dead link or anchor, nothing that a browser would fetch from elsewhere.
+"""Checks a built site: no dead link or anchor, nothing that a browser would fetch from elsewhere,
+no code that runs over the edge of its page.
 
     python docs/site/check_site.py build/site
 
@@ -17,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 # Attributes whose address a browser fetches by itself.
 FETCHED = {"src", "srcset", "poster", "data"}
 IN_CSS = re.compile(r"""(?:@import\s+(?:url\(\s*)?|url\(\s*)["']?([^"')\s;]+)""")
+WRAPS = re.compile(r"(?:^|[},\s])pre\s*\{[^}]*white-space:\s*pre-wrap")
 HOST = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
 
 
@@ -27,11 +29,13 @@ class Page(HTMLParser):
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)  # followed by a reader
     fetched: list[str] = field(default_factory=list)  # fetched by the browser
+    has_code: bool = False
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.has_code |= tag == "pre"
         for name, value in attrs:
             if value is None:
                 continue
@@ -77,6 +81,8 @@ def check(root: Path, pages: dict[Path, Page]) -> list[str]:
         wrong += [(address, _wrong_fetch(path, address)) for address in page.fetched]
         name = path.relative_to(root.resolve()).as_posix()
         found += [f"{name}: {link}: {problem}" for link, problem in wrong if problem]
+        if page.has_code and not _wraps_code(path, page):
+            found.append(f"{name}: code runs over the edge: expected a style sheet that wraps pre")
     for pattern in ("*.css", "*.svg"):
         for path in sorted(root.rglob(pattern)):
             found += _wrong_file(root, path)
@@ -105,6 +111,12 @@ def _wrong_fetch(path: Path, address: str) -> str:
         return "is fetched from elsewhere"
     exists = (path.parent / unquote(parts.path)).is_file()
     return "" if exists else "no such file in the site"
+
+
+def _wraps_code(path: Path, page: Page) -> bool:
+    sheets = [path.parent / unquote(urlsplit(address).path) for address in page.fetched]
+    files = [sheet for sheet in sheets if sheet.suffix == ".css" and sheet.is_file()]
+    return any(WRAPS.search(file.read_text(encoding="utf-8")) for file in files)
 
 
 def _wrong_file(root: Path, path: Path) -> list[str]:

@@ -37,6 +37,8 @@ myst_heading_anchors = 4  # as on GitHub
 
 html_theme = "furo"
 html_extra_path = ["index.html"]
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
@@ -47,27 +49,25 @@ pygments_dark_style = "github-dark"
 # The sidebar: below which page, under which heading, which pages. A pattern adds what is not named.
 SIDEBAR: dict[str, dict[str, list[str]]] = {
     "README": {
-        "Guides": [
-            "docs/ownership",
-            "docs/synchronization",
-            "docs/async",
-            "docs/dlpack",
-            "docs/adding-a-device",
-            "docs/adding-a-language",
-            "docs/*",
-            "CONTRIBUTING",
-        ],
+        "Start": ["docs/tutorial"],
+        "Guides": ["docs/ownership", "docs/synchronization", "docs/async", "docs/dlpack"],
+        "Languages": ["cpp/README", "bindings/*/README"],
         "Reference": [
             "docs/reference/README",
             *(f"docs/reference/{interface}" for interface in PROJECT["interfaces"]),
             "docs/reference/devices",
             "docs/reference/errata",
             "docs/reference/rules/README",
+            "docs/glossary",
             "docs/reference/*",
         ],
         "Measured": ["docs/measured/*"],
-        "Languages": ["cpp/README", "bindings/*/README"],
-        "Tests": ["tests/**/README", "cpp/*/README", "generator/*/README"],
+        "Contributors": ["CONTRIBUTING"],
+    },
+    # One step down: not in the sidebar of a user, who does not open CONTRIBUTING.
+    "CONTRIBUTING": {
+        "Guides": ["docs/adding-a-device", "docs/adding-a-language"],
+        "Tests and tools": ["cpp/*/README", "generator/*/README", "tests/**/README"],
     },
     "docs/reference/devices": {
         "Device types": [f"docs/reference/devices/{device['name']}" for device in DEVICES]
