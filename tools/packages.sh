@@ -27,13 +27,54 @@ install_packages() {
       fail "missing: ${missing[*]}. Run as root or with sudo: apt-get install ${missing[*]}"
     sudo=(sudo -n)
   fi
-  echo "setup: installing ${missing[*]}"
-  local log=build/logs/apt.log
-  {
-    "${sudo[@]}" apt-get update &&
-      "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
-  } >"$log" 2>&1 || {
+  # What apt reports to descriptor 1 is in the log, and in the lines of attempt.
+  attempt build/logs/apt.log "installing ${missing[*]}" apt_install ||
+    fail "apt-get could not install ${missing[*]}; is there a network? The whole log is build/logs/apt.log"
+}
+
+apt_install() {
+  "${sudo[@]}" apt-get update -q &&
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends \
+      -o APT::Status-Fd=1 "${missing[@]}"
+}
+
+# install_locked VENV LOCK: makes the virtual environment where it is missing, and installs what the lock has. By uv,
+# which pip installs: its hash is in tools/requirements.lock.
+install_locked() {
+  local venv=$1 lock=$2 index
+  [ -x "$venv/bin/python" ] || python3 -m venv "$venv" || return
+  "$venv/bin/pip" install --disable-pip-version-check --require-hashes \
+    -r <(sed -n '/^uv==/,/# via/p' tools/requirements.lock) || return
+  # The index that pip is configured to use.
+  index=${PIP_INDEX_URL:-$("$venv/bin/pip" config get global.index-url 2>/dev/null)}
+  [ -z "$index" ] || export UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-$index}
+  "$venv/bin/uv" pip install --python "$venv/bin/python" --require-hashes -r "$lock"
+}
+
+# attempt LOG TITLE COMMAND...: runs the command with its output in LOG. Prints a line at the start and at the end, every
+# 10 seconds one with the last line of the log, and the end of the log after a failure.
+attempt() {
+  local log=$1 title=$2 began=$SECONDS code=0 ticker
+  shift 2
+  echo "setup: $title"
+  : >"$log"
+  (while sleep 10 >/dev/null 2>&1; do
+    echo "setup: $((SECONDS - began)) s: $(readable "$log")"
+  done) &
+  ticker=$!
+  "$@" >"$log" 2>&1 || code=$?
+  kill "$ticker" && wait "$ticker" 2>/dev/null
+  if [ $code -eq 0 ]; then
+    echo "setup: done ($((SECONDS - began)) s)"
+  else
     tail -n 5 "$log" >&2
-    fail "apt-get could not install ${missing[*]}; is there a network? The whole log is $log"
-  }
+  fi
+  return $code
+}
+
+# The last line of a log, or the last that apt reports, at most 100 characters of it:
+# "dlstatus:3:12.5000:Retrieving file 3 of 40 (20s remaining)" is "12 %: Retrieving ...".
+readable() {
+  { grep -aE '^(dl|pm)status:' "$1" || cat "$1"; } | tail -n 1 |
+    sed -E 's/^(dl|pm)status:.*:([0-9]+)[.][0-9]*:/\2 %: /; s/^(.{100}).*/\1/'
 }
