@@ -1,9 +1,10 @@
 """Builds what the tests run: the homes of the languages, and fletching-extract.
 
     tools/build [--gpu FOLDER]
-    tools/build [--with-needed] [--mutants] [LANGUAGE... | extract | languages]
+    tools/build [--roundtrip] [--with-needed] [--mutants] [LANGUAGE... | extract]
 
-All by default. --with-needed: also the homes whose build a named one needs. --mutants: those whose
+All by default, side by side. --roundtrip: of each language what the round trip runs, and no
+fletching-extract. --with-needed: also the homes that a named one needs. --mutants: those whose
 build the mutants use. --gpu: what travels to a GPU machine, into FOLDER. Goes on after a failure
 and says at the end what did not build.
 """
@@ -12,13 +13,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from languages import ROOT, Language, environment, load, succeeds
+from progress import Progress, showing
 
 LOGS = ROOT / "build" / "logs"
 SHOWN_LINES = 40
@@ -30,35 +34,41 @@ cmake -S generator/extract -B build/extract -DCMAKE_BUILD_TYPE=Release \
   -DFLETCHING_UPSTREAM_INCLUDE="$PWD/.venv/upstream" &&
   cmake --build build/extract -j"$(nproc)"
 """
+# "[30/90]" of ninja, "[2/6]" of Maven, "Building [=> ] 12/80: name" of cargo.
+_DONE = re.compile(rb"[\[ ](\d+)/(\d+)[\]:]")
 
 
 def main() -> int:
     known = load()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", nargs="*", help=f"{', '.join(known)}, {EXTRACT}, or languages")
+    parser.add_argument("name", nargs="*", help=f"{', '.join(known)}, or {EXTRACT}")
+    parser.add_argument("--roundtrip", action="store_true")
     parser.add_argument("--with-needed", action="store_true")
     parser.add_argument("--mutants", action="store_true")
     parser.add_argument("--gpu", type=Path)
     options = parser.parse_args()
-    unknown = [n for n in options.name if n not in (*known, EXTRACT, "languages")]
+    unknown = [n for n in options.name if n not in (*known, EXTRACT)]
     if unknown:
         parser.error(f"no language '{unknown[0]}': expected one of {', '.join(known)}, {EXTRACT}")
     (ROOT / "build" / "lib").mkdir(parents=True, exist_ok=True)
     LOGS.mkdir(parents=True, exist_ok=True)
-    if options.gpu:
-        failed = [name for name, each in known.items() if not build_gpu(name, each, options.gpu)]
-    else:
-        failed = [name for name in chosen(known, options) if not build(name, known.get(name))]
+    with showing("build") as progress:
+        if options.gpu:
+            built = {name: build_gpu(progress, known[name], options.gpu) for name in known}
+        else:
+            names = chosen(known, options)
+            built = build_all(progress, names, known, options.roundtrip)
+    failed = [name for name, done in built.items() if not done]
     if failed:
         print(f"build: failed: {' '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 
 
 def chosen(known: Mapping[str, Language], options: argparse.Namespace) -> list[str]:
-    """In the order of the builds."""
-    names = set(options.name) or (set() if options.mutants else {*known, EXTRACT})
-    if "languages" in names:
-        names |= known.keys()
+    """In the order of the languages."""
+    names = set(options.name)
+    if not names and not options.mutants:
+        names = {*known} if options.roundtrip else {*known, EXTRACT}
     if options.mutants:
         names |= {n for n, each in known.items() if any(m.uses for m in each.mutants)}
     if options.with_needed:
@@ -66,34 +76,61 @@ def chosen(known: Mapping[str, Language], options: argparse.Namespace) -> list[s
     return [name for name in (*known, EXTRACT) if name in names]
 
 
-def needed(name: str, known: Mapping[str, Language]) -> Sequence[str]:
-    after = known[name].build.after
-    return [*after, *(further for other in after for further in needed(other, known))]
+def needed(name: str, known: Mapping[str, Language]) -> list[str]:
+    direct = (*known[name].build.after, *known[name].build.loads)
+    return [*direct, *(further for other in direct for further in needed(other, known))]
 
 
-def build(name: str, language: Language | None) -> bool:
+def build_all(
+    progress: Progress, names: list[str], known: Mapping[str, Language], roundtrip: bool
+) -> dict[str, bool]:
+    """Whether each was built. `names`: in the order of the languages, so that one comes behind
+    those that it waits for."""
+    builds: dict[str, Future[bool]] = {}
+    with ThreadPoolExecutor(max(len(names), 1)) as pool:
+        for name in names:
+            after = known[name].build.after if name in known else ()
+            before = [builds[other] for other in after if other in builds]
+            builds[name] = pool.submit(build, progress, name, known.get(name), roundtrip, before)
+    return {name: done.result() for name, done in builds.items()}
+
+
+def build(
+    progress: Progress,
+    name: str,
+    language: Language | None,
+    roundtrip: bool,
+    before: Iterable[Future[bool]],
+) -> bool:
+    for other in before:
+        other.result()
     if language is None:
-        return _succeeds(name, _EXTRACT, ".", {})
-    return _succeeds(name, language.build.command, language.folder, environment(language))
+        return _succeeds(progress, name, _EXTRACT, ".", {})
+    command = language.build.command
+    if roundtrip and language.build.roundtrip:
+        command = language.build.roundtrip
+    return _succeeds(progress, name, command, language.folder, environment(language))
 
 
-def build_gpu(name: str, language: Language, folder: Path) -> bool:
+def build_gpu(progress: Progress, language: Language, folder: Path) -> bool:
     """What travels to a GPU machine, if anything does; the toolchain may be missing."""
     if language.gpu is None:
         return True
     if not succeeds(language, language.toolchain.check):
-        print(f"build: {name} is left out: {language.toolchain.hint}")
+        progress.line(f"build: {language.name} is left out: {language.toolchain.hint}")
         return True
     variables = {**environment(language), "OUT": str(folder.resolve())}
-    return _succeeds(f"{name}-gpu", language.gpu.build, language.folder, variables)
+    name = f"{language.name}-gpu"
+    return _succeeds(progress, name, language.gpu.build, language.folder, variables)
 
 
-def _succeeds(name: str, command: str, folder: str, variables: Mapping[str, str]) -> bool:
+def _succeeds(
+    progress: Progress, name: str, command: str, folder: str, variables: Mapping[str, str]
+) -> bool:
     """Runs one build and prints a line about it, with the end of its output if it failed."""
     log = LOGS / f"build-{name}.log"
-    print(f"build: {name:7} ", end="", flush=True)
     start = time.monotonic()
-    with log.open("wb") as file:
+    with log.open("wb") as file, progress.task(name, lambda: steps_done(log)):
         code = subprocess.run(
             ["bash", "-o", "pipefail", "-c", command],
             cwd=ROOT / folder,
@@ -105,12 +142,24 @@ def _succeeds(name: str, command: str, folder: str, variables: Mapping[str, str]
         ).returncode
     seconds = time.monotonic() - start
     if code == 0:
-        print(f"ok ({seconds:.0f} s)", flush=True)
+        progress.line(f"build: {name:7} ok ({seconds:.0f} s)")
         return True
-    print(f"FAILED ({seconds:.0f} s); the end of {log.relative_to(ROOT)}:")
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    print(*(f"    {line}" for line in lines[-SHOWN_LINES:]), sep="\n", flush=True)
+    progress.line(
+        f"build: {name:7} FAILED ({seconds:.0f} s); the end of {log.relative_to(ROOT)}:",
+        *(f"    {line}" for line in lines[-SHOWN_LINES:]),
+    )
     return False
+
+
+def steps_done(log: Path) -> tuple[int, int] | None:
+    """What a build tool printed last of its steps and their total."""
+    if not log.exists():
+        return None
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 8192))
+        found = _DONE.findall(file.read())
+    return (int(found[-1][0]), int(found[-1][1])) if found else None
 
 
 if __name__ == "__main__":

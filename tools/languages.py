@@ -37,7 +37,9 @@ class Toolchain:
 @dataclass(frozen=True)
 class Build:
     command: str  # for the tests; libraries go to build/lib
-    after: tuple[str, ...] = ()  # the homes whose build this one needs
+    roundtrip: str = ""  # the part of it that the round trip runs; empty: all
+    after: tuple[str, ...] = ()  # the homes that have to be built before this one
+    loads: tuple[str, ...] = ()  # the homes whose libraries its programs load
 
 
 @dataclass(frozen=True)
@@ -187,11 +189,13 @@ def _check_together(found: Mapping[str, Language]) -> None:
     owners: dict[str, str] = {}
     for language in found.values():
         where = f"{language.folder}/{FILE}"
-        for other in language.build.after:
-            if other not in found:
-                raise LanguageError(
-                    f"{where}: build.after: expected one of {', '.join(found)}, got '{other}'"
-                )
+        build = language.build
+        for key, others in {"after": build.after, "loads": build.loads}.items():
+            for other in others:
+                if other not in found:
+                    raise LanguageError(
+                        f"{where}: build.{key}: expected one of {', '.join(found)}, got '{other}'"
+                    )
         for column in language.columns:
             if column.name in owners:
                 raise LanguageError(

@@ -212,7 +212,7 @@ def standin_build() -> Build:
 
 def compile_programs(build: Build, targets: Sequence[str], programs: Path | None) -> None:
     """Raises CannotRunError with the end of what the build said."""
-    for tool in ("cmake", "c++", "make"):
+    for tool in ("cmake", "c++", "make" if build.preset == "gpu" else "ninja"):
         if shutil.which(tool) is None:
             raise CannotRunError(f"{tool} is missing, and without it nothing can be built")
     jobs = str(min(os.cpu_count() or 1, 16)) if build.preset == "gpu" else "2"
