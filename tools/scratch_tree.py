@@ -8,7 +8,10 @@ from pathlib import Path
 from languages import ROOT
 
 # Of build/: what a run in the copy writes.
-_WRITTEN = ("logs", "mutants", "mutants.json", "new_device", "new_language", "roundtrip.json")
+_WRITTEN = (
+    *("logs", "mutants", "mutants.json", "new_device", "new_language"),
+    *("roundtrip.html", "roundtrip.json"),
+)
 
 
 def make(root: Path) -> None:

@@ -74,6 +74,11 @@ SUITES: dict[str, tuple[Step, ...]] = {
     "roundtrip": (
         Step("every cell", ".venv/bin/python tests/roundtrip/roundtrip.py"),
         _pytest("tests/roundtrip"),
+        Step(
+            "the page in a browser",
+            "tools/setup-browser; cd tests/roundtrip && ../../.venv/bin/pytest -q -rs test_page.py",
+            only_all=True,
+        ),
     ),
     "bench": tuple(
         Step(f"{language.title} beside others", f"make bench-{name} BENCH='{language.bench.step}'")

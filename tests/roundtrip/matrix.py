@@ -1,4 +1,4 @@
-"""Prints the verdicts as a table: a row per struct, case or backend, a column per language.
+"""The verdicts as a table: a row per struct, case or backend, a column per language.
 
 A letter of a backend stands for all its cases: for the worst of them.
 """
@@ -8,36 +8,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from cells import Key
+from rich.text import Text
+
+from summary import groups, place
 from verdicts import ABSENT, LEGEND, PASSED, WORST_FIRST, Verdict
 
-_GREEN, _RED, _PLAIN = "\033[32m", "\033[31m", "\033[0m"
 _MARGIN = 2
 
 
-def matrix(languages: Sequence[str], verdicts: Sequence[Verdict], color: bool) -> Iterator[str]:
+def matrix(languages: Sequence[str], verdicts: Sequence[Verdict]) -> Iterator[Text]:
     """The lines of the table and of its legend."""
     letters: dict[tuple[str, str, str, str], str] = {}
     for v in verdicts:
-        place = (v.cell.key.language, *_place(v.cell.key))
-        letters[place] = min(letters.get(place, "."), v.letter, key=WORST_FIRST.index)
-    places = list(dict.fromkeys(_place(v.cell.key) for v in verdicts))
+        position = (v.cell.key.language, *place(v.cell.key))
+        letters[position] = min(letters.get(position, "."), v.letter, key=WORST_FIRST.index)
+    places = list(dict.fromkeys(place(v.cell.key) for v in verdicts))
     first = _MARGIN + max((len(row) for _, row, _ in places), default=0)
-    yield _line("", languages, languages, first)
-    for group in dict.fromkeys(group for group, _, _ in places):
+    yield Text(_line("", languages, languages, first))
+    for group in groups(verdicts):
         directions = _unique(d for g, _, d in places if g == group)
-        yield f"{group} ({', '.join(directions)})"
+        yield Text(f"{group} ({', '.join(directions)})")
         for row in _unique(r for g, r, _ in places if g == group):
             texts = [
                 "".join(letters.get((language, group, row, d), " ") for d in directions)
                 for language in languages
             ]
-            yield _paint(_line(" " * _MARGIN + row, texts, languages, first), first, color)
+            yield _paint(_line(" " * _MARGIN + row, texts, languages, first), first)
     passed = [_passed(language, verdicts) for language in languages]
-    yield _line("passed", passed, languages, first)
+    yield Text(_line("passed", passed, languages, first))
     used = [letter for letter in LEGEND if letter in letters.values()]
-    yield from _device_lines(verdicts)
-    yield "one letter per direction: " + ", ".join(f"{c} {LEGEND[c]}" for c in used)
+    yield from map(Text, _device_lines(verdicts))
+    yield Text("one letter per direction: " + ", ".join(f"{c} {LEGEND[c]}" for c in used))
 
 
 def _device_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -50,26 +51,6 @@ def _device_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
         why = dict.fromkeys(cell.reason for cell in own if cell.status == "absent")
         reasons = f" ({'; '.join(why)})" if why else ""
         yield f"device {backend}: {count}, {sum(cell.asserted for cell in own)} asserted{reasons}"
-
-
-def failures(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """One line per cell that did not pass, those of one language and one reason together."""
-    reasons: dict[tuple[str, str], list[Key]] = {}
-    for verdict in verdicts:
-        if verdict.failed:
-            cell = verdict.cell
-            reasons.setdefault((cell.key.language, cell.reason), []).append(cell.key)
-    for (_, reason), keys in reasons.items():
-        more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-        yield f"{keys[0]}{more}: {reason}"
-
-
-def _place(key: Key) -> tuple[str, str, str]:
-    """Group, row and direction."""
-    if key.is_device:
-        return "devices", key.backend, key.direction
-    group = "structs" if key.struct else key.peer or "cases"
-    return group, key.struct or key.case, key.direction
 
 
 def _unique(items: Iterator[str]) -> list[str]:
@@ -86,11 +67,14 @@ def _passed(language: str, verdicts: Sequence[Verdict]) -> str:
     return f"{sum(v.passed for v in own)}/{len(own)}"
 
 
-def _paint(line: str, first: int, color: bool) -> str:
-    if not color:
-        return line
-    painted = "".join(
-        c if c in " " + ABSENT else f"{_GREEN if c in PASSED else _RED}{c}{_PLAIN}"
-        for c in line[first:]
-    )
-    return line[:first] + painted
+def _paint(line: str, first: int) -> Text:
+    text = Text(line[:first])
+    for letter in line[first:]:
+        text.append(letter, _style(letter))
+    return text
+
+
+def _style(letter: str) -> str:
+    if letter in " " + ABSENT:
+        return ""
+    return "green" if letter in PASSED else "red"

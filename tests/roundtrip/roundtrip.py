@@ -1,9 +1,10 @@
-"""Data through every language and back: runs the programs, prints the matrix, keeps the cells.
+"""Data through every language and back: runs the programs, prints a summary, keeps the cells.
 
-    roundtrip.py [--language L ...] [--list] [--output FILE]
+    roundtrip.py [--language L ...] [--list] [--matrix] [--output FILE]
 
-Writes build/roundtrip.json: the list of all cells (README.md), replaced at once at the end. What
-the programs print goes to build/logs/roundtrip-LANGUAGE-STEP.log.
+Writes build/roundtrip.json, the list of all cells (README.md), and build/roundtrip.html, a page
+that shows them; each is replaced at once at the end. What the programs print goes to
+build/logs/roundtrip-LANGUAGE-STEP.log.
 Exit codes: 0 all is right, 1 a cell or a program failed, 2 it could not run.
 """
 
@@ -24,8 +25,11 @@ from cells import Cell, CellError, Key, parse_cell
 from devices import NOT_YET, environment, excused
 from expected import expected_cells, limited_cells
 from libraries import ROOT, library_path
-from matrix import failures, matrix
+from matrix import matrix
+from page import write_page
 from programs import LANGUAGES, Command, Language
+from progress import Progress, console, showing
+from summary import MOST_LINES, failures, table
 from verdicts import Verdict, absent, judge
 
 LOGS = ROOT / "build" / "logs"
@@ -42,6 +46,10 @@ class Run:
     cells: list[Cell] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     ended: str = "the program ended well"  # why a cell may be missing
+
+    @property
+    def good(self) -> bool:
+        return not self.problems and all(cell.ok for cell in self.cells)
 
 
 def main(
@@ -62,19 +70,21 @@ def main(
     LOGS.mkdir(parents=True, exist_ok=True)
     verdicts: list[Verdict] = []
     problems: list[str] = []
-    for name, language in chosen.items():
-        found, wrong = run_language(name, language, expected[name])
-        verdicts += found
-        problems += wrong
+    with showing("roundtrip") as progress:
+        for name, language in chosen.items():
+            found, wrong = run_language(progress, name, language, expected[name])
+            verdicts += found
+            problems += wrong
     write(options.output, [verdict.cell for verdict in verdicts])
-    return report(list(chosen), verdicts, problems, options.output)
+    write_page(options.output.with_suffix(".html"), list(chosen), verdicts, problems)
+    return report(list(chosen), verdicts, problems, options)
 
 
 def _parse(
     arguments: Sequence[str] | None, languages: Mapping[str, Language]
 ) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Sends data through every language and back, and prints the matrix."
+        description="Sends data through every language and back, and prints a summary."
     )
     parser.add_argument(
         "--language",
@@ -83,7 +93,10 @@ def _parse(
         help="only this language; may be given several times",
     )
     parser.add_argument("--list", action="store_true", help="print the expected cells, run nothing")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="where the cells go")
+    parser.add_argument("--matrix", action="store_true", help="print every cell, too")
+    parser.add_argument(
+        "--output", type=Path, default=OUTPUT, help="the cells; the page is beside it"
+    )
     options = parser.parse_args(arguments)
     options.language = options.language or list(languages)
     return options
@@ -93,20 +106,24 @@ def _parse(
 
 
 def run_language(
-    name: str, language: Language, expected: Sequence[Key]
+    progress: Progress, name: str, language: Language, expected: Sequence[Key]
 ) -> tuple[list[Verdict], list[str]]:
     """Runs the commands of a language; its verdicts, and what else went wrong."""
     due = [key for key in expected if language.has(key)]
     not_due = [absent(key, NOT_YET, "_") for key in expected if key not in set(due)]
     missing = _what_is_missing(language)
     if missing:
-        print(f"{name:10} absent: {missing}", flush=True)
+        progress.line(f"roundtrip: {name} absent: {missing}")
         return [absent(key, missing) for key in due] + not_due, []
     steps = language.steps()
     if language.devices:
         on_devices = {**language.devices.environment, **environment()}
         steps["devices"] = replace(language.devices, environment=on_devices)
-    runs = {step: run(name, step, command) for step, command in steps.items()}
+    began = time.monotonic()
+    for step in steps:
+        cells_path(name, step).unlink(missing_ok=True)
+    with progress.task(name, lambda: (sum(arrived(name, step) for step in steps), len(due))):
+        runs = {step: run(progress, name, step, command) for step, command in steps.items()}
 
     def why_missing(key: Key) -> str:
         step = "abi" if key.struct else "peers" if key.peer else "cases"
@@ -115,6 +132,9 @@ def run_language(
         return f"{step}: {runs[step].ended}" if step in runs else f"{step}: no command"
 
     cells = [cell for one in runs.values() for cell in one.cells]
+    good = all(one.good for one in runs.values())
+    seconds = f"{len(cells)} cells, {time.monotonic() - began:.0f} s"
+    progress.line(f"roundtrip: {name:8} {'ok' if good else 'FAILED'} ({seconds})")
     problems = [f"{name}: {step}: {text}" for step, one in runs.items() for text in one.problems]
     found = judge(cells, due, why_missing, limited_cells(name), excused(due))
     return found + not_due, problems
@@ -135,24 +155,27 @@ def _what_is_missing(language: Language) -> str:
     return f"{language.hint} ({told[-1]})" if told else language.hint
 
 
-def run(language: str, step: str, command: Command) -> Run:
+def run(progress: Progress, language: str, step: str, command: Command) -> Run:
     """Runs one command with a cells file of its own."""
     log = LOGS / f"roundtrip-{language}-{step}.log"
-    path = LOGS / f"roundtrip-{language}-{step}.cells"
-    path.unlink(missing_ok=True)
-    print(f"{language:10} {step:8}", end=" ", flush=True)
-    began = time.monotonic()
+    path = cells_path(language, step)
     ended = _execute(command, log, path)
     result = read_cells(language, path)
     if ended:
         result.problems.append(ended)
         result.ended = ended
-    word = "FAILED" if result.problems or not all(c.ok for c in result.cells) else "ok"
-    seconds = time.monotonic() - began
-    print(f"{len(result.cells):4} cells  {seconds:6.1f} s  {word}", flush=True)
-    if ended:
-        _show_end(log)
+        progress.line(f"roundtrip: {language}: {step}: {ended}", *_end(log))
     return result
+
+
+def cells_path(language: str, step: str) -> Path:
+    return LOGS / f"roundtrip-{language}-{step}.cells"
+
+
+def arrived(language: str, step: str) -> int:
+    """How many cells there are so far."""
+    path = cells_path(language, step)
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def _execute(command: Command, log: Path, cells: Path) -> str:
@@ -207,10 +230,9 @@ def read_cells(language: str, path: Path) -> Run:
     return result
 
 
-def _show_end(log: Path) -> None:
+def _end(log: Path) -> list[str]:
     lines = log.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
-    for line in lines[-SHOWN_LINES:]:
-        print(f"    {line}")
+    return [f"    {line}" for line in lines[-SHOWN_LINES:]]
 
 
 def _shown(path: Path) -> Path:
@@ -230,18 +252,29 @@ def write(path: Path, cells: Sequence[Cell]) -> None:
 
 
 def report(
-    languages: Sequence[str], verdicts: Sequence[Verdict], problems: Sequence[str], output: Path
+    languages: Sequence[str],
+    verdicts: Sequence[Verdict],
+    problems: Sequence[str],
+    options: argparse.Namespace,
 ) -> int:
-    """Prints the matrix and everything that failed; the exit code."""
-    print()
-    print(*matrix(languages, verdicts, color=sys.stdout.isatty()), sep="\n")
+    """Prints the summary and what failed, at most MOST_LINES; the exit code."""
+    out = console()
+    if options.matrix:
+        out.print(*matrix(languages, verdicts), sep="\n", soft_wrap=True)
+    out.print(table(languages, verdicts))
     failed = [*failures(verdicts), *problems]
+    page = _shown(options.output.with_suffix(".html"))
     if failed:
-        print("\nFailures:", *failed, sep="\n  ")
+        room = max(MOST_LINES - len(languages) - 8, 5)
+        shown = failed[: room if len(failed) <= room else room - 1]
+        if more := len(failed) - len(shown):
+            shown.append(f"... and {more} more, in {page}")
+        print("Failures:", *shown, "", sep="\n  ")
     right = sum(verdict.passed for verdict in verdicts)
     absent_cells = sum(not verdict.passed and not verdict.failed for verdict in verdicts)
     but = f", {absent_cells} are absent for now" if absent_cells else ""
-    print(f"\n{right} of {len(verdicts)} cells are right{but}; all are in {_shown(output)}")
+    print(f"{right} of {len(verdicts)} cells are right{but}")
+    print(f"open {page} to look at each; {_shown(options.output)} has them as data")
     return 1 if failed else 0
 
 

@@ -14,6 +14,7 @@ import pytest
 import roundtrip
 from cells import CellError, Key, case_key, parse_cell, peer_key, struct_key
 from programs import Command, Language
+from summary import MOST_LINES
 from verdicts import LEGEND
 
 EXPECTED = [
@@ -65,12 +66,14 @@ def runner(
     )
     output = tmp_path / "build" / "roundtrip.json"
 
-    def run(*languages: Language, arguments: tuple[str, ...] = ()) -> Result:
+    def run(*languages: Language, arguments: tuple[str, ...] = (), matrix: bool = True) -> Result:
         table = {["fake", "other"][i]: language for i, language in enumerate(languages)}
-        code = roundtrip.main(["--output", str(output), *arguments], table)
+        printed = ("--matrix",) if matrix else ()
+        code = roundtrip.main([*printed, "--output", str(output), *arguments], table)
         out, err = capsys.readouterr()
         cells = json.loads(output.read_text("utf-8")) if output.exists() else []
-        assert list(output.parent.glob("*")) in ([], [output])
+        page = output.with_suffix(".html")
+        assert sorted(output.parent.glob("*")) in ([], [page, output])
         return Result(code, out, err, cells)
 
     return run
@@ -330,6 +333,8 @@ def test_old_cells_are_not_counted(runner: Runner) -> None:
 
 def test_colors_only_on_a_terminal(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\033[32m.\033[0m" in runner(fake(**GOOD)).out
 
 
@@ -340,3 +345,28 @@ def test_cells_survive_the_way_through_a_file() -> None:
         assert cell.key == key
     with pytest.raises(CellError):
         parse_cell("")
+
+
+def test_the_summary_counts_each_group(runner: Runner) -> None:
+    result = runner(fake(**GOOD | {"cases": lines(line(EXPECTED[3]))}))
+    rows = [" ".join(row.split()) for row in result.out.splitlines()]
+    assert "language structs cases pyarrow on a stand-in not yet" in rows
+    assert "fake 3/3 1/2 1/1" in rows
+
+
+def test_the_summary_has_a_limit(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [case_key("fake", f"case{i}", "array") for i in range(500)]
+    monkeypatch.setattr(roundtrip, "expected_cells", lambda _: keys)
+    failing = lines(*(line(key, ok=False, reason=key.case) for key in keys))
+    output = runner(fake(cases=failing)).out.split("one letter per direction")[1].splitlines()[1:]
+    assert len(output) == MOST_LINES
+    assert "fake: case0 array: case0" in output[6]
+    assert "more, in" in output[-4] and "roundtrip.html" in output[-4]
+    shown = sum("fake: case" in row for row in output)
+    assert f"... and {500 - shown} more, in" in output[-4]
+
+
+def test_all_is_printed_on_request_only(runner: Runner) -> None:
+    with_matrix = runner(fake(**GOOD)).out
+    assert "structs (layout, c_calls)" in with_matrix
+    assert "structs (" not in runner(fake(**GOOD), matrix=False).out

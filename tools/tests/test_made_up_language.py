@@ -59,7 +59,7 @@ def run(tree: Path, *arguments: str) -> tuple[int, str]:
 
 
 def test_its_column_is_in_the_matrix_and_fails(tree: Path) -> None:
-    code, output = run(tree, "tests/roundtrip/roundtrip.py", "--language", "quiver")
+    code, output = run(tree, "tests/roundtrip/roundtrip.py", "--matrix", "--language", "quiver")
     assert code == 1
     lines = output.splitlines()
     assert "quiver" in [line.strip() for line in lines]

@@ -1,0 +1,85 @@
+"""The matrix as one page that needs no server and no network: build/roundtrip.html."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from summary import Group, failures, groups, place
+from verdicts import ABSENT, LEGEND, PASSED, Verdict
+
+# What the filter offers, and the letters that it means.
+STATES = {
+    "wrong": "".join(letter for letter in LEGEND if letter not in PASSED + ABSENT),
+    "right": ".",
+    "stand-in": "s",
+    "limit": "-",
+    "absent": ABSENT,
+}
+
+
+def write_page(
+    path: Path, languages: Sequence[str], verdicts: Sequence[Verdict], problems: Sequence[str]
+) -> None:
+    """Replaces the file at once, so that nobody sees half of it."""
+    loader = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    environment.policies["json.dumps_kwargs"] = {}  # in the order of the matrix
+    text = environment.get_template("page.html").render(
+        languages=languages,
+        groups=groups(verdicts),
+        summary=_summary(languages, verdicts),
+        right=sum(verdict.passed for verdict in verdicts),
+        total=len(verdicts),
+        absent=sum(verdict.letter in ABSENT for verdict in verdicts),
+        failures=[*failures(verdicts), *problems],
+        states=STATES,
+        data=_data(languages, verdicts),
+    )
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _summary(
+    languages: Sequence[str], verdicts: Sequence[Verdict]
+) -> Iterator[tuple[str, list[Group]]]:
+    for language in languages:
+        own = [verdict for verdict in verdicts if verdict.cell.key.language == language]
+        yield language, [Group.of(own, name) for name in groups(verdicts)]
+
+
+def _data(languages: Sequence[str], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """What the script of the page reads: a cell is a list in the order of its `Cell`."""
+    reasons: dict[str, int] = {}
+    found: dict[str, dict[str, Any]] = {}
+    for verdict in verdicts:
+        cell = verdict.cell
+        group, row, direction = place(cell.key)
+        if cell.key.is_device:
+            row = f"{row} {cell.key.case}"
+        table = found.setdefault(group, {"name": group, "directions": [], "rows": {}})
+        if direction not in table["directions"]:
+            table["directions"].append(direction)
+        table["rows"].setdefault(row, []).append(
+            [
+                languages.index(cell.key.language),
+                table["directions"].index(direction),
+                verdict.letter,
+                cell.status,
+                reasons.setdefault(cell.reason, len(reasons)),
+                cell.asserted,
+                cell.releases,
+            ]
+        )
+    return {
+        "languages": languages,
+        "legend": LEGEND,
+        "states": {letter: state for state, letters in STATES.items() for letter in letters},
+        "reasons": list(reasons),
+        "groups": list(found.values()),
+    }

@@ -1,0 +1,72 @@
+"""What a run found: a row per language, a column per group of cells, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.table import Table
+
+from cells import Key
+from verdicts import ABSENT, Verdict
+
+MOST_LINES = 40
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells of one language in one column of the summary."""
+
+    name: str
+    right: int
+    due: int  # without those that may be absent
+    not_due: int
+    standin: int
+
+    @staticmethod
+    def of(verdicts: Sequence[Verdict], name: str) -> Group:
+        own = [verdict for verdict in verdicts if place(verdict.cell.key)[0] == name]
+        right = sum(verdict.passed for verdict in own)
+        not_due = sum(verdict.letter in ABSENT for verdict in own)
+        standin = sum(verdict.letter == "s" for verdict in own)
+        return Group(name, right, len(own) - not_due, not_due, standin)
+
+    def __str__(self) -> str:
+        return f"{self.right}/{self.due}" if self.due else ""
+
+
+def place(key: Key) -> tuple[str, str, str]:
+    """Group, row and direction of a cell in the matrix."""
+    if key.is_device:
+        return "devices", key.backend, key.direction
+    group = "structs" if key.struct else key.peer or "cases"
+    return group, key.struct or key.case, key.direction
+
+
+def groups(verdicts: Sequence[Verdict]) -> list[str]:
+    return list(dict.fromkeys(place(verdict.cell.key)[0] for verdict in verdicts))
+
+
+def table(languages: Sequence[str], verdicts: Sequence[Verdict]) -> Table:
+    names = groups(verdicts)
+    result = Table("language", *names, "on a stand-in", "not yet", box=box.SIMPLE, pad_edge=False)
+    for language in languages:
+        own = [verdict for verdict in verdicts if verdict.cell.key.language == language]
+        found = [Group.of(own, name) for name in names]
+        counts = (f"[{'green' if g.right == g.due else 'red'}]{g}[/]" for g in found)
+        last = (sum(g.standin for g in found), sum(g.not_due for g in found))
+        result.add_row(language, *counts, *(str(count) if count else "" for count in last))
+    return result
+
+
+def failures(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """One line per cell that did not pass, those of one language and one reason together."""
+    reasons: dict[tuple[str, str], list[Key]] = {}
+    for verdict in verdicts:
+        if verdict.failed:
+            cell = verdict.cell
+            reasons.setdefault((cell.key.language, cell.reason), []).append(cell.key)
+    for (_, reason), keys in reasons.items():
+        more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+        yield f"{keys[0]}{more}: {' '.join(reason.split())}"
