@@ -23,7 +23,8 @@ build: setup ## build the libraries and programs of every language
 	@tools/build
 
 # A language that does not build is reported by what comes after: its cells are missing.
-roundtrip: setup ## data through every language and back; V=1 prints all, build/roundtrip.html shows it
+roundtrip: ## data through every language and back; V=1 prints all, build/roundtrip.html shows it
+	@tools/setup --roundtrip
 	@tools/build --roundtrip || true
 	@$(PYTHON) tests/roundtrip/roundtrip.py $(if $(V),--matrix)
 
