@@ -79,17 +79,9 @@ class AsyncProducer {
   /// than the stream's, for other children than its schema's and for metadata that cannot be read;
   /// ENOMEM, after which the source may try again or fail the stream.
   Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
-    Status given = detail::check_metadata(metadata);
-    if (core_ == nullptr) given = moved_from();
-    if (given.ok()) given = core_->check_given(*batch.get());
-    if (given.ok()) {
-      given = detail::guarded([&]() -> Status {
-        const auto shape = detail::OuterShape::of(batch->array);
-        return core_->give_batch(
-            std::make_unique<detail::ArrayTaskNode>(*core_, std::move(batch), std::move(metadata)),
-            &shape);
-      });
-    }
+    Status given = detail::guarded([&]() -> Status {
+      return core_ == nullptr ? moved_from() : core_->give_array(batch, std::move(metadata));
+    });
     if (!batch.is_released()) batch.release();  // refused, or no memory for the task
     return given;
   }
@@ -109,9 +101,8 @@ class AsyncProducer {
         Status made = make(out);
         return made.ok() ? core->check_made(*out) : std::move(made);
       };
-      return core_->give_batch(std::make_unique<detail::MadeTaskNode<decltype(checked)>>(
-                                   *core_, std::move(checked), std::move(metadata)),
-                               nullptr);
+      return core_->give_made(std::make_unique<detail::MadeTaskNode<decltype(checked)>>(
+          *core_, std::move(checked), detail::task_metadata(std::move(metadata))));
     });
   }
 

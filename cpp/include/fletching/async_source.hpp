@@ -56,11 +56,12 @@ class AsyncSource {
   virtual ~AsyncSource() = default;
 
   /// The consumer has room for `n` batches more than it was given, n > 0. Told once on_schema has
-  /// returned, and again after each request and each delivery as long as it is so.
+  /// returned, and again after each request and each delivery as long as it is so. A push from
+  /// inside takes no lock.
   virtual void on_demand([[maybe_unused]] std::int64_t n) noexcept {}
 
   /// The stream is over before its end: cancelled, refused or failed. What is pushed from now on is
-  /// released at once.
+  /// released at once; what was pushed and not delivered, before the handler is released.
   virtual void on_stop() noexcept {}
 
   /// The handler was released. The last call; the source is let go afterwards.

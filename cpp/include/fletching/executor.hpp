@@ -21,8 +21,8 @@ class Job {
  public:
   /// Does the next piece: for an async producer, at most one handler call.
   ///
-  /// True: there is more; run it again, on any thread, now or after other jobs. False: nothing is
-  /// left, and the job may be gone already.
+  /// True: there is more; run it again, on any thread, now or after other jobs, and so that what
+  /// this run has written is seen there. False: nothing is left, and the job may be gone already.
   virtual bool run() noexcept = 0;
 
   Job(const Job&) = delete;

@@ -4,6 +4,8 @@
 #ifndef FLETCHING_DETAIL_ASYNC_BACKLOG_HPP
 #define FLETCHING_DETAIL_ASYNC_BACKLOG_HPP
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -11,49 +13,168 @@
 
 #include "fletching/detail/async_task.hpp"
 #include "fletching/detail/checked.hpp"
+#include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Batches of the source and demand of the consumer. It is used with the stream's lock.
+/// Batches of the source and demand of the consumer.
+///
+/// Source and consumer change it with the stream's lock. The stream's job, of which one runs at a
+/// time, delivers from lists of its own, and takes the lock to exchange them; what the source gives
+/// on the job's thread, from inside on_demand, goes to them without it. While the job is not
+/// scheduled they belong to whoever has the lock. Anybody may read the counts.
 class AsyncBacklog {
  public:
-  // The source gives, until the end.
+  // The source gives, until the end. With the lock.
 
-  void add(AsyncTaskNode* node) noexcept { ready_.push(node); }
-  void end() noexcept { has_end_ = true; }
-  [[nodiscard]] bool has_end() const noexcept { return has_end_; }
+  /// Throws std::bad_alloc, and then nothing has changed.
+  void add(AsyncProducerCore& core, DeviceArray& array, TaskMetadata metadata) {
+    add(node_for(core, spare_, array, std::move(metadata)));
+  }
+  void add(AsyncTaskNode* node) noexcept {
+    ready_.push(node);
+    increase(given_);
+  }
+  void end() noexcept { has_end_.store(true, std::memory_order_release); }
 
-  // The consumer asks.
+  // The consumer asks. With the lock.
 
   void want(std::int64_t n) noexcept {
-    demand_ = saturating_add(demand_, n);
-    news_ = true;
+    const std::uint64_t sent = sent_count_.load(std::memory_order_relaxed);
+    const std::int64_t demand = saturating_add(difference(asked(), sent), n);
+    asked_.store(sent + static_cast<std::uint64_t>(demand), std::memory_order_release);
   }
-  /// How many batches more it wants than it was given; none after the end.
+
+  // Anybody.
+
+  [[nodiscard]] bool has_end() const noexcept { return has_end_.load(std::memory_order_acquire); }
+  /// How many batches more the consumer wants than it was given; none after the end.
   [[nodiscard]] std::int64_t unmet() const noexcept {
-    return !has_end_ && demand_ > ready_.size() ? demand_ - ready_.size() : 0;
+    return has_end() ? 0 : (std::max<std::int64_t>)(difference(asked(), given()), 0);
   }
-  /// Whether the source has still to hear of that.
-  [[nodiscard]] bool has_news() const noexcept { return news_ && unmet() > 0; }
-  void told() noexcept { news_ = false; }
 
-  // The stream delivers.
+  // The job.
 
-  [[nodiscard]] bool task_is_due() const noexcept { return demand_ > 0 && ready_.size() > 0; }
-  [[nodiscard]] bool end_is_due() const noexcept { return has_end_ && ready_.size() == 0; }
+  /// Whether what is added here is behind everything that was given before.
+  [[nodiscard]] bool is_in_order() const noexcept {
+    return given_.load(std::memory_order_acquire) == seen_;
+  }
+  /// As `add`.
+  void add_here(AsyncProducerCore& core, DeviceArray& array, TaskMetadata metadata) {
+    next_.push(node_for(core, sent_, array, std::move(metadata)));
+    increase(given_here_);
+  }
+
+  /// Whether the source has still to hear of unmet demand.
+  [[nodiscard]] bool has_news() const noexcept {
+    return (told_asked_ != asked() || told_sent_ != sent_count_) && unmet() > 0;
+  }
+  /// What the source is told.
+  std::int64_t tell() noexcept {
+    told_asked_ = asked();
+    told_sent_ = sent_count_;
+    return unmet();
+  }
+  [[nodiscard]] bool task_is_due() const noexcept { return !next_.empty() && may_send(); }
   AsyncTaskNode* pop() noexcept {
-    --demand_;
-    news_ = true;
-    return ready_.pop();
+    increase(sent_count_);
+    return next_.pop();
   }
-  AsyncTaskList pop_all() noexcept { return std::move(ready_); }
+  /// on_next_task has returned.
+  void sent(AsyncTaskNode* node) noexcept {
+    sent_.push(node);
+    trim(sent_);
+  }
+
+  // The job, with the lock; while it is not scheduled, anybody with the lock.
+
+  void exchange() noexcept {
+    if (!ready_.empty()) {
+      seen_ += static_cast<std::uint64_t>(ready_.size());
+      next_.append(ready_);
+      spare_.append(sent_);
+    }
+    trim(spare_);
+  }
+  /// Whether there is anything to send, here or behind the lock.
+  [[nodiscard]] bool any_task_is_due() const noexcept {
+    return may_send() && !(next_.empty() && ready_.empty());
+  }
+  [[nodiscard]] bool end_is_due() const noexcept {
+    return has_end() && next_.empty() && ready_.empty();
+  }
+  /// What was not sent.
+  AsyncTaskList pop_next() noexcept { return std::move(next_); }
+  AsyncTaskList pop_ready() noexcept { return std::move(ready_); }
+  /// The stream is over: how many tasks are open. Each of them says so when it is closed.
+  [[nodiscard]] std::int64_t count_open() noexcept {
+    spare_.append(sent_);
+    std::int64_t open = 0;
+    for (AsyncTaskNode* node = spare_.first(); node != nullptr; node = node->next) {
+      if (node->count()) ++open;
+    }
+    return open;
+  }
 
  private:
-  AsyncTaskList ready_;
-  std::int64_t demand_ = 0;
-  bool has_end_ = false;
-  bool news_ = false;
+  static constexpr std::int64_t kSpare = 64;  // nodes that are kept in the long run
+
+  [[nodiscard]] std::uint64_t asked() const noexcept {
+    return asked_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t given() const noexcept {
+    return given_.load(std::memory_order_acquire) + given_here_.load(std::memory_order_acquire);
+  }
+  /// Of a count that one thread at a time writes.
+  static void increase(std::atomic<std::uint64_t>& count) noexcept {
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  static std::int64_t difference(std::uint64_t a, std::uint64_t b) noexcept {
+    return static_cast<std::int64_t>(a - b);
+  }
+  [[nodiscard]] bool may_send() const noexcept {
+    return difference(asked(), sent_count_.load(std::memory_order_relaxed)) > 0;
+  }
+
+  /// One of `used`, or a new one. Tasks are mostly extracted in their order; one that is kept for
+  /// long goes to the back.
+  static AsyncTaskNode* node_for(AsyncProducerCore& core, AsyncTaskList& used, DeviceArray& array,
+                                 TaskMetadata&& metadata) {
+    for (int tries = 0; tries < 2 && !used.empty(); ++tries) {
+      AsyncTaskNode* node = used.pop();
+      if (!node->is_closed()) {
+        used.push(node);
+      } else if (node->is_made_later) {
+        delete node;
+      } else {
+        node->refill(array, std::move(metadata));
+        return node;
+      }
+    }
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): said above
+    return new AsyncTaskNode(core, array, std::move(metadata));
+  }
+
+  static void trim(AsyncTaskList& used) noexcept {
+    while (used.size() > kSpare && used.first()->is_closed()) delete used.pop();
+  }
+
+  // Written with the lock.
+  AsyncTaskList ready_;  // given, and not seen by the job
+  AsyncTaskList spare_;  // sent, open or closed
+  // Counts of batches since the beginning. They may wrap, so that only differences mean anything.
+  std::atomic<std::uint64_t> asked_{0};
+  std::atomic<std::uint64_t> given_{0};
+  std::atomic<bool> has_end_{false};
+  // The job's.
+  AsyncTaskList next_;      // to send
+  AsyncTaskList sent_;      // open or closed
+  std::uint64_t seen_ = 0;  // of given_
+  std::atomic<std::uint64_t> given_here_{0};
+  std::atomic<std::uint64_t> sent_count_{0};
+  std::uint64_t told_asked_ = 0;
+  std::uint64_t told_sent_ = 0;
 };
 
 /// What on_error is going to tell.

@@ -84,6 +84,10 @@ inline Error other_shape() noexcept {
                      "stream (async-next.same-schema)");
 }
 
+inline bool is_on(const ArrowDeviceArray& batch, ArrowDeviceType expected) noexcept {
+  return batch.array.release != nullptr && batch.device_type == expected;
+}
+
 /// Of a batch on its way to a stream or out of one. Errors: EINVAL when it is released, or on
 /// another type of device than the stream.
 inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expected) noexcept {
@@ -116,6 +120,12 @@ inline Status check_batch_of(const ArrowDeviceArray& batch, const OuterShape& sh
   }
   return checked;
 }
+/// At a glance: what is false need not be wrong, and check_promise knows it.
+inline bool keeps_promise(const ArrowDeviceArray& batch, const StreamPromise& promise) noexcept {
+  return !promise.formats && is_on(batch, promise.device_type) &&
+         OuterShape::of(batch.array) == promise.shape;
+}
+
 inline Status check_promise(const ArrowDeviceArray& batch, const StreamPromise& promise) noexcept {
   const Schema* formats = promise.formats ? &promise.formats : nullptr;
   return check_batch_of(batch, promise.shape, promise.device_type, formats);

@@ -5,18 +5,21 @@
 #ifndef FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP
 #define FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "fletching/abi.h"
 #include "fletching/async_source.hpp"
 #include "fletching/detail/async_backlog.hpp"
 #include "fletching/detail/async_copy.hpp"
+#include "fletching/detail/async_producer_states.hpp"
 #include "fletching/detail/async_task.hpp"
 #include "fletching/executor.hpp"
 #include "fletching/owner.hpp"
@@ -25,16 +28,13 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// The stream itself. It keeps itself alive until release of the handler has returned.
-class AsyncProducerCore final : public Job {
-  using State = AsyncProducerState;
-
+class AsyncProducerCore final : public AsyncProducerStates {
  public:
   AsyncProducerCore(ArrowAsyncDeviceStreamHandler* handler, Executor& executor,
                     AsyncProducerOptions&& options) noexcept
-      : handler_(handler),
-        executor_(executor),
-        metadata_(std::move(options.metadata)),
-        source_(std::move(options.source)) {
+      : AsyncProducerStates(executor, std::move(options.source)),
+        handler_(handler),
+        metadata_(std::move(options.metadata)) {
     raw_.device_type = options.device_type;
     raw_.request = [](ArrowAsyncProducer* self, std::int64_t n) { from(self).request(n); };
     raw_.cancel = [](ArrowAsyncProducer* self) { from(self).cancel(); };
@@ -68,27 +68,42 @@ class AsyncProducerCore final : public Job {
     return over();
   }
 
-  /// Takes the node when it is wanted, and deletes it otherwise. `shape` is that of its batch, NULL
-  /// when the batch is made later.
-  Status give_batch(std::unique_ptr<AsyncTaskNode> node, const OuterShape* shape) noexcept {
-    std::unique_lock lock(mutex_);
-    if (takes_batches(state_) && !backlog_.has_end()) {
-      if (shape != nullptr && *shape != shape_) return other_shape();
-      backlog_.add(node.release());
-      schedule(lock);
+  /// Takes the batch when it is wanted. Throws std::bad_alloc, and then has not touched it.
+  Status give_array(DeviceArray& array, std::string&& block) {
+    if (!is_on(*array.get(), raw_.device_type)) return check_device(*array.get(), raw_.device_type);
+    if (!block.empty()) {
+      Status readable = check_metadata(block);
+      if (!readable.ok()) return readable;
+    }
+    TaskMetadata metadata = task_metadata(std::move(block));
+    if (inside_on_demand() && streaming() && !backlog_.has_end() && backlog_.is_in_order() &&
+        OuterShape::of(array->array) == shape_) {
+      backlog_.add_here(*this, array, std::move(metadata));
       return {};
     }
-    return refused(lock, "a batch comes after the schema and before the end");
+    Lock lock(mutex_);
+    if (!takes_more()) return refused(lock, kBatchRule);
+    if (OuterShape::of(array->array) != shape_) return other_shape();
+    backlog_.add(*this, array, std::move(metadata));
+    schedule(lock);
+    return {};
+  }
+
+  /// The same for a batch that is made later. A node that is not wanted is deleted.
+  Status give_made(std::unique_ptr<AsyncTaskNode> node) noexcept {
+    Lock lock(mutex_);
+    if (!takes_more()) return refused(lock, kBatchRule);
+    backlog_.add(node.release());
+    schedule(lock);
+    return {};
   }
 
   Status give_end() noexcept {
-    std::unique_lock lock(mutex_);
-    if (takes_batches(state_) && !backlog_.has_end()) {
-      backlog_.end();
-      schedule(lock);
-      return {};
-    }
-    return refused(lock, "the end comes after the schema, once");
+    Lock lock(mutex_);
+    if (!takes_more()) return refused(lock, "the end comes after the schema, once");
+    backlog_.end();
+    schedule(lock);
+    return {};
   }
 
   void fail(Error&& error, std::string&& metadata) noexcept {
@@ -102,21 +117,6 @@ class AsyncProducerCore final : public Job {
     std::unique_lock lock(mutex_);
     if (backlog_.has_end() || !goes_on(state_)) return;
     note(lock, plain_error(ECANCELED, "the source went away before the end"), {});
-  }
-
-  /// How many batches more the consumer wants than it was given.
-  [[nodiscard]] std::int64_t unmet_demand() noexcept {
-    const std::lock_guard lock(mutex_);
-    return takes_batches(state_) ? backlog_.unmet() : 0;
-  }
-
-  [[nodiscard]] State state() noexcept {
-    const std::lock_guard lock(mutex_);
-    return state_;
-  }
-
-  [[nodiscard]] Status check_given(const ArrowDeviceArray& batch) const noexcept {
-    return check_device(batch, raw_.device_type);
   }
 
   /// Of a batch that is made when its task is extracted: the schema is known by then.
@@ -134,26 +134,11 @@ class AsyncProducerCore final : public Job {
 
   // The executor's side: at most one handler call.
   bool run() noexcept override {
-    std::unique_lock lock(mutex_);
-    tell_source(lock);
-    switch (state_) {
-      case State::kSchema:
-        return call_on_schema(lock);
-      case State::kStreaming:
-        if (backlog_.task_is_due()) return call_on_next_task(lock);
-        if (backlog_.end_is_due()) return call_end(lock);
-        break;
-      case State::kFailing:
-        return call_on_error(lock);
-      default:
-        if (release_due_) return call_release(lock);
-    }
-    return more();
+    if (streaming()) tell_demand();
+    return streaming() && backlog_.task_is_due() ? call_on_next_task() : run_locked();
   }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
   static AsyncProducerCore& from(ArrowAsyncProducer* self) noexcept {
     return *static_cast<AsyncProducerCore*>(self->private_data);
   }
@@ -172,7 +157,7 @@ class AsyncProducerCore final : public Job {
   void cancel() noexcept {
     std::unique_lock lock(mutex_);
     if (!goes_on(state_)) return;
-    if (state_ == State::kInSchema || state_ == State::kInTask) {
+    if (job_settles()) {
       state_ = State::kStopping;
     } else {
       finish(State::kCancelled);
@@ -184,111 +169,72 @@ class AsyncProducerCore final : public Job {
     int code = 0;
     if (out == nullptr) {
       node->drop();
+    } else if (node->is_made_later) {
+      code = make(node, out);
     } else {
-      Status given = node->give(out);
-      if (!given.ok()) {
-        zero(out);  // a consumer may not have done it, and looks at release
-        code = given.error().code();
-        std::unique_lock lock(mutex_);
-        note(lock, std::move(given).error(), {});
-      }
+      node->array.move_to(out);
     }
-    if (node->leave()) delete node;
-    close_one();
+    // Release waits for this task, or it does not, and then the stream may go at once.
+    if (node->close()) close_counted();
     return code;
   }
 
-  /// The last one who counts down, and nobody else, lets release begin; until then the stream
-  /// lives.
-  void close_one() noexcept {
-    if (!open_.close_one()) return;
-    std::unique_lock lock(mutex_);
-    release_due_ = true;
+  void close_counted() noexcept {
+    Lock lock(mutex_);
+    release_due_ = --open_ == 0;
     schedule(lock);
   }
 
-  // What is done in the table's cells. With the lock, which some of them give up.
-
-  /// Notes the error that on_error is going to tell, unless the stream is over.
-  void note(Lock& lock, Error&& error, std::string&& metadata) noexcept {
-    if (!goes_on(state_)) return;
-    const bool calling = state_ == State::kInSchema || state_ == State::kInTask;
-    state_ = calling ? State::kErring : State::kFailing;
-    failure_ = {std::move(error), std::move(metadata)};
-    discard(lock);
+  int make(AsyncTaskNode* node, ArrowDeviceArray* out) noexcept {
+    Status made = node->make(out);
+    if (made.ok()) return 0;
+    zero(out);  // a consumer may not have done it, and looks at release
+    const int code = made.error().code();
+    Lock lock(mutex_);
+    note(lock, std::move(made).error(), {});
+    return code;
   }
 
-  /// Frees what was not delivered, without the lock.
-  void discard(Lock& lock) noexcept {
-    const AsyncTaskList batches = backlog_.pop_all();
-    const Schema schema(std::move(schema_));
-    if (!stopped_) stop_news_ = source_ != nullptr && !backlog_.has_end();
-    stopped_ = true;
-    schedule(lock);
+  // The job.
+
+  /// Whether this is the job's thread, while the source is told of demand. No other thread finds
+  /// its own number there.
+  [[nodiscard]] bool inside_on_demand() const noexcept {
+    return told_on_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
 
-  /// A state in which only release is due, once the count of open tasks allows it.
-  void finish(State state) noexcept {
-    state_ = state;
-    release_due_ = open_.no_more(delivered_);
+  void tell_demand() noexcept {
+    if (!demand_due()) return;
+    const std::int64_t n = backlog_.tell();
+    if (n <= 0) return;
+    told_on_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    source_->on_demand(n);
+    told_on_.store({}, std::memory_order_relaxed);
   }
 
-  Status refused(Lock& lock, std::string_view rule) noexcept {
-    const bool wrong = state_ == State::kCreated || backlog_.has_end();
-    lock.unlock();
-    return wrong ? plain_error(EINVAL, rule) : over();
-  }
-
-  static Error over() noexcept {
-    return plain_error(ECANCELED, "the stream is over: nothing more is delivered");
-  }
-
-  // Scheduling.
-
-  [[nodiscard]] bool more() noexcept {
-    scheduled_ = due();
-    return scheduled_;
-  }
-
-  [[nodiscard]] bool due() const noexcept {
-    if (stop_news_ || release_due_) return true;
-    switch (state_) {
-      case State::kSchema:
-      case State::kFailing:
-        return true;
-      case State::kStreaming:
-        return backlog_.task_is_due() || backlog_.end_is_due() || demand_due();
-      default:
-        return false;
-    }
-  }
-
-  [[nodiscard]] bool demand_due() const noexcept {
-    return source_ != nullptr && backlog_.has_news();
-  }
-
-  /// Gives the lock up. Nothing of the stream is touched after that.
-  void schedule(Lock& lock) noexcept {
-    const bool submit = !scheduled_ && due();
-    scheduled_ = scheduled_ || submit;
-    Executor& executor = executor_;
-    lock.unlock();
-    if (submit) executor.submit(*this);
-  }
-
-  void tell_source(Lock& lock) noexcept {
+  bool run_locked() noexcept {
+    Lock lock(mutex_);
+    settle(lock);
     if (std::exchange(stop_news_, false)) {
       lock.unlock();
       source_->on_stop();
       lock.lock();
     }
-    if (state_ == State::kStreaming && demand_due()) {
-      backlog_.told();
-      const std::int64_t n = backlog_.unmet();
-      lock.unlock();
-      source_->on_demand(n);
-      lock.lock();
+    switch (state_) {
+      case State::kSchema:
+        return call_on_schema(lock);
+      case State::kStreaming:
+        backlog_.exchange();
+        if (backlog_.end_is_due()) return call_end(lock);
+        if (!backlog_.task_is_due()) break;
+        lock.unlock();
+        return call_on_next_task();
+      case State::kFailing:
+        return call_on_error(lock);
+      default:
+        if (release_due_) return call_release(lock);
     }
+    return more();
   }
 
   // Handler calls. Each is made without the lock.
@@ -297,49 +243,44 @@ class AsyncProducerCore final : public Job {
     Schema handed(std::move(schema_));
     schema_given_ = true;
     state_ = State::kInSchema;
+    calling_ = true;
     lock.unlock();
     const int result = handler_->on_schema(handler_, handed.get());
     handed.release();
-    lock.lock();
-    return returned(lock, result);
+    return returned(result);
   }
 
-  bool call_on_next_task(Lock& lock) noexcept {
+  /// Takes the lock only when the job has no more at hand.
+  bool call_on_next_task() noexcept {
     AsyncTaskNode* node = backlog_.pop();
-    state_ = State::kInTask;
-    ++delivered_;
-    lock.unlock();
+    calling_.store(true, std::memory_order_relaxed);
     ArrowAsyncTask task{extract_data, node};
     const char* metadata = node->metadata == nullptr ? nullptr : node->metadata->data();
     const int result = handler_->on_next_task(handler_, &task, metadata);
-    const bool extracted = node->leave();
-    if (extracted || result != 0) delete node;
-    lock.lock();
-    if (!extracted && result != 0) --delivered_;
-    return returned(lock, result);
+    if (result != 0 && node->refuse()) node->drop();
+    backlog_.sent(node);
+    calling_.store(false, std::memory_order_relaxed);
+    const bool more = result == 0 && streaming() && (backlog_.task_is_due() || demand_due());
+    return more || returned(result);
   }
 
   bool call_end(Lock& lock) noexcept {
     state_ = State::kInEnd;
     lock.unlock();
-    const int result = handler_->on_next_task(handler_, nullptr, nullptr);
-    lock.lock();
-    return returned(lock, result);
+    return returned(handler_->on_next_task(handler_, nullptr, nullptr));
   }
 
-  bool returned(Lock& lock, int result) noexcept {
+  bool returned(int result) noexcept {
+    Lock lock(mutex_);
+    calling_ = false;
     if (result != 0) {
       finish(State::kRefused);
       discard(lock);  // scheduled already: it gives up the lock and submits nothing
       lock.lock();
-    } else if (state_ == State::kStopping) {
-      finish(State::kCancelled);
-    } else if (state_ == State::kErring) {
-      state_ = State::kFailing;
+    } else if (state_ == State::kInSchema) {
+      state_ = State::kStreaming;
     } else if (state_ == State::kInEnd) {
       finish(State::kEnded);
-    } else {
-      state_ = State::kStreaming;
     }
     return more();
   }
@@ -370,25 +311,10 @@ class AsyncProducerCore final : public Job {
 
   ArrowAsyncProducer raw_{};
   ArrowAsyncDeviceStreamHandler* const handler_;
-  Executor& executor_;
   const std::string metadata_;
-  std::shared_ptr<AsyncSource> source_;  // called by `run` alone
   std::shared_ptr<AsyncProducerCore> self_;
 
-  OpenTasks open_;
-
-  std::mutex mutex_;  // for everything below
-  State state_ = State::kCreated;
-  bool scheduled_ = false;  // the executor has the job
-  bool schema_given_ = false;
-  bool release_due_ = false;
-  bool stop_news_ = false;
-  bool stopped_ = false;
-  std::int64_t delivered_ = 0;  // tasks that were not refused
-  AsyncBacklog backlog_;
-  Schema schema_;
-  OuterShape shape_;  // of the schema; not written any more once a task is delivered
-  AsyncFailure failure_;
+  std::atomic<std::thread::id> told_on_;  // where on_demand runs; else nowhere
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -19,64 +19,87 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 class AsyncProducerCore;
 
-/// What the private_data of a delivered ArrowAsyncTask leads to. Its memory goes when it was
-/// extracted and on_next_task has returned, whichever comes last.
+/// Encoded as ArrowSchema.metadata; NULL: none.
+using TaskMetadata = std::unique_ptr<const std::string>;
+
+inline TaskMetadata task_metadata(std::string&& block) {
+  return block.empty() ? nullptr : std::make_unique<const std::string>(std::move(block));
+}
+
+/// What the private_data of a delivered ArrowAsyncTask points to. The stream owns it: once it is
+/// extracted and on_next_task has returned, in any order, it is used for another batch.
 class AsyncTaskNode {
  public:
-  AsyncTaskNode(AsyncProducerCore& producer, std::string&& block)
-      : core(producer),
-        metadata(block.empty() ? nullptr : std::make_unique<const std::string>(std::move(block))) {}
+  AsyncTaskNode(AsyncProducerCore& producer, DeviceArray& batch, TaskMetadata&& block) noexcept
+      : core(producer), array(std::move(batch)), metadata(std::move(block)) {}
   virtual ~AsyncTaskNode() = default;
   AsyncTaskNode(const AsyncTaskNode&) = delete;
   AsyncTaskNode& operator=(const AsyncTaskNode&) = delete;
 
-  /// Moves the data to *out, unless that fails.
-  virtual Status give(ArrowDeviceArray* out) noexcept = 0;
   /// Frees the data.
-  virtual void drop() noexcept = 0;
+  virtual void drop() noexcept { array.release(); }
+  /// Of a batch that is made when the consumer extracts it: makes it, into a released struct.
+  virtual Status make(ArrowDeviceArray* /*out*/) noexcept { return {}; }
 
-  /// Extraction and return of the call each leave once; true for the second.
-  bool leave() noexcept { return left_.exchange(true, std::memory_order_acq_rel); }
+  /// The next batch. The last one was extracted.
+  void refill(DeviceArray& batch, TaskMetadata&& block) noexcept {
+    batch.move_to(array.get());
+    metadata = std::move(block);
+    life_.store(Life::kOpen, std::memory_order_relaxed);
+  }
+
+  // Extraction, on any thread, and the end of the stream, in one atomic step each: whichever comes
+  // second finds what the first has left.
+
+  /// The task is extracted. True when release waits for it; else neither node nor stream may be
+  /// touched any more.
+  bool close() noexcept {
+    return life_.exchange(Life::kClosed, std::memory_order_acq_rel) == Life::kCounted;
+  }
+  /// The stream is over. True when the task is open: release waits for it.
+  bool count() noexcept { return change(Life::kCounted); }
+  /// The handler has refused it. True when it was not extracted.
+  bool refuse() noexcept { return change(Life::kClosed); }
+  [[nodiscard]] bool is_closed() const noexcept {
+    return life_.load(std::memory_order_acquire) == Life::kClosed;
+  }
 
   AsyncProducerCore& core;
-  const std::unique_ptr<const std::string> metadata;  // NULL: none
   AsyncTaskNode* next = nullptr;
+  DeviceArray array;
+  TaskMetadata metadata;
+  const bool is_made_later = false;
+
+ protected:
+  AsyncTaskNode(AsyncProducerCore& producer, TaskMetadata&& block) noexcept
+      : core(producer), metadata(std::move(block)), is_made_later(true) {}
 
  private:
-  std::atomic<bool> left_{false};
-};
+  enum class Life : std::uint8_t { kOpen, kCounted, kClosed };
 
-/// A batch that is there already.
-class ArrayTaskNode final : public AsyncTaskNode {
- public:
-  ArrayTaskNode(AsyncProducerCore& producer, DeviceArray&& array, std::string&& block)
-      : AsyncTaskNode(producer, std::move(block)), array_(std::move(array)) {}
-
-  Status give(ArrowDeviceArray* out) noexcept override {
-    array_.move_to(out);
-    return {};
+  bool change(Life life) noexcept {
+    Life open = Life::kOpen;
+    return life_.compare_exchange_strong(open, life, std::memory_order_acq_rel);
   }
-  void drop() noexcept override { array_.release(); }
 
- private:
-  DeviceArray array_;
+  std::atomic<Life> life_{Life::kOpen};
 };
 
-/// A batch that is made when the consumer extracts it: `make(out)` returns a Status.
+/// With `make(out)`, which returns a Status. It is used once.
 template <class Make>
 class MadeTaskNode final : public AsyncTaskNode {
  public:
-  MadeTaskNode(AsyncProducerCore& producer, Make make, std::string&& block)
+  MadeTaskNode(AsyncProducerCore& producer, Make make, TaskMetadata block)
       : AsyncTaskNode(producer, std::move(block)), make_(std::move(make)) {}
 
-  Status give(ArrowDeviceArray* out) noexcept override {
+  void drop() noexcept override { make_.reset(); }
+  Status make(ArrowDeviceArray* out) noexcept override {
     DeviceArray made;
     Status status = guarded([&]() -> Status { return (*make_)(made.out()); });
     drop();
     if (status.ok()) made.move_to(out);
     return status;
   }
-  void drop() noexcept override { make_.reset(); }
 
  private:
   std::optional<Make> make_;
@@ -86,13 +109,14 @@ class MadeTaskNode final : public AsyncTaskNode {
 class AsyncTaskList {
  public:
   AsyncTaskList() = default;
-  AsyncTaskList(AsyncTaskList&& other) noexcept { swap(other); }
+  AsyncTaskList(AsyncTaskList&& other) noexcept { append(other); }
   AsyncTaskList& operator=(AsyncTaskList&&) = delete;
   ~AsyncTaskList() {
     while (AsyncTaskNode* node = pop()) delete node;
   }
 
   void push(AsyncTaskNode* node) noexcept {
+    node->next = nullptr;
     (last_ == nullptr ? first_ : last_->next) = node;
     last_ = node;
     ++size_;
@@ -107,36 +131,22 @@ class AsyncTaskList {
     return node;
   }
 
-  void swap(AsyncTaskList& other) noexcept {
-    std::swap(first_, other.first_);
-    std::swap(last_, other.last_);
-    std::swap(size_, other.size_);
+  /// Moves all of `other` behind what is here.
+  void append(AsyncTaskList& other) noexcept {
+    if (other.first_ == nullptr) return;
+    (last_ == nullptr ? first_ : last_->next) = std::exchange(other.first_, nullptr);
+    last_ = std::exchange(other.last_, nullptr);
+    size_ += std::exchange(other.size_, 0);
   }
 
+  [[nodiscard]] AsyncTaskNode* first() const noexcept { return first_; }
+  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
 
  private:
   AsyncTaskNode* first_ = nullptr;
   AsyncTaskNode* last_ = nullptr;
   std::int64_t size_ = 0;
-};
-
-/// Counts the delivered tasks that are not extracted: release of the handler waits for them.
-class OpenTasks {
- public:
-  /// A task was extracted. True when the stream is over and this was the last one.
-  bool close_one() noexcept { return open_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
-
-  /// The stream is over, after `delivered` tasks. True when none of them is open.
-  bool no_more(std::int64_t delivered) noexcept {
-    const std::int64_t change = delivered - kGoesOn;
-    return open_.fetch_add(change, std::memory_order_acq_rel) + change == 0;
-  }
-
- private:
-  /// kGoesOn less the extracted tasks; once the stream is over, the tasks that are still open.
-  static constexpr std::int64_t kGoesOn = std::int64_t{1} << 62;
-  std::atomic<std::int64_t> open_{kGoesOn};
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
