@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <utility>
 
 namespace fletching::testing {
 namespace {
@@ -20,6 +21,7 @@ std::atomic<int64_t> until_failure{kNever};
 std::atomic<bool> on_every_thread{false};
 std::atomic<bool> has_fired{false};
 thread_local bool is_chosen = false;
+thread_local const std::function<void()>* within = nullptr;
 
 bool fails_now() noexcept {
   if (!is_chosen && !on_every_thread.load(std::memory_order_relaxed)) return false;
@@ -32,6 +34,7 @@ bool fails_now() noexcept {
 void* allocate(size_t size, size_t alignment) noexcept {
   // So much there is nowhere, and a sanitizer would end the program.
   if (fails_now() || size > kMost) return nullptr;
+  if (within != nullptr) (*std::exchange(within, nullptr))();
   if (size == 0) size = 1;
   void* memory =
       alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__
@@ -74,6 +77,12 @@ FailAllocation::~FailAllocation() {
 }
 
 bool FailAllocation::fired() const noexcept { return has_fired.load(); }
+
+WithinAllocation::WithinAllocation(std::function<void()> call) noexcept : call_(std::move(call)) {
+  within = &call_;
+}
+
+WithinAllocation::~WithinAllocation() { within = nullptr; }
 
 }  // namespace fletching::testing
 

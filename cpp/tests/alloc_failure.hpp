@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 namespace fletching::testing {
@@ -33,6 +34,19 @@ class FailAllocation {
 
   /// Whether the allocation has been asked for, and has failed.
   [[nodiscard]] bool fired() const noexcept;
+};
+
+/// While it lives, `call` runs within the next allocation of this thread, once: a test looks in
+/// where the code under test calls nothing else. One at a time on a thread.
+class WithinAllocation {
+ public:
+  explicit WithinAllocation(std::function<void()> call) noexcept;
+  ~WithinAllocation();
+  WithinAllocation(const WithinAllocation&) = delete;
+  WithinAllocation& operator=(const WithinAllocation&) = delete;
+
+ private:
+  std::function<void()> call_;
 };
 
 /// What a round of fail_each_allocation gets: runs code in which one allocation fails.

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +16,7 @@
 #include "async_support.hpp"
 #include "fletching/async_consumer.hpp"
 #include "fletching/async_producer.hpp"
+#include "fletching/metadata.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -103,6 +108,101 @@ TEST(AsyncBatches, nothing_is_pushed_after_the_end) {
   EXPECT_EQ(bench.peer.log, (Log{"on_schema", "task", "end", "release"}));
 }
 
+/// Gives numbered batches, each with its number as metadata too, inside on_demand or outside.
+struct Numbers final : AsyncSource {
+  // NOLINTNEXTLINE(bugprone-exception-escape): a test that has no memory may end
+  void on_demand(std::int64_t n) noexcept override {
+    if (inside) give(n);
+  }
+  void give(std::int64_t n) {
+    for (; n > 0; --n, ++given) {
+      const std::string number = encode_metadata({{"number", std::to_string(given)}}).value();
+      EXPECT_TRUE(bench->producer.push(a_batch(bench->ledger, given), number).ok());
+    }
+  }
+
+  ProducerBench* bench = nullptr;
+  bool inside = false;
+  std::int64_t given = 0;
+};
+
+// The memory of a task that was extracted is used again; that of one which was not is left alone.
+TEST(AsyncBatches, tasks_may_be_extracted_in_any_order) {
+  for (const bool inside : {false, true}) {
+    auto source = std::make_shared<Numbers>();
+    ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
+    source->bench = &bench;
+    source->inside = inside;
+    bench.deliver(0, 0);
+    const auto expect_extracted = [&](std::size_t number) {
+      DeviceArray array;
+      EXPECT_EQ(bench.peer.extract(number, array.out()), 0);
+      EXPECT_EQ(array->array.length, static_cast<std::int64_t>(number));
+    };
+    for (std::size_t round = 0; round < 200; ++round) {
+      bench.peer.request(3);
+      if (!inside) source->give(3);
+      bench.queue.run_ready();
+      ASSERT_EQ(bench.peer.tasks.size(), 3 * (round + 1));
+      expect_extracted((3 * round) + 2);
+      if (round >= 100) expect_extracted(3 * (round - 100));
+    }
+    for (std::size_t number = 0; number < 600; ++number) {
+      EXPECT_EQ(bench.peer.task_metadata[number],
+                encode_metadata({{"number", std::to_string(number)}}).value());
+      if (number % 3 == 1 || (number % 3 == 0 && number >= 300)) expect_extracted(number);
+    }
+    bench.peer.cancel();
+  }
+}
+
+/// Has one batch pushed by another thread, and then pushes one itself.
+struct OtherThreadFirst final : AsyncSource {
+  // NOLINTNEXTLINE(bugprone-exception-escape): a test that has no thread may end
+  void on_demand(std::int64_t /*n*/) noexcept override {
+    if (std::exchange(given, true)) return;
+    std::thread other(
+        [this] { EXPECT_TRUE(bench->producer.push(a_batch(bench->ledger, 0)).ok()); });
+    other.join();
+    EXPECT_TRUE(bench->producer.push(a_batch(bench->ledger, 1)).ok());
+  }
+
+  ProducerBench* bench = nullptr;
+  bool given = false;
+};
+
+TEST(AsyncBatches, a_push_inside_on_demand_comes_after_those_before_it) {
+  auto source = std::make_shared<OtherThreadFirst>();
+  ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
+  source->bench = &bench;
+  bench.deliver(2, 0);
+  ASSERT_EQ(bench.peer.tasks.size(), 2);
+  DeviceArray first;
+  EXPECT_EQ(bench.peer.extract(0, first.out()), 0);
+  EXPECT_EQ(first->array.length, 0);
+  bench.peer.cancel();
+}
+
+// What the job has at hand is freed by the job: before release, whatever the executor does between.
+TEST(AsyncBatches, what_is_not_delivered_is_freed_before_release) {
+  for (const bool inside : {false, true}) {
+    ProducerBench bench;
+    bench.peer.inside = [&](const std::string& call) {
+      if (call == "task" && inside) bench.peer.cancel();
+      if (call == "release") {
+        EXPECT_EQ(bench.ledger.live(), 1) << "the schema";
+      }
+    };
+    bench.deliver(inside ? 3 : 1, 3);
+    EXPECT_EQ(bench.ledger.live(), inside ? 2 : 4) << "the schema, and what was extracted not yet";
+    if (!inside) bench.peer.cancel();
+    EXPECT_EQ(bench.ledger.live(), 2);
+    bench.drop_all();
+    EXPECT_EQ(bench.peer.log.back(), "release");
+    bench.peer.inside = nullptr;
+  }
+}
+
 // --- Our consumer ---
 
 /// What a foreign producer gives instead of a batch of its CPU stream, with result 0.
@@ -176,6 +276,31 @@ TEST(Rules, async_producer_one_device_type) {
               (Log{"request 4", "extract wrong", "cancel", "extract 0", "extract 1", "extract 2"}));
     EXPECT_EQ(bench.listener->log, (Log{"schema", "task", "task", "task"})) << "told by take";
   }
+}
+
+// The first task needs memory, which is asked for between the look at the state and the queue.
+TEST(AsyncBatches, a_task_that_is_queued_while_the_stream_is_cancelled_is_dropped) {
+  ConsumerBench bench;
+  bench.receive(2, 0);
+  bool cancelled = false;
+  {
+    const WithinAllocation meanwhile([&] {
+      std::thread([&] { bench.consumer.cancel(); }).join();
+      cancelled = true;
+    });
+    ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* out) {
+                          EXPECT_EQ(out, nullptr);
+                          static_cast<PeerProducer*>(self->private_data)->note("dropped");
+                          return 0;
+                        },
+                        &bench.peer};
+    EXPECT_EQ(bench.peer.handler->on_next_task(bench.peer.handler, &task, nullptr), 0);
+  }
+  EXPECT_TRUE(cancelled);
+  EXPECT_EQ(bench.peer.log, (Log{"request 2", "cancel", "dropped"}));
+  EXPECT_EQ(bench.listener->log, Log{"schema"});
+  EXPECT_FALSE(bench.consumer.take().has_value());
+  bench.peer.release();
 }
 
 // The end was told, so nothing is cancelled, and what follows can still be had.

@@ -144,6 +144,37 @@ TEST(AsyncRelease, inside_an_extraction_may_destroy_the_consumer) {
   EXPECT_FALSE(consumer.has_value());
 }
 
+/// A task whose extraction lasts until the test opens it.
+struct SlowTask {
+  ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* /*out*/) {
+                        auto& slow = *static_cast<SlowTask*>(self->private_data);
+                        slow.begun.open();
+                        slow.go_on.wait();
+                        return EIO;
+                      },
+                      this};
+  Latch begun;
+  Latch go_on;
+};
+
+// Erratum async-release-inside: it does not wait for the other extraction, which keeps the stream.
+TEST(AsyncRelease, inside_an_extraction_leaves_the_stream_to_that_of_another_thread) {
+  ConsumerBench bench;
+  std::optional<AsyncConsumer> consumer = std::move(bench.consumer);
+  bench.receive(0, 0);
+  EXPECT_TRUE(consumer->want(2).ok());
+  SlowTask slow;
+  ArrowAsyncDeviceStreamHandler* handler = bench.peer.handler;
+  EXPECT_EQ(handler->on_next_task(handler, &slow.task, nullptr), 0);
+  std::thread application([&] { EXPECT_FALSE(consumer->take()->ok()); });
+  slow.begun.wait();
+  release_inside(*consumer, handler);
+  consumer.reset();
+  bench.listener.reset();
+  slow.go_on.open();
+  application.join();
+}
+
 // --- A producer that releases under the lock that its request needs ---
 
 // The limit: release and request wait for each other. What the application can do is what it does

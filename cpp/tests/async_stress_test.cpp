@@ -15,6 +15,7 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -66,6 +67,7 @@ struct Plan {
     drops = below(3) == 0;
     inside = below(2) == 0;
     pulled = below(2) == 0;
+    waits = !inside && below(2) == 0;
   }
 
   [[nodiscard]] bool undisturbed() const {
@@ -83,6 +85,7 @@ struct Plan {
   bool drops = false;              // every third task is dropped
   bool inside = false;             // read inside on_task, or on a thread of the application's
   bool pulled = false;             // the source gives as it is asked, or all at once
+  bool waits = false;              // read by two threads that sleep in wait_and_take
 };
 
 /// Something that is waited for, with a limit that only a bug reaches.
@@ -119,6 +122,7 @@ class App final : public AsyncListener {
   void on_schema(Schema schema, AsyncStreamInfo) noexcept override { schema_ = std::move(schema); }
   void on_task() noexcept override {
     if (plan_.inside) return read_one();
+    if (plan_.waits) return;
     const std::lock_guard lock(mutex_);
     ++tasks_;
     told_.notify_one();
@@ -136,6 +140,18 @@ class App final : public AsyncListener {
       --tasks_;
       lock.unlock();
       read_one();
+    }
+  }
+
+  /// One of two threads of the application: the same without being told of tasks. The first batch
+  /// that it takes need not be the first that comes.
+  void wait_for_all() {
+    while (true) {
+      const int number = seen_++;
+      if (number == plan_.cancel_at) consumer->cancel();
+      const std::optional<Result<AsyncBatch>> batch = consumer->wait_and_take(1);
+      if (!batch) return;
+      if (batch->ok()) ++read;
     }
   }
 
@@ -175,7 +191,7 @@ class App final : public AsyncListener {
   const Plan& plan_;
   Schema schema_;
   int asked_ = 0;
-  int seen_ = 0;
+  std::atomic<int> seen_{0};
   std::mutex mutex_;
   std::condition_variable told_;
   int tasks_ = 0;
@@ -241,10 +257,12 @@ void run_stream(std::uint64_t number, Executor& executor, Totals& totals) {
         AsyncProducer::start(consumer.handler(), executor, {ARROW_DEVICE_CPU, {}, source}).value());
     EXPECT_TRUE(consumer.want(plan.window).ok());
     std::thread reader([&] {
+      if (plan.waits) return app->wait_for_all();
       if (!plan.inside) app->read_all();
     });
     std::thread stranger([&] {
       if (plan.outside_cancel_at != kNever) consumer.cancel();
+      if (plan.waits) app->wait_for_all();
     });
     (void)source->producer->schema(a_schema(ledger));
     while (!plan.pulled && source->give()) {
@@ -294,6 +312,76 @@ TEST(AsyncStress, streams_end_as_they_should) {
             << totals.read << " read\n";
   EXPECT_EQ(totals.ended + totals.failed + totals.cancelled, wanted);
   RecordProperty("streams", std::to_string(wanted));
+}
+
+/// Gives from inside on_demand, while other threads push.
+class ManySources final : public AsyncSource {
+ public:
+  static constexpr int kBatches = 300;  // of each
+  static constexpr int kThreads = 2;
+
+  explicit ManySources(Ledger& ledger) : ledger_(ledger) {}
+
+  void on_demand(std::int64_t) noexcept override {
+    if (std::exchange(asked_, true)) return;
+    asked.open();
+    while (pushing_ < kThreads) std::this_thread::yield();
+    push_all(kThreads);
+  }
+  void on_release() noexcept override { released.open(); }
+
+  /// The last one ends the stream.
+  void push_all(int source) {
+    for (int i = 0; i < kBatches; ++i) {
+      EXPECT_TRUE(producer->push(a_batch(ledger_, (source * kBatches) + i)).ok());
+      if (i == 0) ++pushing_;
+    }
+    if (finished_.fetch_add(1) < kThreads) return;
+    EXPECT_TRUE(producer->end().ok());
+  }
+
+  std::unique_ptr<AsyncProducer> producer;
+  Gate asked;
+  Gate released;
+
+ private:
+  Ledger& ledger_;
+  bool asked_ = false;
+  std::atomic<int> pushing_{0};
+  std::atomic<int> finished_{0};
+};
+
+// What is pushed inside on_demand takes another way than what other threads push.
+TEST(AsyncStress, batches_of_each_source_come_in_its_order) {
+  constexpr int kRounds = 20;
+  auto worker = WorkerThread::start().value();
+  for (int round = 0; round < kRounds; ++round) {
+    Ledger ledger;
+    auto sources = std::make_shared<ManySources>(ledger);
+    AsyncReader reader = AsyncReader::create(1 + round % 8).value();
+    sources->producer = std::make_unique<AsyncProducer>(
+        AsyncProducer::start(reader.handler(), *worker, {ARROW_DEVICE_CPU, {}, sources}).value());
+    EXPECT_TRUE(sources->producer->schema(a_schema(ledger)).ok());
+    std::vector<std::thread> threads;
+    threads.reserve(ManySources::kThreads);
+    for (int i = 0; i < ManySources::kThreads; ++i) {
+      threads.emplace_back([&sources, i] {
+        sources->asked.wait("demand");
+        sources->push_all(i);
+      });
+    }
+    std::array<int, ManySources::kThreads + 1> next{};
+    while (std::optional<Result<DeviceArray>> batch = reader()) {
+      ASSERT_TRUE(batch->ok());
+      const auto label = static_cast<int>((*batch)->length());
+      const int source = label / ManySources::kBatches;
+      EXPECT_EQ(label % ManySources::kBatches, next.at(static_cast<std::size_t>(source))++);
+    }
+    for (const int count : next) EXPECT_EQ(count, ManySources::kBatches);
+    for (std::thread& thread : threads) thread.join();
+    sources->released.wait("release");
+    EXPECT_EQ(ledger.live(), 1) << "the schema, in the mailbox";
+  }
 }
 
 }  // namespace

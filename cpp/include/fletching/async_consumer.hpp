@@ -23,7 +23,8 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 ///
 /// Threads: every method may be called on any thread, at the same time as others, and from inside
 /// what the listener is told; none but wait_and_take waits for the producer. The listener may
-/// destroy the handle, also from inside one of its methods. One that was moved from gives EINVAL.
+/// destroy the handle, also from inside one of its methods and while wait_and_take waits on another
+/// thread; no other thread may begin a call of it then. One that was moved from gives EINVAL.
 ///
 /// Lifetime: the stream lives until the producer has released the handler. Destroying the handle
 /// cancels the stream; the listener is told nothing that begins afterwards.
@@ -104,7 +105,8 @@ class AsyncConsumer {
   }
 
  private:
-  // A method that calls the other side keeps a copy: this handle may be destroyed meanwhile.
+  // A method that calls the other side keeps a copy: this handle may be destroyed meanwhile. In
+  // `take` the calls themselves keep the stream, because a copy costs as much as its lock.
   using Core = std::shared_ptr<detail::AsyncConsumerCore>;
 
   explicit AsyncConsumer(Core core) noexcept : core_(std::move(core)) {}
@@ -115,9 +117,8 @@ class AsyncConsumer {
 
   std::optional<Result<AsyncBatch>> take(detail::AsyncConsumerCore::When when,
                                          std::int64_t more) noexcept {
-    const Core core = core_;
-    if (core == nullptr) return moved_from();
-    return core->take(when, more);
+    if (core_ == nullptr) return moved_from();
+    return core_->take(when, more);
   }
 
   Core core_;

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "fletching/result.hpp"
 
@@ -17,6 +19,12 @@ struct TakenTask;
 
 /// Counts the calls that go out to the producer, from any thread, and knows whether a handler call
 /// is running. Release has to wait for the ones, and must not end in the midst of the other.
+///
+/// A call costs one atomic addition: it is counted when it begins, with the lock that its caller
+/// has in any case, and when it ends. The ends before release begins to wait are one sum, which it
+/// reads and marks in one step; each later one finds the mark, and takes the lock to be counted. So
+/// whoever finds that no call is out, with the lock, is right, and an end without the mark touches
+/// nothing of the stream afterwards.
 class AsyncCalls {
  public:
   /// `mutex` is the stream's.
@@ -26,22 +34,21 @@ class AsyncCalls {
   ~AsyncCalls() = default;
 
   /// What a call is made to, and how it is counted: calls to the producer itself in the upper half.
-  enum class To : std::int64_t { kTask = 1, kProducer = std::int64_t{1} << 31 };
+  enum class To : std::uint64_t { kTask = 2, kProducer = std::uint64_t{1} << 32 };
 
-  /// A call of the other side that is running. Made with the lock, unless a handler call is
-  /// running; release waits for those of other threads.
+  /// A call of the other side that is running. It begins with the lock and ends without; release
+  /// waits for those of other threads, and the stream lives until the end of all.
   class Out {
    public:
     explicit Out(AsyncCalls& calls, To to = To::kTask, TakenTask* taken = nullptr) noexcept
-        : calls_(calls), to_(to), taken_(taken) {
+        : calls_(calls), to_(static_cast<std::uint64_t>(to)), taken_(taken) {
       innermost_ = this;
-      calls_.running_.fetch_add(static_cast<std::int64_t>(to_), std::memory_order_relaxed);
+      calls_.begun_ += to_;
     }
     ~Out() {
       innermost_ = outer_;
-      const std::int64_t before =
-          calls_.running_.fetch_sub(static_cast<std::int64_t>(to_), std::memory_order_acq_rel);
-      if ((before & kWaited) != 0) calls_.wake();
+      const std::uint64_t before = calls_.ended_.fetch_add(to_, std::memory_order_acq_rel);
+      if ((before & kMark) != 0) calls_.end_marked(to_);
     }
     Out(const Out&) = delete;
     Out& operator=(const Out&) = delete;
@@ -50,7 +57,7 @@ class AsyncCalls {
     friend AsyncCalls;
     AsyncCalls& calls_;
     const Out* const outer_ = innermost_;
-    const To to_;
+    const std::uint64_t to_;
     TakenTask* const taken_;
     FLETCHING_DETAIL_LOCAL static inline thread_local const Out* innermost_ = nullptr;
   };
@@ -66,27 +73,35 @@ class AsyncCalls {
     }
   }
 
+  // Release, with the lock.
+
   /// Whether a call is out on any thread.
-  [[nodiscard]] bool any() const noexcept {
-    return (running_.load(std::memory_order_acquire) & ~kWaited) != 0;
+  [[nodiscard]] bool any() const noexcept { return out() != 0; }
+
+  /// Marks the ends. True when another thread's call to the producer is out.
+  bool begin_wait() noexcept {
+    ended_unmarked_ = ended_.fetch_or(kMark, std::memory_order_acq_rel);
+    marked_ = true;
+    return any_to_producer(here());
   }
 
-  /// Release is about to wait: from now on a call that returns wakes it. True when another thread's
-  /// call to the producer is out.
-  bool begin_wait() noexcept { return any_to_producer(running_.fetch_or(kWaited) - here()); }
-
-  /// Without the lock: until the last call of another thread to the producer has returned.
+  /// Until the last call of another thread to the producer has ended. Takes the lock itself.
   void wait_for_producer() noexcept {
     std::unique_lock lock(mutex_);
-    returned_.wait(lock, [this, mine = here()] {
-      return !any_to_producer(running_.load(std::memory_order_acquire) - mine);
-    });
+    ended_changed_.wait(lock, [this, mine = here()] { return !any_to_producer(mine); });
   }
 
-  /// With the lock: until the last call has returned.
+  /// Until the last call has ended.
   void wait(std::unique_lock<std::mutex>& lock) noexcept {
-    returned_.wait(lock, [this] { return !any(); });
+    ended_changed_.wait(lock, [this] { return !any(); });
   }
+
+  /// The stream goes when the calls that are out have ended. The ends are marked.
+  void keep(std::shared_ptr<void> stream) noexcept {
+    if (any()) kept_ = std::move(stream);
+  }
+
+  // Handler calls, without the lock.
 
   /// A handler call begins. False when another one is running, which breaks the rules.
   bool enter() noexcept {
@@ -104,33 +119,50 @@ class AsyncCalls {
   }
 
  private:
-  /// The calls of this thread, as running_ counts them.
-  [[nodiscard]] std::int64_t here() const noexcept {
-    std::int64_t sum = 0;
+  /// The calls of this thread, as they are counted.
+  [[nodiscard]] std::uint64_t here() const noexcept {
+    std::uint64_t sum = 0;
     for (const Out* out = Out::innermost_; out != nullptr; out = out->outer_) {
-      if (&out->calls_ == this) sum += static_cast<std::int64_t>(out->to_);
+      if (&out->calls_ == this) sum += out->to_;
     }
     return sum;
   }
 
-  static constexpr bool any_to_producer(std::int64_t running) noexcept {
-    return (running & ~kWaited) >= static_cast<std::int64_t>(To::kProducer);
+  [[nodiscard]] std::uint64_t out() const noexcept {
+    const std::uint64_t ended =
+        marked_ ? ended_unmarked_ + ended_marked_ : ended_.load(std::memory_order_acquire);
+    return begun_ - ended;
   }
 
-  void wake() noexcept {
+  [[nodiscard]] bool any_to_producer(std::uint64_t mine) const noexcept {
+    return out() - mine >= static_cast<std::uint64_t>(To::kProducer);
+  }
+
+  /// After its last step, which is to give the lock back, release may free the stream.
+  void end_marked(std::uint64_t to) noexcept {
+    std::shared_ptr<void> last;
     const std::lock_guard lock(mutex_);
-    returned_.notify_all();
+    ended_marked_ += to;
+    if (!any()) last = std::move(kept_);
+    ended_changed_.notify_all();
   }
 
   static constexpr int kIdle = 0;
   static constexpr int kCalling = 1;
   static constexpr int kReleasedMeanwhile = 2;
-  static constexpr std::int64_t kWaited = std::int64_t{1} << 62;
+  static constexpr std::uint64_t kMark = 1;  // below all counts, which may wrap
 
   std::mutex& mutex_;
-  std::condition_variable returned_;
+  std::condition_variable ended_changed_;
   std::atomic<int> handler_{kIdle};
-  std::atomic<std::int64_t> running_{0};  // calls that are out; kWaited once release waits
+  std::atomic<std::uint64_t> ended_{0};  // and kMark once release has come
+
+  // With the lock.
+  std::uint64_t begun_ = 0;
+  std::uint64_t ended_unmarked_ = 0;
+  std::uint64_t ended_marked_ = 0;
+  bool marked_ = false;
+  std::shared_ptr<void> kept_;
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +18,7 @@
 #include "fletching/abi.h"
 #include "fletching/async_listener.hpp"
 #include "fletching/detail/async_calls.hpp"
+#include "fletching/detail/async_consumer_queue.hpp"
 #include "fletching/detail/async_copy.hpp"
 #include "fletching/detail/async_queued.hpp"
 #include "fletching/detail/checked.hpp"
@@ -29,10 +29,9 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// The stream itself. The handler keeps it alive until its release has returned.
-class AsyncConsumerCore {
-  using State = AsyncConsumerState;
-
+/// The stream itself. The handler keeps it alive until its release has returned, and the calls that
+/// are out until they have ended.
+class AsyncConsumerCore final : public AsyncConsumerQueue {
  public:
   AsyncConsumerCore(std::shared_ptr<AsyncListener> listener, bool strict) noexcept
       : strict_(strict), listener_(std::move(listener)) {
@@ -70,25 +69,14 @@ class AsyncConsumerCore {
 
   std::optional<Result<AsyncBatch>> take(When when, std::int64_t more) noexcept {
     if (more < 0) return plain_error(EINVAL, "take was asked for less than no batches more");
-    std::unique_lock lock(mutex_);
-    if (when == When::kWait) wait_for_task(lock);
-    return queue_.empty() ? take_kept(lock) : take_queued(lock, more);
-  }
-
-  bool drop() noexcept {
-    std::unique_lock lock(mutex_);
-    if (queue_.empty()) {
-      wait_for_kept(lock);
-      if (kept_.empty()) return false;
-      const std::optional<Result<AsyncBatch>> batch = kept_.pop();
-      lock.unlock();
-      return true;
+    std::shared_ptr<const AsyncConsumerQueue> waiting;
+    while (true) {
+      if (when == When::kWait) waiting = wait_for_task();
+      std::unique_lock lock(mutex_);
+      if (may_take()) return take_queued(lock, more);
+      // Another taker may have been faster.
+      if (when == When::kNow || !live(state_)) return take_kept(lock);
     }
-    QueuedTask task = queue_.pop();
-    const AsyncCalls::Out out(calls_);
-    lock.unlock();
-    detail::drop(task);
-    return true;
   }
 
   void cancel() noexcept {
@@ -96,17 +84,13 @@ class AsyncConsumerCore {
     const bool streaming = state_ == State::kStreaming;
     if (state_ == State::kCreated) go(State::kUnwanted);
     if (streaming) go(State::kCancelled);
-    Fifo<QueuedTask> queue = take_queue();
     const Fifo<Result<AsyncBatch>> kept = kept_.pop_all();
+    if (!close()) return lock.unlock();
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     if (streaming) producer_->cancel(producer_);
-    drop_all(queue);
-  }
-
-  [[nodiscard]] State state() noexcept {
-    const std::lock_guard lock(mutex_);
-    return state_;
+    lock.lock();
+    drop_queued(lock);
   }
 
  private:
@@ -152,8 +136,8 @@ class AsyncConsumerCore {
     promise_ = {OuterShape::of(*taken.get()), producer_->device_type, *std::move(formats)};
     const bool unwanted = state_ == State::kUnwanted;
     go(unwanted ? State::kCancelled : State::kStreaming);
-    demand_ = unwanted ? 0 : wanted_;
-    const std::int64_t n = demand_;
+    const std::int64_t n = unwanted ? 0 : wanted_;
+    ask(n);
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     if (unwanted) {
@@ -174,36 +158,35 @@ class AsyncConsumerCore {
       return refuse(plain_error(EINVAL, "extract_data of the task is NULL"));
     }
     MetadataCopy copy;
-    Status copied = copy_metadata(metadata, &copy);
-    if (!copied.ok()) return refuse(std::move(copied).error());
+    if (metadata != nullptr) {
+      Status copied = copy_metadata(metadata, &copy);
+      if (!copied.ok()) return refuse(std::move(copied).error());
+    }
     if (state_ == State::kStreaming) {
       Status accepted = listener_->accept_task(view_of(copy));
       if (!accepted.ok()) return refuse(std::move(accepted).error());
     }
-    Status queued = guarded([&] { return queue_task(*task, std::move(copy)); });
-    return queued.ok() ? 0 : refuse(std::move(queued).error());
+    return queue_task({*task, std::move(copy)});
   }
 
-  Status queue_task(ArrowAsyncTask& task, MetadataCopy metadata) {
-    std::unique_lock lock(mutex_);
-    const bool wanted = state_ == State::kStreaming;
-    if (!wanted && state_ != State::kCancelled && state_ != State::kBroken) {
-      return plain_error(EINVAL, "on_next_task was called before on_schema or after the end");
+  int queue_task(QueuedTask task) noexcept {
+    const State state = state_.load(std::memory_order_acquire);
+    const bool wanted = state == State::kStreaming;
+    if (!wanted && state != State::kCancelled && state != State::kBroken) {
+      return refuse(
+          plain_error(EINVAL, "on_next_task was called before on_schema or after the end"));
     }
-    if (demand_ == 0)
-      return plain_error(EINVAL, "the producer sent more tasks than were asked for");
-    if (wanted) queue_.push({task, std::move(metadata)});
-    --demand_;
-    if (wanted) {
-      if (takers_ > 0) came_.notify_one();
-      lock.unlock();
+    if (!has_demand()) {
+      return refuse(plain_error(EINVAL, "the producer sent more tasks than were asked for"));
+    }
+    if (!wanted) {
+      drop_unwanted(task);
+    } else if (!make_room()) {
+      return refuse(out_of_memory());
+    } else if (queue(std::move(task))) {
       listener_->on_task();
-      return {};
     }
-    const AsyncCalls::Out out(calls_);
-    lock.unlock();
-    task.extract_data(&task, nullptr);
-    return {};
+    return 0;
   }
 
   int end_came() noexcept {
@@ -232,73 +215,61 @@ class AsyncConsumerCore {
     const bool tell = live(state_);
     if (tell || untold(state_)) go(State::kFailed);
     if (!tell) return;
-    Told told(*this);
-    lock.unlock();
-    told.drop_queue();
+    const std::shared_ptr<AsyncListener> listener = end_queue(lock);
     MetadataCopy copy;
     // An error is told, whatever its metadata is like.
     (void)copy_metadata(metadata, &copy);
-    told.listener->on_error(foreign_error(code, message), view_of(copy));
+    listener->on_error(foreign_error(code, message), view_of(copy));
   }
 
   void release_came() noexcept {
     std::unique_lock lock(mutex_);
     if (state_ == State::kReleasing || state_ == State::kReleased) return;
     const bool tell = live(state_);
-    const bool keep = state_ == State::kEnded;
+    const bool keep = close() && state_ == State::kEnded;
     const bool wait = calls_.any() && !calls_.inside();
+    const bool requests = calls_.begin_wait();
     go(wait ? State::kReleasing : State::kReleased);
     if (keep) kept_.begin();
-    Told told(*this);
+    const std::shared_ptr<AsyncListener> listener = listener_;
     lock.unlock();
     // A producer that goes with its last task must not go under another thread's call to it.
-    if (calls_.any() && calls_.begin_wait()) {
-      told.listener->on_release_waits();
+    if (requests) {
+      listener->on_release_waits();
       calls_.wait_for_producer();
     }
     // What this thread has taken already: it is inside the request for more.
     calls_.for_taken_here([this](TakenTask& taken) { taken.extract_once(promise_); });
-    if (keep) {
-      // It has ended well, and the producer is about to go.
-      const AsyncCalls::Out out(calls_);
-      kept_.extract_from(told.queue, promise_, mutex_);
-    }
+    if (keep) keep_queued();
     if (tell) {
-      told.drop_queue();
-      told.listener->on_error(plain_error(EIO, "the producer released the stream before its end"),
-                              {});
+      lock.lock();
+      drop_queued(lock);
+      listener->on_error(plain_error(EIO, "the producer released the stream before its end"), {});
     }
-    if (wait) wait_for_calls(lock, *told.listener);
+    if (wait) wait_for_calls(*listener);
+    lock.lock();
+    calls_.keep(self_);
+    lock.unlock();
     if (!calls_.leave_to_handler()) let_go();
   }
 
   // What is done in the table's cells.
-  /// What it takes to tell an error: taken with the lock, used without. It holds the listener,
-  /// because a release that breaks the rules may come meanwhile.
-  struct Told {
-    explicit Told(AsyncConsumerCore& ended) noexcept
-        : core(ended), queue(ended.take_queue()), listener(ended.listener_) {}
-    void drop_queue() noexcept {
-      const AsyncCalls::Out out(core.calls_);
-      drop_all(queue);
-    }
 
-    AsyncConsumerCore& core;
-    Fifo<QueuedTask> queue;
-    const std::shared_ptr<AsyncListener> listener;
-  };
+  /// For an error, with the lock, and gives it back. Returns who is told, because a release that
+  /// breaks the rules may come meanwhile.
+  std::shared_ptr<AsyncListener> end_queue(std::unique_lock<std::mutex>& lock) noexcept {
+    (void)close();
+    std::shared_ptr<AsyncListener> listener = listener_;
+    drop_queued(lock);
+    return listener;
+  }
 
   /// Ends the stream by the answer to a handler call: its code.
   int refuse(const Error& error) noexcept {
     std::unique_lock lock(mutex_);
     const bool tell = live(state_);
     if (tell || untold(state_)) go(State::kRefused);
-    if (tell) {
-      Told told(*this);
-      lock.unlock();
-      told.drop_queue();
-      told.listener->on_error(error, {});
-    }
+    if (tell) end_queue(lock)->on_error(error, {});
     return error.code();
   }
 
@@ -308,17 +279,18 @@ class AsyncConsumerCore {
     std::unique_lock lock(mutex_);
     if (state_ != State::kStreaming) return;
     go(State::kBroken);
-    Fifo<QueuedTask> queue = take_queue();
+    (void)close();
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     if (!producer_knows) producer_->cancel(producer_);
-    drop_all(queue);
+    lock.lock();
+    drop_queued(lock);
   }
 
-  /// If it streams and n > 0; gives the lock back.
+  /// If it streams; gives the lock back.
   void request(std::unique_lock<std::mutex>& lock, std::int64_t n) noexcept {
-    if (state_ != State::kStreaming || n == 0) return lock.unlock();
-    demand_ = saturating_add(demand_, n);
+    if (state_ != State::kStreaming) return lock.unlock();
+    ask(n);
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     producer_->request(producer_, n);
@@ -330,43 +302,11 @@ class AsyncConsumerCore {
     TakenTask taken{queue_.pop(), *batch};
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kTask, &taken);
     // Before the extraction: a producer that goes with its last task is still there.
-    request(lock, more);
+    if (more == 0) lock.unlock();
+    if (more > 0) request(lock, more);
     taken.extract_once(promise_);
     if (!batch->ok()) lose(taken.producer_knows);
     return batch;
-  }
-
-  /// For a taker: until a task is queued, or none is going to be.
-  void wait_for_task(std::unique_lock<std::mutex>& lock) noexcept {
-    ++takers_;
-    came_.wait(lock, [this] { return !queue_.empty() || !live(state_); });
-    --takers_;
-  }
-
-  /// With the lock.
-  void go(State state) noexcept {
-    state_ = state;
-    if (takers_ > 0) came_.notify_all();
-  }
-
-  /// Not inside release, which would wait for itself.
-  void wait_for_kept(std::unique_lock<std::mutex>& lock) noexcept {
-    if (!calls_.inside()) kept_.wait(lock);
-  }
-
-  std::optional<Result<AsyncBatch>> take_kept(std::unique_lock<std::mutex>& lock) noexcept {
-    wait_for_kept(lock);
-    return kept_.pop();
-  }
-
-  Fifo<QueuedTask> take_queue() noexcept { return std::exchange(queue_, {}); }
-
-  void wait_for_calls(std::unique_lock<std::mutex>& lock, AsyncListener& listener) noexcept {
-    if (calls_.any()) listener.on_release_waits();
-    lock.lock();
-    calls_.wait(lock);
-    go(State::kReleased);
-    lock.unlock();
   }
 
   void let_go() noexcept {
@@ -380,18 +320,8 @@ class AsyncConsumerCore {
   ArrowAsyncDeviceStreamHandler handler_{};
   std::shared_ptr<AsyncListener> listener_;
   std::shared_ptr<AsyncConsumerCore> self_;
-  AsyncCalls calls_{mutex_};
   ArrowAsyncProducer* producer_ = nullptr;
-  StreamPromise promise_;  // not written any more once a task is queued
-
-  std::mutex mutex_;  // for everything below
-  std::condition_variable came_;
-  int takers_ = 0;                             // that wait for a task
-  std::atomic<State> state_{State::kCreated};  // written with the lock
-  std::int64_t wanted_ = 0;
-  std::int64_t demand_ = 0;
-  Fifo<QueuedTask> queue_;
-  KeptBatches kept_;
+  std::int64_t wanted_ = 0;  // asked for before on_schema; with the lock
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -5,8 +5,11 @@
 #ifndef FLETCHING_DETAIL_ASYNC_QUEUED_HPP
 #define FLETCHING_DETAIL_ASYNC_QUEUED_HPP
 
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -39,6 +42,7 @@ inline bool extract(QueuedTask& queued, const StreamPromise& promise,
     batch = foreign_error(code, "extract_data of the task has failed");
     return true;
   }
+  if (keeps_promise(*out, promise)) return true;
   Status kept = check_promise(*out, promise);
   if (kept.ok()) return true;
   batch = std::move(kept).error();
@@ -61,12 +65,75 @@ struct TakenTask {
 /// Tells the producer that nobody wants the data.
 inline void drop(QueuedTask& queued) noexcept { queued.task.extract_data(&queued.task, nullptr); }
 
-inline void drop_all(Fifo<QueuedTask>& queue) noexcept {
-  while (!queue.empty()) {
-    QueuedTask queued = queue.pop();
-    drop(queued);
+/// First in, first out, between two sides that need no lock between them: one thread at a time
+/// pushes, and one at a time pops. It takes no memory before the first task, and none in the long
+/// run when its length stays within bounds.
+///
+/// The sides share came_ alone. What a push has written, a task or the link to another block, is
+/// read once came_ says so; a block is left when its successor is read, so that a push that is
+/// about to link to it finds it.
+class TaskQueue {
+ public:
+  TaskQueue() noexcept = default;
+  TaskQueue(const TaskQueue&) = delete;
+  TaskQueue& operator=(const TaskQueue&) = delete;
+  ~TaskQueue() {
+    while (first_ != nullptr) delete std::exchange(first_, first_->next);
+    delete spare_.load(std::memory_order_relaxed);
   }
-}
+
+  /// False when `push` needs a block more.
+  [[nodiscard]] bool has_room() const noexcept {
+    return last_ != nullptr && came_.load(std::memory_order_relaxed) != last_end_;
+  }
+  /// Throws std::bad_alloc, and then nothing has changed.
+  void make_room() {
+    Block* block = spare_.exchange(nullptr, std::memory_order_acq_rel);
+    if (block == nullptr) block = new Block;
+    block->next = nullptr;
+    (last_ == nullptr ? first_ : last_->next) = block;
+    last_ = block;
+    last_end_ += kTasks;
+  }
+  /// There is room.
+  void push(QueuedTask&& task) noexcept {
+    const std::uint64_t came = came_.load(std::memory_order_relaxed);
+    last_->tasks[came % kTasks] = std::move(task);
+    came_.store(came + 1, std::memory_order_release);
+  }
+
+  /// There is one.
+  QueuedTask pop() noexcept {
+    const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
+    if (taken % kTasks == 0 && taken != 0) {
+      Block* read = std::exchange(first_, first_->next);
+      delete spare_.exchange(read, std::memory_order_acq_rel);
+    }
+    taken_.store(taken + 1, std::memory_order_relaxed);
+    return std::move(first_->tasks[taken % kTasks]);
+  }
+
+  /// Exact for the side that pops.
+  [[nodiscard]] std::size_t size() const noexcept {
+    return static_cast<std::size_t>(came_.load(std::memory_order_acquire) -
+                                    taken_.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+ private:
+  static constexpr std::size_t kTasks = 32;
+  struct Block {
+    QueuedTask tasks[kTasks];
+    Block* next = nullptr;
+  };
+
+  std::atomic<std::uint64_t> came_{0};   // of the side that pushes
+  std::uint64_t last_end_ = 0;           // of the side that pushes: came_ when last_ is full
+  Block* last_ = nullptr;                // of the side that pushes
+  std::atomic<std::uint64_t> taken_{0};  // of the side that pops
+  Block* first_ = nullptr;               // of the side that pops, once a task has come
+  std::atomic<Block*> spare_{nullptr};   // one that was read
+};
 
 /// The batches of a stream that has ended and was released with tasks in its queue. The producer is
 /// gone when release returns, so they are extracted inside it, and taken from here later.
@@ -75,21 +142,25 @@ class KeptBatches {
   /// With the lock: `extract_from` is about to begin.
   void begin() noexcept { extracting_ = true; }
 
-  /// Without the lock, which is that of `mutex`. Without memory the tasks are dropped, and `pop`
-  /// says so.
-  void extract_from(Fifo<QueuedTask>& queue, const StreamPromise& promise,
-                    std::mutex& mutex) noexcept {
+  /// With the lock, which is given up for each extraction. Without memory the tasks are dropped,
+  /// and `pop` says so.
+  void extract_from(TaskQueue& queue, const StreamPromise& promise,
+                    std::unique_lock<std::mutex>& lock) noexcept {
     Fifo<Result<AsyncBatch>> batches;
     const Status reserved =
         guarded([&]() -> Status { return batches.reserve(queue.size()), Status(); });
-    if (!reserved.ok()) drop_all(queue);
-    while (!queue.empty()) {
+    for (std::size_t n = queue.size(); n > 0 && !queue.empty(); --n) {
       QueuedTask queued = queue.pop();
-      Result<AsyncBatch> batch(std::in_place);
-      extract(queued, promise, batch);
-      batches.push(std::move(batch));
+      lock.unlock();
+      if (!reserved.ok()) {
+        drop(queued);
+      } else {
+        Result<AsyncBatch> batch(std::in_place);
+        extract(queued, promise, batch);
+        batches.push(std::move(batch));
+      }
+      lock.lock();
     }
-    const std::lock_guard lock(mutex);
     batches_ = std::move(batches);
     lost_ = !reserved.ok();
     extracting_ = false;

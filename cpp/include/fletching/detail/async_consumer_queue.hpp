@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The middle of an async consumer: the tasks between the handler calls that bring them and the
+// threads that take them, the state that decides on them, and the demand.
+#ifndef FLETCHING_DETAIL_ASYNC_CONSUMER_QUEUE_HPP
+#define FLETCHING_DETAIL_ASYNC_CONSUMER_QUEUE_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "fletching/async_listener.hpp"
+#include "fletching/detail/async_calls.hpp"
+#include "fletching/detail/async_copy.hpp"
+#include "fletching/detail/async_queued.hpp"
+#include "fletching/detail/checked.hpp"
+#include "fletching/result.hpp"
+
+namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
+
+/// A batch costs one lock, that of `take`; on_next_task queues it without one. So a task may be
+/// queued while another thread ends the stream. Each of the two writes, the one the task and the
+/// other state_, then adds to news_, then reads what the other has written. The additions have an
+/// order, and the second of them finds what was written before the first: a task that is queued too
+/// late is dropped by the one, or by the other, or by both in turns.
+class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueue> {
+ protected:
+  using State = AsyncConsumerState;
+
+ public:
+  AsyncConsumerQueue(const AsyncConsumerQueue&) = delete;
+  AsyncConsumerQueue& operator=(const AsyncConsumerQueue&) = delete;
+
+  bool drop() noexcept {
+    std::unique_lock lock(mutex_);
+    if (!may_take()) {
+      wait_for_kept(lock);
+      if (kept_.empty()) return false;
+      const std::optional<Result<AsyncBatch>> batch = kept_.pop();
+      lock.unlock();
+      return true;
+    }
+    QueuedTask task = queue_.pop();
+    const AsyncCalls::Out out(calls_);
+    lock.unlock();
+    detail::drop(task);
+    return true;
+  }
+
+  [[nodiscard]] State state() const noexcept { return state_.load(std::memory_order_acquire); }
+
+ protected:
+  AsyncConsumerQueue() noexcept = default;
+  ~AsyncConsumerQueue() = default;
+
+  // Handler calls, which are one at a time, without the lock.
+
+  [[nodiscard]] bool has_demand() const noexcept {
+    return asked_.load(std::memory_order_acquire) != came_.load(std::memory_order_relaxed);
+  }
+
+  /// False without memory.
+  bool make_room() noexcept {
+    if (queue_.has_room()) return true;
+    return guarded([&]() -> Status { return queue_.make_room(), Status(); }).ok();
+  }
+
+  /// There is demand and room. False when the stream was over before the task was queued.
+  bool queue(QueuedTask&& task) noexcept {
+    count_task();
+    queue_.push(std::move(task));
+    news_.fetch_add(1, std::memory_order_acq_rel);
+    news_.notify_one();
+    if (state_.load(std::memory_order_acquire) == State::kStreaming) return true;
+    drop_late();
+    return false;
+  }
+
+  void drop_unwanted(QueuedTask& task) noexcept {
+    count_task();
+    std::unique_lock lock(mutex_);
+    const AsyncCalls::Out out(calls_);
+    lock.unlock();
+    detail::drop(task);
+  }
+
+  /// What was queued while the stream was cancelled, unless it was seen there.
+  void drop_late() noexcept {
+    std::unique_lock lock(mutex_);
+    if (closed_) drop_queued(lock);
+  }
+
+  // With the lock.
+
+  /// Demand grows; it stops at INT64_MAX.
+  void ask(std::int64_t n) noexcept {
+    const std::uint64_t came = came_.load(std::memory_order_relaxed);
+    const std::uint64_t asked = asked_.load(std::memory_order_relaxed);
+    const std::int64_t demand = saturating_add(static_cast<std::int64_t>(asked - came), n);
+    asked_.store(came + static_cast<std::uint64_t>(demand), std::memory_order_release);
+  }
+
+  /// Nobody takes any more: the caller drops or extracts what is queued. False when another caller
+  /// does. With the lock.
+  bool close() noexcept { return !std::exchange(closed_, true); }
+
+  /// With the lock, and gives it back.
+  void drop_queued(std::unique_lock<std::mutex>& lock) noexcept {
+    const AsyncCalls::Out out(calls_);
+    while (!queue_.empty()) {
+      QueuedTask task = queue_.pop();
+      lock.unlock();
+      detail::drop(task);
+      lock.lock();
+    }
+    lock.unlock();
+  }
+
+  /// It has ended well, and the producer is about to go.
+  void keep_queued() noexcept {
+    std::unique_lock lock(mutex_);
+    const AsyncCalls::Out out(calls_);
+    kept_.extract_from(queue_, promise_, lock);
+    lock.unlock();
+  }
+
+  [[nodiscard]] bool may_take() const noexcept { return !closed_ && !queue_.empty(); }
+
+  /// Without the lock: until a task is queued, or none is going to be. What it returns keeps the
+  /// stream: the listener may have destroyed the handle meanwhile.
+  std::shared_ptr<const AsyncConsumerQueue> wait_for_task() noexcept {
+    std::shared_ptr<const AsyncConsumerQueue> self;
+    while (true) {
+      const std::uint32_t news = news_.load(std::memory_order_acquire);
+      if (!queue_.empty() || !live(state_)) return self;
+      if (self == nullptr) self = weak_from_this().lock();
+      news_.wait(news, std::memory_order_acquire);
+    }
+  }
+
+  /// With the lock.
+  void go(State state) noexcept {
+    state_.store(state, std::memory_order_release);
+    news_.fetch_add(1, std::memory_order_acq_rel);
+    news_.notify_all();
+  }
+
+  /// Not inside release, which would wait for itself.
+  void wait_for_kept(std::unique_lock<std::mutex>& lock) noexcept {
+    if (!calls_.inside()) kept_.wait(lock);
+  }
+
+  std::optional<Result<AsyncBatch>> take_kept(std::unique_lock<std::mutex>& lock) noexcept {
+    wait_for_kept(lock);
+    return kept_.pop();
+  }
+
+  void wait_for_calls(AsyncListener& listener) noexcept {
+    std::unique_lock lock(mutex_);
+    if (calls_.any()) {
+      lock.unlock();
+      listener.on_release_waits();
+      lock.lock();
+    }
+    calls_.wait(lock);
+    go(State::kReleased);
+  }
+
+  std::mutex mutex_;                           // for everything below that is not atomic
+  std::atomic<State> state_{State::kCreated};  // written with the lock
+  bool closed_ = false;                        // nobody takes from queue_ any more
+  TaskQueue queue_;                            // popped from with the lock
+  KeptBatches kept_;
+  AsyncCalls calls_{mutex_};
+  StreamPromise promise_;  // not written any more once a task is queued
+
+ private:
+  void count_task() noexcept {
+    came_.store(came_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  std::atomic<std::uint32_t> news_{0};  // tasks and changes of state; takers sleep on it
+  // Tasks since the beginning, whose difference is the demand; they may wrap.
+  std::atomic<std::uint64_t> asked_{0};  // written with the lock
+  std::atomic<std::uint64_t> came_{0};   // written by handler calls
+};
+
+}  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
+
+#endif  // FLETCHING_DETAIL_ASYNC_CONSUMER_QUEUE_HPP
