@@ -29,7 +29,7 @@ sys.path.append(str(ROOT / "tools"))
 
 import languages  # noqa: E402
 
-MEASURES = ["instructions", "nanoseconds"]
+MEASURES = ["instructions", "locks", "nanoseconds"]
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
 
 
@@ -74,7 +74,7 @@ def main() -> int:
         _write_docs(options.language, table, versions)
     over = [cell for cell in cells if not cell.ok]
     for cell in over:
-        cost = f"{cell.value:,.0f}" if cell.ratio is None else f"{cell.ratio:.2f} x {cell.who}"
+        cost = _cost(cell) if cell.ratio is None else f"{cell.ratio:.2f} x {cell.who}"
         print(f"bench: {cell.case}: {cost}, limit {cell.limit}")
     print(f"bench: {'OVER A LIMIT' if over else 'within all limits'}")
     return 1 if over else 0
@@ -117,12 +117,16 @@ def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
         }
         values = {who: value for who, (value, _) in counts.items()}
         allocations = {who: number for who, (_, number) in counts.items()}
+    elif row.measure == "locks":
+        counted = {who: _printed(bin_folder, program) for who, program in row.programs.items()}
+        values = {who: each["locks"] for who, each in counted.items()}
+        allocations = {who: each["allocations"] for who, each in counted.items()}
     else:
         values = _nanoseconds(bin_folder, row)
         for who, program in row.programs.items():
             if row.counter:
-                counted = _printed(bin_folder, (row.counter, *program[1:]))
-                allocations[who], locks[who] = counted["allocations"], counted["locks"]
+                printed = _printed(bin_folder, (row.counter, *program[1:]))
+                allocations[who], locks[who] = printed["allocations"], printed["locks"]
     limits = {row.ours: row.at_most} | {limit.other: limit.at_most for limit in row.limits}
     cells = []
     for who, value in values.items():
@@ -194,6 +198,10 @@ def _printed(bin_folder: Path, program: tuple[str, ...]) -> dict[str, float]:
     return printed
 
 
+def _cost(cell: Cell) -> str:
+    return f"{cell.value:,.2f}" if cell.measure == "locks" else f"{cell.value:,.0f}"
+
+
 def _table(cells: list[Cell]) -> list[str]:
     rows = [["case", "who", "cost", "measure", "allocations", "locks", "ours / this", "limit"]]
     for cell in cells:
@@ -201,7 +209,7 @@ def _table(cells: list[Cell]) -> list[str]:
             [
                 cell.case,
                 cell.who,
-                f"{cell.value:,.0f}",
+                _cost(cell),
                 cell.measure,
                 "" if cell.allocations is None else f"{cell.allocations:g}",
                 "" if cell.locks is None else f"{cell.locks:g}",
@@ -230,10 +238,13 @@ def _write_docs(language: str, table: str, versions: list[str]) -> None:
     listed = "\n".join(f"- {version}" for version in versions)
     text = (
         f"# Benchmarks: {language}\n\n"
-        "What one round of a case costs, beside the same in raw C, by hand, or in libarrow, in\n"
-        "the same run; compiled alike, with -O2. Raw C's batch is the safe one: a block that is\n"
-        "counted, so that a child may be moved out. Nanoseconds are the median of many runs,\n"
-        f"the programs taking turns. `make bench-{language}` measures it again;\n"
+        "What one round of a case costs, beside the same in raw C, by hand, or in another\n"
+        "implementation, in the same run; our programs and those by hand are compiled alike,\n"
+        "with -O2. Raw C's batch is the safe one: a block that is counted, so that a child may be\n"
+        "moved out. Nanoseconds are the median of many runs, the programs taking turns; of what\n"
+        "runs on one thread they are CPU time. Locks are calls of pthread_mutex_lock, of all\n"
+        "threads.\n"
+        f"`make bench-{language}` measures it again;\n"
         f"`.venv/bin/python benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
         f"{table}\n\n"
         f"Measured on {date} with:\n\n{listed}\n"

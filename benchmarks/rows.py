@@ -2,7 +2,7 @@
 
 A program of `instructions` is called with the case and the number of rounds; one of `nanoseconds`
 with its arguments alone, and prints a line of JSON: {"ns": 498.1}, and one that counts also
-"allocations" and "locks", all of them for one round.
+"allocations" and "locks", all of them for one round; a program of `locks` prints all three.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Limit:
 @dataclass(frozen=True)
 class Row:
     case: str  # "one leaf"
-    measure: str  # "instructions": callgrind counts them; "nanoseconds": the program measures them
+    measure: str  # "instructions": callgrind counts them; "nanoseconds", "locks": the program does
     programs: dict[str, tuple[str, ...]]  # who -> program in the build's bin folder, arguments
     limits: tuple[Limit, ...] = ()
     rounds: tuple[int, int] = (100, 300)  # instructions: two runs, so that the start does not count

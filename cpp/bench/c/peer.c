@@ -21,6 +21,18 @@ void peer_drop(const void* const* data) { taken += data == addresses; }
 
 void peer_use(int64_t value) { taken += value; }
 
+void peer_consume(struct ArrowDeviceArray* source) {
+  struct ArrowDeviceArray array = *source;
+  source->array.release = NULL;
+  int64_t read = 0;
+  for (int64_t i = 0; i < array.array.n_children; ++i) {
+    const struct ArrowArray* child = array.array.children[i];
+    read += child->length + child->null_count + *(const int64_t*)child->buffers[1];
+  }
+  peer_use(read);
+  array.array.release(&array.array);
+}
+
 int peer_main(int argc, char** argv, const struct Case* cases, int n_cases) {
   for (int i = 0; i < kColumns; ++i) addresses[i] = &numbers[i];
   const long rounds = argc == 3 ? strtol(argv[2], NULL, 10) : 0;

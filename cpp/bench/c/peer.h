@@ -23,6 +23,9 @@ void peer_drop(const void* const* data);
 /* Takes what the consumer has read. */
 void peer_use(int64_t value);
 
+/* A consumer in C: moves the batch, reads every child, and releases. */
+void peer_consume(struct ArrowDeviceArray* source);
+
 enum { kColumns = 1000, kRows = 64 };
 
 struct Case {

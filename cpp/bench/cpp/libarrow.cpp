@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cases of ../c/raw.c as a user of libarrow writes them. It does more: the producer has typed
+// arrays and a schema, which live on when the batch is exported, and a batch is checked on its way.
+#include <arrow/api.h>
+#include <arrow/c/bridge.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "peer.h"
+
+namespace {
+
+/// What owns the data of a batch.
+class Data {
+ public:
+  Data() : addresses_(peer_data()) {}
+  ~Data() { peer_drop(addresses_); }
+  Data(const Data&) = delete;
+  Data& operator=(const Data&) = delete;
+
+  [[nodiscard]] const std::uint8_t* column(int number) const {
+    return static_cast<const std::uint8_t*>(addresses_[number]);
+  }
+
+ private:
+  const void* const* addresses_;
+};
+
+class Values final : public arrow::Buffer {
+ public:
+  Values(std::shared_ptr<Data> data, int column)
+      : Buffer(data->column(column), kRows * std::int64_t{sizeof(std::int64_t)}),
+        data_(std::move(data)) {}
+
+ private:
+  std::shared_ptr<Data> data_;
+};
+
+std::shared_ptr<arrow::Array> column_of(const std::shared_ptr<Data>& data, int number) {
+  return std::make_shared<arrow::Int64Array>(kRows, std::make_shared<Values>(data, number));
+}
+
+void check(const arrow::Status& status) {
+  if (!status.ok()) std::abort();
+}
+
+void leaf() {
+  ArrowDeviceArray source;
+  check(arrow::ExportDeviceArray(*column_of(std::make_shared<Data>(), 0), nullptr, &source));
+  peer_consume(&source);
+}
+
+const std::shared_ptr<arrow::Schema>& batch_schema() {
+  static const auto schema =
+      arrow::schema(arrow::FieldVector(kColumns, arrow::field("", arrow::int64())));
+  return schema;
+}
+
+void handoff() {
+  const auto data = std::make_shared<Data>();
+  std::vector<std::shared_ptr<arrow::Array>> columns;
+  columns.reserve(kColumns);
+  for (int i = 0; i < kColumns; ++i) columns.push_back(column_of(data, i));
+  const auto batch = arrow::RecordBatch::Make(batch_schema(), kRows, std::move(columns));
+  ArrowDeviceArray source;
+  check(arrow::ExportDeviceRecordBatch(*batch, nullptr, &source));
+  peer_consume(&source);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  static const Case cases[] = {{"leaf", &leaf}, {"handoff", &handoff}};
+  return peer_main(argc, argv, cases, static_cast<int>(std::size(cases)));
+}
