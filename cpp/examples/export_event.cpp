@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "fletching/array_builder.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
 
 using namespace fletching;
 

@@ -8,8 +8,8 @@
 #include <iostream>
 #include <vector>
 
-#include "fletching/event_verbs.hpp"
 #include "fletching/owner.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/sync_event.hpp"
 
 using namespace fletching;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fletching/array_capacity.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
 #include "fletching/schema_builder.hpp"
 
 using namespace fletching;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "fletching/check_array.hpp"
-#include "fletching/event_verbs.hpp"
 #include "fletching/owner.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/sync_event.hpp"
 #include "fletching/tables.hpp"
 

@@ -8,6 +8,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
 
 namespace fletching::roundtrip {
 

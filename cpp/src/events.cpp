@@ -5,9 +5,11 @@
 
 #include "fletching/c_api.h"
 #include "fletching/detail/message.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
 #include "fletching/owner.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
 #include "fletching/waiter.hpp"
 
 namespace {

@@ -17,7 +17,6 @@
 #include "dlpack_data.hpp"
 #include "fletching/array_builder.hpp"
 #include "fletching/dlpack.hpp"
-#include "fletching/event_verbs.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/shared.hpp"
 #include "fletching/stream.hpp"

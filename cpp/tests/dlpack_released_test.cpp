@@ -13,6 +13,7 @@
 
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"
+#include "fletching/dlpack_stream.hpp"
 #include "fletching/owner.hpp"
 #include "texts.hpp"
 

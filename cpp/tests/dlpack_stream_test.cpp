@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "fletching/dlpack.hpp"
+#include "fletching/dlpack_stream.hpp"
 
 namespace fletching::testing {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"
+#include "fletching/dlpack_stream.hpp"
 
 using namespace fletching;
 

@@ -14,6 +14,7 @@
 #include "fletching/owner.hpp"
 #include "fletching/stream.hpp"
 #include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
 
 namespace fletching {
 namespace {

@@ -13,7 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/sync_event.hpp"
 #include "released_array.hpp"
 #include "texts.hpp"

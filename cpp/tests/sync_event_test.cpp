@@ -2,6 +2,7 @@
 //
 // Device types, and events that need no vendor: NULL, of no runtime, through a waiter.
 #include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,8 @@
 #include <vector>
 
 #include "fletching/device_type.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 #include "released_array.hpp"
 #include "texts.hpp"
 

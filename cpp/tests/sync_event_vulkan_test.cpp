@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
 #include "texts.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)

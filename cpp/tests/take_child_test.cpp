@@ -116,12 +116,16 @@ std::shared_ptr<void> own_event(Log* log) {
   return {log, [](Log* log) { log->emplace_back("own event"); }};
 }
 
+/// Hooks an array with the only share of an event that lives in `owner`.
+void hook_event(std::shared_ptr<void> owner, ArrowArray* array) {
+  auto* const event = new detail::SharedObject<std::shared_ptr<void>>(std::move(owner));
+  detail::EventHook::set(new detail::EventHook{{}, {detail::Share(event)}}, array);
+}
+
 /// Replaces child `index` of a foreign array by one that has been exported with an event of its
 /// own, as export_with_event hooks it.
 void hook_own_event(Log* log, ArrowArray& parent, size_t index) {
-  auto hook = std::make_unique<detail::EventHook>();
-  hook->object.owner = own_event(log);
-  detail::EventHook::set(std::move(hook), parent.children[index]);
+  hook_event(own_event(log), parent.children[index]);
 }
 
 // The hook of the child's own event is no share of the parent's: whichever child comes first.
@@ -148,10 +152,8 @@ TEST(TakeChild, OneWithItsOwnEventOutOfAParentThatHasOneOfOurs) {
   Log log;
   ArrowDeviceArray raw = foreign_device_array(&log, "a", 2);
   hook_own_event(&log, raw.array, 1);
-  auto hook = std::make_unique<detail::EventHook>();
   const auto exported = std::make_shared<int>(1);
-  hook->object.owner = exported;
-  detail::EventHook::set(std::move(hook), &raw.array);
+  hook_event(exported, &raw.array);
   raw.sync_event = exported.get();
   DeviceArray array(&raw);
   DeviceArray child = array.take_child(1).value();

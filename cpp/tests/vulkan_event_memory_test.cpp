@@ -14,8 +14,10 @@
 #include <utility>
 
 #include "alloc_failure.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
 #include "released_array.hpp"
 
 namespace fletching::testing {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
 #include "fletching/sync_event.hpp"
 #include "released_array.hpp"
 #include "words.hpp"

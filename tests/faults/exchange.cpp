@@ -9,6 +9,7 @@
 
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"
+#include "fletching/dlpack_stream.hpp"
 #include "producer.h"
 #include "released_array.hpp"
 #include "words.hpp"

@@ -7,7 +7,8 @@
 
 #include "control.hpp"
 #include "fletching/c_api.h"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/sync_event.hpp"
 #include "gate.h"
 #include "released_array.hpp"

@@ -13,8 +13,9 @@
 #include "asserter.hpp"
 #include "cuda.hpp"
 #include "fletching/array_builder.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
 #include "fletching/owner.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/schema_builder.hpp"
 #include "fletching/sync_event.hpp"
 

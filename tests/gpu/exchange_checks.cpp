@@ -7,6 +7,7 @@
 #include "checks.hpp"
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"
+#include "fletching/dlpack_stream.hpp"
 
 namespace fletching::gpu {
 namespace {

@@ -14,6 +14,7 @@
 #include "fletching/cuda_array.hpp"
 #include "fletching/detail/message.hpp"
 #include "fletching/dlpack.hpp"
+#include "fletching/dlpack_stream.hpp"
 
 #define FLETCHING_GPU_EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -5,7 +5,6 @@
 #ifndef FLETCHING_ARRAY_BUILDER_HPP
 #define FLETCHING_ARRAY_BUILDER_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -202,8 +201,8 @@ class ArrayBuilder {
     if (buffers_left_ < 0) return refuse_buffers(n_buffers);
 
     const void** const list = next_buffer_;
-    // NOLINTNEXTLINE(modernize-use-ranges): its ranges form costs 6 instructions more per array
-    next_buffer_ = std::copy(buffers.begin(), buffers.end(), list);
+    if (!buffers.empty()) std::memcpy(list, buffers.data(), buffers.size_bytes());
+    next_buffer_ += n_buffers;
     detail::zero_padding(&array);
     array.length = values.length;
     array.null_count = values.null_count;
@@ -378,7 +377,8 @@ Result<DeviceArray> make_device_array(ArrayValues values,
   }
   Block* block = Block::make(0, n_buffers, std::forward<Object>(object));
   if (block == nullptr) return detail::out_of_memory();
-  std::ranges::copy(buffers, block->extra());
+  const void** next = block->extra();
+  for (const void* buffer : buffers) *next++ = buffer;
   return detail::flat_array(values, n_buffers, block->extra(), block, device_type, device_id,
                             sync_event);
 }

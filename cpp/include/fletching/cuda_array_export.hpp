@@ -19,8 +19,8 @@
 #include "fletching/detail/dlpack_walk.hpp"
 #include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_types.hpp"
-#include "fletching/event_verbs.hpp"
 #include "fletching/owner.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/result.hpp"
 #include "fletching/sync_event.hpp"
 

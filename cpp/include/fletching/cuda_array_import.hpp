@@ -22,7 +22,8 @@
 #include "fletching/cuda_array_interface.hpp"
 #include "fletching/cuda_streams.hpp"
 #include "fletching/dlpack_import.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/result.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {

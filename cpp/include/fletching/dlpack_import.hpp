@@ -5,7 +5,6 @@
 #ifndef FLETCHING_DLPACK_IMPORT_HPP
 #define FLETCHING_DLPACK_IMPORT_HPP
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +79,8 @@ inline Result<ArrayShape> array_shape(const std::vector<Dimension>& dimensions,
     tensor.shape.push_back(dimensions[axis + 1].extent);
     tensor.permutation[axis] = static_cast<std::int32_t>(i);
   }
-  const bool empty = std::ranges::find(tensor.shape, 0) != tensor.shape.end();
+  bool empty = false;
+  for (const std::int64_t extent : tensor.shape) empty |= extent == 0;
   for (const std::int64_t extent : tensor.shape) {
     if (wanted == Dimensions::kFixedSizeLists) {
       Result<std::int32_t> size = list_size(extent);

@@ -19,7 +19,7 @@
 #include "fletching/dlpack_import.hpp"
 #include "fletching/dlpack_tensor.hpp"
 #include "fletching/dlpack_types.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
 #include "fletching/sync_event.hpp"

@@ -5,12 +5,10 @@
 #ifndef FLETCHING_EXTENSION_HPP
 #define FLETCHING_EXTENSION_HPP
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,7 +110,8 @@ class Json {
     const char first = peek();
     if (first == '"') return string(text);
     if (first == '[' || first == '{') return depth < kDepth && skip_group(first, depth);
-    const std::size_t size = (std::min)(rest_.find_first_of(",]} \t\r\n"), rest_.size());
+    const std::size_t end = rest_.find_first_of(",]} \t\r\n");
+    const std::size_t size = end == std::string_view::npos ? rest_.size() : end;
     rest_.remove_prefix(size);
     return size > 0;
   }
@@ -169,11 +168,11 @@ inline bool read_tensor_members(Json& json, TensorShape& out) {
 
 /// Whether each of 0 to n-1 is there once.
 inline bool is_permutation(std::span<const std::int32_t> numbers) {
-  std::vector<bool> seen(numbers.size());
+  std::vector<char> seen(numbers.size());
   for (const std::int32_t number : numbers) {
     const auto index = static_cast<std::size_t>(number);
-    if (number < 0 || index >= seen.size() || seen[index]) return false;
-    seen[index] = true;
+    if (number < 0 || index >= seen.size() || seen[index] != 0) return false;
+    seen[index] = 1;
   }
   return true;
 }
@@ -190,8 +189,9 @@ inline Result<TensorShape> read_tensor_shape(std::string_view metadata) {
   }
   if (out.shape.empty()) return refuse("has no shape: give one size or more");
   if (out.permutation.empty()) {
-    out.permutation.resize(out.shape.size());
-    std::iota(out.permutation.begin(), out.permutation.end(), 0);
+    for (std::size_t i = 0; i < out.shape.size(); ++i) {
+      out.permutation.push_back(static_cast<std::int32_t>(i));
+    }
   }
   if (out.permutation.size() != out.shape.size() || !is_permutation(out.permutation)) {
     return refuse("has a permutation that does not name each dimension of the shape once");

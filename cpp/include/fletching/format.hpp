@@ -6,7 +6,6 @@
 #define FLETCHING_FORMAT_HPP
 
 #include <array>
-#include <bitset>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -238,15 +237,16 @@ inline Result<Format> parse_union(std::string_view text) {
   const bool dense = text[2] == 'd';
   Format format = make_format(dense ? TypeId::kDenseUnion : TypeId::kSparseUnion, 0, dense ? 2 : 1);
   format.type_ids = text.substr(4);
-  std::bitset<128> seen;
+  std::array<bool, 128> seen{};
   std::string_view rest = format.type_ids;
   while (!rest.empty()) {
     std::int32_t id = 0;
     if (!take_int32(rest, id) || id < 0 || id > 127) {
       return bad_format(text, "needs type ids from 0 to 127 with commas between them");
     }
-    if (seen[static_cast<std::size_t>(id)]) return bad_format(text, "has a type id twice");
-    seen.set(static_cast<std::size_t>(id));
+    if (std::exchange(seen[static_cast<std::size_t>(id)], true)) {
+      return bad_format(text, "has a type id twice");
+    }
     ++format.n_children;
   }
   return format;

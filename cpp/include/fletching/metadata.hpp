@@ -5,7 +5,6 @@
 #ifndef FLETCHING_METADATA_HPP
 #define FLETCHING_METADATA_HPP
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +13,6 @@
 #include <iterator>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 
@@ -210,7 +208,8 @@ char* encode_to(char* out, const Pairs& pairs) noexcept {
   char* next = out + sizeof(int32_t);
   for (const auto& [key, value] : pairs) {
     for (const std::string_view text : {std::string_view(key), std::string_view(value)}) {
-      next = std::copy(text.begin(), text.end(), put_int32(next, text.size()));
+      next = put_int32(next, text.size());
+      next += text.copy(next, text.size());
     }
     ++count;
   }
@@ -225,7 +224,8 @@ char* encode_to(char* out, const Pairs& pairs) noexcept {
 /// bytes of a 0, where a schema without metadata has NULL.
 ///
 /// Errors: EINVAL for more than 2^31-1 pairs, and for a longer text; ENOMEM.
-template <std::ranges::forward_range Pairs>
+template <class Pairs>
+  requires requires(const Pairs& pairs) { std::begin(pairs) != std::end(pairs); }
 Result<std::string> encode_metadata(const Pairs& pairs) noexcept {
   return detail::guarded([&]() -> Result<std::string> {
     Result<size_t> size = detail::encoded_size(pairs);

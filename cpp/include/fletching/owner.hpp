@@ -5,13 +5,11 @@
 #ifndef FLETCHING_OWNER_HPP
 #define FLETCHING_OWNER_HPP
 
-#include <algorithm>
 #include <cerrno>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,7 +44,7 @@ concept Nested = std::same_as<BaseOf<Raw>, ArrowSchema> || std::same_as<BaseOf<R
 /// bytes with a string instruction, which is slow to start.
 template <class Raw>
 void zero(Raw* raw) noexcept {
-  constexpr size_t kFirst = (std::min<size_t>)(sizeof(Raw), 64);
+  constexpr size_t kFirst = sizeof(Raw) < 64 ? sizeof(Raw) : 64;
   auto* bytes = reinterpret_cast<unsigned char*>(raw);
   std::memset(bytes, 0, kFirst);
   if constexpr (kFirst < sizeof(Raw)) std::memset(bytes + kFirst, 0, sizeof(Raw) - kFirst);
@@ -292,8 +290,8 @@ Status attach(Owner<Raw>& target, Object&& object) noexcept {
   return detail::guarded([&]() -> Status {
     if (target.is_released()) return Error(EINVAL, "attach: the target is released");
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
-    std::unique_ptr<Hook> hook(new Hook{{}, std::forward<Object>(object)});
-    Hook::set(std::move(hook), &detail::base(*target.get()));
+    auto* const hook = new Hook{{}, std::forward<Object>(object)};
+    Hook::set(hook, &detail::base(*target.get()));
     return {};
   });
 }

@@ -20,7 +20,6 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "fletching/version.h"
 
@@ -90,34 +89,47 @@ inline constexpr bool kIsTested<std::optional<T>> = true;
 /// Functions that return one do not throw: memory that runs out is the error ENOMEM.
 template <class T>
 class [[nodiscard]] Result {
+  // A union, because std::variant takes a compiler four times as long, in every unit.
+  static constexpr bool kMoves = std::is_nothrow_move_constructible_v<T>;
+
  public:
   using value_type = T;
 
-  Result(T content) noexcept(std::is_nothrow_move_constructible_v<T>)
-      : content_(std::in_place_index<0>, std::move(content)) {}
-  Result(Error error) noexcept : content_(std::in_place_index<1>, std::move(error)) {}
-  /// An empty value, made in its place.
-  explicit Result(std::in_place_t) noexcept(std::is_nothrow_default_constructible_v<T>)
-      : content_(std::in_place_index<0>) {}
+  Result(T content) noexcept(kMoves) : value_(std::move(content)), ok_(true) {}
+  Result(Error error) noexcept : error_(std::move(error)), ok_(false) {}
 
   /// A value made in place: T(arguments...).
   template <class... Arguments>
   explicit Result(std::in_place_t /*tag*/, Arguments&&... arguments) noexcept(
       std::is_nothrow_constructible_v<T, Arguments...>)
-      : content_(std::in_place_index<0>, std::forward<Arguments>(arguments)...) {}
+      : value_(std::forward<Arguments>(arguments)...), ok_(true) {}
 
-  Result(const Result&) = default;
-  Result(Result&&) = default;
-  Result& operator=(const Result&) = default;
+  Result(const Result& other)
+    requires std::is_copy_constructible_v<T>
+      : ok_(other.ok_) {
+    fill(other);
+  }
+  Result(Result&& other) noexcept(kMoves) : ok_(other.ok_) { fill(std::move(other)); }
+
+  Result& operator=(const Result& other)
+    requires std::is_copy_constructible_v<T>
+  {
+    return *this = Result(other);
+  }
   /// What was there is destroyed last: `other` may be part of it.
-  Result& operator=(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
-    const auto last = std::exchange(content_, std::move(other.content_));
+  Result& operator=(Result&& other) noexcept {
+    static_assert(kMoves, "an assignment that fails halfway would leave neither value nor error");
+    if (this == &other) return *this;
+    const Result last(std::move(*this));
+    clear();
+    ok_ = other.ok_;
+    fill(std::move(other));
     return *this;
   }
-  ~Result() = default;
+  ~Result() { clear(); }
 
   /// Whether there is a value.
-  [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
   explicit operator bool() const noexcept
     requires(!detail::kIsTested<T>)
   {
@@ -131,31 +143,45 @@ class [[nodiscard]] Result {
   T&& value() && { return checked(), *std::move(*this); }
 
   /// The value; there has to be one.
-  T& operator*() & noexcept { return *known(std::get_if<0>(&content_)); }
-  const T& operator*() const& noexcept { return *known(std::get_if<0>(&content_)); }
-  T&& operator*() && noexcept { return std::move(*known(std::get_if<0>(&content_))); }
-  T* operator->() noexcept { return known(std::get_if<0>(&content_)); }
-  const T* operator->() const noexcept { return known(std::get_if<0>(&content_)); }
+  T& operator*() & noexcept { return known(), value_; }
+  const T& operator*() const& noexcept { return known(), value_; }
+  T&& operator*() && noexcept { return known(), std::move(value_); }
+  T* operator->() noexcept { return &**this; }
+  const T* operator->() const noexcept { return &**this; }
 
   /// The error; there has to be one.
-  [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(&content_); }
-  [[nodiscard]] Error&& error() && noexcept { return std::move(*std::get_if<1>(&content_)); }
+  [[nodiscard]] const Error& error() const& noexcept { return error_; }
+  [[nodiscard]] Error&& error() && noexcept { return std::move(error_); }
 
  private:
   void checked() const {
-    if (!ok()) detail::raise(error());
+    if (!ok_) detail::raise(error_);
   }
 
   // Lets a compiler leave out the check that the caller has made.
-  template <class Pointer>
-  static Pointer known(Pointer content) noexcept {
+  void known() const noexcept {
 #if defined(__GNUC__)
-    if (content == nullptr) __builtin_unreachable();
+    if (!ok_) __builtin_unreachable();
 #endif
-    return content;
   }
 
-  std::variant<T, Error> content_;
+  // Of two that hold the same: ok_ says what.
+  template <class Other>
+  void fill(Other&& other) noexcept(kMoves && std::is_rvalue_reference_v<Other&&>) {
+    if (ok_) {
+      new (static_cast<void*>(&value_)) T(std::forward<Other>(other).value_);
+    } else {
+      new (static_cast<void*>(&error_)) Error(std::forward<Other>(other).error_);
+    }
+  }
+
+  void clear() noexcept { ok_ ? value_.~T() : error_.~Error(); }
+
+  union {
+    T value_;
+    Error error_;
+  };
+  bool ok_;
 };
 
 template <>
@@ -163,23 +189,23 @@ class [[nodiscard]] Result<void> {
  public:
   using value_type = void;
 
-  Result() noexcept : content_(std::in_place_index<0>) {}
-  Result(Error error) noexcept : content_(std::in_place_index<1>, std::move(error)) {}
+  Result() noexcept : content_(Nothing()) {}
+  Result(Error error) noexcept : content_(std::move(error)) {}
 
-  [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
+  [[nodiscard]] bool ok() const noexcept { return content_.ok(); }
   explicit operator bool() const noexcept { return ok(); }
 
   /// Throws std::system_error when there is an error; where exceptions are off, prints its text and
   /// ends the program.
-  void value() const {
-    if (!ok()) detail::raise(error());
-  }
+  void value() const { content_.value(); }
 
-  [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(&content_); }
-  [[nodiscard]] Error&& error() && noexcept { return std::move(*std::get_if<1>(&content_)); }
+  [[nodiscard]] const Error& error() const& noexcept { return content_.error(); }
+  [[nodiscard]] Error&& error() && noexcept { return std::move(content_).error(); }
 
  private:
-  std::variant<std::monostate, Error> content_;
+  struct Nothing {};
+
+  Result<Nothing> content_;
 };
 
 /// Success, or an Error.

@@ -4,7 +4,6 @@
 #ifndef FLETCHING_SCHEMA_BUILDER_HPP
 #define FLETCHING_SCHEMA_BUILDER_HPP
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "fletching/abi.h"
@@ -41,7 +39,8 @@ struct SchemaNode {
 
 namespace detail {
 
-using SchemaBlock = Block<ArrowSchema, char, std::monostate>;
+struct NoObject {};
+using SchemaBlock = Block<ArrowSchema, char, NoObject>;
 
 /// What the block of a schema has to hold below and for the root.
 struct SchemaSize {
@@ -146,7 +145,7 @@ class SchemaWriter {
 
  private:
   const char* put_text(std::string_view text) noexcept {
-    char* end = std::ranges::copy(text, next_text_).out;
+    char* end = next_text_ + text.copy(next_text_, text.size());
     *end = '\0';
     return std::exchange(next_text_, end + 1);
   }

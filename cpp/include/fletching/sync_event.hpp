@@ -11,14 +11,16 @@
 #include "fletching/abi.h"
 #include "fletching/capture.hpp"
 #include "fletching/detail/event_handle.hpp"
-#include "fletching/detail/vulkan.hpp"
 #include "fletching/device_type.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/result.hpp"
-#include "fletching/vulkan_event.hpp"
 #include "fletching/waiter.hpp"
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
+
+namespace vulkan {
+struct WaitContext;  // fletching/vulkan_event.hpp
+}  // namespace vulkan
 
 /// A view of the sync_event of a device array (C Device Data Interface, "Synchronization Event
 /// Types"): three verbs to wait on it, whatever the device.
@@ -106,25 +108,16 @@ class SyncEvent {
 
   /// The same for Vulkan. There is no host wait for a VkEvent: it is asked again and again, with
   /// sleeps of up to a millisecond in between.
-  [[nodiscard]] Status synchronize(const vulkan::WaitContext& context) const noexcept {
-    if (is_null()) return {};
-    return in_vulkan([&] { return detail::VulkanEvents::synchronize(event_, context); });
-  }
+  /// This one and the next two are defined in fletching/vulkan_event.hpp.
+  [[nodiscard]] Status synchronize(const vulkan::WaitContext& context) const noexcept;
 
   /// The same for Vulkan, into a command buffer that is being recorded, outside of a render pass.
   /// It has to be submitted to the producer's queue: a VkEvent orders no others.
   [[nodiscard]] Status wait_on(const vulkan::WaitContext& context,
-                               void* command_buffer) const noexcept {
-    if (is_null()) return {};
-    return in_vulkan(
-        [&] { return detail::VulkanEvents::wait_on(event_, context, command_buffer); });
-  }
+                               void* command_buffer) const noexcept;
 
   /// The same for Vulkan. The event must not be one that only the device can use.
-  [[nodiscard]] Result<bool> ready(const vulkan::WaitContext& context) const noexcept {
-    if (is_null()) return true;
-    return in_vulkan([&] { return detail::VulkanEvents::ready(event_, context); });
-  }
+  [[nodiscard]] Result<bool> ready(const vulkan::WaitContext& context) const noexcept;
 
  private:
   template <class Verb>

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -28,7 +27,19 @@ namespace detail {
 
 struct WaiterRegistry {
   std::mutex mutex;
-  std::map<DeviceType, FletchingWaiter> waiters;
+  struct Entry {
+    DeviceType type;
+    FletchingWaiter waiter;
+    Entry* next;
+  };
+  Entry* first = nullptr;  // of a handful
+
+  /// With the mutex held: what leads to the entry of the device type, or to NULL at the end.
+  Entry** find(DeviceType type) noexcept {
+    Entry** place = &first;
+    while (*place != nullptr && (*place)->type != type) place = &(*place)->next;
+    return place;
+  }
 
   /// Never destroyed: events are waited on until the very end.
   FLETCHING_DETAIL_LOCAL static WaiterRegistry& instance() noexcept {
@@ -46,9 +57,9 @@ inline bool has_own_waits(DeviceType type) noexcept {
 inline std::optional<FletchingWaiter> find_waiter(DeviceType type) {
   WaiterRegistry& registry = WaiterRegistry::instance();
   const std::scoped_lock lock(registry.mutex);
-  const auto found = registry.waiters.find(type);
-  if (found == registry.waiters.end()) return std::nullopt;
-  return found->second;
+  const WaiterRegistry::Entry* entry = *registry.find(type);
+  if (entry == nullptr) return std::nullopt;
+  return entry->waiter;
 }
 
 }  // namespace detail
@@ -71,7 +82,9 @@ inline Status register_waiter(DeviceType type, const FletchingWaiter& waiter) no
     }
     detail::WaiterRegistry& registry = detail::WaiterRegistry::instance();
     const std::scoped_lock lock(registry.mutex);
-    registry.waiters.insert_or_assign(type, waiter);
+    auto** const place = registry.find(type);
+    if (*place == nullptr) *place = new detail::WaiterRegistry::Entry{type, waiter, nullptr};
+    (*place)->waiter = waiter;
     return {};
   });
 }
@@ -80,7 +93,12 @@ inline Status register_waiter(DeviceType type, const FletchingWaiter& waiter) no
 inline bool unregister_waiter(DeviceType type) noexcept {
   detail::WaiterRegistry& registry = detail::WaiterRegistry::instance();
   const std::scoped_lock lock(registry.mutex);
-  return registry.waiters.erase(type) != 0;
+  auto** const place = registry.find(type);
+  const auto* const entry = *place;
+  if (entry == nullptr) return false;
+  *place = entry->next;
+  delete entry;
+  return true;
 }
 
 namespace detail {

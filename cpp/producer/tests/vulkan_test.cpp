@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
 #include "gate_support.hpp"
 #include "vulkan_handles.h"
 

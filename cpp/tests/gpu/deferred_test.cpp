@@ -19,7 +19,8 @@
 #include "../released_array.hpp"
 #include "../texts.hpp"
 #include "api.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/sync_event.hpp"
 #include "gated.hpp"
 

@@ -20,7 +20,8 @@
 #include "../texts.hpp"
 #include "api.hpp"
 #include "control.hpp"
-#include "fletching/event_verbs.hpp"
+#include "fletching/export_event.hpp"
+#include "fletching/release_after.hpp"
 #include "fletching/sync_event.hpp"
 #include "gated.hpp"
 

@@ -24,6 +24,7 @@
 #include "fletching/array_builder.hpp"
 #include "fletching/cuda_array.hpp"
 #include "fletching/dlpack.hpp"
+#include "fletching/dlpack_stream.hpp"
 #include "fletching/schema_builder.hpp"
 #include "gated.hpp"
 

@@ -36,6 +36,42 @@ inline void give_back(BlockHead* block, int64_t count) noexcept {
   }
 }
 
+/// One share of a block, or none.
+class Share {
+ public:
+  Share() noexcept = default;
+  /// Takes over a share that is counted already.
+  explicit Share(BlockHead* block) noexcept : block_(block) {}
+  Share(const Share& other) noexcept : block_(other.block_) {
+    if (block_ != nullptr) block_->shares.fetch_add(1, std::memory_order_relaxed);
+  }
+  Share(Share&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Share& operator=(Share other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Share() {
+    if (block_ != nullptr) give_back(block_, 1);
+  }
+  bool operator==(const Share&) const = default;
+
+ private:
+  BlockHead* block_ = nullptr;
+};
+
+/// An object that is destroyed with its last share. A std::shared_ptr would do, but <memory> takes
+/// a compiler as long as everything that owner.hpp includes.
+template <class Object>
+struct SharedObject : BlockHead {
+  template <class... Arguments>
+  explicit SharedObject(Arguments&&... arguments)
+      : BlockHead{{1}, &destroy_this}, object{std::forward<Arguments>(arguments)...} {}
+
+  static void destroy_this(BlockHead* head) noexcept { delete static_cast<SharedObject*>(head); }
+
+  Object object;
+};
+
 template <class Base>
 void release_in_block(Base* self) noexcept;
 

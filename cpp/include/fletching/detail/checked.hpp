@@ -4,7 +4,6 @@
 #ifndef FLETCHING_DETAIL_CHECKED_HPP
 #define FLETCHING_DETAIL_CHECKED_HPP
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -36,7 +35,7 @@ constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) noexcept {
 /// The distance one dimension further out. It only overflows when another dimension is empty, and
 /// then it means nothing.
 constexpr std::int64_t next_step(std::int64_t step, std::int64_t extent) noexcept {
-  return multiply(step, (std::max<std::int64_t>)(extent, 1)).value_or(INT64_MAX);
+  return multiply(step, extent > 1 ? extent : 1).value_or(INT64_MAX);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -4,14 +4,12 @@
 #ifndef FLETCHING_DETAIL_DLPACK_LAYOUT_HPP
 #define FLETCHING_DETAIL_DLPACK_LAYOUT_HPP
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,7 +71,8 @@ inline Status read_dimensions(const DLTensor& tensor, TensorLayout& out) {
 /// Counts the values, and makes the ones within an element a dimension of their own.
 inline Status count_values(bool has_strides, TensorLayout& out) {
   std::vector<Dimension>& dimensions = out.dimensions;
-  const bool empty = std::ranges::any_of(dimensions, [](auto& d) { return d.extent == 0; });
+  bool empty = false;
+  for (const Dimension& dimension : dimensions) empty |= dimension.extent == 0;
   Size values = empty ? 0 : out.type.repeat;
   for (const Dimension& dimension : dimensions) {
     if (!empty) values = multiply(values, dimension.extent);
@@ -111,8 +110,10 @@ inline bool is_compact(const std::vector<Dimension>& dimensions,
 
 /// The inner dimensions in their own order.
 inline std::vector<std::int32_t> plain_order(const std::vector<Dimension>& dimensions) {
-  std::vector<std::int32_t> order(dimensions.empty() ? 0 : dimensions.size() - 1);
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::int32_t> order;
+  for (std::size_t i = 1; i < dimensions.size(); ++i) {
+    order.push_back(static_cast<std::int32_t>(i - 1));
+  }
   return order;
 }
 
@@ -128,9 +129,12 @@ inline std::vector<std::int32_t> memory_order(const std::vector<Dimension>& dime
     const Dimension& dimension = dimensions[static_cast<std::size_t>(axis) + 1];
     return dimension.extent == 1 ? INT64_MAX : dimension.stride;
   };
-  std::ranges::sort(order, [&](std::int32_t a, std::int32_t b) {
-    return step(a) != step(b) ? step(a) > step(b) : a < b;
-  });
+  // By insertion, which is stable: there are few, and <algorithm> is a tenth of the compile time.
+  for (std::size_t end = 1; end < order.size(); ++end) {
+    for (std::size_t i = end; i > 0 && step(order[i - 1]) < step(order[i]); --i) {
+      std::swap(order[i - 1], order[i]);
+    }
+  }
   return is_compact(dimensions, order, 1) ? order : std::vector<std::int32_t>{};
 }
 

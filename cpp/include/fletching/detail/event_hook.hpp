@@ -62,8 +62,7 @@ class EventHooks {
     EventHooks hooks;
     Status walked = walk(verb, array, [&](ArrowArray& node) -> const char* {
       if (node.release == nullptr) return nullptr;
-      auto hook = std::make_unique<EventHook>();
-      hook->object = share;
+      std::unique_ptr<EventHook> hook(new EventHook{{}, share});
       hooks.planned_.push_back({&node, std::move(hook)});
       return nullptr;
     });
@@ -72,7 +71,7 @@ class EventHooks {
   }
 
   void set() noexcept {
-    for (Planned& planned : planned_) EventHook::set(std::move(planned.hook), planned.target);
+    for (Planned& planned : planned_) EventHook::set(planned.hook.release(), planned.target);
   }
 
  private:

@@ -12,7 +12,6 @@
 
 #include "fletching/detail/capturing.hpp"
 #include "fletching/detail/event_handle.hpp"
-#include "fletching/detail/found_devices.hpp"
 #include "fletching/detail/runtime.hpp"
 #include "fletching/runtimes/hip.hpp"
 
@@ -174,53 +173,11 @@ struct HipApi {
 
 using HipEvents = CapturingEvents<HipApi>;
 
-inline std::string name_of(const hip::Functions& hip, hip::hipDevice_t device) {
-  char name[FoundDevice::kMaxName] = {};
-  const Status status =
-      hip_status(hip, "hipDeviceGetName", hip.hip_device_get_name(name, sizeof name - 1, device));
-  return status.ok() ? printable(std::string_view(name)) : not_told(status);
-}
-
-inline FoundDevices find_hip_devices() {
-  FoundDevices found;
-  const auto* hip = load_runtime<hip::Functions>(hip::kRuntime, found);
-  if (hip == nullptr) return found;
-  if (!has_all({{"hipRuntimeGetVersion", hip->hip_runtime_get_version != nullptr},
-                {"hipGetDeviceCount", hip->hip_get_device_count != nullptr},
-                {"hipDeviceGet", hip->hip_device_get != nullptr},
-                {"hipDeviceGetName", hip->hip_device_get_name != nullptr}},
-               hip::kRuntime, found)) {
-    return found;
-  }
-  Status status = hip_status(*hip, "hipInit", hip->hip_init(0));
-  std::int32_t version = 0;
-  if (status.ok()) {
-    const Status told =
-        hip_status(*hip, "hipRuntimeGetVersion", hip->hip_runtime_get_version(&version));
-    found.version = told.ok() ? "HIP " + std::to_string(version / 10'000'000) + "." +
-                                    std::to_string(version / 100'000 % 100) + "." +
-                                    std::to_string(version % 100'000)
-                              : not_told(told);
-  }
-  std::int32_t count = 0;
-  if (status.ok()) {
-    status = hip_status(*hip, "hipGetDeviceCount", hip->hip_get_device_count(&count));
-  }
-  for (std::int32_t ordinal = 0; status.ok() && ordinal < count; ++ordinal) {
-    hip::hipDevice_t device = 0;
-    status = hip_status(*hip, "hipDeviceGet", hip->hip_device_get(&device, ordinal));
-    if (status.ok()) found.devices.push_back({ordinal, name_of(*hip, device)});
-  }
-  if (!status.ok()) return absent(std::move(found), status.error().message());
-  return checked(std::move(found), hip::kRuntime);
-}
-
 struct HipRuntime : RuntimeRow {
   static constexpr Runtime kId = Runtime::kHip;
   static constexpr const char* kTitle = hip::kRuntime.title;
   static constexpr WaitFunctions kWaits = kWaitFunctions<HipEvents>;
   static constexpr RecordFunctions kRecords = kRecordFunctions<HipEvents>;
-  static constexpr FoundDevices (*kFindDevices)() = &find_hip_devices;
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What happens after a foreign release: an object is destroyed, an event is let go. Under owner.hpp
-// and event_verbs.hpp; not for users.
+// and export_event.hpp; not for users.
 #ifndef FLETCHING_DETAIL_HOOK_HPP
 #define FLETCHING_DETAIL_HOOK_HPP
 
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -29,7 +28,7 @@ void release_moved_out(Base* self) noexcept {
 
 /// A share of what an event lives in.
 struct EventShare {
-  std::shared_ptr<void> owner;
+  Share owner;
 };
 
 /// What every hook begins with: what stood in the struct before. private_data points to it.
@@ -47,20 +46,21 @@ struct Hook : HookHead<Base> {
   static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
 
   /// Hooks a struct that is alive.
-  static void set(std::unique_ptr<Hook> hook, Base* target) noexcept {
+  static void set(Hook* hook, Base* target) noexcept {
     hook->release = target->release;
     hook->private_data = target->private_data;
     hook->has_event = std::is_same_v<Object, EventShare>;
     target->release = &run;
-    target->private_data = static_cast<HookHead<Base>*>(hook.release());
+    target->private_data = static_cast<HookHead<Base>*>(hook);
   }
 
   static void run(Base* self) noexcept {
     auto* const head = static_cast<HookHead<Base>*>(self->private_data);
-    const std::unique_ptr<Hook> hook(static_cast<Hook*>(head));
+    auto* const hook = static_cast<Hook*>(head);
     self->private_data = hook->private_data;
     self->release = hook->release;
     release_moved_out(self);
+    delete hook;
   }
 
   Object object;
@@ -105,14 +105,24 @@ inline void release_children(ArrowArray* self) noexcept {
 /// Keeps the release of a foreign array back until the last share is gone, the array's own among
 /// them. Throws std::bad_alloc, and then nothing has changed.
 inline EventShare hold_back(ArrowArray* array) {
-  const auto held = std::make_shared<HeldBack>();
-  auto hook = std::make_unique<EventHook>();
-  hook->object.owner = held;
-  held->array = *array;
+  auto* const held = new SharedObject<HeldBack>;
+  const EventShare share{Share(held)};
+  auto* const hook = new EventHook{{}, share};
+  held->object.array = *array;
   array->release = &release_children;
-  EventHook::set(std::move(hook), array);
-  return {held};
+  EventHook::set(hook, array);
+  return share;
 }
+
+/// A hook that is destroyed unless it is set.
+struct UnsetHook {
+  UnsetHook() = default;
+  UnsetHook(const UnsetHook&) = delete;
+  UnsetHook& operator=(const UnsetHook&) = delete;
+  ~UnsetHook() { delete hook; }
+
+  EventHook* hook = new EventHook;
+};
 
 template <class Base>
 void take_out(Base& /*parent*/, Base* child, Base* out) noexcept {
@@ -138,10 +148,10 @@ inline void take_out(ArrowDeviceArray& parent, ArrowArray* child, ArrowDeviceArr
   const bool keeps_event = parent.sync_event == nullptr || in_one_block || share_it;
   if (keeps_event) return take_out(parent.array, child, &out->array);
 
-  auto hook = std::make_unique<EventHook>();
-  hook->object = on_parent != nullptr ? on_parent->object : hold_back(&parent.array);
+  UnsetHook hook;
+  hook.hook->object = on_parent != nullptr ? on_parent->object : hold_back(&parent.array);
   take_out(parent.array, child, &out->array);
-  EventHook::set(std::move(hook), &out->array);
+  EventHook::set(std::exchange(hook.hook, nullptr), &out->array);
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

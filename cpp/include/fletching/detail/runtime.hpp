@@ -13,8 +13,6 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-struct FoundDevices;
-
 /// How to wait on an event. All three are NULL for a runtime whose events need a registered waiter.
 struct WaitFunctions {
   Status (*synchronize)(const EventReference& event) = nullptr;
@@ -48,11 +46,6 @@ struct RuntimeRow {
   static constexpr RecordFunctions kRecords{};
   /// Why there are none.
   static constexpr const char* kNoRecords = "";
-
-  /// Finds the devices of this machine, without a context or an open device; or NULL.
-  static constexpr FoundDevices (*kFindDevices)() = nullptr;
-  /// Why there is none.
-  static constexpr const char* kNoFindDevices = "";
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

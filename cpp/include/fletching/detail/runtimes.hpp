@@ -5,7 +5,6 @@
 #ifndef FLETCHING_DETAIL_RUNTIMES_HPP
 #define FLETCHING_DETAIL_RUNTIMES_HPP
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -24,9 +23,6 @@ struct NoRuntime : RuntimeRow {
   static constexpr Runtime kId = Runtime::kNone;
   static constexpr const char* kTitle = "";
   static constexpr const char* kNoRecords = "there is no runtime for it that records events";
-  static constexpr const char* kNoFindDevices =
-      "its events are what the producer says they are: a waiter is needed, see "
-      "FletchingRegisterWaiter";
 };
 
 struct SyclRuntime : RuntimeRow {
@@ -34,9 +30,6 @@ struct SyclRuntime : RuntimeRow {
   static constexpr const char* kTitle = "SYCL";
   static constexpr const char* kNoRecords =
       "a sycl::event is a C++ object of the library that made it, which is not known here";
-  static constexpr const char* kNoFindDevices =
-      "a sycl::event is a C++ object of the library that made it: a waiter is needed, "
-      "fletching/sycl.hpp has one";
 };
 
 struct MetalRuntime : RuntimeRow {
@@ -44,8 +37,6 @@ struct MetalRuntime : RuntimeRow {
   static constexpr const char* kTitle = "Metal";
   static constexpr const char* kNoRecords =
       "Metal signals an MTLEvent in a command buffer, which only you can encode";
-  static constexpr const char* kNoFindDevices =
-      "an MTLEvent is an object of Objective-C: a waiter is needed, fletching/metal.hpp has one";
 };
 
 /// The columns of the table, one entry for each row. What nobody asks for is not compiled.
@@ -60,8 +51,6 @@ struct RuntimeTable {
   static constexpr Column<const char*> kInsteadOfWait{Rows::kInsteadOfWait...};
   static constexpr Column<RecordFunctions> kRecords{Rows::kRecords...};
   static constexpr Column<const char*> kNoRecords{Rows::kNoRecords...};
-  static constexpr Column<FoundDevices (*)()> kFindDevices{Rows::kFindDevices...};
-  static constexpr Column<const char*> kNoFindDevices{Rows::kNoFindDevices...};
 };
 
 /// In the order of the enum Runtime.
@@ -76,10 +65,11 @@ constexpr const Value& of_runtime(const Runtimes::Column<Value>& column, DeviceT
 
 /// Whether every device type of tables.hpp finds the row of its runtime.
 constexpr bool has_every_row() noexcept {
-  return std::ranges::all_of(kDevices, [](const DeviceInfo& device) {
+  for (const DeviceInfo& device : kDevices) {
     const auto place = static_cast<std::size_t>(device.runtime);
-    return place < Runtimes::kIds.size() && Runtimes::kIds[place] == device.runtime;
-  });
+    if (place >= Runtimes::kIds.size() || Runtimes::kIds[place] != device.runtime) return false;
+  }
+  return true;
 }
 static_assert(has_every_row(), "the rows are the runtimes of fletching/tables.hpp, in their order");
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which devices of a runtime are on this machine. Nothing here creates a context.
-#ifndef FLETCHING_DETAIL_FOUND_DEVICES_HPP
-#define FLETCHING_DETAIL_FOUND_DEVICES_HPP
+#ifndef FLETCHING_SRC_DEVICES_FOUND_DEVICES_HPP
+#define FLETCHING_SRC_DEVICES_FOUND_DEVICES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -84,4 +84,4 @@ inline FoundDevices checked(FoundDevices found, const VendorRuntime& runtime) {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
 
-#endif  // FLETCHING_DETAIL_FOUND_DEVICES_HPP
+#endif  // FLETCHING_SRC_DEVICES_FOUND_DEVICES_HPP

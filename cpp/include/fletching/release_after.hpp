@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a producer does with events: export an array whose data is not there yet, and release one
-// that is still being read.
-#ifndef FLETCHING_EVENT_VERBS_HPP
-#define FLETCHING_EVENT_VERBS_HPP
+// Release of a device array that work on a stream still reads.
+#ifndef FLETCHING_RELEASE_AFTER_HPP
+#define FLETCHING_RELEASE_AFTER_HPP
 
 #include <cerrno>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -56,55 +54,6 @@ inline Status defer_release(const char* verb, DeviceArray& array, void* stream,
 }
 
 }  // namespace detail
-
-/// Gives the array a sync_event that happens when everything is done that is on the stream now: the
-/// work that fills the buffers has to be there already, and nothing on it may write to them later.
-///
-/// The event is created in the stream's context, without timing, and recorded. It lives, at the
-/// same address, until the array is released and the last child that was moved out of it too; the
-/// last of these releases destroys it, on whatever thread.
-///
-/// The context has to outlive the array. One that was destroyed, or a primary context that was
-/// reset, has taken the event along; then the release leaves it alone, as far as the driver can
-/// tell: for sure with a primary context and CUDA 12.0 or later. In a child of fork the event is
-/// left alone as well, with a warning on stderr, see pending_releases().
-///
-/// `array`: alive, with its device type and device id set, and without an event. `stream`: as for
-/// SyncEvent::wait_on; for one that is being captured into a graph, see OnCapture. Where CUDA finds
-/// no current context, see SyncEvent.
-///
-/// Errors: as of SyncEvent. ENOTSUP for device types other than those of CUDA, HIP and OpenCL;
-/// EBUSY for a stream that is being captured; EINVAL when the array is released or has an event,
-/// and when it or an array below it is malformed: a child that is NULL, n_children negative, above
-/// 2^22 or without a list, nested deeper than 256 levels. The array is then as it was. Threads:
-/// any; one at a time for an array.
-[[nodiscard]] inline Status export_with_event(DeviceArray& array, void* stream,
-                                              OnCapture on_capture = OnCapture::kRefuse) noexcept {
-  return detail::guarded([&]() -> Status {
-    constexpr const char* kVerb = "export_with_event";
-    if (array.is_released()) return Error{EINVAL, std::string(kVerb) + ": the array is released"};
-    if (array->sync_event != nullptr) {
-      return Error{EINVAL, std::string(kVerb) + ": the array has a sync_event already"};
-    }
-    auto functions = detail::record_functions(kVerb, array->device_type);
-    if (!functions) return std::move(functions).error();
-    // Everything that can fail comes before the array is touched.
-    const auto event = std::make_shared<detail::ExportedEvent>(**functions);
-    auto hooks = detail::EventHooks::make(kVerb, &array->array, {event});
-    if (!hooks) return std::move(hooks).error();
-    auto recorded = (*functions)->record(stream, array->device_id, on_capture);
-    if (!recorded) {
-      return detail::with_capture_hint(
-          kVerb, recorded.error(),
-          "export before the capture begins, or pass OnCapture::kExternalEvent for an event that "
-          "each launch of the graph records");
-    }
-    event->recorded = *recorded;
-    hooks->set();
-    array->sync_event = static_cast<void*>(&event->recorded.event);
-    return {};
-  });
-}
 
 /// Releases the array when everything is done that is on the stream now. For a consumer whose own
 /// kernels still read the buffers: release alone would give the memory back under them.
@@ -164,4 +113,4 @@ struct PendingReleases {
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE
 
-#endif  // FLETCHING_EVENT_VERBS_HPP
+#endif  // FLETCHING_RELEASE_AFTER_HPP

@@ -10,8 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "devices/cuda.hpp"
+#include "devices/found_devices.hpp"
+#include "devices/hip.hpp"
+#include "devices/opencl.hpp"
+#include "devices/vulkan.hpp"
 #include "fletching/c_api.h"
-#include "fletching/detail/found_devices.hpp"
 #include "fletching/detail/message.hpp"
 #include "fletching/detail/runtimes.hpp"
 #include "fletching/result.hpp"
@@ -19,6 +23,7 @@
 #include "fletching/waiter.hpp"
 
 using fletching::DeviceInfo;
+using fletching::Runtime;
 using fletching::detail::absent;
 using fletching::detail::FoundDevice;
 using fletching::detail::FoundDevices;
@@ -35,13 +40,46 @@ struct Owned {
   FletchingDeviceReportEntry entry;
 };
 
+// How the devices of a runtime are found, or why they cannot be.
+struct Finder {
+  FoundDevices (*find)() = nullptr;
+  const char* why_not = nullptr;
+};
+
+Finder finder_of(Runtime runtime) {
+  switch (runtime) {
+    case Runtime::kCuda:
+      return {&fletching::detail::find_cuda_devices};
+    case Runtime::kHip:
+      return {&fletching::detail::find_hip_devices};
+    case Runtime::kOpencl:
+      return {&fletching::detail::find_opencl_devices};
+    case Runtime::kVulkan:
+      return {&fletching::detail::find_vulkan_devices};
+    case Runtime::kSycl:
+      return {nullptr,
+              "a sycl::event is a C++ object of the library that made it: a waiter is needed, "
+              "fletching/sycl.hpp has one"};
+    case Runtime::kMetal:
+      return {nullptr,
+              "an MTLEvent is an object of Objective-C: a waiter is needed, fletching/metal.hpp "
+              "has one"};
+    case Runtime::kNone:
+      break;
+  }
+  return {nullptr,
+          "its events are what the producer says they are: a waiter is needed, see "
+          "FletchingRegisterWaiter"};
+}
+
 // Each runtime once, whatever number of device types it has.
 using FoundByRuntime = Runtimes::Column<FoundDevices>;
 
 FoundByRuntime find_all() {
   FoundByRuntime found;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (Runtimes::kFindDevices[i] != nullptr) found[i] = Runtimes::kFindDevices[i]();
+    const Finder finder = finder_of(Runtimes::kIds[i]);
+    if (finder.find != nullptr) found[i] = finder.find();
   }
   return found;
 }
@@ -54,7 +92,7 @@ const char* why_unknown(const DeviceInfo& device) {
   if (device.event_pointer == fletching::EventPointer::kNone) {
     return "no library of it is known here; its sync_event is always NULL";
   }
-  return of_runtime(Runtimes::kNoFindDevices, device.value);
+  return finder_of(device.runtime).why_not;
 }
 
 FoundDevices with_managed_memory(FoundDevices found) {
@@ -68,7 +106,7 @@ FoundDevices with_managed_memory(FoundDevices found) {
 int32_t look(const DeviceInfo& device, const FoundByRuntime& by_runtime, FoundDevices& found) {
   if (device.value == ARROW_DEVICE_CPU) {
     found.devices.push_back({-1, "host memory"});
-  } else if (of_runtime(Runtimes::kFindDevices, device.value) == nullptr) {
+  } else if (finder_of(device.runtime).find == nullptr) {
     found.reason = why_unknown(device);
     return FLETCHING_PRESENCE_UNKNOWN;
   } else {
