@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
 .PHONY: help setup generate build roundtrip mutants targets faults fuzz test-gpu test-gpu-standin
-.PHONY: gpu-programs bench-gpu docs test test-all format clean
+.PHONY: gpu-programs bench-gpu bench-compile docs test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 
 help: ## list the targets
@@ -52,6 +52,10 @@ fuzz: setup ## random input for everything that reads foreign bytes
 
 $(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library costs beside others; fails over a limit
 	@$(PYTHON) benchmarks/bench.py $* $(BENCH)
+
+bench-compile: setup ## what a compiler takes for the C++ headers, beside nanoarrow and libarrow; fails over a limit
+	@tools/setup-bench
+	@$(PYTHON) cpp/bench/compile.py
 
 # These install nothing: such a machine has what it has.
 GPU_PYTHON = $(or $(wildcard $(PYTHON)),python3)
