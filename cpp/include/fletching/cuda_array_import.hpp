@@ -67,13 +67,18 @@ inline Result<CudaPlace> find_cuda_memory(std::uint64_t pointer) {
   Result<const cuda::Functions*> loaded = cuda_driver();
   if (!loaded) return std::move(loaded).error();
   const cuda::Functions& cuda = **loaded;
+  if (pointer > UINTPTR_MAX) {
+    return Error{EINVAL, "CudaArray.data: expected an address of this process, got " +
+                             std::to_string(pointer)};
+  }
   CudaPlace place;
   std::uint32_t kind = 0;
   std::uint32_t managed = 0;
   std::int32_t device = 0;
   const auto ask = [&](void* out, cuda::CUpointer_attribute attribute) {
-    return cuda_status(cuda, "cuPointerGetAttribute",
-                       cuda.cu_pointer_get_attribute(out, attribute, pointer));
+    return cuda_status(
+        cuda, "cuPointerGetAttribute",
+        cuda.cu_pointer_get_attribute(out, attribute, static_cast<cuda::CUdeviceptr>(pointer)));
   };
   Status asked = ask(&kind, cuda::kCuPointerAttributeMemoryType);
   if (asked) asked = ask(&managed, cuda::kCuPointerAttributeIsManaged);

@@ -233,7 +233,8 @@ TEST(VerifyDump, NoticesAWrongByteOfMetadata) {
     schema.metadata = block.data();
     check();
   };
-  expect_said("%01%00%00%001\", got schema.metadata=", misread("record_batch", wrong));
+  // The length before it has the machine's byte order.
+  expect_said("1\", got schema.metadata=", misread("record_batch", wrong));
 }
 
 TEST(VerifyDump, NoticesAWrongPointerOfABuffer) {

@@ -9,7 +9,9 @@
 #include "fletching/fletching.hpp"
 
 #define STATUS static fletching::Status
-#define OK {}
+#define OK \
+  {        \
+  }
 
 using cudaStream_t = struct CUstream_st*;
 
