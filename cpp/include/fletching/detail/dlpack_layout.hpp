@@ -207,9 +207,8 @@ inline bool fits_address_space(const DLTensor& tensor, const TensorLayout& layou
 
 using Bytes = std::unique_ptr<std::byte[]>;
 
-/// The values in order in new memory.
+/// The values, which have a place, in order in new memory.
 inline Result<Bytes> copy_values(const DLTensor& tensor, const TensorLayout& layout) {
-  if (tensor.data == nullptr) return bad_tensor("data is NULL, though there are elements");
   if (!fits_address_space(tensor, layout)) {
     return bad_tensor("strides lead out of the address space");
   }
