@@ -225,6 +225,18 @@ TEST(Rules, async_task_null_drops) {
   bench.peer.release();
 }
 
+TEST(AsyncConsumer, what_is_kept_over_the_release_can_be_dropped) {
+  ConsumerBench bench;
+  bench.receive(2, 2);
+  bench.peer.end();
+  bench.peer.release();
+  EXPECT_EQ(bench.peer.ledger.live(), 3) << "the schema and two batches";
+  EXPECT_TRUE(bench.consumer.drop());
+  EXPECT_TRUE(bench.consumer.drop());
+  EXPECT_FALSE(bench.consumer.drop());
+  EXPECT_EQ(bench.peer.ledger.live(), 1);
+}
+
 TEST(Rules, async_task_array_released_separately) {
   DeviceArray kept;
   ConsumerBench bench;

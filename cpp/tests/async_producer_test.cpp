@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -330,6 +331,53 @@ TEST(Rules, async_task_failure_then_on_error) {
   EXPECT_EQ(bench.peer.message, "lost");
   bench.drop_all();
   EXPECT_EQ(bench.peer.log.back(), "release");
+}
+
+TEST(AsyncProducer, there_is_no_demand_behind_the_end) {
+  ProducerBench bench;
+  bench.deliver(2, 0);
+  EXPECT_EQ(bench.producer.demand(), 2);
+  EXPECT_TRUE(bench.producer.end().ok());
+  EXPECT_EQ(bench.producer.demand(), 0) << "and the consumer does not know of the end";
+  bench.queue.run_ready();
+}
+
+// Inside of on_next_task the task itself is not gone yet.
+TEST(AsyncProducer, what_makes_a_batch_is_gone_when_it_is_extracted) {
+  ProducerBench bench;
+  std::weak_ptr<int> held;
+  bench.peer.inside = [&](const std::string& name) {
+    if (name != "task") return;
+    EXPECT_FALSE(held.expired());
+    EXPECT_EQ(bench.peer.extract(0, nullptr), 0);
+    EXPECT_TRUE(held.expired());
+  };
+  bench.deliver(1, 0);
+  auto owned = std::make_shared<int>(7);
+  held = owned;
+  (void)bench.producer.push_made([kept = std::move(owned)](ArrowDeviceArray*) { return Status(); });
+  bench.queue.run_ready();
+  EXPECT_EQ(bench.peer.log, (Log{"on_schema", "task"}));
+}
+
+TEST(AsyncProducer, a_batch_has_the_children_of_the_schema) {
+  ProducerBench bench;
+  ArrowSchema column{};
+  ArrowSchema* columns[] = {&column};
+  Schema schema = a_schema(bench.ledger);
+  schema->n_children = 1;
+  schema->children = columns;
+  EXPECT_TRUE(bench.producer.schema(std::move(schema)).ok());
+  bench.queue.run_ready();
+  ArrowArray values{};
+  ArrowArray* children[] = {&values};
+  DeviceArray batch = a_batch(bench.ledger);
+  EXPECT_EQ(code_of(bench.producer.push(a_batch(bench.ledger))), EINVAL);
+  batch->array.n_children = 1;
+  batch->array.children = children;
+  EXPECT_TRUE(bench.producer.push(std::move(batch)).ok());
+  bench.peer.cancel();
+  bench.queue.run_ready();
 }
 
 TEST(Rules, async_task_returns_errno) {

@@ -229,6 +229,12 @@ TEST(CheckArray, NullBuffers) {
   EXPECT_EQ(faults("vu", 2), "");            // no variadic buffers, no sizes
   EXPECT_EQ(faults("vu", 2, 0, 1), "");      // an empty variadic buffer
   EXPECT_EQ(faults("vu", 3, 0, 1), kFault);  // its size
+  for (const char* format : {"+vl", "+vL"}) {
+    Pair views({.format = format, .children = {kInt}});
+    views.root().buffers[1] = nullptr;
+    views.root().buffers[2] = nullptr;
+    EXPECT_EQ(views.faults(), std::string(kFault).append(kFault));
+  }
   Pair dense({.format = "+ud:5", .children = {kInt}});
   dense.root().buffers[0] = nullptr;
   dense.root().buffers[1] = nullptr;

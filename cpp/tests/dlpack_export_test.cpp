@@ -243,6 +243,32 @@ TEST(DlpackExport, RefusesMalformedArrays) {
   malformed(childless);
 }
 
+// Each alone: of a schema and of an array, all but one of the parts are right.
+TEST(DlpackExport, RefusesAListWithoutExactlyOneChild) {
+  const auto code = [](const auto& spoil) {
+    Data values("i", 6, kValues.data());
+    Data lists("+w:3", 2);
+    lists.child(values);
+    Schema schema = lists.schema();
+    DeviceArray array = lists.array();
+    const ArrowArray whole = array->array;
+    ArrowArray* const child = whole.children[0];
+    spoil(*schema.get(), array->array);
+    const auto exported = to_dlpack(*schema.get(), array);
+    if (exported.ok()) return 0;
+    array->array = whole;  // for its release
+    whole.children[0] = child;
+    return exported.error().code();
+  };
+  EXPECT_EQ(code([](ArrowSchema&, ArrowArray&) {}), 0);
+  EXPECT_EQ(code([](ArrowSchema& schema, ArrowArray&) { schema.n_children = 2; }), EINVAL);
+  EXPECT_EQ(code([](ArrowSchema& schema, ArrowArray&) { schema.children = nullptr; }), EINVAL);
+  EXPECT_EQ(code([](ArrowSchema& schema, ArrowArray&) { schema.children[0] = nullptr; }), EINVAL);
+  EXPECT_EQ(code([](ArrowSchema&, ArrowArray& array) { array.n_children = 2; }), EINVAL);
+  EXPECT_EQ(code([](ArrowSchema&, ArrowArray& array) { array.children = nullptr; }), EINVAL);
+  EXPECT_EQ(code([](ArrowSchema&, ArrowArray& array) { array.children[0] = nullptr; }), EINVAL);
+}
+
 TEST(DlpackExport, RefusesListsThatDoNotFit) {
   Data values("i", 5, kValues.data());
   Data lists("+w:3", 2);

@@ -1,6 +1,8 @@
 """`fletching devices`: runs the program that `make` builds, and says so when it is not there."""
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,20 @@ def test_every_device_type_has_an_entry(capfd: pytest.CaptureFixture[str]) -> No
 def test_people_read_lines(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--root", str(ROOT), "devices"]) == 0
     assert capfd.readouterr().out.startswith("cpu           real\n")
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+@pytest.mark.parametrize(
+    ("arguments", "code", "printed", "said"),
+    [
+        (["--version"], 0, r"\d+\.\d+\.\d+\n", ""),
+        (["--help"], 0, r"fletching-inspect devices .*", ""),
+        ([], 2, "", r"fletching-inspect devices .*"),
+        (["--versions"], 2, "", r"fletching-inspect devices .*"),
+    ],
+)
+def test_the_other_arguments(arguments: list[str], code: int, printed: str, said: str) -> None:
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert re.fullmatch(printed, done.stdout, re.DOTALL)
+    assert re.fullmatch(said, done.stderr, re.DOTALL)

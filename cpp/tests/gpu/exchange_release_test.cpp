@@ -62,6 +62,30 @@ TEST_P(Released, WhileItsStreamIsCaptured) {
   EXPECT_TRUE(released().wait_for(1));
 }
 
+// The event that could not be recorded during the capture is one of this stream.
+TEST_F(Exchange, AStreamThatWasCapturedIsWaitedForAfterwards) {
+  if (!CudaGraphs::are_there()) GTEST_SKIP() << "the driver has no graphs";
+  void* idle = Api::make_stream();
+  std::optional<CudaArray> array(described(make(), consumer_));
+  Api::wait_for_word(consumer_, gate_);  // the consumer's work before the capture
+  CudaGraphs::begin(consumer_);
+  array.reset();
+  CudaGraphs::destroy(CudaGraphs::end(consumer_));
+  // These take the same way and overtake it: the reaper asks about it first in each round.
+  ReleasedArray other;
+  for (int round = 1; round <= 3; ++round) {
+    CudaGraphs::begin(idle);
+    DeviceArray next = other.make(ARROW_DEVICE_CUDA, 0);
+    ASSERT_TRUE(detail::defer_release("test", next, idle, detail::WhileCaptured::kKeep));
+    CudaGraphs::destroy(CudaGraphs::end(idle));
+    ASSERT_TRUE(other.parents.wait_for(round));
+  }
+  EXPECT_EQ(releases_.count(), 0);
+  open_gate();
+  EXPECT_TRUE(releases_.wait_for(1));
+  Api::destroy_stream(idle);
+}
+
 // A collector of garbage has a thread of its own, whose per-thread default stream is another one.
 TEST_P(Released, OnAnotherThreadBehindThePerThreadStream) {
   make_one(per_thread_stream());
