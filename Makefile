@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 
 LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml bindings/*/language.toml)))
 
-.PHONY: help setup generate build roundtrip mutants targets faults fuzz test-gpu test-gpu-standin
+.PHONY: help setup generate build roundtrip mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
 .PHONY: gpu-programs bench-gpu bench-compile docs test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
 
@@ -34,6 +34,10 @@ test: setup ## every test of every language, keeps going, one verdict line per l
 mutants: setup ## wrong specs in every language; the tests of each have to notice
 	@tools/build --mutants
 	@$(PYTHON) tests/mutants/mutants.py
+
+mutants-code: setup ## mechanical changes of the code; the tests of C++ and of the generator have to notice
+	@tools/build extract
+	@$(PYTHON) tests/mutants_code/mutants_code.py
 
 test-all: setup ## `test` and everything that takes longer
 	@$(PYTHON) tools/suite.py --all

@@ -21,9 +21,9 @@ def _pytest(folder: str, tests: str = "") -> Step:
 # Each alone: modules in two of them have the same name. Those of a language are in its suite.
 TYPED = (
     *("benchmarks", "docs/site", "generator/extract", "generator/fletching_generator"),
-    *("tests/abi_header", "tests/faults", "tests/gpu", "tests/mutants", "tests/new_language"),
-    *("tests/peers/dlpack", "tests/published", "tests/roundtrip", "tests/runtimes"),
-    *("tests/targets", "tools"),
+    *("tests/abi_header", "tests/faults", "tests/gpu", "tests/mutants", "tests/mutants_code"),
+    *("tests/new_language", "tests/peers/dlpack", "tests/published", "tests/roundtrip"),
+    *("tests/runtimes", "tests/targets", "tools"),
 )
 
 LANGUAGES = load()
@@ -149,5 +149,14 @@ SUITES: dict[str, tuple[Step, ...]] = {
             folder="tests/mutants",
         ),
         Step("every mutant", ".venv/bin/python tests/mutants/mutants.py", only_all=True),
+    ),
+    "mutants-code": (
+        replace(_pytest("tests/mutants_code"), only_all=True),
+        Step(
+            "ten mutants of the code",
+            "tools/build extract && "
+            ".venv/bin/python tests/mutants_code/mutants_code.py --sample 10",
+            only_all=True,
+        ),
     ),
 }

@@ -1,0 +1,45 @@
+// Where an expression or a statement is in its file, and its text.
+#ifndef FLETCHING_MUTANTS_CODE_SOURCE_HPP
+#define FLETCHING_MUTANTS_CODE_SOURCE_HPP
+
+#include <optional>
+#include <string>
+
+#include "clang/AST/ASTContext.h"
+#include "clang/Basic/SourceLocation.h"
+
+namespace fletching::mutate {
+
+/// Offsets in the bytes of one file.
+struct Range {
+  std::string file;
+  unsigned begin = 0;
+  unsigned end = 0;
+  unsigned line = 0;
+  unsigned column = 0;
+};
+
+/// Nothing for what only a macro has written, or what is in another folder.
+class Source {
+ public:
+  Source(const clang::ASTContext& context, std::string folder)
+      : sources_(context.getSourceManager()),
+        options_(context.getLangOpts()),
+        folder_(std::move(folder)) {}
+
+  [[nodiscard]] std::optional<Range> range(clang::SourceRange tokens) const;
+  /// With the semicolon behind it.
+  [[nodiscard]] std::optional<Range> statement(clang::SourceRange tokens) const;
+
+  /// On one line and without comments, so that a copy of it moves no line.
+  [[nodiscard]] std::string text(const Range& range) const;
+
+ private:
+  const clang::SourceManager& sources_;
+  const clang::LangOptions& options_;
+  std::string folder_;
+};
+
+}  // namespace fletching::mutate
+
+#endif  // FLETCHING_MUTANTS_CODE_SOURCE_HPP

@@ -1,0 +1,147 @@
+"""Runs the tests on mutants: which test reaches which, and which test notices."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cpp_mutants import CannotRunError
+from tree import FOLDERS, Tree
+
+_MOST_SECONDS = 600  # of a test without a mutant
+_SHORTEST_LIMIT = 30
+# Of GoogleTest and of pytest: the test that failed.
+_FAILED = re.compile(r"^(?:\[  FAILED  \] (\w+[./]\S+?)(?:,| \(|$)|FAILED (\S+))", re.MULTILINE)
+_SANITIZER = re.compile(r"^SUMMARY: \w+Sanitizer: (?:\d+ byte\(s\) (leak)ed|(\S+))", re.MULTILINE)
+_LAST_BEGUN = re.compile(r"^(?:\d+: )?\[ RUN      \] (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Test:
+    name: str  # "owner_cpp"
+    command: tuple[str, ...]
+    folder: Path
+    seconds: float = 0  # without a mutant
+    reached: frozenset[int] = frozenset()
+
+    @property
+    def limit(self) -> float:
+        """Seconds after which it is taken to hang. It decides nothing else."""
+        return max(10 * self.seconds, _SHORTEST_LIMIT)
+
+
+@dataclass(frozen=True)
+class Trial:
+    killed_by: str  # "owner_cpp: Owner.MovesOnce"; empty when no test noticed
+    tests: int  # that reached it
+
+
+def of_cpp(tree: Tree, names: str = "") -> list[Test]:
+    """Those of ctest that run a program; `names` is a regular expression."""
+    tests = []
+    for folder in FOLDERS:
+        build = str(tree.build / folder)
+        listed = subprocess.run(
+            ["ctest", "--test-dir", build, "--show-only=json-v1"],
+            capture_output=True,
+            check=True,
+        ).stdout
+        for entry in json.loads(listed)["tests"]:
+            name = entry["name"]
+            # Others call a compiler, which knows nothing of mutants.
+            if re.search(names, name) and entry["command"][0].startswith(str(tree.build)):
+                chosen = ("-R", f"^{name}$", "--output-on-failure", "--no-tests=error")
+                tests.append(Test(name, ("ctest", "--test-dir", build, *chosen), tree.build))
+    return tests
+
+
+def of_python(tree: Tree, names: str = "") -> list[Test]:
+    folder = tree.folder / "generator"
+    # A driver that Vulkan's loader unloads leaves memory behind that no suppression can name.
+    pytest = ("env", "VK_ICD_FILENAMES=none", str(tree.folder / ".venv" / "bin" / "pytest"))
+    return [
+        Test(
+            path.stem, (*pytest, "-q", "-x", "-p", "no:cacheprovider", f"tests/{path.name}"), folder
+        )
+        for path in sorted(folder.glob("tests/test_*.py"))
+        if re.search(names, path.stem)
+    ]
+
+
+def record(tests: Sequence[Test], environment: Mapping[str, str], scratch: Path) -> list[Test]:
+    """Each once, without a mutant; it has to pass. The quickest are the first of the result."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(lambda test: _record(test, environment, scratch / test.name), tests)
+        return sorted(done, key=lambda test: test.seconds)
+
+
+def _record(test: Test, environment: Mapping[str, str], seen: Path) -> Test:
+    seen.unlink(missing_ok=True)
+    begin = time.monotonic()
+    code, output = _run(test, {**environment, "FLETCHING_MUTANTS_SEEN": str(seen)}, _MOST_SECONDS)
+    if code != 0:
+        raise CannotRunError(f"{test.name} fails without a mutant:\n{output[-4000:]}")
+    numbers = seen.read_text().split() if seen.exists() else []
+    return Test(
+        *(test.name, test.command, test.folder),
+        time.monotonic() - begin,
+        frozenset(map(int, numbers)),
+    )
+
+
+def attempt(number: int, tests: Sequence[Test], environment: Mapping[str, str]) -> Trial:
+    """One mutant against every test that reaches it, until one fails."""
+    reaching = [test for test in tests if number in test.reached]
+    for test in reaching:
+        code, output = _run(test, {**environment, "FLETCHING_MUTANT": str(number)}, test.limit)
+        if code is None:
+            return Trial(f"{test.name}: hangs{_last(output)}", len(reaching))
+        if code != 0:
+            return Trial(f"{test.name}: {_sign(output)}", len(reaching))
+    return Trial("", len(reaching))
+
+
+def _run(test: Test, environment: Mapping[str, str], seconds: float) -> tuple[int | None, str]:
+    """The exit code, or None when it was ended; of it and all that it has started."""
+    # In a folder for temporary files of its own: two runs of pytest remove each other's.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        process = subprocess.Popen(
+            test.command,
+            cwd=test.folder,
+            env={**environment, "TMPDIR": scratch, "GTEST_FAIL_FAST": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            return None, output.decode("utf-8", "replace")
+        return process.returncode, output.decode("utf-8", "replace")
+
+
+def _sign(output: str) -> str:
+    """The test that failed, and what a sanitizer found in it."""
+    if found := _FAILED.search(output):
+        return found[1] or found[2]
+    if found := _SANITIZER.search(output):
+        return f"{found[1] or found[2]}{_last(output)}"
+    return f"ended{_last(output)}"
+
+
+def _last(output: str) -> str:
+    begun = _LAST_BEGUN.findall(output)
+    return f" in {begun[-1]}" if begun else ""
