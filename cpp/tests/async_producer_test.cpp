@@ -333,6 +333,18 @@ TEST(Rules, async_task_failure_then_on_error) {
   EXPECT_EQ(bench.peer.log.back(), "release");
 }
 
+TEST(AsyncProducer, demand_is_never_below_zero) {
+  ProducerBench bench;
+  bench.deliver(1, 0);
+  EXPECT_EQ(bench.producer.demand(), 1);
+  for (int pushed = 1; pushed <= 2; ++pushed) {
+    EXPECT_TRUE(bench.producer.push(a_batch(bench.ledger)).ok());
+    EXPECT_EQ(bench.producer.demand(), 0) << pushed;
+  }
+  bench.peer.cancel();
+  bench.queue.run_ready();
+}
+
 TEST(AsyncProducer, there_is_no_demand_behind_the_end) {
   ProducerBench bench;
   bench.deliver(2, 0);
