@@ -17,8 +17,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
 from pathlib import Path
 
 from cells import Cell, CellError, Key, parse_cell
@@ -71,8 +73,7 @@ def main(
     verdicts: list[Verdict] = []
     problems: list[str] = []
     with showing("roundtrip") as progress:
-        for name, language in chosen.items():
-            found, wrong = run_language(progress, name, language, expected[name])
+        for found, wrong in run_all(progress, chosen, expected):
             verdicts += found
             problems += wrong
     write(options.output, [verdict.cell for verdict in verdicts])
@@ -103,6 +104,19 @@ def _parse(
 
 
 # --- Running -------------------------------------------------------------------------------------
+
+
+def run_all(
+    progress: Progress, languages: Mapping[str, Language], expected: Mapping[str, Sequence[Key]]
+) -> Iterator[tuple[list[Verdict], list[str]]]:
+    """In the order of the languages. Homes run side by side; columns of one home share a build."""
+    homes = groupby(languages.items(), lambda column: column[1].folder)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(
+            lambda columns: [run_language(progress, n, each, expected[n]) for n, each in columns],
+            [list(columns) for _, columns in homes],
+        )
+        yield from chain.from_iterable(results)
 
 
 def run_language(
