@@ -142,8 +142,8 @@ void measure() {
   struct Contender {
     const char* who;
     Handoff handoff;
-    std::vector<double> takes =
-        {};  // NOLINT(readability-redundant-member-init): -Wmissing-field-initializers
+    // NOLINTNEXTLINE(readability-redundant-member-init): -Wmissing-field-initializers
+    std::vector<double> takes = {};
   };
   Contender contenders[] = {{"Fletching", library},
                             {"the same driver calls by hand", same_by_hand},

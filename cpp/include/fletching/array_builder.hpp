@@ -201,8 +201,7 @@ class ArrayBuilder {
     if (buffers_left_ < 0) return refuse_buffers(n_buffers);
 
     const void** const list = next_buffer_;
-    if (!buffers.empty()) std::memcpy(list, buffers.data(), buffers.size_bytes());
-    next_buffer_ += n_buffers;
+    for (const void* buffer : buffers) *next_buffer_++ = buffer;
     detail::zero_padding(&array);
     array.length = values.length;
     array.null_count = values.null_count;

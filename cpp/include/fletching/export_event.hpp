@@ -47,6 +47,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
     auto functions = detail::record_functions(kVerb, array->device_type);
     if (!functions) return std::move(functions).error();
     // Everything that can fail comes before the array is touched.
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
     auto* const block = new detail::SharedObject<detail::ExportedEvent>(**functions);
     const detail::EventShare share{detail::Share(block)};
     auto hooks = detail::EventHooks::make(kVerb, &array->array, share);

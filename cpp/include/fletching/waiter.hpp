@@ -83,6 +83,7 @@ inline Status register_waiter(DeviceType type, const FletchingWaiter& waiter) no
     detail::WaiterRegistry& registry = detail::WaiterRegistry::instance();
     const std::scoped_lock lock(registry.mutex);
     auto** const place = registry.find(type);
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
     if (*place == nullptr) *place = new detail::WaiterRegistry::Entry{type, waiter, nullptr};
     (*place)->waiter = waiter;
     return {};

@@ -62,6 +62,7 @@ class EventHooks {
     EventHooks hooks;
     Status walked = walk(verb, array, [&](ArrowArray& node) -> const char* {
       if (node.release == nullptr) return nullptr;
+      // NOLINTNEXTLINE(modernize-make-unique): not every compiler makes an aggregate with it
       std::unique_ptr<EventHook> hook(new EventHook{{}, share});
       hooks.planned_.push_back({&node, std::move(hook)});
       return nullptr;

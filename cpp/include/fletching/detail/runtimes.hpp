@@ -65,6 +65,7 @@ constexpr const Value& of_runtime(const Runtimes::Column<Value>& column, DeviceT
 
 /// Whether every device type of tables.hpp finds the row of its runtime.
 constexpr bool has_every_row() noexcept {
+  // NOLINTNEXTLINE(readability-use-anyofallof): without <algorithm>
   for (const DeviceInfo& device : kDevices) {
     const auto place = static_cast<std::size_t>(device.runtime);
     if (place >= Runtimes::kIds.size() || Runtimes::kIds[place] != device.runtime) return false;
