@@ -17,7 +17,7 @@ using namespace fletching;
 
 extern "C" int export_batch(ArrowSchema* out_schema, ArrowDeviceArray* out);  // tutorial_export.cpp
 
-static cl_command_queue queue_beside(cl_mem buffer) {
+static cl_command_queue make_queue_for(cl_mem buffer) {
   cl_context context = nullptr;
   cl_device_id device = nullptr;
   clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
@@ -29,7 +29,8 @@ int main() {
   Schema schema;
   DeviceArray batch;
   if (const int code = export_batch(schema.out(), batch.out()); code != 0) {
-    return std::cerr << "export_batch returned " << code << ": is there an OpenCL device?\n", 1;
+    std::cerr << "export_batch returned " << code << ": is there an OpenCL device?\n";
+    return 1;
   }
   verify_array(schema, batch).value();
   std::cout << schema->n_children << " columns of " << batch.length() << " rows on "
@@ -37,14 +38,14 @@ int main() {
 
   const ArrowArray& price = *batch->array.children[1];
   auto* const buffer = static_cast<cl_mem>(const_cast<void*>(price.buffers[1]));
-  cl_command_queue queue = queue_beside(buffer);
-  SyncEvent(batch).wait_on(queue).value();  // the queue waits; this thread goes on
+  cl_command_queue queue = make_queue_for(buffer);
+  SyncEvent(batch).wait_on(queue).value();  // the queue waits; this thread continues
 
   std::vector<std::int32_t> prices(static_cast<std::size_t>(price.length));
   const std::size_t bytes = prices.size() * sizeof(std::int32_t);
   clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, bytes, prices.data(), 0, nullptr, nullptr);
 
-  release_after(batch, queue).value();  // returns at once; the release comes after the read
+  release_after(batch, queue).value();  // returns at once; releases after the read
   clFinish(queue);
   std::cout << "the last price is " << prices.back() << '\n';
 }
