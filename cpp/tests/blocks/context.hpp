@@ -34,6 +34,7 @@ extern cudaStream_t stream;
 fletching::Schema my_schema();
 std::optional<fletching::DeviceArray> my_next_batch();
 fletching::Result<fletching::DeviceArray> make_batch();
+int make_batch_in_c(ArrowDeviceArray* out);
 void start_the_producer(ArrowAsyncDeviceStreamHandler* handler);
 void use(const fletching::DeviceArray& batch);
 void read(const fletching::DeviceArray& batch);
