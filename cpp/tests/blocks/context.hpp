@@ -30,6 +30,7 @@ extern fletching::DeviceArray array, column, name;
 extern fletching::SyncEvent event;
 extern fletching::DeviceArrayStream batches;
 extern cudaStream_t stream;
+extern std::optional<std::int64_t> number;
 
 fletching::Schema my_schema();
 std::optional<fletching::DeviceArray> my_next_batch();
