@@ -45,7 +45,7 @@ int main() {
   const std::size_t bytes = prices.size() * sizeof(std::int32_t);
   clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, bytes, prices.data(), 0, nullptr, nullptr);
 
-  release_after(batch, queue).value();  // returns at once; releases after the read
+  release_after(batch, queue).value();  // returns at once; the release follows the read
   clFinish(queue);
   std::cout << "the last price is " << prices.back() << '\n';
 }
