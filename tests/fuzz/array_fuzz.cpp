@@ -96,7 +96,7 @@ class Trees {
 
   /// As many as the type has, or as the input says.
   static void fill_buffers(Node& node, std::uint8_t say) {
-    const auto format = fletching::parse_format(std::string_view(node.format.c_str()));
+    const auto format = fletching::parse_format(std::string_view(node.format));
     const std::size_t right =
         format ? static_cast<std::size_t>(format->n_buffers + (format->is_view() ? 1 : 0)) : 0;
     node.buffers.assign((say & 1) != 0 ? say / 16U : right, nowhere<void>());
