@@ -28,6 +28,8 @@ mod constants;
 mod data_type_codes;
 mod devices;
 mod layout;
+mod operations;
+mod pointers;
 mod types;
 
 pub use constants::*;

@@ -71,15 +71,6 @@ pub struct ArrowSchema {
     pub private_data: *mut c_void,
 }
 
-impl ArrowSchema {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 /// The data of an array or of a record batch: lengths, buffers and children. Read it with the
 /// ArrowSchema that came with it.
 ///
@@ -145,15 +136,6 @@ pub struct ArrowArray {
     pub private_data: *mut c_void,
 }
 
-impl ArrowArray {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 // --- C device data interface
 //
 // Extends ArrowArray with the device on which the buffers are and with an event that tells when
@@ -198,15 +180,6 @@ pub struct ArrowDeviceArray {
     ///
     /// Mandatory, set by the producer. Valid: all zero.
     pub reserved: [i64; 3],
-}
-
-impl ArrowDeviceArray {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
 }
 
 // --- C stream interface
@@ -274,15 +247,6 @@ pub struct ArrowArrayStream {
     /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
     /// at it.
     pub private_data: *mut c_void,
-}
-
-impl ArrowArrayStream {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
 }
 
 // --- C device stream interface
@@ -364,15 +328,6 @@ pub struct ArrowDeviceArrayStream {
     pub private_data: *mut c_void,
 }
 
-impl ArrowDeviceArrayStream {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 // --- Async C device stream interface
 //
 // The consumer hands a handler to the producer, which pushes the schema, then tasks, then the end
@@ -405,15 +360,6 @@ pub struct ArrowAsyncTask {
     /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
     /// at it.
     pub private_data: *mut c_void,
-}
-
-impl ArrowAsyncTask {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
 }
 
 /// The consumer's side of the controls. It belongs to the producer and stays valid until the
@@ -462,15 +408,6 @@ pub struct ArrowAsyncProducer {
     /// Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
     /// at it.
     pub private_data: *mut c_void,
-}
-
-impl ArrowAsyncProducer {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
 }
 
 /// What the producer calls. The consumer allocates and fills it and keeps it until release. Never
@@ -556,15 +493,6 @@ pub struct ArrowAsyncDeviceStreamHandler {
     pub private_data: *mut c_void,
 }
 
-impl ArrowAsyncDeviceStreamHandler {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 // --- DLPack
 //
 // A tensor, the device that its memory is on, and the function that gives it back. A plain struct
@@ -586,7 +514,7 @@ pub struct DLDataTypeCode(pub u8);
 /// The DLPack version that a struct follows.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct DLPackVersion {
     /// The layout. A consumer that meets another major version than its own reads nothing behind
@@ -600,19 +528,10 @@ pub struct DLPackVersion {
     pub minor: u32,
 }
 
-impl DLPackVersion {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 /// A device, by type and number.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct DLDevice {
     /// The type of the device.
@@ -626,19 +545,10 @@ pub struct DLDevice {
     pub device_id: i32,
 }
 
-impl DLDevice {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 /// The type of an element, such as code float, 32 bits, 1 lane.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct DLDataType {
     /// The family of the type.
@@ -657,19 +567,10 @@ pub struct DLDataType {
     pub lanes: u16,
 }
 
-impl DLDataType {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 /// A strided view of memory on one device. It owns nothing.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct DLTensor {
     /// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
@@ -706,15 +607,6 @@ pub struct DLTensor {
     pub byte_offset: u64,
 }
 
-impl DLTensor {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 /// A tensor and the function that gives it back; the form from before version 1.0, without a
 /// version and without flags.
 ///
@@ -742,15 +634,6 @@ pub struct DLManagedTensor {
     /// - May be NULL: no argument.
     /// - Returns: nothing.
     pub deleter: Option<unsafe extern "C" fn(this: *mut DLManagedTensor)>,
-}
-
-impl DLManagedTensor {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
 }
 
 /// A tensor, its version and flags, and the function that gives it back. Every later version keeps
@@ -792,20 +675,11 @@ pub struct DLManagedTensorVersioned {
     pub dl_tensor: DLTensor,
 }
 
-impl DLManagedTensorVersioned {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
-}
-
 /// The part of the function table that every version of it begins with.
 ///
 /// Allocated by the producer, filled by the producer. Specified in dlpack.h:
 /// DLPackExchangeAPIHeader.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct DLPackExchangeAPIHeader {
     /// The version of the table. A consumer uses the rest only when it knows the major version.
@@ -817,15 +691,6 @@ pub struct DLPackExchangeAPIHeader {
     /// Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an
     /// earlier version.
     pub prev_api: *mut DLPackExchangeAPIHeader,
-}
-
-impl DLPackExchangeAPIHeader {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
-    }
 }
 
 /// The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__ of
@@ -928,11 +793,38 @@ pub struct DLPackExchangeAPI {
     >,
 }
 
-impl DLPackExchangeAPI {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
+impl From<i32> for ArrowDeviceType {
+    fn from(number: i32) -> Self {
+        Self(number)
+    }
+}
+
+impl From<ArrowDeviceType> for i32 {
+    fn from(value: ArrowDeviceType) -> Self {
+        value.0
+    }
+}
+
+impl From<i32> for DLDeviceType {
+    fn from(number: i32) -> Self {
+        Self(number)
+    }
+}
+
+impl From<DLDeviceType> for i32 {
+    fn from(value: DLDeviceType) -> Self {
+        value.0
+    }
+}
+
+impl From<u8> for DLDataTypeCode {
+    fn from(number: u8) -> Self {
+        Self(number)
+    }
+}
+
+impl From<DLDataTypeCode> for u8 {
+    fn from(value: DLDataTypeCode) -> Self {
+        value.0
     }
 }

@@ -121,8 +121,7 @@ unsafe extern "C" fn release<T: Tree>(this: *mut T) {
     let outcome = guard(|| {
         // SAFETY: a struct that `forward_tree` filled, and that is released once, here.
         unsafe {
-            let links = (*this).links();
-            (*this).mark_released();
+            let links = (*this).move_out().links();
             drop(Box::from_raw(links.private_data.cast::<Behind<T>>()));
         }
         count_release();

@@ -14,7 +14,7 @@ use fletching_testing::cells::{Subject, Tally};
 use fletching_transit_rust::describe::{describe, require_same_text};
 use fletching_transit_rust::error::{guard, Error};
 use fletching_transit_rust::forward::{exported, forward_array, forward_tree, released};
-use fletching_transit_rust::owned::{Owned, Release};
+use fletching_transit_rust::owned::Owned;
 use fletching_transit_rust::stream::forward_stream;
 
 use producer::Producer;

@@ -6,66 +6,47 @@ use std::ops::{Deref, DerefMut};
 
 use fletching_abi::{ArrowArray, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema};
 
-/// A struct with a release callback.
-pub trait Release {
-    /// All bytes zero, which counts as released.
-    const ZEROED: Self;
-
+/// A struct with a release callback, and what the raw layer does with it.
+pub trait Release: Default {
     /// Whether the callback is NULL.
     fn is_released(&self) -> bool;
 
-    /// From now on somebody else's to release.
-    fn mark_released(&mut self);
+    /// A bitwise copy, after which this one is released.
+    fn move_out(&mut self) -> Self;
 
     /// Calls the callback, unless it is NULL.
     ///
     /// # Safety
     ///
-    /// The struct is not released, or says that it is.
-    unsafe fn release(&mut self);
+    /// NULL, released, or filled by a producer.
+    unsafe fn release_once(this: *mut Self);
 }
 
 macro_rules! impl_release {
     ($($type:ident),*) => {$(
         impl Release for $type {
-            const ZEROED: Self = Self::zeroed();
-
             fn is_released(&self) -> bool {
-                self.release.is_none()
+                self.is_released()
             }
 
-            fn mark_released(&mut self) {
-                self.release = None;
+            fn move_out(&mut self) -> Self {
+                self.move_out()
             }
 
-            unsafe fn release(&mut self) {
-                if let Some(release) = self.release {
-                    // SAFETY: the callback of a struct that has not been released.
-                    unsafe { release(self) };
-                }
+            unsafe fn release_once(this: *mut Self) {
+                // SAFETY: the caller vouches for the same.
+                unsafe { Self::release_once(this) }
             }
         }
     )*};
 }
 
-impl_release!(ArrowSchema, ArrowArray, ArrowDeviceArrayStream);
-
-impl Release for ArrowDeviceArray {
-    const ZEROED: Self = Self::zeroed();
-
-    fn is_released(&self) -> bool {
-        self.array.is_released()
-    }
-
-    fn mark_released(&mut self) {
-        self.array.mark_released();
-    }
-
-    unsafe fn release(&mut self) {
-        // SAFETY: the caller vouches for the array, which is what a device array releases.
-        unsafe { self.array.release() }
-    }
-}
+impl_release!(
+    ArrowSchema,
+    ArrowArray,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream
+);
 
 /// Releases what it holds when it goes.
 pub struct Owned<T: Release>(T);
@@ -73,7 +54,7 @@ pub struct Owned<T: Release>(T);
 impl<T: Release> Owned<T> {
     /// A released struct, to be filled.
     pub fn zeroed() -> Self {
-        Self(T::ZEROED)
+        Self(T::default())
     }
 
     /// Takes a struct that nobody else will release.
@@ -92,15 +73,12 @@ impl<T: Release> Owned<T> {
     ///
     /// As for `from_raw`.
     pub unsafe fn take(source: &mut T) -> Self {
-        // SAFETY: plain data, and the copy is the only owner because the source is marked.
-        let copy = unsafe { std::ptr::read(source) };
-        source.mark_released();
-        Self(copy)
+        Self(source.move_out())
     }
 
     /// Gives the struct away.
     pub fn into_raw(mut self) -> T {
-        std::mem::replace(&mut self.0, T::ZEROED)
+        self.0.move_out()
     }
 }
 
@@ -121,6 +99,6 @@ impl<T: Release> DerefMut for Owned<T> {
 impl<T: Release> Drop for Owned<T> {
     fn drop(&mut self) {
         // SAFETY: whoever made the owner vouched for the struct; it is released only here.
-        unsafe { self.0.release() }
+        unsafe { T::release_once(&raw mut self.0) }
     }
 }

@@ -83,7 +83,7 @@ impl Pipe {
         callback: Option<unsafe extern "C" fn(*mut ArrowDeviceArrayStream, *mut T) -> c_int>,
     ) -> Result<Owned<T>, Error> {
         let callback = callback.ok_or_else(|| Error::invalid("stream has lost a callback"))?;
-        let mut out = T::ZEROED;
+        let mut out = T::default();
         // SAFETY: the stream is alive, `out` may be written to, and after 0 it is filled or released.
         // What a failed call left there is not ours to release.
         unsafe {
@@ -176,7 +176,7 @@ unsafe extern "C" fn release(this: *mut ArrowDeviceArrayStream) {
         // SAFETY: called on a stream of ours, once.
         unsafe {
             let pipe: *mut Pipe = pipe_of(this)?;
-            (*this).mark_released();
+            (*this).release = None;
             drop(Box::from_raw(pipe));
         }
         count_release();

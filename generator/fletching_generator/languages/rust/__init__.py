@@ -29,6 +29,7 @@ from ...spelling import (
     pascal,
     struct_facts,
 )
+from . import operations
 
 WIDTH = 100
 _SOURCES = "bindings/rust/fletching-abi/src"
@@ -61,9 +62,15 @@ def outputs(spec: Spec) -> list[Output]:
         "layouts": {s.name: struct_layouts(spec, s) for s in spec.structs},
         "leaves": {s.name: leaves(spec, s) for s in spec.structs},
         "paths": {s.name: paths(spec, s) for s in spec.structs},
+        "derives": {s.name: operations.derives(spec, s) for s in spec.structs},
+        "releases": {s.name: operations.release(spec, s) for s in spec.structs},
+        "texts": {s.name: operations.texts(s) for s in spec.structs},
+        "lists": {s.name: operations.lists(s) for s in spec.structs},
+        "calls": {s.name: operations.calls(spec, s) for s in spec.structs},
     }
     return [
         Output(f"{_SOURCES}/types.rs", "types.rs", "spec/*.yaml", context),
+        Output(f"{_SOURCES}/operations.rs", "operations.rs", "spec/*.yaml", context),
         Output(
             f"{_SOURCES}/constants.rs",
             "constants.rs",
@@ -149,6 +156,31 @@ def signature(head: str, callback: Callback, indent: int = 0) -> str:
     return f"{head}(\n{inner}{' ' * indent}{tail}"
 
 
+def call_head(field: Field, own: bool) -> str:
+    """The function that calls a callback; `this` is its struct where the callback takes one."""
+    callback = field.type
+    assert isinstance(callback, Callback)
+    given = [f"{identifier(a.name)}: {type_name(a.type)}" for a in callback.arguments]
+    receiver = ["this: *mut Self", *given[1:]] if own else ["&self", *given]
+    result = result_name(callback) or "()"
+    head = f"    pub unsafe fn call_{field.name}("
+    line = f"{head}{', '.join(receiver)}) -> Option<{result}>"
+    if len(line) + 2 <= WIDTH:
+        return line
+    rest = callback.arguments[1:] if own else callback.arguments
+    inner = "".join(f"{_argument(a, 8)},\n" for a in rest)
+    return f"{head}\n        {receiver[0]},\n{inner}    ) -> Option<{result}>"
+
+
+def result_name(callback: Callback) -> str:
+    """The type of the result; empty for void."""
+    return "" if callback.returns == Scalar("void") else type_name(callback.returns)
+
+
+def argument_names(callback: Callback) -> str:
+    return ", ".join(identifier(argument.name) for argument in callback.arguments)
+
+
 def _argument(argument: Argument, indent: int) -> str:
     """An argument on a line of its own; one that is a function may need more."""
     margin = " " * indent
@@ -222,7 +254,9 @@ def callback_entry(field: Field) -> str:
 
 
 FILTERS: Filters = {
+    "argument_names": argument_names,
     "by_class": by_class,
+    "call_head": call_head,
     "callback_entry": callback_entry,
     "declare": declare,
     "declare_constant": declare_constant,
@@ -234,8 +268,11 @@ FILTERS: Filters = {
     "identifier": identifier,
     "leaf_places": leaf_places,
     "literal": literal,
+    "path": lambda path: ".".join(map(identifier, path)),
+    "result": result_name,
     "of_field": of_field,
     "optional": optional,
     "struct_doc": struct_doc,
+    "takes_self": lambda field, struct: operations.takes_self(struct, field),
     "type_name": type_name,
 }

@@ -19,7 +19,7 @@ pub struct /*{ typedef.type.name }*/(pub /*{ typedef.type.scalar | type_name }*/
 /*% for struct in interface.structs %*/
 
 /*{ struct | struct_doc(interface) }*/
-#[derive(Debug)]
+#[derive(/*{ derives[struct.name] }*/)]
 #[repr(C)]
 pub struct /*{ struct.name }*/ {
 /*% for field in struct.fields %*/
@@ -27,14 +27,19 @@ pub struct /*{ struct.name }*/ {
 /*{ field | declare }*/
 /*% endfor %*/
 }
+/*% endfor %*/
+/*% endfor %*/
+/*% for typedef in spec.typedefs %*/
 
-impl /*{ struct.name }*/ {
-    /// All bytes zero: what a consumer passes to be filled, and what a producer starts from.
-    pub const fn zeroed() -> Self {
-        // SAFETY: integers, pointers and callbacks that may be NULL, and structs and arrays of
-        // them, may be zero.
-        unsafe { core::mem::zeroed() }
+impl From</*{ typedef.type.scalar | type_name }*/> for /*{ typedef.type.name }*/ {
+    fn from(number: /*{ typedef.type.scalar | type_name }*/) -> Self {
+        Self(number)
     }
 }
-/*% endfor %*/
+
+impl From</*{ typedef.type.name }*/> for /*{ typedef.type.scalar | type_name }*/ {
+    fn from(value: /*{ typedef.type.name }*/) -> Self {
+        value.0
+    }
+}
 /*% endfor %*/

@@ -1,0 +1,108 @@
+"""Rust: what the structs can do: move, release, read what a pointer points to, call a callback.
+
+All of it follows from the spec, so that a struct without a field lacks only what needs the field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...spec.model import Field, Spec, Struct
+from ...spec.types import Argument, Callback, Pointer, Scalar, StructType, Type, Typedef
+
+# What the callback is called that gives a struct back.
+_RELEASE = ("release", "deleter")
+
+
+@dataclass(frozen=True)
+class Release:
+    """How a struct is given back."""
+
+    field: Field  # the callback, or the embedded struct that has it
+    path: tuple[str, ...]  # ("array", "release"): of the callback
+    # True: NULL says that the struct is released; False: that there is nothing to give back.
+    null_is_released: bool
+    # True: the consumer's memory, filled by the producer. False: the callback may free the struct,
+    # which others know by its address.
+    movable: bool
+
+    @property
+    def embedded(self) -> bool:
+        return isinstance(self.field.type, StructType)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A pointer to as many values as another field says."""
+
+    field: Field
+    count: Field
+    type: Type  # of a value
+
+
+def release(spec: Spec, struct: Struct) -> Release | None:
+    own = Callback((Argument("self", Pointer(StructType(struct.name), False)),), Scalar("void"))
+    for field in struct.fields:
+        if field.name in _RELEASE and field.type == own:
+            movable = (struct.allocated_by, struct.filled_by) == ("consumer", "producer")
+            return Release(field, (field.name,), field.presence == "mandatory", movable)
+    for field in struct.fields:
+        if isinstance(field.type, StructType):
+            inner = release(spec, spec.struct(field.type.name))
+            if inner and inner.movable:
+                path = (field.name, *inner.path)
+                return Release(field, path, inner.null_is_released, inner.movable)
+    return None
+
+
+def texts(struct: Struct) -> list[Field]:
+    return [f for f in struct.fields if isinstance(f.type, Pointer) and f.type.target == "text"]
+
+
+def lists(struct: Struct) -> list[Counted]:
+    """The pointers with a count: `n_children` of `children`, `ndim` of every list beside it."""
+    integers = {f.name: f for f in struct.fields if isinstance(f.type, Scalar)}
+    found = []
+    for field in struct.fields:
+        count = integers.get(f"n_{field.name}", integers.get("ndim"))
+        if count and isinstance(field.type, Pointer) and field.type.target == "many":
+            found.append(Counted(field, count, field.type.to))
+    return found
+
+
+def calls(spec: Spec, struct: Struct) -> list[Field]:
+    """The callbacks but the one that `release_once` calls."""
+    given_back = release(spec, struct)
+    return [f for f in struct.callbacks if given_back is None or f != given_back.field]
+
+
+def takes_self(struct: Struct, field: Field) -> bool:
+    assert isinstance(field.type, Callback)
+    arguments = field.type.arguments
+    return bool(arguments) and arguments[0].type == Pointer(StructType(struct.name), False)
+
+
+def derives(spec: Spec, struct: Struct) -> str:
+    """What is copied in C without a thought is Copy; what has no pointers can be compared, too."""
+    if not all(_copies(spec, field.type) for field in struct.fields):
+        return "Debug"
+    if not all(_compares(spec, field.type) for field in struct.fields):
+        return "Clone, Copy, Debug"
+    return "Clone, Copy, Debug, PartialEq, Eq, Hash"
+
+
+def _copies(spec: Spec, type_: Type) -> bool:
+    """Whether a copy owns nothing: no callback in it, by which it could be given back."""
+    match type_:
+        case StructType(name=name):
+            return all(_copies(spec, field.type) for field in spec.struct(name).fields)
+        case _:
+            return not isinstance(type_, Callback)
+
+
+def _compares(spec: Spec, type_: Type) -> bool:
+    match type_:
+        case StructType(name=name):
+            return all(_compares(spec, field.type) for field in spec.struct(name).fields)
+        case _:
+            return isinstance(type_, Scalar | Typedef)
