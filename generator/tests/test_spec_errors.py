@@ -242,6 +242,18 @@ SPOILED = {
         "name: kDLUInt, label: uint, value: 0,",
         r"typedefs\[1\]\.enumerators\[1\]\.value: '0' is a duplicate",
     ),
+    "enumerators of another type": (
+        "dlpack.yaml",
+        "type: uint8\n        enumerated_by: DLDataTypeCode",
+        "type: uint16\n        enumerated_by: DLDataTypeCode",
+        r"enumerated_by: expected type uint8, got uint16; hint: the field has the type of the",
+    ),
+    "enumerators of no typedef": (
+        "dlpack.yaml",
+        "enumerated_by: DLDataTypeCode",
+        "enumerated_by: DLDataTypeCodes",
+        r"enumerated_by: 'DLDataTypeCodes' is not a typedef with enumerators; hint: name one",
+    ),
     "erratum about nothing": (
         "errata.yaml",
         "about: ARROW_C_ASYNC_STREAM_INTERFACE",

@@ -390,6 +390,7 @@ def _set_type(field: Entry, type_: str) -> None:
     """Another type, and what the spec has to say beside it: of its pointers, of a callback."""
     field["type"] = type_
     field.pop("points_to", None)
+    field.pop("enumerated_by", None)
     contract = field.pop("contract", dict(_CONTRACT))
     match = _CALLBACK.fullmatch(type_)
     if match:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..errors import Mistake, SpecError
 from .documents import Document, Report
 from .model import Declarations, Event, Field, Interface, Struct, TypedefDeclaration
-from .types import Callback, Pointer, Scalar, StructType, Type, Typedef
+from .types import Callback, Pointer, Scalar, StructType, Type, Typedef, spell
 
 
 def check_meaning(
@@ -88,6 +88,19 @@ def _check_struct(
             report([*here, "name"], f"field '{field.name}' is a duplicate", "rename or remove one")
         names.add(field.name)
         _check_field(struct, field, visible, here, report)
+        if field.enumerated_by is not None:
+            _check_enumerated(spec, field, [*here, "enumerated_by"], report)
+
+
+def _check_enumerated(
+    spec: Declarations, field: Field, keys: list[str | int], report: Report
+) -> None:
+    named = next((t for t in spec.typedefs if t.type.name == field.enumerated_by), None)
+    if named is None or not named.enumerators:
+        report(keys, f"'{field.enumerated_by}' is not a typedef with enumerators", "name one")
+    elif named.type.scalar != field.type:
+        problem = f"expected type {named.type.scalar.name}, got {spell(field.type)}"
+        report(keys, problem, "the field has the type of the typedef")
 
 
 def _device_type(spec: Declarations) -> Typedef | None:

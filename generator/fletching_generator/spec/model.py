@@ -58,6 +58,8 @@ class Field:
     valid: str  # "NULL, or what the event table says"
     doc: str  # "NULL when the data may be read at once."
     contract: Contract | None  # of a callback; None for data
+    # "DLDataTypeCode": names the values of an integer that C does not declare by that type
+    enumerated_by: str | None = None
 
     @property
     def is_callback(self) -> bool:

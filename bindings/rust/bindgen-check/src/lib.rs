@@ -107,7 +107,7 @@ fn compare_struct(ours: &StructEntry, theirs: &StructEntry) -> Vec<String> {
 
 fn compare_field(owner: &str, ours: &FieldEntry, theirs: &FieldEntry) -> Vec<String> {
     let name = format!("{owner}.{}", ours.path);
-    let types = [ours, theirs].map(|field| without_modules((field.type_name)()));
+    let types = [ours, theirs].map(|field| plain_integer(without_modules((field.type_name)())));
     [
         differ(&name, "offset", &ours.offset, &theirs.offset),
         differ(&name, "size", &ours.size, &theirs.size),
@@ -140,6 +140,14 @@ fn differ<T: PartialEq + std::fmt::Debug>(
 ) -> Option<String> {
     (ours != theirs)
         .then(|| format!("{name}: {what} {theirs:?} by bindgen, {ours:?} in fletching-abi"))
+}
+
+/// The integer that C declares where Rust declares a named one.
+fn plain_integer(type_name: String) -> String {
+    match type_name.as_str() {
+        "DLDataTypeCode" => "u8".into(),
+        _ => type_name,
+    }
 }
 
 /// `*mut a::b::ArrowArray` as `*mut ArrowArray`: the same types live in different modules.

@@ -916,3 +916,7 @@ impl DLPackExchangeAPI {
         }
     }
 }
+
+// SAFETY: the table lives as long as the process and nobody changes it; its functions say of
+// themselves from which threads they are called.
+unsafe impl Sync for DLPackExchangeAPI {}

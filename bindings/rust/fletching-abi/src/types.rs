@@ -555,7 +555,7 @@ pub struct DLDataType {
     ///
     /// Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
     /// ones.
-    pub code: u8,
+    pub code: DLDataTypeCode,
     /// The width of one lane, in bits.
     ///
     /// Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4

@@ -9,8 +9,8 @@ fn main() {
         let (kind, number) = argument.split_once(':').expect("kind:number");
         if kind == "code" {
             let mut data_type = DLDataType::zeroed();
-            data_type.code = number.parse().expect("a number");
-            println!("{}", DLDataTypeCode(data_type.code));
+            data_type.code = DLDataTypeCode(number.parse().expect("a number"));
+            println!("{}", data_type.code);
             continue;
         }
         let mut array = ArrowDeviceArray::zeroed();

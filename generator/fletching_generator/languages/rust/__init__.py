@@ -135,7 +135,7 @@ def declare(field: Field) -> str:
     """A struct member, broken as rustfmt does it."""
     head = f"    pub {identifier(field.name)}:"
     if not isinstance(field.type, Callback):
-        return f"{head} {type_name(field.type)},"
+        return f"{head} {field.enumerated_by or type_name(field.type)},"
     short = f"Option<{signature(_FUNCTION, field.type)}>,"
     if len(head) + 1 + len(short) <= WIDTH:
         return f"{head} {short}"

@@ -160,4 +160,10 @@ impl /*{ struct.name }*/ {
     }
 /*% endfor %*/
 }
+/*% if struct.function_table %*/
+
+// SAFETY: the table lives as long as the process and nobody changes it; its functions say of
+// themselves from which threads they are called.
+unsafe impl Sync for /*{ struct.name }*/ {}
+/*% endif %*/
 /*% endfor %*/
