@@ -4,6 +4,7 @@
 //! Compile-time checks that every struct lies as the Arrow specification says on the target that is
 //! being compiled for. The three numbers are for targets with 64-bit pointers, with 32-bit pointers
 //! and `i64` members aligned to 8, and with 32-bit pointers and `i64` members aligned to 4.
+#![allow(dead_code, reason = "older compilers do not see the assertions")]
 
 use core::mem::{align_of, offset_of, size_of, size_of_val};
 
@@ -35,7 +36,7 @@ macro_rules! assert_layout {
         const _: () = {
             assert!(
                 size_of::<$struct>() == by_target($size) && align_of::<$struct>() == by_target($align),
-                concat!(stringify!($struct), " has another size than the Arrow specification says")
+                concat!(stringify!($struct), ": size or alignment differs from the Arrow specification")
             );
             $(assert!(
                 offset_of!($struct, $field) == by_target($offset)
@@ -44,7 +45,7 @@ macro_rules! assert_layout {
                     stringify!($struct),
                     ".",
                     stringify!($field),
-                    " is not where the Arrow specification says, or has another size"
+                    ": offset or size differs from the Arrow specification"
                 )
             );)*
         };

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Moving and releasing: once, in which place, and not at all for what is NULL or released.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+
+use fletching_abi::{
+    ArrowArray, ArrowArrayStream, ArrowAsyncDeviceStreamHandler, ArrowDeviceArray,
+    ArrowDeviceArrayStream, ArrowSchema, DLManagedTensor, DLManagedTensorVersioned,
+};
+
+thread_local! {
+    /// The calls of `count` and `free` in the test that runs on this thread.
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Releases nothing, and does not mark it either, as some producers do.
+unsafe extern "C" fn count<T>(_: *mut T) {
+    CALLS.set(CALLS.get() + 1);
+}
+
+macro_rules! a_moved_struct_is_released_once {
+    ($($test:ident: $struct:ident.$($callback:ident).+;)*) => {$(
+        #[test]
+        fn $test() {
+            CALLS.set(0);
+            let mut filled = $struct::zeroed();
+            assert!(filled.is_released());
+            filled.$($callback).+ = Some(count);
+            assert!(!filled.is_released());
+
+            let mut moved = filled.move_out();
+            assert!(filled.is_released() && !moved.is_released());
+            // SAFETY: NULL, a struct that was moved away, and one that is filled.
+            unsafe {
+                $struct::release_once(ptr::null_mut());
+                $struct::release_once(&mut filled);
+                assert_eq!(CALLS.get(), 0);
+                $struct::release_once(&mut moved);
+                $struct::release_once(&mut moved);
+            }
+            assert!(moved.is_released());
+            assert_eq!(CALLS.get(), 1);
+        }
+    )*};
+}
+
+a_moved_struct_is_released_once! {
+    schema: ArrowSchema.release;
+    array: ArrowArray.release;
+    device_array: ArrowDeviceArray.array.release;
+    stream: ArrowArrayStream.release;
+    device_stream: ArrowDeviceArrayStream.release;
+}
+
+#[test]
+fn a_move_copies_every_field() {
+    let mut source = ArrowDeviceArray::zeroed();
+    source.array.length = 1;
+    source.array.private_data = (&raw mut source).cast();
+    source.device_id = 2;
+    source.reserved = [3, 4, 5];
+    let moved = source.move_out();
+    assert_eq!(moved.array.length, 1);
+    assert_eq!(moved.array.private_data, (&raw mut source).cast::<c_void>());
+    assert_eq!((moved.device_id, moved.reserved), (2, [3, 4, 5]));
+}
+
+/// Frees the memory that the struct was in, which the private data points to.
+unsafe extern "C" fn free_the_place(array: *mut ArrowArray) {
+    // SAFETY: the test put the place there, and the struct is not in it.
+    unsafe { drop(Box::from_raw((*array).private_data.cast::<ArrowArray>())) };
+}
+
+#[test]
+fn a_callback_may_free_the_memory_of_the_struct() {
+    let place = Box::into_raw(Box::new(ArrowArray::zeroed()));
+    // SAFETY: the place is live until the callback frees it.
+    unsafe {
+        (*place).private_data = place.cast();
+        (*place).release = Some(free_the_place);
+        ArrowArray::release_once(place);
+    }
+}
+
+/// Frees the struct and counts.
+unsafe extern "C" fn free<T>(this: *mut T) {
+    // SAFETY: the test boxed it.
+    unsafe { drop(Box::from_raw(this)) };
+    CALLS.set(CALLS.get() + 1);
+}
+
+macro_rules! a_struct_in_its_place_is_freed {
+    ($($test:ident: $struct:ident.$callback:ident;)*) => {$(
+        #[test]
+        fn $test() {
+            CALLS.set(0);
+            let filled = Box::into_raw(Box::new($struct::zeroed()));
+            // SAFETY: NULL, a struct without a callback, and one that frees itself.
+            unsafe {
+                $struct::release_once(ptr::null_mut());
+                $struct::release_once(filled);
+                assert_eq!(CALLS.get(), 0);
+                (*filled).$callback = Some(free);
+                $struct::release_once(filled);
+            }
+            assert_eq!(CALLS.get(), 1);
+        }
+    )*};
+}
+
+a_struct_in_its_place_is_freed! {
+    handler: ArrowAsyncDeviceStreamHandler.release;
+    tensor: DLManagedTensor.deleter;
+    versioned_tensor: DLManagedTensorVersioned.deleter;
+}
+
+#[test]
+fn a_handler_says_whether_it_is_released() {
+    let mut handler = ArrowAsyncDeviceStreamHandler::zeroed();
+    assert!(handler.is_released());
+    handler.release = Some(count);
+    assert!(!handler.is_released());
+}

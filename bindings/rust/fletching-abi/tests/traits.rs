@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What may be copied, compared, and used by other threads.
+
+use fletching_abi::*;
+
+/// Whether a type has a trait. Where it has, the constant of the type itself goes before that of
+/// the trait `Lacks`.
+macro_rules! has {
+    ($type:ty: $($bound:tt)+) => {{
+        struct Probe<T>(std::marker::PhantomData<T>);
+        #[allow(dead_code, reason = "not of a type that has the trait")]
+        trait Lacks {
+            const HAS: bool = false;
+        }
+        impl<T> Lacks for Probe<T> {}
+        #[allow(dead_code, reason = "not of a type that lacks the trait")]
+        impl<T: $($bound)+> Probe<T> {
+            const HAS: bool = true;
+        }
+        Probe::<$type>::HAS
+    }};
+}
+
+macro_rules! traits_of {
+    ($($type:ident)*) => {
+        [$((stringify!($type), [
+            has!($type: Copy),
+            has!($type: Eq + std::hash::Hash),
+            has!($type: Send),
+            has!($type: Sync),
+        ])),*]
+    };
+}
+
+#[test]
+fn what_owns_something_is_neither_copied_nor_shared() {
+    let owning = traits_of!(
+        ArrowSchema ArrowArray ArrowDeviceArray ArrowArrayStream ArrowDeviceArrayStream
+        ArrowAsyncTask ArrowAsyncProducer ArrowAsyncDeviceStreamHandler
+        DLManagedTensor DLManagedTensorVersioned
+    );
+    for (name, traits) in owning {
+        assert_eq!(traits, [false; 4], "{name}");
+    }
+}
+
+#[test]
+fn plain_numbers_are_copied_compared_and_shared() {
+    for (name, traits) in traits_of!(
+        ArrowDeviceType DLDeviceType DLDataTypeCode DLPackVersion DLDevice DLDataType
+    ) {
+        assert_eq!(traits, [true; 4], "{name}");
+    }
+}
+
+#[test]
+fn a_view_is_copied_and_no_more() {
+    for (name, traits) in traits_of!(DLTensor DLPackExchangeAPIHeader) {
+        assert_eq!(traits, [true, false, false, false], "{name}");
+    }
+}
+
+#[test]
+fn only_the_table_is_shared_although_it_has_pointers() {
+    let [(_, traits)] = traits_of!(DLPackExchangeAPI);
+    assert_eq!(traits, [false, false, false, true]);
+}
+
+#[test]
+fn a_named_integer_comes_from_its_number_and_back() {
+    assert_eq!(ArrowDeviceType::from(2), ArrowDeviceType::CUDA);
+    assert_eq!(i32::from(ArrowDeviceType(21)), 21);
+    assert_eq!(i32::from(DLDeviceType::from(-1)), -1);
+    assert_eq!(u8::from(DLDataTypeCode::from(99)), 99);
+}
+
+#[test]
+fn the_default_is_zero() {
+    assert!(ArrowArray::default().is_released());
+    assert_eq!(ArrowDeviceArray::default().reserved, [0; 3]);
+    let scalar = DLDataType {
+        code: DLDataTypeCode::BFLOAT,
+        bits: 16,
+        lanes: 1,
+    };
+    assert_ne!(scalar, DLDataType::default());
+    let copy = scalar;
+    assert_eq!(scalar, copy);
+}
