@@ -70,12 +70,19 @@ fn a_move_copies_every_field() {
 
 /// Frees the memory that the struct was in, which the private data points to.
 unsafe extern "C" fn free_the_place(array: *mut ArrowArray) {
-    // SAFETY: the test put the place there, and the struct is not in it.
-    unsafe { drop(Box::from_raw((*array).private_data.cast::<ArrowArray>())) };
+    // SAFETY: the test put the place there.
+    unsafe {
+        let place = (*array).private_data.cast::<ArrowArray>();
+        if array != place && (*place).is_released() {
+            drop(Box::from_raw(place));
+            CALLS.set(1);
+        }
+    }
 }
 
 #[test]
 fn a_callback_may_free_the_memory_of_the_struct() {
+    CALLS.set(0);
     let place = Box::into_raw(Box::new(ArrowArray::zeroed()));
     // SAFETY: the place is live until the callback frees it.
     unsafe {
@@ -83,6 +90,7 @@ fn a_callback_may_free_the_memory_of_the_struct() {
         (*place).release = Some(free_the_place);
         ArrowArray::release_once(place);
     }
+    assert_eq!(CALLS.get(), 1, "the callback gets a moved struct");
 }
 
 /// Frees the struct and counts.
