@@ -179,7 +179,7 @@ class GpuQueue : public Queue {
 
   void launch(Kernel kernel, size_t bytes, void** arguments) {
     const typename Api::Current current;
-    const uint64_t blocks = std::min((bytes + kThreads - 1) / kThreads, kMostBlocks);
+    const uint64_t blocks = std::min<uint64_t>((bytes + kThreads - 1) / kThreads, kMostBlocks);
     Api::launch(kernel, static_cast<uint32_t>(blocks), kThreads, stream_, arguments);
   }
 
