@@ -21,7 +21,7 @@
 
 namespace fletching::producer {
 
-// --- Functions: the verbs of events come from the generated table, `events`.
+// --- Functions: the operations of events come from the generated table, `events`.
 
 #define FLETCHING_VULKAN_INSTANCE_FUNCTIONS(X) \
   X(vkCreateDevice)                            \

@@ -26,7 +26,7 @@ class Device {
   /// cpu alone has none: no event, no gate.
   [[nodiscard]] bool has_queues() const;
 
-  // The three verbs. Vulkan's need to know the producer's VkDevice and queue.
+  // The three operations. Vulkan's need to know the producer's VkDevice and queue.
   [[nodiscard]] Result<bool> ready(const DeviceArray& array) const;
   /// `handle`: of FletchingProducerQueueHandle.
   [[nodiscard]] Status wait_on(const DeviceArray& array, void* handle) const;

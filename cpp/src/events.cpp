@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The event verbs: the C++ library's, with errno and message in place of results.
+// The event operations: the C++ library's, with errno and message in place of results.
 #include <cerrno>
 
 #include "fletching/c_api.h"
@@ -61,12 +61,12 @@ vulkan::WaitContext from_c(const FletchingVulkanWaitContext& context) noexcept {
   return made;
 }
 
-// Lends the struct to a verb that takes an owner; what the verb has not taken goes back.
-template <class Verb>
-int lend(ArrowDeviceArray* array, FletchingMessage* message, Verb verb) noexcept {
+// Lends the struct to an operation that takes an owner; what the operation has not taken goes back.
+template <class Operation>
+int lend(ArrowDeviceArray* array, FletchingMessage* message, Operation operation) noexcept {
   if (array == nullptr) return refuse(message, "array is NULL");
   fletching::DeviceArray owner(array);
-  const int code = tell(verb(owner), message);
+  const int code = tell(operation(owner), message);
   if (!owner.is_released()) owner.move_to(array);
   return code;
 }

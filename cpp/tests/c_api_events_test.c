@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The event verbs of fletching/c_api.h from C99, with a waiter of our own; the CUDA stand-in has
-// tests of its own in gpu/.
+// The event operations of fletching/c_api.h from C99, with a waiter of our own; the CUDA stand-in
+// has tests of its own in gpu/.
 #include <errno.h>
 #include <string.h>
 
@@ -167,7 +167,7 @@ static void test_arguments(void) {
   CHECK(says(&message, "array is NULL"));
 }
 
-// A verb that fails leaves the array as it was.
+// An operation that fails leaves the array as it was.
 static void test_producers_verbs(void) {
   struct FletchingMessage message;
   struct ArrowDeviceArray array = array_with(ARROW_DEVICE_CPU, NULL);

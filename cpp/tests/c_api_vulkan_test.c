@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The verbs of fletching/c_api.h for Vulkan from C99, on whatever driver is installed: what they
-// refuse, what they ask, and the wait that they record.
+// The operations of fletching/c_api.h for Vulkan from C99, on whatever driver is installed: what
+// they refuse, what they ask, and the wait that they record.
 #include <errno.h>
 #include <string.h>
 #include <vulkan/vulkan.h>
@@ -46,7 +46,7 @@ static void test_refusals(void) {
   struct ArrowDeviceArray cuda = array_with(ARROW_DEVICE_CUDA, sync_event);
   const struct ArrowDeviceArray nothing = array_with(ARROW_DEVICE_VULKAN, NULL);
 
-  // The verbs without a context say what is missing.
+  // The operations without a context say what is missing.
   CHECK(FletchingDeviceArraySynchronize(&array, &message) == ENOTSUP && says("WaitContext"));
 
   CHECK(FletchingDeviceArraySynchronizeVulkan(&array, NULL, &message) == EINVAL);

@@ -117,8 +117,8 @@ TEST(Hostile, ArraysAreSharedAndTakenApartOrRefused) {
   }
 }
 
-// An event that nobody can wait for is an error of every verb, never skipped. So is the event of an
-// array that is released.
+// An event that nobody can wait for is an error of every operation, never skipped. So is the event
+// of an array that is released.
 TEST(Hostile, EventsAreWaitedForOrRefused) {
   int refused = 0;
   for (const HostileCase& played : hostile_cases(kFletchingHostileArray)) {

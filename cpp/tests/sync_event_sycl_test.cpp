@@ -48,7 +48,7 @@ TEST_F(Sycl, HasNoDefaultQueue) {
 TEST_F(Sycl, WhatItThrowsBecomesAnError) {
   FletchingMessage message{};
   const int code =
-      detail::sycl_verb(&message, []() -> int { throw std::runtime_error("no device"); });
+      detail::sycl_operation(&message, []() -> int { throw std::runtime_error("no device"); });
   EXPECT_EQ(code, EIO);
   EXPECT_EQ(std::string(message.text), "no device");
 }

@@ -75,13 +75,13 @@ class VulkanOutOfMemory : public ::testing::Test {
 
   SyncEvent event() { return {ARROW_DEVICE_VULKAN, 0, static_cast<void*>(&handle_)}; }
 
-  /// Each allocation of `verb` fails once, and is ENOMEM; without that it gives `expected`.
-  void fails_cleanly(const char* what, int expected, const std::function<int()>& verb) {
+  /// Each allocation of `operation` fails once, and is ENOMEM; without that it gives `expected`.
+  void fails_cleanly(const char* what, int expected, const std::function<int()>& operation) {
     SCOPED_TRACE(what);
     const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
       asked = 0;
       waits = 0;
-      const int code = inject(verb);
+      const int code = inject(operation);
       EXPECT_EQ(code, inject.fired() ? ENOMEM : expected);
       if (code != 0) {
         EXPECT_EQ(waits, 0) << "it failed, and has recorded a wait";
@@ -154,18 +154,18 @@ TEST_F(VulkanOutOfMemory, AContextThatIsNone) {
 TEST_F(VulkanOutOfMemory, TheProducersVerbs) {
   const auto each_verb = [&](const char* what, int expected, bool released, void* sync_event) {
     SCOPED_TRACE(what);
-    using Verb = Status (*)(DeviceArray&, void*);
-    const Verb export_refusing = [](DeviceArray& array, void* stream) {
+    using Operation = Status (*)(DeviceArray&, void*);
+    const Operation export_refusing = [](DeviceArray& array, void* stream) {
       return export_with_event(array, stream);
     };
-    for (const Verb verb : {export_refusing, Verb{&release_after}}) {
-      if (verb == &release_after && sync_event != nullptr) continue;  // it has no use for it
+    for (const Operation operation : {export_refusing, Operation{&release_after}}) {
+      if (operation == &release_after && sync_event != nullptr) continue;  // it has no use for it
       const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
         ReleasedArray made;
         DeviceArray array = made.make(ARROW_DEVICE_VULKAN, 0);
         array->sync_event = sync_event;
         if (released) array.release();
-        const Status status = inject([&] { return verb(array, &queue_); });
+        const Status status = inject([&] { return operation(array, &queue_); });
         EXPECT_EQ(code_of(status), inject.fired() ? ENOMEM : expected);
         EXPECT_EQ(array.is_released(), released);
         if (!released) {

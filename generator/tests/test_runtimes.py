@@ -19,11 +19,11 @@ SPOILED = {
         "    title: Vulkan\n    colour: red\n",
         r"runtimes\[3\]\.colour: unknown key 'colour'",
     ),
-    "missing verb": (
+    "missing operation": (
         R,
         "      query: {by: call, functions: [hipEventQuery]}\n",
         "",
-        r"runtimes\[1\]\.verbs: 'query' is missing",
+        r"runtimes\[1\]\.operations: 'query' is missing",
     ),
     "duplicate runtime": (
         R,
@@ -47,7 +47,7 @@ SPOILED = {
         R,
         "functions: [cuStreamWaitEvent]",
         "functions: [cuStreamWait]",
-        r"verbs\.wait_on\.functions: function 'cuStreamWait' is not declared",
+        r"operations\.wait_on\.functions: function 'cuStreamWait' is not declared",
     ),
     "duplicate constant": (
         R,
@@ -109,17 +109,17 @@ SPOILED = {
         "      - name: VkMemoryBarrier\n        kind: handle",
         r"fields: only a struct has fields",
     ),
-    "verb without functions": (
+    "operation without functions": (
         R,
         "host_wait: {by: call, functions: [clWaitForEvents], note",
         "host_wait: {by: call, note",
-        r"verbs\.host_wait: by 'call' and 'functions' do not fit",
+        r"operations\.host_wait: by 'call' and 'functions' do not fit",
     ),
-    "verb without a reason": (
+    "operation without a reason": (
         R,
         "create: {by: none, note: A queue returns an event for each command.}",
         "create: {by: none}",
-        r"verbs\.create: by 'none' without a reason; hint: say why and how in 'note'",
+        r"operations\.create: by 'none' without a reason; hint: say why and how in 'note'",
     ),
     "system without a library": (
         R,
@@ -155,7 +155,7 @@ SPOILED = {
         R,
         "query: {function: vkGetEventStatus,",
         "query: {function: vkSetEvent,",
-        r"query\.function: is not what the verb 'query' calls",
+        r"query\.function: is not what the operation 'query' calls",
     ),
     "query through nothing": (
         R,
@@ -340,7 +340,7 @@ def test_states_of_an_event(spec: Spec) -> None:
 
 
 def test_what_can_be_waited_for(spec: Spec) -> None:
-    ways = {r.name: (r.verb("host_wait").by, r.verb("wait_on").by) for r in spec.runtimes}
+    ways = {r.name: (r.operation("host_wait").by, r.operation("wait_on").by) for r in spec.runtimes}
     assert ways == {
         "cuda": ("call", "call"),
         "hip": ("call", "call"),

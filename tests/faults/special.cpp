@@ -41,7 +41,7 @@ void expect_error(Verdict& verdict, const char* what, const Result<T>& result) {
   }
 }
 
-// Every verb says why, and an array is released all the same.
+// Every operation says why, and an array is released all the same.
 Verdict absent(const std::string& backend) {
   Verdict verdict;
   const ArrowDeviceType type = type_of(backend);

@@ -81,7 +81,7 @@ cuda::CUcontext enter_by_hand(void* stream) {
   return of_stream;
 }
 
-/// The calls of the library's verbs, and nothing else of it.
+/// The calls of the library's operations, and nothing else of it.
 void same_by_hand(const Parties& parties, const DeviceMemory& memory) {
   DeviceArray made = make_array(memory.data(), kBytes, 0);
   cuda::CUevent event = nullptr;

@@ -23,14 +23,14 @@ void check_gate_control(Asserter& asserter, const char* backend);
 void check_stream_gate(Asserter& asserter, const char* backend);
 void check_stream_gate_control(Asserter& asserter, const char* backend);
 
-// --- event_checks.cpp: the library's own verbs.
+// --- event_checks.cpp: the library's own operations.
 
 /// Waits behind a gate that nobody opens: what the watchdog is tested with.
 void check_hang(Asserter& asserter);
 
 /// The library has every function of the runtime's table.
 void check_symbols(Asserter& asserter);
-/// The three verbs of SyncEvent, before and after the work is done.
+/// The three operations of SyncEvent, before and after the work is done.
 void check_sync_event(Asserter& asserter);
 /// A hundred rounds of a stream that waits and one that does not.
 void check_race(Asserter& asserter);

@@ -237,7 +237,7 @@ void check_thread_without_context(Asserter& asserter) {
     asserter.require_success("synchronize", SyncEvent(array).synchronize());
     require_ready(asserter, array, true);
     asserter.require_success("release_after", release_after(array, gated.consumer().get()));
-    asserter.require(current_context() == nullptr, "a verb has left a context behind");
+    asserter.require(current_context() == nullptr, "an operation has left a context behind");
   });
   thread.join();
   asserter.require(gated.releases().wait_for(1), "the array was not released");

@@ -88,9 +88,9 @@ FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
 //
 // sync_event is the producer's, and the consumer waits on it before it reads a buffer. Whose
 // runtime is called follows from the device type; its library is loaded by the first call that
-// needs it. CUDA, HIP and OpenCL are known here; Vulkan has verbs of its own below; every other
-// device type needs a waiter. A NULL event is nothing to wait for; one that there is no way to wait
-// on is an error, never skipped.
+// needs it. CUDA, HIP and OpenCL are known here; Vulkan has operations of its own below; every
+// other device type needs a waiter. A NULL event is nothing to wait for; one that there is no way
+// to wait on is an error, never skipped.
 //
 // Errors of all of them: ENOENT when the library of the runtime is not there, ENOSYS when it lacks
 // a function, ENOTSUP when the runtime has no means for what is asked, EINVAL for a NULL or
@@ -200,7 +200,7 @@ FLETCHING_EXPORT int FletchingUnregisterWaiter(ArrowDeviceType device_type);
 // --- Which devices are there ---
 //
 // A report has one entry for each device type that is known (docs/reference/devices.md), by number.
-// To make it, the libraries of CUDA, HIP, OpenCL and Vulkan are loaded as the verbs above load
+// To make it, the libraries of CUDA, HIP, OpenCL and Vulkan are loaded as the operations above load
 // them, and asked for their devices. No context is created, and no device is opened; a Vulkan
 // instance is, and is destroyed again.
 

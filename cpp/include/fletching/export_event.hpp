@@ -39,23 +39,24 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 [[nodiscard]] inline Status export_with_event(DeviceArray& array, void* stream,
                                               OnCapture on_capture = OnCapture::kRefuse) noexcept {
   return detail::guarded([&]() -> Status {
-    constexpr const char* kVerb = "export_with_event";
-    if (array.is_released()) return Error{EINVAL, std::string(kVerb) + ": the array is released"};
+    constexpr const char* kOperation = "export_with_event";
+    if (array.is_released())
+      return Error{EINVAL, std::string(kOperation) + ": the array is released"};
     if (array->sync_event != nullptr) {
-      return Error{EINVAL, std::string(kVerb) + ": the array has a sync_event already"};
+      return Error{EINVAL, std::string(kOperation) + ": the array has a sync_event already"};
     }
-    auto functions = detail::record_functions(kVerb, array->device_type);
+    auto functions = detail::record_functions(kOperation, array->device_type);
     if (!functions) return std::move(functions).error();
     // Everything that can fail comes before the array is touched.
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
     auto* const block = new detail::SharedObject<detail::ExportedEvent>(**functions);
     const detail::EventShare share{detail::Share(block)};
-    auto hooks = detail::EventHooks::make(kVerb, &array->array, share);
+    auto hooks = detail::EventHooks::make(kOperation, &array->array, share);
     if (!hooks) return std::move(hooks).error();
     auto recorded = (*functions)->record(stream, array->device_id, on_capture);
     if (!recorded) {
       return detail::with_capture_hint(
-          kVerb, recorded.error(),
+          kOperation, recorded.error(),
           "export before the capture begins, or pass OnCapture::kExternalEvent for an event that "
           "each launch of the graph records");
     }

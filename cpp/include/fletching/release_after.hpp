@@ -23,15 +23,15 @@ enum class WhileCaptured : std::uint8_t { kRefuse, kKeep };
 
 /// As release_after, or keeps the array until the capture has ended and the stream, which has to
 /// live until then, has passed. May throw.
-inline Status defer_release(const char* verb, DeviceArray& array, void* stream,
+inline Status defer_release(const char* operation, DeviceArray& array, void* stream,
                             WhileCaptured while_captured) {
-  if (array.is_released()) return Error{EINVAL, std::string(verb) + ": the array is released"};
-  auto functions = record_functions(verb, array->device_type);
+  if (array.is_released()) return Error{EINVAL, std::string(operation) + ": the array is released"};
+  auto functions = record_functions(operation, array->device_type);
   if (!functions) return std::move(functions).error();
   // Everything that can fail comes before the array is touched.
   Reaper& reaper = Reaper::instance();
   if (reaper.process() != process_id()) {
-    return Error{ECHILD, std::string(verb) +
+    return Error{ECHILD, std::string(operation) +
                              ": this process is a child of fork, in which the thread that releases "
                              "arrays does not exist; hint: start processes with exec (spawn), or "
                              "use release_after in one of parent and child only"};
@@ -42,7 +42,7 @@ inline Status defer_release(const char* verb, DeviceArray& array, void* stream,
     entry.front().recorded = *recorded;
   } else if (while_captured == WhileCaptured::kRefuse || recorded.error().code() != EBUSY) {
     return with_capture_hint(
-        verb, recorded.error(),
+        operation, recorded.error(),
         "keep the array until the graph is destroyed, and call release_after with the stream of "
         "its last launch");
   }

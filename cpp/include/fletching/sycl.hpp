@@ -19,9 +19,9 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// Runs one verb; what SYCL throws becomes a text.
+/// Runs one operation; what SYCL throws becomes a text.
 template <class Body>
-int sycl_verb(FletchingMessage* message, Body body) noexcept {
+int sycl_operation(FletchingMessage* message, Body body) noexcept {
   try {
     return body();
   } catch (const std::exception& error) {
@@ -34,7 +34,7 @@ int sycl_verb(FletchingMessage* message, Body body) noexcept {
 
 inline int sycl_synchronize(void* /*context*/, void* event, int64_t /*device_id*/,
                             FletchingMessage* message) {
-  return sycl_verb(message, [&] {
+  return sycl_operation(message, [&] {
     static_cast<sycl::event*>(event)->wait_and_throw();
     return 0;
   });
@@ -47,7 +47,7 @@ inline int sycl_wait_on(void* /*context*/, void* event, int64_t /*device_id*/, v
     write_message(message, "SYCL has no default queue; pass the address of a sycl::queue");
     return EINVAL;
   }
-  return sycl_verb(message, [&] {
+  return sycl_operation(message, [&] {
     auto& queue = *static_cast<sycl::queue*>(stream);
 #ifdef SYCL_EXT_ONEAPI_ENQUEUE_BARRIER
     queue.ext_oneapi_submit_barrier({*static_cast<sycl::event*>(event)});
@@ -69,7 +69,7 @@ inline int sycl_wait_on(void* /*context*/, void* event, int64_t /*device_id*/, v
 
 inline int sycl_ready(void* /*context*/, void* event, int64_t /*device_id*/, int* ready,
                       FletchingMessage* message) {
-  return sycl_verb(message, [&] {
+  return sycl_operation(message, [&] {
     const auto status = static_cast<const sycl::event*>(event)
                             ->get_info<sycl::info::event::command_execution_status>();
     *ready = status == sycl::info::event_command_status::complete ? 1 : 0;

@@ -23,13 +23,13 @@ struct WaitContext;  // fletching/vulkan_event.hpp
 }  // namespace vulkan
 
 /// A view of the sync_event of a device array (C Device Data Interface, "Synchronization Event
-/// Types"): three verbs to wait on it, whatever the device.
+/// Types"): three operations to wait on it, whatever the device.
 ///
 /// Ownership: none. The event belongs to the producer, and lives until the array is released; it
 /// stays where it is when the array is moved.
 ///
-/// What the verbs do: the runtime that the device type belongs to (tables.hpp) is called, from its
-/// library, which the first call loads. CUDA, HIP and OpenCL have all three. Vulkan needs a
+/// What the operations do: the runtime that the device type belongs to (tables.hpp) is called, from
+/// its library, which the first call loads. CUDA, HIP and OpenCL have all three. Vulkan needs a
 /// vulkan::WaitContext. Every other device type needs a waiter (register_waiter). A NULL event is
 /// nothing to wait for, on any device. An event that there is no way to wait on is an error, never
 /// skipped.
@@ -120,20 +120,20 @@ class SyncEvent {
   [[nodiscard]] Result<bool> ready(const vulkan::WaitContext& context) const noexcept;
 
  private:
-  template <class Verb>
-  [[nodiscard]] std::invoke_result_t<Verb, const detail::WaitFunctions&> dispatch(
-      Verb verb) const noexcept {
-    return detail::guarded([&]() -> std::invoke_result_t<Verb, const detail::WaitFunctions&> {
+  template <class Operation>
+  [[nodiscard]] std::invoke_result_t<Operation, const detail::WaitFunctions&> dispatch(
+      Operation operation) const noexcept {
+    return detail::guarded([&]() -> std::invoke_result_t<Operation, const detail::WaitFunctions&> {
       if (array_is_released_) return released();
-      return verb(detail::wait_functions(event_.device_type));
+      return operation(detail::wait_functions(event_.device_type));
     });
   }
 
-  template <class Verb>
-  [[nodiscard]] std::invoke_result_t<Verb> in_vulkan(Verb verb) const noexcept {
-    return detail::guarded([&]() -> std::invoke_result_t<Verb> {
+  template <class Operation>
+  [[nodiscard]] std::invoke_result_t<Operation> in_vulkan(Operation operation) const noexcept {
+    return detail::guarded([&]() -> std::invoke_result_t<Operation> {
       if (array_is_released_) return released();
-      if (event_.device_type.runtime() == Runtime::kVulkan) return verb();
+      if (event_.device_type.runtime() == Runtime::kVulkan) return operation();
       return Error{EINVAL,
                    "a vulkan::WaitContext is no use for an event of " + event_.device_type.name()};
     });

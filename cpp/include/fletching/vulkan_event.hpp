@@ -47,7 +47,7 @@ inline Status vulkan_status(const char* function, vulkan::VkResult result) {
       {vulkan::kRuntime.title, function, result, vulkan::status_name(result), nullptr, false});
 }
 
-/// The verbs for which Vulkan has a means.
+/// The operations for which Vulkan has a means.
 struct VulkanEvents {
   static Result<bool> ready(const EventReference& event, const vulkan::WaitContext& context) {
     auto handle = handle_at<vulkan::VkEvent>(event);

@@ -104,7 +104,7 @@ inline bool unregister_waiter(DeviceType type) noexcept {
 
 namespace detail {
 
-/// The verbs by the waiter that is registered for the device type.
+/// The operations by the waiter that is registered for the device type.
 struct RegisteredWaiter {
   static Status synchronize(const EventReference& event) {
     return call("synchronize", &FletchingWaiter::synchronize, event);
@@ -123,11 +123,11 @@ struct RegisteredWaiter {
 
  private:
   template <class Function, class... Arguments>
-  static Status call(const char* verb, Function FletchingWaiter::* function,
+  static Status call(const char* operation, Function FletchingWaiter::* function,
                      const EventReference& event, Arguments... arguments) {
     const std::optional<FletchingWaiter> waiter = find_waiter(event.device_type);
-    if (!waiter) return no_waiter(verb, event.device_type);
-    const std::string what = std::string(verb) + " of an event of " + event.device_type.name();
+    if (!waiter) return no_waiter(operation, event.device_type);
+    const std::string what = std::string(operation) + " of an event of " + event.device_type.name();
     if ((*waiter).*function == nullptr) {
       return Error{ENOTSUP, what + ": its runtime has no means for that, the waiter says"};
     }
@@ -140,8 +140,8 @@ struct RegisteredWaiter {
     return Error{code, what + ": " + (text.empty() ? "the waiter gives no reason" : text)};
   }
 
-  static Error no_waiter(const char* verb, DeviceType type) {
-    const std::string what = std::string(verb) + ": ";
+  static Error no_waiter(const char* operation, DeviceType type) {
+    const std::string what = std::string(operation) + ": ";
     if (const char* instead = of_runtime(Runtimes::kInsteadOfWait, type)) {
       return {ENOTSUP, what + instead};
     }

@@ -98,7 +98,7 @@ TEST_F(VulkanTest, AWaitThatDoesNotHoldBackTheReadIsNoticed) {
       "VK_PIPELINE_STAGE_TRANSFER_BIT");
 }
 
-// The library's own verbs, from the handles alone.
+// The library's own operations, from the handles alone.
 TEST_F(VulkanTest, SyncEventWaits) {
   const fletching::SyncEvent event(array_);
   const auto ready = [&] {

@@ -17,11 +17,11 @@ class EventLevel : public ::testing::TestWithParam<const char*> {};
 void expect_refused(const Device& device, DeviceArray& array, void* sync_event) {
   void* const right = std::exchange(array->sync_event, sync_event);
   Queue queue(device);
-  const auto expect = [](std::string_view verb, const auto& result) {
-    ASSERT_FALSE(result.ok()) << verb << " took it";
+  const auto expect = [](std::string_view operation, const auto& result) {
+    ASSERT_FALSE(result.ok()) << operation << " took it";
     const std::string& text = result.error().message();
-    EXPECT_NE(text.find("sync_event"), std::string::npos) << verb << ": " << text;
-    EXPECT_NE(text.find("handle"), std::string::npos) << verb << ": " << text;
+    EXPECT_NE(text.find("sync_event"), std::string::npos) << operation << ": " << text;
+    EXPECT_NE(text.find("handle"), std::string::npos) << operation << ": " << text;
   };
   expect("ready", device.ready(array));
   expect("wait_on", device.wait_on(array, queue.handle()));

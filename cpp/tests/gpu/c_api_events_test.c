@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The event verbs of fletching/c_api.h on CUDA, or its stand-in: a gate is shut until the test
+// The event operations of fletching/c_api.h on CUDA, or its stand-in: a gate is shut until the test
 // opens it, and no sleep and no clock decides. Prints one line in the form that tests/gpu/gpu.py
 // reads.
 #include <dlfcn.h>

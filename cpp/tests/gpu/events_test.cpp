@@ -103,7 +103,7 @@ TYPED_TEST(Events, HostMemoryHasTheSameEvents) {
   EXPECT_TRUE(*event.ready());
 }
 
-// The verbs leave the thread's context, or device, as it is.
+// The operations leave the thread's context, or device, as it is.
 TYPED_TEST(Events, LeaveTheCurrentContextAlone) {
   using Api = TypeParam;
   if (this->devices_ < 2) GTEST_SKIP() << "needs two devices";
@@ -252,7 +252,8 @@ TYPED_TEST(Events, AnArrayIsReleasedAfterTheStream) {
   EXPECT_NE(gated.parents.last_thread(), std::this_thread::get_id());
 }
 
-// Every call of every verb fails once: an error with its name and the vendor's, and nothing leaks.
+// Every call of every operation fails once: an error with its name and the vendor's, and nothing
+// leaks.
 TYPED_TEST(Events, HandleEveryFailure) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
@@ -279,20 +280,20 @@ TYPED_TEST(Events, HandleEveryFailure) {
     this->control_.settle_releases();  // the next fault is not for the thread that released it
     return status;
   };
-  const std::vector<std::function<Status()>> verbs{[&] { return event.synchronize(); },
-                                                   [&] { return event.wait_on(stream); },
-                                                   [&] { return event.wait_on(nullptr); },
-                                                   [&]() -> Status {
-                                                     auto ready = event.ready();
-                                                     if (ready.ok()) return {};
-                                                     return ready.error();
-                                                   },
-                                                   export_and_release,
-                                                   defer};
-  const std::size_t kReleasing = 4;  // from here on the verbs release an array as well
+  const std::vector<std::function<Status()>> operations{[&] { return event.synchronize(); },
+                                                        [&] { return event.wait_on(stream); },
+                                                        [&] { return event.wait_on(nullptr); },
+                                                        [&]() -> Status {
+                                                          auto ready = event.ready();
+                                                          if (ready.ok()) return {};
+                                                          return ready.error();
+                                                        },
+                                                        export_and_release,
+                                                        defer};
+  const std::size_t kReleasing = 4;  // from here on the operations release an array as well
   std::set<std::string> failed;
   const auto run_all = [&](const char* function, int occurrence) {
-    for (std::size_t i = 0; i < verbs.size(); ++i) {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
       this->control_.reset_faults();
       const auto current = Api::current();
       const auto calls = this->control_.calls(function);
@@ -300,14 +301,14 @@ TYPED_TEST(Events, HandleEveryFailure) {
       const std::string fault =
           std::string(function) + ":" + std::to_string(occurrence) + ":" + Api::kError;
       ASSERT_TRUE(this->control_.set_fault(fault.c_str())) << fault;
-      const Status status = verbs[i]();
+      const Status status = operations[i]();
       const bool has_failed = this->control_.calls(function) >= calls + occurrence;
       this->control_.reset_faults();
       EXPECT_EQ(Api::current(), current) << fault;
       EXPECT_TRUE(testing::same(this->control_.alive(), alive)) << fault << ": something leaks";
       if (!has_failed) continue;
       // A release, on whatever thread, has nobody to tell.
-      EXPECT_FALSE(status.ok() && i < kReleasing) << fault << " of verb " << i << " is lost";
+      EXPECT_FALSE(status.ok() && i < kReleasing) << fault << " of operation " << i << " is lost";
       if (!status.ok()) {
         failed.insert(function);
         EXPECT_TRUE(contains(message(status), function)) << fault << ": " << message(status);
@@ -330,13 +331,13 @@ TYPED_TEST(Events, HandleEveryFailure) {
   for (const std::string& function : failed) this->RecordProperty(function, "handled");
 }
 
-// Memory that runs out in a verb, or in the runtime below it: an error, the array as it was, and
-// nothing leaks.
+// Memory that runs out in an operation, or in the runtime below it: an error, the array as it was,
+// and nothing leaks.
 TYPED_TEST(Events, ReportWhenMemoryRunsOut) {
   using Api = TypeParam;
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
   const FletchingStandinCounts alive = this->control_.alive();
-  const auto fail_each = [&](auto verb, auto is_done) {
+  const auto fail_each = [&](auto operation, auto is_done) {
     bool fired = true;
     for (int64_t nth = 0; fired; ++nth) {
       ReleasedArray made;
@@ -344,7 +345,7 @@ TYPED_TEST(Events, ReportWhenMemoryRunsOut) {
       Status status;
       {
         const testing::FailAllocation failure(nth);
-        status = verb(array);
+        status = operation(array);
         fired = failure.fired();
       }
       EXPECT_EQ(status.ok(), !fired) << "allocation " << nth;

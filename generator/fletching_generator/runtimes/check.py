@@ -27,7 +27,7 @@ def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: D
         _check_api(runtime, report)
         _check_libraries(runtime, report)
         _check_handles(runtime, report)
-        _check_verbs(runtime, document.content["runtimes"][index]["verbs"], report)
+        _check_operations(runtime, document.content["runtimes"][index]["operations"], report)
         _check_query(runtime, report)
         _check_functions(runtime, symbols, report)
     mistakes.sort(key=lambda mistake: mistake.line)
@@ -98,23 +98,23 @@ def _check_handles(runtime: Runtime, report: Report) -> None:
             report(["handles", role], f"'{name}' is not a handle", "name a handle")
 
 
-def _check_verbs(runtime: Runtime, content: Mapping[str, Any], report: Report) -> None:
-    for verb in runtime.verbs:
-        keys = ["verbs", verb.name]
-        if ("functions" in content[verb.name]) != (verb.by in _WITH_FUNCTIONS):
+def _check_operations(runtime: Runtime, content: Mapping[str, Any], report: Report) -> None:
+    for operation in runtime.operations:
+        keys = ["operations", operation.name]
+        if ("functions" in content[operation.name]) != (operation.by in _WITH_FUNCTIONS):
             hint = f"functions go with {', '.join(_WITH_FUNCTIONS)}"
-            report(keys, f"by '{verb.by}' and 'functions' do not fit", hint)
-        if verb.by != "call" and verb.note is None:
-            report(keys, f"by '{verb.by}' without a reason", "say why and how in 'note'")
+            report(keys, f"by '{operation.by}' and 'functions' do not fit", hint)
+        if operation.by != "call" and operation.note is None:
+            report(keys, f"by '{operation.by}' without a reason", "say why and how in 'note'")
 
 
 def _check_query(runtime: Runtime, report: Report) -> None:
     query = runtime.query
     if query is None:
         return
-    if query.function not in runtime.verb("query").functions:
-        hint = f"name {query.function.name} in the verb 'query'"
-        report(["query", "function"], "is not what the verb 'query' calls", hint)
+    if query.function not in runtime.operation("query").functions:
+        hint = f"name {query.function.name} in the operation 'query'"
+        report(["query", "function"], "is not what the operation 'query' calls", hint)
     through_argument = query.value != "result"
     if through_argument != (query.selector is not None):
         hint = "an argument has a selector, a result has none"

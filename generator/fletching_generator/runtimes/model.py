@@ -19,7 +19,7 @@ from ..spec.types import (
     parse_type,
 )
 
-# What a verb of an event needs. Only with the first three are there functions to call.
+# What an operation of an event needs. Only with the first three are there functions to call.
 By = Literal["call", "polling", "command_buffer", "waiter", "none"]
 
 # The integers of a vendor's type, and how wide they are: a number of bytes, or that of a pointer.
@@ -96,7 +96,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Verb:
+class Operation:
     name: str  # "host_wait"
     by: By
     functions: tuple[Function, ...]  # (cuEventSynchronize,)
@@ -128,13 +128,13 @@ class Runtime:
     handles: dict[str, str]  # {"event": "CUevent", "stream": "CUstream", ...}
     status: Status | None
     query: Query | None
-    verbs: tuple[Verb, ...]
+    operations: tuple[Operation, ...]
     types: tuple[VendorType, ...]
     constants: tuple[Constant, ...]
     functions: tuple[Function, ...]
 
-    def verb(self, name: str) -> Verb:
-        return next(verb for verb in self.verbs if verb.name == name)
+    def operation(self, name: str) -> Operation:
+        return next(operation for operation in self.operations if operation.name == name)
 
 
 def load_runtimes(document: Document) -> tuple[Runtime, ...]:
@@ -175,7 +175,9 @@ class _Reader:
             handles=entry["handles"],
             status=self._status(),
             query=self._query(),
-            verbs=tuple(self._verb(name, verb) for name, verb in entry["verbs"].items()),
+            operations=tuple(
+                self._operation(name, operation) for name, operation in entry["operations"].items()
+            ),
             types=types,
             constants=tuple(self._constants.values()),
             functions=tuple(self._functions.values()),
@@ -286,12 +288,12 @@ class _Reader:
             lost_below=constant("lost_below", entry.get("lost_below")),
         )
 
-    def _verb(self, name: str, entry: dict[str, Any]) -> Verb:
+    def _operation(self, name: str, entry: dict[str, Any]) -> Operation:
         functions = tuple(
-            self._find(self._functions, function, ["verbs", name, "functions"], "function")
+            self._find(self._functions, function, ["operations", name, "functions"], "function")
             for function in entry.get("functions", [])
         )
-        return Verb(name, entry["by"], functions, entry.get("note"))
+        return Operation(name, entry["by"], functions, entry.get("note"))
 
 
 def _libraries(entry: dict[str, Any]) -> Libraries:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the verbs of the vendors' runtimes share: reading a handle, and their errors as ours.
+// What the operations of the vendors' runtimes share: reading a handle, and their errors as ours.
 #ifndef FLETCHING_DETAIL_EVENT_HANDLE_HPP
 #define FLETCHING_DETAIL_EVENT_HANDLE_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events that the producers' verbs record, and hooks with which they live until the last struct of
-// an array is released.
+// Events that the producers' operations record, and hooks with which they live until the last
+// struct of an array is released.
 #ifndef FLETCHING_DETAIL_EVENT_HOOK_HPP
 #define FLETCHING_DETAIL_EVENT_HOOK_HPP
 
@@ -31,11 +31,11 @@ inline void destroy_event(const RecordFunctions& functions,
   (void)guarded([&] { return functions.destroy(recorded); });
 }
 
-/// The functions for a device type, or why `verb` has none.
-inline Result<const RecordFunctions*> record_functions(const char* verb, DeviceType type) {
+/// The functions for a device type, or why `operation` has none.
+inline Result<const RecordFunctions*> record_functions(const char* operation, DeviceType type) {
   const RecordFunctions& functions = of_runtime(Runtimes::kRecords, type);
   if (functions.record != nullptr) return &functions;
-  return Error{ENOTSUP, std::string(verb) + " on " + type.name() + ": " +
+  return Error{ENOTSUP, std::string(operation) + " on " + type.name() + ": " +
                             of_runtime(Runtimes::kNoRecords, type)};
 }
 
@@ -58,9 +58,10 @@ class EventHooks {
  public:
   /// Makes them, without a change to the array. Errors: EINVAL for one that is malformed, see walk.
   /// May throw.
-  static Result<EventHooks> make(const char* verb, ArrowArray* array, const EventShare& share) {
+  static Result<EventHooks> make(const char* operation, ArrowArray* array,
+                                 const EventShare& share) {
     EventHooks hooks;
-    Status walked = walk(verb, array, [&](ArrowArray& node) -> const char* {
+    Status walked = walk(operation, array, [&](ArrowArray& node) -> const char* {
       if (node.release == nullptr) return nullptr;
       // NOLINTNEXTLINE(modernize-make-unique): not every compiler makes an aggregate with it
       std::unique_ptr<EventHook> hook(new EventHook{{}, share});

@@ -37,7 +37,7 @@ std::span<Base* const> children_of(const Base& parent) noexcept {
 template <class Base, class Visit>
 class Walk {
  public:
-  Walk(const char* verb, Visit& visit) noexcept : verb_(verb), visit_(visit) {}
+  Walk(const char* operation, Visit& visit) noexcept : operation_(operation), visit_(visit) {}
 
   bool go(Base* node, int depth = 0) {
     if (node == nullptr) return refuse("is NULL");
@@ -63,11 +63,11 @@ class Walk {
 
  private:
   FLETCHING_DETAIL_COLD bool refuse(const std::string& what) {
-    result_ = Error(EINVAL, std::string(verb_) + ": the struct, or one below it, " + what);
+    result_ = Error(EINVAL, std::string(operation_) + ": the struct, or one below it, " + what);
     return false;
   }
 
-  const char* verb_;
+  const char* operation_;
   Visit& visit_;
   int64_t structs_ = 0;
   Status result_;
@@ -77,12 +77,13 @@ class Walk {
 /// for them in their order, then for the dictionary. What is below a released struct is not looked
 /// at. `visit` returns NULL, or what is wrong: "has no format".
 ///
-/// Errors, after which no more structs are visited: EINVAL, with `verb` in front, for what `visit`
-/// says, for a struct that is NULL, for an n_children that is negative, above kMaxStructs or
-/// without a list, and for structs that are nested too deep or too many. May throw std::bad_alloc.
+/// Errors, after which no more structs are visited: EINVAL, with `operation` in front, for what
+/// `visit` says, for a struct that is NULL, for an n_children that is negative, above kMaxStructs
+/// or without a list, and for structs that are nested too deep or too many. May throw
+/// std::bad_alloc.
 template <class Base, class Visit>
-Status walk(const char* verb, Base* root, Visit visit) {
-  Walk<Base, Visit> walk(verb, visit);
+Status walk(const char* operation, Base* root, Visit visit) {
+  Walk<Base, Visit> walk(operation, visit);
   walk.go(root);
   return std::move(walk).result();
 }
