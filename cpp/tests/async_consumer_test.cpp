@@ -22,7 +22,7 @@ namespace {
 
 TEST(Rules, async_any_thread) {
   ConsumerBench bench;
-  EXPECT_TRUE(bench.consumer.want(2).ok());
+  EXPECT_TRUE(bench.consumer.request(2).ok());
   const auto elsewhere = [](const auto& call) { std::thread(call).join(); };
   elsewhere([&] { bench.peer.give_schema(); });
   elsewhere([&] { bench.peer.give_task(); });
@@ -155,7 +155,7 @@ TEST(Rules, async_error_calls_no_producer) {
   bench.peer.log.clear();
   bench.peer.fail(EIO);
   EXPECT_EQ(bench.peer.log, (Log{"extract 0", "extract 1"})) << "which are the tasks'";
-  EXPECT_TRUE(bench.consumer.want(1).ok());
+  EXPECT_TRUE(bench.consumer.request(1).ok());
   bench.consumer.cancel();
   EXPECT_EQ(bench.peer.log.size(), 2);
   bench.peer.release();
@@ -187,8 +187,8 @@ TEST(Rules, async_handler_ready_when_passed) {
 
 TEST(Rules, async_handler_producer_not_before_schema) {
   ConsumerBench bench;
-  EXPECT_TRUE(bench.consumer.want(3).ok());
-  EXPECT_TRUE(bench.consumer.want(4).ok());
+  EXPECT_TRUE(bench.consumer.request(3).ok());
+  EXPECT_TRUE(bench.consumer.request(4).ok());
   EXPECT_EQ(bench.peer.log, Log{});
   bench.peer.give_schema();
   EXPECT_EQ(bench.peer.log, Log{"request 7"});
@@ -268,8 +268,8 @@ TEST(Rules, async_request_needed) {
 TEST(Rules, async_request_positive) {
   ConsumerBench bench;
   bench.receive(0, 0);
-  EXPECT_EQ(code_of(bench.consumer.want(0)), EINVAL);
-  EXPECT_EQ(code_of(bench.consumer.want(-1)), EINVAL);
+  EXPECT_EQ(code_of(bench.consumer.request(0)), EINVAL);
+  EXPECT_EQ(code_of(bench.consumer.request(-1)), EINVAL);
   EXPECT_EQ(bench.peer.log, Log{});
   bench.peer.release();
 }
@@ -393,7 +393,7 @@ TEST(AsyncConsumer, extracts_nothing_in_release_while_a_request_runs) {
   bench.listener->inside = [&](const std::string& what) {
     if (what == "release waits") released.set_value();
   };
-  std::thread application([&] { EXPECT_TRUE(bench.consumer.want(1).ok()); });
+  std::thread application([&] { EXPECT_TRUE(bench.consumer.request(1).ok()); });
   asked.get_future().wait();
   bench.peer.end();
   bench.peer.release();
@@ -419,7 +419,7 @@ TEST(AsyncConsumer, every_allocation_fails_once) {
       ArrowSchema schema{};
       a_schema(peer.ledger).move_to(&schema);
       int result = handler->on_schema(handler, &schema);
-      (void)consumer->want(1);
+      (void)consumer->request(1);
       ArrowAsyncTask c_task{PeerProducer::extract, &task};
       if (result == 0) result = handler->on_next_task(handler, &c_task, block.data());
       if (result == 0) handler->on_next_task(handler, nullptr, nullptr);
@@ -439,7 +439,7 @@ TEST(AsyncConsumer, that_was_moved_from_is_an_error) {
   AsyncConsumer moved = std::move(bench.consumer);
   AsyncConsumer& gone = bench.consumer;  // NOLINT(bugprone-use-after-move): what is tested
   EXPECT_EQ(gone.handler(), nullptr);
-  EXPECT_EQ(code_of(gone.want(1)), EINVAL);
+  EXPECT_EQ(code_of(gone.request(1)), EINVAL);
   EXPECT_EQ(code_of(*gone.take()), EINVAL);
   EXPECT_EQ(code_of(*gone.wait_and_take()), EINVAL);
   EXPECT_FALSE(gone.drop());

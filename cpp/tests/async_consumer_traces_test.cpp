@@ -22,9 +22,9 @@
 namespace fletching::testing {
 namespace {
 
-constexpr std::array<const char*, 10> kStates = {"created",   "unwanted", "streaming", "cancelled",
-                                                 "ended",     "broken",   "failed",    "refused",
-                                                 "releasing", "released"};
+constexpr std::array<const char*, 10> kStates = {
+    "created", "cancelled_early", "streaming", "cancelled", "ended",
+    "broken",  "failed",          "refused",   "releasing", "released"};
 
 /// Hands one value at a time to another thread.
 template <class T>
@@ -104,7 +104,7 @@ class ConsumerReplay final : public Replay {
       from(self).reached({{"call", "cancel"}}, "cancel");
     };
     consumer_ = std::make_unique<AsyncConsumer>(
-        AsyncConsumer::create(std::make_shared<Told>(*this)).value());
+        AsyncConsumer::create(std::make_shared<Notified>(*this)).value());
     handler_ = consumer_->handler();
     handler_->producer = &producer_;
   }
@@ -133,23 +133,23 @@ class ConsumerReplay final : public Replay {
  private:
   // NOLINTBEGIN(bugprone-exception-escape): a replay that has no memory may end
   /// The application.
-  class Told final : public AsyncListener {
+  class Notified final : public AsyncListener {
    public:
-    explicit Told(ConsumerReplay& replay) : replay_(replay) {}
+    explicit Notified(ConsumerReplay& replay) : replay_(replay) {}
     Status accept_schema(const ArrowSchema&) noexcept override { return replay_.answer(); }
     Status accept_task(std::string_view) noexcept override { return replay_.answer(); }
     void on_schema(Schema schema, AsyncStreamInfo) noexcept override {
       replay_.schema_.fates.emplace_back("taken");
       schema->release = nullptr;
-      replay_.reached({{"tell", "schema"}}, "tell");
+      replay_.reached({{"notify", "schema"}}, "notify");
     }
     void on_task() noexcept override {
-      replay_.reached({{"tell", "task"}, {"task", replay_.arriving_}}, "tell");
+      replay_.reached({{"notify", "task"}, {"task", replay_.arriving_}}, "notify");
     }
-    void on_end() noexcept override { replay_.reached({{"tell", "end"}}, "tell"); }
+    void on_end() noexcept override { replay_.reached({{"notify", "end"}}, "notify"); }
     void on_error(const Error& error, std::string_view) noexcept override {
       replay_.codes_.push_back(error.code());
-      replay_.reached({{"tell", "error"}, {"code", error.code()}}, "tell");
+      replay_.reached({{"notify", "error"}, {"code", error.code()}}, "notify");
     }
     void on_release_waits() noexcept override { replay_.release_waits_.put(true); }
 
@@ -206,8 +206,8 @@ class ConsumerReplay final : public Replay {
       handler_->release(handler_);
     } else if (event == "on_error" || event == "on_error_foreign_code") {
       handler_->on_error(handler_, errno_value, "the peer has failed", nullptr);
-    } else if (event == "want") {
-      (void)consumer_->want(step.at("n").get<std::int64_t>());
+    } else if (event == "request") {
+      (void)consumer_->request(step.at("n").get<std::int64_t>());
     } else if (event == "cancel") {
       consumer_->cancel();
     } else if (event == "drop") {
@@ -323,7 +323,7 @@ class ConsumerReplay final : public Replay {
   void reached(const Json& what, const std::string& name) {
     happened(what);
     for (const Json& more : expected_) {
-      if (name == "tell" ? more.contains("tell") : more.value("call", "") == name) return;
+      if (name == "notify" ? more.contains("notify") : more.value("call", "") == name) return;
     }
     while (const Json* step = next()) {
       if (step->value("within", "") != name) break;

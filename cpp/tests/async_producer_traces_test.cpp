@@ -16,10 +16,10 @@
 namespace fletching::testing {
 namespace {
 
-constexpr std::array<const char*, 16> kStates = {"created",   "schema",   "in_schema",  "streaming",
-                                                 "in_task",   "in_end",   "stopping",   "erring",
-                                                 "failing",   "in_error", "ended",      "failed",
-                                                 "cancelled", "refused",  "in_release", "released"};
+constexpr std::array<const char*, 16> kStates = {
+    "created",   "schema",        "in_schema",     "streaming", "in_task", "in_end",
+    "stopping",  "error_in_call", "error_pending", "in_error",  "ended",   "failed",
+    "cancelled", "refused",       "in_release",    "released"};
 
 /// Keeps jobs until they are played.
 class PlayedExecutor final : public Executor {
@@ -28,7 +28,7 @@ class PlayedExecutor final : public Executor {
 
   /// Runs jobs, oldest first, until `done` or none is left.
   template <class Done>
-  void turn(const Done& done) {
+  void step(const Done& done) {
     std::deque<Job*> jobs = std::exchange(jobs_, {});
     while (!jobs.empty()) {
       Job* job = jobs.front();
@@ -110,9 +110,9 @@ class ProducerReplay final : public Replay {
       raw_->request(raw_, step.at("n").get<std::int64_t>());
     } else if (event == "cancel") {
       raw_->cancel(raw_);
-    } else if (event == "turn") {
+    } else if (event == "step") {
       const std::size_t before = expected_.size();
-      executor_.turn([this, before] { return failed() || expected_.size() != before; });
+      executor_.step([this, before] { return failed() || expected_.size() != before; });
     } else {
       return extract(step, event);
     }

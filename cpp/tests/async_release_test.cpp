@@ -110,7 +110,7 @@ void free_after_release(const std::function<void(AsyncConsumer&)>& call,
 }
 
 TEST(AsyncRelease, waits_for_a_request) {
-  free_after_release([](AsyncConsumer& consumer) { EXPECT_TRUE(consumer.want(1).ok()); });
+  free_after_release([](AsyncConsumer& consumer) { EXPECT_TRUE(consumer.request(1).ok()); });
 }
 
 TEST(AsyncRelease, waits_for_a_cancel) {
@@ -118,7 +118,7 @@ TEST(AsyncRelease, waits_for_a_cancel) {
 }
 
 TEST(AsyncRelease, inside_an_extraction_waits_for_a_request_of_another_thread) {
-  free_after_release([](AsyncConsumer& consumer) { EXPECT_TRUE(consumer.want(1).ok()); },
+  free_after_release([](AsyncConsumer& consumer) { EXPECT_TRUE(consumer.request(1).ok()); },
                      &release_inside);
 }
 
@@ -135,7 +135,7 @@ TEST(AsyncRelease, inside_an_extraction_may_destroy_the_consumer) {
   handler->producer = &producer;
   ArrowSchema schema{};
   a_schema(ledger).move_to(&schema);
-  EXPECT_TRUE(consumer->want(1).ok());
+  EXPECT_TRUE(consumer->request(1).ok());
   EXPECT_EQ(handler->on_schema(handler, &schema), 0);
   listener->inside = [&](const std::string& what) {
     if (what == "error") consumer.reset();
@@ -162,7 +162,7 @@ TEST(AsyncRelease, inside_an_extraction_leaves_the_stream_to_that_of_another_thr
   ConsumerBench bench;
   std::optional<AsyncConsumer> consumer = std::move(bench.consumer);
   bench.receive(0, 0);
-  EXPECT_TRUE(consumer->want(2).ok());
+  EXPECT_TRUE(consumer->request(2).ok());
   SlowTask slow;
   ArrowAsyncDeviceStreamHandler* handler = bench.peer.handler;
   EXPECT_EQ(handler->on_next_task(handler, &slow.task, nullptr), 0);
@@ -194,7 +194,7 @@ TEST(AsyncRelease, under_a_lock_that_a_request_needs_says_so_before_it_waits) {
     if (told++ == 0) lock.unlock();
   };
   lock.lock();
-  std::thread application([&] { EXPECT_TRUE(bench.consumer.want(1).ok()); });
+  std::thread application([&] { EXPECT_TRUE(bench.consumer.request(1).ok()); });
   asked.wait();
   bench.peer.end();
   bench.peer.release();
@@ -268,7 +268,7 @@ TEST(AsyncRelease, under_a_lock_is_harmless_when_the_application_calls_from_insi
     listener->inside = [&](const std::string& what) {
       if (what == "release waits") ADD_FAILURE() << "release waits";
       if (what == "schema") {
-        EXPECT_TRUE(consumer.want(1).ok());
+        EXPECT_TRUE(consumer.request(1).ok());
       }
       if (taken == cancel_after) return consumer.cancel();
       if (what == "task") taken += consumer.take(1)->ok() ? 1 : 0;

@@ -112,7 +112,7 @@ class Replay {
     ++cursor_;
     ++depth_;
     std::deque<Json> outer = std::exchange(expected_, {});
-    for (const char* kind : {"calls", "tells"}) {
+    for (const char* kind : {"calls", "notifications"}) {
       for (const Json& one : step.value(kind, Json::array())) expected_.push_back(one);
     }
     const int result = work();

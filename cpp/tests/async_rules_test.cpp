@@ -112,7 +112,7 @@ TEST(SameSchema, strict_compares_every_part) {
     peer.handler = consumer.handler();
     peer.handler->producer = &peer.raw;
     ASSERT_EQ(peer.give_schema(), 0);
-    ASSERT_TRUE(consumer.want(1));
+    ASSERT_TRUE(consumer.request(1));
     ASSERT_EQ(peer.give_task(), 0);
     const Result<AsyncBatch> batch = consumer.take().value();
     EXPECT_EQ(code_of(batch), strict ? EINVAL : 0);
@@ -133,7 +133,7 @@ TEST(SameSchema, strict_takes_what_fits) {
   peer.handler = consumer.handler();
   peer.handler->producer = &peer.raw;
   ASSERT_EQ(peer.give_schema(), 0);
-  ASSERT_TRUE(consumer.want(1));
+  ASSERT_TRUE(consumer.request(1));
   ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* out) {
                         static const void* buffers[2] = {};
                         if (out == nullptr) return 0;

@@ -185,7 +185,7 @@ class App final : public AsyncListener {
         ++read;
       }
     }
-    EXPECT_TRUE(consumer->want(1).ok());
+    EXPECT_TRUE(consumer->request(1).ok());
   }
 
   const Plan& plan_;
@@ -255,7 +255,7 @@ void run_stream(std::uint64_t number, Executor& executor, Totals& totals) {
     auto source = std::make_shared<Source>(plan, ledger);
     source->producer = std::make_unique<AsyncProducer>(
         AsyncProducer::start(consumer.handler(), executor, {ARROW_DEVICE_CPU, {}, source}).value());
-    EXPECT_TRUE(consumer.want(plan.window).ok());
+    EXPECT_TRUE(consumer.request(plan.window).ok());
     std::thread reader([&] {
       if (plan.waits) return app->wait_for_all();
       if (!plan.inside) app->read_all();

@@ -285,7 +285,7 @@ struct ConsumerBench {
   void receive(std::int64_t wanted, int tasks) {
     EXPECT_EQ(peer.give_schema(), 0);
     if (wanted > 0) {
-      EXPECT_TRUE(consumer.want(wanted).ok());
+      EXPECT_TRUE(consumer.request(wanted).ok());
     }
     for (int i = 0; i < tasks; ++i) EXPECT_EQ(peer.give_task(), 0);
   }

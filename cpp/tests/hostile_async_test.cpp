@@ -86,7 +86,7 @@ class Application final : public AsyncListener {
       return;
     }
     if (batch) ++taken_;
-    EXPECT_TRUE(consumer_->want(1));
+    EXPECT_TRUE(consumer_->request(1));
   }
 
   template <class Change>
@@ -112,7 +112,7 @@ void play_producer(const HostileCase& played, bool takes_inside) {
   Result<AsyncConsumer> consumer = AsyncConsumer::create(application);
   ASSERT_TRUE(consumer);
   application->connect(&*consumer);
-  ASSERT_TRUE(consumer->want(1));
+  ASSERT_TRUE(consumer->request(1));
   FletchingMessage message;
   ASSERT_EQ(FletchingHostileStartProducer(played.c_str(), consumer->handler(), &message), 0)
       << message.text;
@@ -151,7 +151,7 @@ TEST(HostileAsync, ProducersAndAConsumerThatCancels) {
     Result<AsyncConsumer> consumer = AsyncConsumer::create(application);
     ASSERT_TRUE(consumer);
     application->connect(&*consumer);
-    ASSERT_TRUE(consumer->want(1));
+    ASSERT_TRUE(consumer->request(1));
     ASSERT_EQ(FletchingHostileStartProducer(played.c_str(), consumer->handler(), nullptr), 0);
     consumer->cancel();
     consumer->cancel();
@@ -165,7 +165,7 @@ TEST(HostileAsync, ProducersAndAConsumerThatGoesAway) {
     auto application = std::make_shared<Application>(false);
     Result<AsyncConsumer> consumer = AsyncConsumer::create(application);
     ASSERT_TRUE(consumer);
-    ASSERT_TRUE(consumer->want(2));
+    ASSERT_TRUE(consumer->request(2));
     ASSERT_EQ(FletchingHostileStartProducer(played.c_str(), consumer->handler(), nullptr), 0);
     {
       const AsyncConsumer gone = *std::move(consumer);

@@ -17,7 +17,7 @@ LOSSES = ("extract_fails", "extract_invalid")
 
 @dataclass(frozen=True)
 class Facts:
-    wanted: int = 0  # before on_schema
+    unsent: int = 0  # before on_schema
     schema: bool = False  # on_schema was answered with 0
     asked: int = 0  # the demand that is left
     queue: tuple[int, ...] = ()
@@ -72,9 +72,9 @@ def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
     if s.event == "on_schema" and accepted(f, s):
         if f.cancelled:
             made.append(("cancel",))
-        elif f.wanted:
-            made.append(("request", f.wanted))
-    if s.event == "want" and f.schema and f.live:
+        elif f.unsent:
+            made.append(("request", f.unsent))
+    if s.event == "request" and f.schema and f.live:
         made.append(("request", s.n))
     if s.event in ("cancel", "extract_invalid") and f.schema and f.live:
         made.append(("cancel",))
@@ -89,16 +89,16 @@ def calls(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
     return made
 
 
-def tells(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
-    """What the application has to be told."""
+def notifications(f: Facts, s: Seen) -> list[tuple[Any, ...]]:
+    """What the application has to be notified of."""
     if not f.live:
         return []
     returned = answer(f, s)
     if s.event in HANDED:
         if returned:
             return [("error", returned)]
-        told = {"on_schema": ("schema",), "on_task": ("task", s.task), "on_end": ("end",)}
-        return [told[s.event]]
+        notified = {"on_schema": ("schema",), "on_task": ("task", s.task), "on_end": ("end",)}
+        return [notified[s.event]]
     if s.event == "on_error":
         return [("error", s.errno)]
     return [("error", EIO)] if s.event in ("on_error_foreign_code", *RELEASES) else []
@@ -109,9 +109,9 @@ def after(f: Facts, s: Seen) -> Facts:
     queue = () if drops_queue(f, s) or s.event in RELEASES else f.queue
     g = replace(f, queue=queue)
     match s.event:
-        case "want":
+        case "request":
             if f.live and not f.schema:
-                g = replace(g, wanted=min(f.wanted + s.n, INT64_MAX))
+                g = replace(g, unsent=min(f.unsent + s.n, INT64_MAX))
             elif f.live:
                 g = replace(g, asked=min(f.asked + s.n, INT64_MAX))
         case "cancel":
@@ -132,8 +132,8 @@ def after(f: Facts, s: Seen) -> Facts:
                 released=f.released or over,
             )
         case "on_schema" if ok:
-            asked = 0 if f.cancelled else f.wanted
-            g = replace(g, schema=True, asked=asked, wanted=0)
+            asked = 0 if f.cancelled else f.unsent
+            g = replace(g, schema=True, asked=asked, unsent=0)
         case "on_task" if ok:
             g = replace(g, asked=f.asked - 1, queue=(*f.queue, s.task) if f.live else f.queue)
         case "on_end" if ok:
@@ -189,7 +189,7 @@ def state_name(f: Facts) -> str:
     if f.lost:
         return "broken"
     if f.cancelled:
-        return "cancelled" if f.schema else "unwanted"
+        return "cancelled" if f.schema else "cancelled_early"
     return "streaming" if f.schema else "created"
 
 
@@ -230,7 +230,9 @@ RULES: dict[str, Rule] = {
     "a handler call is answered with 0 just when it is in order": lambda f, s: (
         s.result == answer(f, s)
     ),
-    "the application is told everything once": lambda f, s: list(s.tells) == tells(f, s),
+    "the application is notified of everything once": lambda f, s: (
+        list(s.notifications) == notifications(f, s)
+    ),
     "release waits for running extractions": lambda f, s: (
         s.holds == (s.event == "release" and bool(f.running) and not f.gone)
     ),

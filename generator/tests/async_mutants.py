@@ -35,10 +35,10 @@ EXPLAINED = {
             "no demand is ever added here, and a negative one counts like 0"
         )
         for place in (
-            "on_schema in unwanted",
-            "want in unwanted",
+            "on_schema in cancelled_early",
+            "request in cancelled_early",
             "cancel in created",
-            "cancel in unwanted",
+            "cancel in cancelled_early",
         )
     },
 }

@@ -25,7 +25,7 @@ class Seen:
     task: int = 0
     errno: int = 0
     calls: tuple[tuple[Any, ...], ...] = ()  # (("on_next_task", 3),), (("on_error", 5),)
-    tells: tuple[tuple[Any, ...], ...] = ()
+    notifications: tuple[tuple[Any, ...], ...] = ()
     result: int | None = None
     state: str = ""
     holds: bool = False
@@ -47,7 +47,7 @@ class Facts:
     extracted: bool = False  # some task was
     over: str | None = None  # "end", "error", "cancel", "refused": what has ended the stream
     errno: int = 0
-    told: bool = False  # by on_error
+    notified: bool = False  # by on_error
     release_called: bool = False
     released: bool = False
 
@@ -72,7 +72,7 @@ def after(f: Facts, s: Seen) -> Facts:
                     delivered=f.delivered + 1,
                 )
             case "on_error":
-                f = replace(f, running="on_error", told=True)
+                f = replace(f, running="on_error", notified=True)
             case "release":
                 f = replace(f, running="release", release_called=True)
     return f
@@ -147,10 +147,10 @@ def fates(f: Facts, s: Seen) -> list[tuple[int | str, str]]:
 
 
 def due(f: Facts) -> tuple[Any, ...] | None:
-    """The handler call that the next turn has to make."""
+    """The handler call that the next step has to make."""
     if f.running or f.release_called:
         return None
-    if f.over == "error" and not f.told:
+    if f.over == "error" and not f.notified:
         return ("on_error", f.errno)
     if f.over:
         return None if f.open else ("release",)
@@ -190,9 +190,9 @@ def state_name(f: Facts) -> str:
         return {"end": "in_end", "on_error": "in_error", "release": "in_release"}[f.running]
     if f.running:
         unless = {"schema": "in_schema", "task": "in_task"}[f.running]
-        return {"error": "erring", "cancel": "stopping"}.get(f.over or "", unless)
+        return {"error": "error_in_call", "cancel": "stopping"}.get(f.over or "", unless)
     if f.over == "error":
-        return "failed" if f.told else "failing"
+        return "failed" if f.notified else "error_pending"
     if f.over:
         return {"end": "ended", "cancel": "cancelled", "refused": "refused"}[f.over]
     if f.schema_called:
@@ -211,7 +211,7 @@ def _tasks(s: Seen) -> list[int]:
 Rule = Callable[[Facts, Seen], bool]
 
 RULES: dict[str, Rule] = {
-    "handler calls are made in turns only": lambda f, s: not s.calls or s.event == "turn",
+    "handler calls are made in steps only": lambda f, s: not s.calls or s.event == "step",
     "never two handler calls at once": lambda f, s: (
         len(s.calls) + (f.running is not None and s.event not in RETURNS) <= 1 or not s.calls
     ),
@@ -227,7 +227,7 @@ RULES: dict[str, Rule] = {
         not f.over or not (_made(s, "on_schema") or _made(s, "on_next_task"))
     ),
     "on_error only after an error, once, with its code": lambda f, s: all(
-        f.over == "error" and not f.told and code == f.errno for _, code in _made(s, "on_error")
+        f.over == "error" and not f.notified and code == f.errno for _, code in _made(s, "on_error")
     ),
     "a cancelled or refused stream has no on_error": lambda f, s: (
         f.over not in ("cancel", "refused", "end") or not _made(s, "on_error")
@@ -237,8 +237,8 @@ RULES: dict[str, Rule] = {
     "release is held back until every task is extracted": lambda f, s: (
         not (_made(s, "release") and f.open)
     ),
-    "what is due is called in the next turn, and nothing else": lambda f, s: (
-        s.event != "turn" or list(s.calls) == ([d] if (d := due(f)) else [])
+    "what is due is called in the next step, and nothing else": lambda f, s: (
+        s.event != "step" or list(s.calls) == ([d] if (d := due(f)) else [])
     ),
     "extract_data returns 0, or the error, or EINVAL the second time": lambda f, s: (
         s.result

@@ -58,7 +58,7 @@ class Producer:
         self._open = 0
         self._busy = False
         self._over = False
-        self._error: int | None = None  # to be told
+        self._error: int | None = None  # for on_error
         self._release_called = False
 
     # The source's side.
@@ -109,7 +109,7 @@ class Producer:
         self._submit(self._job)
 
     def _finish(self, errno: int | None) -> None:
-        """The stream is over; an error is told, anything else only leads to release."""
+        """The stream is over; on_error follows an error, and release anything else."""
         with self._lock:
             if self._over:
                 return
@@ -192,9 +192,11 @@ class Producer:
 class Consumer:
     """A handler, and what an application does with it."""
 
-    def __init__(self, producer: Any, tell: Callable[..., None], waits: Callable[[], None]) -> None:
+    def __init__(
+        self, producer: Any, notify: Callable[..., None], waits: Callable[[], None]
+    ) -> None:
         self._producer = producer
-        self._tell = tell
+        self._notify = notify
         self._waits = waits  # called when release begins to wait
         self._changed = threading.Condition(threading.RLock())
         self._wanted = 0
@@ -219,12 +221,12 @@ class Consumer:
 
     def _refuse(self, errno: int) -> int:
         with self._changed:
-            told = self._live()
+            is_live = self._live()
             if not self._over and not self._gone:
                 self._over = "refused"
-        if told:
+        if is_live:
             self._drop_queue()
-            self._tell("error", errno)
+            self._notify("error", errno)
         return errno
 
     # The handler.
@@ -254,17 +256,17 @@ class Consumer:
             return self._refuse(EINVAL if wrong else refusal)
         with self._changed:
             self._has_schema = True
-            unwanted = self._cancelled
+            is_cancelled = self._cancelled
             n, self._wanted = self._wanted, 0
-            self._demand = 0 if unwanted else n
-        if unwanted:
+            self._demand = 0 if is_cancelled else n
+        if is_cancelled:
             schema.free()
             self._producer.cancel()
             return 0
         schema.take()
         if n:
             self._producer.request(n)
-        self._tell("schema")
+        self._notify("schema")
         return 0
 
     def _on_task(self, task: Any, refusal: int) -> int:
@@ -272,13 +274,13 @@ class Consumer:
             wrong = not self._has_schema or self._over or self._gone or not self._demand
             if not wrong and not refusal:
                 self._demand -= 1
-                wanted = self._live()
-                if wanted:
+                is_live = self._live()
+                if is_live:
                     self._queue.append(task)
         if wrong or refusal:
             return self._refuse(EINVAL if wrong else refusal)
-        if wanted:
-            self._tell("task", task.number)
+        if is_live:
+            self._notify("task", task.number)
         else:
             task.extract_data(False)
         return 0
@@ -286,24 +288,24 @@ class Consumer:
     def _on_end(self) -> int:
         with self._changed:
             wrong = not self._has_schema or self._over or self._gone
-            told = not wrong and self._live()
+            is_live = not wrong and self._live()
             if not wrong:
                 self._over = "error" if self._lost else "end"
         if wrong:
             return self._refuse(EINVAL)
-        if told:
-            self._tell("end")
+        if is_live:
+            self._notify("end")
         return 0
 
     def on_error(self, code: int, _message: str) -> None:
         with self._changed:
             self._in_call += 1
-            told = self._live()
+            is_live = self._live()
             if not self._over and not self._gone:
                 self._over = "error"
-        if told:
+        if is_live:
             self._drop_queue()
-            self._tell("error", code if code > 0 else EIO)
+            self._notify("error", code if code > 0 else EIO)
         with self._changed:
             self._in_call -= 1
 
@@ -312,13 +314,13 @@ class Consumer:
             if self._gone:
                 return
             self._in_call += 1
-            told = self._live()
+            is_live = self._live()
             self._gone = True
             kept, self._queue = self._queue, deque()
         for task in kept:
             task.extract_data(self._over == "end")
-        if told:
-            self._tell("error", EIO)
+        if is_live:
+            self._notify("error", EIO)
         with self._changed:
             if self._running and threading.get_ident() not in self._running:
                 self._waits()
@@ -327,7 +329,7 @@ class Consumer:
 
     # The application.
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         with self._changed:
             live, known = self._live(), self._has_schema
             if live and known:

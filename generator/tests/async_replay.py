@@ -91,7 +91,10 @@ class Replay:
     def perform(self, step: Step, work: Callable[[], Any]) -> None:
         """One step, from its event to its result."""
         self.cursor += 1
-        outer, self.expected = self.expected, [*step.get("calls", ()), *step.get("tells", ())]
+        outer, self.expected = (
+            self.expected,
+            [*step.get("calls", ()), *step.get("notifications", ())],
+        )
         result = work()
         if self.expected:
             raise self.fail(f"did not {self.expected[0]}")
@@ -154,12 +157,12 @@ class ProducerReplay(Replay):
                 self.producer.request(step["n"])
             case "cancel":
                 self.producer.cancel()
-            case "turn":
+            case "step":
                 jobs, self.jobs[:] = list(self.jobs), []
                 for number, job in enumerate(jobs):
                     before = len(self.expected)
                     job()
-                    if len(self.expected) != before:  # that was the one call of this turn
+                    if len(self.expected) != before:  # that was the one call of this step
                         self.jobs[:0] = jobs[number + 1 :]
                         break
             case "extract" | "extract_fails" | "extract_again":
@@ -235,7 +238,7 @@ class Extraction(threading.Thread):
             self.answers.put(("error", error))
 
     def inside(self) -> int:
-        """What extract_data does: obeys until it is told what to return."""
+        """What extract_data does: obeys until it gets what to return."""
         self.answers.put(("inside", None))
         while callable(order := self.orders.get()):
             try:
@@ -278,7 +281,7 @@ class ConsumerReplay(Replay):
         self.waiting: threading.Event = threading.Event()
         self.released: list[threading.Thread] = []
         self.codes: list[int] = []
-        self.consumer = make(self, self.tell, self.waiting.set)
+        self.consumer = make(self, self.notify, self.waiting.set)
 
     def run(self) -> None:
         while step := self.next():
@@ -292,7 +295,9 @@ class ConsumerReplay(Replay):
         self.compare_final(schema, tasks)
         wanted = self.trace["finally"]["code"]
         if self.codes != ([] if wanted is None else [wanted]):
-            raise DifferenceError(f"{self.trace['name']}: told {self.codes}, not {wanted}")
+            raise DifferenceError(
+                f"{self.trace['name']}: notified of {self.codes}, expected {wanted}"
+            )
 
     def _fate(self, number: int) -> str:
         fates = self.fates[number]
@@ -338,8 +343,8 @@ class ConsumerReplay(Replay):
                 self._release_that_waits()
             case "release" | "release_inside":
                 consumer.release()
-            case "want":
-                consumer.want(step["n"])
+            case "request":
+                consumer.request(step["n"])
             case "cancel":
                 consumer.cancel()
             case "drop":
@@ -405,21 +410,23 @@ class ConsumerReplay(Replay):
         self._reached(call, "extract_data")
         return 0
 
-    def tell(self, what: str, value: int | None = None) -> None:
-        told: dict[str, Any] = {"tell": what}
+    def notify(self, what: str, value: int | None = None) -> None:
+        notification: dict[str, Any] = {"notify": what}
         if what == "task":
-            told["task"] = value
+            notification["task"] = value
         elif what == "error":
-            told["code"] = value
+            notification["code"] = value
             assert value is not None
             self.codes.append(value)
-        self._reached(told, "tell")
+        self._reached(notification, "notify")
 
     def _reached(self, what: dict[str, Any], name: str) -> None:
         """Plays the steps that happen within this call, when it is the last of its name."""
         self.happened(what)
-        kind = "tell" if name == "tell" else "call"
-        if any(kind in more and (kind == "tell" or more["call"] == name) for more in self.expected):
+        kind = "notify" if name == "notify" else "call"
+        if any(
+            kind in more and (kind == "notify" or more["call"] == name) for more in self.expected
+        ):
             return
         while (step := self.next()) and step.get("within") == name:
             self.one(step)

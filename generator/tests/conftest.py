@@ -29,10 +29,10 @@ class Scratch:
         self.root = root
 
     def replace(self, file: str, old: str, new: str) -> int:
-        """Replaces the one place where `old` stands; returns its line."""
+        """Replaces the one place where `old` is; returns its line."""
         path = self.root / "spec" / file
         text = path.read_text(encoding="utf-8")
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
+        assert text.count(old) == 1, f"{old!r} found {text.count(old)} times in {file}"
         path.write_text(text.replace(old, new), encoding="utf-8")
         return text[: text.index(old)].count("\n") + 1
 

@@ -8,21 +8,21 @@ from conftest import Scratch
 SPOILED = {
     "unknown key": (
         "async.yaml",
-        "  - {on: turn, in: [created]}",
-        "  - {on: turn, inn: [created]}",
+        "  - {on: step, in: [created]}",
+        "  - {on: step, inn: [created]}",
         r"sides\.producer\.cells\[\d+\].*('in' is missing|unknown key 'inn')",
     ),
     "cell left out": (
         "async.yaml",
-        "      - {on: turn, in: [released]}\n",
+        "      - {on: step, in: [released]}\n",
         "",
-        r"sides\.producer\.states\.released: 'released' has no cell for turn; hint: fill it",
+        r"sides\.producer\.states\.released: 'released' has no cell for step; hint: fill it",
     ),
     "cell filled twice": (
         "async.yaml",
-        "      - {on: turn, in: [released]}\n",
-        "      - {on: turn, in: [released, created]}\n",
-        r"'turn' in 'created' is filled twice; hint: remove one",
+        "      - {on: step, in: [released]}\n",
+        "      - {on: step, in: [released, created]}\n",
+        r"'step' in 'created' is filled twice; hint: remove one",
     ),
     "unknown state": (
         "async.yaml",
@@ -32,7 +32,7 @@ SPOILED = {
     ),
     "unknown event": (
         "async.yaml",
-        "- {on: turn, in: [schema], ",
+        "- {on: step, in: [schema], ",
         "- {on: tern, in: [schema], ",
         r"no event 'tern'; hint: use one of request,",
     ),
@@ -44,9 +44,9 @@ SPOILED = {
     ),
     "unknown condition": (
         "async.yaml",
-        "when: wanted > 0",
-        "when: wanted > 1",
-        r'when: "wanted > 1" is unknown; hint: use one of',
+        "when: unsent > 0",
+        "when: unsent > 1",
+        r'when: "unsent > 1" is unknown; hint: use one of',
     ),
     "unknown erratum": (
         "async.yaml",
@@ -56,27 +56,27 @@ SPOILED = {
     ),
     "impossible without a sentence": (
         "async.yaml",
-        "impossible: The source has said it already.",
+        "impossible: The source has ended already.",
         "impossible: no",
         r"impossible: .*(does not match the pattern|is not a string)",
     ),
     "impossible and done": (
         "async.yaml",
-        "impossible: The source has said it already.",
-        "impossible: The source has said it already.\n        next: ended",
+        "impossible: The source has ended already.",
+        "impossible: The source has ended already.\n        next: ended",
         r"an impossible cell does nothing, yet has next; hint: remove one of both",
     ),
     "result of a callback without one": (
         "async.yaml",
-        "- {on: turn, in: [schema], ",
-        "- {on: turn, in: [schema], result: 0, ",
-        r"'turn' returns nothing; hint: fix 'result'",
+        "- {on: step, in: [schema], ",
+        "- {on: step, in: [schema], result: 0, ",
+        r"'step' returns nothing; hint: fix 'result'",
     ),
     "handler called synchronously": (
         "async.yaml",
         "do: [mark end]",
         "do: [mark end, on_error]",
-        r"'end_reached' calls 'on_error' synchronously; hint: leave it to 'turn'",
+        r"'end_reached' calls 'on_error' synchronously; hint: leave it to 'step'",
     ),
     "two handler calls at once": (
         "async.yaml",
@@ -86,8 +86,8 @@ SPOILED = {
     ),
     "terminal state that is left": (
         "async.yaml",
-        "- {on: turn, in: [released]}",
-        "- {on: turn, in: [released], next: created}",
+        "- {on: step, in: [released]}",
+        "- {on: step, in: [released], next: created}",
         r"'released' is terminal and cannot be left; hint: remove 'next'",
     ),
     "state without a way to it": (
@@ -134,13 +134,13 @@ SPOILED = {
     ),
     "phrase in itself": (
         "async-scenarios.yaml",
-        "    open: [schema_ready, turn, returns_ok]",
-        "    open: [schema_ready, turn, returns_ok, open]",
+        "    open: [schema_ready, step, returns_ok]",
+        "    open: [schema_ready, step, returns_ok, open]",
         r"'open' is a phrase that does not stand above this one",
     ),
     "reach that leads elsewhere": (
         "async-scenarios.yaml",
-        "    in_schema: [[schema_ready, turn]]",
+        "    in_schema: [[schema_ready, step]]",
         "    in_schema: [[schema_ready]]",
         r"producer\.reach: reach\.in_schema leads to schema",
     ),

@@ -167,7 +167,7 @@ static void StartExtractions(struct Handler* handler) {
 
 static void TakeSchema(struct ArrowSchema* schema) {
   if (schema == NULL || schema->release == NULL) {
-    Mistake("on_schema came without a schema");
+    Mistake("on_schema: schema is NULL or released: expected a schema");
     return;
   }
   struct ArrowSchema moved = *schema;

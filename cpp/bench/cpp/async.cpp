@@ -101,7 +101,7 @@ class Reading final : public fletching::AsyncListener {
   void on_task() noexcept override {
     (void)consumer->take();  // and release
     if (++read_ < kWindow / 2) return;
-    (void)consumer->want(read_);
+    (void)consumer->request(read_);
     read_ = 0;
   }
   void on_end() noexcept override {}
@@ -135,7 +135,7 @@ void ours_inline(std::int64_t batches) {
   auto listener = std::make_shared<Reading>();
   auto consumer = fletching::AsyncConsumer::create(listener).value();
   listener->consumer = &consumer;
-  (void)consumer.want(kWindow);
+  (void)consumer.request(kWindow);
   fletching::RunQueue queue;
   auto source = std::make_shared<Giving>(batches);
   auto producer =

@@ -28,21 +28,21 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// What an async stream has told so far, for a thread that waits for it.
+/// The notifications of an async stream so far, for a thread that waits for them.
 class AsyncMailbox final : public AsyncListener {
  public:
   void on_schema(Schema schema, AsyncStreamInfo info) noexcept override {
-    tell([&] {
+    update([&] {
       schema_ = std::move(schema);
       info_ = std::move(info);
     });
   }
   void on_task() noexcept override {}
   void on_end() noexcept override {
-    tell([&] { over_ = true; });
+    update([&] { over_ = true; });
   }
   void on_error(const Error& error, std::string_view) noexcept override {
-    tell([&] {
+    update([&] {
       over_ = true;
       code_ = error.code();
       message_ = plain_error(error.code(), error.message()).message();
@@ -52,15 +52,15 @@ class AsyncMailbox final : public AsyncListener {
   /// Waits for the schema, and moves it out. Error: that of the stream.
   Result<Schema> wait_for_schema() noexcept {
     std::unique_lock lock(mutex_);
-    told_.wait(lock, [this] { return over_ || !schema_.is_released(); });
+    changed_.wait(lock, [this] { return over_ || !schema_.is_released(); });
     if (schema_.is_released()) return plain_error(code_ != 0 ? code_ : EINVAL, message_);
     return std::move(schema_);
   }
 
-  /// How the stream ended, once that is told.
+  /// Waits for the end. Error: that of the stream.
   Status wait_for_end() noexcept {
     std::unique_lock lock(mutex_);
-    told_.wait(lock, [this] { return over_; });
+    changed_.wait(lock, [this] { return over_; });
     if (code_ != 0) return plain_error(code_, message_);
     return {};
   }
@@ -69,14 +69,14 @@ class AsyncMailbox final : public AsyncListener {
 
  private:
   template <class Change>
-  void tell(const Change& change) noexcept {
+  void update(const Change& change) noexcept {
     const std::lock_guard lock(mutex_);
     change();
-    told_.notify_one();
+    changed_.notify_one();
   }
 
   std::mutex mutex_;
-  std::condition_variable told_;
+  std::condition_variable changed_;
   Schema schema_;
   AsyncStreamInfo info_;
   bool over_ = false;
@@ -86,8 +86,8 @@ class AsyncMailbox final : public AsyncListener {
 
 }  // namespace detail
 
-/// Collects an async stream for a thread that likes to wait: at most `window` batches are asked for
-/// and not read.
+/// Reads an async stream on a thread that waits: at most `window` batches are requested and not
+/// read.
 ///
 /// Threads: the producer calls the handler on its own; the thread that opens and reads the stream
 /// must not be the one that runs the producer's executor, for it would wait for itself.
@@ -95,12 +95,12 @@ class AsyncReader {
  public:
   /// Errors: EINVAL for a window that is not positive; ENOMEM.
   static Result<AsyncReader> create(std::int64_t window = 16) noexcept {
-    if (window <= 0) return detail::plain_error(EINVAL, "the window has to be positive");
+    if (window <= 0) return detail::not_positive("AsyncReader.create: window", window);
     return detail::guarded([&]() -> Result<AsyncReader> {
       auto mailbox = std::make_shared<detail::AsyncMailbox>();
       Result<AsyncConsumer> consumer = AsyncConsumer::create(mailbox);
       if (!consumer.ok()) return std::move(consumer).error();
-      Status asked = consumer->want(window);
+      Status asked = consumer->request(window);
       if (!asked.ok()) return std::move(asked).error();
       return AsyncReader(std::move(mailbox), *std::move(consumer), window);
     });
@@ -109,11 +109,11 @@ class AsyncReader {
   /// The handler for the producer, as AsyncConsumer::handler.
   ArrowAsyncDeviceStreamHandler* handler() noexcept { return consumer_.handler(); }
 
-  /// Waits for the schema and gives the stream, once; the reader is used up. To release the stream
-  /// before its end cancels.
+  /// Waits for the schema and returns the stream, once; the reader is consumed. To release the
+  /// stream before its end cancels.
   ///
-  /// Errors: what the producer told instead of a schema; EINVAL for a schema or a device type that
-  /// is none; ENOMEM. The async stream is cancelled then.
+  /// Errors: that of the producer in place of a schema; EINVAL for an invalid schema or device
+  /// type; ENOMEM. The async stream is cancelled then.
   Result<DeviceArrayStream> open(Options options = {}) && noexcept {
     Result<Schema> schema = mailbox_->wait_for_schema();
     if (!schema.ok()) return std::move(schema).error();
@@ -140,8 +140,8 @@ class AsyncReader {
         consumer_(std::move(consumer)),
         portion_(std::max<std::int64_t>(1, window / 2)) {}
 
-  /// How many to ask for with the batch that is read now: as many as were read, in portions of half
-  /// a window.
+  /// How many batches to request with the one that is read now: as many as were read, in portions
+  /// of half a window.
   std::int64_t refill() noexcept {
     if (++read_ < portion_) return 0;
     read_ = 0;
@@ -168,10 +168,10 @@ class DeviceStreamSource final : public AsyncSource {
   }
 
   void on_demand(std::int64_t) noexcept override {
-    if (!producer_.has_value()) return;  // demand is told after the schema, which `begin` gives
+    if (!producer_.has_value()) return;  // demand follows the schema, which `begin` sets
     AsyncProducer& producer = *producer_;
     std::optional<Result<DeviceArray>> batch = reader_.next();
-    // It is over: given back before the handler is released.
+    // The stream is over: release the reader before the handler.
     if (!batch || !batch->ok()) reader_.release();
     if (batch && !batch->ok()) return producer.fail(std::move(*batch).error());
     // ECANCELED, when the stream is over meanwhile, is not a failure of the source; `fail` knows
@@ -192,11 +192,11 @@ class DeviceStreamSource final : public AsyncSource {
 /// Sends a device stream to the handler of an async consumer, batch by batch as it asks for them.
 ///
 /// Threads: the schema is read here, on the calling thread; get_next, get_last_error and release of
-/// `stream` run on the executor, one at a time, and may block it. For a thread of its own give a
-/// WorkerThread, for one of the caller's a RunQueue; both outlive the handler's release.
+/// `stream` run on the executor, one at a time, and may block it. Pass a WorkerThread for a thread
+/// of its own, or a RunQueue for one of the caller's; both must outlive the handler's release.
 ///
 /// Errors: those of get_schema and of AsyncProducer::start. The handler is untouched then, and
-/// `stream` is released. Errors of get_next go to on_error.
+/// `stream` is released. Errors of get_next are passed to on_error.
 inline Status send_async(DeviceArrayStream stream, ArrowAsyncDeviceStreamHandler* handler,
                          Executor& executor, Options options = {}) noexcept {
   StreamReader<ArrowDeviceArrayStream> reader(std::move(stream), std::move(options));

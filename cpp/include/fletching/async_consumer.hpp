@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The consumer's side of the async C device stream interface: a handler for a foreign producer, and
-// what the application does with the stream on any thread.
+// the application's operations on the stream, on any thread.
 #ifndef FLETCHING_ASYNC_CONSUMER_HPP
 #define FLETCHING_ASYNC_CONSUMER_HPP
 
@@ -22,12 +22,12 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// The application's handle of an async stream.
 ///
 /// Threads: every method may be called on any thread, at the same time as others, and from inside
-/// what the listener is told; none but wait_and_take waits for the producer. The listener may
-/// destroy the handle, also from inside one of its methods and while wait_and_take waits on another
-/// thread; no other thread may begin a call of it then. One that was moved from gives EINVAL.
+/// the listener's methods; only wait_and_take waits for the producer. The listener may destroy the
+/// handle, also from inside one of its methods and while wait_and_take waits on another thread; no
+/// other thread may begin a call of it then. A moved-from handle returns EINVAL.
 ///
 /// Lifetime: the stream lives until the producer has released the handler. Destroying the handle
-/// cancels the stream; the listener is told nothing that begins afterwards.
+/// cancels the stream; no call of the listener begins afterwards.
 class AsyncConsumer {
  public:
   /// The listener is kept until the handler is released. In strict mode `take` compares every batch
@@ -36,7 +36,9 @@ class AsyncConsumer {
   /// listener is NULL.
   static Result<AsyncConsumer> create(std::shared_ptr<AsyncListener> listener,
                                       const Options& options = {}) noexcept {
-    if (listener == nullptr) return detail::plain_error(EINVAL, "the listener is NULL");
+    if (listener == nullptr)
+      return detail::plain_error(
+          EINVAL, "AsyncConsumer.create: listener is NULL: expected an AsyncListener");
     return detail::guarded([&]() -> Result<AsyncConsumer> {
       return AsyncConsumer(
           std::make_shared<detail::AsyncConsumerCore>(std::move(listener), options.strict));
@@ -56,50 +58,49 @@ class AsyncConsumer {
   ~AsyncConsumer() { cancel(); }
 
   /// The handler for the producer. From this call on it lives until its release is called, by the
-  /// producer or, when none takes it, by the caller. Call it once. NULL of a handle that was moved
-  /// from.
+  /// producer or, when none takes it, by the caller. Call it once. NULL for a moved-from handle.
   ArrowAsyncDeviceStreamHandler* handler() noexcept {
     return core_ == nullptr ? nullptr : detail::AsyncConsumerCore::hand_out(core_);
   }
 
-  /// Asks for n batches more, n > 0; before on_schema it is remembered. The sum stops at INT64_MAX.
-  /// Does nothing once the stream is over. Error: EINVAL for another n.
-  Status want(std::int64_t n) noexcept {
+  /// Requests n more batches, n > 0; before on_schema the number is kept until then. The sum stops
+  /// at INT64_MAX. Does nothing once the stream is over. Error: EINVAL for another n.
+  Status request(std::int64_t n) noexcept {
     const Core core = core_;
-    return core == nullptr ? moved_from() : core->want(n);
+    return core == nullptr ? moved_from() : core->request(n);
   }
 
   /// Extracts the oldest queued task; empty when none is queued, which is not the end of the stream
-  /// (state() and the listener tell that). A batch is never released. `more` batches are requested
-  /// as by `want`, but before the extraction and only if there is one: libarrow's producer is
-  /// destroyed with its last task, before the end is told, so that a `want` after a `take` may read
-  /// freed memory there. Errors: what extract_data returned, or EINVAL with the rule for a batch
-  /// that is released, on another type of device than the stream or of another schema, which is
-  /// released and cancels the stream; either ends it. ENOMEM; EINVAL for a negative `more`, and
-  /// nothing is taken.
+  /// (see state() and the listener). A batch is never released. `more` batches are requested as by
+  /// `request`, but before the extraction and only if there is one: libarrow's producer is
+  /// destroyed with its last task, before it reports the end, so that a `request` after a `take`
+  /// may read freed memory there. Errors: what extract_data returned, or EINVAL with the rule for a
+  /// batch that is released, on another type of device than the stream or of another schema, which
+  /// is released and cancels the stream; either ends it. ENOMEM; EINVAL for a negative `more`, and
+  /// no task is taken.
   std::optional<Result<AsyncBatch>> take(std::int64_t more = 0) noexcept {
     return take(detail::AsyncConsumerCore::When::kNow, more);
   }
 
-  /// The same, but waits for a task; empty only when none is going to come. Not for the producer's
-  /// threads, for which it would wait.
+  /// The same, but waits for a task; empty only when the stream is over. Not for the producer's
+  /// threads: it would wait for itself.
   std::optional<Result<AsyncBatch>> wait_and_take(std::int64_t more = 0) noexcept {
     return take(detail::AsyncConsumerCore::When::kWait, more);
   }
 
-  /// Throws the oldest queued task away. False when none is queued.
+  /// Discards the oldest queued task. False when none is queued.
   bool drop() noexcept {
     const Core core = core_;
     return core != nullptr && core->drop();
   }
 
-  /// No more, please: queued tasks are dropped, and the listener is told nothing any more.
+  /// Cancels the stream: queued tasks are dropped, and the listener is not called any more.
   void cancel() noexcept {
     const Core core = core_;
     if (core != nullptr) core->cancel();
   }
 
-  /// Where the stream is. By the time it is read it may have gone on.
+  /// The state of the stream, which may change at any time.
   [[nodiscard]] AsyncConsumerState state() const noexcept {
     return core_ == nullptr ? AsyncConsumerState::kReleased : core_->state();
   }
@@ -112,7 +113,8 @@ class AsyncConsumer {
   explicit AsyncConsumer(Core core) noexcept : core_(std::move(core)) {}
 
   static Error moved_from() noexcept {
-    return detail::plain_error(EINVAL, "the consumer was moved from");
+    return detail::plain_error(
+        EINVAL, "AsyncConsumer: moved from: expected the handle that create returned");
   }
 
   std::optional<Result<AsyncBatch>> take(detail::AsyncConsumerCore::When when,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the application is told of an async stream.
+// The notifications of an async stream to the application.
 #ifndef FLETCHING_ASYNC_LISTENER_HPP
 #define FLETCHING_ASYNC_LISTENER_HPP
 
@@ -15,30 +15,30 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Where an async consumer is; the consumer's states of docs/reference/async.md.
+/// The states of an async consumer, from docs/reference/async.md.
 enum class AsyncConsumerState : std::uint8_t {
-  kCreated,    // on_schema has not come
-  kUnwanted,   // cancelled before on_schema
-  kStreaming,  // tasks may come
-  kCancelled,  // cancelled; tasks that were asked for may still come
-  kEnded,      // the end was told; queued tasks may still be taken
-  kBroken,     // an extraction has failed; on_error and release may come
-  kFailed,     // an error was told; release may come
-  kRefused,    // a handler call was answered with an error; release may come
-  kReleasing,  // release is running
+  kCreated,         // on_schema was not called yet
+  kCancelledEarly,  // cancelled before on_schema
+  kStreaming,       // tasks may arrive
+  kCancelled,       // cancelled; tasks that were requested may still arrive
+  kEnded,           // on_end was called; queued tasks may still be taken
+  kBroken,          // an extraction has failed; on_error and release may follow
+  kFailed,          // on_error was called; release may follow
+  kRefused,         // a handler call has returned an error; release may follow
+  kReleasing,       // release is running
   kReleased,
 };
 
 namespace detail {
 
-/// The application has not been told how the stream ended.
-constexpr bool live(AsyncConsumerState state) noexcept {
+/// The application is not notified yet how the stream ended.
+constexpr bool is_live(AsyncConsumerState state) noexcept {
   return state == AsyncConsumerState::kCreated || state == AsyncConsumerState::kStreaming;
 }
 
-/// It is not told any more, though calls may come.
-constexpr bool untold(AsyncConsumerState state) noexcept {
-  return state == AsyncConsumerState::kUnwanted || state == AsyncConsumerState::kCancelled ||
+/// It is not notified any more, though the producer may still call.
+constexpr bool is_silent(AsyncConsumerState state) noexcept {
+  return state == AsyncConsumerState::kCancelledEarly || state == AsyncConsumerState::kCancelled ||
          state == AsyncConsumerState::kBroken;
 }
 
@@ -55,21 +55,21 @@ struct AsyncStreamInfo {
 /// One batch of an async stream. `array` is released when there was none to take.
 struct AsyncBatch {
   DeviceArray array;
-  /// A copy of what came with the task, encoded as ArrowSchema.metadata; NULL: none.
+  /// A copy of the task's metadata, encoded as ArrowSchema.metadata; NULL: none.
   std::unique_ptr<const std::string> metadata;
 };
 
-/// What an application is told of a stream: the schema, tasks, and one end, which is `on_end`,
-/// `on_error`, the error of `take`, or its own `cancel`, whichever comes first.
+/// The notifications of a stream: the schema, tasks, and one end, which is `on_end`, `on_error`,
+/// the error of `take`, or its own `cancel`, whichever comes first.
 ///
-/// Each call comes from inside a handler call, on the producer's thread and without a lock: be
-/// brief, and call `want`, `take`, `drop` and `cancel` from inside as you like.
+/// Each method is called inside a handler call, on the producer's thread and without a lock. It
+/// should return soon, and may call `request`, `take`, `drop` and `cancel`.
 class AsyncListener {
  public:
   virtual ~AsyncListener() = default;
 
-  /// May refuse the schema, which is looked at and left alone: the error is the handler's answer,
-  /// ends the stream and is told by on_error.
+  /// May refuse the schema, which is looked at and left alone: the error is the result of the
+  /// handler call, ends the stream and is passed to on_error.
   virtual Status accept_schema([[maybe_unused]] const ArrowSchema& schema) noexcept { return {}; }
 
   /// May refuse a task in the same way. `metadata` as in AsyncBatch, empty: none; valid during the
@@ -89,10 +89,10 @@ class AsyncListener {
   /// value reads EIO, with "(code -5)" at the end of the text. `metadata` as in accept_task.
   virtual void on_error(const Error& error, std::string_view metadata) noexcept = 0;
 
-  /// Release of the handler is about to wait for a `take`, `drop`, `want` or `cancel` that runs on
-  /// another thread. It waits for `want` and `cancel` first, and says so again when a `take` or
-  /// `drop` still runs then. A producer that holds a lock around release which that call needs
-  /// never gets it back (erratum async-release-waits).
+  /// Release of the handler is about to wait for a `take`, `drop`, `request` or `cancel` that runs
+  /// on another thread. It waits for `request` and `cancel` first, and calls this method again when
+  /// a `take` or `drop` still runs then. A producer that holds a lock around release which that
+  /// call needs deadlocks (erratum async-release-waits).
   virtual void on_release_waits() noexcept {}
 };
 

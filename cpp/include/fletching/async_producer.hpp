@@ -25,7 +25,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 ///
 /// Threads: every method may be called on any thread, at the same time as others, and from inside
 /// handler calls; none of them calls the handler. Batches are delivered in the order of the pushes.
-/// A handle that was moved from gives EINVAL.
+/// A moved-from handle returns EINVAL.
 ///
 /// Lifetime: the stream lives on until the handler's release has returned. A handle that is
 /// destroyed before `end` or `fail` fails the stream with ECANCELED.
@@ -64,23 +64,23 @@ class AsyncProducer {
   AsyncProducer& operator=(const AsyncProducer&) = delete;
   ~AsyncProducer() { abandon(); }
 
-  // What follows takes its argument in every case: what is not delivered is released here. The
-  // error ECANCELED says that the stream is over (cancelled, refused or failed) and that nothing
-  // more is wanted.
+  // These methods consume their argument in every case: what is not delivered is released here. The
+  // error ECANCELED means that the stream is over (cancelled, refused or failed).
 
   /// The schema of the stream, once, before anything else. Error: EINVAL for a released one, after
-  /// which another may be given, and when it was given already.
+  /// which another may be set, and when it was set already.
   Status schema(Schema schema) noexcept {
-    return core_ == nullptr ? moved_from() : core_->give_schema(std::move(schema));
+    return core_ == nullptr ? moved_from() : core_->set_schema(std::move(schema));
   }
 
-  /// The next batch; `metadata` goes with its task, encoded as ArrowSchema.metadata, empty: none.
+  /// The next batch; `metadata` is passed with its task, encoded as ArrowSchema.metadata, empty:
+  /// none.
   /// Errors: EINVAL before the schema, after the end, for a released batch, for another device type
   /// than the stream's, for other children than its schema's and for metadata that cannot be read;
   /// ENOMEM, after which the source may try again or fail the stream.
   Status push(DeviceArray&& batch, std::string metadata = {}) noexcept {
     Status given = detail::guarded([&]() -> Status {
-      return core_ == nullptr ? moved_from() : core_->give_array(batch, std::move(metadata));
+      return core_ == nullptr ? moved_from() : core_->push(batch, std::move(metadata));
     });
     if (!batch.is_released()) batch.release();  // refused, or no memory for the task
     return given;
@@ -88,7 +88,7 @@ class AsyncProducer {
 
   /// As `push`, of a batch that is made when the consumer extracts it, on the consumer's thread:
   /// `Status make(ArrowDeviceArray* out)` fills a zeroed struct, once, cheaply and without blocking
-  /// (The ArrowAsyncTask structure). It is destroyed unused when the batch is not wanted. Its error
+  /// (The ArrowAsyncTask structure). It is destroyed unused when the batch is dropped. Its error
   /// is what extract_data returns, and ends the stream with on_error; so does a batch that `push`
   /// would refuse.
   template <class Make>
@@ -101,14 +101,14 @@ class AsyncProducer {
         Status made = make(out);
         return made.ok() ? core->check_made(*out) : std::move(made);
       };
-      return core_->give_made(std::make_unique<detail::MadeTaskNode<decltype(checked)>>(
+      return core_->push_made(std::make_unique<detail::MadeTaskNode<decltype(checked)>>(
           *core_, std::move(checked), detail::task_metadata(std::move(metadata))));
     });
   }
 
-  /// No more batches. The end is told once all of them are delivered, without demand. Error: EINVAL
+  /// No more batches. The end is delivered after all of them, without demand. Error: EINVAL
   /// before the schema or for the second time.
-  Status end() noexcept { return core_ == nullptr ? moved_from() : core_->give_end(); }
+  Status end() noexcept { return core_ == nullptr ? moved_from() : core_->end(); }
 
   /// The source has failed. Batches that are not delivered are released, and on_error follows with
   /// the error's code and text and `metadata`, without it when it cannot be read. Does nothing once
@@ -119,12 +119,12 @@ class AsyncProducer {
     core_->fail(std::move(error), std::move(metadata));
   }
 
-  /// How many batches more the consumer has asked for than were pushed; 0 once the stream is over.
+  /// The number of requested batches that are not pushed yet; 0 once the stream is over.
   [[nodiscard]] std::int64_t demand() const noexcept {
     return core_ == nullptr ? 0 : core_->unmet_demand();
   }
 
-  /// Where the stream is. By the time it is read it may have gone on.
+  /// The state of the stream, which may change at any time.
   [[nodiscard]] AsyncProducerState state() const noexcept {
     return core_ == nullptr ? AsyncProducerState::kReleased : core_->state();
   }
@@ -133,16 +133,18 @@ class AsyncProducer {
   AsyncProducer() = default;
 
   static const char* missing_callback(const ArrowAsyncDeviceStreamHandler* handler) noexcept {
-    if (handler == nullptr) return "the handler is NULL";
-    if (handler->on_schema == nullptr) return "on_schema of the handler is NULL";
-    if (handler->on_next_task == nullptr) return "on_next_task of the handler is NULL";
-    if (handler->on_error == nullptr) return "on_error of the handler is NULL";
-    if (handler->release == nullptr) return "release of the handler is NULL: it was released";
+    if (handler == nullptr) return "handler: NULL: expected an ArrowAsyncDeviceStreamHandler";
+    if (handler->on_schema == nullptr) return "handler.on_schema: NULL: expected a callback";
+    if (handler->on_next_task == nullptr) return "handler.on_next_task: NULL: expected a callback";
+    if (handler->on_error == nullptr) return "handler.on_error: NULL: expected a callback";
+    if (handler->release == nullptr)
+      return "handler.release: NULL: expected a handler that is not released";
     return nullptr;
   }
 
   static Error moved_from() noexcept {
-    return detail::plain_error(EINVAL, "the producer was moved from");
+    return detail::plain_error(
+        EINVAL, "AsyncProducer: moved from: expected the handle that start returned");
   }
 
   void abandon() noexcept {

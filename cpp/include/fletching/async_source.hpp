@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the source of an async stream can be told, and how it sets the stream up.
+// The notifications to the source of an async stream, and the options of the stream.
 #ifndef FLETCHING_ASYNC_SOURCE_HPP
 #define FLETCHING_ASYNC_SOURCE_HPP
 
@@ -13,19 +13,19 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Where an async producer is; the producer's states of docs/reference/async.md.
+/// The states of an async producer, from docs/reference/async.md.
 enum class AsyncProducerState : std::uint8_t {
-  kCreated,    // the schema is not known yet
-  kSchema,     // on_schema is due
-  kInSchema,   // on_schema is running
-  kStreaming,  // no handler call is running
-  kInTask,     // on_next_task with a task is running
-  kInEnd,      // on_next_task with NULL is running
-  kStopping,   // a handler call is running, and the stream was cancelled
-  kErring,     // a handler call is running, and an error was noted
-  kFailing,    // on_error is due
-  kInError,    // on_error is running
-  kEnded,      // release is due, as in the next three
+  kCreated,       // the schema is not known yet
+  kSchema,        // on_schema is due
+  kInSchema,      // on_schema is running
+  kStreaming,     // no handler call is running
+  kInTask,        // on_next_task with a task is running
+  kInEnd,         // on_next_task with NULL is running
+  kStopping,      // a handler call is running, and the stream was cancelled
+  kErrorInCall,   // a handler call is running, and an error was noted
+  kErrorPending,  // on_error is due
+  kInError,       // on_error is running
+  kEnded,         // release is due, as in the next three
   kFailed,
   kCancelled,
   kRefused,
@@ -36,35 +36,36 @@ enum class AsyncProducerState : std::uint8_t {
 namespace detail {
 
 /// schema, in_schema, streaming, in_task: the stream goes on.
-constexpr bool takes_batches(AsyncProducerState state) noexcept {
+constexpr bool accepts_batches(AsyncProducerState state) noexcept {
   using State = AsyncProducerState;
   return state == State::kSchema || state == State::kInSchema || state == State::kStreaming ||
          state == State::kInTask;
 }
 
 /// Those and created: what happens now can end the stream.
-constexpr bool goes_on(AsyncProducerState state) noexcept {
-  return state == AsyncProducerState::kCreated || takes_batches(state);
+constexpr bool is_open(AsyncProducerState state) noexcept {
+  return state == AsyncProducerState::kCreated || accepts_batches(state);
 }
 
 }  // namespace detail
 
-/// What a source may want to know while its stream runs. Each call is made on the executor, never
+/// Notifications to a source while its stream runs. Each call is made on the executor, never
 /// beside another one or beside a handler call, and without a lock.
 class AsyncSource {
  public:
   virtual ~AsyncSource() = default;
 
-  /// The consumer has room for `n` batches more than it was given, n > 0. Told once on_schema has
-  /// returned, and again after each request and each delivery as long as it is so. A push from
+  /// The consumer has room for `n` batches more than it was given, n > 0. Called once on_schema has
+  /// returned, and again after each request and each delivery while there is demand. A push from
   /// inside takes no lock.
   virtual void on_demand([[maybe_unused]] std::int64_t n) noexcept {}
 
   /// The stream is over before its end: cancelled, refused or failed. What is pushed from now on is
-  /// released at once; what was pushed and not delivered, before the handler is released.
+  /// released at once; what was pushed and not delivered is released before the handler.
   virtual void on_stop() noexcept {}
 
-  /// The handler was released. The last call; the source is let go afterwards.
+  /// The handler was released. The last call; the source is destroyed afterwards unless others own
+  /// it.
   virtual void on_release() noexcept {}
 };
 
@@ -73,7 +74,7 @@ struct AsyncProducerOptions {
   ArrowDeviceType device_type = ARROW_DEVICE_CPU;
   /// additional_metadata for the whole stream, encoded as ArrowSchema.metadata; empty: none.
   std::string metadata;
-  /// Who is told of demand; may be NULL.
+  /// Notified of demand; may be NULL.
   std::shared_ptr<AsyncSource> source;
 };
 

@@ -73,7 +73,7 @@ class RunQueue final : public Executor {
     bool any = false;
     while (first_.load(std::memory_order_acquire) != nullptr) {
       any = true;
-      turn(*pop());
+      run_job(*pop());
     }
     return any;
   }
@@ -81,7 +81,7 @@ class RunQueue final : public Executor {
   /// Runs jobs on the calling thread and sleeps while there is none, until `stop`; what was
   /// submitted before the stop is still run. One thread at a time.
   void run() noexcept {
-    while (Job* job = wait()) turn(*job);
+    while (Job* job = wait()) run_job(*job);
   }
 
   /// Makes `run` return, now or as soon as it begins. From any thread.
@@ -92,11 +92,11 @@ class RunQueue final : public Executor {
   }
 
  private:
-  // So often a job is run before the next one has its turn.
-  static constexpr int kTurn = 64;
+  // A job runs at most this often before the next one.
+  static constexpr int kMaxRuns = 64;
 
-  void turn(Job& job) noexcept {
-    for (int i = 0; i < kTurn; ++i) {
+  void run_job(Job& job) noexcept {
+    for (int i = 0; i < kMaxRuns; ++i) {
       if (!job.run()) return;
     }
     const std::lock_guard lock(mutex_);
@@ -142,7 +142,7 @@ class RunQueue final : public Executor {
   bool stopped_ = false;
 };
 
-/// A thread that runs the jobs of streams, as many as like to share it, and sleeps between them.
+/// A thread that runs the jobs of any number of streams, and sleeps between them.
 ///
 /// It outlives every stream that uses it. The destructor finishes what was submitted and joins the
 /// thread; it must not run on that thread.
@@ -163,7 +163,7 @@ class WorkerThread final : public Executor {
 
   void submit(Job& job) noexcept override { queue_.submit(job); }
 
-  /// The thread; for whoever asks where a call runs.
+  /// The thread; to find out on which thread a call runs.
   [[nodiscard]] std::thread::id id() const noexcept { return thread_.get_id(); }
 
  private:

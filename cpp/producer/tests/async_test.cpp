@@ -262,9 +262,9 @@ TEST_F(AsyncTest, RefusesWhatDoesNotFit) {
   expect(EINVAL, "unknown backend 'npu'", "npu", nullptr, -1);
   expect(EINVAL, "fail_at is 2", "cpu", nullptr, 2);
   handler.on_error = nullptr;
-  expect(EINVAL, "on_error of the handler is NULL", "cpu", nullptr, -1);
+  expect(EINVAL, "handler.on_error: NULL: expected a callback", "cpu", nullptr, -1);
   EXPECT_EQ(FletchingProducerRunAsync("cpu", nullptr, "int32", 1, -1, nullptr, &message), EINVAL);
-  EXPECT_STREQ(message.text, "the handler is NULL");
+  EXPECT_STREQ(message.text, "handler: NULL: expected an ArrowAsyncDeviceStreamHandler");
   FletchingProducerAwaitAsync();
   EXPECT_EQ(counters_now().live_streams, 0);
 }

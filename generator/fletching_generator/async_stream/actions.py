@@ -112,17 +112,17 @@ def _call_release(c: Config, _: Arguments, e: Effects) -> Config:
 # --- The consumer's ----------------------------------------------------------------------------
 
 
-def _tell(what: str, errno: int | None = None) -> Action:
-    def tell(c: Config, a: Arguments, e: Effects) -> Config:
-        told: dict[str, Any] = {"tell": what}
+def _notify(what: str, errno: int | None = None) -> Action:
+    def notify(c: Config, a: Arguments, e: Effects) -> Config:
+        notification: dict[str, Any] = {"notify": what}
         if what == "task":
-            told["task"] = a.task
+            notification["task"] = a.task
         elif what == "error":
-            told["code"] = a.errno if errno is None else errno
-        e.tells.append(told)
+            notification["code"] = a.errno if errno is None else errno
+        e.notifications.append(notification)
         return c
 
-    return tell
+    return notify
 
 
 def _schema(fate: str) -> Action:
@@ -133,13 +133,13 @@ def _schema(fate: str) -> Action:
     return schema
 
 
-def _add_wanted(c: Config, a: Arguments, _: Effects) -> Config:
-    return c._replace(wanted=_add(c.wanted, a.n))
+def _add_unsent(c: Config, a: Arguments, _: Effects) -> Config:
+    return c._replace(unsent=_add(c.unsent, a.n))
 
 
-def _request_wanted(c: Config, _: Arguments, e: Effects) -> Config:
-    e.calls.append({"call": "request", "n": c.wanted})
-    return c._replace(demand=_add(c.demand, c.wanted), wanted=0)
+def _request_unsent(c: Config, _: Arguments, e: Effects) -> Config:
+    e.calls.append({"call": "request", "n": c.unsent})
+    return c._replace(demand=_add(c.demand, c.unsent), unsent=0)
 
 
 def _request_n(c: Config, a: Arguments, e: Effects) -> Config:
@@ -232,10 +232,10 @@ ACTIONS: Mapping[SideName, Mapping[str, Action]] = {
         "release": _call_release,
     },
     "consumer": {
-        "add wanted": _add_wanted,
+        "add unsent": _add_unsent,
         "add demand": _add_demand,
         "use demand": _use_demand,
-        "request wanted": _request_wanted,
+        "request unsent": _request_unsent,
         "request n": _request_n,
         "cancel": _cancel,
         "take schema": _schema("taken"),
@@ -248,12 +248,12 @@ ACTIONS: Mapping[SideName, Mapping[str, Action]] = {
         "extract queue": _extract_queue,
         "keep data": _finish("extracted"),
         "lose data": _finish("failed"),
-        "tell schema": _tell("schema"),
-        "tell task": _tell("task"),
-        "tell end": _tell("end"),
-        "tell errno": _tell("error"),
-        "tell EINVAL": _tell("error", EINVAL),
-        "tell EIO": _tell("error", EIO),
+        "notify schema": _notify("schema"),
+        "notify task": _notify("task"),
+        "notify end": _notify("end"),
+        "notify errno": _notify("error"),
+        "notify EINVAL": _notify("error", EINVAL),
+        "notify EIO": _notify("error", EIO),
         "hold release": _hold_release,
         "let release return": _let_release_return,
     },
@@ -264,7 +264,7 @@ HANDLER_CALLS = ("on_schema", "on_next_task", "on_next_task NULL", "on_error", "
 PEER_CALLS = {
     "producer": frozenset(HANDLER_CALLS),
     "consumer": frozenset(
-        {"request wanted", "request n", "cancel", "extract oldest", "extract queue"}
+        {"request unsent", "request n", "cancel", "extract oldest", "extract queue"}
         | {"drop task", "drop queue", "drop oldest"}
     ),
 }

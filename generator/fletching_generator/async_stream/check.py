@@ -16,7 +16,7 @@ from .traces import run_scenario, sweeps
 # What an action or a condition reads from its event.
 _READS = {
     "add demand": "n",
-    "add wanted": "n",
+    "add unsent": "n",
     "request n": "n",
     "keep batch": "batch",
     "reject batch": "batch",
@@ -26,9 +26,9 @@ _READS = {
     "keep data": "task",
     "queue task": "task",
     "drop task": "task",
-    "tell task": "task",
+    "notify task": "task",
     "note errno": "errno",
-    "tell errno": "errno",
+    "notify errno": "errno",
 }
 _RETURNING = ("on_schema", "on_next_task", "extract_data")  # the callbacks that return an int
 
@@ -199,8 +199,8 @@ def _case_problems(side: Side, state: str, event: str, case: Case) -> Iterator[t
         if made:
             yield f"'{state}' is terminal and calls nothing", f"remove '{made[0]}'"
     if side.name == "producer":
-        if made and event != "turn":
-            yield f"'{event}' calls '{made[0]}' synchronously", "leave it to 'turn'"
+        if made and event != "step":
+            yield f"'{event}' calls '{made[0]}' synchronously", "leave it to 'step'"
         if len(made) > 1:
             yield "two handler calls at once", "keep one"
 

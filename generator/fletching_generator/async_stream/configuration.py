@@ -27,7 +27,7 @@ class Config(NamedTuple):
     given: int = 0  # how many batches
     source_finished: bool = False
     # Of a consumer.
-    wanted: int = 0
+    unsent: int = 0
     queue: tuple[int, ...] = ()
     running: tuple[int, ...] = ()  # extractions
     arrived: int = 0  # how many tasks have come, refused ones too
@@ -49,7 +49,7 @@ class Effects:
     """What can be seen of one event."""
 
     calls: list[dict[str, Any]] = field(default_factory=list)
-    tells: list[dict[str, Any]] = field(default_factory=list)  # to the application
+    notifications: list[dict[str, Any]] = field(default_factory=list)  # to the application
     fates: list[tuple[int | str, str]] = field(default_factory=list)  # (3, "extracted")
     result: int | None = None
     holds: bool = False  # the event's own call, release, does not return yet
@@ -60,7 +60,7 @@ CONDITIONS: Mapping[str, Callable[[Config], bool]] = {
     "demand > 0 and ready > 0": lambda c: c.demand > 0 and bool(c.ready),
     "ready = 0 and end marked": lambda c: not c.ready and c.end_marked,
     "open = 0": lambda c: not c.open,
-    "wanted > 0": lambda c: c.wanted > 0,
+    "unsent > 0": lambda c: c.unsent > 0,
     "demand > 0": lambda c: c.demand > 0,
     "running = 0": lambda c: not c.running,
     "running = 1": lambda c: len(c.running) == 1,

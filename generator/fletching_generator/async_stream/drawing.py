@@ -36,7 +36,7 @@ class Place:
 @dataclass(frozen=True)
 class Arrow:
     start: str  # "streaming"
-    end: str  # "failing"
+    end: str  # "error_pending"
     events: tuple[str, ...]  # ("request_invalid", "extract_fails", "failure")
 
     @property

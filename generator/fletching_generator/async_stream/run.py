@@ -76,5 +76,5 @@ def default_arguments(side: Side, config: Config, event: str) -> Arguments:
     elif event in ("on_task", "on_task_refused", "overlap"):
         task = config.arrived
     errno = 0 if event == "on_error_foreign_code" else 5 if side.events[event].errno else 0
-    n = {"request": 1, "want": 1, "request_invalid": 0}.get(event, 0)
+    n = {"request": 1, "request_invalid": 0}.get(event, 0)
     return Arguments(n=n, task=task, errno=errno)

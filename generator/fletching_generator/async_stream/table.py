@@ -27,7 +27,7 @@ class Case:
     when: str | None  # "demand > 0"; None: in any case
     do: tuple[str, ...]  # ("note EINVAL", "discard")
     result: str | None  # "0", "EINVAL", "errno"; None when the event returns nothing
-    next: str  # "failing"
+    next: str  # "error_pending"
     violation: str | None  # the erratum, when the other side has broken a rule
     rests_on: tuple[str, ...]  # ("async-cancel-remaining",)
 
@@ -80,7 +80,7 @@ class Scenario:
     hostile: bool  # True: the other side breaks a rule
     steps: tuple[
         str, ...
-    ]  # ("schema_ready", "turn", "request 3 within on_schema"): phrases expanded
+    ]  # ("schema_ready", "step", "request 3 within on_schema"): phrases expanded
 
 
 @dataclass(frozen=True)

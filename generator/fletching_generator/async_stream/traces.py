@@ -11,7 +11,7 @@ from .configuration import Arguments, Config, Effects
 from .run import NotPossibleError, default_arguments, enabled, run
 from .table import AsyncTable, Case, Scenario, Side, SideName
 
-HANDLER_CALL_STATES = ("in_schema", "in_task", "in_end", "stopping", "erring")
+HANDLER_CALL_STATES = ("in_schema", "in_task", "in_end", "stopping", "error_in_call")
 LAST_CALL_STATES = ("in_error", "in_release")
 PLACED = ("overlap", "release_inside")  # events that are about the call inside which they happen
 _FINISH_LIMIT = 1000
@@ -29,7 +29,9 @@ class Runner:
     taken: list[tuple[str, str, Case]] = field(default_factory=list)  # state, event, case
     fates: dict[int | str, str] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
-    codes: list[int] = field(default_factory=list)  # of on_error calls, or of told errors
+    codes: list[int] = field(
+        default_factory=list
+    )  # of on_error calls, or of errors that are notified
     running_call: str | None = None  # a producer's handler call
     rule_broken: bool = False  # by the other side
 
@@ -120,8 +122,8 @@ class Runner:
             step[how] = call
         if effects.calls:
             step["calls"] = effects.calls
-        if effects.tells:
-            step["tells"] = effects.tells
+        if effects.notifications:
+            step["notifications"] = effects.notifications
         if effects.result is not None:
             step["result"] = effects.result
         if effects.holds:
@@ -140,7 +142,7 @@ class Runner:
                 self.running_call = call["call"]
             if call["call"] == "on_error":
                 self.codes.append(call["code"])
-        self.codes += [told["code"] for told in effects.tells if told["tell"] == "error"]
+        self.codes += [n["code"] for n in effects.notifications if n["notify"] == "error"]
         if self.side.events[event].call in ("on_schema", "on_next_task") and effects.result:
             refused = arguments.task if self.side.events[event].argument == "task" else None
             if refused is not None:
@@ -175,7 +177,7 @@ def _producer_wishes(config: Config) -> Iterator[str]:
         yield "end_reached"
     if config.state == "streaming" and config.ready and not config.demand:
         yield "cancel"
-    yield "turn"
+    yield "step"
 
 
 def _consumer_wishes(config: Config) -> Iterator[str]:
@@ -183,7 +185,7 @@ def _consumer_wishes(config: Config) -> Iterator[str]:
         yield "extract_ok"
     if config.queue:
         yield "take"
-    if config.state in ("created", "unwanted"):
+    if config.state in ("created", "cancelled_early"):
         yield "on_schema"
     if config.state == "streaming":
         yield "on_end"

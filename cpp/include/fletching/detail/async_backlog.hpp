@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an async stream has been given and asked for, and has not delivered yet; its error too.
+// Batches of an async stream that are pushed and not delivered, its demand, and its error.
 #ifndef FLETCHING_DETAIL_ASYNC_BACKLOG_HPP
 #define FLETCHING_DETAIL_ASYNC_BACKLOG_HPP
 
@@ -21,12 +21,12 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 /// Batches of the source and demand of the consumer.
 ///
 /// Source and consumer change it with the stream's lock. The stream's job, of which one runs at a
-/// time, delivers from lists of its own, and takes the lock to exchange them; what the source gives
-/// on the job's thread, from inside on_demand, goes to them without it. While the job is not
-/// scheduled they belong to whoever has the lock. Anybody may read the counts.
+/// time, delivers from lists of its own, and takes the lock to exchange them; a batch that the
+/// source pushes on the job's thread, inside on_demand, is added to them without it. While the job
+/// is not scheduled they belong to the thread that has the lock. Any thread may read the counts.
 class AsyncBacklog {
  public:
-  // The source gives, until the end. With the lock.
+  // For the source, until the end. With the lock.
 
   /// Throws std::bad_alloc, and then nothing has changed.
   void add(AsyncProducerCore& core, DeviceArray& array, TaskMetadata metadata) {
@@ -38,25 +38,25 @@ class AsyncBacklog {
   }
   void end() noexcept { has_end_.store(true, std::memory_order_release); }
 
-  // The consumer asks. With the lock.
+  // For the consumer. With the lock.
 
-  void want(std::int64_t n) noexcept {
+  void add_demand(std::int64_t n) noexcept {
     const std::uint64_t sent = sent_count_.load(std::memory_order_relaxed);
     const std::int64_t demand = saturating_add(difference(asked(), sent), n);
     asked_.store(sent + static_cast<std::uint64_t>(demand), std::memory_order_release);
   }
 
-  // Anybody.
+  // For any thread.
 
   [[nodiscard]] bool has_end() const noexcept { return has_end_.load(std::memory_order_acquire); }
-  /// How many batches more the consumer wants than it was given; none after the end.
+  /// Requested batches that are not pushed yet; 0 after the end.
   [[nodiscard]] std::int64_t unmet() const noexcept {
     return has_end() ? 0 : (std::max<std::int64_t>)(difference(asked(), given()), 0);
   }
 
-  // The job.
+  // For the job.
 
-  /// Whether what is added here is behind everything that was given before.
+  /// Whether a batch that is added here follows all batches that were pushed before.
   [[nodiscard]] bool is_in_order() const noexcept {
     return given_.load(std::memory_order_acquire) == seen_;
   }
@@ -66,14 +66,14 @@ class AsyncBacklog {
     increase(given_here_);
   }
 
-  /// Whether the source has still to hear of unmet demand.
+  /// Whether the source is not notified of unmet demand yet.
   [[nodiscard]] bool has_news() const noexcept {
-    return (told_asked_ != asked() || told_sent_ != sent_count_) && unmet() > 0;
+    return (notified_asked_ != asked() || notified_sent_ != sent_count_) && unmet() > 0;
   }
-  /// What the source is told.
-  std::int64_t tell() noexcept {
-    told_asked_ = asked();
-    told_sent_ = sent_count_;
+  /// The demand for on_demand. Marks it as notified.
+  std::int64_t notify() noexcept {
+    notified_asked_ = asked();
+    notified_sent_ = sent_count_;
     return unmet();
   }
   [[nodiscard]] bool task_is_due() const noexcept { return !next_.empty() && may_send(); }
@@ -87,7 +87,7 @@ class AsyncBacklog {
     trim(sent_);
   }
 
-  // The job, with the lock; while it is not scheduled, anybody with the lock.
+  // For the job, with the lock; while it is not scheduled, for any thread with the lock.
 
   void exchange() noexcept {
     if (!ready_.empty()) {
@@ -97,17 +97,17 @@ class AsyncBacklog {
     }
     trim(spare_);
   }
-  /// Whether there is anything to send, here or behind the lock.
+  /// Whether a task can be sent, from next_ or ready_.
   [[nodiscard]] bool any_task_is_due() const noexcept {
     return may_send() && !(next_.empty() && ready_.empty());
   }
   [[nodiscard]] bool end_is_due() const noexcept {
     return has_end() && next_.empty() && ready_.empty();
   }
-  /// What was not sent.
+  /// Batches that were not sent.
   AsyncTaskList pop_next() noexcept { return std::move(next_); }
   AsyncTaskList pop_ready() noexcept { return std::move(ready_); }
-  /// The stream is over: how many tasks are open. Each of them says so when it is closed.
+  /// The stream is over: how many tasks are open. Each of them reports when it is closed.
   [[nodiscard]] std::int64_t count_open() noexcept {
     spare_.append(sent_);
     std::int64_t open = 0;
@@ -137,8 +137,8 @@ class AsyncBacklog {
     return difference(asked(), sent_count_.load(std::memory_order_relaxed)) > 0;
   }
 
-  /// One of `used`, or a new one. Tasks are mostly extracted in their order; one that is kept for
-  /// long goes to the back.
+  /// One of `used`, or a new one. Tasks are mostly extracted in order; one that is kept for long
+  /// moves to the back.
   static AsyncTaskNode* node_for(AsyncProducerCore& core, AsyncTaskList& used, DeviceArray& array,
                                  TaskMetadata&& metadata) {
     for (int tries = 0; tries < 2 && !used.empty(); ++tries) {
@@ -161,7 +161,7 @@ class AsyncBacklog {
   }
 
   // Written with the lock.
-  AsyncTaskList ready_;  // given, and not seen by the job
+  AsyncTaskList ready_;  // pushed, and not seen by the job
   AsyncTaskList spare_;  // sent, open or closed
   // Counts of batches since the beginning. They may wrap, so that only differences mean anything.
   std::atomic<std::uint64_t> asked_{0};
@@ -173,17 +173,17 @@ class AsyncBacklog {
   std::uint64_t seen_ = 0;  // of given_
   std::atomic<std::uint64_t> given_here_{0};
   std::atomic<std::uint64_t> sent_count_{0};
-  std::uint64_t told_asked_ = 0;
-  std::uint64_t told_sent_ = 0;
+  std::uint64_t notified_asked_ = 0;
+  std::uint64_t notified_sent_ = 0;
 };
 
-/// What on_error is going to tell.
+/// The arguments of on_error.
 struct AsyncFailure {
   Error error{EIO, {}};
   std::string metadata;  // encoded; empty: none
 
   [[nodiscard]] const char* text() const noexcept {
-    return error.message().empty() ? "the producer has failed" : error.message().c_str();
+    return error.message().empty() ? "producer: failed without a message" : error.message().c_str();
   }
   [[nodiscard]] const char* block() const noexcept {
     return metadata.empty() ? nullptr : metadata.data();

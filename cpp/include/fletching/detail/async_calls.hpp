@@ -23,7 +23,7 @@ struct TakenTask;
 /// A call costs one atomic addition: it is counted when it begins, with the lock that its caller
 /// has in any case, and when it ends. The ends before release begins to wait are one sum, which it
 /// reads and marks in one step; each later one finds the mark, and takes the lock to be counted. So
-/// whoever finds that no call is out, with the lock, is right, and an end without the mark touches
+/// a thread that finds no call out, with the lock, is right, and an end without the mark touches
 /// nothing of the stream afterwards.
 class AsyncCalls {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine behind AsyncConsumer. The states and what is done in each are the table in
-// docs/reference/async.md; nothing here is part of the interface.
+// The implementation of AsyncConsumer: the state table of docs/reference/async.md. Nothing here is
+// part of the interface.
 #ifndef FLETCHING_DETAIL_ASYNC_CONSUMER_CORE_HPP
 #define FLETCHING_DETAIL_ASYNC_CONSUMER_CORE_HPP
 
@@ -29,24 +29,24 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// The stream itself. The handler keeps it alive until its release has returned, and the calls that
-/// are out until they have ended.
+/// The stream itself. The handler keeps it alive until its release has returned, and calls of the
+/// other side until they have returned.
 class AsyncConsumerCore final : public AsyncConsumerQueue {
  public:
   AsyncConsumerCore(std::shared_ptr<AsyncListener> listener, bool strict) noexcept
       : strict_(strict), listener_(std::move(listener)) {
     handler_.on_schema = [](ArrowAsyncDeviceStreamHandler* self, ArrowSchema* schema) {
-      return from(self).schema_came(schema);
+      return from(self).receive_schema(schema);
     };
     handler_.on_next_task = [](ArrowAsyncDeviceStreamHandler* self, ArrowAsyncTask* task,
                                const char* metadata) {
-      return from(self).task_came(task, metadata);
+      return from(self).receive_task(task, metadata);
     };
     handler_.on_error = [](ArrowAsyncDeviceStreamHandler* self, int code, const char* message,
                            const char* metadata) {
-      from(self).error_came(code, message, metadata);
+      from(self).receive_error(code, message, metadata);
     };
-    handler_.release = [](ArrowAsyncDeviceStreamHandler* self) { from(self).release_came(); };
+    handler_.release = [](ArrowAsyncDeviceStreamHandler* self) { from(self).handle_release(); };
     handler_.private_data = this;
   }
 
@@ -57,32 +57,36 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
   }
 
   // The application's side.
-  Status want(std::int64_t n) noexcept {
-    if (n <= 0) return plain_error(EINVAL, "want was called with a number that is not positive");
+  Status request(std::int64_t n) noexcept {
+    if (n <= 0) return not_positive("request: n", n);
     std::unique_lock lock(mutex_);
-    if (state_ == State::kCreated) wanted_ = saturating_add(wanted_, n);
-    request(lock, n);
+    if (state_ == State::kCreated) unsent_demand_ = saturating_add(unsent_demand_, n);
+    send_request(lock, n);
     return {};
   }
 
   enum class When : std::uint8_t { kNow, kWait };
 
   std::optional<Result<AsyncBatch>> take(When when, std::int64_t more) noexcept {
-    if (more < 0) return plain_error(EINVAL, "take was asked for less than no batches more");
+    if (more < 0) {
+      return error_with(EINVAL, [&] {
+        return "take: more is negative: expected 0 or more, got " + std::to_string(more);
+      });
+    }
     std::shared_ptr<const AsyncConsumerQueue> waiting;
     while (true) {
       if (when == When::kWait) waiting = wait_for_task();
       std::unique_lock lock(mutex_);
       if (may_take()) return take_queued(lock, more);
       // Another taker may have been faster.
-      if (when == When::kNow || !live(state_)) return take_kept(lock);
+      if (when == When::kNow || !is_live(state_)) return take_kept(lock);
     }
   }
 
   void cancel() noexcept {
     std::unique_lock lock(mutex_);
     const bool streaming = state_ == State::kStreaming;
-    if (state_ == State::kCreated) go(State::kUnwanted);
+    if (state_ == State::kCreated) go(State::kCancelledEarly);
     if (streaming) go(State::kCancelled);
     const Fifo<Result<AsyncBatch>> kept = kept_.pop_all();
     if (!close()) return lock.unlock();
@@ -98,7 +102,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
   struct In {
     explicit In(AsyncConsumerCore& called) noexcept : core(called), alone(called.calls_.enter()) {}
     ~In() {
-      if (alone && core.calls_.leave()) core.let_go();
+      if (alone && core.calls_.leave()) core.drop_references();
     }
     In(const In&) = delete;
     In& operator=(const In&) = delete;
@@ -112,11 +116,11 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
   }
 
   // The handler's side.
-  int schema_came(ArrowSchema* schema) noexcept {
+  int receive_schema(ArrowSchema* schema) noexcept {
     const In in(*this);
     if (!in.alone) return refuse(overlapping());
-    if (state_ != State::kCreated && state_ != State::kUnwanted) {
-      return refuse(plain_error(EINVAL, "on_schema was called for the second time"));
+    if (state_ != State::kCreated && state_ != State::kCancelledEarly) {
+      return refuse(plain_error(EINVAL, "on_schema: called twice: expected one call"));
     }
     if (const char* missing = missing_for_schema(handler_, schema)) {
       return refuse(plain_error(EINVAL, missing));
@@ -134,13 +138,13 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     std::unique_lock lock(mutex_);
     producer_ = handler_.producer;
     promise_ = {OuterShape::of(*taken.get()), producer_->device_type, *std::move(formats)};
-    const bool unwanted = state_ == State::kUnwanted;
-    go(unwanted ? State::kCancelled : State::kStreaming);
-    const std::int64_t n = unwanted ? 0 : wanted_;
-    ask(n);
+    const bool is_cancelled = state_ == State::kCancelledEarly;
+    go(is_cancelled ? State::kCancelled : State::kStreaming);
+    const std::int64_t n = is_cancelled ? 0 : unsent_demand_;
+    add_demand(n);
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
-    if (unwanted) {
+    if (is_cancelled) {
       taken.release();
       producer_->cancel(producer_);
       return 0;
@@ -150,12 +154,12 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     return 0;
   }
 
-  int task_came(ArrowAsyncTask* task, const char* metadata) noexcept {
+  int receive_task(ArrowAsyncTask* task, const char* metadata) noexcept {
     const In in(*this);
     if (!in.alone) return refuse(overlapping());
-    if (task == nullptr) return end_came();
+    if (task == nullptr) return receive_end();
     if (task->extract_data == nullptr) {
-      return refuse(plain_error(EINVAL, "extract_data of the task is NULL"));
+      return refuse(plain_error(EINVAL, "task.extract_data: NULL: expected a callback"));
     }
     MetadataCopy copy;
     if (metadata != nullptr) {
@@ -171,16 +175,18 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
 
   int queue_task(QueuedTask task) noexcept {
     const State state = state_.load(std::memory_order_acquire);
-    const bool wanted = state == State::kStreaming;
-    if (!wanted && state != State::kCancelled && state != State::kBroken) {
-      return refuse(
-          plain_error(EINVAL, "on_next_task was called before on_schema or after the end"));
+    const bool streaming = state == State::kStreaming;
+    if (!streaming && state != State::kCancelled && state != State::kBroken) {
+      return refuse(plain_error(
+          EINVAL,
+          "on_next_task: out of order: expected a call after on_schema and before the end"));
     }
     if (!has_demand()) {
-      return refuse(plain_error(EINVAL, "the producer sent more tasks than were asked for"));
+      return refuse(plain_error(
+          EINVAL, "on_next_task: too many tasks: expected at most the sum of the requests"));
     }
-    if (!wanted) {
-      drop_unwanted(task);
+    if (!streaming) {
+      drop_cancelled(task);
     } else if (!make_room()) {
       return refuse(out_of_memory());
     } else if (queue(std::move(task))) {
@@ -189,7 +195,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     return 0;
   }
 
-  int end_came() noexcept {
+  int receive_end() noexcept {
     std::unique_lock lock(mutex_);
     switch (state_) {
       case State::kStreaming:
@@ -205,27 +211,28 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
         return 0;
       default:
         lock.unlock();
-        return refuse(plain_error(EINVAL, "the end came before on_schema or after the end"));
+        return refuse(plain_error(
+            EINVAL, "on_next_task(NULL): out of order: expected one call after on_schema"));
     }
   }
 
-  void error_came(int code, const char* message, const char* metadata) noexcept {
+  void receive_error(int code, const char* message, const char* metadata) noexcept {
     const In in(*this);
     std::unique_lock lock(mutex_);
-    const bool tell = live(state_);
-    if (tell || untold(state_)) go(State::kFailed);
-    if (!tell) return;
+    const bool notify = is_live(state_);
+    if (notify || is_silent(state_)) go(State::kFailed);
+    if (!notify) return;
     const std::shared_ptr<AsyncListener> listener = end_queue(lock);
     MetadataCopy copy;
-    // An error is told, whatever its metadata is like.
+    // The application is notified of an error even when its metadata is malformed.
     (void)copy_metadata(metadata, &copy);
     listener->on_error(foreign_error(code, message), view_of(copy));
   }
 
-  void release_came() noexcept {
+  void handle_release() noexcept {
     std::unique_lock lock(mutex_);
     if (state_ == State::kReleasing || state_ == State::kReleased) return;
-    const bool tell = live(state_);
+    const bool notify = is_live(state_);
     const bool keep = close() && state_ == State::kEnded;
     const bool wait = calls_.any() && !calls_.inside();
     const bool requests = calls_.begin_wait();
@@ -233,7 +240,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     if (keep) kept_.begin();
     const std::shared_ptr<AsyncListener> listener = listener_;
     lock.unlock();
-    // A producer that goes with its last task must not go under another thread's call to it.
+    // A producer that is destroyed with its last task must outlive another thread's call to it.
     if (requests) {
       listener->on_release_waits();
       calls_.wait_for_producer();
@@ -241,22 +248,25 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     // What this thread has taken already: it is inside the request for more.
     calls_.for_taken_here([this](TakenTask& taken) { taken.extract_once(promise_); });
     if (keep) keep_queued();
-    if (tell) {
+    if (notify) {
       lock.lock();
       drop_queued(lock);
-      listener->on_error(plain_error(EIO, "the producer released the stream before its end"), {});
+      listener->on_error(
+          plain_error(EIO,
+                      "release: called too early: expected on_next_task(NULL) or on_error before"),
+          {});
     }
     if (wait) wait_for_calls(*listener);
     lock.lock();
     calls_.keep(self_);
     lock.unlock();
-    if (!calls_.leave_to_handler()) let_go();
+    if (!calls_.leave_to_handler()) drop_references();
   }
 
   // What is done in the table's cells.
 
-  /// For an error, with the lock, and gives it back. Returns who is told, because a release that
-  /// breaks the rules may come meanwhile.
+  /// For an error. Called with the lock, returns without it. Returns the listener, because a
+  /// release that breaks the rules may run meanwhile.
   std::shared_ptr<AsyncListener> end_queue(std::unique_lock<std::mutex>& lock) noexcept {
     (void)close();
     std::shared_ptr<AsyncListener> listener = listener_;
@@ -264,17 +274,17 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     return listener;
   }
 
-  /// Ends the stream by the answer to a handler call: its code.
+  /// Ends the stream with an error. Returns its code, the result of the handler call.
   int refuse(const Error& error) noexcept {
     std::unique_lock lock(mutex_);
-    const bool tell = live(state_);
-    if (tell || untold(state_)) go(State::kRefused);
-    if (tell) end_queue(lock)->on_error(error, {});
+    const bool notify = is_live(state_);
+    if (notify || is_silent(state_)) go(State::kRefused);
+    if (notify) end_queue(lock)->on_error(error, {});
     return error.code();
   }
 
-  /// An extraction has failed: the stream is over for the application. A producer that knows
-  /// nothing of it would wait for the next request.
+  /// An extraction has failed: the stream is over for the application. A producer that is not
+  /// notified would wait for the next request.
   void lose(bool producer_knows) noexcept {
     std::unique_lock lock(mutex_);
     if (state_ != State::kStreaming) return;
@@ -287,10 +297,10 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     drop_queued(lock);
   }
 
-  /// If it streams; gives the lock back.
-  void request(std::unique_lock<std::mutex>& lock, std::int64_t n) noexcept {
+  /// While streaming. Called with the lock, returns without it.
+  void send_request(std::unique_lock<std::mutex>& lock, std::int64_t n) noexcept {
     if (state_ != State::kStreaming) return lock.unlock();
-    ask(n);
+    add_demand(n);
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kProducer);
     lock.unlock();
     producer_->request(producer_, n);
@@ -301,15 +311,15 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
     std::optional<Result<AsyncBatch>> batch(std::in_place, std::in_place);
     TakenTask taken{queue_.pop(), *batch};
     const AsyncCalls::Out out(calls_, AsyncCalls::To::kTask, &taken);
-    // Before the extraction: a producer that goes with its last task is still there.
+    // Before the extraction: a producer that is destroyed with its last task still exists.
     if (more == 0) lock.unlock();
-    if (more > 0) request(lock, more);
+    if (more > 0) send_request(lock, more);
     taken.extract_once(promise_);
     if (!batch->ok()) lose(taken.producer_knows);
     return batch;
   }
 
-  void let_go() noexcept {
+  void drop_references() noexcept {
     std::unique_lock lock(mutex_);
     const std::shared_ptr<AsyncListener> listener = std::move(listener_);
     const std::shared_ptr<AsyncConsumerCore> self = std::move(self_);
@@ -321,7 +331,7 @@ class AsyncConsumerCore final : public AsyncConsumerQueue {
   std::shared_ptr<AsyncListener> listener_;
   std::shared_ptr<AsyncConsumerCore> self_;
   ArrowAsyncProducer* producer_ = nullptr;
-  std::int64_t wanted_ = 0;  // asked for before on_schema; with the lock
+  std::int64_t unsent_demand_ = 0;  // requested before on_schema; with the lock
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

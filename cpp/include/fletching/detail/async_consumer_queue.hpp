@@ -25,7 +25,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 /// queued while another thread ends the stream. Each of the two writes, the one the task and the
 /// other state_, then adds to news_, then reads what the other has written. The additions have an
 /// order, and the second of them finds what was written before the first: a task that is queued too
-/// late is dropped by the one, or by the other, or by both in turns.
+/// late is dropped by the one, or by the other, or by both alternately.
 class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueue> {
  protected:
   using State = AsyncConsumerState;
@@ -59,7 +59,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
   // Handler calls, which are one at a time, without the lock.
 
   [[nodiscard]] bool has_demand() const noexcept {
-    return asked_.load(std::memory_order_acquire) != came_.load(std::memory_order_relaxed);
+    return asked_.load(std::memory_order_acquire) != received_.load(std::memory_order_relaxed);
   }
 
   /// False without memory.
@@ -79,7 +79,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     return false;
   }
 
-  void drop_unwanted(QueuedTask& task) noexcept {
+  void drop_cancelled(QueuedTask& task) noexcept {
     count_task();
     std::unique_lock lock(mutex_);
     const AsyncCalls::Out out(calls_);
@@ -96,18 +96,18 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
   // With the lock.
 
   /// Demand grows; it stops at INT64_MAX.
-  void ask(std::int64_t n) noexcept {
-    const std::uint64_t came = came_.load(std::memory_order_relaxed);
+  void add_demand(std::int64_t n) noexcept {
+    const std::uint64_t came = received_.load(std::memory_order_relaxed);
     const std::uint64_t asked = asked_.load(std::memory_order_relaxed);
     const std::int64_t demand = saturating_add(static_cast<std::int64_t>(asked - came), n);
     asked_.store(came + static_cast<std::uint64_t>(demand), std::memory_order_release);
   }
 
-  /// Nobody takes any more: the caller drops or extracts what is queued. False when another caller
-  /// does. With the lock.
+  /// Ends `take`: the caller drops or extracts what is queued. False when another caller does. With
+  /// the lock.
   bool close() noexcept { return !std::exchange(closed_, true); }
 
-  /// With the lock, and gives it back.
+  /// Called with the lock, returns without it.
   void drop_queued(std::unique_lock<std::mutex>& lock) noexcept {
     const AsyncCalls::Out out(calls_);
     while (!queue_.empty()) {
@@ -119,7 +119,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     lock.unlock();
   }
 
-  /// It has ended well, and the producer is about to go.
+  /// After a regular end, while the producer still exists.
   void keep_queued() noexcept {
     std::unique_lock lock(mutex_);
     const AsyncCalls::Out out(calls_);
@@ -135,7 +135,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
     std::shared_ptr<const AsyncConsumerQueue> self;
     while (true) {
       const std::uint32_t news = news_.load(std::memory_order_acquire);
-      if (!queue_.empty() || !live(state_)) return self;
+      if (!queue_.empty() || !is_live(state_)) return self;
       if (self == nullptr) self = weak_from_this().lock();
       news_.wait(news, std::memory_order_acquire);
     }
@@ -171,7 +171,7 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
 
   std::mutex mutex_;                           // for everything below that is not atomic
   std::atomic<State> state_{State::kCreated};  // written with the lock
-  bool closed_ = false;                        // nobody takes from queue_ any more
+  bool closed_ = false;                        // no `take` from queue_ any more
   TaskQueue queue_;                            // popped from with the lock
   KeptBatches kept_;
   AsyncCalls calls_{mutex_};
@@ -179,13 +179,13 @@ class AsyncConsumerQueue : public std::enable_shared_from_this<AsyncConsumerQueu
 
  private:
   void count_task() noexcept {
-    came_.store(came_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    received_.store(received_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
   std::atomic<std::uint32_t> news_{0};  // tasks and changes of state; takers sleep on it
   // Tasks since the beginning, whose difference is the demand; they may wrap.
-  std::atomic<std::uint64_t> asked_{0};  // written with the lock
-  std::atomic<std::uint64_t> came_{0};   // written by handler calls
+  std::atomic<std::uint64_t> asked_{0};     // written with the lock
+  std::atomic<std::uint64_t> received_{0};  // written by handler calls
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

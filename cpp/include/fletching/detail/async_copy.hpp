@@ -43,28 +43,35 @@ inline Status check_metadata(std::string_view block) noexcept {
   Result<MetadataView> view = MetadataView::read(block.data(), block.size());
   if (!view.ok()) return std::move(view).error();
   if (view->block().size() == block.size()) return {};
-  return plain_error(EINVAL, "metadata: bytes follow after its last pair");
+  return plain_error(EINVAL, "metadata: bytes after the last pair");
 }
 
 inline std::string_view view_of(const MetadataCopy& copy) noexcept {
   return copy == nullptr ? std::string_view() : std::string_view(*copy);
 }
 
-/// What on_schema lacks, in words; NULL when nothing.
+/// The error text for a call of on_schema that lacks something; NULL when it is complete.
 inline const char* missing_for_schema(const ArrowAsyncDeviceStreamHandler& handler,
                                       const ArrowSchema* schema) noexcept {
-  if (schema == nullptr || schema->release == nullptr) return "on_schema came without a schema";
-  if (handler.producer == nullptr) return "the producer has not set the handler's producer";
-  if (handler.producer->request == nullptr) return "request of the producer is NULL";
-  if (handler.producer->cancel == nullptr) return "cancel of the producer is NULL";
+  if (schema == nullptr || schema->release == nullptr)
+    return "on_schema: schema is NULL or released: expected a schema";
+  if (handler.producer == nullptr) return "handler.producer: NULL: expected an ArrowAsyncProducer";
+  if (handler.producer->request == nullptr) return "producer.request: NULL: expected a callback";
+  if (handler.producer->cancel == nullptr) return "producer.cancel: NULL: expected a callback";
   return nullptr;
 }
 
-inline Error overlapping() noexcept {
-  return plain_error(EINVAL, "a handler was called while another handler call was running");
+inline Error not_positive(const char* what, std::int64_t n) noexcept {
+  return error_with(EINVAL, [&] {
+    return std::string(what) + " is not positive: expected 1 or more, got " + std::to_string(n);
+  });
 }
 
-/// What of a schema every array of it shows at a glance.
+inline Error overlapping() noexcept {
+  return plain_error(EINVAL, "handler call: overlaps another one: expected one call at a time");
+}
+
+/// What a schema and all its arrays have in common and is cheap to compare.
 struct OuterShape {
   std::int64_t n_children = 0;
   bool has_dictionary = false;
@@ -80,8 +87,8 @@ struct OuterShape {
 
 inline Error other_shape() noexcept {
   return plain_error(EINVAL,
-                     "the batch has other children, or another dictionary, than the schema of the "
-                     "stream (async-next.same-schema)");
+                     "batch: children or dictionary differ from the stream's schema (rule "
+                     "async-next.same-schema)");
 }
 
 inline bool is_on(const ArrowDeviceArray& batch, ArrowDeviceType expected) noexcept {
@@ -92,7 +99,7 @@ inline bool is_on(const ArrowDeviceArray& batch, ArrowDeviceType expected) noexc
 /// another type of device than the stream.
 inline Status check_device(const ArrowDeviceArray& batch, ArrowDeviceType expected) noexcept {
   if (batch.array.release == nullptr) {
-    return plain_error(EINVAL, "batch: released: expected an array that can be read");
+    return plain_error(EINVAL, "batch: released: expected a live array");
   }
   if (batch.device_type == expected) return {};
   return error_with(EINVAL, [&] {
@@ -120,7 +127,7 @@ inline Status check_batch_of(const ArrowDeviceArray& batch, const OuterShape& sh
   }
   return checked;
 }
-/// At a glance: what is false need not be wrong, and check_promise knows it.
+/// Cheap: false does not mean that the batch is wrong; check_promise decides.
 inline bool keeps_promise(const ArrowDeviceArray& batch, const StreamPromise& promise) noexcept {
   return !promise.formats && is_on(batch, promise.device_type) &&
          OuterShape::of(batch.array) == promise.shape;

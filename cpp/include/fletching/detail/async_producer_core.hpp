@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine behind AsyncProducer. The states and what is done in each are the table in
-// docs/reference/async.md; nothing here is part of the interface.
+// The implementation of AsyncProducer: the state table of docs/reference/async.md. Nothing here is
+// part of the interface.
 #ifndef FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP
 #define FLETCHING_DETAIL_ASYNC_PRODUCER_CORE_HPP
 
@@ -49,10 +49,10 @@ class AsyncProducerCore final : public AsyncProducerStates {
 
   // The source's side.
 
-  Status give_schema(Schema&& schema) noexcept {
+  Status set_schema(Schema&& schema) noexcept {
     Schema given(std::move(schema));
     if (given.is_released()) {
-      return plain_error(EINVAL, "schema: released: expected a schema that can be read");
+      return plain_error(EINVAL, "schema: released: expected a live schema");
     }
     std::unique_lock lock(mutex_);
     if (state_ == State::kCreated) {
@@ -62,14 +62,15 @@ class AsyncProducerCore final : public AsyncProducerStates {
       schedule(lock);
       return {};
     }
-    const bool late = takes_batches(state_) || schema_given_;
+    const bool late = accepts_batches(state_) || schema_given_;
     lock.unlock();
-    if (late) return plain_error(EINVAL, "the schema was given already: give it once");
+    if (late) return plain_error(EINVAL, "schema: set twice: expected one call");
     return over();
   }
 
-  /// Takes the batch when it is wanted. Throws std::bad_alloc, and then has not touched it.
-  Status give_array(DeviceArray& array, std::string&& block) {
+  /// Consumes the batch unless the stream is over. Throws std::bad_alloc, and then has not touched
+  /// it.
+  Status push(DeviceArray& array, std::string&& block) {
     if (!is_on(*array.get(), raw_.device_type)) return check_device(*array.get(), raw_.device_type);
     if (!block.empty()) {
       Status readable = check_metadata(block);
@@ -82,25 +83,26 @@ class AsyncProducerCore final : public AsyncProducerStates {
       return {};
     }
     Lock lock(mutex_);
-    if (!takes_more()) return refused(lock, kBatchRule);
+    if (!accepts_more()) return refused(lock, kBatchRule);
     if (OuterShape::of(array->array) != shape_) return other_shape();
     backlog_.add(*this, array, std::move(metadata));
     schedule(lock);
     return {};
   }
 
-  /// The same for a batch that is made later. A node that is not wanted is deleted.
-  Status give_made(std::unique_ptr<AsyncTaskNode> node) noexcept {
+  /// The same for a batch that is made later. The node is deleted when the stream is over.
+  Status push_made(std::unique_ptr<AsyncTaskNode> node) noexcept {
     Lock lock(mutex_);
-    if (!takes_more()) return refused(lock, kBatchRule);
+    if (!accepts_more()) return refused(lock, kBatchRule);
     backlog_.add(node.release());
     schedule(lock);
     return {};
   }
 
-  Status give_end() noexcept {
+  Status end() noexcept {
     Lock lock(mutex_);
-    if (!takes_more()) return refused(lock, "the end comes after the schema, once");
+    if (!accepts_more())
+      return refused(lock, "end: out of order: expected one call after the schema");
     backlog_.end();
     schedule(lock);
     return {};
@@ -112,11 +114,11 @@ class AsyncProducerCore final : public AsyncProducerStates {
     note(lock, std::move(error), std::move(metadata));
   }
 
-  /// The source goes away.
+  /// The source's handle is destroyed.
   void abandon() noexcept {
     std::unique_lock lock(mutex_);
-    if (backlog_.has_end() || !goes_on(state_)) return;
-    note(lock, plain_error(ECANCELED, "the source went away before the end"), {});
+    if (backlog_.has_end() || !is_open(state_)) return;
+    note(lock, plain_error(ECANCELED, "AsyncProducer: destroyed before end or fail"), {});
   }
 
   /// Of a batch that is made when its task is extracted: the schema is known by then.
@@ -134,7 +136,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
 
   // The executor's side: at most one handler call.
   bool run() noexcept override {
-    if (streaming()) tell_demand();
+    if (streaming()) notify_source();
     return streaming() && backlog_.task_is_due() ? call_on_next_task() : run_locked();
   }
 
@@ -145,18 +147,18 @@ class AsyncProducerCore final : public AsyncProducerStates {
 
   void request(std::int64_t n) noexcept {
     std::unique_lock lock(mutex_);
-    if (!goes_on(state_)) return;
+    if (!is_open(state_)) return;
     if (n <= 0) {
-      note(lock, plain_error(EINVAL, "request was called with a number that is not positive"), {});
+      note(lock, not_positive("request: n", n), {});
     } else {
-      backlog_.want(n);
+      backlog_.add_demand(n);
       schedule(lock);
     }
   }
 
   void cancel() noexcept {
     std::unique_lock lock(mutex_);
-    if (!goes_on(state_)) return;
+    if (!is_open(state_)) return;
     if (job_settles()) {
       state_ = State::kStopping;
     } else {
@@ -174,7 +176,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     } else {
       node->array.move_to(out);
     }
-    // Release waits for this task, or it does not, and then the stream may go at once.
+    // Release waits for this task, or it does not, and then the stream may be destroyed at once.
     if (node->close()) close_counted();
     return code;
   }
@@ -197,19 +199,18 @@ class AsyncProducerCore final : public AsyncProducerStates {
 
   // The job.
 
-  /// Whether this is the job's thread, while the source is told of demand. No other thread finds
-  /// its own number there.
+  /// Whether this is the job's thread inside on_demand. No other thread finds its own id there.
   [[nodiscard]] bool inside_on_demand() const noexcept {
-    return told_on_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    return on_demand_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
 
-  void tell_demand() noexcept {
+  void notify_source() noexcept {
     if (!demand_due()) return;
-    const std::int64_t n = backlog_.tell();
+    const std::int64_t n = backlog_.notify();
     if (n <= 0) return;
-    told_on_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    on_demand_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     source_->on_demand(n);
-    told_on_.store({}, std::memory_order_relaxed);
+    on_demand_thread_.store({}, std::memory_order_relaxed);
   }
 
   bool run_locked() noexcept {
@@ -229,7 +230,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
         if (!backlog_.task_is_due()) break;
         lock.unlock();
         return call_on_next_task();
-      case State::kFailing:
+      case State::kErrorPending:
         return call_on_error(lock);
       default:
         if (release_due_) return call_release(lock);
@@ -287,9 +288,9 @@ class AsyncProducerCore final : public AsyncProducerStates {
 
   bool call_on_error(Lock& lock) noexcept {
     state_ = State::kInError;
-    const AsyncFailure told = std::move(failure_);
+    const AsyncFailure failure = std::move(failure_);
     lock.unlock();
-    handler_->on_error(handler_, told.error.code(), told.text(), told.block());
+    handler_->on_error(handler_, failure.error.code(), failure.text(), failure.block());
     lock.lock();
     finish(State::kFailed);
     return more();
@@ -314,7 +315,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
   const std::string metadata_;
   std::shared_ptr<AsyncProducerCore> self_;
 
-  std::atomic<std::thread::id> told_on_;  // where on_demand runs; else nowhere
+  std::atomic<std::thread::id> on_demand_thread_;  // where on_demand runs; else no thread
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an async producer decides with its lock: in which state it is, what is due, and whether the
-// executor has the job. The states are the table in docs/reference/async.md.
+// What an async producer decides with its lock: its state, what is due, and whether the executor
+// has the job. The states are the table in docs/reference/async.md.
 #ifndef FLETCHING_DETAIL_ASYNC_PRODUCER_STATES_HPP
 #define FLETCHING_DETAIL_ASYNC_PRODUCER_STATES_HPP
 
@@ -26,20 +26,20 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
 /// A batch costs one lock, that of its push, and none when it is pushed inside on_demand.
 /// Everything that ends the stream takes the lock too, and writes the end into state_; it leaves
-/// the job's own lists and counts alone. The job is the one that makes handler calls: it looks at
-/// state_ before each, without the lock, and takes the lock when its list is empty, when there is
-/// something else to do, and before it stops. So the lock decides between "the job stops" and
-/// "there is more for it", and no batch waits for ever.
+/// the job's own lists and counts alone. Only the job makes handler calls: it reads state_ before
+/// each, without the lock, and takes the lock when its list is empty, when there is something else
+/// to do, and before it stops. So the lock decides between "the job stops" and "there is more for
+/// it", and no batch waits for ever.
 class AsyncProducerStates : public Job {
  protected:
   using State = AsyncProducerState;
   using Lock = std::unique_lock<std::mutex>;
 
  public:
-  /// How many batches more the consumer wants than it was given.
+  /// Requested batches that are not pushed yet.
   [[nodiscard]] std::int64_t unmet_demand() noexcept {
     const std::lock_guard lock(mutex_);
-    return takes_batches(state_) ? backlog_.unmet() : 0;
+    return accepts_batches(state_) ? backlog_.unmet() : 0;
   }
 
   [[nodiscard]] State state() noexcept {
@@ -47,13 +47,13 @@ class AsyncProducerStates : public Job {
     const bool calling = calling_.load(std::memory_order_relaxed);
     if (state_ == State::kStreaming && calling) return State::kInTask;
     if (state_ == State::kStopping && !calling) return State::kCancelled;
-    if (state_ == State::kErring && !calling) return State::kFailing;
+    if (state_ == State::kErrorInCall && !calling) return State::kErrorPending;
     return state_;
   }
 
  protected:
   static constexpr std::string_view kBatchRule =
-      "a batch comes after the schema and before the end";
+      "push: out of order: expected a batch after the schema and before the end";
 
   AsyncProducerStates(Executor& executor, std::shared_ptr<AsyncSource>&& source) noexcept
       : source_(std::move(source)), executor_(executor) {}
@@ -62,20 +62,20 @@ class AsyncProducerStates : public Job {
     return state_.load(std::memory_order_acquire) == State::kStreaming;
   }
 
-  /// Notes the error that on_error is going to tell, unless the stream is over.
+  /// Notes the error for on_error, unless the stream is over.
   void note(Lock& lock, Error&& error, std::string&& metadata) noexcept {
-    if (!goes_on(state_)) return;
-    state_ = job_settles() ? State::kErring : State::kFailing;
+    if (!is_open(state_)) return;
+    state_ = job_settles() ? State::kErrorInCall : State::kErrorPending;
     failure_ = {std::move(error), std::move(metadata)};
     discard(lock);
   }
 
-  /// Whether a handler call may be running. Then the job says how the stream ends: `settle`.
+  /// Whether a handler call may be running. Then the job sets the final state: `settle`.
   [[nodiscard]] bool job_settles() const noexcept {
     return state_ == State::kInSchema || state_ == State::kStreaming;
   }
 
-  /// Frees what was not delivered, without the lock; what the job has at hand is left to it.
+  /// Frees batches that were not delivered, without the lock. The job frees its own.
   void discard(Lock& lock) noexcept {
     const AsyncTaskList next = scheduled_ ? AsyncTaskList() : backlog_.pop_next();
     const AsyncTaskList ready = backlog_.pop_ready();
@@ -92,12 +92,12 @@ class AsyncProducerStates : public Job {
     release_due_ = open_ == 0;
   }
 
-  /// The job, between its calls: says how a stream ends that was stopped, and frees what it had at
-  /// hand.
+  /// For the job, between its calls: sets the final state of a stream that was stopped, and frees
+  /// the batches of its list.
   void settle(Lock& lock) noexcept {
     if (state_ == State::kStopping) finish(State::kCancelled);
-    if (state_ == State::kErring) state_ = State::kFailing;
-    if (goes_on(state_)) return;
+    if (state_ == State::kErrorInCall) state_ = State::kErrorPending;
+    if (is_open(state_)) return;
     {
       const AsyncTaskList next = backlog_.pop_next();
       lock.unlock();
@@ -111,12 +111,13 @@ class AsyncProducerStates : public Job {
     return wrong ? plain_error(EINVAL, rule) : over();
   }
 
-  [[nodiscard]] bool takes_more() const noexcept {
-    return takes_batches(state_) && !backlog_.has_end();
+  [[nodiscard]] bool accepts_more() const noexcept {
+    return accepts_batches(state_) && !backlog_.has_end();
   }
 
   static Error over() noexcept {
-    return plain_error(ECANCELED, "the stream is over: nothing more is delivered");
+    return plain_error(ECANCELED,
+                       "stream: over: expected a call before cancel, refusal or failure");
   }
 
   // Scheduling.
@@ -131,8 +132,8 @@ class AsyncProducerStates : public Job {
     switch (state_) {
       case State::kSchema:
       case State::kStopping:
-      case State::kErring:
-      case State::kFailing:
+      case State::kErrorInCall:
+      case State::kErrorPending:
         return true;
       case State::kStreaming:
         return backlog_.any_task_is_due() || backlog_.end_is_due() || demand_due();
@@ -145,7 +146,7 @@ class AsyncProducerStates : public Job {
     return source_ != nullptr && backlog_.has_news();
   }
 
-  /// Gives the lock up. Nothing of the stream is touched after that.
+  /// Unlocks. Nothing of the stream is touched after that.
   void schedule(Lock& lock) noexcept {
     const bool submit = !scheduled_ && due();
     scheduled_ = scheduled_ || submit;
@@ -157,7 +158,7 @@ class AsyncProducerStates : public Job {
   std::shared_ptr<AsyncSource> source_;  // called by `run` alone
   std::atomic<bool> calling_{false};     // of on_schema and on_next_task; for `state`
 
-  std::mutex mutex_;  // for everything below, but for what the job has of its own in backlog_
+  std::mutex mutex_;  // for everything below, except the job's own part of backlog_
   std::atomic<State> state_{State::kCreated};  // written with the lock
   bool scheduled_ = false;                     // the executor has the job
   bool schema_given_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an async consumer holds between on_next_task and its application: tasks to extract, and the
-// batches of those that had to be extracted before the application came for them.
+// What an async consumer holds between on_next_task and `take`: tasks to extract, and the batches
+// of tasks that had to be extracted before the application took them.
 #ifndef FLETCHING_DETAIL_ASYNC_QUEUED_HPP
 #define FLETCHING_DETAIL_ASYNC_QUEUED_HPP
 
@@ -29,17 +29,18 @@ struct QueuedTask {
 };
 
 /// Into `batch`, which has a released array in it: a batch is some 150 bytes to move. Errors: what
-/// extract_data returned; EINVAL when it gave nothing, or not what the stream has promised.
+/// extract_data returned; EINVAL when the array is released or not of the stream's schema or
+/// device.
 ///
-/// Returns whether the producer knows of an error: false for one that is found here.
+/// Returns whether the producer knows the error: false for one that is found here.
 inline bool extract(QueuedTask& queued, const StreamPromise& promise,
                     Result<AsyncBatch>& batch) noexcept {
   batch->metadata = std::move(queued.metadata);
   ArrowDeviceArray* out = batch->array.get();  // zeroed
   const int code = queued.task.extract_data(&queued.task, out);
   if (code != 0) {
-    out->array.release = nullptr;  // whatever was written there is not ours
-    batch = foreign_error(code, "extract_data of the task has failed");
+    out->array.release = nullptr;  // not ours, even if extract_data has written it
+    batch = foreign_error(code, "extract_data: failed without a message");
     return true;
   }
   if (keeps_promise(*out, promise)) return true;
@@ -51,7 +52,7 @@ inline bool extract(QueuedTask& queued, const StreamPromise& promise,
 
 /// A task that the application is taking, and where the batch goes.
 struct TakenTask {
-  /// Once: release may come, and extract it, before the application gets to it.
+  /// Once: release may run, and extract it, before the application does.
   void extract_once(const StreamPromise& promise) noexcept {
     if (!std::exchange(extracted, true)) producer_knows = extract(task, promise, batch);
   }
@@ -62,16 +63,16 @@ struct TakenTask {
   bool producer_knows = true;  // of the error, when there is one
 };
 
-/// Tells the producer that nobody wants the data.
+/// Extracts with NULL: the data is not needed.
 inline void drop(QueuedTask& queued) noexcept { queued.task.extract_data(&queued.task, nullptr); }
 
-/// First in, first out, between two sides that need no lock between them: one thread at a time
-/// pushes, and one at a time pops. It takes no memory before the first task, and none in the long
-/// run when its length stays within bounds.
+/// First in, first out, between two sides without a lock: one thread at a time pushes, and one at a
+/// time pops. It allocates nothing before the first task, and nothing in the long run when its
+/// length stays bounded.
 ///
-/// The sides share came_ alone. What a push has written, a task or the link to another block, is
-/// read once came_ says so; a block is left when its successor is read, so that a push that is
-/// about to link to it finds it.
+/// The sides share received_ alone. What a push has written, a task or the link to another block,
+/// is read once received_ says so; a block is left when its successor is read, so that a push that
+/// is about to link to it finds it.
 class TaskQueue {
  public:
   TaskQueue() noexcept = default;
@@ -84,7 +85,7 @@ class TaskQueue {
 
   /// False when `push` needs a block more.
   [[nodiscard]] bool has_room() const noexcept {
-    return last_ != nullptr && came_.load(std::memory_order_relaxed) != last_end_;
+    return last_ != nullptr && received_.load(std::memory_order_relaxed) != last_end_;
   }
   /// Throws std::bad_alloc, and then nothing has changed.
   void make_room() {
@@ -97,9 +98,9 @@ class TaskQueue {
   }
   /// There is room.
   void push(QueuedTask&& task) noexcept {
-    const std::uint64_t came = came_.load(std::memory_order_relaxed);
+    const std::uint64_t came = received_.load(std::memory_order_relaxed);
     last_->tasks[came % kTasks] = std::move(task);
-    came_.store(came + 1, std::memory_order_release);
+    received_.store(came + 1, std::memory_order_release);
   }
 
   /// There is one.
@@ -115,7 +116,7 @@ class TaskQueue {
 
   /// Exact for the side that pops.
   [[nodiscard]] std::size_t size() const noexcept {
-    return static_cast<std::size_t>(came_.load(std::memory_order_acquire) -
+    return static_cast<std::size_t>(received_.load(std::memory_order_acquire) -
                                     taken_.load(std::memory_order_relaxed));
   }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
@@ -127,12 +128,12 @@ class TaskQueue {
     Block* next = nullptr;
   };
 
-  std::atomic<std::uint64_t> came_{0};   // of the side that pushes
-  std::uint64_t last_end_ = 0;           // of the side that pushes: came_ when last_ is full
-  Block* last_ = nullptr;                // of the side that pushes
-  std::atomic<std::uint64_t> taken_{0};  // of the side that pops
-  Block* first_ = nullptr;               // of the side that pops, once a task has come
-  std::atomic<Block*> spare_{nullptr};   // one that was read
+  std::atomic<std::uint64_t> received_{0};  // of the side that pushes
+  std::uint64_t last_end_ = 0;              // of the side that pushes: received_ when last_ is full
+  Block* last_ = nullptr;                   // of the side that pushes
+  std::atomic<std::uint64_t> taken_{0};     // of the side that pops
+  Block* first_ = nullptr;                  // of the side that pops, once a task has come
+  std::atomic<Block*> spare_{nullptr};      // one that was read
 };
 
 /// The batches of a stream that has ended and was released with tasks in its queue. The producer is
