@@ -1,4 +1,4 @@
-"""What it takes to compile a header, beside what other libraries take. `make bench-compile`.
+"""The cost of compiling a header, compared with other libraries. `make bench-compile`.
 
 Each header is compiled alone, without code (-fsyntax-only), under valgrind's callgrind: the
 instructions of the compiler do not depend on what else the machine does. In seconds the ratios are
@@ -125,7 +125,7 @@ def _write_docs(table: str) -> None:
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     PAGE.write_text(
         "# Compile time\n\n"
-        "What the compiler takes for a header alone, in instructions, beside nanoarrow 0.9.0 and\n"
+        "Instructions of the compiler for a header alone, compared with nanoarrow 0.9.0 and\n"
         "libarrow in the same run. `make bench-compile` measures it again;\n"
         "`.venv/bin/python cpp/bench/compile.py --write-docs` wrote this file.\n\n"
         f"{table}\n\n{today}, {compiler.stdout.splitlines()[0]}.\n",

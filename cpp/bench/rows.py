@@ -6,7 +6,7 @@ from rows import Limit, Row
 
 # The yardsticks, and what other implementations do more.
 _BY_HAND = "raw C"
-_RING = "by hand, one thread on each side"  # what it leaves out: cpp/async_ring.hpp
+_RING = "hand-written, one thread on each side"  # what it leaves out: cpp/async_ring.hpp
 _NANOARROW = "nanoarrow, typed arrays that can grow"
 _LIBARROW = "libarrow, typed arrays and a schema"
 _PEERS = {_NANOARROW: "nanoarrow", _LIBARROW: "libarrow"}

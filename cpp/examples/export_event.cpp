@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports an array that a CUDA stream is still writing to: sync_event tells when it is done.
+// Exports an array that a CUDA stream is still writing to: sync_event happens when it is done.
 // import_event.cpp is the other side.
 #include <cuda.h>
 
@@ -21,7 +21,7 @@ static Result<DeviceArray> make_array(std::int64_t length, CUstream stream) {
   CUdeviceptr address = 0;
   if (cuMemAlloc(&address, length) != CUDA_SUCCESS) return Error(ENOMEM, "cuMemAlloc failed");
   DeviceMemory memory(reinterpret_cast<void*>(address));
-  cuMemsetD8Async(address, 7, length, stream);  // stands for kernels of yours
+  cuMemsetD8Async(address, 7, length, stream);  // in place of your kernels
 
   auto builder = build_array({.buffers = 2}, std::move(memory));
   if (!builder) return std::move(builder).error();

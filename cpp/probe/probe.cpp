@@ -1,4 +1,4 @@
-// Prints how C++ names device types and data-type codes: each number goes through a struct.
+// Prints how C++ names device types and data-type codes: each number passes through a struct.
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>

@@ -91,7 +91,7 @@ class Source : public AsyncSource {
     DeviceArray batch;
     export_array(filler_, what_.node, batch.out());
     ++next_;
-    // ECANCELED: nobody wants it any more.
+    // ECANCELED: the consumer has cancelled.
     const Status pushed = producer().push(std::move(batch));
     if (!pushed && pushed.error().code() != ECANCELED) fail_with(pushed.error());
     if (is_at_the_end()) (void)producer().end();  // without waiting to be asked for more

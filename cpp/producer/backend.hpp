@@ -26,7 +26,7 @@ struct Device {
 // may become installed, a driver may recover.
 class Finding {
  public:
-  // `open` gives the device, or throws an Error and leaves nothing behind.
+  // `open` returns the device, or throws an Error and leaves nothing behind.
   template <class Open>
   Device get(Open open) {
     const std::lock_guard lock(mutex_);
@@ -44,7 +44,7 @@ class Finding {
   Device device_{Presence::kAbsent, ""};
 };
 
-// A wait before something is destroyed, where nobody can be told that it failed. One failure may be
+// A wait before something is destroyed, where no caller can receive an error. One failure may be
 // left over from earlier work; after two the device is lost, and runs nothing any more.
 template <class Wait>
 void try_twice(Wait wait) noexcept {
@@ -76,8 +76,8 @@ class Gate {
   virtual void open() = 0;  // again: nothing happens
 };
 
-// A stream or queue of the device: what is enqueued is done later, one after the other, beside what
-// is on other queues. Destroying it waits for what is on it.
+// A stream or queue of the device: what is enqueued is done later, one after the other,
+// concurrently with what is on other queues. Destroying it waits for what is on it.
 class Queue {
  public:
   virtual ~Queue() = default;
@@ -88,7 +88,7 @@ class Queue {
   // Everything enqueued from now on waits until the gate is opened.
   virtual std::unique_ptr<Gate> shut() = 0;
 
-  // Enqueues a kernel that turns every bit of `bytes` bytes around.
+  // Enqueues a kernel that inverts every bit of `bytes` bytes.
   virtual void invert(void* buffer, size_t bytes) = 0;
 
   // Enqueues a copy to `staging`, memory of Backend::allocate_staging.
@@ -114,14 +114,14 @@ class Backend {
   // Looks for library and device until they are found.
   virtual Device find() = 0;
 
-  // A buffer is what stands in ArrowArray.buffers on this device: an address or a handle, never
+  // A buffer is what ArrowArray.buffers contains on this device: an address or a handle, never
   // NULL. The copies are done when they return.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* buffer) noexcept = 0;
   virtual void copy_to(void* buffer, const void* host, size_t bytes) = 0;
   virtual void copy_from(void* host, const void* buffer, size_t bytes) = 0;
 
-  // Host memory that a queue can copy to while the host goes on.
+  // Host memory that a queue can copy to asynchronously.
   virtual void* allocate_staging(size_t bytes) = 0;
   virtual void free_staging(void* staging) noexcept = 0;
 

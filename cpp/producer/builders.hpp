@@ -32,7 +32,7 @@ std::vector<bool> valid(const Values<T>& values) {
 
 // --- Nodes. The bytes below a null are zero, and there is no validity buffer where nothing is null
 
-// Length, null count and validity; the other buffers are still to come.
+// Length, null count and validity; the other buffers are added later.
 Node array(std::string format, const std::vector<bool>& valid);
 
 // Values of one width, as they lie in memory.
@@ -59,7 +59,8 @@ Node fixed_size_binary(std::string format, const Values<std::string>& values);
 Node text(std::string format, const Values<std::string>& values);
 Node large_text(std::string format, const Values<std::string>& values);
 inline Node utf8(const Values<std::string>& values) { return text("u", values); }
-// Values of up to 12 bytes lie in the view, longer ones by turns in the `n_variadic` data buffers.
+// Values of up to 12 bytes are in the view, longer ones alternately in the `n_variadic` data
+// buffers.
 Node view_array(std::string format, size_t n_variadic, const Values<std::string>& values);
 
 // `lengths`: of each list, null for a null list. `items` holds the elements of all.

@@ -1,4 +1,4 @@
-// The catalogue: every case as plain data, before any struct or device comes into it.
+// The catalogue: every case as plain data, independent of structs and devices.
 #ifndef FLETCHING_PRODUCER_CATALOGUE_HPP
 #define FLETCHING_PRODUCER_CATALOGUE_HPP
 
@@ -15,7 +15,7 @@ namespace fletching::producer {
 
 using Bytes = std::vector<uint8_t>;
 
-// One array with its type: what an ArrowSchema and the ArrowArray beside it say.
+// One array with its type: the contents of an ArrowSchema and its ArrowArray.
 struct Node {
   std::string format;                                         // "+s"
   std::string name;                                           // "price"; empty: exported as NULL

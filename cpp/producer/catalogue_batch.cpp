@@ -18,7 +18,7 @@ Node record_batch() {
   return not_nullable(with_metadata({{"origin", "fletching"}, {"version", "1"}}, std::move(batch)));
 }
 
-// One extension type that Arrow defines, and one that nobody knows.
+// One extension type that Arrow defines, and an unknown one.
 Node extension_batch() {
   Node uuid = fixed_size_binary("w:16", {"0123456789abcdef", kNull, "fedcba9876543210"});
   return not_nullable(structure(

@@ -21,7 +21,7 @@ Node struct_with_offset() {
                          named("b", skip(3, utf8({"a", "bb", kNull, "dddd", "", kNull, "ggg"})))}));
 }
 
-// Lists and structs by turns, one element in each.
+// Lists and structs alternately, one element in each.
 Node deep(int levels) {
   Node node = int32({42});
   for (int level = 1; level < levels; ++level) {

@@ -1,5 +1,5 @@
 // Cases of one width per value: numbers, booleans, decimals, times; and what holds in every type,
-// nulls and offsets, told with numbers.
+// nulls and offsets, shown with numbers.
 #include <cmath>
 #include <limits>
 

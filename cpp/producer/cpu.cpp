@@ -30,7 +30,8 @@ class Cpu : public Backend {
 
   bool has_queues() const override { return false; }
   std::unique_ptr<Queue> new_queue() override {
-    fail(ENOTSUP, "backend cpu has no queue: its data is there when the struct is");
+    fail(ENOTSUP,
+         "backend cpu: no queues: expected a device backend, because its data is ready at once");
   }
 };
 

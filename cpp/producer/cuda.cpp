@@ -14,7 +14,7 @@ using namespace fletching::cuda;
 struct Root {
   const Functions* functions = nullptr;
   CUdevice device = 0;
-  CUcontext context = nullptr;  // the primary one; one reference, never given back
+  CUcontext context = nullptr;  // the primary one; one reference, never released
   CUfunction kernels[std::size(kKernelNames)] = {};
 };
 Root g_root;
@@ -24,8 +24,9 @@ Root g_root;
   const char* text = nullptr;
   functions.cu_get_error_name(status, &name);
   functions.cu_get_error_string(status, &text);
-  fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
-                std::to_string(status) + ")" + (text != nullptr ? std::string(": ") + text : ""));
+  fail(EIO, std::string(function) + ": failed: got " + (name != nullptr ? name : "the error") +
+                " (" + std::to_string(status) + ")" +
+                (text != nullptr ? std::string(": ") + text : ""));
 }
 
 void check(const char* function, CUresult status) {
@@ -113,10 +114,10 @@ struct CudaApi {
     check("cuStreamQuery", status);
     return true;
   }
-  // With unified addressing the same address leads to pinned memory from both sides.
+  // With unified addressing both sides use the same address for pinned memory.
   static void wait_value(Stream stream, void* word, uint32_t value) {
     if (g_root.functions->cu_stream_wait_value32 == nullptr) {
-      fail(ENOTSUP, "the driver has no cuStreamWaitValue32, which CUDA 11.7 has: no gate");
+      fail(ENOTSUP, "gate: the driver has no cuStreamWaitValue32: expected CUDA 11.7 or later");
     }
     CUdeviceptr address = 0;
     check("cuMemHostGetDevicePointer",
@@ -176,7 +177,7 @@ Device CudaApi::open() {
   check("cuInit", cu.cu_init(0));
   int32_t count = 0;
   check("cuDeviceGetCount", cu.cu_device_get_count(&count));
-  if (count == 0) fail(ENODEV, "cuDeviceGetCount found no device");
+  if (count == 0) fail(ENODEV, "cuDeviceGetCount: no device: expected one or more");
   check("cuDeviceGet", cu.cu_device_get(&g_root.device, 0));
   const Presence presence = is_stand_in<Functions>(kRuntime) ? Presence::kStandIn : Presence::kReal;
   const void* image = kernel_for(presence, kCudaImage, "nvcc");

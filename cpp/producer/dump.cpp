@@ -47,9 +47,10 @@ std::string exported(Kind kind, const std::string& field, std::string_view dump)
     }
     std::string text = dump_of(kind, reinterpret_cast<const void*>(number));
     if (!text.empty()) return text;
-    fail(EBADMSG, "dump: " + field + ": expected that of a live export, got " + std::string(value));
+    fail(EBADMSG,
+         "dump: " + field + ": expected the value of a live export, got " + std::string(value));
   }
-  fail(EBADMSG, "dump: no line has " + field + ": expected that of a live export");
+  fail(EBADMSG, "dump: no line has " + field + ": expected the value of a live export");
 }
 
 // Two of them fit into a message. The field and the value are at the end.

@@ -11,8 +11,8 @@ void release_alive(Struct& exported) {
   if (exported.release != nullptr) exported.release(&exported);
 }
 
-// The structs below one struct. Their memory goes with the parent; a child that was moved out has
-// release NULL here and lives on in its own state.
+// The structs below one struct. Their memory is freed with the parent; a child that was moved out
+// has release NULL here and lives on in its own state.
 template <class Struct>
 struct Family {
   explicit Family(size_t size) : children(size), dictionary() {

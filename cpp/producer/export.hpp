@@ -11,7 +11,7 @@
 
 namespace fletching::producer {
 
-// What nobody has filled is zeroed, padding and `reserved` too. NULL is let pass.
+// Members that are not set are zeroed, padding and `reserved` too. NULL is allowed.
 template <class Struct>
 void zero(Struct* out) {
   if (out != nullptr) std::memset(out, 0, sizeof(*out));

@@ -1,5 +1,5 @@
 /* The event of the backend ext_dev. ARROW_DEVICE_EXT_DEV leaves the type of sync_event to the
- * producer, which has to document it; a consumer is told how to wait by registering a waiter.
+ * producer, which has to document it; a consumer registers a waiter to wait for it.
  *
  * ArrowDeviceArray.sync_event is a `const struct FletchingExtDevEvent*`. It lives until the last
  * struct that was exported with it is released. Its functions may be called from any thread and do
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* What FletchingProducerQueueHandle gives for ext_dev. */
+/* What FletchingProducerQueueHandle returns for ext_dev. */
 struct FletchingExtDevQueue;
 
 struct FletchingExtDevEvent {

@@ -91,8 +91,8 @@ int FletchingProducerRunAsync(const char* backend, struct FletchingProducerGate*
     Backend& device = backend_by_name(backend);
     check_batches(batches, fail_at);
     if (gate != nullptr && &gate->filler->backend() != &device) {
-      fail(EINVAL, std::string("the gate is one of ") + gate->filler->backend().name() +
-                       ", and the backend is " + device.name());
+      fail(EINVAL, std::string("gate: wrong backend: expected ") + device.name() + ", got " +
+                       gate->filler->backend().name());
     }
     run_async(gate != nullptr ? gate->filler : Filler::ungated(device), case_by_name(case_name),
               batches, fail_at, handler);
@@ -143,8 +143,10 @@ int FletchingProducerQueueVerify(struct FletchingProducerQueue* queue, int32_t e
   return guarded(message, [&] {
     require_pointer("queue", queue);
     if (expected != FLETCHING_PRODUCER_OLD && expected != FLETCHING_PRODUCER_NEW) {
-      fail(EINVAL, "expected is " + std::to_string(expected) +
-                       ", and has to be FLETCHING_PRODUCER_OLD or FLETCHING_PRODUCER_NEW");
+      fail(EINVAL,
+           "expected: out of range: expected FLETCHING_PRODUCER_OLD or FLETCHING_PRODUCER_NEW, "
+           "got " +
+               std::to_string(expected));
     }
     const int64_t compared = queue->reader.verify(expected == FLETCHING_PRODUCER_OLD);
     if (asserted != nullptr) *asserted = compared;

@@ -14,14 +14,14 @@
  * The new data are the bytes of the catalogue; the old data are the same with every bit the other
  * way round. A kernel on the device makes the one from the other.
  *
- * vulkan is special: a VkEvent orders commands of one VkQueue only, so everything goes to one, and
- * a VkQueue begins nothing that was submitted behind a wait that is not over. No read of the device
- * could be ahead of a shut gate. Therefore
+ * vulkan is special: a VkEvent orders commands of one VkQueue only, so everything is submitted to
+ * one, and a VkQueue begins nothing that was submitted behind a wait that is not over. No read of
+ * the device could be ahead of a shut gate. Therefore
  *   - the read of step 2 is one by the host, of memory that the device has mapped for it: what a
  *     program does that reads back without waiting for its fence;
  *   - a queue has waited when vkCmdWaitEvents was recorded into its command buffer, with an event
- * of the producer and the stages that fit it. The producer sees that when the function came from
- *     vulkan_handles.h. A consumer that takes the command buffer and records nothing sees the old
+ * of the producer and the stages that fit it. The producer sees that when the function is from
+ *     vulkan_handles.h. A consumer that uses the command buffer and records nothing sees the old
  *     data;
  *   - what is enqueued later waits for the gate as well, gated or not, as soon as there is work
  *     behind it: two gates have to be opened in the order of the exports behind them.
@@ -66,7 +66,7 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerGateOpen(struct FletchingProducer
 FLETCHING_PRODUCER_EXPORT int FletchingProducerGateDestroy(struct FletchingProducerGate* gate,
                                                            struct FletchingMessage* message);
 
-/* --- Exports behind it: as in producer.h, and the data comes when the gate is open --- */
+/* --- Exports behind it: as in producer.h, and the data is written when the gate is open --- */
 
 FLETCHING_PRODUCER_EXPORT int FletchingProducerExportArrayBehind(struct FletchingProducerGate* gate,
                                                                  const char* case_name,
@@ -79,7 +79,7 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerExportStreamBehind(
 
 /* --- Async, behind a gate or not --- */
 
-/* Gives the stream of FletchingProducerExportStream to an async handler: the schema, then `batches`
+/* Sends the stream of FletchingProducerExportStream to an async handler: the schema, then `batches`
  * batches as they are asked for, each made then, then the end at once; or, when batch number
  * `fail_at` is asked for, on_error with EIO and the same text. `gate`: NULL, or one of `backend`.
  *
@@ -91,7 +91,7 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerRunAsync(
     const char* backend, struct FletchingProducerGate* gate, const char* case_name, int64_t batches,
     int64_t fail_at, struct ArrowAsyncDeviceStreamHandler* handler,
     struct FletchingMessage* message);
-/* Blocks until every handler that was given to FletchingProducerRunAsync is released, and nothing
+/* Blocks until every handler that was passed to FletchingProducerRunAsync is released, and nothing
  * of the streams is left here. Not to be called from a handler. */
 FLETCHING_PRODUCER_EXPORT void FletchingProducerAwaitAsync(void);
 
@@ -99,11 +99,12 @@ FLETCHING_PRODUCER_EXPORT void FletchingProducerAwaitAsync(void);
 
 struct FletchingProducerQueue;
 
-/* A queue beside that of any gate. Owned by the caller until FletchingProducerQueueDestroy. */
+/* A queue that is independent of any gate. Owned by the caller until FletchingProducerQueueDestroy.
+ */
 FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueCreate(const char* backend,
                                                            struct FletchingProducerQueue** queue,
                                                            struct FletchingMessage* message);
-/* What the consumer's wait takes:
+/* What the consumer's wait needs:
  *   cuda, cuda_host, cuda_managed   the CUstream, not a default stream, non-blocking
  *   rocm, rocm_host                 the hipStream_t, likewise
  *   opencl                          the cl_command_queue, of the same cl_context
@@ -111,7 +112,7 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerQueueCreate(const char* backend,
  *                                   else a wait needs is in vulkan_handles.h
  *   ext_dev                         the queue of ext_dev.h
  * Valid until the next call with this queue. NULL when `queue` is NULL, and after a failure, which
- * FletchingProducerQueueRead tells until there is a handle. */
+ * FletchingProducerQueueRead returns until there is a handle. */
 FLETCHING_PRODUCER_EXPORT void* FletchingProducerQueueHandle(struct FletchingProducerQueue* queue);
 /* Enqueues a copy of every buffer of the case, and returns at once. The array has to live until
  * FletchingProducerQueueVerify. EBADMSG when a buffer is not the memory that was exported; on

@@ -25,8 +25,8 @@ enum class Kernel : size_t { kInvert, kCopy };
 inline constexpr const char* kKernelNames[] = {"fletching_invert", "fletching_copy"};
 
 // Every member function makes the device current for its thread, and puts back what was. That is
-// what `typename Api::Current current` is for. Where nobody can be told that it did not work, it is
-// tried twice: `current(std::nothrow)`. What fails in giving something back is not told either.
+// what `typename Api::Current current` is for. Where no caller can receive an error, it is tried
+// twice: `current(std::nothrow)`. A failure to free something is not reported either.
 template <class Api>
 class GpuEvent : public Event {
  public:
@@ -75,7 +75,7 @@ class Owned {
 };
 
 // A word that the device and the host reach: the stream waits until it is 1. `kind`: of the memory
-// that can be allocated meanwhile, beside pinned memory.
+// that can be allocated meanwhile, in addition to pinned memory.
 template <class Api>
 class GpuGate : public Gate {
  public:
@@ -196,7 +196,7 @@ void prime_memory(MemoryKind kind) {
   const Owned<Api> buffer(kind, kBytes);
   const Owned<Api> pinned(MemoryKind::kPinned, kBytes);
   uint8_t pageable[kBytes] = {};
-  GpuQueue<Api> queue(kind);  // goes first, and waits for what uses the memory
+  GpuQueue<Api> queue(kind);  // destroyed first, and waits for what uses the memory
   if (kind == MemoryKind::kDevice) {
     queue.copy(buffer.get(), pageable, kBytes);
     queue.copy(pageable, buffer.get(), kBytes);
@@ -240,7 +240,7 @@ class Gpu : public Backend {
     return finding_.get([&] {
       Device device = open_once<Api>();
       if (kind_ == MemoryKind::kManaged && !Api::has_managed_memory()) {
-        fail(ENODEV, "the device has no managed memory");
+        fail(ENODEV, "managed memory: not supported by the device");
       }
       return device;
     });
@@ -308,7 +308,7 @@ Backend* the_gpu(const char* name, ArrowDeviceType device_type) {
   return &device;
 }
 
-// A stand-in of the vendor's library has its control functions beside the vendor's.
+// A stand-in of the vendor's library exports its control functions too.
 template <class Functions>
 bool is_stand_in(const VendorRuntime& runtime) {
   const auto loaded = fletching::detail::loaded_runtime<Functions>(runtime);
@@ -320,12 +320,11 @@ bool is_stand_in(const VendorRuntime& runtime) {
 inline constexpr char kStandInImage[] =
     "FLETCHING-STANDIN-IMAGE 1\nkernel fletching_invert\nkernel fletching_copy\n";
 
-// The kernel's code for this library. Throws when it was left out of the build; `compiler` is who
-// was missing then.
+// The kernel's code for this library. Throws when it was not built, because `compiler` was missing.
 inline const void* kernel_for(Presence presence, const Image& image, const char* compiler) {
   if (presence == Presence::kStandIn) return kStandInImage;
   if (image.size > 0) return image.data;
-  fail(ENODEV, std::string("the kernel was left out, because there was no ") + compiler +
+  fail(ENODEV, std::string("kernel: not built: expected the compiler ") + compiler +
                    " when this library was built");
 }
 

@@ -23,7 +23,7 @@ Allocation::Allocation(Backend& backend, const Bytes& bytes, bool inverted)
 }
 
 Allocation::~Allocation() {
-  remove_allocation(buffer_);  // first: the address may be given out again at once
+  remove_allocation(buffer_);  // first: the address may be reused at once
   backend_.free(buffer_);
 }
 

@@ -72,7 +72,8 @@ class Work {
 
   Backend& backend() const { return filler_->backend(); }
 
-  // Records the event behind everything that was added, and gives its address: NULL without queues.
+  // Records the event after everything that was added, and returns its address: NULL without
+  // queues.
   void* record();
 
   // Blocks until the work is done.

@@ -24,7 +24,7 @@ struct Error {
 // and what does not fit is cut at a character boundary. Allocates nothing. `message` may be NULL.
 void write_message(FletchingMessage* message, std::string_view text) noexcept;
 
-// The beginning of a text from foreign code, not yet made valid UTF-8. NULL gives "(NULL)".
+// The beginning of a text from foreign code, not yet made valid UTF-8. NULL becomes "(NULL)".
 std::string foreign_text(const char* text);
 
 bool is_utf8(std::string_view text) noexcept;

@@ -27,8 +27,8 @@ const Functions* g_cl = nullptr;
 void check(const char* function, cl_int status) {
   if (status == kClSuccess) return;
   const char* name = status_name(status);
-  fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
-                std::to_string(status) + ")");
+  fail(EIO, std::string(function) + ": failed: got " + (name != nullptr ? name : "the error") +
+                " (" + std::to_string(status) + ")");
 }
 
 // A handle with its release function, as OpenCL counts references.
@@ -61,7 +61,7 @@ using OwnedProgram = Owned<cl_program, &Functions::cl_release_program>;
 using OwnedKernel = Owned<cl_kernel, &Functions::cl_release_kernel>;
 using OwnedContext = Owned<cl_context, &Functions::cl_release_context>;
 
-// A call that gives a handle and writes its status to the last argument.
+// A call that returns a handle and writes its status to the last argument.
 template <class Handle>
 Handle checked(const char* function, Handle handle, const cl_int& status) {
   check(function, status);
@@ -285,7 +285,7 @@ class OpenCl : public Backend {
       g_cl->cl_get_device_ids(platform, kClDeviceTypeAll, 1, &device, &devices);
       if (devices > 0) return device;
     }
-    fail(ENODEV, "clGetDeviceIDs found no device");
+    fail(ENODEV, "clGetDeviceIDs: no device: expected one or more");
   }
 
   Finding finding_;

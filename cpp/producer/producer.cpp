@@ -11,7 +11,7 @@
 namespace fletching::producer {
 namespace {
 
-// `fallback` where even that fails for want of memory.
+// `fallback` where even that fails without memory.
 template <class Work, class Result>
 Result or_else(Result fallback, Work work) noexcept {
   guarded(nullptr, [&] { fallback = work(); });

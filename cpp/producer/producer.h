@@ -1,6 +1,6 @@
 /* The reference producer: a catalogue of device arrays and streams, exported, verified and counted.
  *
- * Errors: every function that takes a message returns 0 or an errno value: EINVAL for a bad
+ * Errors: every function with a message returns 0 or an errno value: EINVAL for a bad
  * argument of the call, EBADMSG for a difference that a Verify function found, ENOMEM. Then
  * `message`, when it is not NULL, holds one line that names the argument or the first difference;
  * on success it is empty. Nothing throws.
@@ -32,7 +32,7 @@ extern "C" {
  *
  * Counted is each struct with a release callback that was filled here: a schema or an array and,
  * one by one, every child and dictionary below it; a stream; each schema and batch that a stream
- * gave. At any moment, whoever moved what, `exported` is `released` + `live_schemas` +
+ * gave. At any moment, after any moves, `exported` is `released` + `live_schemas` +
  * `live_arrays` + `live_streams`. At rest every live count is 0 and `released` equals `exported`.
  *
  * live_allocations: buffers that a backend allocated and has not freed.
@@ -132,7 +132,7 @@ FLETCHING_PRODUCER_EXPORT int FletchingProducerExportStream(const char* backend,
 FLETCHING_PRODUCER_EXPORT int FletchingProducerVerifyDump(const char* dump, int64_t* asserted,
                                                           struct FletchingMessage* message);
 
-/* --- Verify what came back --- */
+/* --- Verify returned structs --- */
 
 /* Compares with the catalogue, and checks reserved, device type, device id and event. A buffer has
  * to be the memory that was exported, not a copy: nothing on the way is meant to copy. Releases

@@ -38,7 +38,7 @@ class Reader {
 
   Backend& backend_;
   std::vector<Copy> copies_;
-  std::unique_ptr<Queue> queue_;  // goes first, and waits for the copies
+  std::unique_ptr<Queue> queue_;  // destroyed first, and waits for the copies
 };
 
 }  // namespace fletching::producer

@@ -31,7 +31,7 @@ void remove_allocation(const void* buffer) noexcept;
 // NULL when no such buffer is alive.
 const void* origin_of(const void* buffer) noexcept;
 
-// An event that was given out as a sync_event, for as long as it is alive. It counts as an
+// An event that is exported as a sync_event, for as long as it is alive. It counts as an
 // allocation.
 void add_event(Event* event);
 void remove_event(Event* event) noexcept;

@@ -19,7 +19,7 @@ enum class MemoryKind { kDevice, kPinned, kManaged };
 
 // A driver may wait for the whole device before it allocates or frees memory, and so for a shut
 // gate: for ever, when the thread that asks is the one that opens it. While a gate is shut, memory
-// therefore comes from blocks that were allocated before, and what is freed stays until no gate is
+// therefore is from blocks that were allocated before, and what is freed stays until no gate is
 // shut. One object for each `Api` (gpu.hpp), from any thread; a thread that allocates or frees
 // holds back one that shuts a gate.
 template <class Api>
@@ -35,14 +35,15 @@ class Reserve {
   }
 
   // Calls `shut(word)`, which lets a stream wait for the word, once there is memory for as long as
-  // that lasts: pinned memory, and that of `kind`. The word goes back with Leave.
+  // that lasts: pinned memory, and memory of `kind`. The word is returned with Leave.
   template <class Shut>
   void enter(MemoryKind kind, Shut shut) {
     const typename Api::Current current;
     const std::lock_guard lock(mutex_);
     try {
       if (shut_ == 0) fill(kind);
-      if (words_.empty()) fail(ENOMEM, std::to_string(kWords) + " gates are shut: expected fewer");
+      if (words_.empty())
+        fail(ENOMEM, "gate: too many are shut: expected fewer than " + std::to_string(kWords));
       shut(words_.back());
     } catch (...) {
       collect();
@@ -120,7 +121,7 @@ class Reserve {
   void* slice(MemoryKind kind, size_t bytes) {
     Block* block = find(kind, bytes);
     if (block == nullptr) {
-      fail(ENOMEM, "a gate is shut, and the memory that was set aside for that time is used up");
+      fail(ENOMEM, "memory: reserve used up: expected fewer allocations while a gate is shut");
     }
     void* slice = static_cast<char*>(block->begin) + block->used;
     slices_.emplace(slice, block);

@@ -22,8 +22,9 @@ void check(const char* function, hipError_t status) {
   if (status == kHipSuccess) return;
   const char* name = g_root.functions->hip_get_error_name(status);
   const char* text = g_root.functions->hip_get_error_string(status);
-  fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
-                std::to_string(status) + ")" + (text != nullptr ? std::string(": ") + text : ""));
+  fail(EIO, std::string(function) + ": failed: got " + (name != nullptr ? name : "the error") +
+                " (" + std::to_string(status) + ")" +
+                (text != nullptr ? std::string(": ") + text : ""));
 }
 
 struct HipApi {
@@ -66,7 +67,7 @@ struct HipApi {
         check("hipMalloc", hip.hip_malloc(&memory, bytes));
         break;
       case MemoryKind::kManaged:
-        fail(ENOTSUP, "Arrow has no device type for the managed memory of HIP");
+        fail(ENOTSUP, "managed memory of HIP: not supported: Arrow has no device type for it");
       case MemoryKind::kPinned:
         check("hipHostMalloc",
               hip.hip_host_malloc(&memory, bytes, kHipHostMallocPortable | kHipHostMallocMapped));
@@ -89,7 +90,8 @@ struct HipApi {
     check("hipDeviceGetAttribute",
           hip.hip_device_get_attribute(&can_wait, kHipDeviceAttributeCanUseStreamWaitValue,
                                        g_root.device));
-    if (can_wait == 0) fail(ENOTSUP, "no stream of this device waits for a word: no gate");
+    if (can_wait == 0)
+      fail(ENOTSUP, "gate: not supported: the device cannot wait for a word in memory");
     void* word = nullptr;
     check("hipExtMallocWithFlags",
           hip.hip_ext_malloc_with_flags(&word, sizeof(uint64_t), kHipMallocSignalMemory));
@@ -161,7 +163,7 @@ Device HipApi::open() {
   check("hipInit", hip.hip_init(0));
   int32_t count = 0;
   check("hipGetDeviceCount", hip.hip_get_device_count(&count));
-  if (count == 0) fail(ENODEV, "hipGetDeviceCount found no device");
+  if (count == 0) fail(ENODEV, "hipGetDeviceCount: no device: expected one or more");
   const Presence presence = is_stand_in<Functions>(kRuntime) ? Presence::kStandIn : Presence::kReal;
   const void* image = kernel_for(presence, kHipImage, "hipcc");
   Device device{presence, describe(hip)};

@@ -11,9 +11,9 @@
 namespace fletching::producer {
 
 // One queue that all blocking copies of a backend go to, one after the other. The first copy makes
-// it, and it is given back with the last buffer: nobody copies without one, and at the end of the
-// process the vendor's library may be gone already. Nothing else is enqueued on it, so that no copy
-// waits for work behind a gate. From any thread.
+// it, and it is destroyed with the last buffer: without one nothing copies, and at the end of the
+// process the vendor's library may be unloaded already. Nothing else is enqueued on it, so that no
+// copy waits for work behind a gate. From any thread.
 template <class Queue>
 class Transfers {
  public:

@@ -32,7 +32,7 @@ void check_number(const Place& place, const std::string& field, int64_t seen, in
   differ(place, field + " is " + std::to_string(seen) + ", expected " + std::to_string(expected));
 }
 
-// A pointer to what comes below, or to a dictionary. What is not expected is not looked at.
+// A pointer to children or to a dictionary. What is not expected is not read.
 void check_present(const Place& place, const std::string& field, const void* seen, bool expected) {
   if ((seen != nullptr) == expected) return;
   differ(place,
@@ -56,8 +56,8 @@ void check_text(const Place& place, const std::string& field, const char* seen,
 // --- Metadata
 // ----------------------------------------------------------------------------------------
 
-// Walks a foreign metadata block beside the expected one and stops at the first difference, so that
-// it never reads further than a right block reaches.
+// Walks a foreign metadata block together with the expected one and stops at the first difference,
+// so that it never reads further than a right block reaches.
 class MetadataCheck {
  public:
   MetadataCheck(const Place& place, const char* block) : place_(place), next_(block) {}
@@ -165,7 +165,7 @@ void check_node(Backend& backend, const Place& place, const Node& node, const Ar
   check_below(backend, place, "array", node, array);
 }
 
-// Waits for the event, too: what comes after reads the buffers.
+// Waits for the event, too, because the buffers are read next.
 void check_event(const Backend& backend, const Place& root, const void* sync_event) {
   check_present(root, "sync_event", sync_event, backend.has_queues());
   if (sync_event == nullptr) return;
@@ -190,7 +190,7 @@ void check_device_array(Backend& backend, const std::string& subject, const Node
 // --- Streams
 // -----------------------------------------------------------------------------------------
 
-// A struct taken over from foreign code, released once.
+// A struct from foreign code, released once.
 template <class Struct>
 struct Taken {
   Struct value{};

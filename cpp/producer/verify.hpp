@@ -1,4 +1,4 @@
-// Structs that came back from foreign code, compared with the catalogue.
+// Structs that foreign code returned, compared with the catalogue.
 #ifndef FLETCHING_PRODUCER_VERIFY_HPP
 #define FLETCHING_PRODUCER_VERIFY_HPP
 

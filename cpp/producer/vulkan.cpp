@@ -9,7 +9,7 @@
 namespace fletching::producer {
 namespace {
 
-// The kernel takes words.
+// The kernel works on words.
 size_t round_up(size_t bytes) { return bytes < 4 ? 4 : (bytes + 3) / 4 * 4; }
 
 class Vulkan : public Backend {

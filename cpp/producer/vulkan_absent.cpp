@@ -1,4 +1,4 @@
-// The Vulkan backend where its headers were not there, or a VkBuffer does not fit into a pointer.
+// The Vulkan backend where its headers were not found, or a VkBuffer does not fit into a pointer.
 #include "arguments.hpp"
 #include "backend.hpp"
 #include "vulkan_handles.h"
@@ -7,7 +7,7 @@ namespace fletching::producer {
 namespace {
 
 constexpr char kReason[] =
-    "the Vulkan backend was left out, because there was no vulkan/vulkan.h, or pointers have not "
+    "Vulkan backend: not built: expected vulkan/vulkan.h and pointers of "
     "64 bits, when this library was built";
 
 // What is absent is never asked for more.

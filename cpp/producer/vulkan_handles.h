@@ -1,11 +1,11 @@
 /* What a consumer of arrays of the backend vulkan needs and the device interface does not hand
  * over.
  *
- * Everything of this backend is of one VkDevice and goes to one VkQueue, because a VkEvent orders
- * commands of one VkQueue only. What stands in ArrowArray.buffers is a VkBuffer, whose memory the
- * host sees as well. ArrowDeviceArray.sync_event is the address of a VkEvent. What was written is
- * visible to the host when vkGetEventStatus gives VK_EVENT_SET; a consumer that reads on the device
- * adds a memory barrier to its vkCmdWaitEvents.
+ * Everything of this backend belongs to one VkDevice and one VkQueue, because a VkEvent orders
+ * commands of one VkQueue only. ArrowArray.buffers contains a VkBuffer, whose memory the host sees
+ * as well. ArrowDeviceArray.sync_event is the address of a VkEvent. What was written is visible to
+ * the host when vkGetEventStatus returns VK_EVENT_SET; a consumer that reads on the device adds a
+ * memory barrier to its vkCmdWaitEvents.
  *
  * The handles live as long as the process.
  */
@@ -22,7 +22,7 @@ struct FletchingProducerVulkan {
   void* instance;        /* VkInstance */
   void* physical_device; /* VkPhysicalDevice; device_id counts in the instance's list */
   void* device;          /* VkDevice */
-  /* VkQueue. Whoever submits to it has to see to it that nothing else of the producer runs
+  /* VkQueue. A caller that submits to it has to make sure that nothing else of the producer runs
    * meanwhile: a queue is not thread-safe. */
   void* queue;
   uint32_t queue_family;

@@ -197,7 +197,7 @@ void VulkanQueue::read(void* staging, const void* buffer, size_t bytes) {
 std::unique_ptr<Event> VulkanQueue::record() {
   auto event = std::make_unique<VulkanEvent>(root_);
   const Commands& commands = recording();
-  // The event may not be set at the stage HOST; it comes after the barrier at kSetStages.
+  // The event may not be set at the stage HOST; it follows the barrier at kSetStages.
   barrier(commands.buffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
           VK_PIPELINE_STAGE_HOST_BIT | kSetStages, VK_ACCESS_HOST_READ_BIT);
   g_vk.events->vk_cmd_set_event(of_table(commands.buffer), of_table(event->get()), kSetStages);
@@ -211,20 +211,20 @@ bool VulkanQueue::note_wait(uint32_t count, const VkEvent* events, VkPipelineSta
   constexpr VkPipelineStageFlags kReads =
       VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   if (count == 0) {
-    wrong_wait_ = "vkCmdWaitEvents was given no event";
+    wrong_wait_ = "vkCmdWaitEvents: no event: expected the producer's VkEvent";
     return false;
   }
   for (uint32_t i = 0; i < count; ++i) {
     if (root_.is_alive(events[i])) continue;
-    wrong_wait_ = "vkCmdWaitEvents was given a VkEvent that is none of the producer's";
+    wrong_wait_ = "vkCmdWaitEvents: unknown VkEvent: expected the producer's";
     return false;
   }
   if (from != kSetStages) {
-    wrong_wait_ = "vkCmdWaitEvents was given the srcStageMask " + hexadecimal(from) +
-                  ", and the event is set with " + hexadecimal(kSetStages);
+    wrong_wait_ = "vkCmdWaitEvents: srcStageMask " + hexadecimal(from) +
+                  ": expected the stage of vkCmdSetEvent, " + hexadecimal(kSetStages);
   } else if ((to & kReads) == 0) {
-    wrong_wait_ = "vkCmdWaitEvents was given the dstStageMask " + hexadecimal(to) +
-                  ", and the read is in VK_PIPELINE_STAGE_TRANSFER_BIT";
+    wrong_wait_ = "vkCmdWaitEvents: dstStageMask " + hexadecimal(to) +
+                  ": expected VK_PIPELINE_STAGE_TRANSFER_BIT of the read";
   }
   has_waited_ = true;
   return true;

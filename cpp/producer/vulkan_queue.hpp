@@ -15,12 +15,13 @@ namespace fletching::producer {
 // The stages with which events are set. Not the ones that a consumer would guess.
 inline constexpr VkPipelineStageFlags kSetStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
 
-// vkGetDeviceProcAddr, with a vkCmdWaitEvents that tells the VulkanQueue whose commands they are.
+// vkGetDeviceProcAddr, with a vkCmdWaitEvents that notifies the VulkanQueue whose commands they
+// are.
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_watched(VkDevice device, const char* name);
 
 // A line of submissions to the one VkQueue.
 //
-// That is what it can be "beside what is on other queues": a VkQueue begins its work in order, so
+// That is how it can run concurrently with other queues: a VkQueue begins its work in order, so
 // whatever is behind gated work waits for the gate. A read that has not waited is therefore one of
 // the host, in the memory that it shares with the device, and done at once. A read is enqueued
 // after a wait was recorded into the command buffer of handle(), and on every one that follows.

@@ -12,8 +12,8 @@ VulkanFunctions g_vk;
 void check_vulkan(const char* function, VkResult result) {
   if (result == VK_SUCCESS) return;
   const char* name = vulkan::status_name(result);
-  fail(EIO, std::string(function) + " gave " + (name != nullptr ? name : "the error") + " (" +
-                std::to_string(result) + ")");
+  fail(EIO, std::string(function) + ": failed: got " + (name != nullptr ? name : "the error") +
+                " (" + std::to_string(result) + ")");
 }
 
 std::string version_text(uint32_t version) {
@@ -152,7 +152,7 @@ void VulkanRoot::open_device() {
   info.pNext = &timelines;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queues;
-  // First: without it the device could not be given back.
+  // First: without it the device could not be destroyed.
   require(g_vk.vkDestroyDevice, find_in_instance(instance.get(), "vkDestroyDevice"),
           "vkDestroyDevice");
   VkDevice made = nullptr;
@@ -169,9 +169,7 @@ void VulkanRoot::open_device() {
 
 void VulkanRoot::make_pipeline() {
   if (kVulkanImage.size == 0) {
-    fail(ENODEV,
-         "the kernel was left out, because there was no glslangValidator when this library was "
-         "built");
+    fail(ENODEV, "kernel: not built: expected glslangValidator when this library was built");
   }
   VkDescriptorSetLayoutBinding binding{};
   binding.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
@@ -223,7 +221,7 @@ uint32_t VulkanRoot::memory_type(uint32_t allowed) const {
     const bool fits = (memory_.memoryTypes[i].propertyFlags & kNeeded) == kNeeded;
     if (fits && ((allowed >> i) & 1) != 0) return i;
   }
-  fail(ENODEV, "the Vulkan device has no coherent memory that the host sees");
+  fail(ENODEV, "Vulkan device: no memory type that is coherent and visible to the host");
 }
 
 VulkanBuffer VulkanRoot::new_buffer(size_t bytes) const {
@@ -267,7 +265,8 @@ void VulkanBuffers::remove(const void* key) noexcept {
 const VulkanBuffer& VulkanBuffers::at(const void* key) const {
   const std::lock_guard lock(mutex_);
   const auto found = alive_.find(key);
-  if (found == alive_.end()) fail(EINVAL, "the buffer is none of the producer's on Vulkan");
+  if (found == alive_.end())
+    fail(EINVAL, "buffer: unknown: expected one of the producer's on Vulkan");
   return found->second;
 }
 

@@ -162,11 +162,11 @@ Owned make_vulkan(const char* name, Create create, VkDevice device, const Info& 
 
 struct VulkanBuffer {
   OwnedMemory memory;
-  OwnedBuffer buffer;  // goes before its memory
+  OwnedBuffer buffer;  // destroyed before its memory
   void* mapped = nullptr;
 };
 
-// What is alive, by what stands for it: the VkBuffer, or its address for the host. Thread-safe.
+// Live allocations by their key: the VkBuffer, or its address for the host. Thread-safe.
 class VulkanBuffers {
  public:
   void add(const void* key, VulkanBuffer buffer);

@@ -46,7 +46,7 @@ int answered(FletchingMessage* message, const Work& work) {
 void require_arrived(Asserter& asserter, FletchingChain& chain, const Schema& schema,
                      const std::vector<DeviceArray>& arrays) {
   asserter.require(!schema.is_released() && !arrays.front().is_released(),
-                   "what has come through the chain is released");
+                   "the chain has returned a released struct");
   asserter.require(arrays.front()->sync_event == chain.event,
                    "sync_event is another pointer than before");
   const char* name = chain.name.c_str();

@@ -13,7 +13,7 @@
 namespace fletching::roundtrip {
 namespace {
 
-/// What a consumer of ext_dev has to tell the library: the functions of ext_dev.h.
+/// The waiter that a consumer of ext_dev registers: the functions of ext_dev.h.
 FletchingWaiter ext_dev_waiter() {
   FletchingWaiter waiter{};
   waiter.synchronize = [](void*, void* sync_event, std::int64_t, FletchingMessage*) {

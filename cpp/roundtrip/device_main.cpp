@@ -81,7 +81,7 @@ void require_dumps(const Run& run, const Schema& schema, std::span<const DeviceA
   }
 }
 
-/// The batches as they came in, under hooks, then everything that the direction is about.
+/// The batches as received, under hooks, then the steps of the direction.
 void require_batches(const Run& run, Gated& gate, Schema& schema,
                      std::vector<DeviceArray>& batches) {
   run.releases.hook(run.asserter, schema);
@@ -105,7 +105,7 @@ void run_array(const Run& run) {
   require_batches(run, gate, schema, arrays);
 }
 
-/// The errno value and the text are those that the producer gave.
+/// The errno value and the text are the producer's.
 void require_failure(const Run& run, const Status& ended) {
   run.asserter.require(!ended.ok(), "the stream ends, and has to fail");
   run.asserter.require_equal("the errno value", ended.error().code(), EIO);
@@ -115,7 +115,7 @@ void require_failure(const Run& run, const Status& ended) {
                        "the text is '" + ended.error().message() + "', expected '" + text + "'");
 }
 
-/// The batches and the failure as a stream of ours: the producer has to find both as it gave them.
+/// The batches and the failure as a stream of ours: the producer has to find both unchanged.
 void require_kept(const Run& run, ArrowDeviceType device, Schema schema,
                   std::vector<DeviceArray> batches, fletching::Error failure) {
   std::vector<Result<DeviceArray>> content;

@@ -17,8 +17,8 @@ inline void require_call(const char* what, int code, const FletchingMessage& mes
   if (code != 0) fail(code, std::string(what) + ": " + printable(message.text));
 }
 
-/// Where exports come from: behind a shut gate, or, where a device has no queues, without one.
-/// Opened at the latest when it goes, after what was exported from it.
+/// The source of exports: behind a shut gate, or, where a device has no queues, without one.
+/// Opened at the latest in the destructor, after what was exported from it.
 class Gated {
  public:
   explicit Gated(const Device& device) : backend_(device.backend()) {
@@ -67,8 +67,8 @@ class Gated {
   std::unique_ptr<FletchingProducerGate, Destroy> gate_;
 };
 
-/// Opens a gate when it goes. To be declared after a queue: a queue that goes waits for what is on
-/// it, for ever when that is behind a shut gate.
+/// Opens a gate in the destructor. To be declared after a queue: the destructor of a queue waits
+/// for what is on it, for ever when that is behind a shut gate.
 class OpenAtLast {
  public:
   explicit OpenAtLast(const Gated& gate) : gate_(gate.get()) {}

@@ -1,4 +1,4 @@
-// The languages that data goes through inside this process: libfletching_transit_LANGUAGE.so.
+// The languages that data passes through inside this process: libfletching_transit_LANGUAGE.so.
 #ifndef FLETCHING_TESTS_ROUNDTRIP_HOPS_HPP
 #define FLETCHING_TESTS_ROUNDTRIP_HOPS_HPP
 
@@ -19,7 +19,7 @@ class Hop {
 
   [[nodiscard]] const std::string& language() const { return language_; }
 
-  /// Moves both in, and gives what comes out under the language's own release. Throws Error with
+  /// Moves both in, and returns the result under the language's own release. Throws Error with
   /// what the language refused.
   void send(Schema& schema, DeviceArray& array) const;
 

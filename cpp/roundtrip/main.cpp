@@ -104,7 +104,7 @@ int run_all() {
   const int cases = FletchingProducerCaseCount();
   int failed = cases == 0 ? 1 : 0;
   for (int i = 0; i < cases; ++i) failed += run_case(FletchingProducerCaseName(i)) ? 0 : 1;
-  std::printf("%d of %d cases went through C++ and back\n", cases - failed, cases);
+  std::printf("%d of %d cases passed through C++ and back\n", cases - failed, cases);
   return failed == 0 ? 0 : 1;
 }
 

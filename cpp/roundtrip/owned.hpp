@@ -1,4 +1,4 @@
-// A struct of the interface that is released when its owner goes.
+// A struct of the interface that is released by its owner's destructor.
 #ifndef FLETCHING_TESTS_ROUNDTRIP_OWNED_HPP
 #define FLETCHING_TESTS_ROUNDTRIP_OWNED_HPP
 

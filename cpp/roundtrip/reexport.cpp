@@ -19,8 +19,8 @@ std::atomic<std::int64_t> g_released{0};
 
 // --- Schemas and arrays
 
-/// What stands behind one struct of ours. Memory comes first (plan), then everything is moved in
-/// without a way to fail (adopt). `Struct`: ArrowSchema or ArrowArray.
+/// The private data of one struct of ours. Memory is allocated first (plan), then everything is
+/// moved in without a way to fail (adopt). `Struct`: ArrowSchema or ArrowArray.
 template <typename Struct>
 struct Node {
   Struct source{};               // moved in; its children are in nodes of their own
@@ -93,7 +93,7 @@ StreamState& state_of(const ArrowDeviceArrayStream* stream) {
 }
 
 /// Calls one of the source's callbacks and throws what it failed with. What a failed call left in
-/// `out` is nobody's.
+/// `out` has no owner.
 template <typename Struct>
 void pull(ArrowDeviceArrayStream& source, int (*callback)(ArrowDeviceArrayStream*, Struct*),
           Struct& out) {

@@ -26,7 +26,7 @@ void reexport(ArrowSchema& schema, ArrowDeviceArray& array, ArrowSchema& out_sch
 using BatchObserver = std::function<void(const ArrowSchema&, const ArrowDeviceArray&)>;
 
 /// The stream likewise. Reads its schema once here; get_schema and get_next of `out` pass on what
-/// the source gives, reexported, or its errno and text.
+/// the source returns, reexported, or its errno and text.
 void reexport(ArrowDeviceArrayStream& source, BatchObserver observe, ArrowDeviceArrayStream& out);
 
 }  // namespace fletching::roundtrip

@@ -12,7 +12,7 @@
 
 namespace fletching::roundtrip {
 
-/// Thrown inside this program and library only; guarded() stands wherever C calls in.
+/// Thrown inside this program and library only; guarded() catches it at every entry from C.
 struct Error {
   int code;
   std::string text;

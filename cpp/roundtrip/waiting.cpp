@@ -31,12 +31,12 @@ void require_waits(Asserter& asserter, const Device& device, Gated& gate, const 
   Queue careless(device);
   const OpenAtLast open_at_last(gate);
   for (const DeviceArray& batch : batches) {
-    asserter.require(batch->sync_event != nullptr, "there is no event");
+    asserter.require(batch->sync_event != nullptr, "sync_event is NULL");
     require_ready(asserter, device, batch, false);
     asserter.require_success("wait_on", device.wait_on(batch, careful.handle()));
     careful.read(name, batch);
   }
-  // While this one goes through, the other one would have, too.
+  // While this one completes, the other one would have, too.
   for (const DeviceArray& batch : batches) careless.read(name, batch);
   asserter.add("the read on a queue that has not waited", careless.verify(FLETCHING_PRODUCER_OLD));
   asserter.require(!careful.is_idle(),

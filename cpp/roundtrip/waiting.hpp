@@ -12,9 +12,9 @@
 namespace fletching::roundtrip {
 
 /// With the gate shut no event has happened, and a wait on a queue returns at once and holds back
-/// what is read there, while a read on another queue goes through. Opens the gate: then the new
+/// what is read there, while a read on another queue completes. Opens the gate: then the new
 /// data are read, the host's wait returns, and the events have happened. On a device without queues
-/// there is no event, and each operation says at once that there is nothing to wait for.
+/// there is no event, and each operation reports at once that there is nothing to wait for.
 void require_waits(Asserter& asserter, const Device& device, Gated& gate, const char* name,
                    std::span<const DeviceArray> batches);
 

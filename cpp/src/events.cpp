@@ -22,29 +22,29 @@ int refuse(FletchingMessage* message, const char* text) noexcept {
 }
 
 template <class T>
-int tell(const fletching::Result<T>& result, FletchingMessage* message) noexcept {
+int report(const fletching::Result<T>& result, FletchingMessage* message) noexcept {
   write_message(message, result.ok() ? std::string_view() : result.error().message());
   return result.ok() ? 0 : result.error().code();
 }
 
-int tell_ready(const fletching::Result<bool>& result, int* ready,
-               FletchingMessage* message) noexcept {
+int report_ready(const fletching::Result<bool>& result, int* ready,
+                 FletchingMessage* message) noexcept {
   *ready = result.ok() && *result ? 1 : 0;
-  return tell(result, message);
+  return report(result, message);
 }
 
-// NULL, or why there is no event to look at.
+// NULL, or why the array has no event to use.
 const char* unusable(const ArrowDeviceArray* array) noexcept {
-  if (array == nullptr) return "array is NULL";
+  if (array == nullptr) return "array: NULL: expected a device array";
   if (array->array.release == nullptr) {
-    return "the array is released, and its event with it: wait before the release";
+    return "array: released: expected a live array; hint: wait before the release";
   }
   return nullptr;
 }
 
 const char* unusable(const ArrowDeviceArray* array,
                      const FletchingVulkanWaitContext* context) noexcept {
-  if (context == nullptr) return "context is NULL: a VkEvent cannot be asked without its VkDevice";
+  if (context == nullptr) return "context: NULL: expected the VkDevice of the event";
   return unusable(array);
 }
 
@@ -61,12 +61,12 @@ vulkan::WaitContext from_c(const FletchingVulkanWaitContext& context) noexcept {
   return made;
 }
 
-// Lends the struct to an operation that takes an owner; what the operation has not taken goes back.
+// Moves the struct into an owner for the operation, and back unless the operation has consumed it.
 template <class Operation>
 int lend(ArrowDeviceArray* array, FletchingMessage* message, Operation operation) noexcept {
-  if (array == nullptr) return refuse(message, "array is NULL");
+  if (array == nullptr) return refuse(message, "array: NULL: expected a device array");
   fletching::DeviceArray owner(array);
-  const int code = tell(operation(owner), message);
+  const int code = report(operation(owner), message);
   if (!owner.is_released()) owner.move_to(array);
   return code;
 }
@@ -75,44 +75,44 @@ int lend(ArrowDeviceArray* array, FletchingMessage* message, Operation operation
 
 int FletchingDeviceArraySynchronize(const ArrowDeviceArray* array, FletchingMessage* message) {
   if (const char* text = unusable(array)) return refuse(message, text);
-  return tell(fletching::SyncEvent(*array).synchronize(), message);
+  return report(fletching::SyncEvent(*array).synchronize(), message);
 }
 
 int FletchingDeviceArrayWaitOn(const ArrowDeviceArray* array, void* stream,
                                FletchingMessage* message) {
   if (const char* text = unusable(array)) return refuse(message, text);
-  return tell(fletching::SyncEvent(*array).wait_on(stream), message);
+  return report(fletching::SyncEvent(*array).wait_on(stream), message);
 }
 
 int FletchingDeviceArrayReady(const ArrowDeviceArray* array, int* ready,
                               FletchingMessage* message) {
-  if (ready == nullptr) return refuse(message, "ready is NULL");
+  if (ready == nullptr) return refuse(message, "ready: NULL: expected an address for the result");
   *ready = 0;
   if (const char* text = unusable(array)) return refuse(message, text);
-  return tell_ready(fletching::SyncEvent(*array).ready(), ready, message);
+  return report_ready(fletching::SyncEvent(*array).ready(), ready, message);
 }
 
 int FletchingDeviceArraySynchronizeVulkan(const ArrowDeviceArray* array,
                                           const FletchingVulkanWaitContext* context,
                                           FletchingMessage* message) {
   if (const char* text = unusable(array, context)) return refuse(message, text);
-  return tell(fletching::SyncEvent(*array).synchronize(from_c(*context)), message);
+  return report(fletching::SyncEvent(*array).synchronize(from_c(*context)), message);
 }
 
 int FletchingDeviceArrayWaitOnVulkan(const ArrowDeviceArray* array,
                                      const FletchingVulkanWaitContext* context,
                                      void* command_buffer, FletchingMessage* message) {
   if (const char* text = unusable(array, context)) return refuse(message, text);
-  return tell(fletching::SyncEvent(*array).wait_on(from_c(*context), command_buffer), message);
+  return report(fletching::SyncEvent(*array).wait_on(from_c(*context), command_buffer), message);
 }
 
 int FletchingDeviceArrayReadyVulkan(const ArrowDeviceArray* array,
                                     const FletchingVulkanWaitContext* context, int* ready,
                                     FletchingMessage* message) {
-  if (ready == nullptr) return refuse(message, "ready is NULL");
+  if (ready == nullptr) return refuse(message, "ready: NULL: expected an address for the result");
   *ready = 0;
   if (const char* text = unusable(array, context)) return refuse(message, text);
-  return tell_ready(fletching::SyncEvent(*array).ready(from_c(*context)), ready, message);
+  return report_ready(fletching::SyncEvent(*array).ready(from_c(*context)), ready, message);
 }
 
 int FletchingDeviceArrayExportWithEvent(ArrowDeviceArray* array, void* stream,
@@ -132,9 +132,11 @@ int FletchingDeviceArrayReleaseAfter(ArrowDeviceArray* array, void* stream,
 int FletchingRegisterWaiter(ArrowDeviceType device_type, const FletchingWaiter* waiter,
                             FletchingMessage* message) {
   if (waiter == nullptr) {
-    return refuse(message, "waiter is NULL: call FletchingUnregisterWaiter to remove one");
+    return refuse(message,
+                  "waiter: NULL: expected a FletchingWaiter; hint: call FletchingUnregisterWaiter "
+                  "to remove one");
   }
-  return tell(fletching::register_waiter(device_type, *waiter), message);
+  return report(fletching::register_waiter(device_type, *waiter), message);
 }
 
 int FletchingUnregisterWaiter(ArrowDeviceType device_type) {

@@ -1,6 +1,6 @@
 // The generated declarations against the oracle, struct by struct, in five ways. What is compared
 // comes from the generated list of fields, so that a wrong spec fails here at run time, with the
-// oracle's line; no field is named by hand.
+// oracle's line; no field name is hand-written.
 #include <cstdint>
 #include <cstring>
 #include <map>

@@ -15,7 +15,7 @@ constexpr size_t kMost = std::numeric_limits<size_t>::max() / (sizeof(size_t) ==
 std::atomic<int64_t> allocated{0};
 std::atomic<int64_t> freed{0};
 
-// Counts down to 0, where the allocation fails, and goes on below it: kNever or less is not a
+// Counts down to 0, where the allocation fails, and continues below it: kNever or less is not a
 // failure.
 std::atomic<int64_t> until_failure{kNever};
 std::atomic<bool> on_every_thread{false};

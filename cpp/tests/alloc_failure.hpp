@@ -85,7 +85,7 @@ int code_of(const Result& result) noexcept {
 
 /// Calls `round(inject)` again and again. In the first call the first allocation of what `inject`
 /// runs fails, in the second the second, until none is left to fail. What a round sets up and
-/// checks outside `inject` has all the memory it wants; it has to free what it allocated.
+/// checks outside `inject` never fails to allocate; it has to free what it allocated.
 ///
 ///     const int64_t failed = fail_each_allocation([](Injection& inject) {
 ///       Result<Schema> schema = inject([] { return make_schema({.format = "i"}); });

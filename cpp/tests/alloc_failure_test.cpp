@@ -18,7 +18,7 @@ struct alignas(64) Wide {
   char bytes[64];
 };
 
-// A compiler may leave out an allocation whose result nobody sees.
+// A compiler may leave out an allocation whose result is unused.
 void* volatile seen = nullptr;
 
 template <class T>

@@ -107,7 +107,7 @@ TEST(ArrayBuilder, Child500OutlivesItsParent) {
 }
 
 // As a consumer without the library does it.
-TEST(ArrayBuilder, AChildMovedByHandOutlivesItsParent) {
+TEST(ArrayBuilder, AChildMovedBitwiseOutlivesItsParent) {
   int destroyed = 0;
   ArrowDeviceArray batch;
   make_batch(Columns(&destroyed, 1000)).value().move_to(&batch);
@@ -213,7 +213,7 @@ TEST(ArrayBuilder, ABuilderThatIsDroppedDestroysTheObject) {
   EXPECT_EQ(destroyed, 1);
 }
 
-TEST(ArrayBuilder, ABuilderThatIsMovedGoesOn) {
+TEST(ArrayBuilder, ABuilderContinuesAfterAMove) {
   int destroyed = 0;
   auto builder = build_array({.arrays = 1, .buffers = 2}, Columns(&destroyed)).value();
   builder.set(builder.root(), {.length = 1}, {nullptr});
@@ -258,8 +258,8 @@ TEST(ArrayBuilder, MoreThanTheCapacityIsRefused) {
             "capacity.arrays is too small: expected at least 9223372036854775807, got 2");
 }
 
-// Nobody has to look at what add_children returned: the first child of none is set, given children
-// and a dictionary, and nothing comes of it.
+// The result of add_children may be ignored: the first child of none is set and gets children and a
+// dictionary, without effect.
 TEST(ArrayBuilder, ChildrenThatWereRefusedCanBeSet) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               const AddedChildren children = builder.add_children(root, 3);
@@ -277,7 +277,7 @@ TEST(ArrayBuilder, ChildrenThatWereRefusedCanBeSet) {
 
 TEST(ArrayBuilder, AChildThatDoesNotExistIsRefused) {
   const char* const kNotThere =
-      "a child or dictionary does not exist: index out of range, or its request failed";
+      "no such child or dictionary: expected an index in range, of a request that succeeded";
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               const AddedChildren children = builder.add_children(root, 2);
               for (const size_t i : {0U, 1U, 2U}) builder.set(children[i], {}, {});
@@ -300,33 +300,33 @@ TEST(ArrayBuilder, AChildThatDoesNotExistIsRefused) {
 
 TEST(ArrayBuilder, RequestsInTheWrongOrderAreRefused) {
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.set(root, {}, {}); }),
-            "an array was set twice, or one that was not added here");
+            "array set twice, or not added: expected one call for each added array");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               ArrowArray& child = builder.add_children(root, 1)[0];
               EXPECT_TRUE(builder.add_children(child, 1).empty());
             }),
-            "an array was given children or a dictionary before it was set");
+            "children or dictionary added too early: expected the array to be set before");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               builder.add_dictionary(builder.add_children(root, 1)[0]);
               EXPECT_EQ(root.children[0]->release, nullptr);
             }),
-            "an array was given children or a dictionary before it was set");
+            "children or dictionary added too early: expected the array to be set before");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               builder.set(builder.add_children(root, 1)[0], {}, {});
               EXPECT_TRUE(builder.add_children(root, 1).empty());
             }),
-            "an array was given children twice");
+            "children added twice: expected one call");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) {
               builder.set(builder.add_dictionary(root), {}, {});
               const ArrowArray* first = root.dictionary;
               builder.add_dictionary(root);
               EXPECT_EQ(root.dictionary, first);
             }),
-            "an array was given a dictionary twice");
+            "dictionary added twice: expected one call");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.add_children(root, -1); }),
-            "the number of children is less than 0");
+            "number of children is negative: expected 0 or more");
   EXPECT_EQ(refusal([](auto& builder, ArrowArray& root) { builder.add_children(root, 1); }),
-            "an array was added and not set");
+            "array added and not set: expected every array to be set");
 }
 
 TEST(ArrayBuilder, TheFirstErrorCountsAndNothingHappensAfterIt) {
@@ -337,7 +337,7 @@ TEST(ArrayBuilder, TheFirstErrorCountsAndNothingHappensAfterIt) {
               EXPECT_EQ(root.dictionary, nullptr);
               EXPECT_EQ(root.n_children, 0);
             }),
-            "the number of children is less than 0");
+            "number of children is negative: expected 0 or more");
 }
 
 TEST(ArrayBuilder, AnErrorLeavesTheObjectToTheBuilder) {
@@ -345,7 +345,7 @@ TEST(ArrayBuilder, AnErrorLeavesTheObjectToTheBuilder) {
   {
     auto builder = build_array({}, Columns(&destroyed)).value();
     EXPECT_EQ(builder.finish_cpu().error().message(),
-              "array builder: an array was added and not set");
+              "array builder: array added and not set: expected every array to be set");
     EXPECT_EQ(destroyed, 0);
     builder.set(builder.root(), {}, {});
     const DeviceArray array = builder.finish_cpu().value();
@@ -402,10 +402,11 @@ TEST(MakeDeviceArray, WhatIsWrongIsRefused) {
         .message();
   };
   EXPECT_EQ(message({.length = -1}, nullptr),
-            "array builder: length or offset is less than 0, or null_count not between -1 and "
-            "length");
-  EXPECT_EQ(message({}, &event),
-            "array builder: sync_event is not NULL, and the device type has no event type");
+            "array builder: length, offset or null_count out of range: expected 0 or more, and "
+            "null_count from -1 to length");
+  EXPECT_EQ(
+      message({}, &event),
+      "array builder: sync_event not NULL: expected NULL, because the device type has no event");
 }
 
 TEST(MakeDeviceArray, MemoryRunsOut) {
@@ -635,8 +636,9 @@ TEST(Rules, sync_event_destroyed_by_release) {
 TEST(Rules, sync_event_null_where_none) {
   auto builder = build_array({}, std::make_unique<int>(0)).value();
   builder.set(builder.root(), {}, {});
-  EXPECT_EQ(builder.finish(ARROW_DEVICE_CPU, -1, &builder.object()).error().message(),
-            "array builder: sync_event is not NULL, and the device type has no event type");
+  EXPECT_EQ(
+      builder.finish(ARROW_DEVICE_CPU, -1, &builder.object()).error().message(),
+      "array builder: sync_event not NULL: expected NULL, because the device type has no event");
   EXPECT_TRUE(builder.finish(ARROW_DEVICE_EXT_DEV, 0, &builder.object()));
 }
 

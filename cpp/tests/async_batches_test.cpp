@@ -49,7 +49,7 @@ TEST(AsyncBatches, a_released_schema_is_refused_and_may_be_given_again) {
   EXPECT_EQ(bench.peer.log, (Log{"on_schema", "task"}));
 }
 
-TEST(AsyncBatches, a_released_batch_is_refused_and_the_stream_goes_on) {
+TEST(AsyncBatches, a_released_batch_is_refused_and_the_stream_continues) {
   ProducerBench bench;
   bench.deliver(2, 0);
   const Status pushed = bench.producer.push(moved_from(bench.ledger));
@@ -108,7 +108,7 @@ TEST(AsyncBatches, nothing_is_pushed_after_the_end) {
   EXPECT_EQ(bench.peer.log, (Log{"on_schema", "task", "end", "release"}));
 }
 
-/// Gives numbered batches, each with its number as metadata too, inside on_demand or outside.
+/// Pushes numbered batches, each with its number as metadata too, inside on_demand or outside.
 struct Numbers final : AsyncSource {
   // NOLINTNEXTLINE(bugprone-exception-escape): a test that has no memory may end
   void on_demand(std::int64_t n) noexcept override {
@@ -171,7 +171,7 @@ struct OtherThreadFirst final : AsyncSource {
   bool given = false;
 };
 
-TEST(AsyncBatches, a_push_inside_on_demand_comes_after_those_before_it) {
+TEST(AsyncBatches, a_push_inside_on_demand_follows_earlier_ones) {
   auto source = std::make_shared<OtherThreadFirst>();
   ProducerBench bench({ARROW_DEVICE_CPU, {}, source});
   source->bench = &bench;
@@ -205,10 +205,10 @@ TEST(AsyncBatches, what_is_not_delivered_is_freed_before_release) {
 
 // --- Our consumer ---
 
-/// What a foreign producer gives instead of a batch of its CPU stream, with result 0.
+/// What a foreign producer returns instead of a batch of its CPU stream, with result 0.
 using Give = std::function<void(Ledger&, ArrowDeviceArray*)>;
 
-/// A foreign producer whose first task gives something wrong, and whose others are good.
+/// A foreign producer whose first task returns an invalid array, and whose others are valid.
 struct WrongBench : ConsumerBench {
   explicit WrongBench(Give give) : give_(std::move(give)) {}
 
@@ -269,12 +269,12 @@ TEST(Rules, async_producer_one_device_type) {
     expect_says(batch.error().message(), wrong.says);
     EXPECT_EQ(bench.consumer.state(), AsyncConsumerState::kBroken);
     EXPECT_EQ(bench.peer.ledger.live(), 1) << "the schema";
-    EXPECT_EQ(bench.peer.give_task(), 0) << "on its way when the cancel came";
+    EXPECT_EQ(bench.peer.give_task(), 0) << "sent before the cancel arrived";
     bench.peer.fail(EIO);
     bench.peer.release();
     EXPECT_EQ(bench.peer.log,
               (Log{"request 4", "extract wrong", "cancel", "extract 0", "extract 1", "extract 2"}));
-    EXPECT_EQ(bench.listener->log, (Log{"schema", "task", "task", "task"})) << "told by take";
+    EXPECT_EQ(bench.listener->log, (Log{"schema", "task", "task", "task"})) << "reported by take";
   }
 }
 
@@ -303,7 +303,7 @@ TEST(AsyncBatches, a_task_that_is_queued_while_the_stream_is_cancelled_is_droppe
   bench.peer.release();
 }
 
-// The end was told, so nothing is cancelled, and what follows can still be had.
+// The end was reported, so nothing is cancelled, and the other tasks can still be taken.
 TEST(AsyncBatches, a_wrong_batch_after_the_end_is_lost_alone) {
   for (const Wrong& wrong : wrong_batches()) {
     for (const bool released : {false, true}) {

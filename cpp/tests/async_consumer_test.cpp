@@ -45,7 +45,7 @@ TEST(Rules, async_schema_moved_or_released) {
     ConsumerBench bench;
     bench.consumer.cancel();
     EXPECT_EQ(bench.peer.give_schema(), 0);
-    EXPECT_EQ(bench.peer.ledger.live(), 0) << "released, as nobody wants it";
+    EXPECT_EQ(bench.peer.ledger.live(), 0) << "released, because the stream is cancelled";
     EXPECT_EQ(bench.peer.log, Log{"cancel"});
     bench.peer.release();
   }
@@ -209,7 +209,7 @@ TEST(Rules, async_task_extracted_once) {
   EXPECT_TRUE(bench.consumer.take()->ok());
   EXPECT_TRUE(bench.consumer.drop());
   bench.consumer.cancel();
-  EXPECT_EQ(bench.peer.give_task(), 0) << "on its way when the cancel came";
+  EXPECT_EQ(bench.peer.give_task(), 0) << "sent before the cancel arrived";
   bench.peer.end();
   bench.peer.release();
   for (const auto& task : bench.peer.tasks) EXPECT_EQ(task->extracted, 1);
@@ -288,11 +288,11 @@ TEST(Rules, async_cancel_late_calls_accepted) {
 TEST(AsyncConsumer, keeps_a_foreign_code_readable) {
   for (const int code : {0, -1, -4711, std::numeric_limits<int>::min()}) {
     const std::string said = "(code " + std::to_string(code) + ")";
-    ConsumerBench told;
-    told.peer.fail(code, "it broke");
-    EXPECT_EQ(told.listener->log, Log{"error 5"});
-    EXPECT_EQ(told.listener->message, "it broke " + said);
-    told.peer.release();
+    ConsumerBench bench;
+    bench.peer.fail(code, "it broke");
+    EXPECT_EQ(bench.listener->log, Log{"error 5"});
+    EXPECT_EQ(bench.listener->message, "it broke " + said);
+    bench.peer.release();
     ConsumerBench without_text;
     without_text.peer.fail(code, nullptr);
     EXPECT_EQ(without_text.listener->message, said);
@@ -362,7 +362,7 @@ TEST(AsyncConsumer, asks_for_more_before_it_extracts) {
   bench.peer.release();
 }
 
-// A producer may give all that is asked for, the end and release inside request.
+// A producer may send all requested tasks, the end and release inside request.
 TEST(AsyncConsumer, extracts_nothing_after_a_release_inside_request) {
   ConsumerBench bench;
   bench.receive(1, 1);

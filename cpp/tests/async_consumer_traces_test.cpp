@@ -63,7 +63,7 @@ class Extraction {
 
   static Extraction* current() { return current_; }
 
-  /// What extract_data does: obeys until it is told what to return.
+  /// What extract_data does: runs orders until one says what to return.
   int inside() {
     answers.put(0);
     while (std::optional<std::function<std::optional<int>()>> order = orders.get()) {
@@ -88,7 +88,7 @@ struct PeerTask {
   Thing thing;
   int arrays = 0;
   int released = 0;
-  bool wrong = false;  // what it gives is on another device than the stream
+  bool wrong = false;  // its array is on another device than the stream
 };
 
 /// Plays the producer and the application around a consumer.
@@ -257,7 +257,7 @@ class ConsumerReplay final : public Replay {
     return wait(*extractions_.back());
   }
 
-  /// `code` is what take gives, `returned` what extract_data returns.
+  /// `code` is what take returns, `returned` what extract_data returns.
   int finish_extraction(const Json& step, int code, int returned) {
     const auto number = step.at("task").get<int>();
     const auto at = std::ranges::find_if(extractions_,

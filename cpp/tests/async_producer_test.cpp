@@ -545,7 +545,7 @@ TEST(Rules, async_cancel_no_on_error) {
   EXPECT_EQ(bench.peer.log, (Log{"on_schema", "release"}));
 }
 
-TEST(AsyncProducer, tells_its_source) {
+TEST(AsyncProducer, notifies_its_source) {
   struct Source final : AsyncSource {
     // NOLINTBEGIN(bugprone-exception-escape): a test that has no memory may end
     void on_demand(std::int64_t n) noexcept override {

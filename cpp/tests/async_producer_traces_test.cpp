@@ -149,11 +149,13 @@ class ProducerReplay final : public Replay {
     }
     DeviceArray array;
     const int result = task.extract_data(&task, array.out());
-    if (event == "extract" && array.is_released()) fail("extract_data gave no array");
-    if (event != "extract" && !array.is_released()) fail("extract_data gave an array");
+    if (event == "extract" && array.is_released())
+      fail("extract_data: expected an array, got none");
+    if (event != "extract" && !array.is_released())
+      fail("extract_data: expected no array, got one");
     if (!array.is_released()) {
       Thing& batch = *static_cast<Thing*>(array->array.private_data);
-      if (batch.number != number) fail("extract_data gave another batch");
+      if (batch.number != number) fail("extract_data: returned another batch");
       batch.fates.emplace_back("extracted");
       array->array.release = nullptr;
     }

@@ -73,7 +73,7 @@ void release(AsyncConsumer& /*consumer*/, ArrowAsyncDeviceStreamHandler* handler
   handler->release(handler);
 }
 
-/// From inside the extraction of a task, as a producer that goes with its last one.
+/// From inside the extraction of a task, as a producer that is destroyed with its last one.
 void release_inside(AsyncConsumer& consumer, ArrowAsyncDeviceStreamHandler* handler) {
   ArrowAsyncTask task{[](ArrowAsyncTask* self, ArrowDeviceArray* /*out*/) {
                         auto* own = static_cast<ArrowAsyncDeviceStreamHandler*>(self->private_data);
@@ -188,10 +188,10 @@ TEST(AsyncRelease, under_a_lock_that_a_request_needs_says_so_before_it_waits) {
     asked.open();
     const std::lock_guard guard(lock);
   };
-  int told = 0;
+  int calls = 0;
   bench.listener->inside = [&](const std::string& what) {
     if (what != "release waits") return;
-    if (told++ == 0) lock.unlock();
+    if (calls++ == 0) lock.unlock();
   };
   lock.lock();
   std::thread application([&] { EXPECT_TRUE(bench.consumer.request(1).ok()); });
@@ -199,7 +199,7 @@ TEST(AsyncRelease, under_a_lock_that_a_request_needs_says_so_before_it_waits) {
   bench.peer.end();
   bench.peer.release();
   application.join();
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(calls, 1);
   EXPECT_EQ(bench.consumer.state(), AsyncConsumerState::kReleased);
 }
 

@@ -94,7 +94,7 @@ class Replay {
 
   const Json* next() { return !failed_ && cursor_ < steps_.size() ? &steps_[cursor_] : nullptr; }
 
-  /// The side under test makes a call, or tells the application something.
+  /// The side under test makes a call, or notifies the application.
   void happened(const Json& what) {
     if (expected_.empty() || expected_.front() != what) {
       return fail(what.dump() + " instead of " +

@@ -118,7 +118,7 @@ TEST(SameSchema, strict_compares_every_part) {
     EXPECT_EQ(code_of(batch), strict ? EINVAL : 0);
     if (strict) {
       EXPECT_EQ(batch.error().message(),
-                "a batch does not fit the schema of its stream (rule async-next.same-schema): "
+                "batch: differs from the stream's schema (rule async-next.same-schema): "
                 "array: n_buffers is wrong: expected 2, got 0 (rule array.n-buffers-of-type)");
     }
     peer.end();
@@ -126,7 +126,7 @@ TEST(SameSchema, strict_compares_every_part) {
   }
 }
 
-TEST(SameSchema, strict_takes_what_fits) {
+TEST(SameSchema, strict_accepts_what_fits) {
   PeerProducer peer;
   auto listener = std::make_shared<LoggingListener>();
   auto consumer = AsyncConsumer::create(listener, {.strict = true}).value();
@@ -168,7 +168,7 @@ TEST(SameSchema, strict_refuses_a_malformed_schema) {
 
 // --- Metadata ---
 
-/// Blocks that nobody can read: too short, with a negative count, with a length beyond the end, and
+/// Blocks that cannot be read: too short, with a negative count, with a length beyond the end, and
 /// with bytes that no pair has.
 std::vector<std::string> bad_blocks() {
   return {"ab", std::string(4, '\xff'), std::string("\1\0\0\0\x7f\0\0\0", 8), a_block() + "more"};
@@ -201,12 +201,13 @@ TEST(Rules, async_error_metadata_encoding) {
     ProducerBench bench;
     bench.producer.fail(Error(EACCES, "closed"), block);
     bench.queue.run_ready();
-    EXPECT_EQ(bench.peer.log.front(), "on_error " + std::to_string(EACCES)) << "told all the same";
+    EXPECT_EQ(bench.peer.log.front(), "on_error " + std::to_string(EACCES))
+        << "reported nevertheless";
     EXPECT_EQ(bench.peer.error_metadata, "NULL");
   }
   ConsumerBench bench;
   bench.peer.fail(EACCES, "closed", "\xff\xff\xff\xff");
-  EXPECT_EQ(bench.listener->message, "closed") << "told all the same";
+  EXPECT_EQ(bench.listener->message, "closed") << "reported nevertheless";
   EXPECT_EQ(bench.listener->error_metadata, "");
   bench.peer.release();
 }
@@ -285,7 +286,7 @@ TEST(Rules, async_task_no_blocking) {
 
 // --- private_data ---
 
-/// No address: whoever reads through it crashes.
+/// Not an address: a read through it crashes.
 void* nowhere() { return reinterpret_cast<void*>(std::uintptr_t{1}); }
 
 TEST(Rules, async_handler_private_data_untouched) {

@@ -84,7 +84,7 @@ struct Plan {
   int outside_cancel_at = kNever;  // a third thread cancels about now
   bool drops = false;              // every third task is dropped
   bool inside = false;             // read inside on_task, or on a thread of the application's
-  bool pulled = false;             // the source gives as it is asked, or all at once
+  bool pulled = false;             // the source pushes on demand, or all at once
   bool waits = false;              // read by two threads that sleep in wait_and_take
 };
 
@@ -99,7 +99,7 @@ class Gate {
   void wait(const std::string& what) {
     std::unique_lock lock(mutex_);
     if (opened_.wait_for(lock, kPatience, [this] { return open_; })) return;
-    std::cerr << what << " does not come\n";
+    std::cerr << what << ": timed out\n";
     std::abort();
   }
 
@@ -131,7 +131,7 @@ class App final : public AsyncListener {
   void on_error(const Error&, std::string_view) noexcept override { finish(errors); }
   // NOLINTEND(bugprone-exception-escape)
 
-  /// The application's own thread: reads until there is nothing more to come.
+  /// The application's own thread: reads until the stream is over.
   void read_all() {
     while (true) {
       std::unique_lock lock(mutex_);
@@ -143,8 +143,8 @@ class App final : public AsyncListener {
     }
   }
 
-  /// One of two threads of the application: the same without being told of tasks. The first batch
-  /// that it takes need not be the first that comes.
+  /// One of two threads of the application: the same without notifications of tasks. The first
+  /// batch that it takes need not be the first of the stream.
   void wait_for_all() {
     while (true) {
       const int number = seen_++;
@@ -155,7 +155,7 @@ class App final : public AsyncListener {
     }
   }
 
-  /// Nothing comes any more; what is queued may still be read.
+  /// The stream is over; what is queued may still be read.
   void stop() {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -210,7 +210,7 @@ class Source final : public AsyncSource {
   }
   void on_release() noexcept override { released.open(); }
 
-  /// False when there was nothing more to give.
+  /// False when there was nothing more to push.
   bool give() {
     const int number = given_++;
     if (number == plan_.fail_at) {
@@ -271,7 +271,7 @@ void run_stream(std::uint64_t number, Executor& executor, Totals& totals) {
     app->stop();
     stranger.join();
     reader.join();
-    EXPECT_LE(app->ends + app->errors, 1) << "told of one end";
+    EXPECT_LE(app->ends + app->errors, 1) << "notified of one end";
     if (plan.undisturbed()) {
       EXPECT_EQ(app->ends, 1);
       EXPECT_EQ(app->read, plan.batches) << "no task is lost";
@@ -314,7 +314,7 @@ TEST(AsyncStress, streams_end_as_they_should) {
   RecordProperty("streams", std::to_string(wanted));
 }
 
-/// Gives from inside on_demand, while other threads push.
+/// Pushes inside on_demand, while other threads push.
 class ManySources final : public AsyncSource {
  public:
   static constexpr int kBatches = 300;  // of each

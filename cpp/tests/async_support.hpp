@@ -169,13 +169,13 @@ struct ProducerBench {
   AsyncProducer producer;
 };
 
-/// What an application is told, written down.
+/// Records the notifications of an application.
 struct LoggingListener final : AsyncListener {
   // NOLINTBEGIN(bugprone-exception-escape): a test that has no memory may end
-  void on_schema(Schema given, AsyncStreamInfo told) noexcept override {
+  void on_schema(Schema given, AsyncStreamInfo received) noexcept override {
     log.emplace_back("schema");
     schema = std::move(given);
-    info = std::move(told);
+    info = std::move(received);
     if (inside) inside("schema");
   }
   void on_task() noexcept override {
@@ -290,7 +290,7 @@ struct ConsumerBench {
     for (int i = 0; i < tasks; ++i) EXPECT_EQ(peer.give_task(), 0);
   }
 
-  PeerProducer peer;  // goes last: what the listener keeps is counted there
+  PeerProducer peer;  // destroyed last: what the listener keeps is counted there
   std::shared_ptr<LoggingListener> listener = std::make_shared<LoggingListener>();
   AsyncConsumer consumer = AsyncConsumer::create(listener).value();
 };

@@ -65,7 +65,7 @@ TEST(Buffer, DevicesThatTheHostCannotReadAreRefused) {
   }
   const DeviceArray unknown = array_of({.length = 1}, {nullptr, kValues.data()}, 21);
   EXPECT_EQ(message(buffer<std::int32_t>(unknown, 1)),
-            "buffer: the host cannot read the memory: expected cpu, cuda_host, rocm_host, "
+            "buffer: memory not readable by the host: expected cpu, cuda_host, rocm_host, "
             "cuda_managed, got unknown(21)");
 }
 
@@ -76,7 +76,7 @@ TEST(Buffer, WhatIsNotThereIsRefused) {
   }
   EXPECT_EQ(message(buffer<std::int32_t>(array, 2)),
             "buffer: no such buffer: expected an index below 2, got 2");
-  EXPECT_EQ(message(buffer<std::int32_t>(array, 0)), "buffer: is NULL: expected 3 values");
+  EXPECT_EQ(message(buffer<std::int32_t>(array, 0)), "buffer: NULL: expected 3 values");
   EXPECT_EQ(code_of(buffer<std::int32_t>(DeviceArray(), 0)), EINVAL);
   EXPECT_EQ(code_of(validity(DeviceArray())), EINVAL);
   EXPECT_EQ(code_of(validity(array_of({.length = 3}, {}))), EINVAL);
@@ -90,7 +90,7 @@ TEST(Buffer, AlignmentIsChecked) {
   const DeviceArray array = array_of({.length = 2}, {nullptr, odd});
   EXPECT_EQ(code_of(buffer<std::int16_t>(array, 1)), 0);
   EXPECT_EQ(message(buffer<std::int32_t>(array, 1)),
-            "buffer: is not aligned: expected a multiple of 4");
+            "buffer: not aligned: expected a multiple of 4");
 }
 
 TEST(Buffer, NumbersOutOfRangeAreRefused) {

@@ -125,17 +125,17 @@ static void test_registration(void) {
   int ready = 0;
 
   CHECK(FletchingRegisterWaiter(ARROW_DEVICE_EXT_DEV, NULL, &message) == EINVAL);
-  CHECK(says(&message, "waiter is NULL"));
+  CHECK(says(&message, "waiter: NULL"));
   CHECK(FletchingRegisterWaiter(ARROW_DEVICE_EXT_DEV, &empty, &message) == EINVAL);
   CHECK(says(&message, "no function"));
   CHECK(FletchingRegisterWaiter(ARROW_DEVICE_CUDA, &waiter, &message) == EINVAL);
   CHECK(says(&message, "cuda"));
 
-  // A device type that nobody knows, and a waiter that can do one thing.
+  // An unknown device type, and a waiter with one function.
   CHECK(FletchingRegisterWaiter(9999, &waiter, NULL) == 0);
   CHECK(FletchingDeviceArraySynchronize(&array, NULL) == 0 && event.synchronized == 1);
   CHECK(FletchingDeviceArrayReady(&array, &ready, &message) == ENOTSUP);
-  CHECK(says(&message, "no means"));
+  CHECK(says(&message, "not supported"));
   CHECK(FletchingUnregisterWaiter(9999) == 1);
 }
 
@@ -152,19 +152,19 @@ static void test_arguments(void) {
   CHECK(FletchingDeviceArrayWaitOn(&nothing, NULL, &message) == 0);
   CHECK(FletchingDeviceArrayReady(&nothing, &ready, &message) == 0 && ready == 1);
   CHECK(FletchingDeviceArrayReady(&nothing, NULL, &message) == EINVAL);
-  CHECK(says(&message, "ready is NULL"));
+  CHECK(says(&message, "ready: NULL: expected an address for the result"));
 
-  // A released array may have an event that is long gone: it is not looked at.
+  // A released array may have a dangling sync_event: it is not read.
   CHECK(FletchingDeviceArraySynchronize(&released, &message) == EINVAL);
   CHECK(says(&message, "released"));
   CHECK(FletchingDeviceArrayWaitOn(&released, NULL, NULL) == EINVAL);
   CHECK(FletchingDeviceArrayReady(&released, &ready, NULL) == EINVAL && ready == 0);
   CHECK(FletchingDeviceArraySynchronize(NULL, &message) == EINVAL);
-  CHECK(says(&message, "array is NULL"));
+  CHECK(says(&message, "array: NULL: expected a device array"));
   CHECK(FletchingDeviceArrayWaitOn(NULL, NULL, NULL) == EINVAL);
   CHECK(FletchingDeviceArrayExportWithEvent(NULL, NULL, &message) == EINVAL);
   CHECK(FletchingDeviceArrayReleaseAfter(NULL, NULL, &message) == EINVAL);
-  CHECK(says(&message, "array is NULL"));
+  CHECK(says(&message, "array: NULL: expected a device array"));
 }
 
 // An operation that fails leaves the array as it was.

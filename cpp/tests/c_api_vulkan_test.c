@@ -50,17 +50,17 @@ static void test_refusals(void) {
   CHECK(FletchingDeviceArraySynchronize(&array, &message) == ENOTSUP && says("WaitContext"));
 
   CHECK(FletchingDeviceArraySynchronizeVulkan(&array, NULL, &message) == EINVAL);
-  CHECK(says("context is NULL"));
+  CHECK(says("context: NULL"));
   CHECK(FletchingDeviceArrayWaitOnVulkan(&array, NULL, &object, NULL) == EINVAL);
   CHECK(FletchingDeviceArrayReadyVulkan(&array, NULL, &ready, NULL) == EINVAL && ready == 0);
   CHECK(FletchingDeviceArrayReadyVulkan(&array, &context, NULL, &message) == EINVAL);
-  CHECK(says("ready is NULL"));
+  CHECK(says("ready: NULL: expected an address for the result"));
 
   CHECK(FletchingDeviceArraySynchronizeVulkan(&array, &context, &message) == EINVAL);
-  CHECK(says("no VkDevice"));
+  CHECK(says("expected the producer's VkDevice"));
   ready = 5;
   CHECK(FletchingDeviceArrayReadyVulkan(&array, &context, &ready, &message) == EINVAL);
-  CHECK(ready == 0 && says("no VkDevice"));
+  CHECK(ready == 0 && says("expected the producer's VkDevice"));
 
   context.device = &object;
   CHECK(FletchingDeviceArraySynchronizeVulkan(&cuda, &context, &message) == EINVAL && says("cuda"));
@@ -71,7 +71,7 @@ static void test_refusals(void) {
   context.producer_queue = &object;
   context.queue = &event;
   CHECK(FletchingDeviceArrayWaitOnVulkan(&array, &context, &object, &message) == ENOTSUP);
-  CHECK(says("producer's queue"));
+  CHECK(says("producer's VkQueue"));
 
   // Nothing to wait for, and nothing that may be looked at any more.
   CHECK(FletchingDeviceArraySynchronizeVulkan(&nothing, &context, &message) == 0);
@@ -146,7 +146,7 @@ static void submit(VkCommandBuffer commands) {
   CHECK(vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE) == VK_SUCCESS);
 }
 
-// Stands in front of the driver's functions, and writes down what is recorded.
+// Wraps the driver's functions, and logs what is recorded.
 static struct {
   int waits;
   VkCommandBuffer commands;

@@ -443,12 +443,13 @@ TEST(CapacityFor, RefusesASchemaThatCannotBeCounted) {
     EXPECT_NE(object, nullptr);  // still the caller's
     return capacity.error().message();
   };
-  EXPECT_EQ(message([](ArrowSchema& schema) { schema.children[1]->format = "?"; }),
-            "ArrowSchema.format \"?\" is not a format string of the C Data Interface");
+  EXPECT_EQ(
+      message([](ArrowSchema& schema) { schema.children[1]->format = "?"; }),
+      "ArrowSchema.format: unknown: expected a format string of the C Data Interface, got \"?\"");
   EXPECT_EQ(message([](ArrowSchema& schema) { schema.children[1]->release(schema.children[1]); }),
-            "capacity_for: the struct, or one below it, is released");
+            "capacity_for: the struct or a descendant is released");
   EXPECT_EQ(message([](ArrowSchema& schema) { schema.release(&schema); }),
-            "capacity_for: the struct, or one below it, is released");
+            "capacity_for: the struct or a descendant is released");
   const Schema schema = make_schema(kInt).value();
   EXPECT_EQ(code_of(capacity_for(*schema.get(), -1)), EINVAL);
   EXPECT_EQ(code_of(capacity_for(*schema.get(), kMost)), EINVAL);

@@ -59,7 +59,7 @@ const Json& tuple_of(const Json& value) {
   if (!value.is_array()) throw Untyped{};
   return value;
 }
-const Json& tuple_of(Json&& value) = delete;  // it would be gone
+const Json& tuple_of(Json&& value) = delete;  // it would dangle
 
 /// A dictionary of the vectors as an Interface, with what that points to.
 class Dictionary {
@@ -308,7 +308,7 @@ TEST(CudaArrayInterface, BoundsFields) {
   EXPECT_EQ(broken_by(std::vector<cai::Field>(4097, field)), kDescrList);
 }
 
-TEST(Typestr, ComesBackAsItWas) {
+TEST(Typestr, IsPrintedAsItWasRead) {
   constexpr std::array<std::string_view, 12> kTexts{"|t12", "|b1",      "<i4", ">u8", "<f2", "<c16",
                                                     "<m8",  "<M8[25s]", "|O",  "|S0", "<U5", "|V2"};
   for (const std::string_view text : kTexts) {

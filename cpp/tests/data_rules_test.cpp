@@ -28,7 +28,7 @@ namespace {
 
 alignas(8) constexpr std::array<std::int32_t, 4> kValues{1, 2, 3, 4};
 
-/// No address: whoever reads through it crashes.
+/// Not an address: a read through it crashes.
 void* nowhere() { return reinterpret_cast<void*>(std::uintptr_t{1}); }
 
 int code_of_export(Data& data, const DlpackExportOptions& options = {}) {
@@ -145,7 +145,7 @@ TEST(Rules, array_n_children_of_type) {
   EXPECT_EQ(code_of_export(childless), EINVAL);
 }
 
-// Whoever takes a tensor of ours is told, or the caller has said that he may write.
+// A consumer of our tensor is notified, or the caller has allowed writing.
 TEST(Rules, array_data_immutable) {
   Data data("i", 3, kValues.data());
   const Schema schema = data.schema();
@@ -250,7 +250,7 @@ TEST(Rules, device_array_members_owned_by_producer) {
   EXPECT_FALSE(alive);
 }
 
-/// What a consumer was given, to compare with what it gives back. One at a time.
+/// What a consumer received, to compare with what it returns. One at a time.
 ArrowArray given;
 int compared;
 void compare_and_release(ArrowArray* self) {

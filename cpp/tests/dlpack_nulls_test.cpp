@@ -38,7 +38,7 @@ TEST(DlpackNulls, CountInTheRangeAlone) {
 }
 
 TEST(DlpackNulls, AreNotReadOnADevice) {
-  // Whoever reads the bitmap here reads an address that is none.
+  // A read of the bitmap here is a read of an invalid address.
   const void* elsewhere = reinterpret_cast<const void*>(16);
   Data data("i", 3, kValues.data());
   expect_mentions(refused(data.nulls(-1, elsewhere).on(ARROW_DEVICE_CUDA, 0)), "may have nulls");

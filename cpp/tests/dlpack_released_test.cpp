@@ -171,7 +171,7 @@ TEST(DlpackReleased, Dictionaries) {
                      "ArrowArray.children[0].children[0].dictionary: released");
 }
 
-// The event went with the array: no stream is ordered behind it.
+// The event was destroyed with the array: no stream is ordered behind it.
 TEST(DlpackReleased, ArraysHaveNoEvent) {
   Tree tree;
   Schema schema = tree.schema();

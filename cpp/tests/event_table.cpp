@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the tables lead to the event of each device type: asks the vendor's own library, in the
+// Whether the tables describe the event of each device type: asks the vendor's own library, in the
 // way that they say, about an event of the reference producer that has not happened, and that has.
 //
 // The producer is the good one, whatever tables this is built from. One line per device type that
@@ -94,7 +94,7 @@ Answer AskVulkan(void* event) {
                                                  reinterpret_cast<api::VkEvent>(event))));
 }
 
-// As the tables say: whose event it is, and how sync_event leads to it.
+// As the tables say: whose event it is, and how sync_event points to it.
 Answer Ask(const DeviceInfo& device, void* sync_event) {
   if (device.event_pointer == EventPointer::kNone) return Answer::kNoEvent;
   void* const event = device.event_pointer == EventPointer::kAddressOfHandle

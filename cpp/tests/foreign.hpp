@@ -19,7 +19,7 @@ namespace fletching::testing {
 /// What happened, in order.
 using Log = std::vector<std::string>;
 
-/// What stands behind one foreign array: `name` goes to the log when it is released, and then the
+/// The private data of one foreign array: `name` is logged when it is released, and then the
 /// event, if it has one.
 struct ForeignArray {
   static void release(ArrowArray* self) noexcept {

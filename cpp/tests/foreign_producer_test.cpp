@@ -1,5 +1,5 @@
 // The owners around what another library made: the reference producer, which counts what is alive
-// and compares what comes back with its catalogue.
+// and compares what is returned with its catalogue.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -38,7 +38,7 @@ std::string difference(const char* case_name, const Schema& schema, const Device
   return message.text;
 }
 
-// What is alive, and what went wrong.
+// Live structs, and errors.
 std::vector<int64_t> alive() {
   FletchingProducerCounters counters;
   FletchingProducerReadCounters(&counters);

@@ -36,7 +36,7 @@ inline std::vector<HostileCase> hostile_cases(std::int32_t party) {
   return cases;
 }
 
-/// How many batches an async producer of the peer gives, when its case is accepted.
+/// How many batches an async producer of the peer sends, when its case is accepted.
 inline int batches_of_producer(const HostileCase& played) {
   if (played.is("producer.empty")) return 0;
   return played.is("producer.release-with-tasks") ? 2 : 3;
@@ -48,7 +48,7 @@ inline void finish(const HostileCase& played) {
   EXPECT_EQ(FletchingHostileFinish(&message), 0) << played.name << ": " << message.text;
 }
 
-/// Compares what came of a case with the catalogue: an error, or none.
+/// Compares the result of a case with the catalogue: an error, or none.
 inline void check_outcome(const HostileCase& played, const std::optional<Error>& error) {
   const int code = error ? error->code() : 0;
   const std::string message = error ? error->message() : std::string();

@@ -27,7 +27,7 @@ struct Outcome {
   int batches = 0;
 };
 
-/// Everything that the stream gives is kept until it is gone.
+/// Everything that the stream returns is kept until it is released.
 Outcome read_all(Result<DeviceArrayStream> stream) {
   if (!stream.ok()) return {stream.error()};
   DeviceArrayStreamReader reader(*std::move(stream));
@@ -66,8 +66,8 @@ TEST(HostileAdapters, ProducersAreReadAsStreams) {
   }
 }
 
-// A stream that is released before its end cancels, also one that waits for nothing that comes.
-TEST(HostileAdapters, ProducersOfStreamsThatNobodyReads) {
+// A stream that is released before its end cancels, also one that would wait forever.
+TEST(HostileAdapters, ProducersOfUnreadStreams) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);
     {
@@ -77,7 +77,7 @@ TEST(HostileAdapters, ProducersOfStreamsThatNobodyReads) {
   }
 }
 
-TEST(HostileAdapters, ProducersOfAReaderThatGoesAway) {
+TEST(HostileAdapters, ProducersOfADestroyedReader) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);
     {
@@ -104,7 +104,7 @@ Outcome send_and_read(const HostileCase& played, Executor& executor) {
   ArrowAsyncDeviceStreamHandler* handler = reader->handler();
   const Status sent = send_async(open_stream(played.c_str()), handler, executor);
   if (!sent.ok()) {
-    handler->release(handler);  // nobody has taken it
+    handler->release(handler);  // no producer has it
     return {sent.error()};
   }
   return read_all(std::move(*reader).open());
@@ -121,7 +121,7 @@ void send_cases_of(std::int32_t party) {
       if (!outcome.error) {
         EXPECT_EQ(outcome.batches, played.is("stream.empty") ? 0 : kBatches);
       }
-    }  // the worker goes when the handler is released
+    }  // the worker is destroyed when the handler is released
     finish(played);
   }
 }

@@ -51,7 +51,7 @@ class Application final : public AsyncListener {
     });
   }
 
-  // Takes what comes until the stream is over.
+  // Takes all batches until the stream is over.
   void run() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -159,7 +159,7 @@ TEST(HostileAsync, ProducersAndAConsumerThatCancels) {
   }
 }
 
-TEST(HostileAsync, ProducersAndAConsumerThatGoesAway) {
+TEST(HostileAsync, ProducersAndADestroyedConsumer) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileProducer)) {
     SCOPED_TRACE(played.name);
     auto application = std::make_shared<Application>(false);

@@ -41,7 +41,7 @@ struct Outcome {
   std::size_t batches = 0;
 };
 
-// Everything that the reader gives is kept until the stream is gone.
+// Everything that the reader returns is kept until stream: released: expected a live stream.
 template <class Raw>
 Outcome read_all(Owner<Raw> stream, Options options = {}) {
   StreamReader<Raw> reader(std::move(stream), std::move(options));
@@ -50,7 +50,7 @@ Outcome read_all(Owner<Raw> stream, Options options = {}) {
   std::vector<typename StreamReader<Raw>::batch_type> batches;
   for (auto& batch : reader) {
     if (!batch) {
-      // Dead from here on, whatever the stream would give.
+      // Over from here on, whatever the stream would return.
       EXPECT_FALSE(reader.next().has_value());
       return {batch.error(), batches.size()};
     }
@@ -126,7 +126,7 @@ TEST(HostileStreams, GoThroughTheAdapters) {
   }
 }
 
-TEST(HostileStreams, ThatNobodyReadsAreReleased) {
+TEST(HostileStreams, UnreadAreReleased) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileStream)) {
     {
       const ArrayStreamReader reader(open<ArrowArrayStream>(played));
@@ -138,7 +138,7 @@ TEST(HostileStreams, ThatNobodyReadsAreReleased) {
   }
 }
 
-// Gives `left` arrays.
+// Returns `left` arrays.
 struct Arrays {
   std::size_t left = kBatches;
   Result<DeviceArray> operator()() {

@@ -60,7 +60,7 @@ void play(const HostileCase& played) {
     check_outcome(played, error);
     if (imported.ok()) {
       check_values(played, imported->array);
-      // The schema goes first, the memory last and on another thread.
+      // The schema is released first, the memory last and on another thread.
       imported->schema.release();
       std::thread([array = std::move(imported->array)]() mutable { array.release(); }).join();
     }
@@ -94,7 +94,7 @@ TEST(HostileTensors, GoThroughAndBack) {
   }
 }
 
-TEST(HostileTensors, ThatNobodyImportsAreDeleted) {
+TEST(HostileTensors, NotImportedAreDeleted) {
   for (const HostileCase& played : hostile_cases(kFletchingHostileTensor)) {
     open<DlpackTensor>(played).reset();
     open<LegacyDlpackTensor>(played).reset();

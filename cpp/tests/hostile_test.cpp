@@ -117,7 +117,7 @@ TEST(Hostile, ArraysAreSharedAndTakenApartOrRefused) {
   }
 }
 
-// An event that nobody can wait for is an error of every operation, never skipped. So is the event
+// An event without a way to wait is an error of every operation, never skipped. So is the event
 // of an array that is released.
 TEST(Hostile, EventsAreWaitedForOrRefused) {
   int refused = 0;

@@ -86,7 +86,7 @@ TEST(Metadata, ABlockNeedsNoAlignment) {
   EXPECT_EQ(MetadataView::read(block.data() + 1).value().find("key"), "value");
 }
 
-// The limits of an array that nobody could allocate: only the size of such a text is looked at.
+// Limits beyond what can be allocated: only the size of such a text is read.
 TEST(Metadata, ATextThatNoInt32MeasuresIsRefused) {
   if constexpr (sizeof(size_t) > sizeof(int32_t)) {
     const char byte = 'x';
@@ -95,8 +95,9 @@ TEST(Metadata, ATextThatNoInt32MeasuresIsRefused) {
     const Result<std::string> block = encode_metadata(pairs);
     ASSERT_FALSE(block);
     EXPECT_EQ(block.error().code(), EINVAL);
-    EXPECT_EQ(block.error().message(),
-              "metadata: a text of pair 1 has 2147483648 bytes; an int32 says its length");
+    EXPECT_EQ(
+        block.error().message(),
+        "metadata: text of pair 1 too long: expected at most 2147483647 bytes, got 2147483648");
   }
 }
 
@@ -106,20 +107,23 @@ TEST(Rules, metadata_encoding) {
     std::string message;
   };
   const Case cases[] = {
-      {int32(-1), "metadata: the number of pairs, at byte 0, is -1, less than 0"},
-      {int32(1) + int32(-5), "metadata: the length of key 0, at byte 4, is -5, less than 0"},
+      {int32(-1), "metadata: number of pairs at byte 0: negative: expected 0 or more, got -1"},
+      {int32(1) + int32(-5),
+       "metadata: length of key 0 at byte 4: negative: expected 0 or more, got -5"},
       {int32(1) + text("k") + int32(std::numeric_limits<int32_t>::min()),
-       "metadata: the length of value 0, at byte 9, is -2147483648, less than 0"},
-      {"", "metadata: the number of pairs, at byte 0, is cut off: the block has 0 bytes"},
-      {"\1\0\0"s, "metadata: the number of pairs, at byte 0, is cut off: the block has 3 bytes"},
+       "metadata: length of value 0 at byte 9: negative: expected 0 or more, got -2147483648"},
+      {"", "metadata: number of pairs at byte 0: truncated: expected 4 bytes, got 0"},
+      {"\1\0\0"s, "metadata: number of pairs at byte 0: truncated: expected 4 bytes, got 3"},
       {int32(2) + text("k") + text("v"),
-       "metadata: the length of key 1, at byte 14, is cut off: the block has 14 bytes"},
+       "metadata: length of key 1 at byte 14: truncated: expected 4 bytes, got 0"},
       {int32(1) + int32(2) + "k",
-       "metadata: the length of key 0, at byte 4, is 2, and only 1 bytes follow"},
+       "metadata: length of key 0 at byte 4: too large: expected at most the 1 bytes that follow, "
+       "got 2"},
       {int32(std::numeric_limits<int32_t>::max()) + text(""),
-       "metadata: the length of value 0, at byte 8, is cut off: the block has 8 bytes"},
+       "metadata: length of value 0 at byte 8: truncated: expected 4 bytes, got 0"},
       {int32(1) + int32(std::numeric_limits<int32_t>::max()),
-       "metadata: the length of key 0, at byte 4, is 2147483647, and only 0 bytes follow"},
+       "metadata: length of key 0 at byte 4: too large: expected at most the 0 bytes that follow, "
+       "got 2147483647"},
   };
   for (const Case& malformed : cases) {
     const Exact block(malformed.block);

@@ -15,7 +15,7 @@
 namespace fletching {
 namespace {
 
-/// What a driver gives out, memory and events: each handle lives until it is freed, once.
+/// The handles of a driver, memory and events: each handle lives until it is freed, once.
 class Driver {
  public:
   void* make() {
@@ -82,9 +82,10 @@ DeviceArray take_by_hand(DeviceArray& parent, ArrowArray* child) {
 
 void expect_usable(const Driver& driver, const DeviceArray& part) {
   if (part.is_released()) return;
-  EXPECT_TRUE(driver.has(*static_cast<void* const*>(part->sync_event))) << "the event is gone";
+  EXPECT_TRUE(driver.has(*static_cast<void* const*>(part->sync_event)))
+      << "the event was destroyed";
   if (part->array.n_buffers < 2) return;
-  EXPECT_TRUE(driver.has(part->array.buffers[1])) << "the memory is gone";
+  EXPECT_TRUE(driver.has(part->array.buffers[1])) << "the memory was freed";
 }
 
 /// Releases the parts in the order, and looks at those that are left each time.

@@ -68,7 +68,7 @@ TEST(Owner, ANewOneIsReleasedAndZero) {
   EXPECT_TRUE(is_all_zero(*array.get()));
 }
 
-TEST(Owner, OutGivesAZeroedSlotAndReleasesWhatWasThere) {
+TEST(Owner, OutReturnsAZeroedSlotAndReleasesTheOldStruct) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 0));
   array->reserved[1] = 7;
@@ -154,7 +154,7 @@ TEST(Owner, TextsThatAreNullReadAsEmpty) {
 
 // --- Attaching ---
 
-TEST(Attach, TheObjectGoesAfterTheReleaseThatWasThere) {
+TEST(Attach, TheObjectIsDestroyedAfterTheOldRelease) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 1));
   void* const private_data = array->array.private_data;
@@ -184,7 +184,7 @@ TEST(Attach, ToAReleasedOneIsRefused) {
   Note note(&log, "note");
   const Status attached = attach(array, std::move(note));
   EXPECT_EQ(code_of(attached), EINVAL);
-  EXPECT_EQ(attached.error().message(), "attach: the target is released");
+  EXPECT_EQ(attached.error().message(), "attach: target is released: expected a live struct");
   EXPECT_EQ(note.log, &log);  // NOLINT(bugprone-use-after-move): that it is not moved from
 }
 

@@ -16,7 +16,7 @@
 
 namespace fletching::testing {
 
-/// Counts releases, and lets a test wait for one; it gives up, and fails, after a minute.
+/// Counts releases, and lets a test wait for one; it fails after a minute.
 class Releases {
  public:
   void add() {

@@ -95,7 +95,7 @@ TEST(MakeSchema, AChildOutlivesItsParent) {
 
 TEST(MakeSchema, MoreThanOneDictionaryIsRefused) {
   EXPECT_EQ(message(with_inner({.format = "c", .dictionary = {{.format = "u"}, {.format = "u"}}})),
-            "make_schema: child 1: child 0: there is more than one dictionary");
+            "make_schema: child 1: child 0: dictionary: expected at most one, got 2");
 }
 
 TEST(MakeSchema, NestingHasALimit) {
@@ -127,15 +127,17 @@ TEST(MakeSchema, MemoryRunsOutForTheWords) {
 }
 
 TEST(Rules, schema_format_set) {
-  EXPECT_EQ(message({}), "make_schema: format is empty");
-  EXPECT_EQ(message(with_inner({.format = ""})), "make_schema: child 1: child 0: format is empty");
+  EXPECT_EQ(message({}), "make_schema: format: empty: expected a format string");
+  EXPECT_EQ(message(with_inner({.format = ""})),
+            "make_schema: child 1: child 0: format: empty: expected a format string");
   EXPECT_EQ(message({.format = "c", .dictionary = {{.format = ""}}}),
-            "make_schema: dictionary: format is empty");
+            "make_schema: dictionary: format: empty: expected a format string");
 }
 
 TEST(Rules, schema_format_utf8) {
-  EXPECT_EQ(message({.format = "tsu:\xff"}), "make_schema: format is not UTF-8");
-  EXPECT_EQ(message({.format = "i\0"sv}), "make_schema: format has a NUL in it");
+  EXPECT_EQ(message({.format = "tsu:\xff"}), "make_schema: format: not UTF-8");
+  EXPECT_EQ(message({.format = "i\0"sv}),
+            "make_schema: format: NUL character: expected text without it");
   const Schema schema = make_schema({.format = "tsu:\xc3\xa9"}).value();
   EXPECT_STREQ(schema->format, "tsu:\xc3\xa9");
 }
@@ -146,8 +148,9 @@ TEST(Rules, format_dictionary_index_type) {
   }
   for (const char* format : {"u", "g", "+s", "ii"}) {
     EXPECT_EQ(message(with_inner({.format = format, .dictionary = {{.format = "u"}}})),
-              "make_schema: child 1: child 0: with a dictionary the format is that of the indices, "
-              "an integer");
+              "make_schema: child 1: child 0: format: wrong for dictionary indices: expected an "
+              "integer, got \"" +
+                  std::string(format) + "\"");
   }
 }
 
@@ -159,7 +162,7 @@ TEST(Rules, format_map_child) {
       {}, {entries, entries}, {key}, {{.format = "+s", .children = {key}}}};
   for (const std::vector<SchemaNode>& children : wrong) {
     EXPECT_EQ(message({.format = "+m", .children = children}),
-              "make_schema: a map has one child, a struct of two: the key and the value");
+              "make_schema: children of a map: expected one struct of a key and a value");
   }
 }
 
@@ -171,15 +174,17 @@ TEST(Rules, format_run_end_children) {
   const std::vector<SchemaNode> wrong[] = {
       {}, {values}, {{.format = "i"}}, {values, {.format = "i"}}, {{.format = "C"}, values}};
   for (const std::vector<SchemaNode>& children : wrong) {
-    EXPECT_EQ(message({.format = "+r", .children = children}),
-              "make_schema: run ends have two children: integers of 16, 32 or 64 bits, and values");
+    EXPECT_EQ(
+        message({.format = "+r", .children = children}),
+        "make_schema: children of run ends: expected integers of 16, 32 or 64 bits, and values");
   }
 }
 
 TEST(Rules, schema_name_utf8) {
   EXPECT_EQ(message(with_inner({.format = "i", .name = "\xed\xa0\x80"})),
-            "make_schema: child 1: child 0: name is not UTF-8");
-  EXPECT_EQ(message({.format = "i", .name = "a\0b"sv}), "make_schema: name has a NUL in it");
+            "make_schema: child 1: child 0: name: not UTF-8");
+  EXPECT_EQ(message({.format = "i", .name = "a\0b"sv}),
+            "make_schema: name: NUL character: expected text without it");
 }
 
 TEST(Rules, schema_metadata_null_when_absent) {

@@ -60,7 +60,7 @@ Owner<Raw> stream_of(Parts& parts, Content content) {
   }
 }
 
-/// Gives batches of length 1 to `count`, then what `last` returns.
+/// Returns batches of length 1 to `count`, then what `last` returns.
 template <class Raw, class Last>
 auto counting(Parts& parts, std::int64_t count, Last last) {
   return [&parts, count, last, n = std::int64_t{0}]() mutable -> Result<BatchOf<Raw>> {
@@ -74,7 +74,7 @@ auto ends() {
   return [] { return Result<BatchOf<Raw>>(BatchOf<Raw>()); };
 }
 
-/// A batch that comes fits the schema that the stream gives, and has its values.
+/// A batch fits the schema of the stream, and has its values.
 template <class Raw>
 int get_next(Owner<Raw>& stream, BatchOf<Raw>& out) {
   const int code = stream->get_next(stream.get(), out.out());
@@ -400,7 +400,7 @@ TEST(MakeStream, refuses_a_released_schema) {
   EXPECT_EQ(code_of(make_array_stream(Schema(), [] { return Array(); })), EINVAL);
 }
 
-TEST(MakeStream, takes_null_arguments) {
+TEST(MakeStream, accepts_null_arguments) {
   Parts parts;
   auto stream = stream_of<Plain>(parts, [] { return Array(); });
   EXPECT_EQ(stream->get_next(stream.get(), nullptr), EINVAL);

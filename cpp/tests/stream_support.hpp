@@ -31,7 +31,7 @@ struct Step {
   std::int64_t reserved = 0;
 };
 
-/// The end comes after the last step.
+/// The end follows the last step.
 // The initializers are for gcc, which misses them where a script names some fields only.
 // NOLINTBEGIN(readability-redundant-member-init)
 struct Script {
@@ -163,7 +163,7 @@ void foreign_release(Raw* self) {
   self->release = nullptr;
 }
 
-/// A stream over `script`, which has to outlive it and all that comes out of it.
+/// A stream over `script`, which has to outlive it and all that it returns.
 template <class Raw>
 Owner<Raw> foreign_stream(Script& script) {
   Owner<Raw> stream;

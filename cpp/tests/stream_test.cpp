@@ -94,7 +94,7 @@ void keeps_errno(int code, int expected) {
                 code > 0 ? "the foreign text" : "the foreign text (code -1)");
     }
     EXPECT_EQ(elements, 2);  // the error is the last one
-    // Dead: nothing more, and nobody is asked.
+    // Over: nothing more, and no callback is called.
     EXPECT_FALSE(reader.next().has_value());
     EXPECT_EQ(reader.begin(), reader.end());
     EXPECT_EQ(reader.schema().error().code(), expected);
@@ -221,13 +221,13 @@ void null_callbacks() {
     auto stream = foreign_stream<Raw>(script);
     stream->get_schema = nullptr;
     StreamReader<Raw> reader(std::move(stream));
-    refused(reader.schema(), "get_schema is NULL");
+    refused(reader.schema(), "get_schema: NULL");
   }
   {
     auto stream = foreign_stream<Raw>(script);
     stream->get_next = nullptr;
     StreamReader<Raw> reader(std::move(stream));
-    refused(next_of(reader), "get_next is NULL");
+    refused(next_of(reader), "get_next: NULL");
   }
   EXPECT_EQ(script.asked_for_text, 0);
   Script failing{.steps{{.code = EIO}}};
@@ -267,7 +267,7 @@ TEST(Rules, device_stream_one_device_type) {
   const auto refused = next_of(reader_of<Device>(script, {.strict = true}));
   ASSERT_EQ(code_of(refused), EINVAL);
   EXPECT_EQ(refused.error().message(),
-            "a batch has device_type cuda_host, and its stream has cpu (rule "
+            "batch: device_type differs from the stream's: expected cpu, got cuda_host (rule "
             "device-stream.one-device-type)");
   expect_clean(script);
 
@@ -277,7 +277,7 @@ TEST(Rules, device_stream_one_device_type) {
 
 TEST(Rules, device_stream_result_accessible) {
   const std::pair<ArrowDeviceType, ArrowDeviceType> cases[] = {
-      {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA},           // nobody on the CPU can read it
+      {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA},           // not readable on the CPU
       {ARROW_DEVICE_CUDA, ARROW_DEVICE_CPU},           //
       {ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_CUDA},  // whom it was promised may be the CPU
       {ARROW_DEVICE_ROCM, ARROW_DEVICE_CUDA_HOST},     //
@@ -346,7 +346,7 @@ void strict_compares_batches_with_the_schema() {
       if (strict) {
         const std::string rule(detail::StreamTraits<Raw>::kSchemaConstant);
         EXPECT_EQ(second.error().message(),
-                  "a batch does not fit the schema of its stream (rule " + rule +
+                  "batch: differs from the stream's schema (rule " + rule +
                       "): array: n_buffers is wrong: expected 2, got 3 (rule "
                       "array.n-buffers-of-type)");
       }

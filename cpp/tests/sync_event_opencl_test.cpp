@@ -77,7 +77,7 @@ class OpenCl : public ::testing::Test {
     return cl_->cl_create_command_queue(context, device_, 0, nullptr);
   }
 
-  // On the producer's queue; a wait for the event in the list comes first.
+  // On the producer's queue; a wait for the event in the list is enqueued first.
   void write(std::int32_t value, const cl_event* wait_for) {
     written_ = value;
     ASSERT_EQ(cl_->cl_enqueue_write_buffer(producer_, memory_, opencl::kClFalse, 0, sizeof value,
@@ -147,7 +147,8 @@ TEST_F(OpenCl, RefusesAQueueOfAnotherContext) {
   const Status status = event().wait_on(queue);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code(), EINVAL);
-  EXPECT_NE(message(status).find("another cl_context"), std::string::npos) << message(status);
+  EXPECT_NE(message(status).find("cl_context of the queue differs"), std::string::npos)
+      << message(status);
   EXPECT_EQ(event().wait_on(nullptr).error().code(), EINVAL) << "there is no default queue";
   cl_->cl_release_command_queue(queue);
   cl_->cl_release_context(context);

@@ -125,7 +125,7 @@ TEST_F(Vulkan, IsAskedAndPolled) {
   EXPECT_TRUE(*event().ready(context_));
 }
 
-TEST_F(Vulkan, TakesTheFunctionsOfTheDevice) {
+TEST_F(Vulkan, UsesTheFunctionsOfTheDevice) {
   context_.get_device_proc_addr =
       reinterpret_cast<decltype(context_.get_device_proc_addr)>(&vkGetDeviceProcAddr);
   EXPECT_FALSE(*event().ready(context_));
@@ -153,7 +153,7 @@ TEST_F(Vulkan, WaitsInACommandBufferOfTheProducersQueue) {
   submit(sets);
   submit(commands);
   EXPECT_TRUE(behind.synchronize(context_).ok());
-  EXPECT_TRUE(*event().ready(context_)) << "it came first";
+  EXPECT_TRUE(*event().ready(context_)) << "it is set already";
   ASSERT_EQ(vkDeviceWaitIdle(device_), VK_SUCCESS);
   vkDestroyEvent(device_, second, nullptr);
 }

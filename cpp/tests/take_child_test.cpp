@@ -34,16 +34,17 @@ TEST(TakeChild, WhatIsNotThereIsRefusedWithWords) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 3));
   const auto message = [&](int64_t index) { return array.take_child(index).error().message(); };
-  EXPECT_EQ(message(3), "take_child: child 3 does not exist: the parent lists 3");
-  EXPECT_EQ(message(-1), "take_child: child -1 does not exist: the parent lists 3");
+  EXPECT_EQ(message(3), "take_child: child 3: no such child: expected an index below 3");
+  EXPECT_EQ(message(-1), "take_child: child -1: no such child: expected an index below 3");
   DeviceArray child = array.take_child(1).value();
-  EXPECT_EQ(message(1), "take_child: child 1 is released: it was moved out before");
+  EXPECT_EQ(message(1), "take_child: child 1: released or moved out: expected a live child");
   ArrowArray* const second = std::exchange(array->array.children[2], nullptr);
-  EXPECT_EQ(message(2), "take_child: child 2 is NULL");
+  EXPECT_EQ(message(2), "take_child: child 2: NULL: expected a struct");
   array->array.children[2] = second;
-  EXPECT_EQ(array.take_dictionary().error().message(), "take_dictionary: there is no dictionary");
+  EXPECT_EQ(array.take_dictionary().error().message(),
+            "take_dictionary: NULL: expected a dictionary");
   array.release();
-  EXPECT_EQ(message(0), "take_child: the parent is released");
+  EXPECT_EQ(message(0), "take_child: parent is released: expected a live parent");
   EXPECT_EQ(code_of(array.take_dictionary()), EINVAL);
 }
 
@@ -52,7 +53,7 @@ TEST(TakeChild, TheDictionaryToo) {
   DeviceArray array = own(foreign_device_array(&log, "a", 0, true));
   DeviceArray dictionary = array.take_dictionary().value();
   EXPECT_EQ(array.take_dictionary().error().message(),
-            "take_dictionary: it is released: it was moved out before");
+            "take_dictionary: released or moved out: expected a live dictionary");
   array.release();
   EXPECT_EQ(log, Log{});
   dictionary.release();
@@ -76,7 +77,7 @@ TEST(TakeChild, TheEventLivesUntilTheLastChildIsReleased) {
   DeviceArray first = array.take_child(0).value();
   DeviceArray last = array.take_child(2).value();
   array.release();
-  EXPECT_EQ(log, Log{"a1"});  // the data of a child that nobody wanted does not wait
+  EXPECT_EQ(log, Log{"a1"});  // the data of a child that was not taken does not wait
   first.release();
   EXPECT_EQ(log, (Log{"a1", "a0"}));
   last.release();
@@ -128,7 +129,7 @@ void hook_own_event(Log* log, ArrowArray& parent, size_t index) {
   hook_event(own_event(log), parent.children[index]);
 }
 
-// The hook of the child's own event is no share of the parent's: whichever child comes first.
+// The hook of the child's own event is not a share of the parent's, in either order.
 TEST(TakeChild, OneWithItsOwnEventKeepsTheParentsToo) {
   for (const int64_t first : {0, 1}) {
     Log log;
@@ -219,10 +220,10 @@ TEST(TakeChild, OfACountThatIsNone) {
     const int64_t before = std::exchange(n_children, count);
     EXPECT_TRUE(array.children().empty());
     EXPECT_EQ(array.take_child(0).error().message(),
-              "take_child: child 0 does not exist: the parent lists 0");
+              "take_child: child 0: no such child: expected an index below 0");
     n_children = before;
     EXPECT_TRUE(array.take_child(0).ok());
-    n_children = count;  // it is held back by now: what is still there is not looked for
+    n_children = count;  // its release is deferred by now: the remaining children are not searched
     array.release();
     EXPECT_EQ(log, (Log{"a0", "a", "event"}));
   }
@@ -269,7 +270,8 @@ TEST(TakeChild, OfAParentWithAnAttachedObjectKeepsTheEvent) {
   DeviceArray child = array.take_child(0).value();
   array.release();
   EXPECT_EQ(log, Log{"a1"});
-  EXPECT_EQ(attached.use_count(), 2) << "it goes with the parent, which is held back";
+  EXPECT_EQ(attached.use_count(), 2)
+      << "it is destroyed with the parent, whose release is deferred";
   child.release();
   EXPECT_EQ(log, (Log{"a1", "a0", "a", "event"}));
   EXPECT_EQ(attached.use_count(), 1);

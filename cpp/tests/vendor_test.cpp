@@ -59,13 +59,13 @@ TEST(Loader, NamesEveryLibraryThatItTried) {
 TEST(Loader, SaysThatASystemHasNone) {
   const auto found = detail::find_library({"none", "None API", {}, {}});
   ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.error().message(), "None API: there is no library for this system");
+  EXPECT_EQ(found.error().message(), "None API: no library for this system");
 }
 
-TEST(Loader, TakesTheVersionThatIsThereAlready) {
+TEST(Loader, UsesTheVersionThatIsLoadedAlready) {
   const auto alone = detail::find_library({"two", "Two API", kSecond, {}});
   ASSERT_TRUE(alone.ok()) << alone.error().message();
-  // libfirst.so comes first in the list, but libsecond.so is in the process.
+  // libfirst.so is first in the list, but libsecond.so is in the process.
   const auto found = detail::find_library({"two", "Two API", kVersions, {}});
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_STREQ(found->name, FLETCHING_TEST_SECOND);

@@ -23,7 +23,7 @@
 namespace fletching::testing {
 namespace {
 
-// --- A device that answers what it is told to.
+// --- A device with scripted answers.
 
 std::array<vulkan::VkResult, 2> answers{};  // the last one again and again
 std::size_t asked = 0;
@@ -75,7 +75,7 @@ class VulkanOutOfMemory : public ::testing::Test {
 
   SyncEvent event() { return {ARROW_DEVICE_VULKAN, 0, static_cast<void*>(&handle_)}; }
 
-  /// Each allocation of `operation` fails once, and is ENOMEM; without that it gives `expected`.
+  /// Each allocation of `operation` fails once, and is ENOMEM; without that it returns `expected`.
   void fails_cleanly(const char* what, int expected, const std::function<int()>& operation) {
     SCOPED_TRACE(what);
     const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
@@ -151,7 +151,7 @@ TEST_F(VulkanOutOfMemory, AContextThatIsNone) {
 }
 
 // Vulkan has no event that the library could record: the array stays as it was, whatever fails.
-TEST_F(VulkanOutOfMemory, TheProducersVerbs) {
+TEST_F(VulkanOutOfMemory, TheProducersOperations) {
   const auto each_verb = [&](const char* what, int expected, bool released, void* sync_event) {
     SCOPED_TRACE(what);
     using Operation = Status (*)(DeviceArray&, void*);
@@ -159,7 +159,7 @@ TEST_F(VulkanOutOfMemory, TheProducersVerbs) {
       return export_with_event(array, stream);
     };
     for (const Operation operation : {export_refusing, Operation{&release_after}}) {
-      if (operation == &release_after && sync_event != nullptr) continue;  // it has no use for it
+      if (operation == &release_after && sync_event != nullptr) continue;  // it does not use it
       const std::int64_t failed = fail_each_allocation([&](Injection& inject) {
         ReleasedArray made;
         DeviceArray array = made.make(ARROW_DEVICE_VULKAN, 0);

@@ -142,7 +142,7 @@ class Scanner {
     found_.defines.push_back(std::move(define));
   }
 
-  // Every spelling of "is it defined" comes out as `defined(X)` or `!defined(X)`.
+  // Every spelling of "is it defined" becomes `defined(X)` or `!defined(X)`.
   [[nodiscard]] std::string spell_condition(llvm::StringRef keyword,
                                             llvm::ArrayRef<Token> line) const {
     if (keyword != "if") {

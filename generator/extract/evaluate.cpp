@@ -22,7 +22,7 @@ constexpr size_t kMostTokens = 2000;
 // Its address marks our end of a body.
 constexpr char kEndMark = 0;
 
-// With an end that is ours: the parser makes one up when it gives up.
+// With an end that is ours: the parser invents one when it fails.
 void enter_tokens(llvm::ArrayRef<Token> tokens, clang::Preprocessor& preprocessor, bool expand) {
   auto stream = std::make_unique<Token[]>(tokens.size() + 1);
   Token* end = llvm::copy(tokens, stream.get());

@@ -21,7 +21,7 @@ llvm::json::Value json_number(const llvm::APSInt& value);
 /// A size, an alignment or an offset in bytes.
 inline int64_t byte_count(clang::CharUnits units) { return units.getQuantity(); }
 
-/// Adds "file" and "line": where the text stands that the user sees, so never inside a macro.
+/// Adds "file" and "line": the position of the text that the user sees, so never inside a macro.
 void add_place(llvm::json::Object& object, clang::SourceLocation location,
                const clang::SourceManager& sources);
 

@@ -101,7 +101,7 @@ llvm::Expected<std::string> find_resource_dir() {
   std::string folder = set != nullptr ? set : FLETCHING_CLANG_RESOURCE_DIR;
   if (fs::exists(folder + "/include/stdint.h")) return folder;
   return llvm::createStringError(
-      "there is no include/stdint.h in clang's resource folder '" + folder +
+      "include/stdint.h not found in clang's resource folder '" + folder +
       "': install clang 19's headers, or set FLETCHING_CLANG_RESOURCE_DIR to what "
       "`clang -print-resource-dir` prints");
 }

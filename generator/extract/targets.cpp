@@ -40,7 +40,7 @@ bool is_environment(const Triple& triple) {
   if (triple.getEnvironment() != Triple::UnknownEnvironment) {
     return is_version_of(name, Triple::getEnvironmentTypeName(triple.getEnvironment()));
   }
-  // What else stands there: an object format, or wasm's `threads`.
+  // Other values: an object format, or wasm's `threads`.
   return is_placeholder(name) || llvm::StringSwitch<bool>(name)
                                      .Cases("elf", "coff", "macho", "wasm", "xcoff", "goff", true)
                                      .Case("threads", true)

@@ -185,7 +185,7 @@ json::Array describe_arguments(const clang::FieldDecl* field,
 }  // namespace
 
 std::string spell_type(clang::QualType type, const clang::ASTContext& context) {
-  // One step of sugar at a time, so that a typedef's name is seen before what it stands for.
+  // One step of sugar at a time, so that a typedef's name is seen before its type.
   clang::Qualifiers qualifiers;
   while (true) {
     const clang::SplitQualType split = type.split();

@@ -51,7 +51,7 @@ class Compiler:
 
     @property
     def refuses_in_words(self) -> bool:
-        """Before C11 there is no assertion with a text, only a typedef with a name."""
+        """Before C11 an assertion has no text, only the name of a typedef."""
         return "-std=c99" not in self.command
 
 
@@ -191,7 +191,7 @@ def _compile(compiler: Compiler, source: str, *extra: str) -> subprocess.Complet
 
 
 def _report_matrix(compilers: list[Compiler], cases: tuple[Case, ...]) -> list[str]:
-    """One row per compiler, one column per case; returns what went wrong."""
+    """One row per compiler, one column per case; returns the failures."""
     jobs = [(compiler, case) for compiler in compilers for case in cases]
     with ThreadPoolExecutor(max_workers=2) as pool:
         found = list(pool.map(lambda job: _problem(*job), jobs))

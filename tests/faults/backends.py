@@ -47,7 +47,7 @@ SPECIALS = (
     Special("no function", "rocm", "absent", "standin-broken", says="has no hipStreamWaitEvent"),
     Special("no device", "cuda", "absent", None, _NO_DEVICE, "CUDA_ERROR_NO_DEVICE"),
     Special("no device", "rocm", "absent", None, _NO_DEVICE, "hipErrorInvalidDevice"),
-    Special("wrong device id", "cuda", "wrong-device", says="is no CUDA device ordinal"),
+    Special("wrong device id", "cuda", "wrong-device", says="not a CUDA device ordinal"),
     Special("wrong device id", "rocm", "wrong-device", says="the event itself knows its device"),
     Special("device lost in a stream", "cuda", "lost-device", says="LAUNCH_FAILED"),
     Special("device lost in a stream", "cuda_host", "lost-device", says="LAUNCH_FAILED"),

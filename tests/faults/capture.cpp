@@ -62,9 +62,9 @@ void capture(Run& run, const std::string& backend, ArrowDeviceType type, void* s
   ReleasedArray another;
   DeviceArray before = made.make(type, 0);
   DeviceArray array = another.make(type, 0);
-  run.step("export_with_event before a capture", Voice::kTells,
+  run.step("export_with_event before a capture", Voice::kReports,
            [&] { return text_of(export_with_event(before, stream)); });
-  run.step("events of a graph", Voice::kTells, [&]() -> std::string {
+  run.step("events of a graph", Voice::kReports, [&]() -> std::string {
     Capture captured(*runtime, stream);
     std::string text = text_of(SyncEvent(before).wait_on(stream, OnCapture::kExternalEvent));
     if (text.empty()) {

@@ -20,7 +20,7 @@ def table(root: Path, runtime: str) -> dict[str, str]:
 
 
 def of_producer(root: Path) -> dict[str, str]:
-    """The functions of Vulkan beside the table that the reference producer asks the driver for."""
+    """The functions of Vulkan outside the table that the reference producer loads."""
     text = (root / "cpp" / "producer" / "vulkan_root.hpp").read_text(encoding="utf-8")
     names = re.findall(r"\bX\((vk\w+)\)", text)
     return {name: name for name in [*names, "vkCreateInstance", "vkEnumerateInstanceVersion"]}

@@ -30,7 +30,7 @@ class Source {
   Source& operator=(const Source&) = delete;
 
   void make(const std::string& backend, const char* name) {
-    tells("ExportArray", [&] {
+    attempt("ExportArray", [&] {
       std::string text =
           call(FletchingProducerExportArray, backend.c_str(), name, schema_.out(), array_.out());
       if (!text.empty()) return text;
@@ -39,16 +39,16 @@ class Source {
     });
   }
 
-  void tells(const char* what, const std::function<std::string()>& body,
-             Voice voice = Voice::kTells) {
+  void attempt(const char* what, const std::function<std::string()>& body,
+               Voice voice = Voice::kReports) {
     run_.step((step_ + ": " + what).c_str(), voice, body);
   }
   // The same for what also destroys the event with which one stream waits for another.
   void joins(const char* what, const std::function<std::string()>& body) {
-    tells(what, body, Voice::kTriesContext);
+    attempt(what, body, Voice::kTriesContext);
   }
 
-  // Lets go of everything. What is released behind a stream goes later, on another thread.
+  // Releases everything. What is released behind a stream is destroyed later, on another thread.
   template <class... Owners>
   void release(Owners&... owners) {
     run_.clean_up((step_ + ": release").c_str(), Voice::kSilent, [&]() -> std::string {
@@ -76,7 +76,7 @@ bool has_streams(const std::string& backend) {
   return backend.starts_with("cuda") || backend.starts_with("rocm");
 }
 
-// `number`: what the consumer gives as the stream argument of __dlpack__.
+// `number`: the consumer's stream argument of __dlpack__.
 template <class Tensor, class Export>
 void exchange_tensor(Run& run, const std::string& step, const std::string& backend,
                      const Consumer& consumer, std::optional<std::int64_t> number, Export to) {
@@ -84,8 +84,8 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
   Tensor tensor;
   ImportedTensor imported;
   source.make(backend, "int32");
-  source.tells("export", [&] {
-    // Where tensors come without a stream, the consumer has waited before.
+  source.attempt("export", [&] {
+    // Where tensors are exported without a stream, the consumer has waited before.
     if (!has_streams(backend)) {
       const Status done = consumer.synchronize(SyncEvent(source.array()));
       if (!done.ok()) return text_of(done);
@@ -94,14 +94,14 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
     if (!stream.ok()) return text_of(stream);
     return keep<Tensor>(to(source.schema(), source.array(), *stream), tensor);
   });
-  source.tells("import", [&] {
+  source.attempt("import", [&] {
     ConsumerStream stream;
     if (consumer.stream != nullptr) {
       stream = {Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer.stream)};
     }
     return keep(from_dlpack(std::move(tensor), stream), imported);
   });
-  source.tells("wait", [&] { return text_of(consumer.synchronize(SyncEvent(imported.array))); });
+  source.attempt("wait", [&] { return text_of(consumer.synchronize(SyncEvent(imported.array))); });
   source.release(imported, tensor);
 }
 
@@ -110,8 +110,8 @@ class CudaExchange {
   CudaExchange(Run& run, std::string backend, const Consumer& consumer)
       : run_(run), backend_(std::move(backend)), consumer_(consumer) {}
 
-  // A stream of the array's own, which the exporter makes; a mask that comes on another one; an
-  // owner that goes when the consumer's stream has passed.
+  // A stream of the array's own, which the exporter makes; a mask on another one; an owner that is
+  // destroyed when the consumer's stream has passed.
   void with_own_stream() {
     Source source(run_, "CUDA array with a mask");
     CudaArray described(nullptr);
@@ -125,14 +125,14 @@ class CudaExchange {
     });
     source.joins("import", [&]() -> std::string {
       cuda_array_interface::Interface says = described.array_interface();
-      if (says.mask == nullptr) return "there is no mask";
+      if (says.mask == nullptr) return "mask: expected one, got none";
       cuda_array_interface::Interface mask = *says.mask;
       mask.stream = number_of(consumer_.other_stream);
       says.mask = &mask;
       return take(says, described, {.consumer_stream = consumer_.stream}, imported);
     });
-    source.tells("wait_on",
-                 [&] { return text_of(SyncEvent(imported.array).wait_on(consumer_.stream)); });
+    source.attempt("wait_on",
+                   [&] { return text_of(SyncEvent(imported.array).wait_on(consumer_.stream)); });
     source.release(imported, described);
   }
 
@@ -143,9 +143,9 @@ class CudaExchange {
     ImportedTensor imported;
     source.make(backend_, "int32");
     describe(source, consumer_.stream, {}, described);
-    source.tells("import",
-                 [&] { return take(described.array_interface(), described, {}, imported); });
-    source.tells("synchronize", [&] { return text_of(SyncEvent(imported.array).synchronize()); });
+    source.attempt("import",
+                   [&] { return take(described.array_interface(), described, {}, imported); });
+    source.attempt("synchronize", [&] { return text_of(SyncEvent(imported.array).synchronize()); });
     source.release(imported, described);
   }
 
@@ -155,13 +155,13 @@ class CudaExchange {
     CudaArray described(nullptr);
     ImportedTensor imported;
     source.make(backend_, "int32");
-    source.tells("synchronize", [&] {
+    source.attempt("synchronize", [&] {
       const Status done = SyncEvent(source.array()).synchronize();
       source.array()->sync_event = nullptr;
       return text_of(done);
     });
     describe(source, {}, {}, described);
-    source.tells("import", [&] {
+    source.attempt("import", [&] {
       return take(described.array_interface(), described, {.consumer_stream = consumer_.stream},
                   imported);
     });
@@ -171,7 +171,7 @@ class CudaExchange {
  private:
   static void describe(Source& source, std::optional<void*> stream,
                        const CudaArrayExportOptions& options, CudaArray& described) {
-    source.tells("export", [&] {
+    source.attempt("export", [&] {
       return keep(to_cuda_array(source.schema(), source.array(), stream, options), described);
     });
   }

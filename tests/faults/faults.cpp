@@ -27,15 +27,15 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Gives something back: what fails there is told to nobody where a release callback or a destructor
-// calls it, and the object is gone whatever it returns.
+// Frees something: a failure there is not reported where a release callback or a destructor calls
+// it, and the object is destroyed whatever it returns.
 bool gives_back(std::string_view function) {
   constexpr std::array<std::string_view, 5> kParts{"Destroy", "Free", "Release", "Unload", "Pop"};
   return std::ranges::any_of(kParts, [=](auto part) { return contains(function, part); });
 }
 
 // Makes a context or device current, puts a thread's mode back, or finds the function that destroys
-// an instance: it is tried a second time where nothing could be given back without it.
+// an instance: it is tried a second time where nothing could be freed without it.
 bool is_tried_again(std::string_view function, Voice voice) {
   if (contains(function, "ThreadExchangeStreamCaptureMode")) return true;
   constexpr std::array<std::string_view, 4> kContext{
@@ -48,7 +48,7 @@ bool is_tried_again(std::string_view function, Voice voice) {
 // Has the words of an error; without them it has a number.
 bool has_words(std::string_view function) { return contains(function, "GetError"); }
 
-// Answers with a handle, or a number, that stands for an error without saying which.
+// Returns a handle, or a number, that means an error without saying which.
 bool has_no_status(std::string_view function) {
   return contains(function, "ProcAddr") || function == "hipGetStreamDeviceId";
 }
@@ -93,7 +93,7 @@ class Function {
         n = 0;
       } else if (opens) {
         is_open = true;
-        n = 0;  // the calls of opening the device do not come again
+        n = 0;  // the calls of opening the device are not repeated
       }
     }
     std::cerr << name_ << ": more than " << kMostCalls << " calls\n";
@@ -113,9 +113,9 @@ class Function {
 
   void judge(const Outcome& outcome, int n, bool is_open) {
     std::string wrong;
-    const bool told = !outcome.failed_in.empty();
-    if (!told) {
-      const bool has_nobody = outcome.voice == Voice::kMayTell || outcome.voice == Voice::kSilent;
+    const bool reported = !outcome.failed_in.empty();
+    if (!reported) {
+      const bool has_nobody = outcome.voice == Voice::kMayReport || outcome.voice == Voice::kSilent;
       const bool may_be_silent = has_nobody || gives_back(name_) || has_words(name_) ||
                                  is_tried_again(name_, outcome.voice);
       if (!may_be_silent) wrong = "the failure is lost";
@@ -129,7 +129,7 @@ class Function {
     Json line{{"n", n},
               {"phase", is_open ? "open" : "opening"},
               {"step", outcome.fired_in},
-              {"outcome", told ? "told" : "silent"},
+              {"outcome", reported ? "reported" : "silent"},
               {"text", outcome.text}};
     if (!wrong.empty()) {
       ++problems_;
@@ -173,7 +173,7 @@ class Function {
     ++problems_;
     print({{"n", n},
            {"step", outcome.failed_in},
-           {"outcome", "told"},
+           {"outcome", "reported"},
            {"text", outcome.text},
            {"problem", what}});
   }

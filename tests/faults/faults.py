@@ -1,4 +1,4 @@
-"""Fails every call of a vendor's library that the kit makes, and prints what came of it.
+"""Fails every call of a vendor's library that the kit makes, and prints the outcome.
 
 Writes build/faults.json, and with --write docs/measured/faults.md.
 Exit codes: 0 all handled, 1 something was not, 2 could not run.
@@ -32,15 +32,15 @@ class Row:
     backend: str
     runtime: str
     function: str
-    told: int = 0  # calls whose failure was told
-    silent: Counter[str] = field(default_factory=Counter)  # and those that nobody was told, by step
+    reported: int = 0  # calls whose failure was reported
+    silent: Counter[str] = field(default_factory=Counter)  # and those without a report, by step
     cannot_fail: bool = False
     problems: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
     @property
     def calls(self) -> int:
-        return self.told + self.silent.total()
+        return self.reported + self.silent.total()
 
 
 def main() -> int:
@@ -128,7 +128,7 @@ def _run(options: argparse.Namespace, backend: Backend, function: str) -> Row:
         elif line["outcome"] == "silent":
             row.silent[str(line["step"])] += 1
         else:
-            row.told += 1
+            row.reported += 1
             row.texts.append(str(line["text"]))
     if end:
         row.problems.append(end)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that stands before a vendor's real one: it counts calls, makes them fail on demand, and
-// knows what was created and not destroyed. Each call goes on to the real library.
+// A library that wraps a vendor's real one: it counts calls, makes them fail on demand, and
+// knows what was created and not destroyed. Each call is forwarded to the real library.
 #pragma once
 
 #include <dlfcn.h>
@@ -28,11 +28,11 @@ inline bool begins_with_any(std::string_view name, std::initializer_list<std::st
 class Engine {
  public:
   static Engine& instance() {
-    static auto& engine = *new Engine;  // calls come until the process has ended
+    static auto& engine = *new Engine;  // called until the process has ended
     return engine;
   }
 
-  // The error that this call has to give.
+  // The error that this call has to return.
   std::optional<int> count(const char* function) {
     const std::scoped_lock lock(mutex_);
     ++calls_[function];
@@ -111,7 +111,7 @@ using AnyCall = void (*)();
   }                                                                                               \
   extern "C" __attribute__((visibility("default"), ifunc("resolve_" #name))) void name();
 
-// A fault as text, "function:n:error". `number_of` gives the number of an error's name, or 0.
+// A fault as text, "function:n:error". `number_of` returns the number of an error's name, or 0.
 template <class NumberOf, class CanFail>
 int set_fault(const char* text, NumberOf number_of, CanFail can_fail) {
   const std::string_view all = text;

@@ -27,7 +27,7 @@ const Functions& real() {
   return functions;
 }
 
-// What a call that went well has made or given back.
+// What a successful call has created or freed.
 int64_t change(std::string_view name) {
   if (begins_with_any(name, {"clCreate", "clRetain"})) return 1;
   return name.starts_with("clRelease") ? -1 : 0;
@@ -65,7 +65,7 @@ struct Wrapper<Tag, Return (*)(Arguments...)> {
   }
 
  private:
-  // An event is the last thing that a call that enqueues something gives.
+  // An event is the last argument of a call that enqueues something.
   static void note(cl_event* event) {
     if (event != nullptr) Engine::instance().add_alive(Tag::kName, 1);
   }

@@ -15,7 +15,7 @@ using fletching::interpose::begins_with_any;
 using fletching::interpose::Engine;
 using AnyProc = PFN_vkVoidFunction;
 
-// What a call that went well has made or given back. What belongs to a pool goes with it. Events
+// What a successful call has created or freed. What belongs to a pool is freed with it. Events
 // and descriptor pools are left out: the producer keeps them for a while, as many as were in use at
 // once.
 int64_t change(std::string_view name) {

@@ -17,7 +17,7 @@ NOT_CALLED = "no source of the kit calls it"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one thing that is not one call."""
+    """The outcome of something other than one call."""
 
     title: str
     backend: str
@@ -72,12 +72,12 @@ def _functions(result: Result) -> dict[tuple[str, str], list[Row]]:
 
 
 def _cells(rows: list[Row], is_sample: bool = False) -> tuple[str, str, str, str]:
-    """Calls that failed, told, silent, and the outcome in words."""
+    """Calls that failed, reported, silent, and the outcome as text."""
     silent: Counter[str] = Counter()
     for row in rows:
         silent += row.silent
-    told = sum(row.told for row in rows)
-    total = told + silent.total()
+    reported = sum(row.reported for row in rows)
+    total = reported + silent.total()
     if any(row.problems for row in rows):
         words = "NOT HANDLED"
     elif all(row.cannot_fail for row in rows):
@@ -86,7 +86,7 @@ def _cells(rows: list[Row], is_sample: bool = False) -> tuple[str, str, str, str
         words = f"not called: {NOT_CALLED}" if not is_sample else "not called"
     else:
         words = "handled"
-    return str(total), str(told), str(silent.total()), words
+    return str(total), str(reported), str(silent.total()), words
 
 
 def as_json(result: Result) -> dict[str, object]:
@@ -99,7 +99,7 @@ def as_json(result: Result) -> dict[str, object]:
                 "backend": row.backend,
                 "function": row.function,
                 "failed": row.calls,
-                "told": row.told,
+                "reported": row.reported,
                 "silent": dict(row.silent),
                 "cannot_fail": row.cannot_fail,
                 "problems": row.problems,
@@ -111,10 +111,10 @@ def as_json(result: Result) -> dict[str, object]:
 
 
 def as_text(result: Result) -> str:
-    lines = [f"{'runtime':8}{'function':34}{'failed':>7}{'told':>6}{'silent':>8}  outcome"]
+    lines = [f"{'runtime':8}{'function':34}{'failed':>7}{'reported':>10}{'silent':>8}  outcome"]
     for (runtime, function), rows in _functions(result).items():
-        total, told, silent, words = _cells(rows, result.is_sample)
-        lines.append(f"{runtime:8}{function:34}{total:>7}{told:>6}{silent:>8}  {words}")
+        total, reported, silent, words = _cells(rows, result.is_sample)
+        lines.append(f"{runtime:8}{function:34}{total:>7}{reported:>10}{silent:>8}  {words}")
     lines.append("")
     for outcome in result.outcomes:
         words = "NOT HANDLED" if outcome.problem else "handled"
@@ -139,7 +139,7 @@ def as_page(result: Result) -> str:
     for runtime in runtimes:
         backends = dict.fromkeys(row.backend for row in result.rows if row.runtime == runtime)
         lines += ["", f"## {runtime}", "", f"Backends: {', '.join(backends)}.", ""]
-        lines += ["| function | failed | told | silent | outcome |", "|---|---|---|---|---|"]
+        lines += ["| function | failed | reported | silent | outcome |", "|---|---|---|---|---|"]
         for (of, function), rows in _functions(result).items():
             if of == runtime:
                 lines.append(f"| {function} | {' | '.join(_cells(rows))} |")

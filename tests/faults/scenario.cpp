@@ -63,12 +63,12 @@ class Scene {
  private:
   const char* name() const { return backend_.c_str(); }
   bool is_vulkan() const { return backend_ == "vulkan"; }
-  bool tells(const char* step, const std::function<std::string()>& body) {
-    return run_.step(step, Voice::kTells, body);
+  bool attempt(const char* step, const std::function<std::string()>& body) {
+    return run_.step(step, Voice::kReports, body);
   }
 
   void report() {
-    tells("FletchingDeviceReportCreate", [&]() -> std::string {
+    attempt("FletchingDeviceReportCreate", [&]() -> std::string {
       FletchingDeviceReport* report = nullptr;
       std::string text = call(FletchingDeviceReportCreate, &report);
       for (int64_t i = 0; i < FletchingDeviceReportCount(report); ++i) {
@@ -81,51 +81,51 @@ class Scene {
   }
 
   void open() {
-    tells("BackendPresence", [&] { return why_absent(backend_); });
+    attempt("BackendPresence", [&] { return why_absent(backend_); });
     if (is_vulkan()) {
-      tells("VulkanHandles", [&] { return call(FletchingProducerVulkanHandles, &handles_); });
+      attempt("VulkanHandles", [&] { return call(FletchingProducerVulkanHandles, &handles_); });
     }
   }
 
   void export_behind_gate() {
-    tells("GateCreate", [&] { return call(FletchingProducerGateCreate, name(), &gate_); });
-    tells("QueueCreate", [&] { return call(FletchingProducerQueueCreate, name(), &queue_); });
-    tells("QueueCreate 2", [&] { return call(FletchingProducerQueueCreate, name(), &other_); });
-    tells("ExportArrayBehind", [&] {
+    attempt("GateCreate", [&] { return call(FletchingProducerGateCreate, name(), &gate_); });
+    attempt("QueueCreate", [&] { return call(FletchingProducerQueueCreate, name(), &queue_); });
+    attempt("QueueCreate 2", [&] { return call(FletchingProducerQueueCreate, name(), &other_); });
+    attempt("ExportArrayBehind", [&] {
       return call(FletchingProducerExportArrayBehind, gate_, kCase, schema_.out(), array_.out());
     });
   }
 
   void read_without_and_with_wait() {
-    tells("ready, shut", [&] { return expect_ready(false); });
-    tells("QueueRead, unwaited",
-          [&] { return call(FletchingProducerQueueRead, other_, kCase, array_.get()); });
-    tells("QueueIsIdle", [&] {
+    attempt("ready, shut", [&] { return expect_ready(false); });
+    attempt("QueueRead, unwaited",
+            [&] { return call(FletchingProducerQueueRead, other_, kCase, array_.get()); });
+    attempt("QueueIsIdle", [&] {
       int32_t idle = 0;
       return call(FletchingProducerQueueIsIdle, other_, &idle);
     });
-    tells("QueueVerify, old", [&] { return verify(other_, FLETCHING_PRODUCER_OLD); });
-    tells("wait_on and QueueRead", [&] { return read_when_ready(array_); });
+    attempt("QueueVerify, old", [&] { return verify(other_, FLETCHING_PRODUCER_OLD); });
+    attempt("wait_on and QueueRead", [&] { return read_when_ready(array_); });
     if (!is_vulkan() && backend_ != "opencl") {
-      tells("wait_on of the default stream", [&] { return text_of(event().wait_on(nullptr)); });
+      attempt("wait_on of the default stream", [&] { return text_of(event().wait_on(nullptr)); });
     }
   }
 
   void open_gate() {
-    tells("GateOpen", [&] { return call(FletchingProducerGateOpen, gate_); });
-    tells("synchronize", [&] { return text_of(synchronize(event())); });
-    tells("ready, open", [&] { return expect_ready(true); });
-    tells("QueueVerify, new", [&] { return verify(queue_, FLETCHING_PRODUCER_NEW); });
+    attempt("GateOpen", [&] { return call(FletchingProducerGateOpen, gate_); });
+    attempt("synchronize", [&] { return text_of(synchronize(event())); });
+    attempt("ready, open", [&] { return expect_ready(true); });
+    attempt("QueueVerify, new", [&] { return verify(queue_, FLETCHING_PRODUCER_NEW); });
     run_.step("release of the array", Voice::kSilent, [&] { return release_array(); });
   }
 
   // Two batches, and the second is not taken when the first one fails. Each has an event.
   void stream() {
-    tells("ExportStreamBehind", [&] {
+    attempt("ExportStreamBehind", [&] {
       return call(FletchingProducerExportStreamBehind, gate_, kCase, int64_t{2}, int64_t{-1},
                   stream_.out());
     });
-    tells("get_next", [&]() -> std::string {
+    attempt("get_next", [&]() -> std::string {
       for (int i = 0; i < 2; ++i) {
         DeviceArray batch;
         if (stream_->get_next(stream_.get(), batch.out()) != 0) {
@@ -136,14 +136,14 @@ class Scene {
       }
       return "";
     });
-    tells("GateOpen again", [&] { return call(FletchingProducerGateOpen, gate_); });
+    attempt("GateOpen again", [&] { return call(FletchingProducerGateOpen, gate_); });
     read_batches("stream");
   }
 
   // The same from another thread, on which the producer makes the batches. One at a time: a reader
-  // drops what it has not read when an error comes.
+  // drops what it has not read on an error.
   void async_stream() {
-    tells("async stream", [&]() -> std::string {
+    attempt("async stream", [&]() -> std::string {
       auto reader = AsyncReader::create(1);
       if (!reader.ok()) return text_of(reader);
       ArrowAsyncDeviceStreamHandler* handler = reader->handler();
@@ -159,7 +159,7 @@ class Scene {
         if (!batch.ok()) return text_of(batch);
         batches_.push_back(*std::move(batch));
       }
-      return batches_.size() == 2 ? "" : "not every batch came";
+      return batches_.size() == 2 ? "" : "batches: expected 2, got fewer";
     });
     run_.clean_up("end of the async stream", Voice::kSilent, [] {
       FletchingProducerAwaitAsync();
@@ -170,14 +170,14 @@ class Scene {
 
   // Waits for the event of each batch, reads what it has, and releases it.
   void read_batches(const std::string& where) {
-    tells((where + ": read").c_str(), [&] {
+    attempt((where + ": read").c_str(), [&] {
       std::string text;
       for (const DeviceArray& batch : batches_) {
         if (text.empty()) text = read_when_ready(batch);
       }
       return text.empty() ? verify(queue_, FLETCHING_PRODUCER_NEW) : text;
     });
-    tells((where + ": synchronize").c_str(), [&] {
+    attempt((where + ": synchronize").c_str(), [&] {
       std::string text;
       for (const DeviceArray& batch : batches_) {
         if (text.empty()) text = text_of(synchronize(SyncEvent(batch)));
@@ -192,10 +192,10 @@ class Scene {
   }
 
   void verify_without_gate() {
-    tells("ExportArray", [&] {
+    attempt("ExportArray", [&] {
       return call(FletchingProducerExportArray, name(), kCase, schema_.out(), array_.out());
     });
-    tells("VerifyArray", [&] {
+    attempt("VerifyArray", [&] {
       return call(FletchingProducerVerifyArray, name(), kCase, schema_.get(), array_.get());
     });
     run_.step("release of the array without a gate", Voice::kSilent,
@@ -206,7 +206,7 @@ class Scene {
     if (is_vulkan()) return;
     ReleasedArray made;
     DeviceArray array = made.make(device_type(), 0);
-    tells("export_with_event", [&] {
+    attempt("export_with_event", [&] {
       return text_of(fletching::export_with_event(array, FletchingProducerQueueHandle(queue_)));
     });
     run_.clean_up("release of an exported event", Voice::kSilent, [&] {
@@ -219,7 +219,7 @@ class Scene {
     if (is_vulkan()) return;
     ReleasedArray made;
     DeviceArray array = made.make(device_type(), 0);
-    run_.step("release_after", Voice::kMayTell, [&]() -> std::string {
+    run_.step("release_after", Voice::kMayReport, [&]() -> std::string {
       const Status status = fletching::release_after(array, FletchingProducerQueueHandle(queue_));
       if (!status.ok()) return text_of(status);
       return made.parents.wait_for(1) ? "" : "the reaper did not release the array";
@@ -241,10 +241,10 @@ class Scene {
     exchange_cuda_arrays(run_, backend_, consumer);
   }
 
-  // An error has words even when the vendor does not give them.
+  // An error has a message even when the vendor has none.
   void fail_on_purpose() {
     if (is_vulkan() || backend_ == "opencl") return;
-    tells("an event that is none", [&]() -> std::string {
+    attempt("an event that is none", [&]() -> std::string {
       alignas(64) static char none[64];
       void* handle = none;
       const Status status = SyncEvent(device_type(), 0, static_cast<void*>(&handle)).synchronize();
@@ -258,10 +258,10 @@ class Scene {
   void release_all() {
     // A consumer that still reads may not release: the gate first, then the queues, then the
     // arrays.
-    run_.clean_up("GateOpen, last", Voice::kMayTell,
+    run_.clean_up("GateOpen, last", Voice::kMayReport,
                   [&] { return gate_ == nullptr ? "" : call(FletchingProducerGateOpen, gate_); });
     for (FletchingProducerQueue** queue : {&queue_, &other_}) {
-      run_.clean_up("QueueDestroy", Voice::kMayTell, [&] {
+      run_.clean_up("QueueDestroy", Voice::kMayReport, [&] {
         return call(FletchingProducerQueueDestroy, std::exchange(*queue, nullptr));
       });
     }
@@ -270,7 +270,7 @@ class Scene {
       stream_.release();
       return release_array();
     });
-    run_.clean_up("GateDestroy", Voice::kMayTell, [&] {
+    run_.clean_up("GateDestroy", Voice::kMayReport, [&] {
       return call(FletchingProducerGateDestroy, std::exchange(gate_, nullptr));
     });
   }
@@ -301,7 +301,7 @@ class Scene {
   std::string read_when_ready(const DeviceArray& array) {
     void* handle = FletchingProducerQueueHandle(queue_);
     const SyncEvent event(array);
-    // A NULL that it gives has no words; the read that comes next has them.
+    // A NULL result has no message; the next read has one.
     std::string text;
     if (handle != nullptr) {
       text = text_of(is_vulkan() ? event.wait_on(context(), handle) : event.wait_on(handle));
@@ -312,7 +312,7 @@ class Scene {
   std::string expect_ready(bool expected) {
     const Result<bool> ready = is_vulkan() ? event().ready(context()) : event().ready();
     if (!ready.ok()) return text_of(ready);
-    return *ready == expected ? "" : "ready gave the other answer";
+    return *ready == expected ? "" : "ready: returned the wrong answer";
   }
   static std::string verify(FletchingProducerQueue* queue, int32_t expected) {
     int64_t asserted = 0;

@@ -11,19 +11,19 @@
 
 namespace fletching::faults {
 
-// Whether a step can say that something went wrong in it.
+// Whether a step can report an error.
 enum class Voice {
-  kTells,         // it returns an error
+  kReports,       // it returns an error
   kTriesContext,  // the same, but that it asks for a context twice where it destroys something
-  kMayTell,       // it also destroys things, or has a thread go on: what fails there is not told
+  kMayReport,     // it also destroys things, or starts a thread: a failure there is not reported
   kSilent,        // a release callback returns nothing
 };
 
-// What one run of the scenario came to.
+// The result of one run of the scenario.
 struct Outcome {
   std::string fired_in;  // the step in which the fault happened; "" when it did not
-  Voice voice = Voice::kTells;
-  std::string failed_in;  // the step that gave the first error; "" when none did
+  Voice voice = Voice::kReports;
+  std::string failed_in;  // the step with the first error; "" when there was none
   std::string text;       // of that error
 };
 

@@ -35,7 +35,7 @@ ArrowDeviceType type_of(const std::string& backend) {
 template <class T>
 void expect_error(Verdict& verdict, const char* what, const Result<T>& result) {
   if (result.ok()) {
-    verdict.problem = std::string(what) + " went well";
+    verdict.problem = std::string(what) + ": expected an error, got success";
   } else {
     verdict.text = result.error().message();
   }
@@ -52,7 +52,7 @@ Verdict absent(const std::string& backend) {
   FletchingMessage message{};
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (FletchingProducerGateCreate(backend.c_str(), &gate, &message) != ENODEV) {
-      return {"GateCreate did not give ENODEV", message.text};
+      return {"GateCreate: expected ENODEV", message.text};
     }
     verdict.text = message.text;
     if (backend != "vulkan") {
@@ -87,7 +87,7 @@ Verdict wrong_device(const std::string& backend) {
     const bool needs_device = backend.starts_with("cuda");
     if (status.ok() == needs_device) {
       verdict.problem = "synchronize with device_id " + std::to_string(device) +
-                        (status.ok() ? " went well" : " failed");
+                        (status.ok() ? " succeeded" : " failed");
     }
   }
   array.array.release(&array.array);
@@ -112,7 +112,8 @@ Verdict lost_device(const std::string& backend) {
   }
   if (!control.lose_device(0, kLost)) return {"the device cannot be lost", ""};
   Verdict verdict;
-  if (stream.get_next(&stream, &batches[1]) == 0) verdict.problem = "get_next went well";
+  if (stream.get_next(&stream, &batches[1]) == 0)
+    verdict.problem = "get_next: expected an error, got success";
   const char* text = stream.get_last_error(&stream);
   verdict.text = text != nullptr ? text : "";
   const std::string error = vendor_of(backend).error;
@@ -131,11 +132,11 @@ Verdict lost_device(const std::string& backend) {
     verdict.problem = "not everything was released once";
   }
   if (counters.live_allocations != 0) verdict.problem = "the producer leaks";
-  // The process goes on, on another device.
+  // The process continues, on another device.
   ArrowSchema schema{};
   ArrowDeviceArray array{};
   if (FletchingProducerExportArray("cpu", "utf8", &schema, &array, &message) != 0) {
-    verdict.problem = "the cpu backend is no use any more";
+    verdict.problem = "cpu backend: does not work any more";
   } else {
     array.array.release(&array.array);
     schema.release(&schema);
@@ -146,7 +147,7 @@ Verdict lost_device(const std::string& backend) {
 }  // namespace
 
 int special(const std::string& name, const std::string& backend) {
-  Verdict verdict{"there is no such test", ""};
+  Verdict verdict{"unknown test", ""};
   if (name == "absent") verdict = absent(backend);
   if (name == "wrong-device") verdict = wrong_device(backend);
   if (name == "lost-device") verdict = lost_device(backend);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call says that went wrong; "" when nothing did.
+// The error message of a call; "" on success.
 #pragma once
 
 #include <string>

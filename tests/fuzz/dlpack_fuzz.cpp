@@ -45,7 +45,7 @@ struct Tensor {
     tensor.device.device_id = input.take<std::int32_t>();
     tensor.byte_offset =
         (flags & 16) != 0 ? input.take<std::uint64_t>() : input.take<std::uint8_t>();
-    // No memory of this program: whoever reads it is stopped.
+    // Not memory of this program: a read of it is a fault.
     if ((flags & 32) == 0) tensor.data = reinterpret_cast<void*>(std::uintptr_t{0x1000});
     managed.version = {(flags & 64) != 0 ? input.take<std::uint32_t>() : DLPACK_MAJOR_VERSION, 3};
     managed.flags = (flags & 128) != 0 ? input.take<std::uint64_t>() : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of metadata: what is read lies inside of the block, and encodes to the same bytes.
+// Blocks of metadata: what is read is inside the block, and encodes to the same bytes.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -31,7 +31,8 @@ inline constexpr std::uint8_t kNew = 0x22;
 struct AddRelease {
   void operator()(Releases* releases) const { releases->add(); }
 };
-/// Counts when it goes. To be declared before what else its owner holds, so that it goes last.
+/// Counts in the destructor. To be declared before its owner's other members, so that it is
+/// destroyed last.
 using Counted = std::unique_ptr<Releases, AddRelease>;
 
 inline Schema int32_schema() {
@@ -51,7 +52,7 @@ DeviceArray make_array(const void* data, std::size_t bytes, Owner owner) {
 }
 
 /// Memory with old data, and a producer whose new data are behind a shut gate. Everything that a
-/// driver may stop for, memory above all, is there before the gate is shut and goes after it.
+/// driver may stop for, memory above all, is allocated before the gate is shut and freed after it.
 class Gated {
  public:
   Gated() : memory_(kBytes), seen_(kBytes) {
@@ -77,7 +78,7 @@ class Gated {
     return made;
   }
 
-  /// The negative control: a stream that nobody made wait reads the old data.
+  /// The negative control: a stream that does not wait reads the old data.
   void require_old_data(Asserter& asserter) {
     careless_.read(seen_, memory_);
     careless_.synchronize();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // fletching_gpu_bench: what handing over an array with an event costs the host, beside the same
-// driver calls by hand. The median of several takes, in turns. On the stand-in, which counts them,
-// the driver calls have to be the same, one by one.
+// driver calls, hand-written. The median of several takes, interleaved. On the stand-in, which
+// counts them, the driver calls have to be the same, one by one.
 //
 //     fact <tab> name <tab> text
 //     bench <tab> case <tab> who <tab> nanoseconds of one handoff
 //     check <tab> name <tab> ok, absent or FAILED <tab> number of comparisons <tab> reason
 //
-// Exit codes: 0, 1 a call or the check failed, 2 there is no device.
+// Exit codes: 0, 1 a call or the check failed, 2 no device.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -146,8 +146,8 @@ void measure() {
     std::vector<double> takes = {};
   };
   Contender contenders[] = {{"Fletching", library},
-                            {"the same driver calls by hand", same_by_hand},
-                            {"four driver calls by hand", least_by_hand},
+                            {"the same driver calls, hand-written", same_by_hand},
+                            {"four driver calls, hand-written", least_by_hand},
                             {"without an event", array_alone}};
   for (int take = 0; take < kTakes; ++take) {
     for (Contender& contender : contenders) {
@@ -179,7 +179,8 @@ std::vector<std::int64_t> calls_in(Handoff handoff, CountCalls count) {
   return calls;
 }
 
-/// The library makes the calls that are made by hand, no more and no fewer. The reason says which.
+/// The library makes the calls that are written by hand, no more and no fewer. The reason says
+/// which.
 void compare_calls(Asserter& asserter, std::string& made) {
   const auto driver = detail::find_library(cuda::kRuntime);
   asserter.require_success("the library", driver);

@@ -145,7 +145,7 @@ def cells_row(name: str, cells: Sequence[Cell], problem: str, status: str, least
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         return Row(name, "FAILED", compared, wrong[0] + more)
     if len(cells) < least:
-        problem = f"{len(cells)} cells came, expected {least}{problem and '; '}{problem}"
+        problem = f"cells: expected {least}, got {len(cells)}{problem and '; '}{problem}"
     if problem:
         return Row(name, "FAILED", compared, problem)
     return Row(name, "ok", compared, f"{len(cells)} cells")

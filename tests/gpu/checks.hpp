@@ -25,7 +25,7 @@ void check_stream_gate_control(Asserter& asserter, const char* backend);
 
 // --- event_checks.cpp: the library's own operations.
 
-/// Waits behind a gate that nobody opens: what the watchdog is tested with.
+/// Waits behind a gate that is never opened: what the watchdog is tested with.
 void check_hang(Asserter& asserter);
 
 /// The library has every function of the runtime's table.

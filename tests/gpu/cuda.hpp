@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA's driver for the checks: what is taken is given back, and a call that fails is an exception.
-// Everything goes to the first device, in its primary context.
+// CUDA's driver for the checks: what is created is destroyed, and a call that fails is an
+// exception. Everything runs on the first device, in its primary context.
 #ifndef FLETCHING_TESTS_GPU_CUDA_HPP
 #define FLETCHING_TESTS_GPU_CUDA_HPP
 
@@ -39,8 +39,9 @@ inline void require_call(const char* name, cuda::CUresult result) {
   if (result == cuda::kCudaSuccess) return;
   const char* text = nullptr;
   (void)cu().cu_get_error_name(result, &text);
-  fail(EIO, std::string(name) + " gave " + (text != nullptr ? text : "an error without a name") +
-                " (" + std::to_string(result) + ")");
+  fail(EIO, std::string(name) + ": failed: got " +
+                (text != nullptr ? text : "an error without a name") + " (" +
+                std::to_string(result) + ")");
 }
 
 /// A function that a stand-in exports beside the driver's (standin.h). NULL where the driver is
@@ -96,7 +97,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   ~DeviceMemory() {
     if (address_ == 0) return;
-    std::string trouble;  // of a device that is lost: there is nothing to give back
+    std::string trouble;  // of a device that is lost: there is nothing to free
     (void)roundtrip::guarded(trouble, [&] {
       const Current current;
       require_call("cuMemFree", cu().cu_mem_free(address_));
@@ -143,7 +144,7 @@ class PinnedMemory {
   std::size_t bytes_;
 };
 
-/// A non-blocking stream: the legacy default stream would hide that nobody waits. One that goes
+/// A non-blocking stream: the legacy default stream would hide a missing wait. One that goes
 /// waits for what is on it.
 class Stream {
  public:
@@ -180,8 +181,8 @@ class Stream {
   cuda::CUstream stream_ = nullptr;
 };
 
-/// Holds back a stream until it is opened; opened at the latest when it goes. To be declared after
-/// the streams that it holds back: they wait for their work.
+/// Holds back a stream until it is opened; opened at the latest in the destructor. To be declared
+/// after the streams that it holds back: they wait for their work.
 class Gate {
  public:
   Gate() : word_(sizeof(std::uint32_t)), address_(word_.address()) {

@@ -23,7 +23,7 @@ void require_ready(Asserter& asserter, const DeviceArray& array, bool expected) 
                                                 : "ready() is true, and the gate is shut");
 }
 
-/// What an array owns in check_handoffs: the memory goes first, then the release is counted.
+/// What an array owns in check_handoffs: the memory is freed first, then the release is counted.
 struct Shipment {
   Counted counted;
   DeviceMemory memory;
@@ -80,7 +80,7 @@ FletchingStandinCounts alive() {
   return counts;
 }
 
-/// The event of a deferred release goes last of all, on another thread. Gives up after a minute.
+/// The event of a deferred release is destroyed last, on another thread. Fails after a minute.
 bool comes_to(const FletchingStandinCounts& wanted) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (true) {

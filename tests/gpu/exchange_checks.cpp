@@ -16,16 +16,16 @@ ConsumerStream ordered_on(const Stream& stream) {
   return {Ordering::kStream, reinterpret_cast<std::uintptr_t>(stream.get())};
 }
 
-/// The array came with an event for what is behind the gate.
+/// The array has an event for the work behind the gate.
 void require_pending(Asserter& asserter, Gated& gated, ImportedTensor& imported) {
   const SyncEvent event(imported.array);
-  asserter.require(!event.is_null(), "there is no event");
+  asserter.require(!event.is_null(), "sync_event is NULL");
   settle();
   const Result<bool> ready = event.ready();
   asserter.require_success("ready", ready);
   asserter.require(!*ready, "ready() is true, and the gate is shut");
   asserter.require(imported.array->array.buffers[1] == gated.memory().data(),
-                   "the buffer is not the memory that was given");
+                   "buffer: expected the memory of the tensor");
   gated.require_old_data(asserter);
   asserter.require_success("wait_on", event.wait_on(gated.consumer().get()));
   gated.require_waits(asserter, gated.consumer());

@@ -81,6 +81,6 @@ def read_report(text: str) -> Iterator[Row]:
 
 
 def _without_place(message: str | None) -> str:
-    """The message without the file and the line, which stand before it."""
-    lines = (message or "no reason was given").splitlines()
+    """The message without the file and the line at its beginning."""
+    lines = (message or "no reason").splitlines()
     return " ".join(lines[1:] if len(lines) > 1 else lines)

@@ -55,7 +55,7 @@ def main() -> int:
 def find(options: argparse.Namespace) -> Findings:
     """Raises CannotRunError."""
     if options.programs is not None and not options.programs.is_dir():
-        raise CannotRunError(f"--programs {options.programs}: there is no such folder")
+        raise CannotRunError(f"--programs {options.programs}: no such folder")
     if not options.standin:
         require_device()
     build = standin_build() if options.standin else device_build()
@@ -179,14 +179,14 @@ def _parse() -> argparse.Namespace:
         metavar="NAME",
         action="append",
         default=[],
-        help="the checks with NAME in their names; may be given several times",
+        help="only the checks with NAME in their names; may be repeated",
     )
     parser.add_argument(
         "--part",
         choices=PARTS,
         action="append",
         default=[],
-        help="only this part; may be given several times",
+        help="only this part; may be repeated",
     )
     parser.add_argument(
         "--programs",

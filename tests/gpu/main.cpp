@@ -10,8 +10,7 @@
 // --only: the checks whose name has NAME in it. A line is written when its check is done, and the
 // name to stderr before. A check that does not end in FLETCHING_GPU_CHECK_SECONDS (watchdog.hpp)
 // has failed, and ends the program; with FLETCHING_GPU_HANG there is one that never ends. Exit
-// codes: 0 nothing failed, 1 something failed, 2 there is no device or no such check, 3 a check
-// hung.
+// codes: 0 nothing failed, 1 something failed, 2 no device or no such check, 3 a check hung.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>

@@ -118,7 +118,7 @@ class Library:
 
 
 class Source:
-    """New data behind a shut gate, over old. To be closed when nobody has a tensor of it.
+    """New data behind a shut gate, over old. To be closed when no tensor of it is left.
 
     Not closed after a failure, whose traceback holds such a tensor: then it leaks.
     """

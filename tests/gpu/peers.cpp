@@ -21,11 +21,11 @@
 namespace fletching::gpu {
 namespace {
 
-/// The streams of the consumer: one that other libraries are told, one that reads. They live as
+/// The streams of the consumer: one that is passed to other libraries, one that reads. They live as
 /// long as the process, and so does their context, which stays current.
 struct Consumer {
   Current current;
-  Stream told;
+  Stream passed;
   Stream reader;
 };
 
@@ -81,7 +81,7 @@ std::int64_t read(ImportedTensor imported, std::int32_t expected) {
   return length;
 }
 
-/// Calls `release` when it goes: the object of the other library may go then.
+/// Calls `release` in the destructor: the object of the other library may be destroyed then.
 struct Kept {
   void operator()(void (*release)()) const { release(); }
 };
@@ -120,9 +120,9 @@ FLETCHING_GPU_EXPORT int FletchingGpuStatus(FletchingMessage* message) {
   return 0;
 }
 
-/// The stream that another library is told when its data comes here.
+/// The stream that is passed to another library when its data is imported here.
 FLETCHING_GPU_EXPORT std::intptr_t FletchingGpuStream(void) {
-  return reinterpret_cast<std::intptr_t>(consumer().told.get());
+  return reinterpret_cast<std::intptr_t>(consumer().passed.get());
 }
 
 /// kBytes of int32, with new data behind a shut gate. The caller deletes it.
@@ -176,7 +176,7 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToDlpack(Source* source, const std::i
   });
 }
 
-/// For a tensor that nobody took out of its capsule.
+/// For a tensor that was not taken out of its capsule.
 FLETCHING_GPU_EXPORT void FletchingGpuDropTensor(void* tensor, int legacy) {
   if (legacy != 0) {
     const LegacyDlpackTensor dropped(static_cast<DLManagedTensor*>(tensor));
@@ -205,11 +205,12 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToCudaArray(Source* source, std::uint
 FLETCHING_GPU_EXPORT int FletchingGpuTakeDlpack(void* tensor, int legacy, std::int32_t expected,
                                                 std::int64_t* compared, FletchingMessage* message) {
   return call(message, [&] {
-    const ConsumerStream told{Ordering::kStream, static_cast<std::uintptr_t>(FletchingGpuStream())};
+    const ConsumerStream passed{Ordering::kStream,
+                                static_cast<std::uintptr_t>(FletchingGpuStream())};
     auto imported =
         legacy != 0
-            ? from_dlpack(LegacyDlpackTensor(static_cast<DLManagedTensor*>(tensor)), told)
-            : from_dlpack(DlpackTensor(static_cast<DLManagedTensorVersioned*>(tensor)), told);
+            ? from_dlpack(LegacyDlpackTensor(static_cast<DLManagedTensor*>(tensor)), passed)
+            : from_dlpack(DlpackTensor(static_cast<DLManagedTensorVersioned*>(tensor)), passed);
     *compared = read(require(std::move(imported)), expected);
   });
 }

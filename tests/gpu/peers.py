@@ -23,7 +23,7 @@ from typing import Any
 
 from ours import NEW, OLD, VALUES, Check, Library, PeerError, Source
 
-HUNG = 3  # the exit code when a check hung, as that of main.cpp
+HUNG = 3  # the exit code when a check hung, as in main.cpp
 
 
 class AbsentError(Exception):
@@ -36,14 +36,14 @@ def require(condition: bool, what: str) -> None:
 
 
 def require_new(values: Any) -> int:
-    require(len(values) == VALUES, f"{len(values)} values came, expected {VALUES}")
+    require(len(values) == VALUES, f"values: expected {VALUES}, got {len(values)}")
     wrong = [value for value in values if value != NEW]
     require(not wrong, f"{len(wrong)} values are not the new ones, the first is {wrong[:1]}")
     return VALUES
 
 
 def from_source(library: Library, work: Callable[[Source], int]) -> int:
-    """Everything that `work` made of the source has to be gone when it returns."""
+    """Everything that `work` made of the source has to be destroyed when it returns."""
     source = library.source()
     try:
         compared = work(source)
@@ -91,7 +91,7 @@ def tvm_ffi_both_ways(library: Library) -> int:
     def work(source: Source) -> int:
         tensor = tvm_ffi.from_dlpack(source.tensor)
         require(tuple(tensor.shape) == (VALUES,), f"the shape is {tensor.shape}")
-        source.finish()  # its __dlpack__ orders nothing behind the stream that it is told
+        source.finish()  # its __dlpack__ orders nothing after the stream argument
         compared = library.take_dlpack(tensor)
         del tensor
         return compared

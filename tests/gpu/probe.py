@@ -253,7 +253,7 @@ def streams_at_once(count: int) -> Probe:
 
 
 def streams_in_turn(count: int) -> Probe:
-    """One after the other is made, used and destroyed: whether queues come back."""
+    """One after the other is made, used and destroyed: whether queues are reused."""
 
     def work(scene: Scene) -> None:
         for _ in range(count):
@@ -265,7 +265,7 @@ def streams_in_turn(count: int) -> Probe:
 
 
 def waiting_streams(count: int) -> Probe:
-    """Streams that wait for the gate beside streams that do not, as the tests have them."""
+    """Streams that wait for the gate, and streams that do not, as the tests have them."""
 
     def work(scene: Scene) -> None:
         for _ in range(count):
@@ -315,7 +315,7 @@ PROBES: dict[str, Probe] = {
 
 
 def ask(name: str, warm: bool, seconds: float) -> None:
-    """In a process of its own: prints how the call went, and ends the process."""
+    """In a process of its own: prints the result of the call, and ends the process."""
     driver = Driver()
     scene = Scene(driver, warm)
     scene.shut()
@@ -413,7 +413,7 @@ def too_lenient(real: Sequence[Answer], standin: Sequence[Answer]) -> list[str]:
 
 def write_docs(found: dict[str, str], text: str) -> None:
     if found["status"] != "real":
-        print("probe: nothing is written: this was no driver", file=sys.stderr)
+        print("probe: nothing written: not a driver", file=sys.stderr)
         return
     model = re.sub(r"[^a-z0-9]+", "-", found["device"].lower()).strip("-")
     path = ROOT / "docs" / "measured" / f"driver-{model}.md"

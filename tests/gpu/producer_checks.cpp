@@ -58,7 +58,7 @@ void require_content(Asserter& asserter, const Device& device, const char* name,
 
 using Require = decltype(&roundtrip::require_waits);
 
-/// The case's name in front of what went wrong.
+/// The case's name before the error.
 template <class Work>
 void in_case(const char* name, const Work& work) {
   try {

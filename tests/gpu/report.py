@@ -1,4 +1,4 @@
-"""The findings as one page of Markdown, and with which versions they came about."""
+"""The findings as one page of Markdown, and the versions that produced them."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _cell(text: str) -> str:
 
 def write_docs(findings: Findings) -> None:
     if findings.facts.get("status") != "real":
-        print("test-gpu: nothing is written: this was no device", file=sys.stderr)
+        print("test-gpu: nothing written: not a device", file=sys.stderr)
         return
     model = re.sub(r"[^a-z0-9]+", "-", findings.facts["device"].lower()).strip("-")
     kind = "bench-gpu" if findings.costs else "gpu"

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 STARTED = time.monotonic()
 
-# Only what hangs comes near these. One check is limited by the program itself (watchdog.hpp).
+# Only a hang takes that long. One check is limited by the program itself (watchdog.hpp).
 PROGRAM_SECONDS = "FLETCHING_GPU_PROGRAM_SECONDS"
 TOTAL_SECONDS = "FLETCHING_GPU_TOTAL_SECONDS"
 DEFAULT_SECONDS = {PROGRAM_SECONDS: 240, TOTAL_SECONDS: 540}
@@ -37,7 +37,7 @@ class Row:
 
 
 # What ours may cost at most, as a multiple of somebody else's time in the same run.
-LIMITS = {"the same driver calls by hand": 1.2}
+LIMITS = {"the same driver calls, hand-written": 1.2}
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def limit() -> float:
 
 
 def run_program(command: Sequence[str], environment: Mapping[str, str]) -> Findings:
-    """Runs a program that prints facts and checks (main.cpp), and prints the checks as they come.
+    """Runs a program that prints facts and checks (main.cpp), and prints the checks as they finish.
 
     Raises CannotRunError when it says that there is no device, or is not there itself.
     """
@@ -98,10 +98,10 @@ def run_program(command: Sequence[str], environment: Mapping[str, str]) -> Findi
     if code == 2:
         raise CannotRunError(errors.strip() or f"{command[0]} exited with 2, and said nothing")
     findings = read_findings(output)
-    told = any(row.verdict == "FAILED" for row in findings.rows)
-    if code == HUNG and told:
+    reported = any(row.verdict == "FAILED" for row in findings.rows)
+    if code == HUNG and reported:
         findings.hung = findings.rows[-1].name
-    elif (code != 0 and not (code == 1 and told)) or not (findings.rows or findings.costs):
+    elif (code != 0 and not (code == 1 and reported)) or not (findings.rows or findings.costs):
         findings.rows.append(Row(name, "FAILED", 0, how_it_ended(code, errors)))
         findings.hung = name if code is None else ""
     return findings

@@ -115,7 +115,7 @@ def test_costs_are_ratios_to_ours() -> None:
 
 
 def with_times(ours: float, theirs: float, status: str) -> Findings:
-    costs = [Cost("one", "ours", ours), Cost("one", "the same driver calls by hand", theirs)]
+    costs = [Cost("one", "ours", ours), Cost("one", "the same driver calls, hand-written", theirs)]
     return Findings({"status": status}, costs=costs)
 
 

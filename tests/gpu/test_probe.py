@@ -14,7 +14,7 @@ from running import ROOT
 STANDIN = ROOT / "build" / "lib" / "standin"
 MEASURED = sorted((ROOT / "docs" / "measured").glob("driver-*.md"))
 
-# A call that waits is given little time to return, and one that does not all the time it wants.
+# A call that waits is given little time to return, and one that does not as long as it needs.
 SOON, LATE = 0.3, 60.0
 
 pytestmark = pytest.mark.skipif(

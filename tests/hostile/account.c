@@ -135,7 +135,7 @@ const struct Case* FindCase(const struct Party* party, const char* name,
 
 /* --- Owned objects --- */
 
-/* With the lock held: `change` is 1 for a new object and -1 for one that is gone. */
+/* With the lock held: `change` is 1 for a new object and -1 for a destroyed one. */
 static void Count(int counts_as, int change) {
   if (counts_as == kCountsAsStruct) {
     *(change > 0 ? &counters.exported : &counters.released) += 1;
@@ -151,7 +151,7 @@ void* OpenId(int counts_as, void* object, void (*destroy)(void* object)) {
   struct Owned* entry = malloc(sizeof *entry);
   if (entry == NULL) return NULL;
   pthread_mutex_lock(&lock);
-  last_id += 2; /* odd, so that nobody takes it for the address of anything */
+  last_id += 2; /* odd, so that it cannot be mistaken for an address */
   *entry = (struct Owned){last_id, counts_as, period, object, destroy, owned};
   owned = entry;
   Count(counts_as, 1);
@@ -180,7 +180,7 @@ int CloseId(void* id, const char* callback) {
   struct Owned* entry = *place;
   if (entry != NULL) {
     *place = entry->next;
-    /* What an earlier case leaked was told then. */
+    /* What an earlier case leaked was reported then. */
     if (entry->period == period) Count(entry->counts_as, -1);
   }
   pthread_mutex_unlock(&lock);

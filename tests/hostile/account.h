@@ -1,4 +1,4 @@
-/* Who owns what, what went wrong, and which threads run. Internal to the hostile peer. */
+/* Owned objects, mistakes, and running threads. Internal to the hostile peer. */
 #ifndef FLETCHING_TESTS_HOSTILE_ACCOUNT_H
 #define FLETCHING_TESTS_HOSTILE_ACCOUNT_H
 
@@ -49,12 +49,13 @@ FORMAT(1, 2) void Mistake(const char* format, ...);
 /* EINVAL when an async case was not finished: there is one at a time. Empties the message. */
 int BeginAsync(struct FletchingMessage* message);
 
-/* --- Owned objects: an id stands in private_data, is never an address and never used twice --- */
+/* --- Owned objects: an id is stored in private_data, is never an address and never used twice ---
+ */
 
 /* What an id counts as. A task is one until it is extracted. */
 enum { kCountsAsStruct, kCountsAsTask, kCountsAsNothing };
 
-/* Takes `object`, which is destroyed when the id is closed; NULL when there is no memory for the
+/* Takes `object`, which is destroyed when the id is closed; NULL without memory for the
  * id, and then it is not taken. */
 void* OpenId(int counts_as, void* object, void (*destroy)(void* object));
 /* The object; NULL and a mistake, named after the callback, when it was closed or never opened. */

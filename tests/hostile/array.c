@@ -69,8 +69,8 @@ static const struct Case kCases[] = {
     {"array.device-id-huge", "device_id is INT64_MIN, on the CPU", kFletchingHostileAccepted, 0,
      kIdHuge},
     {"array.reserved", "reserved is not zero", kFletchingHostileTolerated, 0, kReserved},
-    {"array.event-without-waiter", "EXT_DEV, with an event that nobody can wait for",
-     kFletchingHostileRefused, 0, kEventWithoutWaiter},
+    {"array.event-without-waiter", "EXT_DEV, with an event and no waiter", kFletchingHostileRefused,
+     0, kEventWithoutWaiter},
     {"array.event-on-unknown", "device_type is 9999, with an event", kFletchingHostileRefused, 0,
      kEventOnUnknown},
     {"array.children-negative", "n_children is -1", kFletchingHostileRefused, 0, kChildrenNegative},
@@ -90,7 +90,7 @@ static const struct Case kCases[] = {
 
 const struct Party kArrayParty = {kFletchingHostileArray, sizeof kCases / sizeof kCases[0], kCases};
 
-/* Nobody may follow it, so it leads nowhere. */
+/* It must not be followed, so it is not an address. */
 static void* Nowhere(void) { return (void*)(uintptr_t)0x10; }
 
 static void SpoilDevice(int32_t behaviour, struct ArrowDeviceArray* device) {

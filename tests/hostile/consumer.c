@@ -42,7 +42,7 @@ static const struct Case kArrayCases[] = {
 static const struct Case kStreamCases[] = {
     {"stream-consumer.plain", "reads the schema and every array, and releases",
      kFletchingHostileAccepted, 0, kPlain},
-    {"stream-consumer.dirty-out", "gives out-structs that are not zeroed",
+    {"stream-consumer.dirty-out", "passes out-structs that are not zeroed",
      kFletchingHostileAccepted, 0, kDirtyOut},
     {"stream-consumer.next-after-end", "asks on after the end", kFletchingHostileAccepted, 0,
      kNextAfterEnd},
@@ -66,7 +66,7 @@ const struct Party kStreamConsumerParty = {
 
 /* --- Arrays --- */
 
-/* Every address that an array gives is read, so that freed memory shows under a sanitizer. */
+/* Every address in an array is read, so that freed memory shows under a sanitizer. */
 static int64_t Look(const struct ArrowArray* array) {
   int64_t seen = array->length + array->null_count + array->offset;
   for (int64_t i = 0; i < array->n_buffers; ++i) seen += array->buffers[i] != NULL;
@@ -208,7 +208,7 @@ static const char* ReadSchema(struct Reading* reading) {
     reading->schema.release = NULL;
     return "get_schema has failed";
   }
-  return reading->schema.release == NULL ? "get_schema gave a released schema" : NULL;
+  return reading->schema.release == NULL ? "get_schema: returned a released schema" : NULL;
 }
 
 static const char* ReadArray(struct Reading* reading, int expects_end) {
@@ -223,7 +223,7 @@ static const char* ReadArray(struct Reading* reading, int expects_end) {
   }
   const int is_end = reading->array.array.release == NULL;
   if (is_end != expects_end)
-    return is_end ? "the end came too early" : "an array came after the end";
+    return is_end ? "get_next: end too early" : "get_next: array after the end";
   return NULL;
 }
 

@@ -24,11 +24,11 @@ struct Handler {
   int schemas;
   int64_t demand;
   int64_t tasks;
-  int64_t open; /* tasks that nobody has begun to extract */
+  int64_t open; /* tasks whose extraction has not begun */
   int cancelled;
   int refused;
   int ended;
-  int error; /* what on_error told; 0 before */
+  int error; /* the code of on_error; 0 before */
   int released;
   int finishing;
   int kept_count;
@@ -111,7 +111,7 @@ static void ExtractOnce(struct ArrowAsyncTask* task, int drops) {
   if (code != 0) Mistake("extract_data has returned %d", code);
   if (drops || code != 0) return;
   if (array.array.release == NULL) {
-    Mistake("extract_data gave a released array");
+    Mistake("extract_data: returned a released array");
   } else {
     array.array.release(&array.array);
   }
@@ -251,8 +251,8 @@ static int OnTask(struct Handler* handler, struct ArrowAsyncTask* task) {
   if (!unasked) --handler->demand;
   ++handler->tasks;
   pthread_mutex_unlock(&handler->lock);
-  if (unasked) Mistake("on_next_task came, and no task was asked for");
-  if (schemaless) Mistake("on_next_task came before on_schema");
+  if (unasked) Mistake("on_next_task: called without demand");
+  if (schemaless) Mistake("on_next_task: called before on_schema");
   const int32_t behaviour = handler->played->behaviour;
   if (behaviour == kTaskRefused) return ENOMEM;
   if (behaviour == kTaskRefusedNegative) return -1;
@@ -303,19 +303,20 @@ static void OnError(struct ArrowAsyncDeviceStreamHandler* self, int code, const 
   pthread_mutex_unlock(&handler->lock);
 }
 
-/* What has to have come before release. With the lock held. */
+/* What has to happen before release. With the lock held. */
 static const char* WhatIsMissing(const struct Handler* handler) {
   const int32_t outcome = handler->played->outcome;
   if (handler->open != 0) return "release was called before every task was extracted";
   if (outcome == kFletchingHostileRefused && handler->error != EINVAL) {
-    return "a request of no task at all was not told as EINVAL";
+    return "on_error: expected EINVAL for a request of 0 tasks";
   }
-  if (outcome == kFletchingHostileAccepted && !handler->ended) return "release came before the end";
+  if (outcome == kFletchingHostileAccepted && !handler->ended)
+    return "release: called before the end";
   if (outcome == kFletchingHostileAccepted && handler->tasks != handler->batches) {
-    return "not every task came before the end";
+    return "on_next_task: end before all tasks";
   }
   if (outcome == kFletchingHostileTolerated && handler->cancelled && handler->error != 0) {
-    return "on_error came after cancel";
+    return "on_error: called after cancel";
   }
   return NULL;
 }

@@ -11,7 +11,7 @@ enum {
   kExtractNothing,
   kExtractElsewhere,
   kExtractAllAtOnce,
-  /* What was asked for was wrong: on_error has to tell EINVAL. */
+  /* The request was invalid: on_error has to be called with EINVAL. */
   kRequestZero,
   kRequestNegative,
   kRequestMin,

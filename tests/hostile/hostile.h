@@ -52,12 +52,12 @@ enum {
   /* A broken rule: an error of the code under test's own, as soon as it looks at what is broken.
    * Code that only carries the struct along may never look. */
   kFletchingHostileRefused = 2,
-  /* The peer tells an error: it arrives with the errno of CaseCode. */
+  /* The peer reports an error: it arrives with the errno of CaseCode. */
   kFletchingHostileReported = 3,
-  /* A broken rule that hurts nobody, or a rare thing that not everybody supports: accepted (with a
-     warning, where there are warnings) or refused. */
+  /* A harmless violation of a rule, or a rare feature that not every library supports: accepted
+     (with a warning, where there are warnings) or refused. */
   kFletchingHostileTolerated = 4,
-  /* Nothing more comes until the code under test cancels. */
+  /* Nothing more is sent until the code under test cancels. */
   kFletchingHostileStalled = 5
 };
 
@@ -72,7 +72,7 @@ FLETCHING_HOSTILE_EXPORT int32_t FletchingHostileCaseCode(int32_t index);
 
 /* --- The peer as producer ---
  * What is good in a case is always the same: the type is int32, an array or tensor has 1, 2, 3, a
- * stream gives three of them, on the CPU. `out` is overwritten and then the caller's. */
+ * stream returns three of them, on the CPU. `out` is overwritten and then the caller's. */
 
 FLETCHING_HOSTILE_EXPORT int FletchingHostileExportSchema(const char* name, struct ArrowSchema* out,
                                                           struct FletchingMessage* message);
@@ -108,16 +108,16 @@ FLETCHING_HOSTILE_EXPORT int FletchingHostileStartProducer(
 FLETCHING_HOSTILE_EXPORT int FletchingHostileConsumeArray(const char* name,
                                                           struct ArrowDeviceArray* array,
                                                           struct FletchingMessage* message);
-/* The stream gives `batches` arrays and then the end. */
+/* The stream returns `batches` arrays and then the end. */
 FLETCHING_HOSTILE_EXPORT int FletchingHostileConsumeStream(const char* name, int64_t batches,
                                                            struct ArrowArrayStream* stream,
                                                            struct FletchingMessage* message);
 FLETCHING_HOSTILE_EXPORT int FletchingHostileConsumeDeviceStream(
     const char* name, int64_t batches, struct ArrowDeviceArrayStream* stream,
     struct FletchingMessage* message);
-/* A handler for the producer under test, to which it belongs from now on. Whoever gives it to no
- * producer calls its release. The producer has a schema and `batches` batches and then the end: any
- * number above 2. */
+/* A handler for the producer under test, to which it belongs from now on. A caller that passes it
+ * to no producer calls its release. The producer has a schema and `batches` batches and then the
+ * end: any number above 2. */
 FLETCHING_HOSTILE_EXPORT int FletchingHostileOpenHandler(const char* name, int64_t batches,
                                                          struct ArrowAsyncDeviceStreamHandler** out,
                                                          struct FletchingMessage* message);
@@ -129,7 +129,7 @@ struct FletchingHostileCounters {
   int64_t live_structs;  /* schemas, arrays, streams, tensors that were exported and not released,
                             children counted one by one */
   int64_t live_tasks;    /* delivered by a producer here and not extracted */
-  int64_t live_handlers; /* given to StartProducer, or opened here, and not released */
+  int64_t live_handlers; /* passed to StartProducer, or opened here, and not released */
   int64_t exported;
   int64_t released;
   int64_t tasks_delivered;
@@ -144,7 +144,7 @@ FLETCHING_HOSTILE_EXPORT void FletchingHostileReadCounters(
 /* Ends the case: extracts what a handler here has kept, and waits until every thread of the peer
  * has ended and every handler is released. Then EBADMSG, with the first thing that is wrong, for
  * whatever is alive and for every mistake; else 0. Counters begin anew. After 60 seconds of waiting
- * it gives up, and what is missing is what is wrong. */
+ * it stops waiting, and reports what is missing. */
 FLETCHING_HOSTILE_EXPORT int FletchingHostileFinish(struct FletchingMessage* message);
 
 #ifdef __cplusplus

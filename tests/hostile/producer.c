@@ -127,7 +127,7 @@ static void DeliverSchema(void* argument) {
     return;
   NoteResult(run,
              run->handler->on_schema(run->handler, run->behaviour == kSchemaNull ? NULL : &schema));
-  /* Whoever refuses leaves it here. */
+  /* A caller that refuses it leaves it here. */
   if (schema.release != NULL) schema.release(&schema);
 }
 
@@ -168,16 +168,16 @@ static void DeliverError(void* argument) {
   struct Run* run = argument;
   const int32_t behaviour = run->behaviour;
   char text[] = "the source has failed";
-  const char* told = text;
-  if (behaviour == kErrorTextNull) told = NULL;
-  if (behaviour == kErrorTextNotUtf8) told = kNotUtf8;
-  if (behaviour == kErrorTextLong) told = LongText('x');
+  const char* shown = text;
+  if (behaviour == kErrorTextNull) shown = NULL;
+  if (behaviour == kErrorTextNotUtf8) shown = kNotUtf8;
+  if (behaviour == kErrorTextLong) shown = LongText('x');
   int code = EIO;
   if (behaviour == kErrorZero) code = 0;
   if (behaviour == kErrorNegative) code = -5;
   if (behaviour == kExtractFails || behaviour == kExtractPartial) code = ENODATA;
   SetLastCall(run, 1);
-  run->handler->on_error(run->handler, code, told, Metadata(behaviour, kErrorMetadataNegative));
+  run->handler->on_error(run->handler, code, shown, Metadata(behaviour, kErrorMetadataNegative));
   SetLastCall(run, 0);
   memset(text, '#', sizeof text - 1); /* the text is valid during the call only */
 }

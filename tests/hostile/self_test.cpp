@@ -86,7 +86,7 @@ TEST(Schemas, EachIsReleasedOnce) {
   }
 }
 
-TEST(Schemas, ALeakIsTold) {
+TEST(Schemas, ALeakIsReported) {
   ArrowSchema schema;
   ASSERT_EQ(FletchingHostileExportSchema("schema.good-children", &schema, nullptr), 0);
   EXPECT_EQ(finish(), "not released: 3 structs");
@@ -95,7 +95,7 @@ TEST(Schemas, ALeakIsTold) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Schemas, ASecondReleaseIsTold) {
+TEST(Schemas, ASecondReleaseIsReported) {
   ArrowSchema schema;
   ASSERT_EQ(FletchingHostileExportSchema("schema.release-forgets", &schema, nullptr), 0);
   schema.release(&schema);
@@ -123,7 +123,7 @@ TEST(Arrays, EachIsReleasedOnceAndSoAreMovedChildren) {
   }
 }
 
-// Reads as one has to, and says what came: "ok", "refused" or the errno.
+// Reads as one has to, and returns the outcome: "ok", "refused" or the errno.
 template <class Stream, class Out>
 std::string read(Stream* stream, Out* out, ArrowArray* base) {
   if (stream->get_schema == nullptr || stream->get_next == nullptr) return "refused";
@@ -148,7 +148,7 @@ std::string expected(const NamedCase& played) {
   return played.outcome == kFletchingHostileRefused ? "refused" : "ok";
 }
 
-TEST(Streams, EachComesOutAsTheCatalogueSays) {
+TEST(Streams, EachEndsAsTheCatalogueSays) {
   for (const NamedCase& played : cases_of(kFletchingHostileStream)) {
     ArrowArrayStream stream;
     ArrowArray array;
@@ -160,7 +160,7 @@ TEST(Streams, EachComesOutAsTheCatalogueSays) {
   }
 }
 
-TEST(Streams, EachComesOutTheSameFromADeviceStream) {
+TEST(Streams, EachEndsTheSameFromADeviceStream) {
   for (const NamedCase& played : cases_of(kFletchingHostileStream)) {
     ArrowDeviceArrayStream stream;
     ArrowDeviceArray array;
@@ -208,7 +208,7 @@ TEST(Streams, TheTextMayNotBeAskedForBeforeAnError) {
 struct Consumer {
   ArrowAsyncDeviceStreamHandler base{};
   int errors = 0;
-  std::optional<int> told;
+  std::optional<int> reported;
   bool keeps = false;          // a mistake: no task is extracted
   bool twice = false;          // a mistake: every task is extracted twice
   bool asks_in_error = false;  // a mistake
@@ -273,7 +273,7 @@ struct Consumer {
   }
 
   void on_error(int code) {
-    told = code;
+    reported = code;
     over = true;
     if (asks_in_error) base.producer->request(base.producer, 1);
   }
@@ -292,12 +292,12 @@ TEST(Producers, EachEndsWithACarefulConsumer) {
     EXPECT_EQ(consumer.base.release, nullptr) << played.name;
     if (played.outcome == kFletchingHostileAccepted) {
       EXPECT_EQ(consumer.errors, 0) << played.name;
-      EXPECT_FALSE(consumer.told) << played.name;
+      EXPECT_FALSE(consumer.reported) << played.name;
     }
     if (played.outcome == kFletchingHostileReported && !says(played.name, "extract")) {
-      ASSERT_TRUE(consumer.told) << played.name;
+      ASSERT_TRUE(consumer.reported) << played.name;
       // What is not an errno value reads EIO (async-error-code).
-      EXPECT_EQ(*consumer.told > 0 ? *consumer.told : EIO, played.code) << played.name;
+      EXPECT_EQ(*consumer.reported > 0 ? *consumer.reported : EIO, played.code) << played.name;
     }
   }
 }
@@ -309,14 +309,14 @@ TEST(Producers, AStalledOneEndsWhenItIsCancelled) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Producers, ASecondExtractionIsTold) {
+TEST(Producers, ASecondExtractionIsReported) {
   Consumer consumer;
   consumer.twice = true;
   ASSERT_EQ(FletchingHostileStartProducer("producer.good", &consumer.base, nullptr), 0);
   EXPECT_TRUE(says(finish(), "extract_data was called on what is released"));
 }
 
-TEST(Producers, ATaskThatNobodyExtractsIsTold) {
+TEST(Producers, ATaskThatIsNotExtractedIsReported) {
   Consumer consumer;
   consumer.keeps = true;
   ASSERT_EQ(FletchingHostileStartProducer("producer.release-without-end", &consumer.base, nullptr),
@@ -327,14 +327,14 @@ TEST(Producers, ATaskThatNobodyExtractsIsTold) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Producers, ACallFromInsideOnErrorIsTold) {
+TEST(Producers, ACallFromInsideOnErrorIsReported) {
   Consumer consumer;
   consumer.asks_in_error = true;
   ASSERT_EQ(FletchingHostileStartProducer("producer.error-midway", &consumer.base, nullptr), 0);
   EXPECT_TRUE(says(finish(), "request was called from inside on_error or release"));
 }
 
-TEST(Producers, ACallAfterReleaseIsTold) {
+TEST(Producers, ACallAfterReleaseIsReported) {
   Consumer consumer;
   ASSERT_EQ(FletchingHostileStartProducer("producer.empty", &consumer.base, nullptr), 0);
   EXPECT_EQ(finish(), "");
@@ -397,13 +397,13 @@ TEST(StreamConsumers, EachReadsAGoodStream) {
   }
 }
 
-TEST(StreamConsumers, AWrongStreamIsTold) {
+TEST(StreamConsumers, AWrongStreamIsReported) {
   FletchingMessage message;
   ArrowArrayStream stream;
   ASSERT_EQ(FletchingHostileExportStream("stream.end-then-more", &stream, nullptr), 0);
   EXPECT_EQ(FletchingHostileConsumeStream("stream-consumer.next-after-end", 3, &stream, &message),
             EBADMSG);
-  EXPECT_TRUE(says(message.text, "an array came after the end")) << message.text;
+  EXPECT_TRUE(says(message.text, "get_next: array after the end")) << message.text;
   ASSERT_EQ(FletchingHostileExportStream("stream.fails-midway", &stream, nullptr), 0);
   EXPECT_EQ(FletchingHostileConsumeStream("stream-consumer.plain", 3, &stream, &message), EBADMSG);
   EXPECT_TRUE(says(message.text, "get_next has failed")) << message.text;
@@ -414,7 +414,7 @@ TEST(StreamConsumers, AWrongStreamIsTold) {
 
 class Producer {
  public:
-  bool unasked = false;       // a mistake: tasks come whatever was asked for
+  bool unasked = false;       // a mistake: tasks without demand
   bool schema_twice = false;  // a mistake
 
   explicit Producer(ArrowAsyncDeviceStreamHandler* handler, int batches)
@@ -545,16 +545,16 @@ TEST(Handlers, EachEndsWithACarefulProducer) {
   }
 }
 
-TEST(Handlers, TasksThatNobodyAskedForAreTold) {
+TEST(Handlers, TasksWithoutDemandAreReported) {
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
   ASSERT_EQ(FletchingHostileOpenHandler("handler.never-asks", 3, &handler, nullptr), 0);
   Producer producer(handler, 3);
   producer.unasked = true;
   producer.run();
-  EXPECT_TRUE(says(finish(), "no task was asked for"));
+  EXPECT_TRUE(says(finish(), "called without demand"));
 }
 
-TEST(Handlers, ASecondSchemaIsTold) {
+TEST(Handlers, ASecondSchemaIsReported) {
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
   ASSERT_EQ(FletchingHostileOpenHandler("handler.good", 3, &handler, nullptr), 0);
   Producer producer(handler, 3);
@@ -563,11 +563,11 @@ TEST(Handlers, ASecondSchemaIsTold) {
   EXPECT_TRUE(says(finish(), "on_schema was called twice"));
 }
 
-TEST(Handlers, ReleaseTooEarlyOrTwiceIsTold) {
+TEST(Handlers, ReleaseTooEarlyOrTwiceIsReported) {
   ArrowAsyncDeviceStreamHandler* handler = nullptr;
   ASSERT_EQ(FletchingHostileOpenHandler("handler.good", 3, &handler, nullptr), 0);
   handler->release(handler);
-  EXPECT_TRUE(says(finish(), "release came before the end"));
+  EXPECT_TRUE(says(finish(), "release: called before the end"));
   handler->release(handler);
   EXPECT_TRUE(says(finish(), "release was called after release"));
 }

@@ -42,7 +42,7 @@ enum {
 
 static const struct Case kCases[] = {
     {"stream.good", "nothing is wrong", kFletchingHostileAccepted, 0, kGood},
-    {"stream.empty", "the end comes first", kFletchingHostileAccepted, 0, kEmpty},
+    {"stream.empty", "the stream is empty", kFletchingHostileAccepted, 0, kEmpty},
     {"stream.all-null", "every callback but release is NULL", kFletchingHostileRefused, 0,
      kAllNull},
     {"stream.get-schema-null", "get_schema is NULL", kFletchingHostileRefused, 0, kGetSchemaNull},
@@ -56,18 +56,18 @@ static const struct Case kCases[] = {
     {"stream.schema-fails", "get_schema fails", kFletchingHostileReported, ENOTSUP, kSchemaFails},
     {"stream.schema-partial", "get_schema fills half a schema and fails", kFletchingHostileReported,
      ENOMEM, kSchemaPartial},
-    {"stream.schema-released", "get_schema gives a released schema and 0", kFletchingHostileRefused,
-     0, kSchemaReleased},
+    {"stream.schema-released", "get_schema returns a released schema and 0",
+     kFletchingHostileRefused, 0, kSchemaReleased},
     {"stream.next-fails", "the first get_next fails", kFletchingHostileReported, EIO, kNextFails},
     {"stream.next-partial", "get_next fills half an array and fails", kFletchingHostileReported,
      ENOMEM, kNextPartial},
     {"stream.fails-midway", "get_next fails after two arrays", kFletchingHostileReported, EIO,
      kFailsMidway},
-    {"stream.fails-at-end", "get_next fails where the end should come", kFletchingHostileReported,
-     EIO, kFailsAtEnd},
-    {"stream.error-then-more", "get_next fails, and would give arrays afterwards",
+    {"stream.fails-at-end", "get_next fails in place of the end", kFletchingHostileReported, EIO,
+     kFailsAtEnd},
+    {"stream.error-then-more", "get_next fails, and would return arrays afterwards",
      kFletchingHostileReported, EIO, kErrorThenMore},
-    {"stream.end-then-more", "get_next gives the end, and would give arrays afterwards",
+    {"stream.end-then-more", "get_next returns the end, and would return arrays afterwards",
      kFletchingHostileAccepted, 0, kEndThenMore},
     {"stream.negative-code", "get_next fails with -5, which is not an errno",
      kFletchingHostileRefused, 0, kNegativeCode},
@@ -194,7 +194,7 @@ static int MakeBatch(const struct Stream* stream, struct ArrowDeviceArray* out) 
   return 0;
 }
 
-/* Both kinds of get_next. On an error *out is not touched; *partial tells to leave something. */
+/* Both kinds of get_next. On an error *out is not touched; *partial is set to leave something. */
 static int GetNext(void* id, struct ArrowDeviceArray* out, int* partial) {
   *partial = 0;
   struct Stream* stream = Find(id, "get_next");

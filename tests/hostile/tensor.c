@@ -22,7 +22,7 @@ struct Tensor {
 
 /* --- Memory ---
  * A tensor is its own memory. What was deleted is kept until Finish, so that a second call of the
- * deleter finds the number of the tensor, which is gone from the account. */
+ * deleter finds the number of the tensor, which is no longer in the account. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct Tensor* deleted; /* guarded by `lock` */
@@ -247,10 +247,10 @@ static void SpoilVersion(int32_t behaviour, DLManagedTensorVersioned* out) {
 
 /* --- Export --- */
 
-/* The tensor of kDeleterNull, which is never deleted and so never given back. */
+/* The tensor of kDeleterNull, which is never deleted and so never freed. */
 static struct Tensor eternal;
 
-/* NULL when there is no memory. */
+/* NULL without memory. */
 static struct Tensor* Open(int32_t behaviour, void** id) {
   *id = NULL;
   if (behaviour == kDeleterNull) return &eternal;

@@ -2,7 +2,7 @@
 #ifndef FLETCHING_TESTS_HOSTILE_TENSOR_H
 #define FLETCHING_TESTS_HOSTILE_TENSOR_H
 
-/* The memory of deleted tensors is given back. */
+/* Frees the memory of deleted tensors. */
 void FinishTensors(void);
 
 #endif /* FLETCHING_TESTS_HOSTILE_TENSOR_H */

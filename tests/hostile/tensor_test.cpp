@@ -50,7 +50,7 @@ TEST(Tensors, TheGoodOneHasTheValues) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Tensors, ALeakIsTold) {
+TEST(Tensors, ALeakIsReported) {
   DLManagedTensorVersioned* tensor = nullptr;
   ASSERT_EQ(FletchingHostileExportTensor("tensor.good", &tensor, nullptr), 0);
   EXPECT_EQ(finish(), "not released: 1 structs");
@@ -58,7 +58,7 @@ TEST(Tensors, ALeakIsTold) {
   EXPECT_EQ(finish(), "");
 }
 
-TEST(Tensors, ASecondDeleteIsTold) {
+TEST(Tensors, ASecondDeleteIsReported) {
   DLManagedTensorVersioned* versioned = nullptr;
   ASSERT_EQ(FletchingHostileExportTensor("tensor.good", &versioned, nullptr), 0);
   remove(versioned);

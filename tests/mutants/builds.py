@@ -26,7 +26,7 @@ class Build:
     runs: Mapping[str, str]  # by column; FAILED when a check fails
     failed: int  # the exit code of a test that ran and failed
     kind: str  # of the mutants that it is tried on
-    libraries: str  # the folder with the vendors' libraries, below that of the good oracle
+    libraries: str  # the folder with the vendors' libraries, below the good oracle's
     folder: str  # the home of the language
     environment: Environment
 

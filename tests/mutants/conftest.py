@@ -1,4 +1,4 @@
-"""The option that `make test-all` gives."""
+"""The option that `make test-all` passes."""
 
 from __future__ import annotations
 

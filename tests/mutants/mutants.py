@@ -197,7 +197,7 @@ def _parse() -> argparse.Namespace:
     )
     options = parser.parse_args()
     if options.sample is not None and not 1 <= options.sample <= len(SAMPLE):
-        parser.error(f"--sample goes from 1 to {len(SAMPLE)}")
+        parser.error(f"--sample: out of range: expected 1 to {len(SAMPLE)}")
     if options.list:
         print(*(m.id for m in derive(mutations.read(ROOT / "spec"))), sep="\n")
         parser.exit()

@@ -1,4 +1,4 @@
-"""Wrong specs, derived from the good one by editing its data. No mutant is written by hand.
+"""Wrong specs, derived from the good one by editing its data. No mutant is hand-written.
 
 Every mutant passes the generator's checks: where it drops or renames a thing, what names that thing
 (errata, what pointers point to) is changed with it.
@@ -387,7 +387,7 @@ def _new_field(name: str, type_: str) -> Entry:
 
 
 def _set_type(field: Entry, type_: str) -> None:
-    """Another type, and what the spec has to say beside it: of its pointers, of a callback."""
+    """Another type, and the other keys that it needs: pointers, a contract."""
     field["type"] = type_
     field.pop("points_to", None)
     field.pop("enumerated_by", None)
@@ -471,7 +471,7 @@ def _with_signature(  # noqa: PLR0917 -- the same
 
 
 def _drop_dangling(documents: Documents) -> None:
-    """Takes out what names something that is gone."""
+    """Removes references to something that was removed."""
     fields_of = {name: [field["name"] for field in fields] for name, fields in _structs(documents)}
     for erratum in documents["errata"]["errata"]:
         struct, _, field = erratum["about"].partition(".")

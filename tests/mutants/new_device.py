@@ -1,4 +1,4 @@
-"""Proves that a device which nobody has yet reaches every language from a dlpack.h alone.
+"""Proves that a made-up device reaches every language from a dlpack.h alone.
 
 Two devices, one with a value and one without, and a data-type code are added to the pinned copy of
 DLPack's header. In a scratch copy of the repository, each language first prints their numbers as
@@ -54,7 +54,7 @@ class Verdict:
 
 
 def new_names(spec: Spec) -> Names:
-    """What nobody has: the device behind the last one, one farther away, and a code."""
+    """Made-up: the device after the last one, one farther away, and a code."""
     device = max(device.value for device in spec.devices)
     code = max(code.value for code in spec.data_type_codes.enumerators)
     return {
@@ -85,7 +85,7 @@ def _unknown(names: Names) -> Names:
 
 
 def difference(printed: str, names: Names) -> str:
-    """In what a probe's output is not the names, in words."""
+    """How a probe's output differs from the names, as text."""
     lines = printed.splitlines()
     if len(lines) != len(names):
         return f"the probe printed {len(lines)} lines instead of {len(names)}:\n{printed}"

@@ -22,13 +22,13 @@ SCRATCH = ROOT / "build" / "mutants"
 LIBRARIES = ROOT / "build" / "lib"
 # Not needed to build a test, and large.
 _LEFT_OUT = ("docs/",)
-# A call through a wrong signature may never come back.
+# A call through a wrong signature may never return.
 _SECONDS = 300
 
 
 @dataclass(frozen=True)
 class Outcome:
-    code: int  # as bash gives it; 124 when it did not end
+    code: int  # as in bash; 124 when it did not end
     output: str
 
 

@@ -1,4 +1,4 @@
-"""What counts as a failure, and the header with devices that nobody has."""
+"""What counts as a failure, and the header with made-up devices."""
 
 from __future__ import annotations
 

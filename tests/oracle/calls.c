@@ -1,5 +1,5 @@
 /* Calls in both directions. One call is in flight at a time; whichever side is called reports each
- * argument that arrived, and the first thing that went wrong is kept until the call ends. */
+ * argument that arrived, and the first error is kept until the call ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -136,7 +136,7 @@ static int IsNullPointer(int32_t index, int32_t variant) { return variant == ind
 static uint64_t ArgumentBits(Kind kind, int32_t index, int32_t variant) {
   switch (kind) {
     case kOBJECT:
-    case kFUNCTION: /* an address to pass on; nobody calls it */
+    case kFUNCTION: /* an address to pass on; never called */
       return IsNullPointer(index, variant) ? 0 : BITS_OBJECT(g_scratch[index]);
     case kTEXT:
       if (IsNullPointer(index, variant)) return 0;
@@ -279,7 +279,7 @@ static int End(uint64_t result, char* message, size_t capacity) {
   return Fail(message, capacity, "%s", g_call.problem);
 }
 
-/* ---- The oracle's own functions come here ---- */
+/* ---- The oracle's own functions ---- */
 
 static void EnterOwn(const char* struct_name, const char* callback, int32_t index, uint64_t seen) {
   if (g_call.caller == kC) {

@@ -39,7 +39,7 @@ static int CheckFieldOrder(const Struct* owner, const char* names, char* message
   Name name;
   for (int32_t i = 0; NextName(&names, &name); ++i) {
     if (FindField(owner, name) != &owner->fields[i]) {
-      return Fail(message, capacity, "%s.%s: field %d upstream, %.*s stands there in the binding",
+      return Fail(message, capacity, "%s.%s: wrong order: expected it as field %d, got %.*s",
                   owner->name, owner->fields[i].name, i, name.length, name.text);
     }
   }
@@ -157,7 +157,7 @@ static const Enumerator* FindEnumerator(const char* owner, Name name) {
   return NULL;
 }
 
-/* The greatest value of the enum, or -1 when there is no such enum. */
+/* The greatest value of the enum, or -1 for an unknown enum. */
 static int64_t GreatestValue(const char* owner) {
   int64_t greatest = -1;
   for (int32_t i = 0; owner != NULL && i < kEnumeratorCount; ++i) {

@@ -10,7 +10,7 @@ int Fail(char* message, size_t capacity, const char* format, ...) {
   va_start(arguments, format);
   vsnprintf(message, capacity, format, arguments);
   va_end(arguments);
-  /* Names come from the code under test: whatever they hold, the message stays one line of ASCII.
+  /* Names are from the code under test: whatever they hold, the message stays one line of ASCII.
    */
   for (char* c = message; *c != '\0'; ++c) {
     if (*c < ' ' || *c > '~') *c = '?';

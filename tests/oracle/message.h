@@ -27,7 +27,7 @@ int NextName(const char** rest, Name* name);
 
 int NameIs(Name name, const char* text);
 
-/* How often `name` stands in the list. */
+/* How often `name` is in the list. */
 int32_t CountName(const char* names, const char* name);
 
 #endif /* FLETCHING_TESTS_ORACLE_MESSAGE_H */

@@ -32,7 +32,7 @@ extern "C" {
 #define FLETCHING_ORACLE_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* ---- What upstream declares. Unknown names give -1 or NULL. ---- */
+/* ---- What upstream declares. Unknown names return -1 or NULL. ---- */
 
 FLETCHING_ORACLE_EXPORT int32_t FletchingOracleStructCount(void);
 FLETCHING_ORACLE_EXPORT const char* FletchingOracleStructName(int32_t index);

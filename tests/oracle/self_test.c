@@ -1,6 +1,6 @@
 /* The oracle's own test: everything that it accepts, and every guard seen to fire.
  *
- * The binding under test is this file: plain C, written by hand against upstream's headers, without
+ * The binding under test is this file: plain C, hand-written against upstream's headers, without
  * the oracle's lists. Usage: oracle_self_test PATH/arrow/c/abi.h PATH/dlpack/dlpack.h
  */
 #include <arrow/c/abi.h>
@@ -42,7 +42,7 @@ static int g_print = 0; /* --print: show every refusal, for a reader */
   do {                                                                              \
     char message[kMessage] = "";                                                    \
     const int refused = (check);                                                    \
-    CHECK(refused == 1, "%s gave %d, expected 1", #check, refused);                 \
+    CHECK(refused == 1, "%s: expected 1, got %d", #check, refused);                 \
     CHECK(strstr(message, word1) != NULL && strstr(message, word2) != NULL,         \
           "%s: \"%s\" names not \"%s\" and \"%s\"", #check, message, word1, word2); \
     CHECK(strchr(message, '\n') == NULL, "more than one line: %s", message);        \
@@ -103,7 +103,7 @@ static const char* Embedded(const char* owner, const char* field) {
   return NULL;
 }
 
-/* The fields of `part`, which lies in `owner` behind `prefix`. */
+/* The fields of `part`, which is in `owner` after `prefix`. */
 static void CollectFields(const char* owner, const char* part, const char* prefix) {
   for (int32_t f = 0; f < FletchingOracleFieldCount(part); ++f) {
     const char* field = FletchingOracleFieldName(part, f);
@@ -789,7 +789,7 @@ static void TestCallLines(void) {
 
 /* ---- The binding calls C ---- */
 
-/* Calls the callback that the oracle installed, by hand, with these argument bits. */
+/* Calls the callback that the oracle installed with these argument bits. */
 static uint64_t CallByHand(const char* owner, const char* name, const uint64_t* a) {
 #define POINTER(i, type) ((type)(uintptr_t)a[i])
 #define IS(struct_name, callback) (strcmp(owner, struct_name) == 0 && strcmp(name, callback) == 0)
@@ -871,7 +871,7 @@ static uint64_t CallByHand(const char* owner, const char* name, const uint64_t* 
   }
 #undef POINTER
 #undef IS
-  CHECK(0, "no call by hand for %s.%s", owner, name);
+  CHECK(0, "%s.%s: no hand-written call", owner, name);
   return 0;
 }
 
@@ -1113,7 +1113,7 @@ static void ScanConstants(const char* text, Scan* scan, int quiet) {
   }
 }
 
-/* A struct's body has one semicolon per field; without a tag, its name stands behind the body. */
+/* A struct's body has one semicolon per field; without a tag, its name is after the body. */
 static void ScanStructs(const char* text, Scan* scan, int quiet) {
   char name[128];
   for (const char* at = text; (at = strstr(at, "struct ")) != NULL; ++at) {

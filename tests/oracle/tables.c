@@ -145,7 +145,7 @@ static void AddLeaf(const Struct* owner, const char* prefix, const Field* field,
   leaf->size = field->element_size;
 }
 
-/* Goes through the fields as the fill functions do, so that both count the same serials. */
+/* Walks the fields as the fill functions do, so that both count the same serials. */
 static void AddLeaves(const Struct* owner, const Struct* part, const char* prefix, size_t base) {
   for (int32_t i = 0; i < part->field_count; ++i) {
     const Field* field = &part->fields[i];

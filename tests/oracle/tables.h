@@ -55,7 +55,7 @@ extern const int32_t kConstantCount;
 extern const Enumerator kEnumerators[];
 extern const int32_t kEnumeratorCount;
 
-/* NULL when there is none; a NULL name is a name that nobody has. */
+/* NULL when there is none; a NULL name is unknown. */
 const Struct* FindStruct(const char* name);
 const Field* FindField(const Struct* owner, Name name);
 const Constant* FindConstant(const char* name);

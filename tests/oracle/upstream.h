@@ -1,6 +1,6 @@
-/* The tables of the oracle, written by hand from upstream's headers and from nothing else.
+/* The tables of the oracle, hand-written from upstream's headers and from nothing else.
  *
- * Only names, kinds and types stand here; sizes, offsets and values are the compiler's answer. A
+ * Only names, kinds and types are here; sizes, offsets and values are the compiler's answer. A
  * type that is not upstream's does not compile (tables.c and calls.c assert it).
  *
  * To add a struct: one row in STRUCTS (after the structs that it embeds), one FIELDS_ list, and one

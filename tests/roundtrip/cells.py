@@ -66,7 +66,7 @@ def peer_key(language: str, peer: str, case: str, direction: str) -> Key:
 class Cell:
     key: Key
     status: str  # one of STATUSES
-    reason: str  # why it is absent, or what went wrong; empty otherwise
+    reason: str  # why it is absent, or the failure; empty otherwise
     asserted: int  # how many comparisons were made
     releases: int  # how many release callbacks of the language itself ran
     ok: bool

@@ -30,7 +30,7 @@ VENDORS = {
 
 
 def device_cells(language: str, backends: Iterable[str]) -> Iterator[Key]:
-    """In the order of the matrix: cpu, with the fewest directions, comes last."""
+    """In the order of the matrix: cpu, with the fewest directions, is last."""
     for backend in sorted(backends, key=lambda name: name == "cpu"):
         for case in CASES:
             for direction in directions(backend):
@@ -45,7 +45,7 @@ def directions(backend: str) -> tuple[str, ...]:
 
 
 def environment() -> dict[str, str]:
-    """For the programs of the device cells: the stand-ins come first, unless a GPU is real.
+    """For the programs of the device cells: the stand-ins are preferred, unless a GPU is real.
 
     Raises ValueError for a variable that names no vendor.
     """

@@ -9,14 +9,14 @@ Limits = Mapping[str, Mapping[str, str]]  # by direction and case
 # Its C++ library has these types, and for their numbers pyarrow has no class.
 _PYARROW = {"interval_months": "KeyError: 21", "interval_day_time": "KeyError: 22"}
 
-# nanoarrow gives a copy of its struct out. The copy of a view array is written past its end: there
+# nanoarrow exports a copy of its struct. The copy of a view array is written past its end: there
 # it has room for three buffers at most.
 CRASH = "ended by a signal"
 HOLD_VIEWS = (
     *("utf8_view", "binary_view", "utf8_view_slice", "utf8_view_inline"),
     *("zero_length_every_layout", "zero_length_null_buffers"),
 )
-# It wants a validity buffer before it counts the nulls.
+# It requires a validity buffer before it counts the nulls.
 _NO_VALIDITY = "Expected int32 array buffer 0 to have size >= 1 bytes but found buffer with 0 bytes"
 
 LIMITS: Mapping[str, Limits] = {

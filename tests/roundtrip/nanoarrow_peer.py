@@ -27,7 +27,7 @@ array = nanoarrow.c_array([{value!r}], nanoarrow.{kind}())
 array.__arrow_c_array__()
 """
 
-# Types that it takes and gives out, but cannot build.
+# Types that it imports and exports, but cannot build.
 UNBUILDABLE: Mapping[str, str] = {
     "decimal32": "Unsupported Arrow type_id for format conversion: 42",
     "decimal64": "Unsupported Arrow type_id for format conversion: 43",
@@ -155,4 +155,4 @@ def _give_out_alone(case: str) -> Any:
     )
     if ended.returncode < 0:
         raise RuntimeError(CRASH)
-    raise AssertionError("nanoarrow gives view arrays out now: take them from the list")
+    raise AssertionError("nanoarrow exports view arrays now: remove them from the list")

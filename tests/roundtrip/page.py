@@ -25,7 +25,7 @@ STATES = {
 def write_page(
     path: Path, languages: Sequence[str], verdicts: Sequence[Verdict], problems: Sequence[str]
 ) -> None:
-    """Replaces the file at once, so that nobody sees half of it."""
+    """Replaces the file atomically."""
     loader = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     environment.policies["json.dumps_kwargs"] = {}  # in the order of the matrix

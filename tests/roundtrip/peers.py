@@ -2,11 +2,11 @@
 
     peers.py LANGUAGE
 
-Their own arrays go through the language and come back equal, and the reference producer's cases go
-through the language to them and are what they should be. What a peer cannot do is told by it in the
-words that its list of limits holds.
-One language per process: there may be one Go runtime and one JVM in each. Exit codes: 0 all came
-back right, 1 something failed, 2 a library could not be loaded.
+Their own arrays pass through the language and are returned equal; the reference producer's cases
+pass through the language to them and are compared. What a peer does not support fails with the
+text in its list of limits.
+One language per process: there may be one Go runtime and one JVM in each. Exit codes: 0 all cells
+passed, 1 something failed, 2 a library could not be loaded.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def take_and_compare(
     out: tuple[ArrowSchema, ArrowDeviceArray],
     checks: Checks,
 ) -> None:
-    """The peer imports what came through, without a copy, and finds what it should be."""
+    """The peer imports the result without a copy, and compares it."""
     addresses = (ctypes.addressof(out[0]), ctypes.addressof(out[1]))
     given = set(buffers_of(out[1].array))
     try:
@@ -136,7 +136,9 @@ def run(language: str, transit: Transit, peer: Peer, case: str, direction: str) 
         gc.collect()
         exported = transit.exported() - exported_before
         checks.releases = transit.released() - released_before
-        checks.expect(exported > 0 or bool(limit), "the language gave nothing out")
+        checks.expect(
+            exported > 0 or bool(limit), "language: exported nothing: expected one export or more"
+        )
         checks.equal(checks.releases, exported, "the number of the language's releases")
         checks.equal(pa.total_allocated_bytes(), bytes_before, "what pyarrow has allocated")
     return checks.problems

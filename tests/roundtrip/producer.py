@@ -83,7 +83,7 @@ class Producer:
     def verify_stream(
         self, case: str, batches: int, fail_at: int, stream: ArrowDeviceArrayStream
     ) -> None:
-        """Moves the stream in, whatever comes of it."""
+        """Moves the stream in, also on an error."""
         self._run(self._verify_stream, case, batches, fail_at, stream)
 
     def counters(self) -> dict[str, int]:
@@ -100,4 +100,4 @@ class Producer:
         code = function(BACKEND.encode(), case.encode(), *arguments, message)
         if code != 0:
             text = message.text.decode("utf-8", "backslashreplace")
-            raise ProducerError(f"{function.__name__} gave {code}: {text}")
+            raise ProducerError(f"{function.__name__}: failed with {code}: {text}")

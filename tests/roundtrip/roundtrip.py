@@ -43,7 +43,7 @@ SHOWN_LINES = 15
 
 @dataclass
 class Run:
-    """What came out of one command."""
+    """The result of one command."""
 
     cells: list[Cell] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -96,7 +96,10 @@ def _parse(
     parser.add_argument("--list", action="store_true", help="print the expected cells, run nothing")
     parser.add_argument("--matrix", action="store_true", help="print every cell, too")
     parser.add_argument(
-        "--output", type=Path, default=OUTPUT, help="the cells; the page is beside it"
+        "--output",
+        type=Path,
+        default=OUTPUT,
+        help="the file for the cells; the page is written next to it",
     )
     options = parser.parse_args(arguments)
     options.language = options.language or list(languages)
@@ -122,7 +125,7 @@ def run_all(
 def run_language(
     progress: Progress, name: str, language: Language, expected: Sequence[Key]
 ) -> tuple[list[Verdict], list[str]]:
-    """Runs the commands of a language; its verdicts, and what else went wrong."""
+    """Runs the commands of a language; its verdicts, and other failures."""
     due = [key for key in expected if language.has(key)]
     not_due = [absent(key, NOT_YET, "_") for key in expected if key not in set(due)]
     missing = _what_is_missing(language)
@@ -165,8 +168,8 @@ def _what_is_missing(language: Language) -> str:
     )
     if probe.returncode == 0:
         return ""
-    told = probe.stderr.strip().splitlines()
-    return f"{language.hint} ({told[-1]})" if told else language.hint
+    lines = probe.stderr.strip().splitlines()
+    return f"{language.hint} ({lines[-1]})" if lines else language.hint
 
 
 def run(progress: Progress, language: str, step: str, command: Command) -> Run:
@@ -222,7 +225,7 @@ def _execute(command: Command, log: Path, cells: Path) -> str:
 
 
 def _how_it_ended(code: int) -> str:
-    number = -code if code < 0 else code - 128  # bash tells a signal as 128 and its number
+    number = -code if code < 0 else code - 128  # bash reports a signal as 128 and its number
     try:
         return f"ended by {signal.Signals(number).name}"
     except ValueError:
@@ -257,7 +260,7 @@ def _shown(path: Path) -> Path:
 
 
 def write(path: Path, cells: Sequence[Cell]) -> None:
-    """Replaces the file at once, so that nobody sees half of it."""
+    """Replaces the file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
     lines = ",\n".join(json.dumps(cell.as_json()) for cell in cells)

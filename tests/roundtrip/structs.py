@@ -8,7 +8,7 @@ from typing import Any
 
 from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
 
-# How a peer gives an array out: the addresses of the schema and of the device array, and what they
+# How a peer exports an array: the addresses of the schema and of the device array, and what they
 # belong to.
 Export = Callable[[Any], tuple[int, int, Any]]
 

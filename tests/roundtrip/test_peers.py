@@ -37,7 +37,7 @@ CELLS = [(peer, d, case) for peer in peers.PEERS for d in peers.DIRECTIONS for c
 
 
 class Wrapped(PythonTransit):
-    """The transit of Python; `after` changes what it gave out."""
+    """The transit of Python; `after` changes what it exported."""
 
     lost = 0
 

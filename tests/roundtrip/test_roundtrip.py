@@ -180,11 +180,11 @@ def test_a_cell_reported_twice(runner: Runner) -> None:
     assert len(result.cells) == len(EXPECTED)
 
 
-def test_a_cell_that_nobody_expected(runner: Runner) -> None:
+def test_an_unexpected_cell(runner: Runner) -> None:
     more = GOOD["abi"] + lines(line(struct_key("fake", "Other", "layout")))
     result = runner(fake(**GOOD | {"abi": more}))
     assert result.code == 1
-    assert "fake: Other layout: nobody expected this cell" in result.out
+    assert "fake: Other layout: unexpected cell" in result.out
     assert len(result.cells) == len(EXPECTED) + 1
 
 
@@ -220,7 +220,7 @@ def test_a_peer_that_does_not_say_so(
     assert result.letters() == ".././../A"
 
 
-def test_a_limit_that_nobody_knows_of(runner: Runner) -> None:
+def test_an_unknown_limit(runner: Runner) -> None:
     limit = line(EXPECTED[5], status="absent", reason="KeyError: 21", releases=0)
     result = runner(fake(**GOOD | {"peers": lines(limit)}))
     assert result.code == 1

@@ -12,7 +12,7 @@ from libraries import declare, load
 
 
 class Transit(Protocol):
-    """Arguments are addresses; send gives the text of an error."""
+    """Arguments are addresses; send returns the text of an error."""
 
     def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str: ...
     def exported(self) -> int: ...
@@ -51,7 +51,7 @@ class NativeTransit:
 
 
 def load_transit(column: str) -> Transit:
-    """That of the library, or of the Python file that language.toml names: its `load(column)`.
+    """The transit of the library, or of the Python file in language.toml: its `load(column)`.
 
     Raises OSError when something is not there.
     """
@@ -59,6 +59,6 @@ def load_transit(column: str) -> Transit:
     if found.transit == languages.NATIVE:
         return NativeTransit(column)
     path = languages.ROOT / home.folder / found.transit
-    sys.path.insert(0, str(path.parent))  # it may import what is beside it
+    sys.path.insert(0, str(path.parent))  # it may import modules of its folder
     transit: Transit = importlib.import_module(path.stem).load(column)
     return transit

@@ -30,7 +30,7 @@ WORST_FIRST = "FDU0RMA_n-s."
 
 @dataclass(frozen=True)
 class Verdict:
-    cell: Cell  # as it goes into the report: ok only when the verdict says so
+    cell: Cell  # as in the report: ok only when the verdict says so
     letter: str  # a key of LEGEND
 
     @property
@@ -67,7 +67,7 @@ def judge(
         for key in keys
     ]
     unexpected = [cell for key, cell in found.items() if key not in set(keys)]
-    return verdicts + [_wrong("U", cell, "nobody expected this cell") for cell in unexpected]
+    return verdicts + [_wrong("U", cell, "unexpected cell") for cell in unexpected]
 
 
 def absent(key: Key, reason: str, letter: str = "A") -> Verdict:

@@ -74,12 +74,12 @@ constexpr bool takes(std::index_sequence<Index...> /*fields*/) {
 #define FLETCHING_STRUCT(type) \
   static_assert(std::is_class_v<type>, #type ": no struct in the header")
 
-// The table's own copy of a struct is `table::type`. Its size does not tell how many fields there
+// The table's own copy of a struct is `table::type`. Its size does not show how many fields there
 // are, because of the padding; what a braced list takes does.
-#define FLETCHING_FIELDS(type, count)                                                          \
-  static_assert(sizeof(type) == sizeof(table::type), #type ": of another size in the header"); \
-  static_assert(takes<type>(std::make_index_sequence<count>()) &&                              \
-                    !takes<type>(std::make_index_sequence<count + 1>()),                       \
+#define FLETCHING_FIELDS(type, count)                                                         \
+  static_assert(sizeof(type) == sizeof(table::type), #type ": size differs from the header"); \
+  static_assert(takes<type>(std::make_index_sequence<count>()) &&                             \
+                    !takes<type>(std::make_index_sequence<count + 1>()),                      \
                 #type ": more or fewer fields in the header")
 
 #define FLETCHING_FIELD(type, field)                                                 \

@@ -159,7 +159,7 @@ def _swap(function: Function, at: int) -> ChangedFunction:
 
 
 def _same_in_c(one: Type, other: Type) -> bool:
-    """Whether the compiler cannot tell the two apart: VkFlags is uint32_t, and size_t is uint64_t
+    """Whether the two are the same to the compiler: VkFlags is uint32_t, and size_t is uint64_t
     where it is unsigned long."""
     if isinstance(one, Pointer) and isinstance(other, Pointer):
         return one.const == other.const and _same_in_c(one.to, other.to)

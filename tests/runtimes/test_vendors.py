@@ -1,4 +1,4 @@
-"""The table of the runtimes agrees with headers and libraries, and no change of it goes unseen."""
+"""The table of the runtimes agrees with headers and libraries, and changes of it are noticed."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_windows_convention(name: str) -> None:
 CHANGES = {f"{name}-{c.name}": c for name in WITH_HEADER for c in mutations.changes(RUNTIMES[name])}
 
 
-# `make test` takes these of every runtime; --every-change, which `make test-all` gives, takes all.
+# `make test` takes these of every runtime; --every-change, which `make test-all` passes, takes all.
 SAMPLE = (
     *("rename-symbol", "without-version", "per-thread", "drop-argument-0", "width-1", "pointer-0"),
     *("swap-0", "other-result", "constant-value", "type-kind", "type-width", "swap:", "drop:"),

@@ -24,7 +24,7 @@ INSTALLED = {
     "opencl": "libOpenCL.so.1",
     "vulkan": "libvulkan.so.1",
 }
-NOT_INSTALLED = {"cuda": "the driver's library comes with an NVIDIA driver only"}
+NOT_INSTALLED = {"cuda": "the library is part of an NVIDIA driver"}
 # What a header declares and its own library does not have.
 LACKED = {"hip": {"hipEventRecord_spt"}}
 # Runtimes without a C header.
@@ -35,7 +35,7 @@ NO_HEADER = {
 
 _PACKAGES = "run tools/setup, which installs the headers"
 _FLAGS = {".cpp": ["g++", "-std=c++20", "-fmax-errors=0"], ".c": ["gcc", "-std=c11"]}
-# A 32-bit target, where a handle64 is not a pointer. There is no C library for it here; what the
+# A 32-bit target, where a handle64 is not a pointer. No C library for it is installed; what the
 # headers take from these files of one is size_t.
 _CLANG_32 = ["clang-19", "--target=i686-linux-gnu", "-ffreestanding", "-idirafter", "/usr/include"]
 _STAND_INS = ("stdlib.h", "string.h")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a test steers a stand-in runtime. Each stand-in library exports these functions beside the
-// vendor's; one that was opened with dlopen gives its own through dlsym. From any thread. Nothing
+// vendor's; one that was opened with dlopen has its own through dlsym. From any thread. Nothing
 // here counts as a call of the vendor's functions.
 #ifndef FLETCHING_STANDIN_H
 #define FLETCHING_STANDIN_H
@@ -23,7 +23,8 @@ struct FletchingStandinCounts {
   int64_t host_memory;     // pinned allocations
   int64_t managed_memory;  // managed allocations
   int64_t graphs;          // and what they were instantiated to
-  int64_t abandoned;       // streams, events, modules and allocations that went with their context
+  int64_t
+      abandoned;  // streams, events, modules and allocations that were destroyed with their context
 };
 
 // Adds faults, in the form of the environment variable FLETCHING_FAULT: `function:n:error`, several
@@ -51,7 +52,7 @@ int64_t FletchingStandinLeaks(struct FletchingStandinCounts* counts);
 // How many threads are in the relaxed mode of stream captures.
 int64_t FletchingStandinRelaxedThreads(void);
 
-// How many calls were given the handle of something that is gone. A real driver may read freed
+// How many calls received the handle of something that was destroyed. A real driver may read freed
 // memory then.
 int64_t FletchingStandinStaleHandles(void);
 

@@ -44,7 +44,7 @@ class Target:
     layout: str  # "32bit-align8": the class that the generator has to choose
     big_endian: bool
     emulator: str  # "qemu-arm"; empty where the host's processor runs the programs
-    loader: str  # "ld-linux.so.2": where there is no emulator that finds it
+    loader: str  # "ld-linux.so.2": where no emulator finds it
 
     @property
     def root(self) -> Path:
@@ -52,7 +52,7 @@ class Target:
 
     @property
     def runner(self) -> list[str]:
-        """What stands before a program that is linked to the target's C library."""
+        """The command before a program that is linked to the target's C library."""
         if self.emulator:
             return [self.emulator, "-L", str(self.root)]
         return [str(self.root / "lib" / self.loader), "--library-path", str(self.root / "lib")]

@@ -39,7 +39,7 @@ int peer_main(int argc, char** argv, const struct Case* cases, int n_cases) {
   for (int i = 0; rounds > 0 && i < n_cases; ++i) {
     if (strcmp(cases[i].name, argv[1]) != 0) continue;
     for (long round = 0; round < rounds; ++round) cases[i].run();
-    (void)taken;  // read, or clang says that nobody does
+    (void)taken;  // read, or clang warns that it is unused
     return 0;
   }
   fprintf(stderr, "usage: %s CASE ROUNDS, with one of these cases:", argv[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases by hand, as whoever writes C against the interface would: no library, nothing left out.
+// The cases in hand-written C against the interface: no library, nothing left out.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

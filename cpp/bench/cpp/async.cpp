@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Async streams: nanoseconds per batch, and with FLETCHING_COUNT allocations and locks per batch,
-// of the library, of producer and consumer by hand, and of libarrow on both ends.
+// of the library, of a hand-written producer and consumer, and of libarrow on both ends.
 //
 //     async CASE BATCHES     one line of JSON
 //
@@ -62,7 +62,7 @@ ArrowSchema schema() {
   return schema;
 }
 
-// By hand.
+// Hand-written.
 
 void ring_inline(std::int64_t batches) {
   ring::Consumer consumer(kWindow, true);
@@ -113,7 +113,7 @@ class Reading final : public fletching::AsyncListener {
   std::int64_t read_ = 0;
 };
 
-/// Gives what is asked for, on the producer's thread.
+/// Pushes what is requested, on the producer's thread.
 class Giving final : public fletching::AsyncSource {
  public:
   explicit Giving(std::int64_t batches) : left_(batches) {}
@@ -221,8 +221,8 @@ int main(int argc, char** argv) {
     const Counters after = Counters::now();
     const auto each = static_cast<double>(batches);
     if (released != batches) {
-      std::fprintf(stderr, "%s: %lld of %lld batches came\n", one.name,
-                   static_cast<long long>(released), static_cast<long long>(batches));
+      std::fprintf(stderr, "%s: expected %lld batches, got %lld\n", one.name,
+                   static_cast<long long>(batches), static_cast<long long>(released));
       return 1;
     }
     std::printf(R"({"case": "%s", "batches": %lld, "ns": %.1f)", one.name,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The yardstick of the async benchmark: producer and consumer of the interface by hand, as fast as
-// one thread on each side allows. Batches and tasks are in rings of fixed size, demand is an atomic
-// counter, a thread that finds nothing sleeps in std::atomic::wait, and a batch costs no
+// The yardstick of the async benchmark: a hand-written producer and consumer of the interface, as
+// fast as one thread on each side allows. Batches and tasks are in rings of fixed size, demand is
+// an atomic counter, a thread that finds nothing sleeps in std::atomic::wait, and a batch costs no
 // allocation, no mutex and no condition variable.
 //
 // It does: back-pressure, the end, on_error for an invalid request, cancel, a handler that refuses,
 // a second extraction, and a release that waits for open tasks.
 // It does not: several threads on a side, extraction out of order, a window above kSlots, metadata,
-// checks of what the other side gives, a release while request or cancel runs.
+// checks of the other side's arguments, a release while request or cancel runs.
 #ifndef FLETCHING_BENCHMARKS_ASYNC_RING_HPP
 #define FLETCHING_BENCHMARKS_ASYNC_RING_HPP
 
@@ -73,7 +73,7 @@ class Producer {
     if (task.private_data != nullptr) extract(&task, nullptr);
   }
 
-  /// Tells the end or the error, and releases the handler.
+  /// Reports the end or the error, and releases the handler.
   void finish() {
     if (!over()) handler_->on_next_task(handler_, nullptr, nullptr);
     if (code_ == EINVAL)
@@ -149,7 +149,7 @@ class Consumer {
   /// Waits for the next batch; false at the end.
   bool next(ArrowDeviceArray* out) {
     came_.wait_while(taken_);
-    // The end counts as one more, and comes last.
+    // The end counts as one more, and is last.
     if (over_.load(std::memory_order_acquire) && came_.get() - taken_ == 1) return false;
     ArrowAsyncTask task = tasks_[taken_++ % kSlots];
     *out = {};

@@ -33,7 +33,7 @@ struct ArrayCapacity {
 /// What an array says about its values.
 struct ArrayValues {
   int64_t length = 0;
-  int64_t null_count = 0;  ///< -1: nobody has counted
+  int64_t null_count = 0;  ///< -1: not counted
   int64_t offset = 0;      ///< in values, into every buffer
 };
 
@@ -119,8 +119,8 @@ class AddedChildren {
 /// Ownership: there is one allocation, the block. It holds `object`, the structs of the children
 /// and the lists of buffers and children, and it lives until the last of the structs is released:
 /// the array, or a child or dictionary that was moved out of it. Then `object` is destroyed, on the
-/// thread that released last. The buffers and the event are `object`'s, or whoever's they are: they
-/// have to live as long as `object` does. A builder that is destroyed unfinished destroys the
+/// thread that released last. The buffers and the event belong to `object` or to another owner:
+/// they have to live as long as `object` does. A builder that is destroyed unfinished destroys the
 /// block.
 ///
 /// Errors: a request that cannot be met changes nothing, and neither does any request after it;
@@ -141,8 +141,8 @@ class ArrayBuilder {
   };
 
  public:
-  /// Takes `object` when it succeeds; else it is still the caller's. Errors: EINVAL for a negative
-  /// capacity; ENOMEM, also for 2^22 arrays and more.
+  /// Consumes `object` on success; on an error it is still the caller's. Errors: EINVAL for a
+  /// negative capacity; ENOMEM, also for 2^22 arrays and more.
   static Result<ArrayBuilder> make(ArrayCapacity capacity, Object&& object) noexcept {
     if (capacity.arrays < 0 || capacity.buffers < 0) {
       return detail::builder_error(detail::BuilderError::kCapacity);
@@ -219,7 +219,7 @@ class ArrayBuilder {
     set(array, values, std::span(buffers.begin(), buffers.size()));
   }
 
-  /// Gives `parent`, which is the root or was added here and has been set, `count` children. They
+  /// Adds `count` children to `parent`, which is the root or was added here and has been set. They
   /// lie side by side, and each has to be set. None when the request is refused.
   AddedChildren add_children(ArrowArray& parent, int64_t count) noexcept {
     using enum detail::BuilderError;
@@ -238,8 +238,8 @@ class ArrayBuilder {
     return {first, count, &spare()};
   }
 
-  /// Gives `array`, which is the root or was added here and has been set, a dictionary, to be set
-  /// too. When the request is refused, a struct that nobody can set.
+  /// Adds a dictionary to `array`, which is the root or was added here and has been set, to be set
+  /// too. When the request fails, a struct that cannot be set.
   ArrowArray& add_dictionary(ArrowArray& array) noexcept {
     using enum detail::BuilderError;
     if (!may_add(array, 1)) return spare();
@@ -251,7 +251,7 @@ class ArrayBuilder {
   }
 
   /// The array. Afterwards the builder may only be destroyed. Errors: EINVAL for the first request
-  /// that could not be met, or when an array was not set; then the builder goes on as before.
+  /// that could not be met, or when an array was not set; then the builder is unchanged.
   Result<Array> finish() noexcept {
     if (!is_complete()) return detail::builder_error(what_is_wrong());
     return hand_over();
@@ -301,7 +301,7 @@ class ArrayBuilder {
 
   [[nodiscard]] AddedChildren none() noexcept { return {nullptr, 0, &spare()}; }
 
-  /// What stands for a struct that does not exist: behind those that there is room for.
+  /// Stands for a struct that does not exist: the index after the last one.
   [[nodiscard]] ArrowArray& spare() noexcept { return block_->structs()[block_->n_structs - 1]; }
 
   [[nodiscard]] bool is_complete() const noexcept {

@@ -22,7 +22,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// What an array of `schema` needs: a struct for each child and dictionary, and the buffers of
 /// every type. A column of views ("vu", "vz") is counted with its validity, its views and the sizes
 /// of its variadic buffers; `variadic_buffers` is the number of variadic buffers of all columns
-/// together, which no schema tells.
+/// together, which no schema shows.
 ///
 /// Errors: EINVAL for a schema that is released or has released or NULL children, for a format that
 /// is not published, and for a negative `variadic_buffers`; ENOMEM.
@@ -42,7 +42,7 @@ inline Result<ArrayCapacity> capacity_for(const ArrowSchema& schema,
     const auto count = [&](const ArrowSchema& node) -> const char* {
       if (node.release == nullptr) return "is released";
       Result<Format> format = parse_format(node.format);
-      if (!format) return error = std::move(format).error(), "has a format that is not published";
+      if (!format) return error = std::move(format).error(), "has an unknown format";
       ++capacity.arrays;
       buffers = detail::add(buffers, format->n_buffers + (format->is_view() ? 1 : 0));
       return nullptr;

@@ -49,7 +49,7 @@ class AsyncMailbox final : public AsyncListener {
     });
   }
 
-  /// Waits for the schema, and moves it out. Error: that of the stream.
+  /// Waits for the schema, and moves it out. Error: the stream's.
   Result<Schema> wait_for_schema() noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return over_ || !schema_.is_released(); });
@@ -57,7 +57,7 @@ class AsyncMailbox final : public AsyncListener {
     return std::move(schema_);
   }
 
-  /// Waits for the end. Error: that of the stream.
+  /// Waits for the end. Error: the stream's.
   Status wait_for_end() noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return over_; });
@@ -112,8 +112,8 @@ class AsyncReader {
   /// Waits for the schema and returns the stream, once; the reader is consumed. To release the
   /// stream before its end cancels.
   ///
-  /// Errors: that of the producer in place of a schema; EINVAL for an invalid schema or device
-  /// type; ENOMEM. The async stream is cancelled then.
+  /// Errors: the producer's; EINVAL for an invalid schema or device type; ENOMEM. The async stream
+  /// is cancelled then.
   Result<DeviceArrayStream> open(Options options = {}) && noexcept {
     Result<Schema> schema = mailbox_->wait_for_schema();
     if (!schema.ok()) return std::move(schema).error();

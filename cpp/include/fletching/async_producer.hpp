@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The producer's side of the async C device stream interface: takes schema, batches, end or failure
-// from a source on any thread, and calls a consumer's handler, one call at a time.
+// The producer's side of the async C device stream interface: accepts schema, batches, end or
+// failure from a source on any thread, and calls a consumer's handler, one call at a time.
 #ifndef FLETCHING_ASYNC_PRODUCER_HPP
 #define FLETCHING_ASYNC_PRODUCER_HPP
 

@@ -35,7 +35,7 @@ enum class AsyncProducerState : std::uint8_t {
 
 namespace detail {
 
-/// schema, in_schema, streaming, in_task: the stream goes on.
+/// schema, in_schema, streaming, in_task: the source may push.
 constexpr bool accepts_batches(AsyncProducerState state) noexcept {
   using State = AsyncProducerState;
   return state == State::kSchema || state == State::kInSchema || state == State::kStreaming ||
@@ -49,13 +49,13 @@ constexpr bool is_open(AsyncProducerState state) noexcept {
 
 }  // namespace detail
 
-/// Notifications to a source while its stream runs. Each call is made on the executor, never
-/// beside another one or beside a handler call, and without a lock.
+/// Notifications to a source while its stream runs. Each call is made on the executor, never at the
+/// same time as another one or as a handler call, and without a lock.
 class AsyncSource {
  public:
   virtual ~AsyncSource() = default;
 
-  /// The consumer has room for `n` batches more than it was given, n > 0. Called once on_schema has
+  /// The consumer has room for `n` batches more than were pushed, n > 0. Called once on_schema has
   /// returned, and again after each request and each delivery while there is demand. A push from
   /// inside takes no lock.
   virtual void on_demand([[maybe_unused]] std::int64_t n) noexcept {}

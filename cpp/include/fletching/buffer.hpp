@@ -40,7 +40,7 @@ FLETCHING_DETAIL_COLD inline Error buffer_error(int code, const char* what,
 
 FLETCHING_DETAIL_COLD inline Error not_for_the_host(ArrowDeviceType type) noexcept {
   return error_with(ENOTSUP, [&] {
-    std::string text("buffer: the host cannot read the memory: expected ");
+    std::string text("buffer: memory not readable by the host: expected ");
     for (const DeviceAccess& access : kDeviceAccess) {
       if (access.device != ARROW_DEVICE_CPU) continue;
       text.append(device_name(access.memory)).append(", ");
@@ -53,7 +53,8 @@ FLETCHING_DETAIL_COLD inline Error not_for_the_host(ArrowDeviceType type) noexce
 template <class Raw>
 Result<const void*> host_buffer(const Owner<Raw>& owner, int64_t index) noexcept {
   return guarded([&]() -> Result<const void*> {
-    if (owner.is_released()) return Error(EINVAL, "buffer: the array is released");
+    if (owner.is_released())
+      return Error(EINVAL, "buffer: array is released: expected a live array");
     const ArrowDeviceType type = memory_of(*owner.get());
     if (!is_accessible(type, ARROW_DEVICE_CPU)) return not_for_the_host(type);
     const ArrowArray& array = base(*owner.get());
@@ -74,10 +75,10 @@ Result<const void*> host_buffer(const Owner<Raw>& owner, int64_t index) noexcept
 
 /// `count` values of type T from the array's offset on, in its buffer `index`: the values of a
 /// fixed-width type are in buffer 1, `length` of them; the offsets of strings, binary values and
-/// lists too, `length + 1` of them (of a length that is not 0). No struct tells how large a buffer
-/// is: that it holds offset + count values of T is the caller's to know, from the schema. Not for
-/// booleans, which are bits, nor for the bytes of strings, to which the offset of the array does
-/// not apply: read these through the struct, at `buffers[2]`, between two offsets.
+/// lists too, `length + 1` of them (of a length that is not 0). No struct contains how large a
+/// buffer is: that it holds offset + count values of T is the caller's to know, from the schema.
+/// Not for booleans, which are bits, nor for the bytes of strings, to which the offset of the array
+/// does not apply: read these through the struct, at `buffers[2]`, between two offsets.
 ///
 /// Offsets of parents are not added. It does not wait: a device array that has an event is read
 /// after SyncEvent::synchronize.
@@ -90,8 +91,9 @@ Result<const void*> host_buffer(const Owner<Raw>& owner, int64_t index) noexcept
 /// Source: Arrow C data interface, "ArrowArray.offset", "ArrowArray.buffers".
 template <class T, detail::ArrayStruct Raw>
 Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index, int64_t count) noexcept {
-  static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<std::remove_cv_t<T>, bool>,
-                "a buffer holds numbers or structs of numbers; for booleans read the bits");
+  static_assert(
+      std::is_trivially_copyable_v<T> && !std::is_same_v<std::remove_cv_t<T>, bool>,
+      "buffer: element type: expected numbers or structs of numbers; hint: read booleans as bits");
   return detail::guarded([&]() -> Result<std::span<const T>> {
     const Result<const void*> address = detail::host_buffer(array, index);
     if (!address) return address.error();
@@ -99,15 +101,14 @@ Result<std::span<const T>> buffer(const Owner<Raw>& array, int64_t index, int64_
     const detail::Size bytes =
         detail::multiply(detail::add(offset, detail::size_of(count)), int64_t{sizeof(T)});
     if (!bytes || *bytes > (std::numeric_limits<std::ptrdiff_t>::max)()) {
-      return detail::buffer_error(EINVAL, "count is out of range", "got " + std::to_string(count));
+      return detail::buffer_error(EINVAL, "count out of range", "got " + std::to_string(count));
     }
     if (count == 0) return std::span<const T>();
     if (*address == nullptr) {
-      return detail::buffer_error(EINVAL, "is NULL",
-                                  "expected " + std::to_string(count) + " values");
+      return detail::buffer_error(EINVAL, "NULL", "expected " + std::to_string(count) + " values");
     }
     if (reinterpret_cast<std::uintptr_t>(*address) % alignof(T) != 0) {
-      return detail::buffer_error(EINVAL, "is not aligned",
+      return detail::buffer_error(EINVAL, "not aligned",
                                   "expected a multiple of " + std::to_string(alignof(T)));
     }
     return std::span(static_cast<const T*>(*address) + offset, static_cast<std::size_t>(count));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C ABI of libfletching: what a program in C, or in any language that calls C, needs beside the
-// structs themselves. C99 and C++.
+// The C ABI of libfletching: what a program in C, or in any language that calls C, needs in
+// addition to the structs themselves. C99 and C++.
 //
 // Names: the object, then the verb. Every symbol of the library begins with Fletching, so this
-// header goes together with arrow/c/helpers.h and with nanoarrow.h, which both define
+// header can be included together with arrow/c/helpers.h and nanoarrow.h, which both define
 // ArrowArrayMove.
 //
 // Threads: every function may be called from any thread; one struct is used by one thread at a
@@ -36,17 +36,17 @@ FLETCHING_EXPORT const char* FletchingVersion(void);
 
 // --- Ownership ---
 //
-// For each of the five structs that have a release callback the same four functions. Whoever holds
-// a struct whose `release` is not NULL owns what it points to, and releases it once (C Data
-// Interface, "Memory management"). Children are released by their parent, unless they were moved
-// out.
+// The same four functions for each of the five structs that have a release callback. The caller
+// that holds a struct whose `release` is not NULL owns what it points to, and releases it once (C
+// Data Interface, "Memory management"). Children are released by their parent, unless they were
+// moved out.
 //
 // ...Init: writes zero to every byte. The struct is then released, as a slot that a producer fills
 // has to be. Nothing that was in it is released or read.
 //
 // ...Move: copies *source, bit by bit, to *target, and marks *source as released; its other bytes
 // stay. *target is overwritten and not released first. Moving a struct to itself does nothing.
-// What its pointers lead to, the sync event among them, stays at its address. To move a child out
+// What its pointers point to, the sync event included, stays at its address. To move a child out
 // of its parent, *source is the child.
 //
 // ...Release: marks the struct as released, moves it to the stack and calls the release callback
@@ -92,16 +92,16 @@ FLETCHING_EXPORT int FletchingDeviceArrayStreamIsReleased(
 // other device type needs a waiter. A NULL event is nothing to wait for; one that there is no way
 // to wait on is an error, never skipped.
 //
-// Errors of all of them: ENOENT when the library of the runtime is not there, ENOSYS when it lacks
-// a function, ENOTSUP when the runtime has no means for what is asked, EINVAL for a NULL or
+// Errors of all of them: ENOENT when the library of the runtime is not found, ENOSYS when it lacks
+// a function, ENOTSUP when the runtime does not support the operation, EINVAL for a NULL or
 // released array and for what cannot be an event, EIO for what else the runtime reports, whose own
 // name of it is in the message; EBUSY for a stream that is being captured into a CUDA or HIP graph,
-// and the capture goes on; ENOMEM; what a waiter returns. `message` may be NULL, and is empty after
-// a success.
+// and the capture continues; ENOMEM; what a waiter returns. `message` may be NULL, and is empty
+// after a success.
 //
 // `stream` is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter of
-// another device type takes. CUDA and HIP have default streams: NULL and 1 are the legacy one, 2 is
-// that of the calling thread.
+// another device type accepts. CUDA and HIP have default streams: NULL and 1 are the legacy one, 2
+// is the calling thread's.
 
 /// Blocks the calling thread until the event has happened. The array stays the caller's.
 FLETCHING_EXPORT int FletchingDeviceArraySynchronize(const struct ArrowDeviceArray* array,
@@ -117,7 +117,7 @@ FLETCHING_EXPORT int FletchingDeviceArrayReady(const struct ArrowDeviceArray* ar
                                                struct FletchingMessage* message);
 
 // The same three for Vulkan, where a VkEvent alone is not enough: the interface does not hand over
-// what it belongs to, so the producer has to tell in a way of its own.
+// what it belongs to, so the producer has to pass it separately.
 
 /// What a wait on a VkEvent needs. Zero it before it is filled, so that what a later version adds
 /// is zero too.
@@ -165,8 +165,8 @@ FLETCHING_EXPORT int FletchingDeviceArrayReadyVulkan(
 
 // What a producer does, and a consumer that still reads.
 
-/// For a producer: gives the array a sync_event that happens when everything is done that is on the
-/// stream now. CUDA, HIP and OpenCL.
+/// For a producer: sets a sync_event that happens when everything is done that is on the stream
+/// now. CUDA, HIP and OpenCL.
 ///
 /// The array is alive, has its device type and device id, and no event. The event lives at one
 /// address until the array, and the last child that was moved out of it, is released. EBUSY for a
@@ -214,7 +214,7 @@ struct FletchingFoundDevice {
   const char* name; /* the vendor's, UTF-8 */
 };
 
-// What is there of one device type. No text is NULL: "" stands for none.
+// The devices of one device type. No text is NULL: "" means none.
 struct FletchingDeviceReportEntry {
   ArrowDeviceType device_type;
   int32_t presence;    /* FLETCHING_PRESENCE_... */

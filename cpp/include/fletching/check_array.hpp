@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares an array with its schema: everything that the structs tell without a look into a buffer.
+// Compares an array with its schema: everything that the structs show, without reading a buffer.
 #ifndef FLETCHING_CHECK_ARRAY_HPP
 #define FLETCHING_CHECK_ARRAY_HPP
 
@@ -256,7 +256,7 @@ class ArrayCheck {
       return;
     }
     in_array("array.buffers-large-enough", at.below(TypeId::kRunEndEncoded, 1),
-             expected("length is less than that of the run ends",
+             expected("length is less than the run ends' length",
                       "at least " + std::to_string(ends->length), values->length));
   }
 
@@ -356,7 +356,7 @@ Status check_schema(const Schema& schema, const Raw& batch, std::string_view rul
   const Status status = found.ok() ? found->status() : Status(found.error());
   if (status) return {};
   return error_with(status.error().code(), [&] {
-    std::string text("a batch does not fit the schema of its stream (rule ");
+    std::string text("batch: differs from the stream's schema (rule ");
     return text.append(rule).append("): ").append(status.error().message());
   });
 }

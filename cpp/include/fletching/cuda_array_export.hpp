@@ -28,7 +28,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// How an array is described.
 struct CudaArrayExportOptions {
-  /// Nobody may write to the memory. There are consumers that refuse it then.
+  /// The memory is read-only. Some consumers refuse it then.
   bool read_only = true;
   /// Describe types that NumPy has not as what stores them.
   bool as_storage = false;
@@ -77,7 +77,7 @@ inline std::string typestr_of(const TensorView& view) {
       {kNativeOrder, kind, 8, 1, unit_text(view.format.unit)});
 }
 
-/// A description and what its pointers lead to, at addresses that stay.
+/// A description and what its pointers point to, at stable addresses.
 struct CudaArrayState {
   DeviceArray array;
   std::optional<NamedStream> stream;
@@ -98,7 +98,7 @@ struct CudaArrayState {
     }));
   }
 
-  /// A consumer may have given the stream more work on the memory, or made it wait for such work,
+  /// A consumer may have enqueued more work on the memory, or made the stream wait for such work,
   /// or captures it now. Then a stream of our own is destroyed with the array.
   void release() {
     if (!stream) return;
@@ -132,13 +132,14 @@ inline Status describe_mask(const ArrowArray& array, std::size_t levels, CudaArr
   const void* bitmap = array.n_buffers > 0 ? array.buffers[0] : nullptr;
   if (bitmap == nullptr || array.null_count == 0 || array.length == 0) return {};
   if (levels > 1) {
-    return Error{ENOTSUP, "a mask of bits has no form for lists: fill in the nulls before"};
+    return Error{
+        ENOTSUP,
+        "mask: not supported for lists: expected an array without nulls; hint: fill them before"};
   }
   if (array.offset % 8 != 0) {
     return Error{ENOTSUP,
-                 "the validity bitmap begins within a byte, at bit " +
-                     std::to_string(array.offset) +
-                     ", which a mask cannot say: export from an offset that is a multiple of 8"};
+                 "ArrowArray.offset: not supported by a mask: expected a multiple of 8, got " +
+                     std::to_string(array.offset)};
   }
   const auto address = reinterpret_cast<std::uintptr_t>(bitmap);
   const auto end =
@@ -157,8 +158,8 @@ inline Status describe_mask(const ArrowArray& array, std::size_t levels, CudaArr
   return {};
 }
 
-/// Orders the exported stream behind the event: the one that was given, or one of our own when
-/// there is something to wait for.
+/// Orders the exported stream behind the event: the given one, or one of our own when there is
+/// something to wait for.
 inline Status order_stream(const DeviceArray& array, std::optional<void*> given,
                            CudaArrayState& out) {
   const SyncEvent event(array);
@@ -201,8 +202,8 @@ inline Status check_cuda_device(ArrowDeviceType device) {
       device == ARROW_DEVICE_CUDA_MANAGED) {
     return {};
   }
-  return Error{ENOTSUP, "an array on " + device_name(device) +
-                            " has no __cuda_array_interface__: copy it to a CUDA device"};
+  return Error{ENOTSUP, "__cuda_array_interface__: not supported on " + device_name(device) +
+                            ": expected a CUDA device; hint: copy the array to one"};
 }
 
 inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schema,
@@ -232,12 +233,12 @@ inline Result<std::unique_ptr<CudaArrayState>> describe(const ArrowSchema& schem
 /// describes, and the stream that it names.
 ///
 /// Ownership: owns the array, and the stream unless it was given. When it is destroyed the array is
-/// released as soon as the stream has passed that point, because a consumer may have given it work
+/// released as soon as the stream has passed that point, because a consumer may have enqueued work
 /// on the memory; a stream of its own is destroyed. So the stream lives as long as the object
 /// (CUDA Array Interface, "Lifetime management").
 ///
 /// When the stream is being captured into a graph at that time, the array is released when the
-/// capture has ended and the stream has passed; a stream that was given has to live until then
+/// capture has ended and the stream has passed; a given stream has to live until then
 /// (pending_releases). What the graph needs of the memory is the consumer's to keep alive. The
 /// object may be destroyed on any thread, also when its stream is the per-thread default stream; in
 /// a child of fork no stream is waited for or destroyed.
@@ -258,8 +259,8 @@ class CudaArray {
 /// `array`, whose type is `schema`, as a description for __cuda_array_interface__.
 ///
 /// Types as in DLPack (dlpack_types.hpp), and timestamps without a time zone and durations as "M8"
-/// and "m8". Device types: CUDA, pinned and managed memory. The pointer leads to the first element,
-/// and is 0 when there is none; strides are given in bytes, and left out where the elements lie
+/// and "m8". Device types: CUDA, pinned and managed memory. The pointer points to the first
+/// element, and is 0 when there is none; strides are in bytes, and omitted where the elements are
 /// side by side.
 ///
 /// Stream: `stream` is made to wait for the array's sync_event and is named in the description; it

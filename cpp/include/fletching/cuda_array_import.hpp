@@ -40,7 +40,7 @@ struct CudaArrayImportOptions {
   Dimensions dimensions = Dimensions::kFixedShapeTensor;
   /// Import types that are not Arrow's as what stores them.
   bool as_storage = false;
-  /// False: take the stream that the description names for done. The caller keeps the exchange free
+  /// False: assume that the stream of the description is done. The caller keeps the exchange free
   /// of data races then.
   bool synchronize = true;
   /// The stream on which the array is going to be used, when that is known: before the owner is let
@@ -48,15 +48,15 @@ struct CudaArrayImportOptions {
   /// be running when they release the array, and who cannot do it themselves (join_cuda_streams).
   std::optional<void*> consumer_stream = std::nullopt;
   /// Makes bits of a mask of bytes, which takes a kernel, or of a mask on another device, on the
-  /// stream that the mask names; where it names none, on that of the description; where there is
-  /// none either, the bits are complete on return. Without it such a mask is refused.
+  /// mask's stream, else on the description's; without either, the bits are complete on return.
+  /// Without it such a mask is refused.
   std::function<Result<ValidityBitmap>(const cuda_array_interface::Interface& mask)> pack_mask =
       nullptr;
 };
 
 namespace detail {
 
-/// Where memory lies, as the driver says it.
+/// Where memory is, according to the driver.
 struct CudaPlace {
   ArrowDeviceType device_type = ARROW_DEVICE_CUDA;
   std::int64_t device_id = 0;
@@ -108,8 +108,9 @@ inline Status check_same_device(const CudaPlace& bits, const CudaPlace& values) 
 inline Status check_description(const cuda_array_interface::Interface& says) {
   for (const cuda_array_interface::Violation& found : cuda_array_interface::check(says)) {
     if (found.severity != cuda_array_interface::Severity::kError) continue;
-    return Error{EINVAL, "__cuda_array_interface__['" + found.key + "'] is " + found.found + " (" +
-                             std::string(found.rule) + "): " + std::string(found.hint)};
+    return Error{EINVAL, "__cuda_array_interface__['" + found.key + "']: invalid: got " +
+                             found.found + " (rule " + std::string(found.rule) +
+                             "); hint: " + std::string(found.hint)};
   }
   return {};
 }
@@ -130,29 +131,31 @@ inline std::string_view time_format(const cuda_array_interface::Typestr& type) n
 
 inline Result<ArrowType> arrow_type_of(std::string_view text, bool as_storage) {
   const auto refuse = [&](std::string_view why) {
-    return Error{ENOTSUP, "typestr " + quote(text) + " is no Arrow type: " + std::string(why)};
+    return Error{ENOTSUP, "typestr: no Arrow type for " + quote(text) + ": " + std::string(why)};
   };
   const std::optional<cuda_array_interface::Typestr> type =
       cuda_array_interface::parse_typestr(text);
-  if (!type) return refuse("it is not a type string");
+  if (!type) return refuse("expected a type string of the array interface");
   const std::uint64_t bytes = type->item_bytes();
   if (bytes > 1 && type->order != kNativeOrder &&
       type->order != cuda_array_interface::kIrrelevant) {
-    return refuse("its bytes have not the order of this machine");
+    return refuse("expected the byte order of this machine");
   }
   if (type->kind == 'M' || type->kind == 'm') {
     const std::string_view format = time_format(*type);
-    if (format.empty() || bytes != 8) return refuse("Arrow has no such unit of time");
+    if (format.empty() || bytes != 8)
+      return refuse("expected 8 bytes with the unit s, ms, us or ns");
     return ArrowType{format, "", 8, 1};
   }
   DLDataType dlpack{kDLInt, static_cast<std::uint8_t>(bytes * 8), 1};
-  if (bytes == 0 || bytes > 16) return refuse("its elements have no size that numbers have");
+  if (bytes == 0 || bytes > 16)
+    return refuse("expected elements of 1 to 16 bytes, got " + std::to_string(bytes));
   if (type->kind == 'u') dlpack.code = kDLUInt;
   if (type->kind == 'f') dlpack.code = kDLFloat;
   if (type->kind == 'c') dlpack.code = kDLComplex;
   if (type->kind == 'b') dlpack.code = kDLBool;
   if (std::string_view("iufcb").find(type->kind) == std::string_view::npos) {
-    return refuse("it holds no numbers");
+    return refuse("expected numbers");
   }
   return arrow_type(dlpack, as_storage);
 }
@@ -233,7 +236,8 @@ inline Result<TensorLayout> layout_of(const cuda_array_interface::Interface& say
   TensorLayout layout;
   layout.type = type;
   if (says.shape.size() > kDlpackDimensions) {
-    return Error{ENOTSUP, "shape has more than 64 dimensions"};
+    return Error{ENOTSUP, "shape: too many dimensions: expected at most 64, got " +
+                              std::to_string(says.shape.size())};
   }
   std::vector<std::int64_t> shape(says.shape.begin(), says.shape.end());
   std::vector<std::int64_t> strides;
@@ -241,8 +245,10 @@ inline Result<TensorLayout> layout_of(const cuda_array_interface::Interface& say
   for (std::size_t i = 0; says.strides && i < shape.size(); ++i) {
     const std::int64_t stride = (*says.strides)[i];
     if (shape[i] > 1 && stride % element != 0) {
-      return Error{ENOTSUP, "strides has " + std::to_string(stride) +
-                                ", no multiple of an element's bytes: copy the array"};
+      return Error{ENOTSUP,
+                   "strides: not a multiple of the element's size: expected a multiple of " +
+                       std::to_string(element) + ", got " + std::to_string(stride) +
+                       "; hint: copy the array"};
     }
     strides.push_back(stride / element);
   }
@@ -278,7 +284,7 @@ inline Result<ValidityBitmap> bitmap_of(const cuda_array_interface::Interface& s
       cuda_array_interface::parse_typestr(mask.typestr);
   const bool bits = type && type->kind == 't' && type->number == 1U;
   if (says.shape.size() != 1) {
-    return Error{ENOTSUP, "an array with a mask has one dimension here, not " +
+    return Error{ENOTSUP, "mask: not supported for this shape: expected one dimension, got " +
                               std::to_string(says.shape.size())};
   }
   const bool same = mask.shape.size() == 1 && mask.shape[0] == says.shape[0];
@@ -294,9 +300,8 @@ inline Result<ValidityBitmap> bitmap_of(const cuda_array_interface::Interface& s
     if (!options.pack_mask) return std::move(there).error();
   }
   if (options.pack_mask) return packed_mask(mask, values, options);
-  return Error{ENOTSUP, "mask of type " + quote(mask.typestr) +
-                            " is not one bit for each element: give a function that makes bits of "
-                            "it (pack_mask)"};
+  return Error{ENOTSUP, "mask: type not supported: expected one bit for each element, got " +
+                            quote(mask.typestr) + "; hint: pass pack_mask, which makes bits of it"};
 }
 
 inline StreamHandles streams_of(const cuda_array_interface::Interface& says,
@@ -308,7 +313,7 @@ inline StreamHandles streams_of(const cuda_array_interface::Interface& says,
   return streams;
 }
 
-/// One event for the array and its mask, which may come on two streams.
+/// One event for the array and its mask, which may be on two streams.
 inline Status add_event(const StreamHandles& streams, DeviceArray& array) {
   if (streams.count == 0) return {};
   if (streams.count == 2) {
@@ -369,21 +374,21 @@ Result<ImportedTensor> import_cuda_array(const cuda_array_interface::Interface& 
 /// What an object's __cuda_array_interface__ says, as a schema and a device array.
 ///
 /// Shapes, strides and types as of from_dlpack; type strings of times too. The device, and whether
-/// the memory is pinned or managed, comes from the driver (cuPointerGetAttribute), as does the
+/// the memory is pinned or managed, is what the driver returns (cuPointerGetAttribute), as is the
 /// pointer that the array gets; without elements it is device 0. A stream in the description
 /// becomes the array's sync_event; no stream, no event. Nothing blocks.
 ///
 /// Mask: one bit for each element of an array of one dimension becomes the validity bitmap without
-/// a copy; null_count is -1. Anything else goes through options.pack_mask, or is refused, bits on
-/// another device than the values among it, because an array has one device. A mask is an object
-/// with a description of its own, and its stream means what that of the array means: the event
+/// a copy; null_count is -1. Anything else is converted by options.pack_mask, or is refused, bits
+/// on another device than the values among it, because an array has one device. A mask is an object
+/// with a description of its own, and its stream means the same as the array's: the event
 /// covers both streams, and both wait for consumer_stream at the release.
 ///
-/// Ownership: `owner` is whatever keeps the memory, and the streams, alive: the object that gave
-/// the description. It is taken in any case, and destroyed when the array and every child moved out
+/// Ownership: `owner` keeps the memory and the streams alive: the object that returned the
+/// description. It is consumed in any case, and destroyed when the array and every child moved out
 /// of it are released, or at once on failure. Its type has to be movable without an exception: it
 /// moves into the array. `says` is read here and not kept. The streams that it names have to live
-/// until then where consumer_stream is given, else until this returns.
+/// until then where consumer_stream is set, else until this returns.
 ///
 /// Errors: EINVAL for a description that breaks a rule, which the text names; ENOTSUP for types,
 /// strides and masks that Arrow has not; otherwise as of SyncEvent. Threads: any.

@@ -31,7 +31,7 @@ struct Violation {
   std::string_view rule;  ///< its id, "cuda-array-interface.stream-zero"
   std::string key;        ///< where: "stream", or "mask.stream" in what the mask says
   Severity severity;
-  std::string found;      ///< what is there, in words
+  std::string found;      ///< what was found, for a message
   std::string_view hint;  ///< what to do about it
 };
 

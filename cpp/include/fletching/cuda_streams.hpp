@@ -54,7 +54,7 @@ class NamedStream {
   [[nodiscard]] bool is_inherited() const noexcept { return process_ != process_id(); }
 
   /// On another thread the per-thread default stream is another one. The legacy default stream
-  /// waits for that of every thread, and they for it (CUDA driver API, "Stream synchronization
+  /// waits for every other thread's, and they for it (CUDA driver API, "Stream synchronization
   /// behavior").
   [[nodiscard]] void* handle() const noexcept {
     const bool is_elsewhere =
@@ -68,7 +68,7 @@ class NamedStream {
   std::int64_t process_ = process_id();
 };
 
-/// Work that is still on the stream goes on.
+/// Work that is still on the stream continues.
 inline Status destroy_cuda_stream(void* stream) {
   return give_back([&](bool& is_tried) {
     return in_stream_context(stream, 0, [&](const cuda::Functions& cuda) {
@@ -112,7 +112,7 @@ inline Result<void*> make_cuda_stream(std::int64_t device_id) {
   return std::move(made).error();
 }
 
-/// Blocks until the stream has nothing left to do, before something is given back that its work may
+/// Blocks until the stream has nothing left to do, before something is freed that its work may
 /// use. One failure may be left over from earlier work, so that it is tried twice.
 inline Status finish_cuda_stream(void* stream, std::int64_t device_id) noexcept {
   const auto attempt = [&] {
@@ -159,8 +159,8 @@ inline Status join_stream(std::span<void* const> into, void* stream, std::int64_
 /// waited for all of them. Returns while they are still pending.
 ///
 /// The streams are CUstream or cudaStream_t, of one device or of several; NULL and 1 are the legacy
-/// default stream, 2 the per-thread one. `device_id` is where a default stream's context comes from
-/// when none is current, see SyncEvent.
+/// default stream, 2 the per-thread one. `device_id` selects a default stream's context when none
+/// is current, see SyncEvent.
 ///
 /// Errors: as of SyncEvent. Some of the streams may be joined then. Threads: any.
 inline Status join_cuda_streams(void* into, std::span<void* const> streams,

@@ -13,12 +13,12 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// A device type of the C Device Data Interface: any number that ArrowDeviceArray::device_type can
-/// hold. Numbers that are not known are as good as others; they print as "unknown(21)".
+/// hold. Unknown numbers are valid; they print as "unknown(21)".
 class DeviceType {
  public:
   /// 0, which no device has.
   constexpr DeviceType() noexcept = default;
-  /// Takes every number; ARROW_DEVICE_CUDA, say.
+  /// Accepts every number, for example ARROW_DEVICE_CUDA.
   constexpr DeviceType(ArrowDeviceType value) noexcept : value_(value) {}
 
   [[nodiscard]] constexpr ArrowDeviceType value() const noexcept { return value_; }

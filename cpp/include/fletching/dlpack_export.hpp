@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device array as a DLPack tensor, without a copy. Which types are which stands in
+// A device array as a DLPack tensor, without a copy. The mapping of types is in
 // dlpack_types.hpp.
 #ifndef FLETCHING_DLPACK_EXPORT_HPP
 #define FLETCHING_DLPACK_EXPORT_HPP
@@ -22,19 +22,19 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Where the pointer of an exported tensor leads, on devices whose memory has addresses. Elsewhere
-/// it is the buffer's handle, and byte_offset leads to the first element.
+/// Where the pointer of an exported tensor points to, on devices whose memory has addresses.
+/// Elsewhere it is the buffer's handle, and byte_offset is the offset of the first element.
 enum class DataPointer : std::uint8_t {
   /// To the first element, with a byte_offset of 0: there are consumers that ignore byte_offset.
   kFirstElement,
-  /// To a multiple of 256, as DLTensor.data demands, from which byte_offset leads to the first
+  /// To a multiple of 256, as DLTensor.data demands, with byte_offset as the offset of the first
   /// element. The pointer itself may lie before the buffer.
   kAligned,
 };
 
 /// How a tensor is exported.
 struct DlpackExportOptions {
-  /// Nobody may write to the memory. As it should be: Arrow's buffers are shared and do not change.
+  /// The memory is read-only. The default: Arrow's buffers are shared and do not change.
   /// False when the array is the caller's alone.
   bool read_only = true;
   /// The array is a copy that the caller made for this consumer, and lets alone from now on.
@@ -43,7 +43,7 @@ struct DlpackExportOptions {
   bool as_storage = false;
   Nulls nulls = Nulls::kRefuse;
   DataPointer pointer = DataPointer::kFirstElement;
-  /// The consumer has been ordered behind sync_event, or is told of it in another way. DLPack's
+  /// The consumer has been ordered behind sync_event, or receives it in another way. DLPack's
   /// structs have no place for an event.
   bool event_handled = false;
 };
@@ -94,8 +94,8 @@ inline Status point_at(const TensorView& view, ArrowDeviceType device, DataPoint
   }
   if (skipped + size > UINTPTR_MAX - address) {
     return Error{EINVAL,
-                 "ArrowArray has elements outside of the address space: the producer has "
-                 "to fix its offset or length"};
+                 "ArrowArray: offset or length out of range: expected elements within the address "
+                 "space; hint: fix the producer"};
   }
   const std::uintptr_t first = address + static_cast<std::uintptr_t>(skipped);
   out.byte_offset = pointer == DataPointer::kAligned ? first % kDlpackAlignment : 0;
@@ -110,16 +110,16 @@ inline void mark(DLManagedTensorVersioned& out, const DlpackExportOptions& optio
 }
 inline void mark(DLManagedTensor& /*out*/, const DlpackExportOptions& /*options*/) noexcept {}
 
-/// Neither a released array nor one whose event nobody waits for is exported.
+/// Neither a released array nor one with an event that is not handled is exported.
 inline Status check_exportable(const ArrowSchema& schema, const DeviceArray& array,
                                const DlpackExportOptions& options) {
   if (schema.release == nullptr || array.is_released()) {
-    return Error{EINVAL, "the schema or the array is released: there is nothing to export"};
+    return Error{EINVAL, "to_dlpack: schema or array is released: expected live ones"};
   }
   if (array->sync_event != nullptr && !options.event_handled) {
     return Error{EINVAL,
-                 "ArrowDeviceArray.sync_event is set, and a tensor has no place for it: give the "
-                 "consumer's stream, or wait for the event and say so (event_handled)"};
+                 "ArrowDeviceArray.sync_event: not NULL: expected NULL, because a tensor has no "
+                 "event; hint: pass the consumer's stream, or wait and pass event_handled"};
   }
   return {};
 }
@@ -159,7 +159,7 @@ Result<std::unique_ptr<Managed, CallDeleter>> export_tensor(const ArrowSchema& s
   return std::unique_ptr<Managed, CallDeleter>(&exported.release()->managed);
 }
 
-/// Whether to_dlpack takes a schema and an array like these.
+/// Whether to_dlpack accepts arguments of these types.
 template <class Schema, class Array>
 concept DlpackArguments =
     std::is_convertible_v<Schema, const ArrowSchema&> && std::is_convertible_v<Array, DeviceArray&>;
@@ -181,8 +181,8 @@ Result<DlpackTensor> refuse_arguments() noexcept {
 inline Status check_legacy(const DlpackExportOptions& options) {
   if (!options.read_only) return {};
   return Error{EINVAL,
-               "DLManagedTensor has no flag for read-only memory: give a versioned tensor, or "
-               "say that the consumer may write (read_only)"};
+               "DLManagedTensor: no flag for read-only memory; hint: export a versioned tensor, or "
+               "pass read_only = false"};
 }
 
 }  // namespace detail
@@ -190,14 +190,14 @@ inline Status check_legacy(const DlpackExportOptions& options) {
 /// `array`, whose type is `schema`, as a tensor.
 ///
 /// Shape: the array's length, then one dimension for each fixed-size list around the values, or the
-/// dimensions of arrow.fixed_shape_tensor. Strides are always given, in elements. Nothing is
+/// dimensions of arrow.fixed_shape_tensor. Strides are always set, in elements. Nothing is
 /// copied; a tensor without elements has a NULL pointer.
 ///
 /// Ownership: on success the array has moved into the tensor, whose deleter releases it, from
 /// whatever thread. On failure it is still the caller's. The schema stays the caller's.
 ///
 /// Errors: ENOTSUP for a type or nulls that DLPack has not (see dlpack_types.hpp), EINVAL for a
-/// malformed schema or array, for one of which a part is released, and for an event that nobody
+/// malformed schema or array, for one of which a part is released, and for an event that the caller
 /// waits for, ERANGE for a device id, ENOMEM.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const DlpackExportOptions& options = {}) noexcept {

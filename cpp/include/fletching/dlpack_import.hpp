@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A DLPack tensor as a device array, without a copy unless the caller asks for one. Which types are
-// which stands in dlpack_types.hpp.
+// which is in dlpack_types.hpp.
 #ifndef FLETCHING_DLPACK_IMPORT_HPP
 #define FLETCHING_DLPACK_IMPORT_HPP
 
@@ -44,9 +44,9 @@ struct DlpackImportOptions {
 struct ImportedTensor {
   Schema schema;      ///< of the array; it has no name
   DeviceArray array;  ///< without sync_event
-  /// Nobody may write to the memory. Always true of a struct that cannot say it.
+  /// The memory is read-only. Always true for a struct without the flag.
   bool read_only = true;
-  /// The memory is a copy that nobody else uses: the producer's for us, or ours.
+  /// The memory is a copy for this import only, made by the producer or here.
   bool copied = false;
 };
 
@@ -62,8 +62,8 @@ struct ArrayShape {
 inline Result<std::int32_t> list_size(Size size) {
   if (size && *size <= INT32_MAX) return static_cast<std::int32_t>(*size);
   return Error{ENOTSUP,
-               "the tensor's inner dimensions have more elements than a fixed-size list can have, "
-               "which is 2147483647"};
+               "DLTensor.shape: inner dimensions too large for a fixed-size list: expected at most "
+               "2147483647 elements"};
 }
 
 inline Result<ArrayShape> array_shape(const std::vector<Dimension>& dimensions,
@@ -131,7 +131,7 @@ Result<DeviceArray> array_of(const ArrayShape& shape, const Place& place, DLDevi
     builder->set(*array, {.length = *length}, {nullptr});
     array = &builder->add_children(*array, 1)[0];
     length = multiply(length, size);
-    if (!length) return bad_tensor("shape has more elements than 63 bits count");
+    if (!length) return bad_tensor("shape: too many elements: expected less than 2^63");
   }
   builder->set(*array, {.length = *length, .offset = place.offset}, {nullptr, place.buffer});
   return builder->finish(device.device_type, to_arrow_device_id(device));
@@ -194,13 +194,13 @@ Result<ImportedTensor> import_tensor(Tensor managed, const DlpackImportOptions& 
 ///
 /// Shape: the first dimension is the array's length; the others become arrow.fixed_shape_tensor or
 /// fixed-size lists, as the options say. A tensor without dimensions is an array of length 1.
-/// byte_offset goes into the pointer, or into ArrowArray.offset where the memory has no addresses.
-/// NULL strides stand for compact ones, whatever the version. The array has no sync_event: order
+/// byte_offset is added to the pointer, or to ArrowArray.offset where the memory has no addresses.
+/// NULL strides mean compact ones, whatever the version. The array has no sync_event: order
 /// it behind the producer's work first.
 ///
-/// Ownership: the tensor is taken in any case. Its deleter is called when the array and every child
-/// moved out of it are released, from whatever thread; at once when the import fails or copies. A
-/// NULL deleter is not called.
+/// Ownership: the tensor is consumed in any case. Its deleter is called when the array and every
+/// child moved out of it are released, from whatever thread; at once when the import fails or
+/// copies. A NULL deleter is not called.
 ///
 /// Errors: ENOTSUP for types, device layouts and strides that Arrow has not (see dlpack_types.hpp)
 /// and for another major version, of which nothing but the deleter is used; EINVAL for a malformed
@@ -208,20 +208,23 @@ Result<ImportedTensor> import_tensor(Tensor managed, const DlpackImportOptions& 
 inline Result<ImportedTensor> from_dlpack(DlpackTensor tensor,
                                           const DlpackImportOptions& options = {}) noexcept {
   return detail::guarded([&]() -> Result<ImportedTensor> {
-    if (tensor == nullptr) return Error{EINVAL, "the tensor is NULL: there is nothing to import"};
+    if (tensor == nullptr)
+      return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
     if (tensor->version.major != DLPACK_MAJOR_VERSION) {
-      return Error{ENOTSUP, "the tensor follows DLPack " + std::to_string(tensor->version.major) +
-                                "." + std::to_string(tensor->version.minor) +
-                                ", which has another layout than version 1: ask the producer for "
-                                "version 1 (max_version)"};
+      return Error{
+          ENOTSUP,
+          "DLManagedTensorVersioned.version: unknown layout: expected major version 1, got " +
+              std::to_string(tensor->version.major) + "." + std::to_string(tensor->version.minor) +
+              "; hint: pass max_version to the producer"};
     }
     const std::uint64_t flags = tensor->flags;
     constexpr std::uint64_t known = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
                                     DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
     if ((flags & ~known) != 0) {
-      return Error{ENOTSUP, "DLManagedTensorVersioned.flags is " + std::to_string(flags) +
-                                ", and has a bit that version 1.3 does not know: ask the producer "
-                                "for that version (max_version)"};
+      return Error{
+          ENOTSUP,
+          "DLManagedTensorVersioned.flags: unknown bit: expected those of version 1.3, got " +
+              std::to_string(flags) + "; hint: pass max_version to the producer"};
     }
     Result<ImportedTensor> imported = detail::import_tensor(std::move(tensor), options);
     if (imported && !imported->copied) {
@@ -236,7 +239,8 @@ inline Result<ImportedTensor> from_dlpack(DlpackTensor tensor,
 inline Result<ImportedTensor> from_dlpack(LegacyDlpackTensor tensor,
                                           const DlpackImportOptions& options = {}) noexcept {
   return detail::guarded([&]() -> Result<ImportedTensor> {
-    if (tensor == nullptr) return Error{EINVAL, "the tensor is NULL: there is nothing to import"};
+    if (tensor == nullptr)
+      return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
     return detail::import_tensor(std::move(tensor), options);
   });
 }

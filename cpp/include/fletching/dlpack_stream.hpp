@@ -27,7 +27,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What a consumer wants to be ordered behind the producer's work.
+/// What has to be ordered after the producer's work.
 enum class Ordering : std::uint8_t {
   kNone,    ///< nothing: it synchronizes itself, or there is nothing to wait for
   kHost,    ///< the host: the work has to be done on return
@@ -44,9 +44,9 @@ struct ConsumerStream {
 
 namespace detail {
 
-inline Error bad_stream(std::int64_t stream, ArrowDeviceType device, std::string_view hint) {
-  return {EINVAL, "stream " + std::to_string(stream) + " is none on " + device_name(device) + ": " +
-                      std::string(hint)};
+inline Error bad_stream(std::int64_t stream, ArrowDeviceType device, std::string_view expected) {
+  return {EINVAL, "stream: invalid on " + device_name(device) + ": expected " +
+                      std::string(expected) + ", got " + std::to_string(stream)};
 }
 
 inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
@@ -55,23 +55,23 @@ inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
                     device == ARROW_DEVICE_CUDA_MANAGED;
   const bool rocm = device == ARROW_DEVICE_ROCM || device == ARROW_DEVICE_ROCM_HOST;
   if (!cuda && !rocm) {
-    if (stream) return bad_stream(*stream, device, "give None, it has no streams here");
+    if (stream) return bad_stream(*stream, device, "None, because the device has no streams");
     return ConsumerStream{};
   }
   // A consumer of memory that the host reads may be one that knows no streams at all.
   if (!stream && is_host_readable(device)) return ConsumerStream{Ordering::kHost, 0};
   const std::int64_t number = stream.value_or(cuda ? 1 : 0);
   if (number == -1) return ConsumerStream{};
-  if (number < -1) return bad_stream(number, device, "give -1 for no synchronization");
+  if (number < -1) return bad_stream(number, device, "-1 for no synchronization, or a stream");
   if (cuda && number == 0) {
     return bad_stream(number, device,
-                      "give 1 for the legacy default stream or 2 for the per-thread one");
+                      "1 for the legacy default stream or 2 for the per-thread one");
   }
   if (rocm && (number == 1 || number == 2)) {
-    return bad_stream(number, device, "give 0 for the default stream");
+    return bad_stream(number, device, "0 for the default stream");
   }
   if (static_cast<std::uint64_t>(number) > UINTPTR_MAX) {
-    return bad_stream(number, device, "give a handle of this process");
+    return bad_stream(number, device, "a handle of this process");
   }
   return ConsumerStream{Ordering::kStream, static_cast<std::uintptr_t>(number)};
 }
@@ -99,12 +99,12 @@ Result<std::unique_ptr<Managed, CallDeleter>> export_behind(const ArrowSchema& s
 
 }  // namespace detail
 
-/// The stream argument of __dlpack__ for data on `device`; no number stands for None.
+/// The stream argument of __dlpack__ for data on `device`; an empty optional means None.
 ///
 /// CUDA: None or 1 is the legacy default stream, 2 the per-thread one, -1 none, 0 is refused. ROCm:
 /// None or 0 is the default stream, -1 none, 1 and 2 are refused. Every other number from there on
 /// is a handle. With None and memory that the host reads too, pinned or managed, it is the host
-/// that is ordered, which includes the default stream. Elsewhere only None is taken. Errors are
+/// that is ordered, which includes the default stream. Elsewhere only None is accepted. Errors are
 /// EINVAL.
 inline Result<ConsumerStream> read_dlpack_stream(ArrowDeviceType device,
                                                  std::optional<std::int64_t> stream) noexcept {
@@ -160,16 +160,17 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 }
 
 /// The same as from_dlpack without a stream (dlpack_import.hpp), for a tensor whose producer was
-/// told `stream`, a handle as SyncEvent::wait_on takes it: the array gets a sync_event that happens
-/// when everything is done that is on that stream now. So the consumers of the array may use any
-/// stream. With a stream of Ordering::kNone or kHost nothing is pending, and there is no event.
+/// called with `stream`, a handle as for SyncEvent::wait_on: the array gets a sync_event that
+/// happens when everything is done that is on that stream now. So the consumers of the array may
+/// use any stream. With a stream of Ordering::kNone or kHost nothing is pending, and there is no
+/// event.
 ///
 /// Lifetime of the stream: as of to_dlpack, it is used during the call only. DLPack has no
 /// counterpart to the event when the array is released: where work may still read it then, use
 /// release_after.
 ///
 /// Errors: also those of export_with_event, ENOTSUP for devices without streams among them. The
-/// tensor has been given back then.
+/// tensor is released then.
 template <class Tensor>
 Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
                                    const DlpackImportOptions& options = {}) noexcept {

@@ -21,7 +21,7 @@ struct CallDeleter {
 
 }  // namespace detail
 
-/// Owns a tensor: calls its deleter, once, unless that is NULL. `release()` gives the pointer to
+/// Owns a tensor: calls its deleter, once, unless that is NULL. `release()` returns the pointer to
 /// somebody else who calls the deleter then, such as a capsule.
 using DlpackTensor = std::unique_ptr<DLManagedTensorVersioned, detail::CallDeleter>;
 

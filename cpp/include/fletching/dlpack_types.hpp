@@ -51,7 +51,7 @@ struct ArrowType {
 /// What to do about nulls, which DLPack has none of.
 enum class Nulls : std::uint8_t {
   kRefuse,  ///< an error when there are any, or when the device hides whether there are
-  kIgnore,  ///< export whatever lies in memory in their place
+  kIgnore,  ///< export the memory in their place as it is
 };
 
 /// What a tensor of several dimensions becomes.
@@ -70,7 +70,7 @@ struct ExportRule {
   std::string_view why;
 };
 
-/// What is decided about a type. The width is that of the format.
+/// What is decided about a type. The width is the format's.
 constexpr ExportRule export_rule(TypeId id) noexcept {
   switch (id) {
     case TypeId::kInt8:
@@ -94,37 +94,36 @@ constexpr ExportRule export_rule(TypeId id) noexcept {
     case TypeId::kTimestamp:
     case TypeId::kDuration:
     case TypeId::kIntervalMonths:
-      return {Exported::kAsStorage, kDLInt, "DLPack has no times: the unit would be lost"};
+      return {Exported::kAsStorage, kDLInt, "DLPack has no times, so the unit would be lost"};
     case TypeId::kDecimal:
-      return {Exported::kAsStorage, kDLInt, "DLPack has no decimals: the scale would be lost"};
+      return {Exported::kAsStorage, kDLInt, "DLPack has no decimals, so the scale would be lost"};
     case TypeId::kFixedSizeBinary:
       return {Exported::kAsStorage, kDLUInt, "DLPack has no binary values, only bytes"};
     case TypeId::kBool:
       return {Exported::kNo, kDLBool,
-              "its booleans are bits, and DLPack's are bytes: convert it to arrow.bool8"};
+              "Arrow's booleans are bits and DLPack's are bytes; hint: convert to arrow.bool8"};
     case TypeId::kIntervalDayTime:
     case TypeId::kIntervalMonthDayNano:
-      return {Exported::kNo, kDLInt, "its values have several parts: export them one by one"};
+      return {Exported::kNo, kDLInt, "a value has several parts; hint: export each part"};
     case TypeId::kStruct:
-      return {Exported::kNo, kDLInt, "it has columns: export them one by one"};
+      return {Exported::kNo, kDLInt, "a struct has columns; hint: export each column"};
     default:
       break;
   }
-  return {Exported::kNo, kDLInt, "its values do not lie side by side in one buffer"};
+  return {Exported::kNo, kDLInt, "the values are not contiguous in one buffer"};
 }
 
 inline Error not_exported(std::string_view format, std::string_view why, bool as_storage_helps) {
-  return {ENOTSUP, "format " + quote(format) + " is no DLPack type, because " + std::string(why) +
-                       (as_storage_helps ? "; ask for the storage (as_storage) to export it "
-                                           "nevertheless"
-                                         : "")};
+  return {ENOTSUP, "ArrowSchema.format: no DLPack type for " + quote(format) + ": " +
+                       std::string(why) +
+                       (as_storage_helps ? "; hint: pass as_storage to export the storage" : "")};
 }
 
 inline Result<DlpackType> dlpack_type(std::string_view text, const Format& format,
                                       bool as_storage) {
   const ExportRule rule = export_rule(format.id);
   if (format.id == TypeId::kDecimal && format.bit_width > 64) {
-    return not_exported(text, "no DLPack integer is that wide", false);
+    return not_exported(text, "DLPack has no integer of this width", false);
   }
   if (rule.exported == Exported::kNo) return not_exported(text, rule.why, false);
   if (rule.exported == Exported::kAsStorage && !as_storage) {
@@ -158,7 +157,7 @@ constexpr std::string_view format_of(std::uint8_t code, unsigned bits) noexcept 
   }
 }
 
-/// What stores a value that Arrow has no type for; of no format when nothing does.
+/// The storage of a type that Arrow lacks; with an empty format when there is none.
 constexpr ArrowType storage_of(DLDataType type) noexcept {
   if (type.code == kDLComplex) {
     return {format_of(kDLFloat, type.bits / 2U), "", type.bits / 16, 2};
@@ -173,12 +172,12 @@ constexpr ArrowType storage_of(DLDataType type) noexcept {
 inline Result<ArrowType> arrow_type(DLDataType type, bool as_storage, bool is_padded = false) {
   const auto refuse = [&](std::string_view why) {
     return Error{ENOTSUP,
-                 "DLTensor.dtype " + show(type) + " is no Arrow type: " + std::string(why)};
+                 "DLTensor.dtype: no Arrow type for " + show(type) + ": " + std::string(why)};
   };
-  if (type.lanes == 0) return refuse("it has no lanes, so nothing in it");
+  if (type.lanes == 0) return refuse("expected 1 lane or more, got 0");
   if (type.bits == 0) return refuse("expected elements of whole bytes, got 0 bits");
   if (type.bits % 8 != 0) {
-    return refuse(is_padded ? "expected elements of whole bytes, got some that are padded to a byte"
+    return refuse(is_padded ? "expected elements of whole bytes, got padded ones"
                             : "expected elements of whole bytes, got packed ones");
   }
   ArrowType found;
@@ -189,8 +188,9 @@ inline Result<ArrowType> arrow_type(DLDataType type, bool as_storage, bool is_pa
   }
   if (found.format.empty()) {
     found = storage_of(type);
-    if (found.format.empty()) return refuse("export another type");
-    if (!as_storage) return refuse("ask for what stores it (as_storage) to import it nevertheless");
+    if (found.format.empty()) return refuse("expected a type that Arrow can store");
+    if (!as_storage)
+      return refuse("expected a plain type; hint: pass as_storage to import the storage");
   }
   found.repeat *= type.lanes;
   return found;
@@ -219,8 +219,9 @@ inline Result<DLDevice> to_dlpack_device(ArrowDeviceType type, std::int64_t devi
     const auto dlpack_type = static_cast<DLDeviceType>(type);
     if (detail::is_host_readable(type)) return DLDevice{dlpack_type, 0};
     if (device_id < INT32_MIN || device_id > INT32_MAX) {
-      return Error{ERANGE, "ArrowDeviceArray.device_id " + std::to_string(device_id) +
-                               " does not fit into the 32 bits that DLPack has for it"};
+      return Error{ERANGE,
+                   "ArrowDeviceArray.device_id: out of range for DLPack: expected an int32, got " +
+                       std::to_string(device_id)};
     }
     return DLDevice{dlpack_type, static_cast<std::int32_t>(device_id)};
   });

@@ -16,13 +16,14 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Work that comes in pieces. Its owner submits it and keeps it until `run` has returned false.
+/// Work that is done in pieces. Its owner submits it and keeps it until `run` has returned false.
 class Job {
  public:
   /// Does the next piece: for an async producer, at most one handler call.
   ///
   /// True: there is more; run it again, on any thread, now or after other jobs, and so that what
-  /// this run has written is seen there. False: nothing is left, and the job may be gone already.
+  /// this run has written is seen there. False: nothing is left, and the job may be destroyed
+  /// already.
   virtual bool run() noexcept = 0;
 
   Job(const Job&) = delete;
@@ -43,8 +44,9 @@ class Job {
 class Executor {
  public:
   /// Sees to it that `job` is run, after this call has returned. Must not run it from inside: the
-  /// call comes from where no handler may be called. It must not fail either: a producer whose job
-  /// is lost never finishes. Called on any thread, never for a job that is still to be run.
+  /// caller may be inside a function that must not call a handler. It must not fail either: a
+  /// producer whose job is lost never finishes. Called on any thread, never for a job that is still
+  /// to be run.
   virtual void submit(Job& job) noexcept = 0;
 
   Executor(const Executor&) = delete;
@@ -55,7 +57,7 @@ class Executor {
   ~Executor() = default;
 };
 
-/// A queue of jobs that somebody else's thread runs. It takes no memory, so `submit` cannot fail.
+/// A queue of jobs that a thread of the caller runs. It allocates nothing, so `submit` cannot fail.
 ///
 /// It outlives every stream that uses it: keep it until the handlers are released.
 class RunQueue final : public Executor {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Export of a device array whose data is not there yet: with an event on a stream.
+// Export of a device array whose data is not ready yet: with an event on a stream.
 #ifndef FLETCHING_EXPORT_EVENT_HPP
 #define FLETCHING_EXPORT_EVENT_HPP
 
@@ -15,17 +15,17 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Gives the array a sync_event that happens when everything is done that is on the stream now: the
-/// work that fills the buffers has to be there already, and nothing on it may write to them later.
+/// Sets a sync_event that happens when everything is done that is on the stream now: the work that
+/// fills the buffers has to be there already, and nothing on it may write to them later.
 ///
 /// The event is created in the stream's context, without timing, and recorded. It lives, at the
 /// same address, until the array is released and the last child that was moved out of it too; the
 /// last of these releases destroys it, on whatever thread.
 ///
 /// The context has to outlive the array. One that was destroyed, or a primary context that was
-/// reset, has taken the event along; then the release leaves it alone, as far as the driver can
-/// tell: for sure with a primary context and CUDA 12.0 or later. In a child of fork the event is
-/// left alone as well, with a warning on stderr, see pending_releases().
+/// reset, has destroyed the event; then the release does not destroy it again, as far as the driver
+/// reports this: reliably with a primary context and CUDA 12.0 or later. In a child of fork the
+/// event is left alone as well, with a warning on stderr, see pending_releases().
 ///
 /// `array`: alive, with its device type and device id set, and without an event. `stream`: as for
 /// SyncEvent::wait_on; for one that is being captured into a graph, see OnCapture. Where CUDA finds
@@ -41,13 +41,13 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
   return detail::guarded([&]() -> Status {
     constexpr const char* kOperation = "export_with_event";
     if (array.is_released())
-      return Error{EINVAL, std::string(kOperation) + ": the array is released"};
+      return Error{EINVAL, std::string(kOperation) + ": array is released: expected a live array"};
     if (array->sync_event != nullptr) {
-      return Error{EINVAL, std::string(kOperation) + ": the array has a sync_event already"};
+      return Error{EINVAL, std::string(kOperation) + ": sync_event is set: expected NULL"};
     }
     auto functions = detail::record_functions(kOperation, array->device_type);
     if (!functions) return std::move(functions).error();
-    // Everything that can fail comes before the array is touched.
+    // Everything that can fail is done before the array is changed.
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
     auto* const block = new detail::SharedObject<detail::ExportedEvent>(**functions);
     const detail::EventShare share{detail::Share(block)};

@@ -179,22 +179,22 @@ inline bool is_permutation(std::span<const std::int32_t> numbers) {
 
 inline Result<TensorShape> read_tensor_shape(std::string_view metadata) {
   const auto refuse = [&](std::string_view why) {
-    return Error{EINVAL, std::string(kExtensionMetadataKey) + " " + quote(metadata) +
-                             " of arrow.fixed_shape_tensor " + std::string(why)};
+    return Error{EINVAL, std::string(kExtensionMetadataKey) + " of arrow.fixed_shape_tensor: " +
+                             std::string(why) + ", got " + quote(metadata)};
   };
   TensorShape out;
   Json json(metadata);
   if (!read_tensor_members(json, out)) {
-    return refuse(R"(is not like {"shape":[2,3],"permutation":[1,0]})");
+    return refuse(R"(malformed: expected the form {"shape":[2,3],"permutation":[1,0]})");
   }
-  if (out.shape.empty()) return refuse("has no shape: give one size or more");
+  if (out.shape.empty()) return refuse("no shape: expected one size or more");
   if (out.permutation.empty()) {
     for (std::size_t i = 0; i < out.shape.size(); ++i) {
       out.permutation.push_back(static_cast<std::int32_t>(i));
     }
   }
   if (out.permutation.size() != out.shape.size() || !is_permutation(out.permutation)) {
-    return refuse("has a permutation that does not name each dimension of the shape once");
+    return refuse("wrong permutation: expected each dimension of the shape once");
   }
   return out;
 }
@@ -216,7 +216,8 @@ std::string json_array(const Range& numbers) {
 /// so that wrong positive ones cannot be noticed. EINVAL too for a schema that is released.
 inline Result<Extension> find_extension(const ArrowSchema& schema) noexcept {
   if (schema.release == nullptr) {
-    return detail::plain_error(EINVAL, "find_extension: the schema is released");
+    return detail::plain_error(EINVAL,
+                               "find_extension: schema is released: expected a live schema");
   }
   return detail::guarded([&] { return detail::read_extension(schema.metadata); });
 }

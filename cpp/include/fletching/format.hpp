@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The format strings of ArrowSchema: what type a text stands for, and what an array of that type
+// The format strings of ArrowSchema: what type a text means, and what an array of that type
 // has to have. C Data Interface, "Data type description - format strings".
 #ifndef FLETCHING_FORMAT_HPP
 #define FLETCHING_FORMAT_HPP
@@ -20,7 +20,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What a format string stands for. The storage of an extension type, the indices of a
+/// What a format string means. The storage of an extension type, the indices of a
 /// dictionary-encoded one.
 enum class TypeId : std::uint8_t {
   kNull,
@@ -87,7 +87,7 @@ struct Format {
   std::int32_t n_children = 0;  ///< what n_children has to be, or kAnyNumber
 
   /// Whether any number of buffers may follow: those that a view type's long values lie in. One
-  /// more than n_buffers comes last then, the sizes of these.
+  /// more than n_buffers is last then, the sizes of these.
   [[nodiscard]] constexpr bool is_view() const noexcept {
     return id == TypeId::kBinaryView || id == TypeId::kStringView;
   }
@@ -166,10 +166,10 @@ inline Format make_format(TypeId id, std::int64_t bit_width, std::int32_t n_buff
 }
 
 inline Error bad_format(std::string_view text, std::string_view why) {
-  return {EINVAL, "ArrowSchema.format " + quote(text) + " " + std::string(why)};
+  return {EINVAL, "ArrowSchema.format: " + std::string(why) + ", got " + quote(text)};
 }
 
-/// Takes an int32 off the front of `text`, and the comma behind it when there is one.
+/// Removes an int32 from the front of `text`, and the comma after it when there is one.
 inline bool take_int32(std::string_view& text, std::int32_t& out) noexcept {
   const char* begin = text.data();
   const char* end = begin + text.size();
@@ -186,29 +186,30 @@ inline Result<Format> parse_decimal(std::string_view text) {
   Format format = make_format(TypeId::kDecimal, 128, 2);
   std::string_view rest = text.substr(2);
   if (!take_int32(rest, format.precision) || rest.empty() || !take_int32(rest, format.scale)) {
-    return bad_format(text, "needs precision and scale, as in \"d:19,10\"");
+    return bad_format(text, "no precision or scale: expected the form 'd:19,10'");
   }
   std::int32_t bits = 128;
   if (!rest.empty() && (!take_int32(rest, bits) || !rest.empty())) {
-    return bad_format(text, "has something behind its width, or no number there");
+    return bad_format(text, "malformed width: expected a number at the end");
   }
   for (const auto& [width, digits] : kDecimals) {
     if (width != bits) continue;
     if (format.precision < 1 || format.precision > digits) {
-      return bad_format(text, "has a precision that its width does not allow: give 1 to " +
-                                  std::to_string(digits));
+      return bad_format(
+          text, "precision out of range for the width: expected 1 to " + std::to_string(digits));
     }
     format.bit_width = width;
     return format;
   }
-  return bad_format(text, "has an unknown width: give 32, 64, 128 or 256");
+  return bad_format(text, "unknown width: expected 32, 64, 128 or 256");
 }
 
 /// "w:42" and "+w:42".
 inline Result<Format> parse_sized(std::string_view text, Format format) {
   std::string_view rest = text.substr(text.find(':') + 1);
   if (!take_int32(rest, format.size) || !rest.empty() || format.size < 0) {
-    return bad_format(text, "needs one number from 0 to 2147483647 behind the colon");
+    return bad_format(text,
+                      "malformed size: expected one number from 0 to 2147483647 after the colon");
   }
   if (format.id == TypeId::kFixedSizeBinary) format.bit_width = std::int64_t{8} * format.size;
   return format;
@@ -218,13 +219,13 @@ inline Result<Format> parse_timestamp(std::string_view text) {
   constexpr std::string_view units = "smun";
   const std::size_t unit = text.size() < 3 ? std::string_view::npos : units.find(text[2]);
   if (unit == std::string_view::npos)
-    return bad_format(text, "has an unknown unit: give s, m, u or n");
+    return bad_format(text, "unknown unit: expected s, m, u or n");
   if (text.size() < 4 || text[3] != ':') {
-    return bad_format(text, "needs a colon behind the unit, also without a time zone");
+    return bad_format(text, "no colon: expected one after the unit, even without a time zone");
   }
   const std::string_view timezone = text.substr(4);
   if (timezone.starts_with('"') || timezone.starts_with('\'')) {
-    return bad_format(text, "has its time zone in quotes: leave them out");
+    return bad_format(text, "time zone in quotes: expected it without");
   }
   Format format = make_format(TypeId::kTimestamp, 64, 2);
   format.unit = static_cast<TimeUnit>(unit + 1);
@@ -242,10 +243,11 @@ inline Result<Format> parse_union(std::string_view text) {
   while (!rest.empty()) {
     std::int32_t id = 0;
     if (!take_int32(rest, id) || id < 0 || id > 127) {
-      return bad_format(text, "needs type ids from 0 to 127 with commas between them");
+      return bad_format(
+          text, "malformed type ids: expected numbers from 0 to 127 with commas between them");
     }
     if (std::exchange(seen[static_cast<std::size_t>(id)], true)) {
-      return bad_format(text, "has a type id twice");
+      return bad_format(text, "duplicate type id: expected each once");
     }
     ++format.n_children;
   }
@@ -253,7 +255,7 @@ inline Result<Format> parse_union(std::string_view text) {
 }
 
 inline Result<Format> parse_known_format(std::string_view text) {
-  if (text.empty()) return bad_format(text, "is empty: give the type, such as \"i\" for an int32");
+  if (text.empty()) return bad_format(text, "empty: expected a type such as 'i' for int32");
   for (const PlainFormat& plain : kPlainFormats) {
     if (plain.text != text) continue;
     Format format = make_format(plain.id, plain.bit_width, plain.n_buffers, plain.n_children);
@@ -269,7 +271,7 @@ inline Result<Format> parse_known_format(std::string_view text) {
   }
   if (text.starts_with("ts")) return parse_timestamp(text);
   if (text.starts_with("+ud:") || text.starts_with("+us:")) return parse_union(text);
-  return bad_format(text, "is not a format string of the C Data Interface");
+  return bad_format(text, "unknown: expected a format string of the C Data Interface");
 }
 
 }  // namespace detail
@@ -286,7 +288,7 @@ inline Result<Format> parse_format(std::string_view text) noexcept {
 inline Result<Format> parse_format(const char* text) noexcept {
   return detail::guarded([&]() -> Result<Format> {
     if (text == nullptr) {
-      return Error{EINVAL, "ArrowSchema.format is NULL: the producer has to give the type"};
+      return Error{EINVAL, "ArrowSchema.format: NULL: expected a format string"};
     }
     return detail::parse_known_format(text);
   });

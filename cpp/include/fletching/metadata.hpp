@@ -29,16 +29,16 @@ struct KeyValue {
 };
 
 /// A metadata block that has been checked, as a range of KeyValue in the order of the block; a key
-/// may come more than once.
+/// may occur more than once.
 ///
-/// Ownership: a view. The block stays with whoever owns it and has to live, unchanged, as long as
-/// the view and what was read through it: for a schema until its release, for the async interface
-/// until the callback that passed it returns.
+/// Ownership: a view. The block keeps its owner and has to live, unchanged, as long as the view and
+/// what was read through it: for a schema until its release, for the async interface until the
+/// callback that passed it returns.
 ///
 /// Source: Arrow C data interface, "ArrowSchema.metadata".
 class MetadataView {
  public:
-  /// For a block of which nobody told the size.
+  /// For a block of unknown size.
   static constexpr size_t kNoLimit = (std::numeric_limits<ptrdiff_t>::max)();
 
   class Iterator {
@@ -81,7 +81,7 @@ class MetadataView {
   ///
   /// `block` may be NULL, which is no pairs. `limit` is the number of bytes that may be read there.
   /// The encoding says its own size, so a caller who knows no other needs none; but then a block
-  /// that lies about its lengths is read beyond its end, which nobody can notice.
+  /// with wrong lengths is read beyond its end, which cannot be detected.
   ///
   /// Errors: EINVAL for a negative count or length, and for a block that does not end within
   /// `limit`; the text says which and at which byte.
@@ -134,7 +134,7 @@ class MetadataView {
   }
 
   static Error malformed(const std::string& what, size_t position, const std::string& how) {
-    return {EINVAL, "metadata: the " + what + ", at byte " + std::to_string(position) + ", " + how};
+    return {EINVAL, "metadata: " + what + " at byte " + std::to_string(position) + ": " + how};
   }
 
   static Result<int32_t> read_int32(const char* block, size_t limit, size_t* position,
@@ -142,11 +142,12 @@ class MetadataView {
     const auto name = [&] { return pair < 0 ? what : what + std::to_string(pair); };
     if (limit - *position < sizeof(int32_t)) {
       return malformed(name(), *position,
-                       "is cut off: the block has " + std::to_string(limit) + " bytes");
+                       "truncated: expected 4 bytes, got " + std::to_string(limit - *position));
     }
     const int32_t value = int32_at(block + *position);
     if (value < 0) {
-      return malformed(name(), *position, "is " + std::to_string(value) + ", less than 0");
+      return malformed(name(), *position,
+                       "negative: expected 0 or more, got " + std::to_string(value));
     }
     *position += sizeof(int32_t);
     return value;
@@ -159,8 +160,8 @@ class MetadataView {
     if (!length) return length.error();
     if (limit - *position < static_cast<size_t>(*length)) {
       return malformed(what + std::to_string(pair), start,
-                       "is " + std::to_string(*length) + ", and only " +
-                           std::to_string(limit - *position) + " bytes follow");
+                       "too large: expected at most the " + std::to_string(limit - *position) +
+                           " bytes that follow, got " + std::to_string(*length));
     }
     *position += static_cast<size_t>(*length);
     return {};
@@ -173,7 +174,7 @@ class MetadataView {
 
 namespace detail {
 
-/// How many bytes the pairs take when they are encoded. Errors: see encode_metadata. May throw.
+/// How many bytes the encoded pairs have. Errors: see encode_metadata. May throw.
 template <class Pairs>
 Result<size_t> encoded_size(const Pairs& pairs) {
   constexpr size_t kMost = (std::numeric_limits<int32_t>::max)();
@@ -182,16 +183,17 @@ Result<size_t> encoded_size(const Pairs& pairs) {
   for (const auto& [key, value] : pairs) {
     for (const std::string_view text : {std::string_view(key), std::string_view(value)}) {
       if (text.size() > kMost) {
-        return Error(EINVAL, "metadata: a text of pair " + std::to_string(count) + " has " +
-                                 std::to_string(text.size()) + " bytes; an int32 says its length");
+        return Error(EINVAL, "metadata: text of pair " + std::to_string(count) +
+                                 " too long: expected at most 2147483647 bytes, got " +
+                                 std::to_string(text.size()));
       }
       size += sizeof(int32_t) + text.size();
     }
     ++count;
   }
   if (count > kMost) {
-    return Error(EINVAL, "metadata: there are " + std::to_string(count) +
-                             " pairs; an int32 says how many there are");
+    return Error(EINVAL, "metadata: too many pairs: expected at most 2147483647, got " +
+                             std::to_string(count));
   }
   return size;
 }
@@ -220,7 +222,7 @@ char* encode_to(char* out, const Pairs& pairs) noexcept {
 }  // namespace detail
 
 /// Encodes pairs of texts: KeyValue, std::pair, the elements of a std::map. The result may be
-/// copied to any address and passed as `metadata`; it may hold NULs, and no pairs give the four
+/// copied to any address and passed as `metadata`; it may contain NULs, and no pairs are the four
 /// bytes of a 0, where a schema without metadata has NULL.
 ///
 /// Errors: EINVAL for more than 2^31-1 pairs, and for a longer text; ENOMEM.

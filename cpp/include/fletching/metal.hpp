@@ -18,8 +18,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// The value that an MTLEvent is waited for. The interface does not carry it, so whoever knows the
-/// producer has to tell. It has to outlive every wait.
+/// The value that an MTLEvent is waited for. The interface does not carry it, so the application
+/// has to provide it. It has to outlive every wait.
 struct MetalValue {
   std::uint64_t (*of)(void* user, id<MTLEvent> event);
   void* user;
@@ -31,7 +31,7 @@ namespace detail {
 inline int metal_wait_on(void* context, void* sync_event, int64_t /*device_id*/, void* stream,
                          FletchingMessage* message) {
   if (stream == nullptr) {
-    std::strcpy(message->text, "Metal has no default command buffer; pass an id<MTLCommandBuffer>");
+    std::strcpy(message->text, "wait_on: stream is NULL: expected an id<MTLCommandBuffer>");
     return EINVAL;
   }
   const auto* value = static_cast<const MetalValue*>(context);
@@ -48,7 +48,8 @@ inline int metal_wait_on(void* context, void* sync_event, int64_t /*device_id*/,
 /// asked: synchronize and ready are errors. Threads: any.
 inline Status register_metal_waiter(const MetalValue* value) noexcept {
   if (value == nullptr || value->of == nullptr) {
-    return Error{EINVAL, "register_metal_waiter: an MTLEvent cannot be waited on without a value"};
+    return Error{EINVAL,
+                 "register_metal_waiter: value: NULL or without a function: expected a MetalValue"};
   }
   return register_waiter(ARROW_DEVICE_METAL, {nullptr, &detail::metal_wait_on, nullptr,
                                               const_cast<MetalValue*>(value)});

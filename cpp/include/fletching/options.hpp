@@ -21,7 +21,7 @@ struct Warning {
   std::string_view message;  ///< UTF-8, one sentence; valid during the call
 };
 
-/// How strict to be. Taken by value by whatever reads foreign structs.
+/// How strict to be. Passed by value to everything that reads foreign structs.
 struct Options {
   /// What would be a warning is an error, EINVAL.
   bool strict = false;
@@ -40,7 +40,7 @@ inline Error broken_rule(std::string_view rule, std::string_view text) {
   return {EINVAL, std::move(message)};
 }
 
-/// Warns, or in strict mode refuses. `text` makes the sentence, only when it is wanted.
+/// Warns, or in strict mode refuses. `text` makes the message, only when it is used.
 template <class Text>
 Status warn(const Options& options, std::string_view rule, const Text& text) noexcept {
   return guarded([&]() -> Status {

@@ -58,10 +58,10 @@ concept OnDevice = std::same_as<Raw, ArrowDeviceArray>;
 /// Owns one struct of the C interfaces: ArrowSchema, ArrowArray, ArrowDeviceArray, ArrowArrayStream
 /// or ArrowDeviceArrayStream.
 ///
-/// Ownership: whoever holds the struct calls its release callback, once; the destructor does it. A
+/// Ownership: the holder of the struct calls its release callback, once; the destructor does it. A
 /// move is what the C Data Interface calls a move: a bitwise copy, after which the source is
-/// released. Address: the struct lies inside the owner and moves with it, except for what its
-/// pointers lead to, the event among them, which stays where it is.
+/// released. Address: the struct is inside the owner and moves with it. What its pointers point to,
+/// the event included, stays where it is.
 ///
 /// What the accessors return belongs to the producer and is valid until release. Of a released
 /// struct no field may be read: they return what an empty one has, and what returns a Result
@@ -87,7 +87,8 @@ class Owner {
   /// A released struct, all zero.
   Owner() noexcept { detail::zero(&raw_); }
 
-  /// Moves *source in; afterwards *source is released. A released source gives a released owner.
+  /// Moves *source in; afterwards *source is released. From a released source the owner is
+  /// released.
   explicit Owner(Raw* source) noexcept : raw_(*source) { detail::base(*source).release = nullptr; }
 
   Owner(Owner&& other) noexcept : Owner(&other.raw_) {}
@@ -157,7 +158,8 @@ class Owner {
   [[nodiscard]] Result<MetadataView> metadata() const noexcept
     requires std::same_as<Raw, ArrowSchema>
   {
-    if (is_released()) return detail::plain_error(EINVAL, "metadata: the schema is released");
+    if (is_released())
+      return detail::plain_error(EINVAL, "metadata: schema is released: expected a live schema");
     return MetadataView::read(raw_.metadata);
   }
 
@@ -193,7 +195,7 @@ class Owner {
 
   /// The children. A child that was moved out is still listed, as a released struct. Empty too for
   /// a list that is NULL, and for a count that is negative or above 2^22. The structs stay with the
-  /// parent: nobody else calls their release.
+  /// parent: only the parent calls their release.
   [[nodiscard]] std::span<const base_type* const> children() const noexcept
     requires detail::Nested<Raw>
   {
@@ -237,17 +239,18 @@ Result<Owner<Raw>> Owner<Raw>::take_child(int64_t index) noexcept
   requires detail::Nested<Raw>
 {
   return detail::guarded([&]() -> Result<Owner> {
-    if (is_released()) return Error(EINVAL, "take_child: the parent is released");
+    if (is_released())
+      return Error(EINVAL, "take_child: parent is released: expected a live parent");
     const auto refused = [&](const std::string& why) {
-      return Error(EINVAL, "take_child: child " + std::to_string(index) + why);
+      return Error(EINVAL, "take_child: child " + std::to_string(index) + ": " + why);
     };
     const auto listed = static_cast<int64_t>(children().size());
     if (index < 0 || index >= listed) {
-      return refused(" does not exist: the parent lists " + std::to_string(listed));
+      return refused("no such child: expected an index below " + std::to_string(listed));
     }
     base_type* child = detail::base(raw_).children[index];
-    if (child == nullptr) return refused(" is NULL");
-    if (child->release == nullptr) return refused(" is released: it was moved out before");
+    if (child == nullptr) return refused("NULL: expected a struct");
+    if (child->release == nullptr) return refused("released or moved out: expected a live child");
     Result<Owner> taken(std::in_place);
     detail::take_out(raw_, child, &taken->raw_);
     return taken;
@@ -259,11 +262,12 @@ Result<Owner<Raw>> Owner<Raw>::take_dictionary() noexcept
   requires detail::Nested<Raw>
 {
   return detail::guarded([&]() -> Result<Owner> {
-    if (is_released()) return Error(EINVAL, "take_dictionary: the parent is released");
+    if (is_released())
+      return Error(EINVAL, "take_dictionary: parent is released: expected a live parent");
     base_type* dictionary = detail::base(raw_).dictionary;
-    if (dictionary == nullptr) return Error(EINVAL, "take_dictionary: there is no dictionary");
+    if (dictionary == nullptr) return Error(EINVAL, "take_dictionary: NULL: expected a dictionary");
     if (dictionary->release == nullptr) {
-      return Error(EINVAL, "take_dictionary: it is released: it was moved out before");
+      return Error(EINVAL, "take_dictionary: released or moved out: expected a live dictionary");
     }
     Result<Owner> taken(std::in_place);
     detail::take_out(raw_, dictionary, &taken->raw_);
@@ -271,7 +275,7 @@ Result<Owner<Raw>> Owner<Raw>::take_dictionary() noexcept
   });
 }
 
-/// Ties an object to the release of a schema, array or device array, whoever has made it: release
+/// Ties an object to the release of a schema, array or device array of any producer: release
 /// runs first the callback that was there, then the destructor of `object`, on the thread that
 /// calls it. For what the producer does not know of and the data needs: a stream, a mapping, a
 /// lock.
@@ -285,10 +289,12 @@ template <class Raw, class Object>
 Status attach(Owner<Raw>& target, Object&& object) noexcept {
   using Stored = std::remove_cvref_t<Object>;
   static_assert(std::is_nothrow_constructible_v<Stored, Object&&>,
-                "what may throw when it is moved or copied: put it into a std::unique_ptr");
+                "attach: object: expected a type whose move is noexcept; hint: put it into a "
+                "std::unique_ptr");
   using Hook = detail::Hook<detail::BaseOf<Raw>, Stored>;
   return detail::guarded([&]() -> Status {
-    if (target.is_released()) return Error(EINVAL, "attach: the target is released");
+    if (target.is_released())
+      return Error(EINVAL, "attach: target is released: expected a live struct");
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded catches it
     auto* const hook = new Hook{{}, std::forward<Object>(object)};
     Hook::set(hook, &detail::base(*target.get()));

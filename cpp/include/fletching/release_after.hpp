@@ -25,15 +25,16 @@ enum class WhileCaptured : std::uint8_t { kRefuse, kKeep };
 /// live until then, has passed. May throw.
 inline Status defer_release(const char* operation, DeviceArray& array, void* stream,
                             WhileCaptured while_captured) {
-  if (array.is_released()) return Error{EINVAL, std::string(operation) + ": the array is released"};
+  if (array.is_released())
+    return Error{EINVAL, std::string(operation) + ": array is released: expected a live array"};
   auto functions = record_functions(operation, array->device_type);
   if (!functions) return std::move(functions).error();
-  // Everything that can fail comes before the array is touched.
+  // Everything that can fail is done before the array is changed.
   Reaper& reaper = Reaper::instance();
   if (reaper.process() != process_id()) {
     return Error{ECHILD, std::string(operation) +
-                             ": this process is a child of fork, in which the thread that releases "
-                             "arrays does not exist; hint: start processes with exec (spawn), or "
+                             ": called in a child of fork, which has no thread that releases "
+                             "arrays; hint: start processes with exec (spawn), or "
                              "use release_after in one of parent and child only"};
   }
   DeferredReleases entry(1);
@@ -56,7 +57,7 @@ inline Status defer_release(const char* operation, DeviceArray& array, void* str
 }  // namespace detail
 
 /// Releases the array when everything is done that is on the stream now. For a consumer whose own
-/// kernels still read the buffers: release alone would give the memory back under them.
+/// kernels still read the buffers: release alone would free the memory under them.
 ///
 /// Returns at once; `array` is released, as far as the caller is concerned. The release callback is
 /// called later, on a thread of this library, never within a callback of a driver. Threads are
@@ -65,10 +66,10 @@ inline Status defer_release(const char* operation, DeviceArray& array, void* str
 /// captures (cuThreadExchangeStreamCaptureMode), so that it may free memory while another thread
 /// captures. A child that was moved out before is not waited for.
 ///
-/// An event that the driver says nothing about, such as while it refuses every call, is not taken
-/// for passed, however often it is asked: the array is released when the driver answers, and never
-/// when it never does. pending_releases() tells. When the driver says that the device or the
-/// context is lost (is_lost in fletching/runtimes), nothing reads the array any more, and it is
+/// An event whose state the driver does not report, for example while it refuses every call, does
+/// not count for passed, however often it is asked: the array is released when the driver answers,
+/// and never when it never does. See pending_releases(). When the driver says that the device or
+/// the context is lost (is_lost in fletching/runtimes), nothing reads the array any more, and it is
 /// released.
 ///
 /// When the process exits, what is still pending is neither waited for nor released. A release that
@@ -89,9 +90,9 @@ inline Status defer_release(const char* operation, DeviceArray& array, void* str
   });
 }
 
-/// What has become of the arrays that release_after has taken, and of events in a child of fork.
+/// Counts of the arrays that release_after has consumed, and of events in a child of fork.
 struct PendingReleases {
-  std::int64_t pending = 0;           ///< arrays whose stream has not come to their point yet
+  std::int64_t pending = 0;           ///< arrays whose stream has not reached their point yet
   std::int64_t refused = 0;           ///< of these, those that the driver last said nothing about
   std::string last_refusal;           ///< its newest error; "" when there was none
   std::int64_t inherited_events = 0;  ///< left alone by a release in a child of fork

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a function returns that can fail: a value, or an errno value with words.
+// What a function returns that can fail: a value, or an errno value with a message.
 #ifndef FLETCHING_RESULT_HPP
 #define FLETCHING_RESULT_HPP
 
@@ -23,7 +23,7 @@
 
 #include "fletching/version.h"
 
-// An error is rare, and the code that words it is long: it stays out of the way of the rest.
+// An error is rare, and the code for its message is long: it is kept out of line.
 #if defined(__GNUC__)
 #define FLETCHING_DETAIL_COLD [[gnu::cold, gnu::noinline]]
 #else
@@ -89,7 +89,7 @@ inline constexpr bool kIsTested<std::optional<T>> = true;
 /// Functions that return one do not throw: memory that runs out is the error ENOMEM.
 template <class T>
 class [[nodiscard]] Result {
-  // A union, because std::variant takes a compiler four times as long, in every unit.
+  // A union, because std::variant compiles four times as long, in every translation unit.
   static constexpr bool kMoves = std::is_nothrow_move_constructible_v<T>;
 
  public:

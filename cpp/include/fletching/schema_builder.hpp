@@ -24,13 +24,13 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// What a schema is made from. The texts are views and stay with whoever has them.
+/// What a schema is made from. The texts are views of the caller's memory.
 struct SchemaNode {
   // "= {}" spares those who leave a member out of a designated initializer a warning of gcc.
   // NOLINTBEGIN(readability-redundant-member-init)
   std::string_view format;              ///< "i", "+s", ...: UTF-8, not empty
-  std::string_view name = {};           ///< UTF-8; empty gives NULL
-  std::vector<KeyValue> metadata = {};  ///< none gives NULL
+  std::string_view name = {};           ///< UTF-8; empty becomes NULL
+  std::vector<KeyValue> metadata = {};  ///< empty becomes NULL
   int64_t flags = ARROW_FLAG_NULLABLE;
   std::vector<SchemaNode> children = {};
   std::vector<SchemaNode> dictionary = {};  ///< none, or one: the type of the values
@@ -51,10 +51,11 @@ struct SchemaSize {
 /// Refuses a text that no C string can hold.
 inline Status check_text(std::string_view text, const char* what) {
   const auto refused = [&](const char* why) { return Error(EINVAL, std::string(what) + why); };
-  if (text.find('\0') != std::string_view::npos) return refused(" has a NUL in it");
+  if (text.find('\0') != std::string_view::npos)
+    return refused(": NUL character: expected text without it");
   while (!text.empty()) {
     const size_t length = utf8_length(text);
-    if (length == 0) return refused(" is not UTF-8");
+    if (length == 0) return refused(": not UTF-8");
     text.remove_prefix(length);
   }
   return {};
@@ -76,25 +77,31 @@ inline bool is_run_end(std::string_view format) {
 inline Status check_below(const SchemaNode& node) {
   const std::vector<SchemaNode>& children = node.children;
   if (!node.dictionary.empty() && !is_integer(node.format)) {
-    return Error(EINVAL, "with a dictionary the format is that of the indices, an integer");
+    return Error(EINVAL, "format: wrong for dictionary indices: expected an integer, got " +
+                             quote(node.format));
   }
   if (node.format == "+m" &&
       (children.size() != 1 || children[0].format != "+s" || children[0].children.size() != 2)) {
-    return Error(EINVAL, "a map has one child, a struct of two: the key and the value");
+    return Error(EINVAL, "children of a map: expected one struct of a key and a value");
   }
   if (node.format == "+r" && (children.size() != 2 || !is_run_end(children[0].format))) {
-    return Error(EINVAL, "run ends have two children: integers of 16, 32 or 64 bits, and values");
+    return Error(EINVAL,
+                 "children of run ends: expected integers of 16, 32 or 64 bits, and values");
   }
   return {};
 }
 
-/// Adds what `node` needs to *size. The error says where below `node` it found what is wrong.
+/// Adds what `node` needs to *size. The error starts with the path below `node`.
 inline Status measure(const SchemaNode& node, SchemaSize* size, int depth = 0) {
-  if (depth == kMaxDepth) return Error(EINVAL, "the schema is nested too deep");
-  if (node.format.empty()) return Error(EINVAL, "format is empty");
+  if (depth == kMaxDepth)
+    return Error(EINVAL,
+                 "nested too deep: expected at most " + std::to_string(kMaxDepth) + " levels");
+  if (node.format.empty()) return Error(EINVAL, "format: empty: expected a format string");
   if (Status format = check_text(node.format, "format"); !format) return format;
   if (Status name = check_text(node.name, "name"); !name) return name;
-  if (node.dictionary.size() > 1) return Error(EINVAL, "there is more than one dictionary");
+  if (node.dictionary.size() > 1)
+    return Error(EINVAL,
+                 "dictionary: expected at most one, got " + std::to_string(node.dictionary.size()));
   if (Status known = check_below(node); !known) return known;
   size->structs += 1;
   size->text += static_cast<int64_t>(node.format.size() + node.name.size() + 2);

@@ -24,8 +24,8 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// Shares a schema, an array, or a device array with its event, without copying a text or a buffer.
 ///
 /// Ownership: the struct is moved in and stays as it is. It is released when the last Shared, the
-/// last view, and the last child that was moved out of a view are gone, on the thread where that
-/// happens. A view is a struct like any other: its consumer may move it, release it, and move
+/// last view, and the last child that was moved out of a view are released, on the thread where
+/// that happens. A view is a struct like any other: its consumer may move it, release it, and move
 /// children out; other views do not notice.
 ///
 /// Threads: a Shared may be copied, and views be made, by several threads at once.
@@ -37,7 +37,8 @@ class Shared {
   /// still the caller's.
   static Result<Shared> make(Owner<Raw>&& source) noexcept {
     return detail::guarded([&]() -> Result<Shared> {
-      if (source.is_released()) return Error(EINVAL, "share: the struct is released");
+      if (source.is_released())
+        return Error(EINVAL, "share: struct is released: expected a live struct");
       return Shared(std::make_shared<const Owner<Raw>>(std::move(source)));
     });
   }
@@ -57,7 +58,7 @@ class Shared {
       const auto children = (*parent_).children();
       if (index < 0 || index >= static_cast<int64_t>(children.size())) {
         return Error(EINVAL, "column: child " + std::to_string(index) +
-                                 " does not exist: the parent lists " +
+                                 ": no such child: expected an index below " +
                                  std::to_string(children.size()));
       }
       return view_of(children[static_cast<std::size_t>(index)]);
@@ -80,9 +81,9 @@ class Shared {
   static Result<int64_t> count(const Base* shown) {
     int64_t structs = 0;
     Status walked = detail::walk("view", shown, [&](const Base& node) -> const char* {
-      if (node.release == nullptr) return "is released: it was moved out before";
+      if (node.release == nullptr) return "is released or moved out";
       if constexpr (std::same_as<Base, ArrowSchema>) {
-        if (node.format == nullptr) return "has no format";
+        if (node.format == nullptr) return "has format NULL";
       }
       ++structs;
       return nullptr;
@@ -91,7 +92,7 @@ class Shared {
     return structs;
   }
 
-  // Copies the structs that were counted from `from` downwards to `to`; those below come from the
+  // Copies the structs that were counted from `from` downwards to `to`; those below are from the
   // block.
   static void copy(const Base& from, Base* to, Block* block, int64_t* used) noexcept {
     *to = from;

@@ -50,7 +50,8 @@ struct StreamTraits<ArrowDeviceArrayStream> {
   }
 };
 
-/// Whether every device that can use memory of the type `promised` can use that of `given` too.
+/// Whether every device that can access memory of the type `promised` can access memory of the type
+/// `given` too.
 constexpr bool stands_in_for(ArrowDeviceType given, ArrowDeviceType promised) noexcept {
   bool known = false;
   for (const DeviceAccess& access : kDeviceAccess) {
@@ -61,7 +62,7 @@ constexpr bool stands_in_for(ArrowDeviceType given, ArrowDeviceType promised) no
   return known;
 }
 
-/// Whether a batch may come out of a stream that has promised a device type.
+/// Whether a batch may be in a stream of a device type.
 inline Status check_batch(const ArrowArray& /*batch*/, ArrowDeviceType /*promised*/,
                           const Options& /*options*/) noexcept {
   return {};
@@ -70,19 +71,20 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
                           const Options& options) noexcept {
   if (promised == 0) {
     return guarded([]() -> Status {
-      return broken_rule("device-stream.device-type-set",
-                         "ArrowDeviceArrayStream.device_type is 0: the producer has to set it");
+      return broken_rule(
+          "device-stream.device-type-set",
+          "ArrowDeviceArrayStream.device_type: 0: expected a device type; hint: fix the producer");
     });
   }
   if (batch.device_type != promised) {
     const auto text = [&] {
-      return "a batch has device_type " + device_name(batch.device_type) + ", and its stream has " +
-             device_name(promised);
+      return "batch: device_type differs from the stream's: expected " + device_name(promised) +
+             ", got " + device_name(batch.device_type);
     };
     if (!stands_in_for(batch.device_type, promised)) {
       return guarded([&]() -> Status {
         return broken_rule("device-stream-result.accessible",
-                           text() + ", whose devices may not be able to use the memory");
+                           text() + ", memory that the stream's devices may not access");
       });
     }
     Status status = warn(options, "device-stream.one-device-type", text);
@@ -91,7 +93,8 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
   const bool zero = std::ranges::all_of(batch.reserved, [](auto word) { return word == 0; });
   if (zero) return {};
   return warn(options, "device-array.reserved-zero", [] {
-    return std::string("ArrowDeviceArray.reserved is not zero: the producer has to zero it");
+    return std::string(
+        "ArrowDeviceArray.reserved: not zero: expected zeros; hint: fix the producer");
   });
 }
 
@@ -100,7 +103,7 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 /// Reads a stream: `Raw` is ArrowArrayStream or ArrowDeviceArrayStream, a batch an Array or a
 /// DeviceArray.
 ///
-/// It is a std::ranges::input_range of Result<batch_type>&, to be gone through once:
+/// It is a std::ranges::input_range of Result<batch_type>&, for one iteration:
 ///
 ///     for (Result<DeviceArray>& batch : reader) {
 ///       if (!batch) return batch.error();
@@ -130,7 +133,7 @@ inline Status check_batch(const ArrowDeviceArray& batch, ArrowDeviceType promise
 /// before the first batch: see check_array.
 ///
 /// Warnings: see Options; `device-stream.one-device-type` for a batch of another device type whose
-/// memory everyone can use who can use that of the stream's, `device-array.reserved-zero`.
+/// memory that every device can access that can access the stream's, `device-array.reserved-zero`.
 ///
 /// Threads: one at a time, as the stream itself is not thread-safe. What may run elsewhere is the
 /// release of schemas and batches.
@@ -143,7 +146,7 @@ class StreamReader {
 
   class Iterator;
 
-  /// Reads `stream`; a released one gives an error when it is read.
+  /// Reads `stream`; a read of a released one is an error.
   explicit StreamReader(Owner<Raw> stream, Options options = {}) noexcept
       : stream_(std::move(stream)), options_(std::move(options)) {}
 
@@ -168,10 +171,10 @@ class StreamReader {
     return batch;
   }
 
-  /// Releases the stream before its time. Batches stay; the next read gives an error.
+  /// Releases the stream before its time. Batches stay valid; the next read is an error.
   void release() noexcept { stream_.release(); }
 
-  /// Reads the next batch; the range goes on where reading has stopped.
+  /// Reads the next batch; the range continues where reading has stopped.
   Iterator begin() noexcept {
     current_ = next();
     return Iterator(this);
@@ -195,7 +198,7 @@ class StreamReader {
     if (!status) return std::move(status).error();
     if (schema.is_released()) {
       return Error(EINVAL,
-                   "get_schema returned 0 and no schema: a live one is what it has to give");
+                   "get_schema: released schema with return value 0: expected a live schema");
     }
     return schema;
   }
@@ -225,19 +228,18 @@ class StreamReader {
 
   template <class Callback, class Out>
   Status call(std::string_view name, Callback callback, Out* out) {
-    if (stream_.is_released())
-      return Error(EINVAL, "the stream is released: nothing is left to read");
+    if (stream_.is_released()) return Error(EINVAL, "stream: released: expected a live stream");
     if (callback == nullptr) return null_callback(name);
     const int code = callback(stream_.get(), out);
     if (code == 0) return {};
-    // What a call that failed has left behind is not ours to release.
+    // Of a call that failed nothing is ours to release.
     std::memset(out, 0, sizeof *out);
     return detail::foreign_error(code, last_error());
   }
 
   static Error null_callback(std::string_view name) {
     std::string text(detail::StreamTraits<Raw>::kName);
-    text.append(".").append(name).append(" is NULL: the producer has to set every callback");
+    text.append(".").append(name).append(": NULL: expected a callback; hint: fix the producer");
     return detail::broken_rule(detail::StreamTraits<Raw>::kCallbacksSet, text);
   }
 
@@ -249,11 +251,11 @@ class StreamReader {
   Options options_;
   std::optional<Error> failure_;
   Schema expected_;     // of every batch; in strict mode, once a batch was asked for
-  bool ended_ = false;  // next() has nothing more to give
+  bool ended_ = false;  // next() has nothing more to return
   std::optional<Result<batch_type>> current_;  // what the iterator shows; empty at the end
 };
 
-/// Goes through the batches; what it shows lies in the reader.
+/// Iterates over the batches; the current one is in the reader.
 template <class Raw>
 class StreamReader<Raw>::Iterator {
  public:

@@ -19,7 +19,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// The array as a device array: on the CPU, device id -1, without an event. Takes the ownership.
+/// The array as a device array: on the CPU, device id -1, without an event. Consumes its argument.
 inline DeviceArray to_device_array(Array array) noexcept {
   DeviceArray device;
   ArrowDeviceArray* raw = device.out();
@@ -29,17 +29,18 @@ inline DeviceArray to_device_array(Array array) noexcept {
   return device;
 }
 
-/// The array without its device, for whoever reads on the CPU. Blocks until its event has happened.
+/// The array without its device, for a reader on the CPU. Blocks until its event has happened.
 ///
 /// Errors: EINVAL when the array is released or the CPU cannot read memory of its device type;
-/// those of SyncEvent::synchronize, among them that there is no way to wait. Then the array is
+/// those of SyncEvent::synchronize, for example when there is no way to wait. Then the array is
 /// released.
 inline Result<Array> to_array(DeviceArray device) noexcept {
   return detail::guarded([&]() -> Result<Array> {
-    if (device.is_released()) return Error(EINVAL, "to_array: the array is released");
+    if (device.is_released())
+      return Error(EINVAL, "to_array: array is released: expected a live array");
     if (!is_accessible(device->device_type, ARROW_DEVICE_CPU)) {
-      return Error(EINVAL, "the CPU cannot read memory of the device type " +
-                               device_name(device->device_type) + ": copy the array there first");
+      return Error(EINVAL, "to_array: device_type: expected memory that the CPU can read, got " +
+                               device_name(device->device_type) + "; hint: copy the array");
     }
     Status waited = SyncEvent(device).synchronize();
     if (!waited) return std::move(waited).error();
@@ -75,30 +76,30 @@ struct HostSource {
 
 }  // namespace detail
 
-/// The stream as a device stream on the CPU. Takes the ownership; nothing is copied, errors keep
+/// The stream as a device stream on the CPU. Consumes its argument; nothing is copied, errors keep
 /// their errno value and their text.
 ///
 /// Errors: EINVAL when `stream` is released; ENOMEM. Then the stream is released.
 inline Result<DeviceArrayStream> to_device_stream(ArrayStream stream) noexcept {
   return detail::guarded([&]() -> Result<DeviceArrayStream> {
-    if (stream.is_released()) return Error(EINVAL, "the stream is released");
+    if (stream.is_released()) return Error(EINVAL, "stream: released: expected a live stream");
     return detail::export_stream<ArrowDeviceArrayStream>(
         detail::CpuSource{ArrayStreamReader(std::move(stream))}, ARROW_DEVICE_CPU, {});
   });
 }
 
-/// The device stream as a plain one, for whoever reads on the CPU: nothing is copied, get_next
-/// blocks until the event of the batch has happened. Takes the ownership.
+/// The device stream as a plain one, for a reader on the CPU: nothing is copied, get_next
+/// blocks until the event of the batch has happened. Consumes its argument.
 ///
 /// Errors: EINVAL when `stream` is released or the CPU cannot read memory of its device type;
 /// ENOMEM. Then the stream is released. Errors of to_array are those of get_next.
 inline Result<ArrayStream> to_array_stream(DeviceArrayStream stream,
                                            Options options = {}) noexcept {
   return detail::guarded([&]() -> Result<ArrayStream> {
-    if (stream.is_released()) return Error(EINVAL, "the stream is released");
+    if (stream.is_released()) return Error(EINVAL, "stream: released: expected a live stream");
     if (!is_accessible(stream->device_type, ARROW_DEVICE_CPU)) {
-      return Error(EINVAL, "the CPU cannot read memory of the stream's device type " +
-                               device_name(stream->device_type) + ": copy the arrays there first");
+      return Error(EINVAL, "stream: device_type: expected memory that the CPU can read, got " +
+                               device_name(stream->device_type) + "; hint: copy the arrays");
     }
     DeviceArrayStreamReader reader(std::move(stream), std::move(options));
     return detail::export_stream<ArrowArrayStream>(detail::HostSource{std::move(reader)},

@@ -28,7 +28,7 @@
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 namespace detail {
 
-/// What one step of a stream gives: a batch, an error, or nothing at the end.
+/// The result of one step of a stream: a batch, an error, or nothing at the end.
 template <class Batch>
 using Next = std::optional<Result<Batch>>;
 
@@ -96,7 +96,9 @@ class StreamExport {
     if (!given->ok()) return *std::move(given);
     Batch& batch = **given;
     if (batch.is_released()) {
-      return Error(EINVAL, "get_next: the batch is released, which would read as the end");
+      return Error(
+          EINVAL,
+          "get_next: batch is released: expected a live batch, because a released one is the end");
     }
     Status status = check_batch(*batch.get(), device_type_, options_);
     if (!status) return std::move(status).error();
@@ -119,7 +121,7 @@ class StreamExport {
     return error.code();
   }
 
-  /// A stream that has failed stays so, with the same words.
+  /// A stream that has failed returns the same error and message again.
   void remember(int code) noexcept {
     failed_ = code;
     failure_text_ = last_error_ != nullptr ? std::move(text_) : std::string();
@@ -159,7 +161,7 @@ Result<Owner<Raw>> export_stream(Source source, ArrowDeviceType device_type, Opt
 template <class T, class Batch>
 concept BatchOrResult = std::convertible_to<T, Result<Batch>>;
 
-/// A callable without arguments that gives a batch, or an error, or nothing.
+/// A callable without arguments that returns a batch, or an error, or nothing.
 template <class F, class Batch>
 concept BatchCallable =
     std::invocable<F&> && std::convertible_to<std::invoke_result_t<F&>, Next<Batch>>;
@@ -258,10 +260,12 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
   return guarded([&]() -> Result<Owner<Raw>> {
     Stored stored(std::forward<Content>(content));
     if (device_type == 0) {
-      return broken_rule("device-stream.device-type-set",
-                         "0 is not a device type: say where the arrays are");
+      return broken_rule(
+          "device-stream.device-type-set",
+          "make_device_stream: device_type: 0: expected the device type of the batches");
     }
-    if (schema.is_released()) return Error(EINVAL, "the schema of the stream is released");
+    if (schema.is_released())
+      return Error(EINVAL, "stream: schema is released: expected a live schema");
     Result<SharedSchema> shared = share(std::move(schema));
     if (!shared) return std::move(shared).error();
     return export_stream<Raw>(Source{*std::move(shared), std::move(stored)}, device_type,
@@ -271,7 +275,7 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 
 }  // namespace detail
 
-/// A device stream of `schema`, on devices of `device_type`, whose batches `content` gives:
+/// A device stream of `schema`, on devices of `device_type`, whose batches `content` returns:
 ///
 /// - a range of DeviceArray or Result<DeviceArray>: its elements, moved out one by one. A range
 ///   that is not a view is owned by the stream, so move it in. A StreamReader is such a range.
@@ -282,14 +286,14 @@ Result<Owner<Raw>> make_stream(Schema schema, ArrowDeviceType device_type, Conte
 /// `content` is used by one thread at a time, the one that calls get_next, and only when it does.
 ///
 /// Errors of `content`, and what it throws, are what get_next returns and get_last_error says: the
-/// errno value (that of a std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO
+/// errno value (from a std::system_error in the generic category, ENOMEM for std::bad_alloc, EIO
 /// for what has none) and the text, as UTF-8. After an error get_next returns it again and again.
-/// So does a batch on a device that cannot stand in for `device_type`; see StreamReader and
-/// Options. A released array that is not the end is the error EINVAL.
+/// So does a batch on a device whose memory the devices of `device_type` cannot access; see
+/// StreamReader and Options. A released array that is not the end is the error EINVAL.
 ///
 /// Ownership: `schema` and `content` are moved in (or copied), also when the function fails. The
-/// stream owns both and destroys them when it is released. Batches and schemas that it gave live
-/// on.
+/// stream owns both and destroys them when it is released. Batches and schemas that it returned
+/// live on.
 ///
 /// Errors of this function: EINVAL when `schema` is released or `device_type` is 0; ENOMEM; what a
 /// copy of `content` throws. A `content` that does not fit is an error of the compiler.

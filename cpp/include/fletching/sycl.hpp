@@ -27,7 +27,7 @@ int sycl_operation(FletchingMessage* message, Body body) noexcept {
   } catch (const std::exception& error) {
     write_message(message, error.what());
   } catch (...) {
-    write_message(message, "SYCL threw something that is not a std::exception");
+    write_message(message, "SYCL: exception of an unknown type");
   }
   return EIO;
 }
@@ -44,7 +44,9 @@ inline int sycl_synchronize(void* /*context*/, void* event, int64_t /*device_id*
 inline int sycl_wait_on(void* /*context*/, void* event, int64_t /*device_id*/, void* stream,
                         FletchingMessage* message) {
   if (stream == nullptr) {
-    write_message(message, "SYCL has no default queue; pass the address of a sycl::queue");
+    write_message(message,
+                  "wait_on: stream is NULL: expected the address of a sycl::queue, because SYCL "
+                  "has no default queue");
     return EINVAL;
   }
   return sycl_operation(message, [&] {
@@ -54,8 +56,7 @@ inline int sycl_wait_on(void* /*context*/, void* event, int64_t /*device_id*/, v
 #else
     // Without the extension only a queue that keeps its order has a place to wait at.
     if (!queue.is_in_order()) {
-      write_message(message, "this SYCL has no barrier for a queue that is out of order; pass one "
-                             "that is in order, or name the event in depends_on");
+      write_message(message, "wait_on: queue is out of order, and this SYCL has no barrier for it: expected a queue in order; hint: use depends_on instead");
       return ENOTSUP;
     }
     queue.submit([&](sycl::handler& commands) {

@@ -34,7 +34,7 @@ struct WaitContext;  // fletching/vulkan_event.hpp
 /// nothing to wait for, on any device. An event that there is no way to wait on is an error, never
 /// skipped.
 ///
-/// Errors: ENOENT when the library of the runtime is not there, ENOSYS when it lacks a function,
+/// Errors: ENOENT when the library of the runtime is not found, ENOSYS when it lacks a function,
 /// ENOTSUP when the runtime does not support the request, EINVAL for the event of an array that
 /// was released before, for what cannot be an event or does not fit, EIO for what else the runtime
 /// reports, whose own name of it is in the text; what a waiter returns. After an error nothing is
@@ -59,7 +59,8 @@ class SyncEvent {
   SyncEvent() noexcept = default;
   SyncEvent(DeviceType device_type, int64_t device_id, void* sync_event) noexcept
       : event_{device_type, device_id, sync_event} {}
-  /// Of a released array no field is read, and every operation returns EINVAL: its event is gone.
+  /// Of a released array no field is read, and every operation returns EINVAL: its event no longer
+  /// exists.
   explicit SyncEvent(const ArrowDeviceArray& array) noexcept
       : array_is_released_(array.array.release == nullptr) {
     if (!array_is_released_) event_ = {array.device_type, array.device_id, array.sync_event};
@@ -86,13 +87,13 @@ class SyncEvent {
   /// still pending: then kernels on that stream may read the buffers.
   ///
   /// `stream` is the CUstream, cudaStream_t, hipStream_t or cl_command_queue, or what the waiter of
-  /// another device type takes. CUDA and HIP have default streams: NULL and 1 (legacy_stream()) are
-  /// the legacy one, 2 (per_thread_stream()) that of the calling thread. NULL is the legacy one
+  /// another device type accepts. CUDA and HIP have default streams: NULL and 1 (legacy_stream())
+  /// are the legacy one, 2 (per_thread_stream()) the calling thread's. NULL is the legacy one
   /// also where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OpenCL has none, and its queue has
   /// to be of the event's cl_context.
   ///
   /// A stream that is being captured into a CUDA or HIP graph is refused with EBUSY, and the
-  /// capture goes on, unless `on_capture` says otherwise.
+  /// capture continues, unless `on_capture` says otherwise.
   [[nodiscard]] Status wait_on(void* stream,
                                OnCapture on_capture = OnCapture::kRefuse) const noexcept {
     if (is_null()) return {};
@@ -134,14 +135,14 @@ class SyncEvent {
     return detail::guarded([&]() -> std::invoke_result_t<Operation> {
       if (array_is_released_) return released();
       if (event_.device_type.runtime() == Runtime::kVulkan) return operation();
-      return Error{EINVAL,
-                   "a vulkan::WaitContext is no use for an event of " + event_.device_type.name()};
+      return Error{EINVAL, "vulkan::WaitContext: expected an event of Vulkan, got one of " +
+                               event_.device_type.name()};
     });
   }
 
   static Error released() {
     return {EINVAL,
-            "sync event: the array is released, and its event with it: wait before the release"};
+            "sync_event: array is released: expected a live array; hint: wait before the release"};
   }
 
   detail::EventReference event_;

@@ -21,7 +21,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::vulkan {
 
-/// What the interface does not hand over, and the producer has to tell in a way of its own.
+/// What the interface does not pass, and the producer has to pass separately.
 struct WaitContext {
   /// The VkDevice that the producer created the event with.
   void* device = nullptr;
@@ -30,9 +30,9 @@ struct WaitContext {
   /// The VkQueue to which the consumer submits the command buffer. Only wait_on needs it.
   void* queue = nullptr;
   /// The stages with which the producer sets the event, a VkPipelineStageFlags: vkCmdWaitEvents has
-  /// to be given the same ones.
+  /// to be passed the same ones.
   VkFlags set_stages = kVkPipelineStageAllCommandsBit;
-  /// The vkGetDeviceProcAddr of the VkDevice; nullptr for that of the loader.
+  /// The vkGetDeviceProcAddr of the VkDevice; nullptr for the loader's.
   decltype(Functions::vk_get_device_proc_addr) get_device_proc_addr = nullptr;
 };
 
@@ -47,7 +47,7 @@ inline Status vulkan_status(const char* function, vulkan::VkResult result) {
       {vulkan::kRuntime.title, function, result, vulkan::status_name(result), nullptr, false});
 }
 
-/// The operations for which Vulkan has a means.
+/// The operations that Vulkan supports.
 struct VulkanEvents {
   static Result<bool> ready(const EventReference& event, const vulkan::WaitContext& context) {
     auto handle = handle_at<vulkan::VkEvent>(event);
@@ -80,14 +80,14 @@ struct VulkanEvents {
                         void* command_buffer) {
     if (command_buffer == nullptr) {
       return Error{EINVAL,
-                   "wait_on: a Vulkan queue has no wait for a VkEvent of its own; pass a "
-                   "VkCommandBuffer that is being recorded"};
+                   "wait_on: command buffer is NULL: expected a VkCommandBuffer that is being "
+                   "recorded, because a VkQueue cannot wait for a VkEvent"};
     }
     if (context.producer_queue == nullptr || context.queue != context.producer_queue) {
-      return Error{ENOTSUP,
-                   "wait_on: a VkEvent orders commands of one VkQueue only; submit the "
-                   "command buffer to the producer's queue, and name it in the "
-                   "WaitContext, or synchronize"};
+      return Error{
+          ENOTSUP,
+          "wait_on: WaitContext.queue: expected the producer's VkQueue, because a VkEvent orders "
+          "commands of one queue only; hint: submit to that queue and set it, or call synchronize"};
     }
     auto handle = handle_at<vulkan::VkEvent>(event);
     if (!handle) return std::move(handle).error();
@@ -102,13 +102,13 @@ struct VulkanEvents {
   }
 
  private:
-  /// A function of the device, or that of the loader, which finds the device by its handle.
+  /// A function of the device, or the loader's, which finds the device by its handle.
   template <auto kMember>
   static auto function(const vulkan::WaitContext& context, const char* name)
       -> Result<std::remove_cvref_t<decltype(std::declval<vulkan::Functions>().*kMember)>> {
     using Function = std::remove_cvref_t<decltype(std::declval<vulkan::Functions>().*kMember)>;
     if (context.device == nullptr) {
-      return Error{EINVAL, "the WaitContext has no VkDevice; set `device` to the producer's"};
+      return Error{EINVAL, "WaitContext.device: NULL: expected the producer's VkDevice"};
     }
     if (context.get_device_proc_addr == nullptr) {
       auto loaded = vulkan::functions();
@@ -118,7 +118,7 @@ struct VulkanEvents {
     const auto found =
         context.get_device_proc_addr(static_cast<vulkan::VkDevice>(context.device), name);
     if (found != nullptr) return reinterpret_cast<Function>(found);
-    return Error{ENOSYS, std::string("Vulkan: get_device_proc_addr knows no ") + name};
+    return Error{ENOSYS, std::string("WaitContext.get_device_proc_addr: no function ") + name};
   }
 
   static Result<bool> ask(decltype(vulkan::Functions::vk_get_event_status) get_status,

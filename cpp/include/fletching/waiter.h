@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How to wait on events that Fletching does not know: of SYCL, of Metal, of ext_dev, of device
- * types that are newer than this header. Whoever knows them fills the struct and registers it, see
- * register_waiter in fletching/waiter.hpp.
+ * types that are newer than this header. A library that knows them fills the struct and registers
+ * it, see register_waiter in fletching/waiter.hpp.
  */
 #ifndef FLETCHING_WAITER_H
 #define FLETCHING_WAITER_H
@@ -17,12 +17,12 @@ extern "C" {
 
 /** Three functions and what they need.
  *
- * Each takes `context` of this struct, and sync_event and device_id as the ArrowDeviceArray has
+ * Each receives `context` of this struct, and sync_event and device_id as the ArrowDeviceArray has
  * them; sync_event is never NULL. Each returns 0, or an errno value after it has written into
  * message->text why, which is never NULL and empty before the call. None may throw. They are called
  * from any thread, from several at once, and not after the process has begun to exit.
  *
- * A function that is NULL is one that the runtime has no means for: whoever asks for it gets an
+ * A function is NULL when the runtime does not support it: a caller of that operation gets an
  * error that says so.
  */
 struct FletchingWaiter {

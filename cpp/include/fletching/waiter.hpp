@@ -34,7 +34,7 @@ struct WaiterRegistry {
   };
   Entry* first = nullptr;  // of a handful
 
-  /// With the mutex held: what leads to the entry of the device type, or to NULL at the end.
+  /// With the mutex held: the link to the entry of the device type, or to NULL at the end.
   Entry** find(DeviceType type) noexcept {
     Entry** place = &first;
     while (*place != nullptr && (*place)->type != type) place = &(*place)->next;
@@ -49,7 +49,7 @@ struct WaiterRegistry {
   }
 };
 
-/// Whether Fletching waits on the events of this type itself, without being told anything.
+/// Whether Fletching waits on the events of this type itself, without a registered waiter.
 inline bool has_own_waits(DeviceType type) noexcept {
   return of_runtime(Runtimes::kWaits, type).synchronize != nullptr;
 }
@@ -73,12 +73,14 @@ inline std::optional<FletchingWaiter> find_waiter(DeviceType type) {
 inline Status register_waiter(DeviceType type, const FletchingWaiter& waiter) noexcept {
   return detail::guarded([&]() -> Status {
     if (detail::has_own_waits(type)) {
-      return Error{EINVAL, "register_waiter: the events of " + type.name() +
-                               " need no waiter; Fletching calls their runtime itself"};
+      return Error{EINVAL,
+                   "register_waiter: " + type.name() +
+                       " needs no waiter: expected a device type without a runtime in Fletching"};
     }
     if (!waiter.synchronize && !waiter.wait_on && !waiter.ready) {
       return Error{EINVAL, "register_waiter: the waiter for " + type.name() +
-                               " has no function; use unregister_waiter to remove one"};
+                               " has no function: expected at least one; hint: call "
+                               "unregister_waiter to remove a waiter"};
     }
     detail::WaiterRegistry& registry = detail::WaiterRegistry::instance();
     const std::scoped_lock lock(registry.mutex);
@@ -104,7 +106,7 @@ inline bool unregister_waiter(DeviceType type) noexcept {
 
 namespace detail {
 
-/// The operations by the waiter that is registered for the device type.
+/// The operations through the waiter that is registered for the device type.
 struct RegisteredWaiter {
   static Status synchronize(const EventReference& event) {
     return call("synchronize", &FletchingWaiter::synchronize, event);
@@ -129,7 +131,7 @@ struct RegisteredWaiter {
     if (!waiter) return no_waiter(operation, event.device_type);
     const std::string what = std::string(operation) + " of an event of " + event.device_type.name();
     if ((*waiter).*function == nullptr) {
-      return Error{ENOTSUP, what + ": its runtime has no means for that, the waiter says"};
+      return Error{ENOTSUP, what + ": not supported by the registered waiter"};
     }
     FletchingMessage message{};
     const int code = ((*waiter).*function)(waiter->context, event.sync_event, event.device_id,
@@ -137,7 +139,7 @@ struct RegisteredWaiter {
     if (code == 0) return {};
     message.text[sizeof message.text - 1] = '\0';
     const std::string text = printable(std::string_view(message.text));
-    return Error{code, what + ": " + (text.empty() ? "the waiter gives no reason" : text)};
+    return Error{code, what + ": " + (text.empty() ? "waiter failed without a message" : text)};
   }
 
   static Error no_waiter(const char* operation, DeviceType type) {
@@ -146,9 +148,9 @@ struct RegisteredWaiter {
       return {ENOTSUP, what + instead};
     }
     const bool has_none = type.is_known() && type.event_pointer() == EventPointer::kNone;
-    return {ENOTSUP, what + "there is no way to wait on an event of " + type.name() +
-                         (has_none ? ", a device type whose sync_event is always NULL"
-                                   : "; register a waiter for this device type")};
+    return {ENOTSUP, what + "no way to wait on an event of " + type.name() +
+                         (has_none ? ": expected sync_event NULL on this device type"
+                                   : "; hint: register a waiter for this device type")};
   }
 };
 

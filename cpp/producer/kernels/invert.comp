@@ -1,4 +1,4 @@
-// The kernel of the Vulkan backend: turns every bit of `words` words of 4 bytes around.
+// The kernel of the Vulkan backend: inverts every bit of `words` words of 4 bytes.
 #version 450
 
 layout(local_size_x = 64) in;

@@ -3,7 +3,7 @@
 #include <hip/hip_runtime.h>
 #endif
 
-// Turns every bit of `bytes` bytes around.
+// Inverts every bit of `bytes` bytes.
 extern "C" __global__ void fletching_invert(unsigned char* buffer, unsigned long long bytes) {
   const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
   unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Streams for an async handler, taken by the C++ library and by a handler that does it by hand.
+// Streams for an async handler, consumed by the C++ library and by a hand-written handler.
 #include <atomic>
 #include <thread>
 
@@ -60,7 +60,7 @@ class AsyncBackendTest : public GateTest, public testing::WithParamInterface<std
   }
 };
 
-TEST_P(AsyncBackendTest, GivesTheSchemaTheBatchesAndTheEnd) {
+TEST_P(AsyncBackendTest, SendsTheSchemaTheBatchesAndTheEnd) {
   for (const int64_t window : {1, 3, 16}) {
     auto reader = read_stream(GetParam(), nullptr, 3, -1, window);
     ASSERT_TRUE(reader.ok()) << reader.error().message();
@@ -77,9 +77,9 @@ TEST_P(AsyncBackendTest, GivesTheSchemaTheBatchesAndTheEnd) {
   }
 }
 
-TEST_P(AsyncBackendTest, FailsWhereItWasTold) {
+TEST_P(AsyncBackendTest, FailsAtTheGivenBatch) {
   for (const int64_t fail_at : {0, 2, 3}) {
-    // A reader drops what it has not read when an error comes: it asks for one at a time.
+    // A reader drops what it has not read when an error arrives: it requests one at a time.
     auto reader = read_stream(GetParam(), nullptr, 3, fail_at, 1);
     ASSERT_TRUE(reader.ok()) << reader.error().message();
     for (int64_t i = 0; i < fail_at; ++i) {
@@ -134,7 +134,7 @@ TEST_P(AsyncBackendTest, ACancelledStreamLeavesNothing) {
 INSTANTIATE_TEST_SUITE_P(All, AsyncBackendTest, testing::ValuesIn(every_backend()),
                          [](const auto& info) { return info.param; });
 
-// --- By hand
+// --- Hand-written
 
 // What a consumer has to be, in C.
 struct Handler : ArrowAsyncDeviceStreamHandler {
@@ -190,8 +190,8 @@ int give(Handler& handler, const char* backend, FletchingProducerGate* gate, int
   return FletchingProducerRunAsync(backend, gate, "int32", batches, fail_at, &handler, message);
 }
 
-// Nobody has to ask for more than the batches.
-TEST_F(AsyncTest, TheEndComesWithoutDemand) {
+// No demand beyond the batches is needed.
+TEST_F(AsyncTest, TheEndNeedsNoDemand) {
   Handler handler(3);
   FletchingMessage message;
   ASSERT_EQ(give(handler, "ext_dev", nullptr, 3, -1, &message), 0) << message.text;
@@ -258,9 +258,9 @@ TEST_F(AsyncTest, RefusesWhatDoesNotFit) {
     EXPECT_FALSE(handler.released);
   };
   gate_ = new_gate("ext_dev");
-  expect(EINVAL, "the gate is one of ext_dev, and the backend is cpu", "cpu", gate_.get(), -1);
-  expect(EINVAL, "unknown backend 'npu'", "npu", nullptr, -1);
-  expect(EINVAL, "fail_at is 2", "cpu", nullptr, 2);
+  expect(EINVAL, "gate: wrong backend: expected cpu, got ext_dev", "cpu", gate_.get(), -1);
+  expect(EINVAL, "backend: unknown: expected one of ", "npu", nullptr, -1);
+  expect(EINVAL, "fail_at: out of range: expected -1 to 1 (batches), got 2", "cpu", nullptr, 2);
   handler.on_error = nullptr;
   expect(EINVAL, "handler.on_error: NULL: expected a callback", "cpu", nullptr, -1);
   EXPECT_EQ(FletchingProducerRunAsync("cpu", nullptr, "int32", 1, -1, nullptr, &message), EINVAL);

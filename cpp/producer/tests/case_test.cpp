@@ -128,7 +128,7 @@ int64_t count_nulls(const std::string& format, const ArrowArray& array) {
   return nulls;
 }
 
-// How many elements of child `index` the parent leads to.
+// How many elements of child `index` the parent covers.
 int64_t needed(const std::string& format, const ArrowArray& array, int64_t index) {
   const int64_t end = array.offset + array.length;
   int size = 0;
@@ -145,7 +145,7 @@ int64_t needed(const std::string& format, const ArrowArray& array, int64_t index
         wide ? static_cast<const int64_t*>(sizes)[i] : static_cast<const int32_t*>(sizes)[i];
     needed = std::max(needed, offset_at(array, wide, i) + last);
   }
-  // Children that are taken by turns, whatever their type ids are.
+  // Children that are taken alternately, whatever their type ids are.
   for (int64_t i = 0; i < end && format.starts_with("+ud:"); ++i) {
     const auto id = static_cast<const int8_t*>(array.buffers[0])[i];
     const int first = std::atoi(format.c_str() + 4);
@@ -307,7 +307,7 @@ TEST(Catalogue, HasEveryFormat) {
   }
 }
 
-// Written by hand from the formats, so that a mistake shared by the text and the export shows.
+// Hand-written from the formats, so that a mistake shared by the text and the export shows.
 TEST(Catalogue, TextIsWhatTheHeaderSays) {
   if constexpr (std::endian::native != std::endian::little)
     GTEST_SKIP() << "the bytes here are little-endian";

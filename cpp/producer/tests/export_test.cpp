@@ -125,20 +125,19 @@ TEST_F(Export, RefusesBadArguments) {
     return FletchingProducerExportArray(backend, name, out_schema, out_array, &message);
   };
   EXPECT_EQ(code(nullptr, "int32", &schema, &array), EINVAL);
-  EXPECT_STREQ(message.text, "backend is NULL");
+  EXPECT_STREQ(message.text, "backend: NULL: expected a name");
   EXPECT_EQ(code("tpu\n\xff", "int32", &schema, &array), EINVAL);
-  EXPECT_TRUE(
-      std::string_view(message.text).starts_with("unknown backend 'tpu \uFFFD'; known: cpu, "))
+  EXPECT_TRUE(std::string_view(message.text).starts_with("backend: unknown: expected one of cpu, "))
       << message.text;
   EXPECT_EQ(code("cpu", nullptr, &schema, &array), EINVAL);
-  EXPECT_STREQ(message.text, "case is NULL");
+  EXPECT_STREQ(message.text, "case: NULL: expected a name");
   EXPECT_EQ(code("cpu", "", &schema, &array), EINVAL);
-  EXPECT_EQ(std::string(message.text).find("unknown case ''; known: int32, int64"), 0u)
+  EXPECT_EQ(std::string(message.text).find("case: unknown: expected one of int32, int64"), 0u)
       << message.text;
   EXPECT_EQ(code("cpu", "int32", nullptr, &array), EINVAL);
-  EXPECT_STREQ(message.text, "schema is NULL");
+  EXPECT_STREQ(message.text, "schema: NULL: expected an address");
   EXPECT_EQ(code("cpu", "int32", &schema, nullptr), EINVAL);
-  EXPECT_STREQ(message.text, "array is NULL");
+  EXPECT_STREQ(message.text, "array: NULL: expected an address");
   EXPECT_EQ(FletchingProducerExportArray("cpu", "?", &schema, &array, nullptr), EINVAL);
   EXPECT_EQ(schema.release, nullptr);
   EXPECT_EQ(array.array.release, nullptr);

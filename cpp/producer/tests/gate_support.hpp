@@ -68,7 +68,7 @@ inline int64_t verify(const OwnedQueue& queue, int32_t expected) {
   return asserted;
 }
 
-// Why the device is not there; empty when it is.
+// Why the device is absent; empty when it is present.
 inline std::string why_absent(const std::string& backend) {
   int32_t presence = -1;
   FletchingMessage description;
@@ -87,7 +87,7 @@ class GateTest : public ProducerTest {
       if (consumer.backend == backend) consumer_ = consumer;
     }
     if (consumer_.backend != backend) {
-      GTEST_SKIP() << backend << ": there was no header of its vendor to write a consumer against";
+      GTEST_SKIP() << backend << ": the vendor's header was not found, so there is no consumer";
     }
     gate_ = new_gate(backend);
   }

@@ -136,7 +136,7 @@ TEST_P(GateBackendTest, AnExportWithoutAGateHasAnEventToo) {
   EXPECT_GT(verify(queue, FLETCHING_PRODUCER_NEW), 0);
 }
 
-// A reader that sees the wrong data is told so.
+// A reader that sees the wrong data gets an error.
 TEST_P(GateBackendTest, VerifyNoticesTheOtherData) {
   export_array("int32");
   const OwnedQueue queue = new_queue(backend_);
@@ -164,10 +164,12 @@ TEST_F(GateArgumentTest, AreNamedWhenTheyAreWrong) {
   FletchingMessage message;
   FletchingProducerGate* gate = nullptr;
   EXPECT_EQ(FletchingProducerGateCreate("cpu", &gate, &message), ENOTSUP);
-  EXPECT_STREQ(message.text, "backend cpu has no queue: its data is there when the struct is");
+  EXPECT_STREQ(
+      message.text,
+      "backend cpu: no queues: expected a device backend, because its data is ready at once");
   EXPECT_EQ(gate, nullptr);
   EXPECT_EQ(FletchingProducerGateCreate("ext_dev", nullptr, &message), EINVAL);
-  EXPECT_STREQ(message.text, "gate is NULL");
+  EXPECT_STREQ(message.text, "gate: NULL: expected an address");
   EXPECT_EQ(FletchingProducerGateOpen(nullptr, &message), EINVAL);
   EXPECT_EQ(FletchingProducerGateDestroy(nullptr, &message), 0);
   EXPECT_EQ(FletchingProducerQueueDestroy(nullptr, &message), 0);
@@ -175,8 +177,9 @@ TEST_F(GateArgumentTest, AreNamedWhenTheyAreWrong) {
 
   const OwnedQueue queue = new_queue("ext_dev");
   EXPECT_EQ(FletchingProducerQueueVerify(queue.get(), 2, nullptr, &message), EINVAL);
-  EXPECT_STREQ(message.text,
-               "expected is 2, and has to be FLETCHING_PRODUCER_OLD or FLETCHING_PRODUCER_NEW");
+  EXPECT_STREQ(
+      message.text,
+      "expected: out of range: expected FLETCHING_PRODUCER_OLD or FLETCHING_PRODUCER_NEW, got 2");
   Exported foreign("int32");
   EXPECT_EQ(FletchingProducerQueueRead(queue.get(), "int64", &foreign.array, &message), EBADMSG);
   EXPECT_STREQ(message.text, "case int64: / buffer 1 is not the memory that was exported");

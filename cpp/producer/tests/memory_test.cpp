@@ -18,7 +18,7 @@ class OutOfMemory : public ProducerTest {
 };
 
 // Each allocation of `call` fails once: ENOMEM, and `after` finds nothing left behind. When none
-// fails, `succeeded` takes what there is. Returns how often it failed.
+// fails, `succeeded` consumes the result. Returns how often it failed.
 template <class Call, class After, class Succeeded>
 int64_t fail_each(Call call, After after, Succeeded succeeded) {
   return fail_each_allocation([&](Injection& inject) {
@@ -90,8 +90,8 @@ TEST_F(OutOfMemory, Stream) {
   release(stream);
 }
 
-// A new stream for each try, because verify_stream takes it; get_next that fails for want of memory
-// is a difference.
+// A new stream for each try, because verify_stream consumes it; a get_next that fails without
+// memory is a difference.
 TEST_F(OutOfMemory, VerifyStream) {
   for (int64_t fail_at : {-1, 1}) {
     const int64_t failures = fail_each_allocation([&](Injection& inject) {

@@ -103,7 +103,7 @@ class Mutator {
     if (array.dictionary != nullptr) mutate_array(*array.dictionary, below + "/d");
   }
 
-  // One bit of every byte, the bits by turns; the pointer gone, or leading elsewhere.
+  // One bit of every byte, the bits alternately; the pointer NULL, or pointing elsewhere.
   void mutate_buffer(const void*& buffer, const std::string& path, const std::string& name) {
     auto* bytes = static_cast<uint8_t*>(const_cast<void*>(buffer));
     const int64_t size = sizes_.at(path + " " + name);

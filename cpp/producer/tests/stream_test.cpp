@@ -37,7 +37,7 @@ void expect_batch(ArrowDeviceArray& array) {
   release(other.array);
 }
 
-TEST_F(Stream, GivesBatchesAndThenTheEnd) {
+TEST_F(Stream, ReturnsBatchesAndThenTheEnd) {
   export_batches(2, -1);
   EXPECT_EQ(stream_.device_type, ARROW_DEVICE_CPU);
   EXPECT_EQ(counters_now().live_streams, 1);
@@ -60,7 +60,7 @@ TEST_F(Stream, GivesBatchesAndThenTheEnd) {
   release(stream_);
 }
 
-TEST_F(Stream, GivesItsSchemaAgainAndAgain) {
+TEST_F(Stream, ReturnsItsSchemaAgainAndAgain) {
   export_batches(0, -1);
   ArrowSchema first;
   ArrowSchema second;
@@ -138,12 +138,12 @@ TEST_F(Stream, ExportRefusesBadArguments) {
   EXPECT_EQ(code("gpu", "utf8", 1, -1), EINVAL);
   EXPECT_EQ(code("cpu", "utf9", 1, -1), EINVAL);
   EXPECT_EQ(code("cpu", "utf8", -1, -1), EINVAL);
-  EXPECT_STREQ(message_.text, "batches is -1, and may not be negative");
+  EXPECT_STREQ(message_.text, "batches: negative: expected 0 or more, got -1");
   EXPECT_EQ(code("cpu", "utf8", 1, 2), EINVAL);
-  EXPECT_STREQ(message_.text, "fail_at is 2, and has to be from -1 to batches (1)");
+  EXPECT_STREQ(message_.text, "fail_at: out of range: expected -1 to 1 (batches), got 2");
   EXPECT_EQ(code("cpu", "utf8", 1, -2), EINVAL);
   EXPECT_EQ(FletchingProducerExportStream("cpu", "utf8", 1, -1, nullptr, &message_), EINVAL);
-  EXPECT_STREQ(message_.text, "stream is NULL");
+  EXPECT_STREQ(message_.text, "stream: NULL: expected an address");
   EXPECT_EQ(stream_.release, nullptr);
 }
 
@@ -182,7 +182,7 @@ TEST_F(Stream, VerifyNamesWhatDiffers) {
          "'case int32: the stream fails on purpose before batch 0'");
 }
 
-TEST_F(Stream, VerifyTakesTheStreamEvenWithBadArguments) {
+TEST_F(Stream, VerifyConsumesTheStreamEvenWithBadArguments) {
   export_batches(1, -1);
   EXPECT_EQ(verify(-1, -1), EINVAL);
   EXPECT_EQ(stream_.release, nullptr);
@@ -190,7 +190,7 @@ TEST_F(Stream, VerifyTakesTheStreamEvenWithBadArguments) {
   EXPECT_EQ(verify(1, -1, "utf9"), EINVAL);
   EXPECT_EQ(stream_.release, nullptr);
   EXPECT_EQ(FletchingProducerVerifyStream("cpu", "utf8", 1, -1, nullptr, &message_), EINVAL);
-  EXPECT_STREQ(message_.text, "stream is NULL");
+  EXPECT_STREQ(message_.text, "stream: NULL: expected an address");
 }
 
 // --- Hostile streams: each callback is what the test makes it
@@ -349,7 +349,7 @@ TEST_F(HostileStream, FailsWithNullText) {
                  "before batch 0'");
 }
 
-// What has to come out of a foreign text: every byte that is not UTF-8 replaced, on one line.
+// The expected result for a foreign text: every byte that is not UTF-8 replaced, on one line.
 TEST_F(HostileStream, FailsWithTextThatIsNotUtf8) {
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"a\xFFz", "a\uFFFDz"},
@@ -378,7 +378,7 @@ TEST_F(HostileStream, FailsWithALongText) {
   const std::string begin = "case utf8: batch 0 fails with errno 11: ";
   behavior_.get_next = [](ArrowDeviceArray*) { return EAGAIN; };
   const ArrowDeviceArrayStream fresh = stream_;
-  // Whatever stands before it, the last character is whole.
+  // Whatever precedes it, the last character is whole.
   for (size_t shift = 0; shift < 4; ++shift) {
     std::string foreign(shift, 'x');
     for (int i = 0; i < 1000; ++i) foreign += "\U0001F3F9";

@@ -22,7 +22,7 @@ class TransfersTest : public ProducerTest, public testing::WithParamInterface<st
     if (!why.empty()) GTEST_SKIP() << GetParam() << " is absent: " << why;
   }
 
-  // 0, or what went wrong.
+  // 0, or an errno value.
   static int export_case(ArrowSchema& schema, ArrowDeviceArray& array, FletchingMessage& message) {
     return FletchingProducerExportArray(GetParam().c_str(), kCase, &schema, &array, &message);
   }
@@ -51,7 +51,7 @@ std::string create_function(const std::string& backend) {
   return backend.starts_with("cuda") ? "cuStreamCreate" : "hipStreamCreateWithFlags";
 }
 
-TEST_P(TransfersTest, OneQueueServesEveryCopyAndGoesWithTheLastBuffer) {
+TEST_P(TransfersTest, OneQueueServesEveryCopyUntilTheLastBuffer) {
   const Control control(*vendor_of(GetParam()).runtime);
   if (!control.is_there()) GTEST_SKIP() << "the library is the vendor's own, and counts no calls";
   FletchingMessage message;

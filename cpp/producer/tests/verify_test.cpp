@@ -262,9 +262,9 @@ TEST_F(Verify, RefusesBadArguments) {
   EXPECT_EQ(code(nullptr, "int32", &exported.schema, &exported.array), EINVAL);
   EXPECT_EQ(code("cpu", nullptr, &exported.schema, &exported.array), EINVAL);
   EXPECT_EQ(code("cpu", "int32", nullptr, &exported.array), EINVAL);
-  EXPECT_STREQ(message.text, "schema is NULL");
+  EXPECT_STREQ(message.text, "schema: NULL: expected an address");
   EXPECT_EQ(code("cpu", "int32", &exported.schema, nullptr), EINVAL);
-  EXPECT_STREQ(message.text, "array is NULL");
+  EXPECT_STREQ(message.text, "array: NULL: expected an address");
 }
 
 }  // namespace

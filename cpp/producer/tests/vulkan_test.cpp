@@ -65,7 +65,7 @@ class VulkanTest : public GateTest {
   OwnedQueue queue_;
 };
 
-// A command buffer that was taken is not yet a wait.
+// A command buffer without a recorded wait is not a wait.
 TEST_F(VulkanTest, AConsumerThatRecordsNothingSeesTheOldData) {
   EXPECT_NE(FletchingProducerQueueHandle(queue_.get()), nullptr);
   read(queue_, "int32", array_);
@@ -75,27 +75,26 @@ TEST_F(VulkanTest, AConsumerThatRecordsNothingSeesTheOldData) {
 
 TEST_F(VulkanTest, AWaitForNothingIsNoticed) {
   EXPECT_EQ(why_read_fails({}, handles_.set_stages, VK_PIPELINE_STAGE_TRANSFER_BIT),
-            "vkCmdWaitEvents was given no event");
+            "vkCmdWaitEvents: no event: expected the producer's VkEvent");
 }
 
 // sync_event is the address of the VkEvent.
 TEST_F(VulkanTest, TheAddressInPlaceOfTheEventIsNoticed) {
   EXPECT_EQ(why_read_fails({reinterpret_cast<VkEvent>(event_address())}, handles_.set_stages,
                            VK_PIPELINE_STAGE_TRANSFER_BIT),
-            "vkCmdWaitEvents was given a VkEvent that is none of the producer's");
+            "vkCmdWaitEvents: unknown VkEvent: expected the producer's");
 }
 
 TEST_F(VulkanTest, OtherStagesThanThoseOfTheEventAreNoticed) {
   EXPECT_EQ(why_read_fails({*event_address()}, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                            VK_PIPELINE_STAGE_TRANSFER_BIT),
-            "vkCmdWaitEvents was given the srcStageMask 0x10000, and the event is set with 0x800");
+            "vkCmdWaitEvents: srcStageMask 0x10000: expected the stage of vkCmdSetEvent, 0x800");
 }
 
 TEST_F(VulkanTest, AWaitThatDoesNotHoldBackTheReadIsNoticed) {
   EXPECT_EQ(
       why_read_fails({*event_address()}, handles_.set_stages, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT),
-      "vkCmdWaitEvents was given the dstStageMask 0x800, and the read is in "
-      "VK_PIPELINE_STAGE_TRANSFER_BIT");
+      "vkCmdWaitEvents: dstStageMask 0x800: expected VK_PIPELINE_STAGE_TRANSFER_BIT of the read");
 }
 
 // The library's own operations, from the handles alone.
@@ -171,7 +170,7 @@ TEST_F(VulkanTest, AConsumerMaySubmitToTheQueue) {
 TEST(VulkanHandles, HaveToGoSomewhere) {
   FletchingMessage message;
   EXPECT_EQ(FletchingProducerVulkanHandles(nullptr, &message), EINVAL);
-  EXPECT_STREQ(message.text, "handles is NULL");
+  EXPECT_STREQ(message.text, "handles: NULL: expected an address");
 }
 
 }  // namespace

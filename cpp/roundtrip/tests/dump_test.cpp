@@ -111,14 +111,14 @@ bool is_root(const std::string& line) {
   return line.starts_with("schema.private_data=") || line.starts_with("array.private_data=");
 }
 
-/// Line number `i` with another value, missing, given twice, and behind the next one.
+/// Line number `i` with another value, missing, duplicated, and after the next one.
 void expect_every_change_is_named(const std::vector<std::string>& lines, std::size_t i) {
   const std::string& line = lines[i];
   const std::string next = i + 1 < lines.size() ? lines[i + 1] : "the end of the dump";
   std::vector<std::string> changed = lines;
   changed[i] += '0';
   if (is_root(line)) {
-    EXPECT_NE(verdict(joined(changed)).find("expected that of a live export, got 0x"),
+    EXPECT_NE(verdict(joined(changed)).find("expected the value of a live export, got 0x"),
               std::string::npos);
   } else {
     expect_differs(i, line, changed[i], verdict(joined(changed)));
@@ -151,22 +151,24 @@ TEST(VerifyDump, NamesEveryLineThatDiffers) {
 }
 
 TEST(VerifyDump, RefusesWhatIsNoDump) {
-  EXPECT_EQ(verdict(""), "dump: no line has schema.private_data: expected that of a live export");
+  EXPECT_EQ(verdict(""),
+            "dump: no line has schema.private_data: expected the value of a live export");
   std::string released;
   {
     const Exported exported("int32");
     released = exported.dumped();
     const std::string schema = released.substr(0, released.find("array."));
     EXPECT_EQ(verdict(schema),
-              "dump: no line has array.private_data: expected that of a live export");
+              "dump: no line has array.private_data: expected the value of a live export");
   }
-  EXPECT_NE(verdict(released).find("schema.private_data: expected that of a live export, got 0x"),
-            std::string::npos);
+  EXPECT_NE(
+      verdict(released).find("schema.private_data: expected the value of a live export, got 0x"),
+      std::string::npos);
   EXPECT_EQ(verdict("schema.private_data=1\n"),
-            "dump: schema.private_data: expected that of a live export, got 1");
+            "dump: schema.private_data: expected the value of a live export, got 1");
   FletchingMessage message{};
   EXPECT_EQ(FletchingProducerVerifyDump(nullptr, nullptr, &message), EINVAL);
-  EXPECT_STREQ(message.text, "dump is NULL");
+  EXPECT_STREQ(message.text, "dump: NULL: expected an address");
 }
 
 /// What is said of a case that a consumer reads as `change` makes it.

@@ -18,7 +18,7 @@ void expect_refused(const Device& device, DeviceArray& array, void* sync_event) 
   void* const right = std::exchange(array->sync_event, sync_event);
   Queue queue(device);
   const auto expect = [](std::string_view operation, const auto& result) {
-    ASSERT_FALSE(result.ok()) << operation << " took it";
+    ASSERT_FALSE(result.ok()) << operation << " accepted it";
     const std::string& text = result.error().message();
     EXPECT_NE(text.find("sync_event"), std::string::npos) << operation << ": " << text;
     EXPECT_NE(text.find("handle"), std::string::npos) << operation << ": " << text;

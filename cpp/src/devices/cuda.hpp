@@ -20,7 +20,7 @@ inline std::string name_of(const cuda::Functions& cuda, cuda::CUdevice device) {
   char name[FoundDevice::kMaxName] = {};
   const Status status =
       cuda_status(cuda, "cuDeviceGetName", cuda.cu_device_get_name(name, sizeof name - 1, device));
-  return status.ok() ? printable(std::string_view(name)) : not_told(status);
+  return status.ok() ? printable(std::string_view(name)) : in_parentheses(status);
 }
 
 inline FoundDevices find_cuda_devices() {
@@ -36,7 +36,7 @@ inline FoundDevices find_cuda_devices() {
   Status status = cuda_status(*cuda, "cuDriverGetVersion", cuda->cu_driver_get_version(&version));
   found.version = status.ok() ? "CUDA " + std::to_string(version / 1000) + "." +
                                     std::to_string(version % 1000 / 10)
-                              : not_told(status);
+                              : in_parentheses(status);
   status = cuda_status(*cuda, "cuInit", cuda->cu_init(0));
   std::int32_t count = 0;
   if (status.ok()) {

@@ -58,18 +58,17 @@ Finder finder_of(Runtime runtime) {
       return {&fletching::detail::find_vulkan_devices};
     case Runtime::kSycl:
       return {nullptr,
-              "a sycl::event is a C++ object of the library that made it: a waiter is needed, "
-              "fletching/sycl.hpp has one"};
+              "a sycl::event is a C++ object of the SYCL implementation; hint: register the waiter "
+              "of fletching/sycl.hpp"};
     case Runtime::kMetal:
       return {nullptr,
-              "an MTLEvent is an object of Objective-C: a waiter is needed, fletching/metal.hpp "
-              "has one"};
+              "an MTLEvent is an object of Objective-C; hint: register the waiter of "
+              "fletching/metal.hpp"};
     case Runtime::kNone:
       break;
   }
   return {nullptr,
-          "its events are what the producer says they are: a waiter is needed, see "
-          "FletchingRegisterWaiter"};
+          "the producer defines its events; hint: register a waiter (FletchingRegisterWaiter)"};
 }
 
 // Each runtime once, whatever number of device types it has.
@@ -87,10 +86,10 @@ FoundByRuntime find_all() {
 // Why a device type has no library that could be asked.
 const char* why_unknown(const DeviceInfo& device) {
   if (fletching::detail::find_waiter(device.value)) {
-    return "a waiter is registered for it; which devices there are, it cannot say";
+    return "a waiter is registered; it cannot list devices";
   }
   if (device.event_pointer == fletching::EventPointer::kNone) {
-    return "no library of it is known here; its sync_event is always NULL";
+    return "no known library; its sync_event is always NULL";
   }
   return finder_of(device.runtime).why_not;
 }
@@ -100,7 +99,7 @@ FoundDevices with_managed_memory(FoundDevices found) {
   std::erase_if(found.devices,
                 [](const FoundDevice& device) { return !device.has_managed_memory; });
   if (!found.devices.empty()) return found;
-  return absent(std::move(found), "no device here has managed memory");
+  return absent(std::move(found), "no device with managed memory");
 }
 
 int32_t look(const DeviceInfo& device, const FoundByRuntime& by_runtime, FoundDevices& found) {
@@ -142,7 +141,7 @@ struct FletchingDeviceReport {
 int FletchingDeviceReportCreate(FletchingDeviceReport** report, FletchingMessage* message) {
   using fletching::detail::write_message;
   if (report == nullptr) {
-    write_message(message, "report is NULL");
+    write_message(message, "report: NULL: expected an address for the report");
     return EINVAL;
   }
   *report = nullptr;

@@ -33,8 +33,10 @@ struct FoundDevices {
   std::vector<FoundDevice> devices;
 };
 
-/// What is in a report where a runtime would not tell a name or a version.
-inline std::string not_told(const Status& status) { return "(" + status.error().message() + ")"; }
+/// What a report contains in place of a name or a version that the runtime did not return.
+inline std::string in_parentheses(const Status& status) {
+  return "(" + status.error().message() + ")";
+}
 
 /// The library's functions with what a report says of the library; nullptr, and a reason, without.
 template <class Functions>
@@ -61,7 +63,7 @@ inline bool has_all(std::initializer_list<Needed> functions, const VendorRuntime
   for (const Needed& function : functions) {
     if (function.is_there) continue;
     found.reason = std::string(runtime.title) + ": " + found.library + " has no " + function.name +
-                   ", without which its devices cannot be listed; install a newer version of it";
+                   ", which lists its devices; hint: install a newer version";
     return false;
   }
   return true;
@@ -78,7 +80,7 @@ inline FoundDevices absent(FoundDevices found, std::string reason) {
 inline FoundDevices checked(FoundDevices found, const VendorRuntime& runtime) {
   if (!found.devices.empty()) return found;
   std::string reason =
-      std::string(runtime.title) + ": " + found.library + " works, but finds no device";
+      std::string(runtime.title) + ": " + found.library + " is loaded, but finds no device";
   return absent(std::move(found), std::move(reason));
 }
 

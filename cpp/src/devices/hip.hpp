@@ -20,7 +20,7 @@ inline std::string name_of(const hip::Functions& hip, hip::hipDevice_t device) {
   char name[FoundDevice::kMaxName] = {};
   const Status status =
       hip_status(hip, "hipDeviceGetName", hip.hip_device_get_name(name, sizeof name - 1, device));
-  return status.ok() ? printable(std::string_view(name)) : not_told(status);
+  return status.ok() ? printable(std::string_view(name)) : in_parentheses(status);
 }
 
 inline FoundDevices find_hip_devices() {
@@ -37,12 +37,12 @@ inline FoundDevices find_hip_devices() {
   Status status = hip_status(*hip, "hipInit", hip->hip_init(0));
   std::int32_t version = 0;
   if (status.ok()) {
-    const Status told =
+    const Status version_status =
         hip_status(*hip, "hipRuntimeGetVersion", hip->hip_runtime_get_version(&version));
-    found.version = told.ok() ? "HIP " + std::to_string(version / 10'000'000) + "." +
-                                    std::to_string(version / 100'000 % 100) + "." +
-                                    std::to_string(version % 100'000)
-                              : not_told(told);
+    found.version = version_status.ok() ? "HIP " + std::to_string(version / 10'000'000) + "." +
+                                              std::to_string(version / 100'000 % 100) + "." +
+                                              std::to_string(version % 100'000)
+                                        : in_parentheses(version_status);
   }
   std::int32_t count = 0;
   if (status.ok()) {

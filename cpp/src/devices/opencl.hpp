@@ -23,7 +23,7 @@ inline std::string text_of(const opencl::Functions& cl, opencl::cl_device_id dev
   char text[FoundDevice::kMaxName] = {};
   const Status status = opencl_status(
       "clGetDeviceInfo", cl.cl_get_device_info(device, what, sizeof text - 1, text, nullptr));
-  return status.ok() ? printable(std::string_view(text)) : not_told(status);
+  return status.ok() ? printable(std::string_view(text)) : in_parentheses(status);
 }
 
 /// The devices of one driver; a driver without any is none, and no error.
@@ -60,9 +60,9 @@ inline FoundDevices find_opencl_devices() {
   opencl::cl_uint count = 0;
   const auto result = cl->cl_get_platform_ids(0, nullptr, &count);
   if (result == kNoPlatform || (result == opencl::kClSuccess && count == 0)) {
-    std::string reason = "OpenCL: " + found.library +
-                         " is there, but no driver is registered with it; install one, "
-                         "pocl-opencl-icd for example";
+    std::string reason =
+        "OpenCL: " + found.library +
+        " is loaded, but no driver is registered; hint: install one, for example pocl-opencl-icd";
     return absent(std::move(found), std::move(reason));
   }
   Status status = opencl_status("clGetPlatformIDs", result);
@@ -74,7 +74,7 @@ inline FoundDevices find_opencl_devices() {
   for (std::size_t i = 0; status.ok() && i < platforms.size(); ++i) {
     status = add_devices(*cl, platforms[i], found);
   }
-  // One driver that does not work is no reason to hide the devices of another.
+  // A driver that fails does not hide the devices of another.
   if (!status.ok() && found.devices.empty()) {
     return absent(std::move(found), status.error().message());
   }

@@ -92,7 +92,7 @@ inline Status add_devices(const VulkanInstanceFunctions& functions, vulkan::VkIn
   std::vector<vulkan::VkPhysicalDevice> devices(count);
   const vulkan::VkResult listed =
       functions.enumerate_physical_devices(instance, &count, devices.data());
-  // One that came in between is left out.
+  // One that was added in between is left out.
   if (listed != kVkIncomplete) status = vulkan_status(name, listed);
   if (!status.ok()) return status;
   for (std::uint32_t i = 0; i < count && i < devices.size(); ++i) {
@@ -114,7 +114,7 @@ inline Status find_in_instance(const vulkan::Functions& vk, VulkanInstanceFuncti
       vulkan_status("vkCreateInstance", functions.create_instance(&info, nullptr, &instance));
   if (!status.ok()) return status;
   find_vulkan(vk, instance, "vkDestroyInstance", functions.destroy_instance);
-  // Without it the instance could not be given back.
+  // Without it the instance could not be destroyed.
   if (functions.destroy_instance == nullptr) {
     find_vulkan(vk, instance, "vkDestroyInstance", functions.destroy_instance);
   }
@@ -126,7 +126,7 @@ inline Status find_in_instance(const vulkan::Functions& vk, VulkanInstanceFuncti
         functions.get_physical_device_properties == nullptr) {
       return Error{ENOSYS, "Vulkan: " + found.library +
                                " has no vkEnumeratePhysicalDevices or no "
-                               "vkGetPhysicalDeviceProperties; install a newer version of it"};
+                               "vkGetPhysicalDeviceProperties; hint: install a newer version"};
     }
     return add_devices(functions, instance, found);
   });
@@ -149,8 +149,7 @@ inline FoundDevices find_vulkan_devices() {
   const Status status = find_in_instance(*vk, functions, found);
   if (status.ok()) return checked(std::move(found), vulkan::kRuntime);
   return absent(std::move(found), status.error().message() +
-                                      "; without a driver that works, install one, "
-                                      "mesa-vulkan-drivers for example");
+                                      "; hint: install a driver, for example mesa-vulkan-drivers");
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

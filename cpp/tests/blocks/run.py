@@ -59,7 +59,7 @@ def compile_together(suffix: str, paths: list[Path]) -> None:
 
 
 def build_project(path: Path) -> None:
-    """A user's CMakeLists.txt, with a main.cpp, beside the installed headers."""
+    """A user's CMakeLists.txt, with a main.cpp, and the installed headers."""
     installed, project = BLOCKS / "installed", BLOCKS / path.stem
     options = ["-DFLETCHING_BUILD_TESTS=OFF", "-DFLETCHING_BUILD_SHARED=OFF"]
     run("cmake", "-S", ROOT, "-B", BLOCKS / "package", *options)

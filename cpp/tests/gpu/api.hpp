@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA and HIP under the same names, so that one test holds for both. Nothing here goes through the
+// CUDA and HIP under the same names, so that one test holds for both. Nothing here uses the
 // headers under test but for the tables.
 #ifndef FLETCHING_TESTS_GPU_API_HPP
 #define FLETCHING_TESTS_GPU_API_HPP
@@ -51,8 +51,9 @@ struct CudaApi {
         detail::find_symbol(detail::find_library(kRuntime)->handle, "cuDevicePrimaryCtxReset_v2"));
     EXPECT_EQ(reset(device), 0);
   }
-  /// Keeps the context until the process ends. What is released behind a stream goes on a thread of
-  /// its own, perhaps after the test, and a driver need not survive an event without its context.
+  /// Keeps the context until the process ends. What is released behind a stream is destroyed on a
+  /// thread of its own, perhaps after the test, and a driver need not survive an event without its
+  /// context.
   static void keep_device(int device) {
     cuda::CUcontext context = nullptr;
     EXPECT_EQ(api().cu_device_primary_ctx_retain(&context, device), 0);

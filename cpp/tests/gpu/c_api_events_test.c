@@ -46,7 +46,7 @@ static void find(void* library, const char* symbol, void* function) {
   memcpy(function, &found, sizeof found);
 }
 
-// Of a stand-in: returns when nothing goes on but what waits for the gate. NULL where the driver is
+// Of a stand-in: returns when nothing runs except what waits for the gate. NULL where the driver is
 // real, and a wait that is missing may be seen too late.
 static void (*settle_standin)(void);
 
@@ -114,7 +114,7 @@ static void test_export(const struct Gate* gate, CUstream producer, CUstream con
   CHECK(FletchingDeviceArrayExportWithEvent(&array, producer, &message) == 0);
   CHECK(array.sync_event != NULL);
   CHECK(FletchingDeviceArrayExportWithEvent(&array, producer, &message) == EINVAL);
-  CHECK(strstr(message.text, "has a sync_event already") != NULL);
+  CHECK(strstr(message.text, "sync_event is set") != NULL);
   FletchingDeviceArrayMove(&array, &moved);
 
   settle();
@@ -131,7 +131,7 @@ static void test_export(const struct Gate* gate, CUstream producer, CUstream con
 }
 
 // The array is released when the gate is open, and not before. One that need not wait overtakes it:
-// by then, both were looked at. ctest gives up on a release that never comes.
+// by then, both were looked at. ctest times out when the release is never called.
 static void test_release_after(const struct Gate* gate, CUstream stream, CUstream idle) {
   struct FletchingMessage message;
   int releases = 0;

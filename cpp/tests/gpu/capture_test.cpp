@@ -139,7 +139,7 @@ TYPED_TEST(Capture, ACapturingStreamIsRefused) {
   exported.release();
 }
 
-// A capture that has gone wrong already.
+// A capture that is invalid already.
 TYPED_TEST(Capture, AnInvalidatedCaptureIsRefusedAsWell) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();
@@ -156,7 +156,7 @@ TYPED_TEST(Capture, AnInvalidatedCaptureIsRefusedAsWell) {
 }
 
 // What is put on the legacy default stream would depend on a blocking stream.
-TYPED_TEST(Capture, TheDefaultStreamBesideABlockingOneIsRefused) {
+TYPED_TEST(Capture, TheDefaultStreamNextToABlockingOneIsRefused) {
   using Api = TypeParam;
   typename Api::Event event = Api::make_event();
   const SyncEvent awaited(Api::kType, 0, static_cast<void*>(&event));
@@ -302,7 +302,7 @@ TEST(OldLibraries, HaveNoExternalEvents) {
   CudaApi::close_device(0);
 }
 
-// Without cuCtxGetId a primary context is known to be gone as long as it does not come back.
+// Without cuCtxGetId a primary context counts as destroyed until it is active again.
 TEST(OldLibraries, LeaveAnEventOfAContextThatIsGoneAlone) {
   const auto cuda = CudaApi::load();
   if (!cuda || (*cuda)->cu_ctx_get_id != nullptr) {

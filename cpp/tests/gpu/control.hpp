@@ -46,7 +46,7 @@ class Control {
   void settle_releases() const {
     while (relaxed_threads_() > 0) std::this_thread::yield();
   }
-  /// How many calls were given a handle of something that is gone.
+  /// How many calls received a handle of something that was destroyed.
   [[nodiscard]] int64_t stale_handles() const { return stale_handles_(); }
 
   [[nodiscard]] FletchingStandinCounts alive() const {

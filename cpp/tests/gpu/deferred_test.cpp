@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Releases behind a stream, when something is in their way: slow callbacks, a driver that refuses
-// to answer, a context that is gone, a fork.
+// to answer, a destroyed context, a fork.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -168,7 +168,7 @@ TYPED_TEST(Deferred, NothingIsReleasedBehindAStreamInAChildOfFork) {
   });
   EXPECT_EQ(problem, 0);
   EXPECT_EQ(pending_releases()->pending, 1) << "the child has none, and the parent still has its";
-  EXPECT_TRUE(release_after(array, this->consumer_).ok()) << "the parent goes on";
+  EXPECT_TRUE(release_after(array, this->consumer_).ok()) << "the parent stays valid";
   EXPECT_TRUE(made.parents.wait_for(1));
   this->open_gate();
   EXPECT_TRUE(waiting.parents.wait_for(1));
@@ -262,7 +262,7 @@ class GoneContext : public ::testing::Test {
   std::int64_t stale_ = 0;
 };
 
-// The last release of the context takes the event along, and a reset does so whoever has a
+// The last release of the context destroys the event, and a reset does so even when others have a
 // reference. Its handle is not used any more, nor is the context's, which may be memory that was
 // freed, or another context.
 TEST_F(GoneContext, ItsEventIsLeftAlone) {

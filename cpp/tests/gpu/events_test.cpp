@@ -171,7 +171,7 @@ TYPED_TEST(Events, TakeTheDefaultStreams) {
   }
 }
 
-// The handle in place of its address. What lies behind a vendor's handle is the vendor's secret:
+// The handle in place of its address. What a vendor's handle points to is private to the vendor:
 // only the stand-in is sure to say that it is not an event.
 TYPED_TEST(Events, TellAHandleFromItsAddress) {
   if (!this->control_.is_there()) GTEST_SKIP() << "needs the stand-in";
@@ -205,9 +205,9 @@ TYPED_TEST(Events, ExportedEventLivesUntilTheLastChildIsReleased) {
   }
 }
 
-// A child that is taken has its share already: nothing is allocated, and nobody waits for it. One
+// A child that is taken has its share already: nothing is allocated, and nothing waits for it. One
 // that was moved out before has nothing to do with the event.
-TYPED_TEST(Events, ExportedEventGoesWithAChildThatIsTaken) {
+TYPED_TEST(Events, ExportedEventMovesWithATakenChild) {
   using Api = TypeParam;
   this->write_behind_gate();
   ReleasedArray made;
@@ -307,7 +307,7 @@ TYPED_TEST(Events, HandleEveryFailure) {
       EXPECT_EQ(Api::current(), current) << fault;
       EXPECT_TRUE(testing::same(this->control_.alive(), alive)) << fault << ": something leaks";
       if (!has_failed) continue;
-      // A release, on whatever thread, has nobody to tell.
+      // A release, on whatever thread, has no way to report an error.
       EXPECT_FALSE(status.ok() && i < kReleasing) << fault << " of operation " << i << " is lost";
       if (!status.ok()) {
         failed.insert(function);

@@ -59,7 +59,7 @@ class Exchange : public Gated<CudaApi> {
     EXPECT_TRUE(!control_.is_there() || is_alive(before_)) << "something leaks";
   }
 
-  // What was released behind a stream goes later, on another thread, its event last of all. Gives
+  // What was released behind a stream is destroyed later, on another thread, its event last. Gives
   // up, and fails, after a minute.
   bool is_alive(const FletchingStandinCounts& wanted) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);

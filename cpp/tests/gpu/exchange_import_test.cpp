@@ -64,7 +64,7 @@ TEST_F(Rules, cai_strides_absent_is_contiguous) {
   EXPECT_EQ(refused(interface).code(), ENOTSUP);
 }
 
-TEST_F(Exchange, TakesNothingFromTheDriverWithoutElements) {
+TEST_F(Exchange, CallsNoDriverWithoutElements) {
   constexpr std::array<std::int64_t, 1> none{0};
   cai::Interface interface = says();
   interface.shape = none;
@@ -98,7 +98,7 @@ TEST_F(Rules, cai_sync_consumer_synchronizes) {
   EXPECT_EQ(*read_, kNew);
 }
 
-// Both ways, and nobody but the library waits: the work of the first producer, an export, an import
+// Both ways, and only the library waits: the work of the first producer, an export, an import
 // by somebody else, and that one's work.
 TEST_F(Rules, cai_sync_no_data_races) {
   write_behind_gate();

@@ -201,7 +201,7 @@ TEST_F(ExchangeOutOfMemory, Join) {
   EXPECT_GT(failed, 0) << "nothing was allocated: the test is blind";
 }
 
-// The words of an error take memory as well, after a call of the driver has failed. On a thread
+// The message of an error needs memory as well, after a call of the driver has failed. On a thread
 // without a context, where one has to be made current and put back.
 TEST_F(ExchangeOutOfMemory, ADriverThatFailsAsWell) {
   const Schema schema = make_schema({.format = "i"}).value();

@@ -41,7 +41,7 @@ TEST_F(Exchange, DlpackLetsTheHostWaitForMemoryThatItReads) {
   EXPECT_TRUE(Api::is_idle(producer_));
 }
 
-// What the host has waited for, it can read: validity bitmaps that nobody has counted.
+// What the host has waited for, it can read: validity bitmaps without a null count.
 TEST_F(Exchange, DlpackCountsNullsWhenTheHostHasWaited) {
   open_gate();
   const Schema schema = make_schema({.format = "i"}).value();
@@ -280,7 +280,7 @@ TEST_F(Exchange, RefusesNullsAndMasksWithinAByte) {
   DeviceArray nulls = make({.length = 1, .null_count = -1}, bitmap);
   expect_mentions(to_cuda_array(*schema.get(), nulls).error(), "nulls");
   DeviceArray within = make({.length = 1, .null_count = -1, .offset = 3}, bitmap);
-  expect_mentions(to_cuda_array(*schema.get(), within, {}, {.mask = true}).error(), "bit 3");
+  expect_mentions(to_cuda_array(*schema.get(), within, {}, {.mask = true}).error(), "got 3");
   EXPECT_FALSE(within.is_released());
 }
 

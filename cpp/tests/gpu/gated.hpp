@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests on a device have in common: a stream of the producer whose work stands behind a
+// What the tests on a device have in common: a stream of the producer whose work waits behind a
 // gate, a stream of the consumer, and four bytes of the device.
 #ifndef FLETCHING_TESTS_GPU_GATED_HPP
 #define FLETCHING_TESTS_GPU_GATED_HPP
@@ -50,8 +50,8 @@ class Gated : public ::testing::Test {
     EXPECT_EQ(read_on(consumer_), kOld);  // what a driver sets up for the first copy is there
   }
 
-  /// Waits for the work on both streams. What the test has made itself goes after that, before
-  /// close.
+  /// Waits for the work on both streams. What the test has made itself is destroyed after that,
+  /// before close.
   void end_streams() {
     open_gate();
     Api::destroy_stream(producer_);

@@ -31,7 +31,7 @@ class Library {
   void* handle_;  // the libraries stay loaded, as a plugin does
 };
 
-// The table of the first library to be used is the one that a merge would give to all.
+// The table of the first library to be used is the one that all would use after a merge.
 TEST(TwoVersions, EachCallsThroughItsOwnTable) {
   const std::array libraries{Library(FLETCHING_TEST_FIRST), Library(FLETCHING_TEST_SECOND)};
   for (const Library& library : libraries) EXPECT_GT(library.driver_version(), 0);

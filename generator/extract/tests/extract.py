@@ -25,7 +25,7 @@ UPSTREAM = Path(required("FLETCHING_UPSTREAM_INCLUDE")) / "arrow" / "c"
 
 
 def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """One run of the program, whatever comes of it."""
+    """One run of the program and its result."""
     return subprocess.run(
         [EXTRACT, *map(str, arguments)],
         capture_output=True,

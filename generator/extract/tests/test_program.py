@@ -141,7 +141,7 @@ class Includes(unittest.TestCase):
         facts = extract_one("c", "folders.h", "--", *flags)
         self.assertEqual(facts["error_count"], 0, facts["diagnostics"])
         self.assertEqual([r["name"] for r in facts["records"]], ["UserPart", "Both"])
-        # The user's own <errno.h> comes before the stand-in.
+        # The user's own <errno.h> precedes the stand-in.
         self.assertEqual(
             values(facts["macros"]),
             {"ENOMEM": 99, "USER_VALUE": 2, "FROM_SYSTEM": 1, "FROM_ERRNO": 99},

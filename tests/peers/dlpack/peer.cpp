@@ -44,8 +44,8 @@ int import_as(Tensor tensor, const fletching::DlpackImportOptions& options, Arro
 
 extern "C" {
 
-/// Takes both structs and gives a tensor: the older struct when `legacy`, otherwise the versioned
-/// one.
+/// Consumes both structs and returns a tensor: the older struct when `legacy`, otherwise the
+/// versioned one.
 int PeerToDlpack(ArrowSchema* schema, ArrowDeviceArray* array, int legacy, int read_only,
                  int as_storage, void** out, char* message) {
   const fletching::DlpackExportOptions options{.read_only = read_only != 0,

@@ -70,7 +70,7 @@ class Exported:
         self.array = array
         self.read_only = read_only
         self.as_storage = as_storage
-        self.names: list[bytes] = []  # of the capsules given out, at the time
+        self.names: list[bytes] = []  # of the capsules that were returned, at the time
         self.capsules: list[Any] = []
 
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **_: Any) -> Any:
@@ -87,13 +87,13 @@ class Exported:
 
     @property
     def consumed(self) -> bool:
-        """Whether every capsule was given out and taken over."""
+        """Whether every capsule was returned and consumed."""
         names = [_API.PyCapsule_GetName(capsule) for capsule in self.capsules]
         return bool(names) and all(name in USED.values() for name in names)
 
 
 class Pointer(ctypes.Structure):
-    """What leads to the first element of a DLTensor."""
+    """The address of the first element of a DLTensor."""
 
     _fields_ = (
         ("data", ctypes.c_uint64),
@@ -109,7 +109,7 @@ VERSIONED_BYTES = 32
 
 
 def pointer_of(capsule: Any) -> tuple[int, int]:
-    """The data pointer and the byte_offset of a capsule that nobody has taken."""
+    """The data pointer and the byte_offset of a capsule that is not consumed."""
     name = _API.PyCapsule_GetName(capsule)
     tensor = _API.PyCapsule_GetPointer(capsule, name)
     found = Pointer.from_address(tensor + (VERSIONED_BYTES if name == NAMES[False] else 0))

@@ -85,7 +85,7 @@ def test_numpy_reads_an_empty_array() -> None:
     assert read.shape == (0,)
 
 
-def test_numpy_may_write_only_where_it_is_told_so() -> None:
+def test_numpy_may_write_only_where_allowed() -> None:
     array = pa.array(numbers("int32"))
     assert not np.from_dlpack(Exported(array)).flags.writeable
     assert np.from_dlpack(Exported(array, read_only=False)).flags.writeable
@@ -269,7 +269,8 @@ def test_the_memory_of_numpy_is_given_back() -> None:
     assert sys.getrefcount(view) == held - 1
 
 
-# --- Where the pointers lead (erratum dlpack-data-alignment) --------------------------------------
+# --- Where the pointers point to (erratum dlpack-data-alignment)
+# --------------------------------------
 
 
 @pytest.mark.parametrize("offset", range(4))

@@ -59,7 +59,7 @@ TEST(Libarrow, device_array_of_the_fake_device_travels_both_ways) {
   EXPECT_GT(event.waits, 0);  // libarrow asks the event that it was handed
 }
 
-// Nothing of ours took part: an array of a number that libarrow has no device for comes back with
+// Without our code: an array of a number that libarrow has no device for is returned with
 // words, and is released.
 TEST(Libarrow, array_of_an_unknown_device_is_refused) {
   const auto batch = int32_batch({1});

@@ -56,7 +56,7 @@ T wait_for(const arrow::Future<T>& future) {
   return value_of(future.result());
 }
 
-/// Tells when libarrow's handler was released.
+/// Reports when libarrow's handler was released.
 struct ReleaseWatch final : AsyncSource {
   void on_release() noexcept override { released.set_value(); }
   std::promise<void> released;
@@ -164,7 +164,7 @@ TEST(FromLibarrow, an_error_after_a_batch) {
   });
   StreamReader<ArrowDeviceArrayStream> stream(std::move(reader).open().value());
   std::optional<Result<DeviceArray>> batch = stream.next();
-  // The error overtakes what nobody has extracted, so the batch may be gone.
+  // The error overtakes tasks that are not extracted, so the batch may be dropped.
   if (batch && batch->ok()) batch = stream.next();
   ASSERT_TRUE(batch.has_value());
   ASSERT_FALSE(batch->ok());

@@ -24,7 +24,7 @@ struct FakeEvent {
   std::atomic<int> waits{0};
 };
 
-/// An address of the device. It is not an address of the host: whoever reads it there is stopped by
+/// An address of the device. It is not an address of the host: a read on the host is stopped by
 /// the processor.
 inline std::uint64_t device_address(const void* host) {
   return reinterpret_cast<std::uintptr_t>(host) | (std::uint64_t{1} << 62);

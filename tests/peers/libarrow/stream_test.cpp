@@ -113,7 +113,7 @@ TEST(LibarrowStream, of_the_fake_device_is_read_in_strict_mode) {
   EXPECT_EQ(first_value(kept[1]), 3);
 }
 
-// libarrow's own check lets a reader promise one device and give another; ours says so.
+// libarrow's own check lets a reader promise one device and return another; ours reports it.
 TEST(LibarrowStream, of_another_device_than_it_says_is_refused) {
   DeviceArrayStream stream;
   const auto reader = value_of(arrow::RecordBatchReader::Make({int32_batch({1})}, kSchema));
@@ -157,7 +157,7 @@ TEST(LibarrowStream, hears_of_our_errors) {
   EXPECT_NE(read.status().message().find("our disk is full"), std::string::npos);
 }
 
-TEST(LibarrowStream, of_the_fake_device_goes_through_ours_and_back) {
+TEST(LibarrowStream, of_the_fake_device_passes_through_ours_and_back) {
   ASSERT_TRUE(register_fake_device().ok());
   const auto cpu = int32_batch({1, 2, 3});
   FakeEvent event;

@@ -120,7 +120,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* co
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
-  return driver_giving_back(__func__, [&] { engine().release_primary(device); });
+  return driver_freeing(__func__, [&] { engine().release_primary(device); });
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) {
@@ -135,7 +135,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) {
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) {
-  return driver_giving_back(__func__, [&] {
+  return driver_freeing(__func__, [&] {
     auto& contexts = current_contexts();
     require(!contexts.empty(), Status::kInvalidContext);
     if (context) *context = static_cast<CUcontext>(engine().handle_of(contexts.back()));
@@ -143,7 +143,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) {
   });
 }
 
-// A driver need not survive a context that is gone; where it does, it says so.
+// A driver need not survive a destroyed context; where it does, it returns an error.
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxGetId(CUcontext context, unsigned long long* id) {
   return driver(__func__, [&] {
     const auto found =
@@ -223,7 +223,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuEventDestroy(CUevent event) {
-  return driver_giving_back(__func__, [&] {
+  return driver_freeing(__func__, [&] {
     require_some_context();
     engine().destroy_event(event);
   });
@@ -239,7 +239,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsig
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
-  return driver_giving_back(__func__, [&] {
+  return driver_freeing(__func__, [&] {
     require_some_context();
     engine().destroy_stream(stream);
   });
@@ -253,7 +253,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemAlloc(CUdeviceptr* pointer, size_
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemFree(CUdeviceptr pointer) {
-  return driver_giving_back(__func__, [&] {
+  return driver_freeing(__func__, [&] {
     require_some_context();
     engine().free(pointer, false);
   });
@@ -280,7 +280,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemHostAlloc(void** pointer, size_t 
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuMemFreeHost(void* pointer) {
-  return driver_giving_back(__func__, [&] {
+  return driver_freeing(__func__, [&] {
     require_some_context();
     engine().free(reinterpret_cast<std::uintptr_t>(pointer), true);
   });
@@ -316,7 +316,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuModuleLoadData(CUmodule* module, con
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuModuleUnload(CUmodule module) {
-  return driver_giving_back(__func__, [&] {
+  return driver_freeing(__func__, [&] {
     require_some_context();
     engine().unload_module(module);
   });

@@ -38,7 +38,7 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxCreate(CUcontext* context, CUctxC
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuCtxDestroy(CUcontext context) {
-  return driver_giving_back(__func__, [&] {
+  return driver_freeing(__func__, [&] {
     const auto ended = engine().context(context);
     engine().destroy_context(context);
     auto& contexts = current_contexts();
@@ -144,9 +144,9 @@ FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, 
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphDestroy(CUgraph graph) {
-  return driver_giving_back(__func__, [&] { engine().destroy_graph(graph); });
+  return driver_freeing(__func__, [&] { engine().destroy_graph(graph); });
 }
 
 FLETCHING_STANDIN_EXPORT CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec executable) {
-  return driver_giving_back(__func__, [&] { engine().destroy_executable(executable); });
+  return driver_freeing(__func__, [&] { engine().destroy_executable(executable); });
 }

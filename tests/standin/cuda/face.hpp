@@ -27,10 +27,10 @@ void require_some_context();
 
 void require_initialized();
 
-// A stream by its handle, for a call that wants a current context.
+// A stream by its handle, for a call that needs a current context.
 std::shared_ptr<Stream> find(CUstream stream, DefaultStream null_means);
 
-// The two kinds of functions, and those that give something back (call_giving_back).
+// The two kinds of functions, and those that free something (call_freeing).
 template <class Work>
 CUresult driver(const char* function, Work work) noexcept {
   return static_cast<CUresult>(call(function, [&] {
@@ -40,8 +40,8 @@ CUresult driver(const char* function, Work work) noexcept {
 }
 
 template <class Work>
-CUresult driver_giving_back(const char* function, Work work) noexcept {
-  return static_cast<CUresult>(call_giving_back(function, [&] {
+CUresult driver_freeing(const char* function, Work work) noexcept {
+  return static_cast<CUresult>(call_freeing(function, [&] {
     require_initialized();
     work();
   }));

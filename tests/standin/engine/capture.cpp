@@ -157,7 +157,7 @@ Captures::Point* Captures::point_of(const Stream& stream) {
   return found == streams_.end() ? nullptr : &found->second;
 }
 
-// What is done to a stream whose capture is over goes wrong in itself.
+// An operation on a stream whose capture is over fails anyway.
 Captures::Point* Captures::active_point_of(Stream& stream) {
   check_implicit(stream, true);
   Point* point = point_of(stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures of streams into graphs, and what they forbid. A node comes after every node that it
+// Captures of streams into graphs, and what they forbid. A node follows every node that it
 // depends on, so that a launch does them one after another.
 #ifndef FLETCHING_STANDIN_CAPTURE_HPP
 #define FLETCHING_STANDIN_CAPTURE_HPP

@@ -28,8 +28,8 @@ std::atomic<std::uint64_t>& operations_done() {
   return count;
 }
 
-// Detached: a thread that waits for a gate nobody opens must not keep the process from ending. It
-// owns the stream, and the engine is never destroyed.
+// Detached: a thread that waits for a gate that is never opened must not keep the process from
+// ending. It owns the stream, and the engine is never destroyed.
 void Stream::start() {
   std::thread([self = shared_from_this()] { self->run(); }).detach();
 }
@@ -143,7 +143,7 @@ std::vector<MarkerPtr> Context::points_before(const Stream& stream) {
   return points;
 }
 
-// Streams get the queues in turn, whatever has become of those before.
+// Streams get the queues round-robin, regardless of destroyed streams.
 MarkerPtr* Context::shared_tail(const Stream& stream) {
   if (hardware_queues() == 0) return nullptr;
   shared_tails_.resize(hardware_queues());

@@ -110,7 +110,7 @@ class Context : public std::enable_shared_from_this<Context> {
   void check() const;
   const std::stop_token& gone() const { return gone_; }
 
-  // The same, for a context that comes to its end: its default stream ends too.
+  // The same, for a context that ends: its default stream ends too.
   void destroy();
 
  private:

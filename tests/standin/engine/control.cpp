@@ -27,7 +27,7 @@ std::int64_t total(const FletchingStandinCounts& counts) {
          counts.graphs + counts.abandoned;
 }
 
-// Runs when the process ends. A test that asks for it wants to know.
+// Runs when the process ends. For a test that asks for it.
 __attribute__((destructor)) void say_what_leaked() {
   const char* wanted = std::getenv("FLETCHING_STANDIN_LEAKS");
   if (wanted == nullptr) return;

@@ -57,7 +57,8 @@ Engine& engine() {
   return *instance;
 }
 
-// What is released while the process ends still calls, when the thread's own objects are gone.
+// What is released while the process ends still calls, after the thread's own objects are
+// destroyed.
 std::vector<std::shared_ptr<Context>>& current_contexts() {
   using Contexts = std::vector<std::shared_ptr<Context>>;
   static thread_local bool over = false;
@@ -166,7 +167,7 @@ void Engine::lose_device(int device, int error) {
 
 void Engine::restore_device(int device) {
   check_device(device);
-  std::shared_ptr<Context> ended;  // a broken primary context that nobody has a reference to
+  std::shared_ptr<Context> ended;  // a broken primary context without references
   {
     const std::lock_guard lock(mutex_);
     Device& entry = devices_[static_cast<std::size_t>(device)];
@@ -207,7 +208,7 @@ void Engine::destroy_context(const void* handle) {
   end(ended);
 }
 
-// What is left in the context goes with it.
+// What is left in the context is destroyed with it.
 void Engine::end(const std::shared_ptr<Context>& context) {
   captures.drop(*context);
   context->destroy();

@@ -154,10 +154,10 @@ int call(const char* function, Work work) noexcept {
   }
 }
 
-// The same for a function that gives something back: it does so even when it fails on demand, as
-// the real one, whose error comes from earlier work. Nobody could fix it otherwise.
+// The same for a function that frees something: it does so even when it fails on demand, as the
+// real one, whose error is of earlier work. Otherwise nothing could free it.
 template <class Work>
-int call_giving_back(const char* function, Work work) noexcept {
+int call_freeing(const char* function, Work work) noexcept {
   std::optional<int> fault;
   const int result = call(function, [] {});
   if (result != 0) fault = result;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles. One is the address of a readable block that holds no handle: whoever passes a handle
-// where its address belongs, or the other way round, passes something that nobody gave out, and the
-// call says so. A handle is looked up and never followed, and never given out twice, but for that
-// of a primary context, which drivers give to the next one as well.
+// Handles. One is the address of a readable block that holds no
+// handle: a handle in place of its address, or the reverse, is an unknown value, and the call
+// fails. A handle is looked up and never followed, and never reused, except a primary context's,
+// which drivers reuse as well.
 #ifndef FLETCHING_STANDIN_HANDLES_HPP
 #define FLETCHING_STANDIN_HANDLES_HPP
 
@@ -34,7 +34,7 @@ class Handles {
     return handle;
   }
 
-  // Under a handle that was given out before.
+  // Under a handle that was used before.
   void add_again(const void* handle, Object object) {
     const std::lock_guard lock(mutex_);
     objects_.emplace(handle, std::move(object));
@@ -61,7 +61,7 @@ class Handles {
     return object;
   }
 
-  // How many calls were given a handle that is no longer one.
+  // How many calls received a handle that is no longer valid.
   std::int64_t stale() {
     const std::lock_guard lock(mutex_);
     return stale_;

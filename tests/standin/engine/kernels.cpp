@@ -96,7 +96,7 @@ std::function<void(Context&)> bind_copy(std::uint64_t threads, void** arguments,
   };
 }
 
-// Strides over the grid, so that every byte gets its turn.
+// Strides over the grid, so that every byte is reached.
 std::function<void(Context&)> bind_invert(std::uint64_t, void** arguments, Memory& memory) {
   const auto address = argument<std::uintptr_t>(arguments, 0);
   const auto count = argument<std::uint64_t>(arguments, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A point in a stream. Everything that waits, waits for one: an event that was recorded again has a
-// new one, and who waits for the old one goes on doing so.
+// new one, and a waiter for the old one keeps waiting.
 #ifndef FLETCHING_STANDIN_MARKER_HPP
 #define FLETCHING_STANDIN_MARKER_HPP
 
@@ -36,7 +36,7 @@ class Marker {
 
   void wait() { wait(std::stop_token{}); }
 
-  // Returns early when the waiter's context is gone.
+  // Returns early when the waiter's context is destroyed.
   void wait(const std::stop_token& gone) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, gone, [this] { return reached_; });

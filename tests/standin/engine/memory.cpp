@@ -14,7 +14,7 @@ namespace {
 // For the whole life of the process. More does not always fit beside a thread sanitizer.
 constexpr std::size_t kReserve = std::size_t{1} << 36;
 constexpr std::size_t kAlignment = 256;
-constexpr int kFresh = 0xA5;  // nobody may count on zeros in fresh memory
+constexpr int kFresh = 0xA5;  // fresh memory is not zeroed
 
 std::size_t rounded(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -43,7 +43,7 @@ std::uintptr_t Memory::next_device_address(std::size_t size) {
     require(reserve != MAP_FAILED, Status::kOutOfMemory);
     reserve_ = next_ = reinterpret_cast<std::uintptr_t>(reserve);
   }
-  // A freed address does not come back, so that its use can be told from that of a live one.
+  // A freed address is not reused, so that its use can be distinguished from a live one's.
   const std::size_t step = rounded(size) + kAlignment;
   require(reserve_ + kReserve - next_ > step, Status::kOutOfMemory);
   return std::exchange(next_, next_ + step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the devices, pinned memory and managed memory. The addresses of device memory are
-// reserved and not readable: a host that reads them faults. What is there lies elsewhere, and only
+// reserved and not readable: a host that reads them faults. Their contents are elsewhere, and only
 // the work of streams reaches it.
 #ifndef FLETCHING_STANDIN_MEMORY_HPP
 #define FLETCHING_STANDIN_MEMORY_HPP
@@ -69,7 +69,7 @@ class Memory {
   Span span(std::uintptr_t address, std::size_t size);
   std::size_t free_bytes(int device);
   std::vector<std::shared_ptr<Allocation>> all();
-  // Those of a context that came to its end; returns how many there were.
+  // Those of a context that has ended; returns how many there were.
   std::size_t drop(const Context& context);
 
  private:

@@ -18,7 +18,7 @@ std::size_t hardware_queues();
 // Whether a kernel is loaded when it is first launched, and not with its module.
 bool loads_lazily();
 
-// A stand-in that does not understand what it is told would make a test pass for nothing.
+// A stand-in that ignored an unknown setting would make a test pass for nothing.
 [[noreturn]] void refuse(const char* variable, std::string_view text, const char* wanted);
 
 }  // namespace fletching::standin

@@ -33,7 +33,7 @@ struct ThreadStreams {
     over = true;
   }
 
-  static thread_local bool over;  // calls may come after it
+  static thread_local bool over;  // it may be called afterwards
 };
 thread_local bool ThreadStreams::over = false;
 
@@ -110,7 +110,7 @@ void* Engine::create_stream(const std::shared_ptr<Context>& context, bool non_bl
       context->make_stream(non_blocking ? StreamKind::kNonBlocking : StreamKind::kBlocking));
 }
 
-// The work on it goes on.
+// The work on it continues.
 void Engine::destroy_stream(const void* handle) {
   const auto stream = handles.take<Stream>(handle);
   require(stream != nullptr, Status::kInvalidHandle);
@@ -240,8 +240,8 @@ void Engine::free(std::uintptr_t address, bool host) {
   memory.take(address, host)->context->check();
 }
 
-// As the vendors write: what comes from pageable memory has been read when the call returns, and
-// what goes there has arrived.
+// As the vendors write: a source in pageable memory has been read when the call returns, and a
+// destination there is complete.
 void Engine::copy(Stream& stream, std::uintptr_t to, std::uintptr_t from, std::size_t size) {
   if (size == 0) return;
   const Span target = memory.span(to, size);
@@ -362,7 +362,7 @@ void* Engine::instantiate(const void* graph) {
   return handles.add(std::make_shared<GraphExec>(GraphExec{found->nodes}));
 }
 
-// A node whose event is gone fails the launch; a real driver may crash.
+// A node whose event was destroyed fails the launch; a real driver may crash.
 void Engine::launch(const void* executable, Stream& stream) {
   const auto found = handles.find<GraphExec>(executable);
   require(found != nullptr, Status::kInvalidValue);

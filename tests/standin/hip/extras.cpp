@@ -39,9 +39,9 @@ FLETCHING_STANDIN_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t executable, hi
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipGraphDestroy(hipGraph_t graph) {
-  return runtime_giving_back(__func__, [&] { engine().destroy_graph(graph); });
+  return runtime_freeing(__func__, [&] { engine().destroy_graph(graph); });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t executable) {
-  return runtime_giving_back(__func__, [&] { engine().destroy_executable(executable); });
+  return runtime_freeing(__func__, [&] { engine().destroy_executable(executable); });
 }

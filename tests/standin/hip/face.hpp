@@ -46,8 +46,8 @@ hipError_t runtime(const char* function, Work work) noexcept {
 }
 
 template <class Work>
-hipError_t runtime_giving_back(const char* function, Work work) noexcept {
-  return static_cast<hipError_t>(call_giving_back(function, [&] {
+hipError_t runtime_freeing(const char* function, Work work) noexcept {
+  return static_cast<hipError_t>(call_freeing(function, [&] {
     require_device();
     work();
   }));

@@ -186,7 +186,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* event, u
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipEventDestroy(hipEvent_t event) {
-  return runtime_giving_back(__func__, [&] { engine().destroy_event(event); });
+  return runtime_freeing(__func__, [&] { engine().destroy_event(event); });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
@@ -227,7 +227,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t* stream
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
-  return runtime_giving_back(__func__, [&] {
+  return runtime_freeing(__func__, [&] {
     const auto found = engine().handles.find<Stream>(stream);
     if (as_driver() && found != nullptr) engine().synchronize(*found);
     engine().destroy_stream(stream);
@@ -262,7 +262,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipExtMallocWithFlags(void** pointer, size_t
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipFree(void* pointer) {
-  return runtime_giving_back(__func__, [&] { give_back(pointer, false); });
+  return runtime_freeing(__func__, [&] { give_back(pointer, false); });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipMallocManaged(void** pointer, size_t size,
@@ -284,7 +284,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipHostMalloc(void** pointer, size_t size, u
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipHostFree(void* pointer) {
-  return runtime_giving_back(__func__, [&] { give_back(pointer, true); });
+  return runtime_freeing(__func__, [&] { give_back(pointer, true); });
 }
 
 // Host and device share one range of addresses.
@@ -322,7 +322,7 @@ FLETCHING_STANDIN_EXPORT hipError_t hipModuleLoadData(hipModule_t* module, const
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipModuleUnload(hipModule_t module) {
-  return runtime_giving_back(__func__, [&] { engine().unload_module(module); });
+  return runtime_freeing(__func__, [&] { engine().unload_module(module); });
 }
 
 FLETCHING_STANDIN_EXPORT hipError_t hipModuleGetFunction(hipFunction_t* function,

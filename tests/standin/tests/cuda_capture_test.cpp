@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA stand-in: captures of streams into graphs, what they forbid, and contexts that are gone.
+// The CUDA stand-in: captures of streams into graphs, what they forbid, and destroyed contexts.
 #include <functional>
 #include <string>
 #include <thread>
@@ -18,7 +18,7 @@ class CudaCapture : public Cuda {
     EXPECT_EQ(cuStreamEndCapture(on, &graph), CUDA_SUCCESS);
     return graph;
   }
-  // A capture that something has gone wrong in.
+  // An invalid capture.
   static void end_invalidated(CUstream on) {
     CUgraph graph = nullptr;
     EXPECT_EQ(cuStreamEndCapture(on, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -285,7 +285,7 @@ TEST_F(CudaCapture, external_events_belong_to_each_launch) {
 
 // A reset takes everything along but the references. The next primary context has the same handle,
 // and another number.
-TEST_F(CudaCapture, a_reset_primary_context_comes_back_as_another_one) {
+TEST_F(CudaCapture, a_reset_primary_context_is_another_one_afterwards) {
   CUcontext first = nullptr;
   CUcontext second = nullptr;
   unsigned long long first_id = 0;

@@ -38,7 +38,7 @@ TEST_F(CudaContext, primary_is_active_as_long_as_somebody_has_it) {
   EXPECT_EQ(cuDeviceGet(&device, -1), CUDA_ERROR_INVALID_DEVICE);
 }
 
-TEST_F(CudaContext, what_is_left_in_a_context_goes_with_it) {
+TEST_F(CudaContext, what_is_left_in_a_context_is_destroyed_with_it) {
   FletchingStandinCounts before{};
   FletchingStandinLeaks(&before);
   CUcontext context = nullptr;
@@ -254,7 +254,7 @@ TEST_F(CudaContext, calls_fail_on_demand) {
     CUdeviceptr memory = 0;
     EXPECT_EQ(cuMemAlloc(&memory, 16), CUDA_ERROR_OUT_OF_MEMORY);
   }
-  // What gives something back does so all the same.
+  // A function that frees something does so nevertheless.
   ASSERT_EQ(FletchingStandinSetFault("cuEventDestroy:1:700"), 0);
   EXPECT_EQ(cuEventDestroy(made), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(cuEventDestroy(made), CUDA_ERROR_INVALID_HANDLE);

@@ -61,7 +61,8 @@ TEST_F(Cuda, gate_holds_the_stream_and_what_waits_for_it) {
   }
 }
 
-// What is not held back is done, and what is goes on being so: never the one without the other.
+// Work that is not held back is done, and work that is held back stays so: never one without the
+// other.
 TEST_F(Cuda, settle_lets_all_go_on_but_what_a_gate_holds) {
   const CUstream gated = stream();
   const CUstream behind = stream();
@@ -190,7 +191,7 @@ TEST_F(Cuda, waiters_keep_the_record_before) {
   EXPECT_EQ(cuStreamDestroy(waiting), CUDA_SUCCESS);
 }
 
-TEST_F(Cuda, destroyed_while_pending_goes_on) {
+TEST_F(Cuda, destroyed_while_pending_completes) {
   Gate gate;
   const CUstream producer = stream();
   const CUstream waiting = stream();

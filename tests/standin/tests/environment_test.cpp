@@ -63,7 +63,7 @@ int without_context() {
   return cuEventDestroy(event);
 }
 
-// Releases after main() has returned and the thread's own objects are gone.
+// Releases after main() has returned and the thread's own objects are destroyed.
 struct Late {
   CUcontext context = nullptr;
   CUevent event = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HIP stand-in: what its face adds to the engine that the CUDA tests have gone through.
+// The HIP stand-in: what its face adds to the engine that the CUDA tests have tested.
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
 
@@ -270,7 +270,7 @@ TEST_F(Hip, calls_fail_on_demand) {
   EXPECT_EQ(hipEventDestroy(done), hipSuccess);
 }
 
-TEST_F(Hip, a_device_comes_back_after_it_was_lost) {
+TEST_F(Hip, a_lost_device_can_be_restored) {
   const hipStream_t on = stream();
   Gate gate;
   ASSERT_EQ(hipSetDevice(1), hipSuccess);

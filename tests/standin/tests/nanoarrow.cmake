@@ -29,7 +29,7 @@ target_compile_options(fletching_standin_nanoarrow_test PRIVATE -w -fno-sanitize
 target_link_libraries(fletching_standin_nanoarrow_test PRIVATE
   fletching_standin_libcuda GTest::gtest_main)
 
-# Its tests give events and streams back on threads without a current context, and memory while it
+# Its tests destroy events and streams on threads without a current context, and memory while it
 # is still copied to.
 set(_environment FLETCHING_STANDIN_MODE=driver)
 add_test(NAME standin_nanoarrow COMMAND fletching_standin_nanoarrow_test)

@@ -12,7 +12,7 @@
 
 // Makes the call on another thread, and calls `open` once `function` was entered. Whether the call
 // returned after that. A call that does not wait may be seen to return late, and not the other way
-// round, so many chances are given to it.
+// round, so it gets this many chances.
 template <class Call, class Open>
 bool returns_after(const char* function, Call call, Open open) {
   constexpr int kChances = 2000;

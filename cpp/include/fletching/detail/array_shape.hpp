@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a type asks of the buffers and children of its arrays, as far as the structs tell. Columnar
-// format, "Buffer listing for each layout" and the sections of the layouts.
+// What a type requires of the buffers and children of its arrays, as far as the structs show.
+// Columnar format, "Buffer listing for each layout" and the sections of the layouts.
 #ifndef FLETCHING_DETAIL_ARRAY_SHAPE_HPP
 #define FLETCHING_DETAIL_ARRAY_SHAPE_HPP
 
@@ -35,7 +35,7 @@ struct TreePlace {
   }
 };
 
-/// A buffer of a type: how many bits each value has in it, 0 when the structs do not tell.
+/// A buffer of a type: how many bits each value has in it, 0 when the structs do not show it.
 struct BufferWidth {
   int64_t bits = 0;
   int64_t extra_values = 0;  // more than offset + length

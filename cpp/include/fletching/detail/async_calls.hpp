@@ -96,7 +96,7 @@ class AsyncCalls {
     ended_changed_.wait(lock, [this] { return !any(); });
   }
 
-  /// The stream goes when the calls that are out have ended. The ends are marked.
+  /// The stream is destroyed when the calls that are out have ended. The ends are marked.
   void keep(std::shared_ptr<void> stream) noexcept {
     if (any()) kept_ = std::move(stream);
   }
@@ -109,7 +109,7 @@ class AsyncCalls {
     return handler_.compare_exchange_strong(idle, kCalling);
   }
 
-  /// The handler call ends. True when release has come meanwhile, and left its last step to it.
+  /// The handler call ends. True when release was called meanwhile, and left its last step to it.
   bool leave() noexcept { return handler_.exchange(kIdle) == kReleasedMeanwhile; }
 
   /// Release ends. True when a handler call is running, to which its last step is left.
@@ -138,7 +138,7 @@ class AsyncCalls {
     return out() - mine >= static_cast<std::uint64_t>(To::kProducer);
   }
 
-  /// After its last step, which is to give the lock back, release may free the stream.
+  /// After its last step, which is to unlock, release may free the stream.
   void end_marked(std::uint64_t to) noexcept {
     std::shared_ptr<void> last;
     const std::lock_guard lock(mutex_);
@@ -155,7 +155,7 @@ class AsyncCalls {
   std::mutex& mutex_;
   std::condition_variable ended_changed_;
   std::atomic<int> handler_{kIdle};
-  std::atomic<std::uint64_t> ended_{0};  // and kMark once release has come
+  std::atomic<std::uint64_t> ended_{0};  // and kMark once release was called
 
   // With the lock.
   std::uint64_t begun_ = 0;

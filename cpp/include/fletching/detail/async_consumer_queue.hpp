@@ -21,7 +21,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A batch costs one lock, that of `take`; on_next_task queues it without one. So a task may be
+/// A batch costs one lock, in `take`; on_next_task queues it without one. So a task may be
 /// queued while another thread ends the stream. Each of the two writes, the one the task and the
 /// other state_, then adds to news_, then reads what the other has written. The additions have an
 /// order, and the second of them finds what was written before the first: a task that is queued too

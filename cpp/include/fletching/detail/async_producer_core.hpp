@@ -251,7 +251,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     return returned(result);
   }
 
-  /// Takes the lock only when the job has no more at hand.
+  /// Takes the lock only when the job's own list is empty.
   bool call_on_next_task() noexcept {
     AsyncTaskNode* node = backlog_.pop();
     calling_.store(true, std::memory_order_relaxed);
@@ -276,7 +276,7 @@ class AsyncProducerCore final : public AsyncProducerStates {
     calling_ = false;
     if (result != 0) {
       finish(State::kRefused);
-      discard(lock);  // scheduled already: it gives up the lock and submits nothing
+      discard(lock);  // scheduled already: it unlocks and submits nothing
       lock.lock();
     } else if (state_ == State::kInSchema) {
       state_ = State::kStreaming;

@@ -24,7 +24,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// A batch costs one lock, that of its push, and none when it is pushed inside on_demand.
+/// A batch costs one lock, in its push, and none when it is pushed inside on_demand.
 /// Everything that ends the stream takes the lock too, and writes the end into state_; it leaves
 /// the job's own lists and counts alone. Only the job makes handler calls: it reads state_ before
 /// each, without the lock, and takes the lock when its list is empty, when there is something else

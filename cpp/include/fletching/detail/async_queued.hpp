@@ -50,7 +50,7 @@ inline bool extract(QueuedTask& queued, const StreamPromise& promise,
   return false;
 }
 
-/// A task that the application is taking, and where the batch goes.
+/// A task that the application is taking, and the place for its batch.
 struct TakenTask {
   /// Once: release may run, and extract it, before the application does.
   void extract_once(const StreamPromise& promise) noexcept {
@@ -132,18 +132,18 @@ class TaskQueue {
   std::uint64_t last_end_ = 0;              // of the side that pushes: received_ when last_ is full
   Block* last_ = nullptr;                   // of the side that pushes
   std::atomic<std::uint64_t> taken_{0};     // of the side that pops
-  Block* first_ = nullptr;                  // of the side that pops, once a task has come
+  Block* first_ = nullptr;                  // of the side that pops, once a task was pushed
   std::atomic<Block*> spare_{nullptr};      // one that was read
 };
 
 /// The batches of a stream that has ended and was released with tasks in its queue. The producer is
-/// gone when release returns, so they are extracted inside it, and taken from here later.
+/// destroyed when release returns, so they are extracted inside it, and taken from here later.
 class KeptBatches {
  public:
   /// With the lock: `extract_from` is about to begin.
   void begin() noexcept { extracting_ = true; }
 
-  /// With the lock, which is given up for each extraction. Without memory the tasks are dropped,
+  /// With the lock, which is released during each extraction. Without memory the tasks are dropped,
   /// and `pop` says so.
   void extract_from(TaskQueue& queue, const StreamPromise& promise,
                     std::unique_lock<std::mutex>& lock) noexcept {

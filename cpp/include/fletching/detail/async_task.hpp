@@ -48,7 +48,7 @@ class AsyncTaskNode {
     life_.store(Life::kOpen, std::memory_order_relaxed);
   }
 
-  // Extraction, on any thread, and the end of the stream, in one atomic step each: whichever comes
+  // Extraction, on any thread, and the end of the stream, in one atomic step each: whichever is
   // second finds what the first has left.
 
   /// The task is extracted. True when release waits for it; else neither node nor stream may be

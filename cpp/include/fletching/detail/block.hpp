@@ -21,15 +21,15 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// What all blocks begin with. Each struct that leads to a block, by private_data, holds a share.
+/// What all blocks begin with. Each struct whose private_data points to a block holds a share.
 struct BlockHead {
   std::atomic<int64_t> shares;
   void (*destroy)(BlockHead*) noexcept;
 };
 
-/// Gives back `count` shares. Whoever gives back the last one, on whatever thread, destroys it all.
+/// Returns `count` shares. The thread that returns the last one destroys the block.
 inline void give_back(BlockHead* block, int64_t count) noexcept {
-  // Nobody else can hold a share then, and there is nothing to agree on.
+  // No other thread can hold a share then, so no synchronization is needed.
   if (block->shares.load(std::memory_order_acquire) == count ||
       block->shares.fetch_sub(count, std::memory_order_acq_rel) == count) {
     block->destroy(block);
@@ -40,7 +40,7 @@ inline void give_back(BlockHead* block, int64_t count) noexcept {
 class Share {
  public:
   Share() noexcept = default;
-  /// Takes over a share that is counted already.
+  /// Adopts a share that is counted already.
   explicit Share(BlockHead* block) noexcept : block_(block) {}
   Share(const Share& other) noexcept : block_(other.block_) {
     if (block_ != nullptr) block_->shares.fetch_add(1, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ int64_t release_below(const Base* self, const BlockHead* block) noexcept {
   return shares;
 }
 
-/// The release callback of every struct that leads to a block.
+/// The release callback of every struct that points to a block.
 template <class Base>
 void release_in_block(Base* self) noexcept {
   auto* block = static_cast<BlockHead*>(self->private_data);
@@ -120,14 +120,15 @@ void release_in_block(Base* self) noexcept {
 }
 
 /// The block itself: the owning object, then structs of type Base, a pointer for each of them, and
-/// elements of type Extra: memory, which nobody has written to.
+/// elements of type Extra: uninitialized memory.
 template <class Base, class Extra, class Object>
 struct Block : BlockHead {
   static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
-  static_assert(std::is_nothrow_move_constructible_v<Object>,
-                "an object that is moved halfway has no owner: put it into a std::unique_ptr");
+  static_assert(
+      std::is_nothrow_move_constructible_v<Object>,
+      "object: expected a type whose move is noexcept; hint: put it into a std::unique_ptr");
   static_assert(alignof(Object) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
-                "an object with a wide alignment: put it into a std::unique_ptr");
+                "object: alignment too wide; hint: put it into a std::unique_ptr");
   static_assert(alignof(Extra) <= alignof(Base*));
 
   /// Without shares. Counts are not negative. `object` is moved from only when there is memory;
@@ -182,7 +183,7 @@ struct Block : BlockHead {
   }
 };
 
-/// Gives a struct to a block, of which it holds a share from now on.
+/// Makes a struct point to a block, of which it holds a share from now on.
 template <class Base>
 void join_block(Base* self, BlockHead* block) noexcept {
   self->release = &release_in_block<Base>;

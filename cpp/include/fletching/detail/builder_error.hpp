@@ -40,18 +40,19 @@ struct BuilderFault {
 FLETCHING_DETAIL_COLD inline Error builder_error(BuilderFault fault) noexcept {
   constexpr const char* kTexts[] = {
       "",
-      "an array was set twice, or one that was not added here",
-      "a child or dictionary does not exist: index out of range, or its request failed",
-      "length or offset is less than 0, or null_count not between -1 and length",
+      "array set twice, or not added: expected one call for each added array",
+      "no such child or dictionary: expected an index in range, of a request that succeeded",
+      "length, offset or null_count out of range: expected 0 or more, and null_count from -1 to "
+      "length",
       "capacity.buffers is too small",
       "capacity.arrays is too small",
-      "an array was given children or a dictionary before it was set",
-      "an array was given children twice",
-      "an array was given a dictionary twice",
-      "the number of children is less than 0",
-      "an array was added and not set",
-      "sync_event is not NULL, and the device type has no event type",
-      "the capacity is less than 0",
+      "children or dictionary added too early: expected the array to be set before",
+      "children added twice: expected one call",
+      "dictionary added twice: expected one call",
+      "number of children is negative: expected 0 or more",
+      "array added and not set: expected every array to be set",
+      "sync_event not NULL: expected NULL, because the device type has no event",
+      "capacity is negative: expected 0 or more",
   };
   return error_with(EINVAL, [&] {
     std::string text("array builder: ");

@@ -65,7 +65,7 @@ class RelaxedCaptures {
     if (!std::exchange(is_entered_, false)) return {};
     const auto result = exchange();
     if (result == Api::kSuccess) return {};
-    (void)exchange();  // it may have reported what went wrong before
+    (void)exchange();  // it may have reported an earlier error
     return Api::status(functions_, Api::kExchangeMode.name, result);
   }
 
@@ -73,7 +73,7 @@ class RelaxedCaptures {
   auto exchange() { return (functions_.*Api::kExchangeMode.function)(&mode_); }
 
   const typename Api::Functions& functions_;
-  typename Api::CaptureMode mode_ = Api::kRelaxed;  // then that of before
+  typename Api::CaptureMode mode_ = Api::kRelaxed;  // then the previous one
   bool is_entered_ = false;
   bool reports_loss_ = false;
 };
@@ -191,11 +191,11 @@ struct CapturingEvents {
     return false;
   }
 
-  /// An event whose context is gone went with it.
+  /// An event is destroyed with its context.
   static Status destroy(const RecordedEvent& recorded) {
     auto functions = Api::functions(Party::kProducer);
     if (!functions) return std::move(functions).error();
-    // Nobody else will destroy it: without the mode it is done all the same.
+    // Only this call destroys it, so it is tried without the mode too.
     RelaxedCaptures<Api> relaxed(**functions);
     Status entered = guarded([&] { return relaxed.enter(); });
     Status destroyed = Api::destroy(**functions, recorded);

@@ -18,8 +18,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Calls `attempt(is_tried)`, which gives something back. Nobody else will, so that it is called
-/// once more when it did not come to that: what has to be current was not to be had.
+/// Calls `attempt(is_tried)`, which frees something. Nothing else frees it, so it is called once
+/// more when the context that has to be current was not available.
 template <class Attempt>
 Status give_back(Attempt attempt) {
   bool is_tried = false;
@@ -88,8 +88,8 @@ struct CudaApi {
     return within(scope, scope.enter_any(device_id), body);
   }
 
-  /// Runs the body unless the event is gone with its context; then nothing of it can still run, and
-  /// `passed` is set.
+  /// Runs the body unless the event was destroyed with its context; then nothing of it can still
+  /// run, and `passed` is set.
   template <class Body>
   static Status unless_gone(const Functions& cuda, const RecordedEvent& recorded, bool& passed,
                             Body body) {

@@ -23,7 +23,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::cuda_array_interface {
 
 // --- Type strings ------------------------------------------------------------------------------
 
-/// What a kind character stands for; nothing when it is none.
+/// The meaning of a kind character; empty when it is not one.
 constexpr std::optional<Kind> find_kind(char character) noexcept {
   for (const Kind& kind : kKinds) {
     if (kind.character == character) return kind;
@@ -65,7 +65,7 @@ constexpr bool contains(const Range& range, const Value& value) noexcept {
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Takes a number without leading zeros and of at most `digits` digits off the front.
+/// Removes a number without leading zeros and of at most `digits` digits from the front.
 constexpr std::optional<std::uint64_t> take_number(std::string_view& text,
                                                    std::size_t digits) noexcept {
   std::uint64_t number = 0;
@@ -78,7 +78,7 @@ constexpr std::optional<std::uint64_t> take_number(std::string_view& text,
   return number;
 }
 
-/// Reads what stands in brackets: a multiple, which may be left out, and a unit.
+/// Reads what is in brackets: a multiple, which may be omitted, and a unit.
 constexpr bool read_unit(std::string_view text, Typestr& out) noexcept {
   if (text.size() < 3 || text.front() != '[' || text.back() != ']') return false;
   text = text.substr(1, text.size() - 2);
@@ -147,7 +147,7 @@ struct Interface {
   std::optional<std::int64_t> stream;  ///< a cudaStream_t as an integer; none: nothing to wait for
 };
 
-/// The strides, in bytes, that no strides stand for. The array has to fit into memory.
+/// The strides, in bytes, of a description without strides. The array has to fit into memory.
 inline std::vector<std::int64_t> contiguous_strides(std::span<const std::int64_t> shape,
                                                     std::uint64_t item_bytes) {
   std::vector<std::int64_t> strides(shape.size());

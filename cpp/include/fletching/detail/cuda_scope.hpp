@@ -59,7 +59,8 @@ class CudaScope {
     Status status = cuda_status(cuda_, "cuCtxGetCurrent", cuda_.cu_ctx_get_current(&current_));
     if (!status.ok() || current_ != nullptr) return status;
     if (device_id < 0 || device_id > (std::numeric_limits<std::int32_t>::max)()) {
-      return Error{EINVAL, "device_id " + std::to_string(device_id) + " is no CUDA device ordinal"};
+      return Error{EINVAL, "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got " +
+                               std::to_string(device_id)};
     }
     cuda::CUdevice device = 0;
     const auto result = cuda_.cu_device_get(&device, static_cast<std::int32_t>(device_id));
@@ -109,7 +110,7 @@ class CudaScope {
   /// Of a primary context the driver knows at any time whether it is active, and the number of the
   /// one that is. A context that was created can only be asked itself, which the driver answers
   /// with CUDA_ERROR_CONTEXT_IS_DESTROYED, but does not promise to. Without cuCtxGetId, before
-  /// CUDA 12.0, a primary context that was reset and is active again is taken for the same.
+  /// CUDA 12.0, a primary context that was reset and is active again counts as the same.
   Result<bool> holds(const RecordedEvent& recorded) {
     auto* context = static_cast<cuda::CUcontext>(recorded.context);
     if (recorded.is_primary) {
@@ -161,11 +162,10 @@ class CudaScope {
     Status status = primary_state(device, &active);
     if (!status.ok()) return status;
     if (active == 0) {
-      return Error{EINVAL,
-                   "no CUDA context is current on this thread, and the primary context of "
-                   "device " +
-                       std::to_string(device) +
-                       " is not active; make the context current that the array is of"};
+      return Error{
+          EINVAL,
+          "CUDA context: none is current on this thread, and the primary context of device " +
+              std::to_string(device) + " is not active; hint: make the array's context current"};
     }
     cuda::CUcontext context = nullptr;
     status = retain(device, &context);
@@ -209,7 +209,7 @@ class CudaScope {
     cuda::CUcontext popped = nullptr;
     const auto result = cuda_.cu_ctx_pop_current(&popped);
     if (result == cuda::kCudaSuccess) return {};
-    // It may report what went wrong before, and have popped nonetheless: ours must not stay, and
+    // It may report an earlier error, and have popped nonetheless: ours must not stay, and
     // the caller's must not go.
     cuda::CUcontext left = nullptr;
     if (cuda_.cu_ctx_get_current(&left) == cuda::kCudaSuccess && left == current_) {

@@ -35,7 +35,7 @@ struct TensorLayout {
 };
 
 inline Error bad_tensor(std::string_view what) {
-  return {EINVAL, "DLTensor." + std::string(what) + ": the producer has to fix it"};
+  return {EINVAL, "DLTensor." + std::string(what) + "; hint: fix the producer"};
 }
 
 /// Strides of elements that lie side by side, the last dimension varying fastest.
@@ -52,16 +52,18 @@ constexpr Size magnitude(std::int64_t value) noexcept {
   return value < 0 ? -value : value;
 }
 
-/// Copies shape and strides. A stride that is never taken becomes 0: it may be anything.
+/// Copies shape and strides. A stride that is never used becomes 0: it may have any value.
 inline Status read_dimensions(const DLTensor& tensor, TensorLayout& out) {
   if (tensor.ndim < 0 || tensor.ndim > static_cast<std::int32_t>(kDlpackDimensions)) {
-    return bad_tensor("ndim is " + std::to_string(tensor.ndim) + ", not from 0 to " +
-                      std::to_string(kDlpackDimensions));
+    return bad_tensor("ndim: out of range: expected 0 to " + std::to_string(kDlpackDimensions) +
+                      ", got " + std::to_string(tensor.ndim));
   }
-  if (tensor.ndim > 0 && tensor.shape == nullptr) return bad_tensor("shape is NULL");
+  if (tensor.ndim > 0 && tensor.shape == nullptr)
+    return bad_tensor("shape: NULL: expected ndim sizes");
   for (std::int32_t i = 0; i < tensor.ndim; ++i) {
     const std::int64_t extent = tensor.shape[i];
-    if (extent < 0) return bad_tensor("shape has the negative size " + std::to_string(extent));
+    if (extent < 0)
+      return bad_tensor("shape: negative size: expected 0 or more, got " + std::to_string(extent));
     const bool taken = extent > 1 && tensor.strides != nullptr;
     out.dimensions.push_back({extent, taken ? tensor.strides[i] : 0});
   }
@@ -78,7 +80,8 @@ inline Status count_values(bool has_strides, TensorLayout& out) {
     if (!empty) values = multiply(values, dimension.extent);
   }
   const Size bytes = multiply(values, out.type.item_bytes);
-  if (!values || !bytes) return bad_tensor("shape has more elements than memory has bytes");
+  if (!values || !bytes)
+    return bad_tensor("shape: size out of range: expected less than 2^63 bytes");
   out.values = *values;
   out.bytes = static_cast<std::uint64_t>(*bytes);
   if (out.type.repeat == 1) {
@@ -87,7 +90,7 @@ inline Status count_values(bool has_strides, TensorLayout& out) {
   }
   for (Dimension& dimension : dimensions) {
     if (!multiply(magnitude(dimension.stride), out.type.repeat)) {
-      return bad_tensor("strides has one that leads out of any memory");
+      return bad_tensor("strides: out of range: expected an offset below 2^63 bytes");
     }
     dimension.stride *= out.type.repeat;
   }
@@ -96,7 +99,7 @@ inline Status count_values(bool has_strides, TensorLayout& out) {
   return {};
 }
 
-/// Whether the dimensions from `first` on lie side by side in the order given by `order`.
+/// Whether the dimensions from `first` on are contiguous in the order of `order`.
 inline bool is_compact(const std::vector<Dimension>& dimensions,
                        const std::vector<std::int32_t>& order, std::size_t first) noexcept {
   std::int64_t step = 1;
@@ -138,7 +141,7 @@ inline std::vector<std::int32_t> memory_order(const std::vector<Dimension>& dime
   return is_compact(dimensions, order, 1) ? order : std::vector<std::int32_t>{};
 }
 
-/// Where the first value lies: an address, or a handle and how many values to skip.
+/// Where the first value is: an address, or a handle and how many values to skip.
 struct Place {
   const void* buffer = nullptr;
   std::int64_t offset = 0;
@@ -147,14 +150,15 @@ struct Place {
 /// EINVAL for an address that is none; ENOTSUP when the values are not aligned, which a copy fixes.
 inline Result<Place> place(const DLTensor& tensor, const TensorLayout& layout) {
   if (layout.values == 0) return Place{};
-  if (tensor.data == nullptr) return bad_tensor("data is NULL, though there are elements");
+  if (tensor.data == nullptr)
+    return bad_tensor("data: NULL: expected an address, because there are elements");
   const auto item = static_cast<std::uint64_t>(layout.type.item_bytes);
-  const Error unaligned{ENOTSUP, "the tensor does not begin at a multiple of the " +
+  const Error unaligned{ENOTSUP, "DLTensor.data: not aligned: expected a multiple of " +
                                      std::to_string(item) +
-                                     " bytes of an element, as Arrow wants it: copy it"};
+                                     " bytes, the size of an element; hint: copy the tensor"};
   if (!is_address(tensor.device.device_type)) {
     if (tensor.byte_offset > INT64_MAX - layout.bytes) {
-      return bad_tensor("byte_offset is beyond any memory");
+      return bad_tensor("byte_offset: out of range: expected less than 2^63");
     }
     if (tensor.byte_offset % item != 0) return unaligned;
     return Place{tensor.data, static_cast<std::int64_t>(tensor.byte_offset / item)};
@@ -162,7 +166,7 @@ inline Result<Place> place(const DLTensor& tensor, const TensorLayout& layout) {
   const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
   if (tensor.byte_offset > UINTPTR_MAX - data ||
       layout.bytes > UINTPTR_MAX - data - tensor.byte_offset) {
-    return bad_tensor("byte_offset leads out of the address space");
+    return bad_tensor("byte_offset: out of range: expected an end within the address space");
   }
   const std::uintptr_t first = data + static_cast<std::uintptr_t>(tensor.byte_offset);
   if (first % item != 0) return unaligned;
@@ -188,7 +192,7 @@ inline void gather(const unsigned char* first, const TensorLayout& layout, std::
   }
 }
 
-/// Whether every value that the strides lead to has an address.
+/// Whether every value that the strides reach has an address.
 inline bool fits_address_space(const DLTensor& tensor, const TensorLayout& layout) noexcept {
   Size before = 0;
   Size after = 1;
@@ -210,7 +214,7 @@ using Bytes = std::unique_ptr<std::byte[]>;
 /// The values, which have a place, in order in new memory.
 inline Result<Bytes> copy_values(const DLTensor& tensor, const TensorLayout& layout) {
   if (!fits_address_space(tensor, layout)) {
-    return bad_tensor("strides lead out of the address space");
+    return bad_tensor("strides: out of range: expected elements within the address space");
   }
   // Where size_t has 32 bits, the cast below would cut the size.
   if (layout.bytes > PTRDIFF_MAX) return out_of_memory();
@@ -219,13 +223,13 @@ inline Result<Bytes> copy_values(const DLTensor& tensor, const TensorLayout& lay
   return bytes;
 }
 
-/// How a tensor can be taken as it is.
+/// How a tensor can be imported without a copy.
 struct Arrangement {
   std::vector<std::int32_t> order;  ///< of the inner dimensions in memory
   Place place;
 };
 
-/// ENOTSUP when only a copy has the order or the alignment that Arrow wants.
+/// ENOTSUP when only a copy has the order or the alignment that Arrow needs.
 inline Result<Arrangement> arrange(const DLTensor& tensor, const TensorLayout& layout,
                                    Dimensions wanted) {
   Result<Place> at = place(tensor, layout);
@@ -238,8 +242,8 @@ inline Result<Arrangement> arrange(const DLTensor& tensor, const TensorLayout& l
   const bool rows_follow = dimensions[0].extent == 1 || dimensions[0].stride == cell;
   if (order.size() + 1 == dimensions.size() && rows_follow) return Arrangement{order, *at};
   return Error{ENOTSUP,
-               "the tensor's elements do not lie side by side in an order that Arrow can express: "
-               "copy it"};
+               "DLTensor.strides: not contiguous: expected an order that Arrow can express; hint: "
+               "copy the tensor"};
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail

@@ -41,7 +41,7 @@ struct TensorView {
 /// A level whose elements lie in order.
 inline TensorLevel plain_level(std::int64_t extent) { return {{extent}, {1}}; }
 
-/// The level of a tensor's dimensions: `shape` as it lies in memory, seen as `permutation` says.
+/// The level of a tensor's dimensions: `shape` as it is in memory, permuted by `permutation`.
 inline TensorLevel permuted_level(const TensorShape& tensor) {
   std::vector<std::int64_t> steps(tensor.shape.size());
   std::int64_t step = 1;
@@ -95,7 +95,8 @@ class TensorWalk {
 
   Result<TensorView> run(const ArrowSchema& schema, const ArrowArray& array) {
     const Size first = size_of(array.offset);
-    if (!first || array.length < 0) return malformed("has a negative length or offset");
+    if (!first || array.length < 0)
+      return malformed("length or offset is negative: expected 0 or more");
     Status walked = push(plain_level(array.length));
     if (walked) walked = level(schema, array, *first, array.length);
     if (!walked) return std::move(walked).error();
@@ -104,10 +105,10 @@ class TensorWalk {
 
  private:
   static Error malformed(std::string_view what) {
-    return {EINVAL, "ArrowArray " + std::string(what) + ": the producer has to fix it"};
+    return {EINVAL, "ArrowArray: " + std::string(what) + "; hint: fix the producer"};
   }
 
-  /// An error when the struct, or its dictionary, is released. `name` is that of its type.
+  /// An error when the struct, or its dictionary, is released. `name` is its type's.
   template <class Base>
   Status check_alive(const char* name, const Base& node) const {
     const char* released = nullptr;
@@ -136,10 +137,12 @@ class TensorWalk {
     Result<Format> format = parse_format(schema.format);
     if (!format) return std::move(format).error();
     if (array.n_buffers < format->n_buffers || (array.buffers == nullptr && array.n_buffers > 0)) {
-      return malformed("has fewer buffers than format " + quote(schema.format) + " needs");
+      return malformed("n_buffers is too small for format " + quote(schema.format) +
+                       ": expected at least " + std::to_string(format->n_buffers) + ", got " +
+                       std::to_string(array.buffers == nullptr ? 0 : array.n_buffers));
     }
     if (schema.dictionary != nullptr && !options_.as_storage) {
-      return not_exported(schema.format, "it holds indices into a dictionary", true);
+      return not_exported(schema.format, "the values are indices into a dictionary", true);
     }
     Result<Extension> extension = find_extension(schema);
     if (!extension) return std::move(extension).error();
@@ -152,30 +155,33 @@ class TensorWalk {
     if (options_.nulls == Nulls::kIgnore || array.null_count == 0) return {};
     const void* bitmap = array.buffers[0];
     if (bitmap == nullptr && array.null_count > 0) {
-      return malformed("has nulls and no validity bitmap");
+      return malformed("validity bitmap is NULL: expected one, because null_count is " +
+                       std::to_string(array.null_count));
     }
     const bool is_outermost = view_.levels.size() == 1;
     if (bitmap == nullptr || count == 0 || (options_.mask && is_outermost)) return {};
     if (options_.host_readable && all_set(bitmap, first, count)) return {};
     return Error{
         ENOTSUP,
-        std::string(options_.host_readable || array.null_count > 0 ? "the array has nulls"
-                                                                   : "the array may have nulls") +
-            ", and a tensor has none: fill them in before, or ask to ignore them"};
+        std::string("ArrowArray: ") +
+            (options_.host_readable || array.null_count > 0 ? "has nulls" : "may have nulls") +
+            ": expected none in a tensor; hint: fill them, or pass Nulls::kIgnore"};
   }
 
   Status list(const ArrowSchema& schema, const ArrowArray& array, const Format& format,
               const Extension& extension, std::int64_t first, std::int64_t count) {
     if (schema.n_children != 1 || schema.children == nullptr || schema.children[0] == nullptr ||
         array.n_children != 1 || array.children == nullptr || array.children[0] == nullptr) {
-      return malformed("of a fixed-size list has not exactly one child");
+      return malformed("children of a fixed-size list: expected one, got " +
+                       std::to_string(array.n_children));
     }
     Status valid = check_nulls(array, first, count);
     if (!valid) return valid;
     const ArrowArray& child = *array.children[0];
     const Size end = multiply(add(first, count), format.size);
     if (!end || child.length < *end || !add(size_of(child.offset), end)) {
-      return malformed("has a child that is too short for its lists");
+      return malformed(
+          "child of a fixed-size list is too short: expected length * list size elements");
     }
     Status pushed = push_list(format.size, extension);
     if (!pushed) return pushed;
@@ -187,8 +193,9 @@ class TensorWalk {
   Status push(TensorLevel level) {
     dimensions_ += level.extents.size();
     if (dimensions_ > kDlpackDimensions) {
-      return Error{ENOTSUP, "the tensor would have more than " + std::to_string(kDlpackDimensions) +
-                                " dimensions: export the values of the inner lists"};
+      return Error{ENOTSUP, "tensor: too many dimensions: expected at most " +
+                                std::to_string(kDlpackDimensions) +
+                                "; hint: export the values of the inner lists"};
     }
     view_.levels.push_back(std::move(level));
     return {};
@@ -202,16 +209,19 @@ class TensorWalk {
     Result<TensorShape> tensor = parse_tensor_shape(extension.metadata);
     if (!tensor) return std::move(tensor).error();
     if (product(tensor->shape) != Size{size}) {
-      return malformed("of arrow.fixed_shape_tensor has lists of " + std::to_string(size) +
-                       ", not as many elements as its shape");
+      return malformed(
+          "list size of arrow.fixed_shape_tensor differs from its shape: expected the product of "
+          "the sizes, got " +
+          std::to_string(size));
     }
     return push(permuted_level(*tensor));
   }
 
   static Error unknown_extension(const Extension& extension) {
-    return {ENOTSUP, "extension type " + quote(extension.name) +
-                         " would lose its meaning; ask for the storage (as_storage) to export it "
-                         "nevertheless"};
+    return {
+        ENOTSUP,
+        "ArrowSchema: extension type " + quote(extension.name) +
+            " would be lost: expected a plain type; hint: pass as_storage to export the storage"};
   }
 
   Status leaf(const ArrowSchema& schema, const ArrowArray& array, const Format& format,
@@ -220,7 +230,8 @@ class TensorWalk {
     Result<DlpackType> type = dlpack_type(schema.format, format, options_.as_storage || is_type);
     if (!type) return std::move(type).error();
     if (extension.name == kBool8) {
-      if (format.id != TypeId::kInt8) return malformed("of arrow.bool8 is not stored as int8");
+      if (format.id != TypeId::kInt8)
+        return malformed("storage of arrow.bool8 differs: expected int8");
       type->type.code = kDLBool;
     } else if (!extension.name.empty() && !options_.as_storage) {
       return unknown_extension(extension);
@@ -235,14 +246,15 @@ class TensorWalk {
     const Size scaled_count = multiply(count, type->repeat);
     const Size bytes = multiply(add(scaled_first, scaled_count), type->type.bits / 8);
     if (!bytes || !scaled_first || !scaled_count) {
-      return malformed("has more elements than memory has bytes");
+      return malformed("size out of range: expected less than 2^63 bytes");
     }
     view_.type = type->type;
     view_.format = format;
     view_.buffer = array.buffers[1];
     view_.first = *scaled_first;
     view_.count = *scaled_count;
-    if (view_.buffer == nullptr && view_.count > 0) return malformed("has no buffer of values");
+    if (view_.buffer == nullptr && view_.count > 0)
+      return malformed("buffers[1] is NULL: expected values");
     return {};
   }
 

@@ -29,7 +29,7 @@ struct EventReference {
 /// An event that a producer's operation has recorded.
 struct RecordedEvent {
   void* event = nullptr;
-  // CUDA: its context, and what tells whether that is still the same.
+  // CUDA: its context, and the id that shows whether it is still the same.
   void* context = nullptr;
   std::uint64_t context_id = 0;  ///< 0 where the driver has no cuCtxGetId
   std::int32_t device = 0;
@@ -80,11 +80,13 @@ Result<Handle> handle_at(const EventReference& event) {
     return Error{EINVAL, "sync_event of " + event.device_type.name() + why};
   };
   if (address < kLowest || address % alignof(Handle) != 0) {
-    return refused(" is not the address of a handle; it may be the handle itself");
+    return refused(
+        ": not the address of a handle: expected an aligned address; hint: pass the handle's "
+        "address, not the handle");
   }
   Handle handle{};
   std::memcpy(&handle, event.sync_event, sizeof handle);
-  if (handle == Handle{}) return refused(" is the address of a handle that is NULL");
+  if (handle == Handle{}) return refused(": the handle is NULL: expected an event");
   return handle;
 }
 
@@ -105,7 +107,7 @@ inline Error vendor_error(const VendorFailure& failure) {
   if (failure.text != nullptr) message += ": " + printable(failure.text);
   if (!failure.is_handle_in_doubt) return {EIO, std::move(message)};
   message +=
-      "; check that stream and event are alive, and that sync_event is the address of the "
+      "; hint: check that stream and event are alive, and that sync_event is the address of the "
       "event's handle, not the handle";
   return {EINVAL, std::move(message)};
 }

@@ -23,8 +23,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// Destroys an event for which nobody could be told that it did not work. In a child of fork it is
-/// the parent's, and nothing of the runtime is called.
+/// Destroys an event where no caller can receive an error. In a child of fork it is the parent's,
+/// and nothing of the runtime is called.
 inline void destroy_event(const RecordFunctions& functions,
                           const RecordedEvent& recorded) noexcept {
   if (recorded.process != process_id()) return leave_inherited_event();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue that takes no memory while it is empty.
+// A queue that allocates nothing while it is empty.
 #ifndef FLETCHING_DETAIL_FIFO_HPP
 #define FLETCHING_DETAIL_FIFO_HPP
 
@@ -12,8 +12,8 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 
-/// First in, first out. Unlike std::deque it takes no memory while it is empty, and none in the
-/// long run when its length stays within bounds.
+/// First in, first out. Unlike std::deque it allocates nothing while it is empty, and nothing in
+/// the long run when its length stays within bounds.
 template <class T>
 class Fifo {
  public:

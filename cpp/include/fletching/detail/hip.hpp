@@ -51,7 +51,7 @@ class HipScope {
     const std::int32_t device = hip_.hip_get_stream_device_id(hip_stream(stream));
     if (device >= 0) return enter(device);
     return Error{EINVAL, std::string(hip::kRuntime.title) + ": hipGetStreamDeviceId failed with " +
-                             std::to_string(device) + "; check that the stream is alive"};
+                             std::to_string(device) + "; hint: check that the stream is alive"};
   }
 
   Status enter(std::int32_t device) {
@@ -69,7 +69,7 @@ class HipScope {
     if (!std::exchange(is_set_, false)) return {};
     const auto result = hip_.hip_set_device(before_);
     if (result == hip::kHipSuccess) return {};
-    (void)hip_.hip_set_device(before_);  // it may have reported what went wrong before
+    (void)hip_.hip_set_device(before_);  // it may have reported an earlier error
     return hip_status(hip_, "hipSetDevice", result);
   }
 
@@ -94,7 +94,7 @@ class HipScope {
 };
 
 /// Whether this HIP has events that belong to each launch of a graph. ROCm 6.4 can record one, and
-/// takes the flag of a wait for nothing.
+/// ignores the flag of a wait.
 inline Status hip_has_external_events(const hip::Functions& hip) {
   constexpr std::int32_t kFirst = 70000000;  // 7.0
   std::int32_t version = 0;

@@ -31,16 +31,16 @@ struct EventShare {
   Share owner;
 };
 
-/// What every hook begins with: what stood in the struct before. private_data points to it.
+/// The beginning of every hook: the struct's former members. private_data points to it.
 template <class Base>
 struct HookHead {
   void (*release)(Base*) = nullptr;
   void* private_data = nullptr;
-  bool has_event = false;  // the callback does not tell: linkers fold those that have the same code
+  bool has_event =
+      false;  // the callback does not show it: linkers fold functions with the same code
 };
 
-/// What stands in private_data of a hooked struct, with an object that is destroyed after the
-/// release.
+/// The private_data of a hooked struct, with an object that is destroyed after the release.
 template <class Base, class Object>
 struct Hook : HookHead<Base> {
   static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
@@ -77,7 +77,7 @@ using EventHook = Hook<ArrowArray, EventShare>;
   return head->has_event ? static_cast<const EventHook*>(head) : nullptr;
 }
 
-/// The owner of a foreign event: the array, whose own release takes the event along.
+/// The owner of a foreign event: the array, whose own release destroys the event.
 struct HeldBack {
   HeldBack() noexcept = default;
   HeldBack(const HeldBack&) = delete;
@@ -102,8 +102,8 @@ inline void release_children(ArrowArray* self) noexcept {
   release_below(parent.dictionary);
 }
 
-/// Keeps the release of a foreign array back until the last share is gone, the array's own among
-/// them. Throws std::bad_alloc, and then nothing has changed.
+/// Keeps the release of a foreign array back until the last share is returned, the array's own
+/// among them. Throws std::bad_alloc, and then nothing has changed.
 inline EventShare hold_back(ArrowArray* array) {
   auto* const held = new SharedObject<HeldBack>;
   const EventShare share{Share(held)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the words of an error into the memory of a caller in C.
+// Writes an error message into the memory of a caller in C.
 #ifndef FLETCHING_DETAIL_MESSAGE_HPP
 #define FLETCHING_DETAIL_MESSAGE_HPP
 

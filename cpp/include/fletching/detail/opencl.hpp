@@ -23,7 +23,8 @@ inline Status opencl_status(const char* function, opencl::cl_int result) {
                        nullptr, result == opencl::kClInvalidEvent});
 }
 
-/// The operations. A wait goes to a queue of the event's own cl_context. OpenCL captures nothing.
+/// The operations. A wait is enqueued on a queue of the event's own cl_context. OpenCL captures
+/// nothing.
 struct OpenclEvents {
   static Status synchronize(const EventReference& event) {
     return on_event(event, [&](const opencl::Functions& cl, opencl::cl_event handle) -> Status {
@@ -39,7 +40,9 @@ struct OpenclEvents {
 
   static Status wait_on(const EventReference& event, void* stream, OnCapture /*on_capture*/) {
     if (stream == nullptr) {
-      return Error{EINVAL, "wait_on: OpenCL has no default queue; pass a cl_command_queue"};
+      return Error{EINVAL,
+                   "wait_on: stream is NULL: expected a cl_command_queue, because OpenCL has no "
+                   "default queue"};
     }
     auto* queue = static_cast<opencl::cl_command_queue>(stream);
     return on_event(event, [&](const opencl::Functions& cl, opencl::cl_event handle) -> Status {
@@ -65,7 +68,9 @@ struct OpenclEvents {
   static Result<RecordedEvent> record(void* stream, int64_t /*device_id*/,
                                       OnCapture /*on_capture*/) {
     if (stream == nullptr) {
-      return Error{EINVAL, "OpenCL has no default queue; pass a cl_command_queue"};
+      return Error{
+          EINVAL,
+          "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue"};
     }
     auto cl = opencl::functions(Party::kProducer);
     if (!cl) return std::move(cl).error();
@@ -78,7 +83,7 @@ struct OpenclEvents {
     // An event that no queue has submitted never happens.
     const auto flushed = (*cl)->cl_flush(queue);
     if (flushed == opencl::kClSuccess) return RecordedEvent{.event = handle};
-    (void)(*cl)->cl_release_event(handle);  // before there are words, for which memory may run out
+    (void)(*cl)->cl_release_event(handle);  // before the message, for which memory may run out
     return opencl_status("clFlush", flushed).error();
   }
 
@@ -143,8 +148,8 @@ struct OpenclEvents {
                                                    static_cast<void*>(&of_queue), nullptr));
     if (!status.ok() || of_event == of_queue) return status;
     return Error{EINVAL,
-                 "wait_on: the queue is of another cl_context than the OpenCL event; make "
-                 "a queue in the event's context, or synchronize"};
+                 "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of "
+                 "the event's context, or call synchronize"};
   }
 
   /// A queue need not begin with a command before it is flushed. A user event has no queue.

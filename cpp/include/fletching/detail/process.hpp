@@ -36,10 +36,10 @@ FLETCHING_DETAIL_LOCAL inline std::atomic<std::int64_t>& inherited_events() noex
 inline void leave_inherited_event() noexcept {
   if (inherited_events().fetch_add(1) != 0) return;
 #if !defined(_WIN32)
-  // Nothing of stdio: its lock may be that of a thread which the child does not have.
+  // Nothing of stdio: its lock may be held by a thread that the child does not have.
   static constexpr char kWarning[] =
-      "fletching: warning: an array is released in a child of fork: its event is left alone, since "
-      "the vendor's runtime does not survive a fork (this is said once, and counted)\n";
+      "fletching: warning: release in a child of fork: the event is not destroyed, because the "
+      "vendor's runtime does not survive a fork (printed once, and counted)\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWarning, sizeof kWarning - 1);
 #endif
 }

@@ -41,7 +41,7 @@ class Reaper {
   /// That which the thread is of.
   [[nodiscard]] std::int64_t process() const noexcept { return process_; }
 
-  /// Takes the one entry of the list.
+  /// Removes the one entry of the list.
   void add(DeferredReleases& entry) noexcept {
     ++pending_count_;
     {
@@ -67,7 +67,7 @@ class Reaper {
   static constexpr Pause kShortest{20};
   static constexpr Pause kLongest{20000};
   static constexpr Pause kWhileBehind{500};  // the longest while a release waits for a thread
-  static constexpr int kRest = 50;           // times what it took to ask about every entry
+  static constexpr int kRest = 50;           // times the duration of a query of every entry
   static constexpr Pause kLongestRest{100000};
   static constexpr int kMostRefusals = 4;  // then every 16th time is often enough
 
@@ -137,7 +137,7 @@ class Reaper {
     return true;
   }
 
-  /// An answer that is an error says nothing about the work: however often it comes, the array
+  /// An error from a query says nothing about the work: however often it is returned, the array
   /// stays as it is, and is asked for again, ever more rarely.
   bool has_passed(DeferredRelease& entry) noexcept {
     if (entry.skips > 0) {

@@ -34,9 +34,10 @@ using DeferredReleases = std::list<DeferredRelease>;
 
 /// Destroys the events of the entries and releases the arrays.
 ///
-/// One thread is enough while callbacks are quick. When entries wait and nobody has taken one since
-/// the last call of keep_up, another one is started, up to kMostWorkers. Of those that have nothing
-/// to do kMostIdle stay, asleep. Lives as long as the process; its threads are never joined.
+/// One thread is enough while callbacks are quick. When entries wait and no thread has taken one
+/// since the last call of keep_up, another one is started, up to kMostWorkers. Of those that have
+/// nothing to do kMostIdle stay, asleep. Lives as long as the process; its threads are never
+/// joined.
 class Releaser {
  public:
   /// Whether the process exits: what has not begun is left alone.
@@ -45,7 +46,7 @@ class Releaser {
     return flag;
   }
 
-  /// Takes every entry of the list.
+  /// Removes every entry of the list.
   void add(DeferredReleases& entries) noexcept {
     {
       const std::scoped_lock lock(mutex_);

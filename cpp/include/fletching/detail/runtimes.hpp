@@ -22,24 +22,25 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail {
 struct NoRuntime : RuntimeRow {
   static constexpr Runtime kId = Runtime::kNone;
   static constexpr const char* kTitle = "";
-  static constexpr const char* kNoRecords = "there is no runtime for it that records events";
+  static constexpr const char* kNoRecords = "no runtime that records events";
 };
 
 struct SyclRuntime : RuntimeRow {
   static constexpr Runtime kId = Runtime::kSycl;
   static constexpr const char* kTitle = "SYCL";
   static constexpr const char* kNoRecords =
-      "a sycl::event is a C++ object of the library that made it, which is not known here";
+      "not supported for SYCL: a sycl::event is a C++ object of the SYCL implementation";
 };
 
 struct MetalRuntime : RuntimeRow {
   static constexpr Runtime kId = Runtime::kMetal;
   static constexpr const char* kTitle = "Metal";
   static constexpr const char* kNoRecords =
-      "Metal signals an MTLEvent in a command buffer, which only you can encode";
+      "not supported by Metal: an MTLEvent is signaled by a command buffer, which the caller "
+      "encodes";
 };
 
-/// The columns of the table, one entry for each row. What nobody asks for is not compiled.
+/// The columns of the table, one entry for each row. A column that is not used is not compiled.
 template <class... Rows>
 struct RuntimeTable {
   template <class Value>

@@ -26,7 +26,7 @@ inline Result<Schema> copy_formats(const ArrowSchema& schema) noexcept {
   return guarded([&]() -> Result<Schema> {
     const Status sound = walk("on_schema", &schema, [](const ArrowSchema& node) -> const char* {
       if (node.release == nullptr) return "is released";
-      return node.format == nullptr ? "has no format" : nullptr;
+      return node.format == nullptr ? "has format NULL" : nullptr;
     });
     if (!sound) return sound.error();
     return make_schema(formats_of(schema));

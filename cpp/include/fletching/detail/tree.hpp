@@ -42,16 +42,18 @@ class Walk {
   bool go(Base* node, int depth = 0) {
     if (node == nullptr) return refuse("is NULL");
     if (depth == kMaxDepth)
-      return refuse("is nested too deep, below " + std::to_string(kMaxDepth) + " levels");
+      return refuse("is nested too deep: expected at most " + std::to_string(kMaxDepth) +
+                    " levels");
     if (++structs_ > kMaxStructs)
-      return refuse("is one of too many, after " + std::to_string(kMaxStructs));
+      return refuse("is one of too many: expected at most " + std::to_string(kMaxStructs));
     if (const char* wrong = visit_(*node)) return refuse(wrong);
     if (node->release == nullptr) return true;
     if (node->n_children < 0 || node->n_children > kMaxStructs) {
-      return refuse("has n_children " + std::to_string(node->n_children));
+      return refuse("has n_children out of range: expected 0 to " + std::to_string(kMaxStructs) +
+                    ", got " + std::to_string(node->n_children));
     }
     if (node->n_children > 0 && node->children == nullptr) {
-      return refuse("has children, and its list of them is NULL");
+      return refuse("has children NULL: expected a list of " + std::to_string(node->n_children));
     }
     for (Base* child : children_of(*node)) {
       if (!go(child, depth + 1)) return false;
@@ -63,7 +65,7 @@ class Walk {
 
  private:
   FLETCHING_DETAIL_COLD bool refuse(const std::string& what) {
-    result_ = Error(EINVAL, std::string(operation_) + ": the struct, or one below it, " + what);
+    result_ = Error(EINVAL, std::string(operation_) + ": the struct or a descendant " + what);
     return false;
   }
 

@@ -30,7 +30,7 @@
 
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
-/// Who needs a function: everybody who takes device arrays, or only who makes them.
+/// Who needs a function: every consumer of device arrays, or only a producer.
 enum class Party : std::uint8_t { kConsumer, kProducer };
 
 /// What an event says when it is asked.
@@ -117,7 +117,7 @@ inline void* open_library(const char* name, bool already_there) noexcept {
 
 inline std::string library_error(const char* name) {
   const char* text = ::dlerror();  // begins with the name
-  return text != nullptr ? text : std::string(name) + ": no reason given";
+  return text != nullptr ? text : std::string(name) + ": failed without a message";
 }
 
 inline AnyFunction find_symbol(void* library, const char* symbol) noexcept {
@@ -126,7 +126,7 @@ inline AnyFunction find_symbol(void* library, const char* symbol) noexcept {
 
 #endif
 
-/// The library under the first name that works. One that is in the process already comes first,
+/// The library under the first name that works. One that is loaded already is preferred,
 /// whatever its name: the handles of one version are nothing to another. It is never closed.
 inline Result<Library> find_library(const VendorRuntime& runtime) noexcept {
   return guarded([&]() -> Result<Library> {
@@ -141,9 +141,9 @@ inline Result<Library> find_library(const VendorRuntime& runtime) noexcept {
       }
     }
     const std::string title = runtime.title;
-    if (names.empty()) return Error{ENOENT, title + ": there is no library for this system"};
+    if (names.empty()) return Error{ENOENT, title + ": no library for this system"};
     return Error{ENOENT, title + ": cannot load " + names +
-                             "; install it, or add its folder to the library search path (" +
+                             "; hint: install it, or add its folder to the library search path (" +
                              reasons + ")"};
   });
 }
@@ -162,7 +162,7 @@ inline Status find_functions(const VendorRuntime& runtime, const Library& librar
         continue;
       }
       return Error{ENOSYS, std::string(runtime.title) + ": " + library.name + " has no " +
-                               function.symbol + "; install a newer version of it"};
+                               function.symbol + "; hint: install a newer version"};
     }
     return {};
   });
@@ -211,7 +211,7 @@ Result<const Functions*> loaded_functions(const VendorRuntime& runtime, Party pa
     if (party == Party::kProducer && (*loaded)->missing != nullptr) {
       return Error{ENOSYS, std::string(runtime.title) + ": " + (*loaded)->library.name +
                                " has no " + (*loaded)->missing->symbol +
-                               ", which a producer needs; install a newer version of it"};
+                               ", which a producer needs; hint: install a newer version"};
     }
     return &(*loaded)->functions;
   });

@@ -13,10 +13,10 @@ struct VulkanRuntime : RuntimeRow {
   static constexpr Runtime kId = Runtime::kVulkan;
   static constexpr const char* kTitle = vulkan::kRuntime.title;
   static constexpr const char* kInsteadOfWait =
-      "a Vulkan event does not tell its VkDevice and queue; pass a WaitContext of Vulkan, or "
-      "register a waiter";
+      "VkEvent without its VkDevice and VkQueue; hint: pass a vulkan::WaitContext, or register a "
+      "waiter";
   static constexpr const char* kNoRecords =
-      "Vulkan sets a VkEvent by a command in a command buffer, which only you can record";
+      "not supported by Vulkan: a VkEvent is set by a command buffer, which the caller records";
 };
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE::detail
