@@ -54,7 +54,7 @@ faults: setup ## every call of a vendor's library fails once; prints a table, wr
 fuzz: setup ## random input for everything that reads foreign bytes
 	@tools/fuzz
 
-$(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library costs beside others; fails over a limit
+$(addprefix bench-,$(LANGUAGES)): bench-%: setup ## what one language's library costs, compared with others; fails over a limit
 	@$(PYTHON) benchmarks/bench.py $* $(BENCH)
 
 bench-compile: setup ## what a compiler takes for the C++ headers, beside nanoarrow and libarrow; fails over a limit
@@ -72,7 +72,7 @@ test-gpu-standin: ## the same on the stand-in driver, no GPU
 gpu-programs: ## what travels to a GPU machine, in build/gpu-programs; test-gpu GPU="--programs FOLDER"
 	@tools/gpu-programs
 
-bench-gpu: ## on such a machine: what a handoff costs beside the driver calls by hand; fails over a limit
+bench-gpu: ## on such a machine: what a handoff costs, compared with hand-written driver calls; fails over a limit
 	@$(GPU_PYTHON) tests/gpu/gpu.py --bench $(GPU)
 
 docs: ## a site of all pages in build/site, links checked

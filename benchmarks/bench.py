@@ -45,7 +45,7 @@ class Cell:
     measure: str
     who: str
     value: float  # of one round
-    allocations: float | None  # of one round; None where nobody counted
+    allocations: float | None  # of one round; None where not counted
     locks: float | None
     ratio: float | None  # ours / this one; None for ours
     limit: float | None  # what the ratio may be at most; of ours: the value
@@ -84,7 +84,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     having = [name for name, each in languages.load().items() if each.bench]
     parser.add_argument("language", choices=having)
-    parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
+    parser.add_argument("--no-build", action="store_true", help="do not build the programs first")
     parser.add_argument("--build", default="build/release", help="where CMake built the programs")
     parser.add_argument("--write-docs", action="store_true", help="also docs/measured/")
     parser.add_argument("--only", nargs="+", default=MEASURES, choices=MEASURES)
@@ -238,10 +238,10 @@ def _write_docs(language: str, table: str, versions: list[str]) -> None:
     listed = "\n".join(f"- {version}" for version in versions)
     text = (
         f"# Benchmarks: {language}\n\n"
-        "What one round of a case costs, beside the same in raw C, by hand, or in another\n"
-        "implementation, in the same run; our programs and those by hand are compiled alike,\n"
+        "What one round of a case costs, compared with hand-written C, or with another\n"
+        "implementation, in the same run; ours and the hand-written programs are compiled alike,\n"
         "with -O2. Raw C's batch is the safe one: a block that is counted, so that a child may be\n"
-        "moved out. Nanoseconds are the median of many runs, the programs taking turns; of what\n"
+        "moved out. Nanoseconds are the median of many runs, the programs interleaved; of what\n"
         "runs on one thread they are CPU time. Locks are calls of pthread_mutex_lock, of all\n"
         "threads.\n"
         f"`make bench-{language}` measures it again;\n"

@@ -26,7 +26,7 @@ class Row:
     limits: tuple[Limit, ...] = ()
     rounds: tuple[int, int] = (100, 300)  # instructions: two runs, so that the start does not count
     at_most: float | None = None  # a bound on ours alone, in the row's measure
-    repeats: int = 25  # nanoseconds: the median of so many runs, the programs taking turns
+    repeats: int = 25  # nanoseconds: the median of so many runs, the programs interleaved
     counter: str = ""  # nanoseconds: the program that counts allocations and locks, if any; slower
 
     @property

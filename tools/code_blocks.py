@@ -113,7 +113,7 @@ def _excerpt(block: Block, root: Path) -> Iterator[str]:
     if not path.is_file():
         yield f"{block.place}: no such file: {block.more}"
     elif f"\n{block.text}" not in f"\n{path.read_text(encoding='utf-8')}":
-        yield f"{block.place}: not in {block.more}: expected lines of that file as they are there"
+        yield f"{block.place}: not in {block.more}: expected unchanged lines of that file"
 
 
 def _run(block: Block, root: Path) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _run(block: Block, root: Path) -> Iterator[str]:
 
 
 def write(blocks: list[Block], folder: Path) -> None:
-    """A file for each block, named after its place, and what it has to print beside it."""
+    """A file for each block, named after its place, and a file with its expected output."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for block in blocks:
@@ -139,7 +139,10 @@ def write(blocks: list[Block], folder: Path) -> None:
 
 def run_language(language: Language, root: Path = ROOT) -> int:
     if language.blocks is None:
-        print(f"code_blocks: {language.folder}/{languages.FILE} has no [blocks]", file=sys.stderr)
+        print(
+            f"code_blocks: {language.folder}/{languages.FILE}: no [blocks]: expected that table",
+            file=sys.stderr,
+        )
         return 2
     own = [b for b in all_blocks(root) if b.fence in language.blocks.fences and "/" not in b.more]
     folder = root / "build" / "blocks" / language.name

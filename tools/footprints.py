@@ -68,7 +68,7 @@ def patterns(known: Mapping[str, Language]) -> re.Pattern[str]:
 
 
 def footprints(root: Path, known: Mapping[str, Language]) -> Iterator[str]:
-    """One line for each: file, line and what stands there."""
+    """One line for each: file, line and text."""
     manifests = {name: each for each in known.values() for name in each.manifests}
     pattern = patterns(known)
     for name in files(root):

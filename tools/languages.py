@@ -134,7 +134,7 @@ class Blocks:
     """The code blocks of pages that are in this language: code_blocks.py."""
 
     fences: tuple[str, ...]  # "python": what their fences say
-    run: str  # runs each file in $BLOCKS; NAME.output beside one has what it prints
+    run: str  # runs each file in $BLOCKS; NAME.output next to one has what it prints
 
 
 @dataclass(frozen=True)

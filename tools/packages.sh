@@ -20,7 +20,7 @@ install_packages() {
   done
   [ ${#missing[@]} -gt 0 ] || return 0
   command -v apt-get >/dev/null ||
-    fail "missing: ${missing[*]}. This is no Debian; install what these packages hold, then run make again."
+    fail "missing: ${missing[*]}. This is not Debian; install the software of these packages, then run make again."
   local sudo=()
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null && sudo -n true 2>/dev/null ||

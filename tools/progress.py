@@ -19,12 +19,12 @@ Measure = Callable[[], tuple[int, int] | None]
 
 
 def console() -> Console:
-    """Standard output. Where that is no terminal, wide enough for a table."""
+    """Standard output. If it is not a terminal, wide enough for a table."""
     return Console() if sys.stdout.isatty() else Console(width=120)
 
 
 class Progress:
-    """What `showing` gives: tasks may start and end in any thread."""
+    """The object of `showing`: tasks may start and end in any thread."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject

@@ -15,7 +15,7 @@ from pathlib import Path
 from fletching_generator import cli
 from languages import Language
 
-_SKIPPED = {"do", "then", "else", "!", "sudo", "time", "$"}  # what may stand before a command
+_SKIPPED = {"do", "then", "else", "!", "sudo", "time", "$"}  # words that may precede a command
 _BUILTINS = {"for", "done", "export", "wait", "cd", "."}
 _ELSEWHERE = {"nvidia-smi", "nvcc"}  # on a GPU machine
 
@@ -64,7 +64,7 @@ def _problem(
     if re.fullmatch(r"python3?", Path(command).name) and rest and rest[0].endswith(".py"):
         command, rest = rest[0], rest[1:]
     if command.startswith("/") or re.search(r"(^|/)(\.venv|build)/", command):
-        return ""  # made by what comes before
+        return ""  # made by a command before
     if "/" in command:
         return _script(command, rest, folders, root)
     programs = {each.split()[0] for language in known.values() for each in language.commands}

@@ -1,6 +1,6 @@
 """Runs the test suites: every step of every suite, on after a failure, one verdict line per suite.
 
-`make test` and `make test-all` call this. Each step's output goes to build/logs; of a step that
+`make test` and `make test-all` call this. Each step's output is in build/logs; of a step that
 fails the end is shown, and of every step which tests were skipped and why.
 Exit codes: 0 all passed, 1 something failed, 2 could not run.
 """
@@ -48,7 +48,9 @@ def main() -> int:
     }
     suites = {name: steps for name, steps in chosen.items() if steps}
     if not suites:
-        print(f"suite: {', '.join(chosen)}: add --all", file=sys.stderr)
+        print(
+            f"suite: {', '.join(chosen)}: only in `make test-all`: expected --all", file=sys.stderr
+        )
         return 2
     verdicts = [_run_suite(name, steps, options) for name, steps in suites.items()]
     return _report(verdicts, "test-all" if options.all else "test")
@@ -58,7 +60,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite", nargs="*", help=f"some of {', '.join(SUITES)} (default: all)")
     parser.add_argument("--all", action="store_true", help="also the steps of `make test-all`")
-    parser.add_argument("--verbose", action="store_true", help="show all output as it comes")
+    parser.add_argument("--verbose", action="store_true", help="print all output while it runs")
     return parser.parse_args()
 
 
@@ -114,7 +116,7 @@ def _run_step(step: Step, log: Path, verbose: bool) -> bool:
 
 
 def _skipped(step: Step, log: Path, began_at: float) -> list[str]:
-    """Of this run: a step that did not come to its ctest has skipped nothing."""
+    """Of this run: a step that did not reach its ctest has skipped nothing."""
     lines = list(in_pytest(log.read_text(encoding="utf-8", errors="replace")))
     last = ROOT / step.ctest / "Testing" / "Temporary" / "LastTest.log"
     if step.ctest and last.exists() and last.stat().st_mtime >= began_at:

@@ -81,7 +81,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "bench": tuple(
-        Step(f"{language.title} beside others", f"make bench-{name} BENCH='{language.bench.step}'")
+        Step(f"{language.title} benchmark", f"make bench-{name} BENCH='{language.bench.step}'")
         for name, language in LANGUAGES.items()
         if language.bench
     ),

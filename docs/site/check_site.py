@@ -51,12 +51,15 @@ class Page(HTMLParser):
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        print("check_site: name the folder of a site; make docs builds one", file=sys.stderr)
+        print(
+            "check_site: missing argument: expected the folder of a site; hint: run make docs",
+            file=sys.stderr,
+        )
         return 2
     root = Path(arguments[0])
     pages = read_pages(root)
     if not pages:
-        print(f"check_site: {root} holds no page; build it with make docs", file=sys.stderr)
+        print(f"check_site: {root}: no page found; hint: run make docs", file=sys.stderr)
         return 2
     found = check(root, pages)
     print("".join(f"{line}\n" for line in found), end="")

@@ -46,11 +46,11 @@ def find_root(start: Path) -> Path:
         if (folder / "spec" / "project.yaml").is_file():
             return folder
     name = "spec/project.yaml"
-    raise SpecError(Mistake(name, 1, "(whole file)", "not found", "give --root FOLDER"))
+    raise SpecError(Mistake(name, 1, "(whole file)", "not found", "pass --root FOLDER"))
 
 
 def _split_flags(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What stands before and behind `--`."""
+    """The arguments before and after `--`."""
     if "--" not in arguments:
         return arguments, []
     split = arguments.index("--")
@@ -61,30 +61,34 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="fletching", description="Generates and checks Fletching's declarations."
     )
-    parser.add_argument("--root", type=Path, help="the repository (default: found from here up)")
+    parser.add_argument(
+        "--root", type=Path, help="the repository (default: the first parent folder that is one)"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     command = commands.add_parser("generate", help="write every generated file from the spec")
-    command.add_argument("--check", action="store_true", help="write nothing; show what differs")
+    command.add_argument(
+        "--check", action="store_true", help="write nothing; print the differences"
+    )
     command.set_defaults(run=_generate)
 
     command = commands.add_parser(
-        "traces", help="write the traces of the async stream, which every language replays"
+        "traces", help="write the traces of the async stream for the tests of every language"
     )
     command.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     command.set_defaults(run=_traces)
 
-    command = commands.add_parser("check-spec", help="check the spec and say what it holds")
+    command = commands.add_parser("check-spec", help="check the spec and print a summary")
     command.add_argument(
         "--texts",
         type=Path,
         action="append",
         default=[],
         metavar="FOLDER",
-        help="hold the published texts in it against spec/texts/ (may be given several times)",
+        help="compare the published texts in FOLDER with spec/texts/ (repeatable)",
     )
     command.add_argument(
-        "--skeleton", action="store_true", help="with --texts: print the entries that are missing"
+        "--skeleton", action="store_true", help="with --texts: print the missing entries"
     )
     command.set_defaults(run=_check_spec)
 
@@ -96,21 +100,35 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_layout)
 
     command = commands.add_parser("check-header", help="compare any C or C++ header with the spec")
-    command.add_argument("header", type=Path, help="the file; clang's flags may follow after --")
-    command.add_argument("--as", dest="languages", metavar="c,c++", help="read it as one or both")
-    command.add_argument("--targets", default="all", metavar="all|T,...", help="target triples")
-    command.add_argument("--interface", action="append", default=[], help="this one, required")
+    command.add_argument("header", type=Path, help="the header; clang's flags follow after --")
+    command.add_argument(
+        "--as",
+        dest="languages",
+        metavar="c,c++",
+        help="the languages to read it in (default: both)",
+    )
+    command.add_argument(
+        "--targets", default="all", metavar="all|T,...", help="the target triples (default: all)"
+    )
+    command.add_argument(
+        "--interface",
+        action="append",
+        default=[],
+        help="compare only this interface, which has to be declared (repeatable)",
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_check_header)
 
     command = commands.add_parser(
         "sync", help="add the devices and data-type codes of a dlpack.h to the spec"
     )
-    command.add_argument("header", type=Path, help="the file; clang's flags may follow after --")
-    command.add_argument("--dry-run", action="store_true", help="write nothing; say what is new")
+    command.add_argument("header", type=Path, help="the header; clang's flags follow after --")
+    command.add_argument("--dry-run", action="store_true", help="write nothing; print what is new")
     command.set_defaults(run=_sync)
 
-    command = commands.add_parser("devices", help="say which devices are there, and why others not")
+    command = commands.add_parser(
+        "devices", help="list the devices of this machine, and why others are absent"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_devices)
     return parser
@@ -150,7 +168,7 @@ def _check_spec(root: Path, options: argparse.Namespace) -> int:
         print(texts.as_skeleton(report) if options.skeleton else texts.as_text(report), end="")
         return FOUND if report.wrong else FINE
     if options.skeleton:
-        raise UsageError("--skeleton goes with --texts FOLDER")
+        raise UsageError("--skeleton: expected --texts FOLDER too")
     callbacks = sum(len(struct.callbacks) for struct in spec.structs)
     fields = sum(len(struct.fields) for struct in spec.structs)
     print(

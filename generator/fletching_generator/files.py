@@ -1,4 +1,4 @@
-"""Writing a file so that nobody ever sees half of it."""
+"""Writes a file atomically."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Writes beside the file and renames."""
+    """Writes a temporary file in the same folder and renames it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
     try:

@@ -16,7 +16,7 @@ from .rules.rulebook import Rulebook
 from .runtimes import vendor_checks
 from .spec.model import Spec
 
-# What makes files beside the languages.
+# What makes files in addition to the languages.
 _SUBJECTS = (diagram, async_page, maps, pages, vendor_checks)
 # Folders that hold nothing but generated files.
 GENERATED_ONLY = ("docs/reference",)
@@ -36,7 +36,7 @@ def render_all(spec: Spec, book: Rulebook | None = None) -> dict[str, str]:
 
 
 def _attributes(paths: Iterable[str]) -> dict[str, str]:
-    """In each home, a file that tells git what is generated, so that no list of them is kept."""
+    """In each home, a file that marks generated files for git, so that no list of them is kept."""
     homes: dict[str, set[str]] = {}
     for path in paths:
         home = _home(path)

@@ -55,7 +55,7 @@ class Output:
     """One generated file."""
 
     path: str  # "cpp/include/fletching/abi.h", relative to the repository
-    template: str  # "abi.h": in the folder `templates` beside the module
+    template: str  # "abi.h": in the module's folder `templates`
     source: str  # "spec/devices.yaml": what the banner names; "spec/" for all of it
     context: Mapping[str, Any] = field(default_factory=dict)  # what the template sees
 
@@ -89,7 +89,7 @@ def render(outputs: list[Output], filters: Filters, folder: Path) -> dict[str, s
 
 
 def _fill(environment: jinja2.Environment, output: Output, folder: Path) -> str:
-    """Raises TemplateError, with the place in the template, for whatever goes wrong in it."""
+    """Raises TemplateError, with the place in the template, for every error in it."""
     try:
         template = environment.get_template(output.template)
         text = template.render(source=output.source, **output.context)

@@ -59,7 +59,7 @@ def answer(f: Facts, s: Seen) -> int | None:
 
 
 def drops_queue(f: Facts, s: Seen) -> bool:
-    """Nobody will take what is queued."""
+    """Queued tasks will not be taken."""
     if s.event == "cancel":
         return True
     ends = s.event in (*ERRORS, *RELEASES, *LOSSES)
@@ -167,7 +167,7 @@ def fates(f: Facts, s: Seen) -> list[tuple[int | str, str]]:
 
 
 def possible(f: Facts, event: str) -> bool:
-    """The event can happen at all, whoever is to blame for it."""
+    """The event is possible, as a violation too."""
     match event:
         case "on_schema_refused" | "on_task_refused":
             return f.live and accepted(f, Seen(event))
@@ -224,7 +224,7 @@ RULES: dict[str, Rule] = {
     "nothing is left when release returns": lambda f, s: (
         s.event != "release" or s.holds or f.gone or set(_extracted(s)) == set(f.queue)
     ),
-    "what nobody wants is dropped at once, what is wanted is kept": lambda f, s: (
+    "tasks are dropped at once when the stream is over, and kept otherwise": lambda f, s: (
         list(s.calls) == calls(f, s)
     ),
     "a handler call is answered with 0 just when it is in order": lambda f, s: (

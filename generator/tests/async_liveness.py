@@ -7,12 +7,12 @@ from functools import cache
 
 from fletching_generator.async_stream.table import Case, Cell, Side
 
-# What each action reads beside its arguments, and what it overwrites without reading it.
+# What each action reads in addition to its arguments, and what it overwrites without reading it.
 READS = {
     "add demand": {"demand"},
     "use demand": {"demand"},
     "discard": {"ready", "holds_schema"},
-    "give data": {"open", "handed"},
+    "return data": {"open", "handed"},
     "drop data": {"open", "handed"},
     "lose data": {"open", "handed"},
     "hand over": {"handed"},

@@ -18,7 +18,7 @@ RETURNS = ("returns_ok", "returns_error", "returns")
 
 @dataclass(frozen=True)
 class Seen:
-    """One event and what came of it."""
+    """One event and its effects."""
 
     event: str
     n: int = 0
@@ -162,7 +162,7 @@ def due(f: Facts) -> tuple[Any, ...] | None:
 
 
 def possible(f: Facts, event: str) -> bool:
-    """The event can happen at all, whoever is to blame for it."""
+    """The event is possible, as a violation too."""
     match event:
         case "extract" | "extract_drop" | "extract_fails":
             return bool(f.open)
@@ -215,7 +215,7 @@ RULES: dict[str, Rule] = {
     "never two handler calls at once": lambda f, s: (
         len(s.calls) + (f.running is not None and s.event not in RETURNS) <= 1 or not s.calls
     ),
-    "on_schema first and once, unless on_error or an early cancel comes before": lambda f, s: (
+    "on_schema first and once, unless on_error or an early cancel precedes it": lambda f, s: (
         not (_made(s, "on_schema") and f.schema_called)
         and not (_made(s, "on_next_task") and not f.schema_called)
     ),

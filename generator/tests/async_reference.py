@@ -1,4 +1,4 @@
-"""A small producer and a small consumer, written by hand from the rules and not from the table.
+"""A small producer and a small consumer, hand-written from the rules and not from the table.
 
 They stand for a binding: `async_replay` replays the traces against them. Callbacks are methods, a
 struct is an object, and errno values are the results.
@@ -18,7 +18,7 @@ INT64_MAX = 2**63 - 1
 
 
 class Task:
-    """What a task's private_data leads to; cleared by the first extraction."""
+    """What a task's private_data points to; cleared by the first extraction."""
 
     def __init__(self, producer: Producer, batch: Any) -> None:
         self._producer: Producer | None = producer
@@ -44,7 +44,7 @@ class Task:
 
 
 class Producer:
-    """Calls a handler, one call in each job that it gives to the executor."""
+    """Calls a handler, one call in each job that it submits to the executor."""
 
     def __init__(self, handler: Any, submit: Callable[[Callable[[], None]], None]) -> None:
         self._handler = handler

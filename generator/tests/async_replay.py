@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 20  # seconds until a thread that should have gone on counts as hung
+PATIENCE = 20  # seconds until a waiting thread counts as hung
 EINVAL = 22
 INVALID = -1  # of extract_data: it returns 0, and what it has given is wrong
 Step = dict[str, Any]

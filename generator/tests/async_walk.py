@@ -1,4 +1,4 @@
-"""Walks through everything a side can do, within bounds, beside the rules of its protocol."""
+"""Walks through everything a side can do, within bounds, and checks the rules of its protocol."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def area(text: ET.Element, size: float) -> Area:
 
 
 def expected(side: Side) -> dict[tuple[str, str], set[str]]:
-    """What leads from one state to another, from the cells alone."""
+    """The transitions between states, from the cells alone."""
     found: dict[tuple[str, str], set[str]] = {}
     for (state, event), cell in side.cells.items():
         for case in cell.cases:
@@ -180,7 +180,7 @@ def test_arrows_share_their_way_only_to_the_same_state(side: Side) -> None:
     for one, other in itertools.combinations(arrows(picture), 2):
         if ends(one, places)[1] != ends(other, places)[1]:
             for a, b in itertools.product(one.segments, other.segments):
-                assert not runs_along(a, b), f"{one.says} lies on {other.says}"
+                assert not runs_along(a, b), f"{one.says} overlaps {other.says}"
 
 
 def runs_along(one: Area, other: Area) -> bool:
@@ -201,7 +201,7 @@ def test_labels_are_in_the_picture_and_on_nothing(side: Side) -> None:
         assert not any(text.overlaps(box) for box in places.values()), arrow.says
         for other in drawn:
             assert not any(text.overlaps(segment) for segment in other.segments), (
-                f"the label of {arrow.says} lies on {other.says}"
+                f"the label of {arrow.says} overlaps {other.says}"
             )
     for (one, text), (other, second) in itertools.combinations(labels, 2):
         assert not text.overlaps(second), f"{one.says}, {other.says}"

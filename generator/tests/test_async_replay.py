@@ -36,7 +36,7 @@ def test_the_reference_replays_every_trace(side: str) -> None:
     replay(side, async_reference)
 
 
-# Side, what stands in the reference, and what somebody could have written instead.
+# Side, code of the reference, and a plausible bug in its place.
 WRONG = [
     ("producer", "if producer is None:", "if False:"),
     ("producer", "errno: int = self.batch.read() if out else 0", "errno: int = self.batch.read()"),
@@ -93,7 +93,7 @@ WRONG = [
 def test_a_wrong_reference_differs(
     side: str, old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert SOURCE.count(old) == 1, f"stands {SOURCE.count(old)} times"
+    assert SOURCE.count(old) == 1, f"found {SOURCE.count(old)} times"
     monkeypatch.setattr(async_replay, "PATIENCE", 1)
     module = ModuleType("wrong_reference")
     exec(compile(SOURCE.replace(old, new), "wrong_reference", "exec"), module.__dict__)

@@ -100,7 +100,7 @@ def read_step(step: dict[str, Any]) -> Seen:
     )
 
 
-# Written by hand from the published page and the errata: events, and behind `>` what they cause.
+# Hand-written from the published page and the errata: events, and behind `>` what they cause.
 BY_HAND = {
     "producer": [
         "schema_ready; step > on_schema; returns_ok; end_reached; step > end; returns_ok; step > release; returns",
@@ -156,7 +156,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize(("name", "text"), [(n, t) for n in SIDES for t in BY_HAND[n]])
-def test_answers_written_by_hand(name: SideName, text: str, spec: Spec) -> None:
+def test_hand_written_answers(name: SideName, text: str, spec: Spec) -> None:
     side: Side = getattr(spec.async_table, name)
     lines = [[part.strip() for part in line.split(">")] for line in text.split(";")]
     scenario = Scenario("by-hand", "", True, tuple([line[0] for line in lines] + ["finish"]))

@@ -1,4 +1,4 @@
-"""Every way to spoil the async table or its scenarios gives a line with place and hint."""
+"""Every broken async table or scenario is reported with place and hint."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ SPOILED = {
         "async.yaml",
         "do: [mark end]",
         "do: [mark end, on_error]",
-        r"'end_reached' calls 'on_error' synchronously; hint: leave it to 'step'",
+        r"'end_reached' calls 'on_error' synchronously; hint: move it to 'step'",
     ),
     "two handler calls at once": (
         "async.yaml",
@@ -100,7 +100,7 @@ SPOILED = {
         "async.yaml",
         "- {on: returns, in: [in_release], next: released}",
         "- {on: returns, in: [in_release]}",
-        r"states\.\w+: (no way leads from '\w+' to the end|'released' cannot be reached)",
+        r"states\.\w+: (no path from '\w+' to the end|'released' cannot be reached)",
     ),
     "last case with a condition": (
         "async.yaml",
@@ -112,7 +112,7 @@ SPOILED = {
         "async-scenarios.yaml",
         "steps: [open, request 5, end]",
         "steps: [open, reqest 5, end]",
-        r"scenarios\[1\]: step 4, 'reqest 5': there is no event 'reqest'",
+        r"scenarios\[1\]: step 4, 'reqest 5': unknown event 'reqest'",
     ),
     "scenario that cannot happen": (
         "async-scenarios.yaml",
@@ -136,13 +136,13 @@ SPOILED = {
         "async-scenarios.yaml",
         "    open: [schema_ready, step, returns_ok]",
         "    open: [schema_ready, step, returns_ok, open]",
-        r"'open' is a phrase that does not stand above this one",
+        r"'open' is not a phrase above this one",
     ),
-    "reach that leads elsewhere": (
+    "reach that ends elsewhere": (
         "async-scenarios.yaml",
         "    in_schema: [[schema_ready, step]]",
         "    in_schema: [[schema_ready]]",
-        r"producer\.reach: reach\.in_schema leads to schema",
+        r"producer\.reach: reach\.in_schema ends in schema",
     ),
 }
 

@@ -166,7 +166,7 @@ def test_an_interrupted_write_leaves_the_old_spec(
 def test_a_killed_write_leaves_the_old_spec(
     scratch: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever reads meanwhile, or after the process is gone, sees the whole old file."""
+    """A reader meanwhile, or after the process has ended, sees the whole old file."""
     header = new_device(scratch)
     path = scratch.root / "spec" / "devices.yaml"
     before = path.read_bytes()

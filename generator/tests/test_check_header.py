@@ -1,4 +1,4 @@
-"""`fletching check-header`: what is wrong with a copy of the structs, in words, per target."""
+"""`fletching check-header`: the differences of a copy of the structs, as text, per target."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ CHANGES = {
         [("ARROW_DEVICE_METAL 8", "ARROW_DEVICE_METAL 9")],
         "ARROW_DEVICE_METAL is 9, the specification says 8",
     ),
-    "macro in a hole": (
+    "macro with a reserved value": (
         [(CPU, f"#define ARROW_DEVICE_X 5\n{CPU}")],
         "ARROW_DEVICE_X is 5, a number that is never assigned",
     ),
@@ -113,7 +113,7 @@ CHANGES = {
     ),
     "changed guard": (
         [("ARROW_C_STREAM_INTERFACE", "ARROW_C_STREAMS")],
-        "is not inside this canonical guard; it stands under ARROW_C_STREAMS",
+        "is not inside this canonical guard; it is under ARROW_C_STREAMS",
     ),
     "closed enum": (
         [("typedef int32_t ArrowDeviceType;", "typedef enum { kFirst = 1 } ArrowDeviceType;")],
@@ -192,7 +192,7 @@ def test_macros_hidden_by_another_copy(check: Check, tmp_path: Path) -> None:
     code, text = check(header, "--interface", "c-device-data")
     assert code == 1
     assert (
-        "ARROW_DEVICE_METAL is hidden: another copy, included before, has taken the guard "
+        "ARROW_DEVICE_METAL is hidden: another copy, included before, has defined the guard "
         "ARROW_C_DEVICE_DATA_INTERFACE" in text
     )
 

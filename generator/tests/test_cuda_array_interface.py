@@ -28,7 +28,7 @@ MODULE = "bindings/python/src/fletching/cuda_array_interface.py"
 HEADER = "cpp/include/fletching/detail/cuda_array_tables.hpp"
 CAI = load_spec(REPOSITORY).cuda_array_interface
 
-# what stands there, what it becomes, what the error has to say
+# old text, new text, expected error
 SPOILED = {
     "unknown key": (
         "attribute: __cuda_array_interface__",
@@ -53,7 +53,7 @@ SPOILED = {
     "a key of a version to come": (
         "  - name: stream\n    since: 3",
         "  - name: stream\n    since: 4",
-        r"keys\[7\]\.since: there is no version 4; hint: the newest version is 3",
+        r"keys\[7\]\.since: unknown version 4; hint: the newest version is 3",
     ),
     "a key that the checks do not know": (
         "  - name: mask\n    since: 1\n",
@@ -110,7 +110,7 @@ SPOILED = {
         "name: legacy_default",
         r"streams\[2\]\.name: 'legacy_default' is a duplicate",
     ),
-    "a check that nobody wrote": (
+    "a check that is not written": (
         "  - name: stream-zero",
         "  - name: stream-nought",
         r'checks\[23\]\.name: "stream-nought" is unknown; hint: use one of dictionary,',
@@ -138,7 +138,7 @@ SPOILED = {
     "a check of a version to come": (
         "    key: stream\n    severity: error\n    since: 3\n    typed: false",
         "    key: stream\n    severity: error\n    since: 4\n    typed: false",
-        r"checks\[22\]\.since: there is no version 4; hint: the newest version is 3",
+        r"checks\[22\]\.since: unknown version 4; hint: the newest version is 3",
     ),
 }
 
@@ -152,7 +152,7 @@ def test_a_key_that_no_check_looks_at(scratch: Scratch) -> None:
     path = scratch.root / "spec" / FILE
     text = path.read_text(encoding="utf-8").replace("    key: descr\n", "    key: typestr\n")
     path.write_text(text, encoding="utf-8")
-    assert "keys[5].name: no check looks at 'descr'; hint: add a check" in scratch.mistakes()[0]
+    assert "keys[5].name: no check reads 'descr'; hint: add a check" in scratch.mistakes()[0]
 
 
 def test_a_check_of_a_key_that_is_not_there(scratch: Scratch) -> None:
@@ -270,7 +270,7 @@ MUTANTS = {
 
 @pytest.fixture(scope="module")
 def replay() -> Iterator[Any]:
-    """Replays the vectors on the module of an interface; gives the names of those that fail."""
+    """Replays the vectors on the module of an interface; returns the names of those that fail."""
     tests = REPOSITORY / "bindings/python/tests"
     sys.path[:0] = [str(tests.parent / "src"), str(tests)]
     import cuda_array_interface_vectors  # type: ignore[import-not-found]  # noqa: PLC0415

@@ -26,7 +26,7 @@ def pages() -> dict[str, str]:
 
 
 def anchors(page: str) -> list[str]:
-    """The anchors of a page: those that GitHub and the site give to headings, and its own."""
+    """The anchors of a page: those that GitHub and the site generate for headings, and its own."""
     own = re.findall(r'<a id="([^"]+)"></a>', page)
     headings = re.findall(r"^#+ (?:<a .*?</a>)?(.+)$", page, flags=re.MULTILINE)
     slugs = [re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings]
@@ -43,7 +43,7 @@ def test_every_device_has_a_page(spec: Spec, pages: dict[str, str]) -> None:
     assert there == {device.name for device in spec.devices}
 
 
-def test_nothing_but_the_field_goes_without_a_name(spec: Spec) -> None:
+def test_only_the_field_has_no_name(spec: Spec) -> None:
     fields = [field for struct in spec.structs for field in struct.fields]
     assert any("set_error" in declaration(field) for field in fields)
     for field in fields:

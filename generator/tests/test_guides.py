@@ -1,4 +1,4 @@
-"""The hand-written pages of docs/: what they tell to write and to run does what they say."""
+"""The hand-written pages of docs/: the files and commands in them work as described."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from fletching_generator.cli import main
 from fletching_generator.spec.model import Device, Spec
 
 LAST_OF_DLPACK_0_6 = 13
-# What comes from the header; `fletching sync` asks a person about everything else.
+# The keys that `fletching sync` fills from the header; a person decides the others.
 FROM_HEADER = ("name", "value", "dlpack")
 LANGUAGES = ("cpp/", "bindings/rust/", "bindings/go/", "bindings/java/", "bindings/python/")
 

@@ -1,4 +1,4 @@
-"""Rules against the sentences they come from: each kind of misfit is named, and nothing else."""
+"""Rules against their sentences: each kind of misfit is named, and nothing else."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_a_sentence_demands(sentence: str, expected: str) -> None:
 
 
 def said(folder: Path, spec: Spec | None, text: str, *others: str, **rule: Any) -> str:
-    """What is said of a rule that a text leads to, and others that are not given."""
+    """The problems of a rule with a sentence of one text, without the other texts."""
     known = {"id": "box.closed", "party": "producer", "severity": "error", "text": "Closed."}
     the_rule = Rule(**{**known, "check": "test", **rule})
     (folder / "box.txt").write_text(text, encoding="utf-8")

@@ -169,7 +169,7 @@ def test_embedded_structs_are_opened_where_they_lie(spec: Spec) -> None:
         ("dtype", 12, 4),
     ]
     outer, inner = (maps.bracket(group, picture) for group in picture.groups)
-    assert inner.x + maps.GROUP == outer.x, "the innermost stands next to the memory"
+    assert inner.x + maps.GROUP == outer.x, "the innermost is next to the memory"
 
 
 def test_text_fits_its_cell(spec: Spec) -> None:

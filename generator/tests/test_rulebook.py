@@ -1,4 +1,4 @@
-"""Every way to spoil the rules or the entries of a text gives file, line and hint."""
+"""Every mistake in the rules or in a text's entries is reported with file, line and hint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DICTIONARY = "cuda-array-interface.yaml"
 TEXT = "texts/arrow-device-proposal.yaml"
 FIRST = "  - id: stream-header.guard-kept\n"
 
-# file, what stands there, what it becomes, what the error has to say
+# file, old text, new text, expected error
 SPOILED = {
     "unknown key": (
         RULES,
@@ -83,7 +83,7 @@ SPOILED = {
         RULES,
         "    check: compile\n",
         "    check: compile\n    reason: too hard\n",
-        r"rules\[0\]\.check: 'not_checkable' and 'reason' go together",
+        r"rules\[0\]\.check: 'not_checkable' and 'reason' belong together",
     ),
     "stricter warning": (
         RULES,
@@ -97,12 +97,12 @@ SPOILED = {
         f"{FIRST}    party: library\n    severity: error\n    lenient: because\n",
         r"rules\[0\]\.lenient: an error is not more lenient than the text; hint: remove it",
     ),
-    "rule that nothing leads to": (
+    "rule without a sentence": (
         RULES,
         "rules:\n",
         "rules:\n  - id: stream.round\n    party: both\n    severity: error\n"
         "    text: Round.\n    check: test\n",
-        r"spec/rules/c-stream\.yaml:10: rules\[0\]: nothing leads to rule 'stream\.round'; hint:",
+        r"spec/rules/c-stream\.yaml:10: rules\[0\]: no sentence maps to rule 'stream\.round'",
     ),
     "unknown rule in a text": (
         "texts/arrow-device-page-v13.yaml",
@@ -165,12 +165,12 @@ SPOILED = {
         "rules: [cai-stream.not-zero, dlpack-stream.cuda-not-zero]",
         r"checks\[23\]\.rules\[1\]: unknown rule 'dlpack-stream\.cuda-not-zero'; hint: use an id",
     ),
-    "rule that no check comes from": (
+    "rule without a check": (
         DICTIONARY,
         "rules: [cai-stream.not-zero]",
         "rules: [cai-stream.values]",
         r"spec/rules/cuda-array-interface\.yaml:\d+: rules\[\d+\]\.check: no check of "
-        r"spec/cuda-array-interface\.yaml comes from 'cai-stream\.not-zero'; hint: name it there",
+        r"spec/cuda-array-interface\.yaml has 'cai-stream\.not-zero'; hint: name it there",
     ),
     "rule with a check that says it has none": (
         "rules/cuda-array-interface.yaml",
@@ -185,7 +185,7 @@ SPOILED = {
         "    about: __cuda_array_interface__.description\n",
         r"\.about: '__cuda_array_interface__\.description' is not defined; hint: name a struct,",
     ),
-    "shares with nobody": (
+    "shares with an unknown text": (
         "texts/arrow-device-source.yaml",
         "shares: [arrow-device-page]",
         "shares: [arrow-device-pages]",
@@ -216,7 +216,7 @@ PAGES = sorted(REFERENCE.rglob("*.md"))
 
 
 def anchors(page: Path) -> set[str]:
-    """The places of a page that a link can lead to."""
+    """The places of a page that a link can point to."""
     text = page.read_text(encoding="utf-8")
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     spelled = {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
@@ -224,7 +224,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[p.relative_to(REFERENCE).as_posix() for p in PAGES])
-def test_every_link_of_the_reference_leads_somewhere(page: Path) -> None:
+def test_every_link_of_the_reference_has_a_target(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         path, _, anchor = target.partition("#")
         other = (page.parent / path).resolve() if path else page

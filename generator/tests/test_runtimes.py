@@ -11,7 +11,7 @@ from fletching_generator.spec.model import Spec
 R = "runtimes.yaml"
 D = "devices.yaml"
 
-# file, what stands there, what it becomes, what the error has to say
+# file, old text, new text, expected error
 SPOILED = {
     "unknown key": (
         R,
@@ -71,7 +71,7 @@ SPOILED = {
         R,
         "symbol: cuMemFree_v2",
         "symbol: cuMemAlloc_v2",
-        r"symbol 'cuMemAlloc_v2' is that of cuMemAlloc of 'cuda'",
+        r"symbol 'cuMemAlloc_v2' is already the symbol of cuMemAlloc of 'cuda'",
     ),
     "no function": (
         R,
@@ -95,7 +95,7 @@ SPOILED = {
         R,
         "{name: CUdevice, kind: integer, type: int32,",
         "{name: CUdevice, kind: integer,",
-        r"types\[1\]: kind 'integer' and 'type' do not go together",
+        r"types\[1\]: kind 'integer' and 'type' do not fit",
     ),
     "no integer": (
         R,
@@ -191,7 +191,7 @@ SPOILED = {
         R,
         ", per_thread: CUDA_API_PER_THREAD_DEFAULT_STREAM",
         "",
-        r"per_thread: nothing selects the per-thread functions",
+        r"per_thread: no macro selects the per-thread functions",
     ),
     "device of no runtime": (
         D,
@@ -203,7 +203,7 @@ SPOILED = {
         D,
         "      type: cl_mem\n",
         "",
-        r"devices\[3\]\.buffers: 'handle' does not go with type None",
+        r"devices\[3\]\.buffers: 'handle' does not fit type None",
     ),
     "buffers of an unknown type": (
         D,
@@ -251,7 +251,7 @@ SPOILED = {
         D,
         "handles: {needed: [], unknown: No text says what the DSP needs.}",
         "handles: {needed: [{name: x, how: y}], unknown: No text says what the DSP needs.}",
-        r"handles: lists handles and says that none is known",
+        r"handles: lists handles, and 'unknown' too",
     ),
 }
 
@@ -260,7 +260,7 @@ OBJECT = 'event: {pointer: object, type: "sycl::event*"}'
 FIRST = f"    {HANDLE}\n\n  - name: cuda_host"
 EVENT = r"devices\[\d+\]\.event\."
 
-# The event of a device: what stands there, what it becomes, what the error has to say.
+# The event of a device: old text, new text, expected error.
 EVENTS = {
     "object instead of a handle": (
         FIRST,

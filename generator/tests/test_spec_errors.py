@@ -1,4 +1,4 @@
-"""Every way to spoil the spec gives a line with file, line, key and hint, and writes nothing."""
+"""Every mistake in the spec is reported with file, line, key and hint, and nothing is written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fletching_generator.cli import main
 
 DEVICE = "spec/c-device-data.yaml"
 
-# file, what stands there, what it becomes, what the error has to say
+# file, old text, new text, expected error
 SPOILED = {
     "unknown key": (
         "devices.yaml",
@@ -65,7 +65,7 @@ SPOILED = {
         "name: cuda",
         r"devices\[3\]\.name: 'cuda' is already the name of 'cuda'; hint: rename one",
     ),
-    "hole used": (
+    "reserved value used": (
         "devices.yaml",
         "value: 7\n",
         "value: 6\n",
@@ -81,7 +81,7 @@ SPOILED = {
         "devices.yaml",
         'event: {pointer: object, type: "MTLEvent*"}',
         "event: {pointer: object}",
-        r"event: pointer 'object' does not go with type none",
+        r"event: pointer 'object' does not fit type none",
     ),
     "undefined note": (
         "devices.yaml",
@@ -178,19 +178,19 @@ SPOILED = {
         "c-device-data.yaml",
         "points_to: opaque?",
         "points_to: nothing",
-        r"points_to: 'nothing' says nothing of a pointer; hint: write one, many, text or opaque",
+        r"points_to: 'nothing' is not for a pointer; hint: write one, many, text or opaque",
     ),
     "a text of structs": (
         "c-async-stream.yaml",
         "points_to: {stream_schema: one}",
         "points_to: {stream_schema: text}",
-        r"points_to\.stream_schema: 'text' does not go with the type; hint: void is opaque",
+        r"points_to\.stream_schema: 'text' does not fit the type; hint: void is opaque",
     ),
     "a failure that cannot be returned": (
         "c-stream.yaml",
         'failure: "NULL"',
         "failure: errno",
-        r"contract\.failure: 'errno' does not go with what the callback returns; hint: write NULL",
+        r"contract\.failure: 'errno' does not fit the callback's return type; hint: write NULL",
     ),
     "embedded before declared": (
         "c-device-data.yaml",
@@ -209,7 +209,7 @@ SPOILED = {
         "guard: ARROW_C_STREAM_INTERFACE",
         "guard: ARROW_C_DATA_INTERFACE",
         r"spec/project\.yaml:\d+: interfaces\[2\]: "
-        r"guard ARROW_C_DATA_INTERFACE is already that of 'c-data'",
+        r"guard ARROW_C_DATA_INTERFACE is already the guard of 'c-data'",
     ),
     "duplicate struct": (
         "c-stream.yaml",
@@ -222,7 +222,7 @@ SPOILED = {
         "device_macros: true",
         "device_macros: false",
         r"spec/project\.yaml:\d+: interfaces: "
-        r"the device macros have no home; hint: set device_macros in one file",
+        r"the device macros are in no file; hint: set device_macros in one file",
     ),
     "a device type of another width": (
         "dlpack.yaml",

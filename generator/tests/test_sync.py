@@ -120,7 +120,7 @@ REFUSED = {
         {"kDLMetal = 8,": "kDLIron = 8,"},
         "kDLIron: has the number 8 of 'metal' in the spec",
     ),
-    "a hole": (["kDLA = 5,"], {}, "kDLA: has the number 5, which is never assigned"),
+    "a reserved value": (["kDLA = 5,"], {}, "kDLA: has the number 5, which is never assigned"),
 }
 
 
@@ -152,7 +152,7 @@ def test_a_value_outside_int32_is_refused(
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("int a;\n", "is not a dlpack.h: it declares no enum DLDeviceType"),
+        ("int a;\n", "not a dlpack.h: expected enum DLDeviceType"),
         ("typedef enum { kDLCPU = 1, } DLDeviceTyp\n", ": error: "),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_refused_code_writes_nothing(
     old, new, expected = REFUSED_CODES[name]
     before = spec_texts(scratch)
     header = upstream_with(old, new)
-    # A new device stands beside it: it is not written either.
+    # Another device is new: it is not written either.
     text = header.read_text(encoding="utf-8").replace("kDLTrn = 18,", "kDLTrn = 18, kDLNext = 42,")
     header.write_text(text, encoding="utf-8")
     code, said = sync(header)

@@ -22,7 +22,7 @@ HEADERS = {
     "ours": REPOSITORY / "cpp" / "include" / "fletching" / "abi.h",
     "ours-dlpack": REPOSITORY / "cpp" / "include" / "fletching" / "dlpack.h",
 }
-# Written by hand: which class a target has is what the generated declarations have to decide.
+# Hand-written: which class a target has is what the generated declarations have to decide.
 CLASSES = {
     "64bit": {
         "x86_64-linux-gnu",

@@ -363,9 +363,9 @@ def test_the_command_fails_when_an_entry_is_missing(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--texts", "nowhere"), "nowhere is not a directory; give one that holds the texts"),
+        (("--texts", "nowhere"), "nowhere is not a directory; expected one with the texts"),
         (("--texts", "."), "no text found; the folder has to hold some of"),
-        (("--skeleton",), "--skeleton goes with --texts FOLDER"),
+        (("--skeleton",), "--skeleton: expected --texts FOLDER too"),
     ],
 )
 def test_what_cannot_be_checked(

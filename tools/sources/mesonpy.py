@@ -1,4 +1,4 @@
-"""Stands in for the build backend of nanoarrow's source package, which pip asks for a name and a
+"""Replaces the build backend of nanoarrow's source package, which pip asks for a name and a
 version before it hands the package out. Nothing is built."""
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def test_a_language_has_every_part_or_a_reason(name: str) -> None:
     assert list(problems(KNOWN[name])) == []
 
 
-def test_a_new_language_is_told_what_it_lacks(tmp_path: Path) -> None:
+def test_missing_files_of_a_new_language_are_reported(tmp_path: Path) -> None:
     bare = read(home(tmp_path, GOOD), tmp_path)
     assert [line.split(": ")[1] for line in problems(bare)] == [
         f"no {part}" for part in parts(bare)

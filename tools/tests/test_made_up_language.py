@@ -1,4 +1,4 @@
-"""A language that nobody has, as two files in a scratch copy of the repository: it is in every
+"""A made-up language, as two files in a scratch copy of the repository: it is in every
 table, and fails where it has nothing, without another edit."""
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_its_names_of_new_devices_are_missing(tree: Path) -> None:
     assert "quiver" in output and "the probe printed 1 lines instead of 3" in output, output
 
 
-def test_it_is_told_what_it_lacks(tree: Path) -> None:
+def test_missing_files_are_reported(tree: Path) -> None:
     code, output = run(tree, "tools/homes.py", "lacks", "quiver")
     assert code == 0
     for part in ("format", "targets", "gpu", "bench"):

@@ -1,4 +1,4 @@
-"""Each requirements.lock belongs to the requirements.in beside it, and has a hash for each file."""
+"""Each requirements.lock fits the requirements.in of its folder, and has a hash for each file."""
 
 from __future__ import annotations
 

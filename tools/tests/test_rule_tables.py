@@ -1,4 +1,4 @@
-"""The rules of the spec in the tests of each language, and in those of one that nobody has."""
+"""The rules of the spec in the tests of each language, and in those of a made-up one."""
 
 from __future__ import annotations
 

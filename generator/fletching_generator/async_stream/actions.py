@@ -215,7 +215,7 @@ ACTIONS: Mapping[SideName, Mapping[str, Action]] = {
         "note EINVAL": _note(EINVAL),
         "note errno": _note(None),
         "discard": _discard,
-        "give data": _settle("extracted"),
+        "return data": _settle("extracted"),
         "drop data": _settle("dropped"),
         "lose data": _settle("failed"),
         "hand over": _hand_over,

@@ -20,7 +20,7 @@ _READS = {
     "request n": "n",
     "keep batch": "batch",
     "reject batch": "batch",
-    "give data": "task",
+    "return data": "task",
     "drop data": "task",
     "lose data": "task",
     "keep data": "task",
@@ -105,14 +105,16 @@ def _check_names(keys: list[str | int], side: dict[str, Any], report: Report) ->
         missing = [event for event in events if not filled[state, event]]
         if missing:
             problem = f"'{state}' has no cell for {', '.join(missing)}"
-            report([*keys, "states", state], problem, "fill it, or say 'impossible' and why")
+            report(
+                [*keys, "states", state], problem, "add one, or write 'impossible' with a reason"
+            )
 
 
 def _check_shape(entry: dict[str, Any], keys: list[str | int], report: Report) -> None:
     if "impossible" in entry:
         extra = sorted(set(entry) & {"do", "result", "next", "cases", "violation"})
         if extra:
-            problem = f"an impossible cell does nothing, yet has {', '.join(extra)}"
+            problem = f"impossible cell: expected no action, got {', '.join(extra)}"
             report(keys, problem, "remove one of both")
         return
     cases = entry.get("cases")
@@ -120,9 +122,9 @@ def _check_shape(entry: dict[str, Any], keys: list[str | int], report: Report) -
         return
     for key in ("do", "next", "result"):
         if key in entry:
-            report([*keys, key], "stands beside 'cases'", "write it in each case")
+            report([*keys, key], "not allowed with 'cases'", "write it in each case")
     if "when" in cases[-1] or not all("when" in case for case in cases[:-1]):
-        problem = "the last case, and no other, has no condition"
+        problem = "wrong condition: expected 'when' in every case except the last"
         report([*keys, "cases"], problem, "add or remove 'when'")
 
 
@@ -148,7 +150,7 @@ def _check_phrases(content: dict[str, Any], report: Report) -> None:
         for phrase, steps in side["phrases"].items():
             for used in _used(steps):
                 if used in side["phrases"] and used not in above:
-                    problem = f"'{used}' is a phrase that does not stand above this one"
+                    problem = f"'{used}' is not a phrase above this one"
                     report([name, "phrases", phrase], problem, "move it up, or fix the name")
             above.add(phrase)
 
@@ -200,7 +202,7 @@ def _case_problems(side: Side, state: str, event: str, case: Case) -> Iterator[t
             yield f"'{state}' is terminal and calls nothing", f"remove '{made[0]}'"
     if side.name == "producer":
         if made and event != "step":
-            yield f"'{event}' calls '{made[0]}' synchronously", "leave it to 'step'"
+            yield f"'{event}' calls '{made[0]}' synchronously", "move it to 'step'"
         if len(made) > 1:
             yield "two handler calls at once", "keep one"
 
@@ -214,7 +216,7 @@ def _path_problems(side: Side) -> Iterator[Problem]:
         if state not in reached:
             yield state, None, f"'{state}' cannot be reached from '{side.start}'", "add a way to it"
         elif not _closure({state}, after) & set(side.terminal):
-            yield state, None, f"no way leads from '{state}' to the end", "add a way out"
+            yield state, None, f"no path from '{state}' to the end", "add a way out"
 
 
 def _closure(start: set[str], after: dict[str, set[str]]) -> set[str]:

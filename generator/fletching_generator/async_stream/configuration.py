@@ -1,4 +1,4 @@
-"""Where one side of the async stream stands, and what the conditions of the table say of it."""
+"""The configuration of one side of the async stream, and the conditions of the table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ INT64_MAX = 2**63 - 1
 
 
 class Config(NamedTuple):
-    """Where one side stands: its state, its variables, and what is known of its surroundings."""
+    """One side: its state, its variables, and what is known of its surroundings."""
 
     state: str
     demand: int = 0
     # Of a producer.
-    ready: tuple[int, ...] = ()  # batches by number, in the order in which the source gave them
+    ready: tuple[int, ...] = ()  # batches by number, in the order of the source
     open: tuple[int, ...] = ()  # tasks, by the number of their batch
     handed: int | str | None = None  # 3 or "schema": handed over by the running handler call
     end_marked: bool = False
@@ -30,7 +30,7 @@ class Config(NamedTuple):
     unsent: int = 0
     queue: tuple[int, ...] = ()
     running: tuple[int, ...] = ()  # extractions
-    arrived: int = 0  # how many tasks have come, refused ones too
+    arrived: int = 0  # how many tasks have arrived, refused ones too
     # Of both.
     extracted: int | None = None  # the last extracted task
 

@@ -1,6 +1,6 @@
 """The state diagrams of the async stream: one picture per side, as SVG.
 
-Where the states and the lanes are is arranged here by hand; the arrows come from the table.
+The positions of states and lanes are set here; the arrows are from the table.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def diagram(side: Side, plan: Plan) -> Picture:
 
 
 def arrows(side: Side) -> list[Arrow]:
-    """What leads from one state to another; what stays in its state is left out."""
+    """The transitions from one state to another, without those that keep the state."""
     events: dict[tuple[str, str], list[str]] = {}
     for cell in side.possible:
         for case in cell.cases:

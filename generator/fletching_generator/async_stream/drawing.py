@@ -50,14 +50,14 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is arranged by hand: the states, and the lanes from left to right."""
+    """The manual layout: the states, and the lanes from left to right."""
 
     places: Mapping[str, Place]
-    between: tuple[str, ...]  # the states whose lane lies between the columns
-    right: tuple[str, ...]  # the states whose lane lies right of both
+    between: tuple[str, ...]  # the states whose lane is between the columns
+    right: tuple[str, ...]  # the states whose lane is right of both
 
     def straight(self, arrow: Arrow) -> bool:
-        """Whether the arrow leads to the next state of the same column."""
+        """Whether the arrow points to the next state of the same column."""
         start, end = self.places.get(arrow.start), self.places.get(arrow.end)
         if start is None or end is None or start.column != end.column:
             return False
@@ -129,7 +129,7 @@ class Grid:
         self.height = top - ROW_GAP + MARGIN
 
     def _row(self, row: int, top: int) -> int:
-        """Gives each line that begins or ends in the row a height; says how high the row is."""
+        """Assigns a height to each line that begins or ends in the row; returns its height."""
         places = self.plan.places
         out = [arrow for arrow in self.sideways if places[arrow.start].row == row]
         # The nearest lane takes the lowest line, so that the ways down do not cross.

@@ -1,4 +1,4 @@
-"""Runs the async table: one event in one place gives what is seen and the place after it."""
+"""Runs the async table: one event in one place returns the effects and the place after it."""
 
 from __future__ import annotations
 

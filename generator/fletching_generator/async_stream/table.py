@@ -13,7 +13,7 @@ SideName = Literal["producer", "consumer"]
 class Event:
     name: str  # "request"
     by: Literal["peer", "source", "executor", "application"]
-    call: str | None  # "request": the C callback through which it comes
+    call: str | None  # "request": the C callback that causes it
     argument: Literal["n", "task", "batch", "call"] | None
     errno: bool  # True: it carries an errno value
     needs: str | None  # "a task is open": what has to hold for it to happen at all

@@ -1,4 +1,4 @@
-"""Traces: what a scenario's events lead to, worked out with the table, as data for JSON."""
+"""Traces: the effects of a scenario's events, computed with the table, as data for JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Runner:
             return
         if event not in self.side.events:
             raise NotPossibleError(
-                f"there is no event '{event}'; use one of {', '.join(self.side.events)}"
+                f"unknown event '{event}'; use one of {', '.join(self.side.events)}"
             )
         self.apply(event, self._arguments(event, [int(n) for n in numbers]), *place)
 
@@ -221,7 +221,7 @@ def _sweep(table: AsyncTable, side: Side, state: str, event: str) -> Scenario:
         for text in way:
             runner.step(text)
         if runner.config.state != state:
-            raise NotPossibleError(f"reach.{state} leads to {runner.config.state}")
+            raise NotPossibleError(f"reach.{state} ends in {runner.config.state}")
         if enabled(side, runner.config, event):
             name = f"{event}-in-{state}".replace("_", "-")
             return Scenario(name, f"{event} in the state {state}.", True, (*way, event, "finish"))

@@ -77,7 +77,7 @@ class Check:
     """What can be seen in a dictionary."""
 
     id: str  # "cuda-array-interface.stream-zero"
-    rules: tuple[str, ...]  # ("cai-stream.not-zero",): what it comes from; see rulebook.py
+    rules: tuple[str, ...]  # ("cai-stream.not-zero",): its rules; see rulebook.py
     beyond: str | None  # why it is here although no text demands it
     key: str | None  # "stream"; None: the dictionary itself
     severity: Literal["error", "warning"]
@@ -187,7 +187,7 @@ def _check_versions(interface: DictionaryInterface, report: Report) -> None:
             report(
                 ["versions", index, "version"],
                 f"{version} does not follow the version before it",
-                f"list every version from 0 on; {index} comes here",
+                f"list every version from 0 on; expected {index} here",
             )
             return
     if interface.version != found[-1]:
@@ -208,7 +208,7 @@ def _check_keys(interface: DictionaryInterface, report: Report) -> None:
             report([*place, "none"], f"'{key.name}' is required, and may be None", hint)
         if not any(check.key == key.name for check in interface.checks):
             hint = "add a check for it"
-            report([*place, "name"], f"no check looks at '{key.name}'", hint)
+            report([*place, "name"], f"no check reads '{key.name}'", hint)
         for number, change in enumerate(key.changes):
             if not key.since < change.version <= interface.version:
                 report(
@@ -243,7 +243,7 @@ def _check_checks(interface: DictionaryInterface, report: Report) -> None:
         place: list[str | int] = ["checks", index]
         _check_since(interface, check.since, place, report)
         if bool(check.rules) == (check.beyond is not None):
-            problem = "needs either rules or a reason why it is here without one"
+            problem = "no rules and no reason: expected one of them"
             hint = "name the rules, or write 'beyond: reason', not both"
             report([*place, "rules"], problem, hint)
         if check.key is None:
@@ -264,7 +264,7 @@ def _check_since(
 ) -> None:
     if since > interface.version:
         hint = f"the newest version is {interface.version}"
-        report([*place, "since"], f"there is no version {since}", hint)
+        report([*place, "since"], f"unknown version {since}", hint)
 
 
 def _check_unique(

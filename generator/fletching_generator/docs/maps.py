@@ -242,7 +242,7 @@ def _fitting(texts: list[str], width: int, character: float) -> str:
 
 
 def bracket(group: Group, picture: Map) -> Box:
-    """The line beside the rows of an embedded struct; the innermost stands next to the memory."""
+    """The line next to the rows of an embedded struct; the innermost is next to the memory."""
     first = group.offset // picture.row
     last = (group.offset + group.size - 1) // picture.row
     x = picture.right + (picture.depth - group.depth) * GROUP + 10
@@ -250,7 +250,7 @@ def bracket(group: Group, picture: Map) -> Box:
 
 
 def describe(picture: Map) -> str:
-    """The picture in words."""
+    """The description of the picture."""
     inside = "".join(
         f" {group.field} is an embedded {group.struct}: offset {group.offset},"
         f" {count_bytes(group.size)}."

@@ -1,4 +1,4 @@
-"""Compares a header with the spec, in words that its maintainer can act on."""
+"""Compares a header with the spec, with messages that its maintainer can act on."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _compare_guard(interface: Interface, run: Run) -> Iterator[Finding]:
         around = _guards_around(record.place, run)
         if interface.guard not in around + _guards_elsewhere(record.place, run):
             inner = [macro for macro in around if macro.startswith(("ARROW_", "DLPACK_"))]
-            instead = f"; it stands under {inner[-1]}" if inner else ""
+            instead = f"; it is under {inner[-1]}" if inner else ""
             text = f"'{record.name}' is not inside this canonical guard{instead}"
             hint = "; two headers with their own copies cannot be included together"
             yield Finding(ERROR, interface.id, interface.guard, text + hint, record.place)

@@ -81,8 +81,8 @@ def _missing_constant(interface: Interface, name: str, run: Run) -> Finding:
 
 def _why_hidden(macro: HeaderMacro, interface: Interface) -> str:
     if any(interface.guard in condition for condition in macro.conditions):
-        return f"another copy, included before, has taken the guard {interface.guard}"
-    return f"it stands under '{' and '.join(macro.conditions)}', which does not hold"
+        return f"another copy, included before, has defined the guard {interface.guard}"
+    return f"it is under '{' and '.join(macro.conditions)}', which does not hold"
 
 
 def compare_other_devices(spec: Declarations, interface: Interface, run: Run) -> Iterator[Finding]:

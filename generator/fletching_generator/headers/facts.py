@@ -139,7 +139,7 @@ def read_header(
 
 
 def _hint(run: Run) -> str:
-    """The commonest reason: an included file stands in a folder that nobody has named."""
+    """The commonest reason: an included file is in a folder that is not an include folder."""
     missing = any("file not found" in line for line in run.diagnostics)
     return "\n  name the folder of what it includes: -- -I FOLDER" if missing else ""
 

@@ -45,7 +45,7 @@ def _findings(
 
 
 def _place(header: Path, place: Place) -> str:
-    """The header itself stands in the first line with its folder."""
+    """The header itself is in the first line with its folder."""
     return f"{header.name if place.file == str(header) else place.file}:{place.line}"
 
 

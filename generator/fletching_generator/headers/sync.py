@@ -28,7 +28,7 @@ _TARGET = "x86_64-linux-gnu"
 
 @dataclass(frozen=True)
 class Registry:
-    """A list of numbers in the spec, and the enum of dlpack.h that it comes from."""
+    """A list of numbers in the spec, and its enum in dlpack.h."""
 
     declared: TypedefDeclaration
     unassigned: frozenset[int]  # {5, 6}
@@ -71,7 +71,7 @@ def sync(root: Path, header: Path, flags: Sequence[str], dry_run: bool) -> Resul
     runs = read_header(header, None, (_TARGET,), flags)
     found = {r.enum: _read_enum(header, runs, r.enum) for r in _registries(spec)}
     if found[_DEVICES] is None:
-        raise UsageError(f"{header} is not a dlpack.h: it declares no enum {_DEVICES}")
+        raise UsageError(f"{header}: not a dlpack.h: expected enum {_DEVICES}")
     pairs = [(r, enum) for r in _registries(spec) if (enum := found[r.enum]) is not None]
     _refuse(pairs)
     added = tuple(addition for registry, enum in pairs for addition in _additions(registry, enum))
@@ -97,7 +97,7 @@ def _read_enum(header: Path, runs: Sequence[Run], name: str) -> HeaderEnum | Non
     enums = [enum for run in runs for enum in run.enums if enum.name == name]
     values = {tuple((e.name, e.value) for e in enum.enumerators) for enum in enums}
     if enums and (len(enums) != len(runs) or len(values) != 1):
-        raise UsageError(f"{header}: {name} has other values in C than in C++")
+        raise UsageError(f"{header}: {name}: values differ between C and C++")
     return enums[0] if enums else None
 
 
@@ -156,7 +156,7 @@ def _problems(
         hint = f"one number, one {registry.noun}; is this header a fork?"
         problems.append((f"has the number {value} of '{owner.label}' in the spec", hint))
     if same is None and value in registry.unassigned:
-        hint = "take it out of 'unassigned' in the spec if DLPack really gives it out"
+        hint = "remove it from 'unassigned' in the spec if DLPack has assigned it"
         problems.append((f"has the number {value}, which is never assigned", hint))
     return problems
 

@@ -1,4 +1,4 @@
-"""One folder per language: its module, and beside it its templates.
+"""One folder per language: its module and its templates.
 
 A language is a package here that has `outputs(spec)`, the list of its files, and `FILTERS`, what
 its templates call. The folder is all that registers it. The files of the language `x` are in

@@ -2,7 +2,7 @@
 
 How each format is read:
 
-- `plain`: running text. A heading ends in `#`, or stands in the document's list of headings.
+- `plain`: running text. A heading ends in `#`, or is in the document's list of headings.
 - `rst`: directives that hold text (notes, fields) are read, comments are not. A row of a table is
   a block of its own.
 - `python`: the docstrings of the functions that the document names, read as `rst`.
@@ -115,7 +115,7 @@ class _Rst:
     def __init__(self, section: str) -> None:
         self.section = section
         self._top = section
-        self._code_above: int | None = None  # the indentation above that of a code block
+        self._code_above: int | None = None  # the indentation above a code block
         self._indent: int | None = None  # of the open block
 
     def read(self, raw: str, below: str, blocks: _Blocks) -> list[str]:

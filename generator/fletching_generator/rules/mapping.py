@@ -1,4 +1,4 @@
-"""Do the rules fit the sentences that they come from: strength, party, and what they are about?
+"""Do the rules fit their sentences: strength, party, and what they are about?
 
 Judged is what the words show. A rule that differs on purpose says why: `stricter` for an error of
 a text that says "should" or "may", `lenient` for a warning of a text that says "must".
@@ -85,7 +85,7 @@ def misfits(book: Rulebook, spec: Spec | None, mapped: list[Mapped]) -> Iterator
 
 
 def _wrong_strength(rule: Rule, entries: list[Mapped], complete: bool) -> Iterator[str]:
-    """`complete`: every text that leads to the rule was read, so that nothing stronger is left."""
+    """`complete`: every text of the rule was read, so that nothing stronger is left."""
     said = {strength(entry.sentence.text): str(entry) for entry in reversed(entries)}
     if rule.severity == "warning" and MUST in said:
         if rule.lenient is None:
@@ -115,7 +115,7 @@ def _wrong_party(entry: Mapped, rules: list[Rule]) -> Iterator[str]:
     parties = {party.lower() for party in _PARTY.findall(entry.sentence.text)}
     if rules and len(parties) == 1 and not {rule.party for rule in rules} & {*parties, "both"}:
         names = ", ".join(f"'{rule.id}' ({rule.party})" for rule in rules)
-        yield f"{entry} binds the {parties.pop()}, but leads to {names}; map it to a rule of that"
+        yield f"{entry} binds the {parties.pop()}, but maps to {names}; map it to a rule of that"
 
 
 def _wrong_subject(
@@ -136,7 +136,7 @@ def _wrong_subject(
         if named or {struct, *related.get(about, ())} & near:
             return
     abouts = ", ".join(f"'{rule.id}' (about {rule.about})" for rule in rules)
-    yield f"{entry} is about {structs[0]}, but leads to {abouts}; map it to a rule of {structs[0]}"
+    yield f"{entry} is about {structs[0]}, but maps to {abouts}; map it to a rule of {structs[0]}"
 
 
 def _related(spec: Spec) -> dict[str, frozenset[str]]:

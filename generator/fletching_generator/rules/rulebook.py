@@ -1,4 +1,4 @@
-"""The rules and the texts they come from: spec/rules/ and spec/texts/, as typed, frozen data.
+"""The rules and their texts: spec/rules/ and spec/texts/, as typed, frozen data.
 
 Held apart from the rest of the spec: only `check-spec` and the reference pages need them.
 """
@@ -31,7 +31,7 @@ class Rule:
     stricter: str | None = None  # why it is an error although the text says "should" or "may"
     lenient: str | None = None  # why it is a warning although the text says "must"
     errata: tuple[str, ...] = ()  # ("reserved-not-zeroed",)
-    source: str | None = None  # where it stands, when no sentence of a text leads to it
+    source: str | None = None  # where it is published, when no sentence of a text maps to it
 
     @property
     def group(self) -> str:
@@ -94,7 +94,7 @@ class Rulebook:
 
     @cached_property
     def sources(self) -> dict[str, dict[str, list[str]]]:
-        """The sections that a rule comes from: by its id, then by the id of their text."""
+        """The sections of a rule: by its id, then by the id of their text."""
         found: dict[str, dict[str, list[str]]] = {rule.id: {} for rule in self.rules}
         for text in self.texts:
             for statement in text.statements:
@@ -181,8 +181,8 @@ def _check_families(
                 hint = f"use one of {', '.join(family.groups)}"
                 yield document.mistake([*keys, "id"], problem, hint)
             if rule.id not in reached and not rule.errata and rule.source is None:
-                problem = f"nothing leads to rule '{rule.id}'"
-                hint = "map a sentence to it in spec/texts/, link an erratum, or give its 'source'"
+                problem = f"no sentence maps to rule '{rule.id}'"
+                hint = "map a sentence to it in spec/texts/, link an erratum, or add its 'source'"
                 yield document.mistake(keys, problem, hint)
             yield from _check_rule(rule, spec, keys, document)
 
@@ -193,7 +193,7 @@ def _check_rule(rule: Rule, spec: Spec, keys: KeyPath, document: Document) -> It
         hint = "name a struct, Struct.field, typedef, function, constant, guard or key of the spec"
         yield document.mistake([*keys, "about"], problem, hint)
     if (rule.check == "not_checkable") != (rule.reason is not None):
-        problem = "'not_checkable' and 'reason' go together"
+        problem = "'not_checkable' and 'reason' belong together"
         yield document.mistake([*keys, "check"], problem, "write both or neither")
     if rule.stricter is not None and rule.severity != "error":
         problem = "a warning is not stricter than the text"
@@ -230,7 +230,7 @@ def _check_dictionary(
                 problem = f"{name} has a check for '{rule.id}'"
                 hint = "write 'check: validator'"
             else:
-                problem = f"no check of {name} comes from '{rule.id}'"
+                problem = f"no check of {name} has '{rule.id}'"
                 hint = "name it there under 'rules', or write 'test' when no dictionary shows it"
             yield families[interface.id].mistake(["rules", index, "check"], problem, hint)
 
@@ -272,7 +272,7 @@ def _check_statements(text: Text, rules: set[str], document: Document) -> Iterat
             yield document.mistake([*keys, "hash"], problem, "put both into one entry")
         seen.add(place)
         if bool(statement.rules) == (statement.not_a_rule is not None):
-            problem = "needs either rules or a reason why it is none"
+            problem = "no rules and no reason, or both: expected one of them"
             yield document.mistake(
                 keys, problem, "write 'rules: [...]' or 'not_a_rule: reason', not both"
             )

@@ -31,16 +31,16 @@ _NORMATIVE = re.compile(rf"\b(?:(?i:{'|'.join(NORMATIVE)})|MAY)\b")
 
 _ROLE = re.compile(r":[a-z:]+:`([^`]*)`")
 _TARGET = re.compile(r"\s*<[^<>`]*>(?=`)")
-# Where one sentence ends and another begins; quotes, also typographic ones, may stand between.
+# Where one sentence ends and another begins; quotes, also typographic ones, may be between.
 _END = re.compile("(?<=[.?!:])[)\"\u201d\u2019'`*]*\\s+(?=[\"\u201c\u2018'`*(\\[]*[A-Z0-9])")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs)\.$")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    section: str  # "ArrowDeviceArray.reserved": the heading or the member it stands under
+    section: str  # "ArrowDeviceArray.reserved": the heading or the member it is under
     line: int  # 318: where its block begins
-    text: str  # as it stands there, without line breaks
+    text: str  # as published, without line breaks
 
     @property
     def hash(self) -> str:

@@ -45,7 +45,7 @@ def check_texts(book: Rulebook, folders: list[Path], spec: Spec | None = None) -
     """
     for folder in folders:
         if not folder.is_dir():
-            raise UsageError(f"{folder} is not a directory; give one that holds the texts")
+            raise UsageError(f"{folder} is not a directory; expected one with the texts")
     given: dict[str, Path] = {}
     for text in book.texts:
         paths = [folder / text.file for folder in folders if (folder / text.file).is_file()]

@@ -42,7 +42,7 @@ def check_runtimes(runtimes: tuple[Runtime, ...], document: Document, devices: D
 
 
 def check_events(runtimes: tuple[Runtime, ...], devices: Document) -> None:
-    """The event of a device is that of its runtime. Raises SpecError with every mistake found."""
+    """The event of a device is its runtime's. Raises SpecError with every mistake found."""
     by_name = {runtime.name: runtime for runtime in runtimes}
     mistakes: list[Mistake] = []
     for index, device in enumerate(devices.content["devices"]):
@@ -138,7 +138,11 @@ def _check_functions(runtime: Runtime, symbols: dict[str, str], report: Report) 
             symbol = getattr(function, key)
             if symbol in symbols:
                 here = [*keys, key if key == "per_thread" else "name"]
-                report(here, f"symbol '{symbol}' is that of {symbols[symbol]}", "remove one")
+                report(
+                    here,
+                    f"symbol '{symbol}' is already the symbol of {symbols[symbol]}",
+                    "remove one",
+                )
             elif symbol is not None:
                 symbols[symbol] = f"{function.name} of '{runtime.name}'"
         if function.newer and not function.optional:
@@ -146,7 +150,7 @@ def _check_functions(runtime: Runtime, symbols: dict[str, str], report: Report) 
             report([*keys, "newer"], "a library as old as the header lacks the function", hint)
         if function.per_thread and not (runtime.header and runtime.header.per_thread):
             hint = "add 'per_thread:' to the header of the runtime"
-            report([*keys, "per_thread"], "nothing selects the per-thread functions", hint)
+            report([*keys, "per_thread"], "no macro selects the per-thread functions", hint)
         _check_signature(function, [*keys, "type"], report)
 
 

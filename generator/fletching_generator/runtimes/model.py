@@ -22,7 +22,7 @@ from ..spec.types import (
 # What an operation of an event needs. Only with the first three are there functions to call.
 By = Literal["call", "polling", "command_buffer", "waiter", "none"]
 
-# The integers of a vendor's type, and how wide they are: a number of bytes, or that of a pointer.
+# The integers of a vendor's type, and how wide they are: a number of bytes, or a pointer's.
 INTEGERS = {
     **{f"{sign}int{8 * size}": size for sign in ("", "u") for size in (1, 2, 4, 8)},
     "intptr": None,
@@ -85,7 +85,7 @@ class Query:
     """How to ask an event, and what the answer means. A value that is neither is an error."""
 
     function: Function  # cuEventQuery
-    value: str  # "result", or the argument through which the value comes
+    value: str  # "result", or the argument that receives the value
     selector: Constant | None  # CL_EVENT_COMMAND_EXECUTION_STATUS
     type: VendorType  # CUresult: of the value
     done: tuple[Constant, ...]  # (CUDA_SUCCESS,)
@@ -214,7 +214,7 @@ class _Reader:
         kind, expression = entry["kind"], entry.get("type", "")
         if (kind in ("integer", "enum", "callback")) != bool(expression):
             hint = "integer, enum and callback have a type; the others have none"
-            raise self._fail(keys, f"kind '{kind}' and 'type' do not go together", hint)
+            raise self._fail(keys, f"kind '{kind}' and 'type' do not fit", hint)
         if kind in ("integer", "enum") and expression not in INTEGERS:
             hint = f"use one of {', '.join(INTEGERS)}"
             raise self._fail([*keys, "type"], f"'{expression}' is not an integer", hint)

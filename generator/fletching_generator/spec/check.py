@@ -45,12 +45,12 @@ def _check_guards(spec: Declarations, report: Report) -> None:
             first = guards[interface.guard]
             report(
                 ["interfaces", index],
-                f"guard {interface.guard} is already that of '{first}'",
+                f"guard {interface.guard} is already the guard of '{first}'",
                 "one guard, one file",
             )
         guards[interface.guard] = interface.id
     if sum(interface.device_macros for interface in spec.interfaces) != 1:
-        report(["interfaces"], "the device macros have no home", "set device_macros in one file")
+        report(["interfaces"], "the device macros are in no file", "set device_macros in one file")
 
 
 def _check_interface(
@@ -71,7 +71,7 @@ def _check_interface(
         _check_enumerators(typedef, ["typedefs", index, "enumerators"], report)
         arrow = _device_type(spec)
         if arrow and typedef.from_devices and typedef.type.scalar != arrow.scalar:
-            problem = f"a device type is {arrow.scalar.name} elsewhere"
+            problem = f"the type differs from ArrowDeviceType's: expected {arrow.scalar.name}"
             report(["typedefs", index, "type"], problem, "one type for one list of numbers")
     for index, struct in enumerate(interface.structs):
         _check_struct(spec, interface, struct, ["structs", index], report)
@@ -210,13 +210,15 @@ def _check_device(device: dict, notes: dict, keys: list[str | int], report: Repo
             "write 'arrow: ARROW_DEVICE_...' or 'dlpack_only: reason', not both",
         )
     if ("arrow" in device) != ("arrow" in device["since"]):
-        report([*keys, "since"], "'arrow' and 'since.arrow' go together", "write both or neither")
+        report(
+            [*keys, "since"], "'arrow' and 'since.arrow' belong together", "write both or neither"
+        )
     content = device["event"]
     event = Event(content["pointer"], content.get("type"), content.get("note"))
     if (event.pointer in ("address_of_handle", "object")) != (event.type is not None):
         report(
             [*keys, "event"],
-            f"pointer '{event.pointer}' does not go with type {event.type or 'none'}",
+            f"pointer '{event.pointer}' does not fit type {event.type or 'none'}",
             "a handle or an object has a type; 'none' and 'producer_defined' have none",
         )
     if event.type is not None and "runtime" not in device:

@@ -32,7 +32,7 @@ def _check_buffers(device: Device, report: Report) -> None:
     buffers = device.buffers
     if (buffers.are == "handle") != (buffers.type is not None):
         hint = "a handle has a type; an address has none"
-        report(["buffers"], f"'{buffers.are}' does not go with type {buffers.type}", hint)
+        report(["buffers"], f"'{buffers.are}' does not fit type {buffers.type}", hint)
 
 
 def _check_access(device: Device, devices: dict[str, Device], report: Report) -> None:
@@ -58,7 +58,7 @@ def _check_access(device: Device, devices: dict[str, Device], report: Report) ->
 def _check_handles(device: Device, types: set[str] | None, report: Report) -> None:
     handles = device.handles
     if handles.needed and handles.unknown is not None:
-        report(["handles"], "lists handles and says that none is known", "remove one")
+        report(["handles"], "lists handles, and 'unknown' too", "remove one")
     for number, handle in enumerate(handles.needed):
         if types is not None and handle.name not in types:
             hint = f"add it to the types of '{device.runtime}' in spec/runtimes.yaml"

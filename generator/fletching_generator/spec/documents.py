@@ -1,4 +1,4 @@
-"""Reads one YAML file, remembers on which line every key stands, and holds it to its schema."""
+"""Reads one YAML file, remembers the line of every key, and validates it against its schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Report = Callable[[KeyPath, str, str], None]  # where, what is wrong, how to fix
 
 
 class Document:
-    """A YAML file: its content, which nobody may change, and the line of each key."""
+    """A YAML file: its content, which is immutable, and the line of each key."""
 
     def __init__(self, path: Path, name: str) -> None:
         self.name = name  # "spec/devices.yaml": how errors call it
@@ -66,7 +66,7 @@ def spell_keys(keys: KeyPath) -> str:
 
 
 def _explain(error: ValidationError) -> tuple[KeyPath, str, str]:
-    """Where a schema error stands, what is wrong and how to fix it, in words."""
+    """The place, the problem and the hint of a schema error."""
     keys: list[str | int] = list(error.absolute_path)
     wanted: Any = error.validator_value
     instance: Any = error.instance

@@ -46,7 +46,7 @@ class SpecFiles:
             if path.stem not in known:
                 hint = "list it under 'interfaces' in spec/project.yaml or remove it"
                 name = f"spec/{path.name}"
-                raise SpecError(Mistake(name, 1, "(whole file)", "no part of the spec", hint))
+                raise SpecError(Mistake(name, 1, "(whole file)", "not a file of the spec", hint))
 
 
 def load_declarations(root: Path) -> model.Declarations:

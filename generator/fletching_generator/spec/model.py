@@ -1,4 +1,4 @@
-"""The spec as typed, frozen data: what stands between the YAML and the templates.
+"""The spec as typed, frozen data: the layer between the YAML and the templates.
 
 Templates and language modules see these classes only. Each field has one example in a comment.
 """
@@ -85,7 +85,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class Interface:
-    """One canonical guard and what stands inside it."""
+    """One canonical guard and its contents."""
 
     id: str  # "c-device-data": the file name without its ending
     guard: str  # "ARROW_C_DEVICE_DATA_INTERFACE"
@@ -106,7 +106,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Event:
-    # How sync_event leads to the event; "none" when it is always NULL.
+    # How sync_event points to the event; "none" when it is always NULL.
     pointer: Literal["none", "address_of_handle", "object", "producer_defined"]
     type: str | None  # "cudaEvent_t*": as the published table spells it
     note: str | None  # "currently_unknown": a key of Spec.notes
@@ -134,10 +134,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Handle:
-    """Something that a consumer needs beside the struct."""
+    """Something that a consumer needs in addition to the struct."""
 
     name: str  # "cl_context"
-    how: str  # "clGetEventInfo of the event": how it comes from the producer
+    how: str  # "clGetEventInfo of the event": how to get it from the producer
 
 
 @dataclass(frozen=True)

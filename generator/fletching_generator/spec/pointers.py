@@ -76,7 +76,7 @@ def nullable(points_to: Mapping[str, str]) -> tuple[str, ...]:
 def _describe_data(text: str | None, type_: Type) -> Type:
     if depth(type_) == 0:
         if text is not None:
-            raise PointersError("points_to", "only a pointer points to something", "remove it")
+            raise PointersError("points_to", "not a pointer: expected none", "remove it")
         return type_
     if text is None:
         raise PointersError(None, "a pointer without 'points_to'", "add 'points_to: ...'")
@@ -136,12 +136,12 @@ def _apply_levels(levels: list[str], type_: Type, key: str) -> Type:
     match = _LEVEL.fullmatch(levels[0])
     if match is None:
         hint = "write one, many, text or opaque, with '?' where it may be NULL"
-        raise PointersError(key, f"'{levels[0]}' says nothing of a pointer", hint)
+        raise PointersError(key, f"'{levels[0]}' is not for a pointer", hint)
     target: Target = match["target"]  # type: ignore[assignment]
     void, char = type_.to == Scalar("void"), type_.to == Scalar("char")
     if (target == "opaque") != void or (target == "text" and not char):
         hint = "void is opaque, a text is of char, everything else is one or many"
-        raise PointersError(key, f"'{target}' does not go with the type", hint)
+        raise PointersError(key, f"'{target}' does not fit the type", hint)
     inner = _apply_levels(levels[1:], type_.to, key)
     return replace(type_, to=inner, target=target, nullable=match["nullable"] is not None)
 
@@ -153,5 +153,5 @@ def _check_failure(failure: str | int, returns: Type) -> None:
     elif returns == Scalar("void"):
         allowed = ("nothing",)
     if failure not in allowed:
-        problem = f"'{failure}' does not go with what the callback returns"
+        problem = f"'{failure}' does not fit the callback's return type"
         raise PointersError("failure", problem, f"write {' or '.join(map(str, allowed))}")

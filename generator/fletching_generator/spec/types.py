@@ -79,7 +79,7 @@ class Constant:
     name: str  # "ARROW_FLAG_NULLABLE"
     value: int | str  # 2
     doc: str  # "The field may hold nulls."
-    type: str = "int64"  # "uint64": that of an integer, where the language wants to know
+    type: str = "int64"  # "uint64": an integer's type, for languages that need it
 
 
 # --- Expressions ----------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def parse_type(text: str, names: Names) -> Type:
 
 
 def split_arguments(text: str) -> Iterator[str]:
-    """Splits at the commas that stand in no brackets."""
+    """Splits at the commas outside brackets."""
     start = depth = 0
     for position, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)

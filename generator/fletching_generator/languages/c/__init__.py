@@ -167,7 +167,7 @@ def _continue(piece: str, column: int, width: int) -> str:
 
 
 def assert_field(field: Field, struct: Struct, layouts: list[StructLayout]) -> str:
-    """The assertion that a field lies where the layouts say, one offset per class of target."""
+    """The assertion that a field is where the layouts say, one offset per class of target."""
     offsets = [str(layout.offset(field.name)) for layout in layouts]
     arguments = [struct.name, field.name, size_of(field.type), *offsets]
     return wrap_arguments("FLETCHING_ASSERT_FIELD(", arguments, ");", 0, 100)

@@ -19,7 +19,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Broken:
-    """Two parts; when they do not fit on a line together, the second goes on the next."""
+    """Two parts; when they do not fit on a line together, the second is put on the next."""
 
     head: str  # "(p, v) ->", "int x ="
     body: Node

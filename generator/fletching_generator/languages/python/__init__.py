@@ -34,7 +34,7 @@ def ctype(type_: Type) -> str:
         case Typedef(name=name) | StructType(name=name):
             return name
         case Pointer(to=Scalar(name="void" | "char")):
-            # c_char_p would follow the pointer on every read; c_void_p gives the address.
+            # c_char_p would follow the pointer on every read; c_void_p returns the address.
             return "ctypes.c_void_p"
         case Pointer(to=to):
             return f"ctypes.POINTER({ctype(to)})"
@@ -50,7 +50,7 @@ def field_ctype(field: Field, struct: Struct) -> str:
 
 
 def annotation(type_: Type) -> str:
-    """What reading the field gives, for type checkers."""
+    """The type of the field's value, for type checkers."""
     match type_:
         case Scalar() | Typedef():
             return "int"

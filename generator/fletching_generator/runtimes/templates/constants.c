@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #define FLETCHING_CONSTANT(name, value) \
-  _Static_assert((intptr_t)(name) == (intptr_t)(value), #name ": another value in the header")
+  _Static_assert((intptr_t)(name) == (intptr_t)(value), #name ": value differs from the header")
 
 #define FLETCHING_SIZE(type, size) \
-  _Static_assert(sizeof(type) == (size), #type ": of another size in the header")
+  _Static_assert(sizeof(type) == (size), #type ": size differs from the header")
 
 /*% for type in runtime.types if type | size %*/
 FLETCHING_SIZE(/*{ type.name }*/, /*{ type | size }*/);
