@@ -16,7 +16,7 @@ SPOILED = {
         "async.yaml",
         "      - {on: step, in: [released]}\n",
         "",
-        r"sides\.producer\.states\.released: 'released' has no cell for step; hint: fill it",
+        r"sides\.producer\.states\.released: 'released' has no cell for step; hint: add one",
     ),
     "cell filled twice": (
         "async.yaml",
@@ -64,7 +64,7 @@ SPOILED = {
         "async.yaml",
         "impossible: The source has ended already.",
         "impossible: The source has ended already.\n        next: ended",
-        r"an impossible cell does nothing, yet has next; hint: remove one of both",
+        r"impossible cell: expected no action, got next; hint: remove one of both",
     ),
     "result of a callback without one": (
         "async.yaml",
@@ -106,7 +106,7 @@ SPOILED = {
         "async.yaml",
         "            next: in_end\n          - {}\n",
         "            next: in_end\n",
-        r"the last case, and no other, has no condition; hint: add or remove 'when'",
+        r"wrong condition: expected 'when' in every case except the last; hint:",
     ),
     "scenario with an unknown event": (
         "async-scenarios.yaml",

@@ -123,12 +123,12 @@ SPOILED = {
     "neither rules nor a reason": (
         "    rules: [cai-stream.not-zero]\n",
         "    rules: []\n",
-        r"checks\[23\]\.rules: needs either rules or a reason why it is here without one; hint:",
+        r"checks\[23\]\.rules: expected either rules or a reason; hint:",
     ),
     "rules and a reason": (
         "    rules: [cai-stream.not-zero]\n",
         "    rules: [cai-stream.not-zero]\n    beyond: because\n",
-        r"checks\[23\]\.rules: needs either rules or a reason why it is here without one; hint:",
+        r"checks\[23\]\.rules: expected either rules or a reason; hint:",
     ),
     "a check before its key": (
         "    key: stream\n    severity: error\n    since: 3\n    typed: false",

@@ -77,7 +77,7 @@ SPOILED = {
         RULES,
         "    check: compile\n",
         "    check: not_checkable\n",
-        r"rules\[0\]\.check: 'not_checkable' and 'reason' go together; hint: write both or neither",
+        r"rules\[0\]\.check: 'not_checkable' and 'reason' belong together; hint:",
     ),
     "reason of a rule that can be checked": (
         RULES,
@@ -144,13 +144,13 @@ SPOILED = {
         TEXT,
         ", not_a_rule: reason for the proposal",
         "",
-        r"sentences\[0\]: needs either rules or a reason why it is none; hint: write 'rules: \[",
+        r"sentences\[0\]: expected either rules or a reason; hint: write 'rules: \[",
     ),
     "rules and a reason": (
         TEXT,
         "not_a_rule: reason for the proposal",
         "not_a_rule: reason for the proposal, rules: [stream.errno-read]",
-        r"sentences\[0\]: needs either rules or a reason",
+        r"sentences\[0\]: expected either rules or a reason",
     ),
     "unknown rule of a check": (
         DICTIONARY,

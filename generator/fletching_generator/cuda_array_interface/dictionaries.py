@@ -243,7 +243,7 @@ def _check_checks(interface: DictionaryInterface, report: Report) -> None:
         place: list[str | int] = ["checks", index]
         _check_since(interface, check.since, place, report)
         if bool(check.rules) == (check.beyond is not None):
-            problem = "no rules and no reason: expected one of them"
+            problem = "expected either rules or a reason"
             hint = "name the rules, or write 'beyond: reason', not both"
             report([*place, "rules"], problem, hint)
         if check.key is None:

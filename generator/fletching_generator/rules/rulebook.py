@@ -272,7 +272,7 @@ def _check_statements(text: Text, rules: set[str], document: Document) -> Iterat
             yield document.mistake([*keys, "hash"], problem, "put both into one entry")
         seen.add(place)
         if bool(statement.rules) == (statement.not_a_rule is not None):
-            problem = "no rules and no reason, or both: expected one of them"
+            problem = "expected either rules or a reason"
             yield document.mistake(
                 keys, problem, "write 'rules: [...]' or 'not_a_rule: reason', not both"
             )

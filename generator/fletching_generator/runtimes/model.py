@@ -175,9 +175,7 @@ class _Reader:
             handles=entry["handles"],
             status=self._status(),
             query=self._query(),
-            operations=tuple(
-                self._operation(name, operation) for name, operation in entry["operations"].items()
-            ),
+            operations=tuple(self._operation(*item) for item in entry["operations"].items()),
             types=types,
             constants=tuple(self._constants.values()),
             functions=tuple(self._functions.values()),
