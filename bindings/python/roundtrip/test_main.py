@@ -47,7 +47,7 @@ def test_a_changed_field_is_found(monkeypatch: pytest.MonkeyPatch, cells: Path) 
     monkeypatch.setitem(main.DIRECTIONS, "array", spoil)
     problems = main.run(Producer(), "int32", "array")
     assert len(problems) == 1
-    assert "FletchingProducerVerifyArray gave" in problems[0]
+    assert "FletchingProducerVerifyArray: failed with" in problems[0]
     cell = json.loads(cells.read_text("utf-8"))
     assert (cell["ok"], cell["reason"]) == (False, problems[0])
 

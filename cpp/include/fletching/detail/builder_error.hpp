@@ -42,8 +42,7 @@ FLETCHING_DETAIL_COLD inline Error builder_error(BuilderFault fault) noexcept {
       "",
       "array set twice, or not added: expected one call for each added array",
       "no such child or dictionary: expected an index in range, of a request that succeeded",
-      "length, offset or null_count out of range: expected 0 or more, and null_count from -1 to "
-      "length",
+      "length, offset or null_count out of range: expected 0 or more, null_count -1 to length",
       "capacity.buffers is too small",
       "capacity.arrays is too small",
       "children or dictionary added too early: expected the array to be set before",
