@@ -29,23 +29,23 @@ class Application final : public AsyncListener {
 
   void on_schema(Schema schema, AsyncStreamInfo) noexcept override {
     EXPECT_FALSE(schema.is_released());
-    tell([&] { begun_ = true; });
+    update([&] { begun_ = true; });
   }
 
   void on_task() noexcept override {
     if (takes_inside_) {
       take();
     } else {
-      tell([&] { ++queued_; });
+      update([&] { ++queued_; });
     }
   }
 
   void on_end() noexcept override {
-    tell([&] { over_ = true; });
+    update([&] { over_ = true; });
   }
 
   void on_error(const Error& error, std::string_view) noexcept override {
-    tell([&] {
+    update([&] {
       over_ = true;
       if (!error_) error_ = error;
     });
@@ -79,7 +79,7 @@ class Application final : public AsyncListener {
   void take() noexcept {
     const std::optional<Result<AsyncBatch>> batch = consumer_->take();
     if (batch && !batch->ok()) {
-      tell([&] {
+      update([&] {
         over_ = true;
         if (!error_) error_ = batch->error();
       });
@@ -90,7 +90,7 @@ class Application final : public AsyncListener {
   }
 
   template <class Change>
-  void tell(const Change& change) noexcept {
+  void update(const Change& change) noexcept {
     const std::lock_guard lock(mutex_);
     change();
     told_.notify_all();

@@ -192,7 +192,7 @@ def accepted(transit: Transit) -> list[str]:
         if (bool(owned_schema.release), bool(owned_array.array.release)) != alive:
             problems.append(f"{what} was refused, but what the caller owns was moved or released")
         if transit.exported() != given_out or out_schema.release or out_array.array.release:
-            problems.append(f"{what} was refused, but something was given out")
+            problems.append(f"{what} was refused, but something was exported")
         release_both(schema, array)
     return problems
 

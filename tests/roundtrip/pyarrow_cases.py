@@ -1,6 +1,6 @@
 """The cases of the reference producer as pyarrow makes them, by name.
 
-Written by hand from what the cases are meant to hold, and not from what the producer gives. pyarrow
+Hand-written from the intended contents of the cases, not from the output of the producer. pyarrow
 sends them through each language, and they are what an imported case is compared with.
 """
 

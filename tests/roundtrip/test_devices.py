@@ -146,7 +146,7 @@ def test_failures_are_seen_on_each_backend() -> None:
 def test_a_language_with_one_direction(with_devices: Runner) -> None:
     partial = replace(fake(**GOOD, on_devices=written()), device_directions=("array",))
     result = with_devices(partial)
-    assert result.code == 1  # the cells of the other direction, which nobody expected
+    assert result.code == 1  # the cells of the other direction, which are unexpected
     assert "array_control and 3 more: unexpected cell" in result.out
     arrays = (key for key in DEVICES if key.direction == "array")
     result = with_devices(replace(partial, devices=_writes(*map(line, arrays))))

@@ -84,10 +84,10 @@ const (
 	DeviceTrn DeviceType = 18
 )
 
-// EventPointer says how ArrowDeviceArray.SyncEvent leads to the event.
+// EventPointer says how ArrowDeviceArray.SyncEvent points to the event.
 type EventPointer int
 
-// How SyncEvent leads to the event.
+// How SyncEvent points to the event.
 const (
 	// EventNone says that SyncEvent is always 0.
 	EventNone EventPointer = iota
@@ -116,7 +116,7 @@ type DeviceInfo struct {
 	// DLPackName is its name in DLPack: "kDLCUDAHost".
 	DLPackName string
 
-	// EventPointer is how SyncEvent leads to the event.
+	// EventPointer is how SyncEvent points to the event.
 	EventPointer EventPointer
 
 	// EventType is the type of SyncEvent as the Arrow documentation has it, "cudaEvent_t*"; empty

@@ -1,5 +1,5 @@
 // The consumer's side of an event, by the vendor's own header and library: what a binding has to
-// do, done by hand.
+// do, hand-written.
 #ifndef FLETCHING_PRODUCER_TESTS_CONSUMERS_HPP
 #define FLETCHING_PRODUCER_TESTS_CONSUMERS_HPP
 

@@ -2,7 +2,7 @@
 
 Two columns of states: the way that goes well, and beside it what may come between. An arrow to the
 next state of the same column goes straight down. Every other one leaves its state sideways, at a
-height of its own, and joins the lane of the state that it leads to.
+height of its own, and joins the lane of the state that it points to.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ ARROW_DEVICE_HEXAGON: Final = DeviceType.HEXAGON
 
 
 class EventPointer(enum.StrEnum):
-    """How ArrowDeviceArray.sync_event leads to the event of a device type."""
+    """How ArrowDeviceArray.sync_event points to the event of a device type."""
 
     NONE = "none"
     """sync_event is always NULL."""

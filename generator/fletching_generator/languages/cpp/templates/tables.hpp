@@ -18,7 +18,7 @@
 namespace fletching {  // NOLINT(modernize-concat-nested-namespaces): this header is C++17
 inline namespace FLETCHING_VERSION_NAMESPACE {
 
-/// How ArrowDeviceArray::sync_event leads to the event of a device type.
+/// How ArrowDeviceArray::sync_event points to the event of a device type.
 enum class EventPointer {
   kNone,             ///< sync_event is always NULL
   kAddressOfHandle,  ///< sync_event is the address of a handle

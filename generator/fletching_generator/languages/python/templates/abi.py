@@ -71,7 +71,7 @@ DeviceType.{{ device.name | upper }} = DeviceType({{ device.value }})
 
 
 class EventPointer(enum.StrEnum):
-    """How ArrowDeviceArray.sync_event leads to the event of a device type."""
+    """How ArrowDeviceArray.sync_event points to the event of a device type."""
 
     NONE = "none"
     """sync_event is always NULL."""

@@ -519,7 +519,7 @@ def _read_mask(value: object, depth: int) -> _Array | _Wrong:
 
 def _read_fields(value: object) -> int | _Wrong:
     """The bytes that the fields of a description take."""
-    todo = [(value, 1, 0)]  # lists, how often they are repeated, how deep they stand
+    todo = [(value, 1, 0)]  # lists, how often they are repeated, how deep they are
     total = count = 0
     while todo:
         fields, times, depth = todo.pop()

@@ -54,7 +54,7 @@ impl fmt::Display for /*{ typedef.type.name }*/ {
 }
 
 /*% endfor %*/
-/// How `sync_event` leads to the event of a device type.
+/// How `sync_event` points to the event of a device type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EventPointer {
@@ -80,7 +80,7 @@ pub struct DeviceInfo {
     pub arrow_macro: Option<&'static str>,
     /// The enumerator in DLPack's header, `kDLCUDAHost`.
     pub dlpack_name: &'static str,
-    /// How `sync_event` leads to the event.
+    /// How `sync_event` points to the event.
     pub event_pointer: EventPointer,
     /// The C type of `sync_event` as the published table has it, `cudaEvent_t*`, if it has one.
     pub event_type: Option<&'static str>,

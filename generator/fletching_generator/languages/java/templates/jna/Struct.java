@@ -39,7 +39,7 @@ public class /*{ struct.name }*/ extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public /*{ struct.name }*/() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public /*{ struct.name }*/(Pointer memory) {
     super(memory);
   }

@@ -130,7 +130,7 @@ public final class DataTypeCode {
     return new DataTypeCode(value, "unknown(" + value + ")", null);
   }
 
-  /** The code that stands in a field, whose bits Java reads as a signed byte. */
+  /** The code in a field, whose bits Java reads as a signed byte. */
   public static DataTypeCode of(byte field) {
     return of(Byte.toUnsignedInt(field));
   }

@@ -178,7 +178,7 @@ public final class DeviceType {
     return KNOWN;
   }
 
-  /** The number, as it stands in the structs. */
+  /** The number, as in the structs. */
   public int value() {
     return value;
   }
@@ -203,7 +203,7 @@ public final class DeviceType {
     return Optional.ofNullable(dlpackName);
   }
 
-  /** How {@code sync_event} leads to the event; empty for a number that is not known. */
+  /** How {@code sync_event} points to the event; empty for a number that is not known. */
   public Optional<EventPointer> eventPointer() {
     return Optional.ofNullable(eventPointer);
   }

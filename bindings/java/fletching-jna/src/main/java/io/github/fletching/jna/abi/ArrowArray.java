@@ -126,7 +126,7 @@ public class ArrowArray extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public ArrowArray() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public ArrowArray(Pointer memory) {
     super(memory);
   }

@@ -70,7 +70,7 @@ public class ArrowArrayStream extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public ArrowArrayStream() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public ArrowArrayStream(Pointer memory) {
     super(memory);
   }

@@ -85,7 +85,7 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public ArrowAsyncDeviceStreamHandler() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public ArrowAsyncDeviceStreamHandler(Pointer memory) {
     super(memory);
   }

@@ -73,7 +73,7 @@ public class ArrowAsyncProducer extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public ArrowAsyncProducer() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public ArrowAsyncProducer(Pointer memory) {
     super(memory);
   }

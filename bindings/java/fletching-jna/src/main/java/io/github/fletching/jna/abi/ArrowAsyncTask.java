@@ -46,7 +46,7 @@ public class ArrowAsyncTask extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public ArrowAsyncTask() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public ArrowAsyncTask(Pointer memory) {
     super(memory);
   }

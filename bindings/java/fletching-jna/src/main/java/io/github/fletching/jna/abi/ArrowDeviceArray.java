@@ -73,7 +73,7 @@ public class ArrowDeviceArray extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public ArrowDeviceArray() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public ArrowDeviceArray(Pointer memory) {
     super(memory);
   }

@@ -82,7 +82,7 @@ public class ArrowDeviceArrayStream extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public ArrowDeviceArrayStream() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public ArrowDeviceArrayStream(Pointer memory) {
     super(memory);
   }

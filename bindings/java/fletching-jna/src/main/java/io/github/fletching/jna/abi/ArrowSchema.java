@@ -117,7 +117,7 @@ public class ArrowSchema extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public ArrowSchema() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public ArrowSchema(Pointer memory) {
     super(memory);
   }

@@ -51,7 +51,7 @@ public class DLDataType extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public DLDataType() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public DLDataType(Pointer memory) {
     super(memory);
   }

@@ -42,7 +42,7 @@ public class DLDevice extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public DLDevice() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public DLDevice(Pointer memory) {
     super(memory);
   }

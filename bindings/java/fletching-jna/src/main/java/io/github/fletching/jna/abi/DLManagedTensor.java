@@ -52,7 +52,7 @@ public class DLManagedTensor extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public DLManagedTensor() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public DLManagedTensor(Pointer memory) {
     super(memory);
   }

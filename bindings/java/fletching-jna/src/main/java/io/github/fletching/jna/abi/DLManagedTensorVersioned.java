@@ -71,7 +71,7 @@ public class DLManagedTensorVersioned extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public DLManagedTensorVersioned() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public DLManagedTensorVersioned(Pointer memory) {
     super(memory);
   }

@@ -88,7 +88,7 @@ public class DLPackExchangeAPI extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public DLPackExchangeAPI() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public DLPackExchangeAPI(Pointer memory) {
     super(memory);
   }

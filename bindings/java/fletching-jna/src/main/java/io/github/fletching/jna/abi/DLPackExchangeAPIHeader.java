@@ -43,7 +43,7 @@ public class DLPackExchangeAPIHeader extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public DLPackExchangeAPIHeader() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public DLPackExchangeAPIHeader(Pointer memory) {
     super(memory);
   }

@@ -42,7 +42,7 @@ public class DLPackVersion extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public DLPackVersion() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public DLPackVersion(Pointer memory) {
     super(memory);
   }

@@ -85,7 +85,7 @@ public class DLTensor extends AbiStructure {
   /** A struct in memory of its own, zeroed. */
   public DLTensor() {}
 
-  /** The struct that lies at {@code memory}; {@link #read} fetches its fields. */
+  /** The struct at {@code memory}; {@link #read} fetches its fields. */
   public DLTensor(Pointer memory) {
     super(memory);
   }
