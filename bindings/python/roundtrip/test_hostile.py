@@ -183,7 +183,7 @@ def test_a_second_release_is_counted(producer: Producer) -> None:
 
 
 def test_the_producer_says_what_is_wrong(producer: Producer) -> None:
-    with pytest.raises(ProducerError, match=r"FletchingProducerExportArray: failed with 22: case: unknown"):
+    with pytest.raises(ProducerError, match="FletchingProducerExportArray: failed with 22"):
         producer.export_array("no such case", ArrowSchema(), ArrowDeviceArray())
     with pytest.raises(ProducerError, match="unknown case 'no such case'"):
         producer.describe("no such case")
