@@ -402,8 +402,8 @@ TEST(MakeDeviceArray, WhatIsWrongIsRefused) {
         .message();
   };
   EXPECT_EQ(message({.length = -1}, nullptr),
-            "array builder: length, offset or null_count out of range: expected 0 or more, and "
-            "null_count from -1 to length");
+            "array builder: length, offset or null_count out of range: expected 0 or more, "
+            "null_count -1 to length");
   EXPECT_EQ(
       message({}, &event),
       "array builder: sync_event not NULL: expected NULL, because the device type has no event");
