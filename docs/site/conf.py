@@ -51,7 +51,7 @@ SIDEBAR: dict[str, dict[str, list[str]]] = {
     "README": {
         "Start": ["docs/tutorial"],
         "Guides": ["docs/ownership", "docs/synchronization", "docs/async", "docs/dlpack"],
-        "Languages": ["cpp/README", "bindings/*/README"],
+        "Languages": ["cpp/README", "bindings/*/README", "bindings/*/*/README"],
         "Reference": [
             "docs/reference/README",
             *(f"docs/reference/{interface}" for interface in PROJECT["interfaces"]),
