@@ -155,6 +155,8 @@ pub struct DeviceInfo {
     pub event_pointer: EventPointer,
     /// The C type of `sync_event` as the published table has it, `cudaEvent_t*`, if it has one.
     pub event_type: Option<&'static str>,
+    /// The device types that are known to access memory of this one without a copy.
+    pub accessible_from: &'static [ArrowDeviceType],
 }
 
 /// Every known device type, by number.
@@ -166,6 +168,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLCPU",
         event_pointer: EventPointer::None,
         event_type: None,
+        accessible_from: &[ArrowDeviceType::CPU],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::CUDA,
@@ -174,6 +177,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLCUDA",
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("cudaEvent_t*"),
+        accessible_from: &[ArrowDeviceType::CUDA],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::CUDA_HOST,
@@ -182,6 +186,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLCUDAHost",
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("cudaEvent_t*"),
+        accessible_from: &[ArrowDeviceType::CPU, ArrowDeviceType::CUDA],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::OPENCL,
@@ -190,6 +195,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLOpenCL",
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("cl_event*"),
+        accessible_from: &[ArrowDeviceType::OPENCL],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::VULKAN,
@@ -198,6 +204,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLVulkan",
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("VkEvent*"),
+        accessible_from: &[ArrowDeviceType::VULKAN],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::METAL,
@@ -206,6 +213,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLMetal",
         event_pointer: EventPointer::Object,
         event_type: Some("MTLEvent*"),
+        accessible_from: &[ArrowDeviceType::METAL],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::VPI,
@@ -214,6 +222,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLVPI",
         event_pointer: EventPointer::None,
         event_type: None,
+        accessible_from: &[],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::ROCM,
@@ -222,6 +231,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLROCM",
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("hipEvent_t*"),
+        accessible_from: &[ArrowDeviceType::ROCM],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::ROCM_HOST,
@@ -230,6 +240,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLROCMHost",
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("hipEvent_t*"),
+        accessible_from: &[ArrowDeviceType::CPU, ArrowDeviceType::ROCM],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::EXT_DEV,
@@ -238,6 +249,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLExtDev",
         event_pointer: EventPointer::ProducerDefined,
         event_type: None,
+        accessible_from: &[ArrowDeviceType::EXT_DEV],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::CUDA_MANAGED,
@@ -246,6 +258,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLCUDAManaged",
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("cudaEvent_t*"),
+        accessible_from: &[ArrowDeviceType::CPU, ArrowDeviceType::CUDA],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::ONEAPI,
@@ -254,6 +267,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLOneAPI",
         event_pointer: EventPointer::Object,
         event_type: Some("sycl::event*"),
+        accessible_from: &[ArrowDeviceType::ONEAPI],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::WEBGPU,
@@ -262,6 +276,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLWebGPU",
         event_pointer: EventPointer::None,
         event_type: None,
+        accessible_from: &[ArrowDeviceType::WEBGPU],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::HEXAGON,
@@ -270,6 +285,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLHexagon",
         event_pointer: EventPointer::None,
         event_type: None,
+        accessible_from: &[],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::MAIA,
@@ -278,6 +294,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLMAIA",
         event_pointer: EventPointer::None,
         event_type: None,
+        accessible_from: &[],
     },
     DeviceInfo {
         device_type: ArrowDeviceType::TRN,
@@ -286,5 +303,6 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: "kDLTrn",
         event_pointer: EventPointer::None,
         event_type: None,
+        accessible_from: &[],
     },
 ];

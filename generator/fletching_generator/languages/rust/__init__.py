@@ -32,6 +32,7 @@ from ...spelling import (
 from . import operations
 
 WIDTH = 100
+_LIST_WIDTH = 60
 _SOURCES = "bindings/rust/fletching-abi/src"
 
 _FUNCTION = 'unsafe extern "C" fn'
@@ -210,6 +211,14 @@ def event_pointer(device: Device) -> str:
     return pascal(device.event.pointer)
 
 
+def accessible_from(device: Device) -> str:
+    """A list, in one line up to the width that rustfmt has for a list."""
+    items = [f"ArrowDeviceType::{name.upper()}" for name in device.accessible_from.devices]
+    if len(line := ", ".join(items)) <= _LIST_WIDTH:
+        return f"&[{line}]"
+    return "&[\n" + "".join(f"            {item},\n" for item in items) + "        ]"
+
+
 # --- Docs --------------------------------------------------------------------------------------
 
 
@@ -254,6 +263,7 @@ def callback_entry(field: Field) -> str:
 
 
 FILTERS: Filters = {
+    "accessible_from": accessible_from,
     "argument_names": argument_names,
     "by_class": by_class,
     "call_head": call_head,

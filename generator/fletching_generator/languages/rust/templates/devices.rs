@@ -84,6 +84,8 @@ pub struct DeviceInfo {
     pub event_pointer: EventPointer,
     /// The C type of `sync_event` as the published table has it, `cudaEvent_t*`, if it has one.
     pub event_type: Option<&'static str>,
+    /// The device types that are known to access memory of this one without a copy.
+    pub accessible_from: &'static [/*{ device_type }*/],
 }
 
 /// Every known device type, by number.
@@ -96,6 +98,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         dlpack_name: /*{ device.dlpack | literal }*/,
         event_pointer: EventPointer::/*{ device | event_pointer }*/,
         event_type: /*{ device.event.type | optional }*/,
+        accessible_from: /*{ device | accessible_from }*/,
     },
 /*% endfor %*/
 ];

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The error of every operation: an errno value, a text, and the cause.
+
+use std::any::Any;
+use std::error::Error as StdError;
+use std::ffi::{c_char, c_int, CStr};
+use std::fmt;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+
+use libc::EIO;
+
+/// More of a foreign text is never read.
+const MAX_TEXT: usize = 4096;
+
+/// An errno value and a message, as the C interfaces return them.
+///
+/// Of an error that a stream returned, the code is the producer's and the message is what its
+/// `get_last_error` said, fit to print.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Error {
+    code: c_int,
+    message: String,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error with an errno value. A code below 1, which means success in C, becomes `EIO`.
+    pub fn new(code: c_int, message: impl Into<String>) -> Self {
+        Self {
+            code: if code > 0 { code } else { EIO },
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// An error that another one caused, which [`source`](StdError::source) returns.
+    pub fn with_source(
+        code: c_int,
+        message: impl Into<String>,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        Self {
+            source: Some(Arc::from(source.into())),
+            ..Self::new(code, message)
+        }
+    }
+
+    /// The errno value, at least 1.
+    #[must_use]
+    pub fn code(&self) -> c_int {
+        self.code
+    }
+
+    /// What failed, and what was expected. Empty when the producer sent no message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(libc::EINVAL, message)
+    }
+
+    /// A rule that another party broke. The ids are those of docs/reference/rules.
+    pub(crate) fn broken_rule(rule: &str, message: &str) -> Self {
+        Self::invalid(format!("{message} (rule {rule})"))
+    }
+
+    /// What a foreign callback returned. A code below 1 is in the text, because it becomes `EIO`.
+    ///
+    /// # Safety
+    ///
+    /// `message` is NULL or points to a text that ends in NUL.
+    pub(crate) unsafe fn foreign(code: c_int, message: *const c_char) -> Self {
+        // SAFETY: the caller vouches for the text.
+        let mut text = unsafe { printable_c(message) };
+        if code < 1 {
+            let space = if text.is_empty() { "" } else { " " };
+            text.push_str(&format!("{space}(code {code})"));
+        }
+        Self::new(code, text)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.message.is_empty() {
+            return write!(f, "{}", std::io::Error::from_raw_os_error(self.code));
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// With the code of the operating system where there is one, else `EIO`.
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::with_source(
+            error.raw_os_error().unwrap_or(EIO),
+            error.to_string(),
+            error,
+        )
+    }
+}
+
+// --- Panics -------------------------------------------------------------------------------------
+
+/// Runs what may panic where no panic may pass: EIO and the message of the panic.
+pub(crate) fn guarded<T>(body: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        let error = Error::new(EIO, format!("panic: {}", panic_message(&*payload)));
+        discard(payload);
+        Err(error)
+    })
+}
+
+/// Drops a value of the user's where no error can be returned.
+pub(crate) fn discard<T>(value: T) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        // Its drop could panic as well.
+        std::mem::forget(payload);
+    }
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+}
+
+// --- Foreign texts ------------------------------------------------------------------------------
+
+/// The text with every byte that is not UTF-8 and every control character, other than a line feed
+/// and a tab, as `\xNN`. It ends with "..." when it was longer than 4096 bytes.
+pub(crate) fn printable(text: &[u8]) -> String {
+    let cut = text.len() > MAX_TEXT;
+    let mut end = text.len().min(MAX_TEXT);
+    // A character that the cut would split is left out.
+    while cut && end > MAX_TEXT - 4 && text[end] & 0xC0 == 0x80 {
+        end -= 1;
+    }
+    let mut result = String::with_capacity(end);
+    let escape = |result: &mut String, byte: u8| result.push_str(&format!("\\x{byte:02x}"));
+    for chunk in text[..end].utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\n' | '\t' => result.push(character),
+                '\0'..='\x1f' | '\x7f' => escape(&mut result, character as u8),
+                _ => result.push(character),
+            }
+        }
+        chunk
+            .invalid()
+            .iter()
+            .for_each(|byte| escape(&mut result, *byte));
+    }
+    if cut {
+        result.push_str("...");
+    }
+    result
+}
+
+/// The same for a text of C; empty for NULL.
+///
+/// # Safety
+///
+/// `text` is NULL or points to a text that ends in NUL.
+pub(crate) unsafe fn printable_c(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller vouches for the text.
+    printable(unsafe { CStr::from_ptr(text) }.to_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_fit_to_print() {
+        assert_eq!(printable("a\tb\nü".as_bytes()), "a\tb\nü");
+        assert_eq!(printable(b"a\xff\x00\x7f\x1bb"), "a\\xff\\x00\\x7f\\x1bb");
+        let long = printable(&[b'x'; MAX_TEXT + 1]);
+        assert_eq!(long, "x".repeat(MAX_TEXT) + "...");
+        let split = printable(("x".repeat(MAX_TEXT - 1) + "ü!").as_bytes());
+        assert_eq!(split, "x".repeat(MAX_TEXT - 1) + "...");
+    }
+
+    #[test]
+    fn a_panic_becomes_its_message() {
+        let error = guarded::<()>(|| panic!("number {}", 7)).unwrap_err();
+        assert_eq!((error.code(), error.message()), (EIO, "panic: number 7"));
+        let error = guarded::<()>(|| std::panic::panic_any(7)).unwrap_err();
+        assert_eq!(error.message(), "panic: no message");
+    }
+
+    #[test]
+    fn a_payload_that_panics_on_drop_goes_no_further() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("again");
+            }
+        }
+        assert!(guarded::<()>(|| std::panic::panic_any(Bomb)).is_err());
+        discard(Bomb);
+    }
+
+    #[test]
+    fn a_code_that_is_not_an_errno_is_in_the_text() {
+        // SAFETY: literals.
+        let [named, unnamed, sound] = unsafe {
+            [
+                Error::foreign(-3, c"lost".as_ptr()),
+                Error::foreign(0, std::ptr::null()),
+                Error::foreign(7, c"late".as_ptr()),
+            ]
+        };
+        assert_eq!((named.code(), named.message()), (EIO, "lost (code -3)"));
+        assert_eq!((unnamed.code(), unnamed.message()), (EIO, "(code 0)"));
+        assert_eq!((sound.code(), sound.message()), (7, "late"));
+    }
+}

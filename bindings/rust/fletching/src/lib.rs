@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#![doc = include_str!("../README.md")]
+
+mod array_builder;
+mod block;
+mod error;
+mod hook;
+mod metadata;
+mod options;
+mod owner;
+mod raw;
+mod schema_builder;
+mod shared;
+mod stream;
+mod stream_producer;
+mod tree;
+mod values;
+
+pub use fletching_abi as abi;
+pub use fletching_abi::ArrowDeviceType;
+
+pub use array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
+pub use error::Error;
+pub use metadata::{encode_metadata, Metadata};
+pub use options::{Options, Warning};
+pub use owner::{Array, ArrayStream, DeviceArray, DeviceArrayStream, Owner, Schema};
+pub use raw::{Nested, Raw};
+pub use schema_builder::SchemaBuilder;
+pub use shared::Shared;
+pub use stream::{BatchOf, RawStream, StreamReader};
+pub use values::Primitive;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! How strict to be with what a foreign producer has filled.
+
+use std::fmt;
+
+use fletching_abi::{ArrowDeviceArray, ArrowDeviceType};
+
+use crate::error::Error;
+
+/// A rule that a foreign producer or consumer did not keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// Its id in docs/reference/rules, `device-array.reserved-zero`.
+    pub rule: &'static str,
+    /// What was found, and what was expected.
+    pub message: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (rule {})", self.message, self.rule)
+    }
+}
+
+type OnWarning = Box<dyn FnMut(&Warning) + Send>;
+
+/// What happens to a warning: dropped by default.
+#[derive(Default)]
+pub struct Options {
+    strict: bool,
+    on_warning: Option<OnWarning>,
+}
+
+impl Options {
+    /// What would be a warning is an error, EINVAL.
+    #[must_use]
+    pub fn strict() -> Self {
+        Self {
+            strict: true,
+            on_warning: None,
+        }
+    }
+
+    /// Calls `on_warning` for each warning, on the thread that reads, before the data is handed on.
+    #[must_use]
+    pub fn on_warning(on_warning: impl FnMut(&Warning) + Send + 'static) -> Self {
+        Self {
+            strict: false,
+            on_warning: Some(Box::new(on_warning)),
+        }
+    }
+
+    fn warn(&mut self, rule: &'static str, message: &dyn Fn() -> String) -> Result<(), Error> {
+        if self.strict {
+            return Err(Error::broken_rule(rule, &message()));
+        }
+        if let Some(on_warning) = &mut self.on_warning {
+            on_warning(&Warning {
+                rule,
+                message: message(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a batch may be in a stream on devices of the type `promised`.
+    pub(crate) fn check_batch(
+        &mut self,
+        batch: &ArrowDeviceArray,
+        promised: ArrowDeviceType,
+    ) -> Result<(), Error> {
+        let found = batch.device_type;
+        if found != promised {
+            let message = || {
+                format!(
+                    "batch: device_type differs from the stream's: expected {promised}, got {found}"
+                )
+            };
+            if !replaces(found, promised) {
+                return Err(Error::broken_rule(
+                    "device-stream-result.accessible",
+                    &(message() + ", memory that the stream's devices may not access"),
+                ));
+            }
+            self.warn("device-stream.one-device-type", &message)?;
+        }
+        if batch.reserved != [0; 3] {
+            self.warn("device-array.reserved-zero", &|| {
+                "ArrowDeviceArray.reserved: not zero: expected zeros; hint: fix the producer".into()
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("strict", &self.strict)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether every device that can access memory of the type `promised` can access memory of the type
+/// `found` too.
+fn replaces(found: ArrowDeviceType, promised: ArrowDeviceType) -> bool {
+    match (found.info(), promised.info()) {
+        (Some(found), Some(promised)) => {
+            let devices = promised.accessible_from;
+            !devices.is_empty()
+                && devices
+                    .iter()
+                    .all(|device| found.accessible_from.contains(device))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the owners ask of the structs of `fletching-abi`.
+
+use std::ffi::c_void;
+
+use fletching_abi::{
+    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema,
+};
+
+use crate::hook;
+
+/// A struct with a release callback, which an [`Owner`](crate::Owner) can own. Sealed.
+pub trait Raw: sealed::Raw {}
+
+/// A struct that has others below it: a schema, an array or a device array. Sealed.
+pub trait Nested: Raw + sealed::Nested {}
+
+pub(crate) use sealed::Base;
+
+/// A release callback.
+pub(crate) type Release<B> = unsafe extern "C" fn(*mut B);
+
+pub(crate) mod sealed {
+    use super::*;
+
+    pub trait Raw: Sized + 'static {
+        fn zeroed() -> Self;
+        fn is_released(&self) -> bool;
+        fn move_out(&mut self) -> Self;
+        /// # Safety
+        ///
+        /// As for `release_once` of `fletching-abi`.
+        unsafe fn release_once(this: *mut Self);
+    }
+
+    pub trait Nested: Raw {
+        type Base: Base + super::Raw + super::Nested<Base = Self::Base>;
+        fn base(&self) -> &Self::Base;
+        fn base_mut(&mut self) -> &mut Self::Base;
+        /// The struct around `base`, on the same device and with the same event.
+        fn around(&self, base: Self::Base) -> Self;
+        /// Lets the event of `self` live until `taken` is released, which was below it.
+        fn keep_event(&mut self, _taken: &mut Self) {}
+    }
+
+    /// The part of a struct that has the callback and the children.
+    pub trait Base: Raw {
+        fn hook(&mut self) -> (&mut Option<Release<Self>>, &mut *mut c_void);
+        fn private_data(&self) -> (Option<Release<Self>>, *mut c_void);
+        fn children(&self) -> (*mut *mut Self, i64);
+        fn set_children(&mut self, children: *mut *mut Self);
+        fn dictionary(&self) -> *mut Self;
+        fn set_dictionary(&mut self, dictionary: *mut Self);
+        /// A copy of the fields, which owns nothing.
+        fn copy_fields(&self) -> Self;
+    }
+}
+
+macro_rules! raw {
+    ($($struct:ident)*) => {$(
+        impl Raw for $struct {}
+        impl sealed::Raw for $struct {
+            fn zeroed() -> Self {
+                Self::zeroed()
+            }
+            fn is_released(&self) -> bool {
+                self.is_released()
+            }
+            fn move_out(&mut self) -> Self {
+                self.move_out()
+            }
+            unsafe fn release_once(this: *mut Self) {
+                // SAFETY: the caller vouches for it.
+                unsafe { Self::release_once(this) }
+            }
+        }
+    )*};
+}
+
+raw!(ArrowSchema ArrowArray ArrowDeviceArray ArrowArrayStream ArrowDeviceArrayStream);
+
+macro_rules! base {
+    ($($struct:ident { $($field:ident)* })*) => {$(
+        impl Nested for $struct {}
+        impl sealed::Nested for $struct {
+            type Base = Self;
+            fn base(&self) -> &Self {
+                self
+            }
+            fn base_mut(&mut self) -> &mut Self {
+                self
+            }
+            fn around(&self, base: Self) -> Self {
+                base
+            }
+        }
+        impl Base for $struct {
+            fn hook(&mut self) -> (&mut Option<Release<Self>>, &mut *mut c_void) {
+                (&mut self.release, &mut self.private_data)
+            }
+            fn private_data(&self) -> (Option<Release<Self>>, *mut c_void) {
+                (self.release, self.private_data)
+            }
+            fn children(&self) -> (*mut *mut Self, i64) {
+                (self.children, self.n_children)
+            }
+            fn set_children(&mut self, children: *mut *mut Self) {
+                self.children = children;
+            }
+            fn dictionary(&self) -> *mut Self {
+                self.dictionary
+            }
+            fn set_dictionary(&mut self, dictionary: *mut Self) {
+                self.dictionary = dictionary;
+            }
+            fn copy_fields(&self) -> Self {
+                Self {
+                    $($field: self.$field,)*
+                    ..Self::zeroed()
+                }
+            }
+        }
+    )*};
+}
+
+base! {
+    ArrowSchema { format name metadata flags n_children }
+    ArrowArray { length null_count offset n_buffers buffers n_children }
+}
+
+impl Nested for ArrowDeviceArray {}
+impl sealed::Nested for ArrowDeviceArray {
+    type Base = ArrowArray;
+    fn base(&self) -> &ArrowArray {
+        &self.array
+    }
+    fn base_mut(&mut self) -> &mut ArrowArray {
+        &mut self.array
+    }
+    fn around(&self, array: ArrowArray) -> Self {
+        Self {
+            array,
+            device_id: self.device_id,
+            device_type: self.device_type,
+            sync_event: self.sync_event,
+            ..Self::zeroed()
+        }
+    }
+    fn keep_event(&mut self, taken: &mut Self) {
+        if !self.sync_event.is_null() {
+            hook::keep_event(&mut taken.array, hook::event_share(&mut self.array));
+        }
+    }
+}

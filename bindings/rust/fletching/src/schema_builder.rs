@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A schema with everything below it.
+
+use std::ffi::c_char;
+
+use fletching_abi::{ArrowSchema, ARROW_FLAG_NULLABLE};
+
+use crate::block::Block;
+use crate::error::Error;
+use crate::metadata::encode_metadata;
+use crate::owner::{Owner, Schema};
+use crate::tree::MAX_DEPTH;
+
+/// Builds a schema.
+///
+/// ```
+/// use fletching::SchemaBuilder;
+///
+/// let schema = SchemaBuilder::new("+s")
+///     .child(SchemaBuilder::new("i").name("key").flags(0))
+///     .child(SchemaBuilder::new("g").name("value").metadata("unit", "m"))
+///     .build()?;
+/// assert_eq!(schema.children()[1].unwrap().name(), c"value");
+/// # Ok::<(), fletching::Error>(())
+/// ```
+///
+/// The schema owns copies of the texts, until it and every child that was moved out of it are
+/// released. What a format means is not looked at.
+///
+/// Text: Arrow C data interface, "The ArrowSchema structure".
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SchemaBuilder {
+    format: String,
+    name: String,
+    flags: i64,
+    metadata: Vec<(Vec<u8>, Vec<u8>)>,
+    children: Vec<SchemaBuilder>,
+    dictionary: Option<Box<SchemaBuilder>>,
+}
+
+/// What the schema points to.
+type Texts = Vec<Vec<u8>>;
+
+impl SchemaBuilder {
+    /// A nullable field without a name. For a dictionary-encoded type the format of the indices.
+    pub fn new(format: impl Into<String>) -> Self {
+        Self {
+            format: format.into(),
+            name: String::new(),
+            flags: ARROW_FLAG_NULLABLE,
+            metadata: Vec::new(),
+            children: Vec::new(),
+            dictionary: None,
+        }
+    }
+
+    /// The name of the field; an empty one becomes NULL.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The `ARROW_FLAG_` bits.
+    pub fn flags(mut self, flags: i64) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    /// Adds a pair of metadata.
+    pub fn metadata(mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
+        self.metadata.push((key.into(), value.into()));
+        self
+    }
+
+    /// Adds a child.
+    pub fn child(mut self, child: Self) -> Self {
+        self.children.push(child);
+        self
+    }
+
+    /// The type of the dictionary's values.
+    pub fn dictionary(mut self, values: Self) -> Self {
+        self.dictionary = Some(Box::new(values));
+        self
+    }
+
+    /// The schema. Errors: EINVAL for a format that is empty, a format or name with a NUL in it,
+    /// metadata that cannot be encoded, and more than 256 levels; the message says in which child.
+    pub fn build(self) -> Result<Schema, Error> {
+        let mut texts = Texts::default();
+        let mut structs = Vec::new();
+        self.collect(&mut texts, &mut structs, 0)
+            .map_err(|why| Error::invalid(format!("schema builder: {why}")))?;
+        let count = structs.len();
+        let block = Block::new(count, 0, texts);
+        let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "schema builder: no memory"))?;
+        // SAFETY: the block has room for all structs. Each is complete when it is linked, and the
+        // root moves out.
+        unsafe {
+            Block::set_shares(block, count);
+            let (first, pointers, _) = Block::parts(block);
+            for (index, mut schema) in structs.into_iter().enumerate() {
+                Block::join(block, &mut schema);
+                first.add(index).write(schema);
+            }
+            self.link(first, pointers, &mut Used::default());
+            Ok(Owner::from_raw(std::ptr::read(first)))
+        }
+    }
+
+    /// Adds the structs, parents before their children, without the links between them.
+    fn collect(
+        &self,
+        texts: &mut Texts,
+        structs: &mut Vec<ArrowSchema>,
+        depth: usize,
+    ) -> Result<(), String> {
+        if depth == MAX_DEPTH {
+            return Err(format!(
+                "nested too deep: expected at most {MAX_DEPTH} levels"
+            ));
+        }
+        if self.format.is_empty() {
+            return Err("format: empty: expected a format string".into());
+        }
+        let mut schema = ArrowSchema::zeroed();
+        schema.format = keep(texts, c_text("format", &self.format)?);
+        if !self.name.is_empty() {
+            schema.name = keep(texts, c_text("name", &self.name)?);
+        }
+        if !self.metadata.is_empty() {
+            let pairs = self
+                .metadata
+                .iter()
+                .map(|(key, value)| (&key[..], &value[..]));
+            let block = encode_metadata(pairs).map_err(|error| error.to_string())?;
+            schema.metadata = keep(texts, block);
+        }
+        schema.flags = self.flags;
+        schema.n_children = self.children.len() as i64;
+        structs.push(schema);
+        for (index, child) in self.children.iter().enumerate() {
+            let collected = child.collect(texts, structs, depth + 1);
+            collected.map_err(|why| format!("child {index}: {why}"))?;
+        }
+        let Some(values) = &self.dictionary else {
+            return Ok(());
+        };
+        let collected = values.collect(texts, structs, depth + 1);
+        collected.map_err(|why| format!("dictionary: {why}"))
+    }
+
+    /// Links the next struct and those below it. Their pointers follow each other, parent by
+    /// parent.
+    ///
+    /// # Safety
+    ///
+    /// The structs were collected from `self`, and there is a pointer for each.
+    unsafe fn link(
+        &self,
+        structs: *mut ArrowSchema,
+        pointers: *mut *mut ArrowSchema,
+        used: &mut Used,
+    ) -> *mut ArrowSchema {
+        // SAFETY: the caller vouches for the structs.
+        unsafe {
+            let schema = structs.add(used.structs);
+            used.structs += 1;
+            if !self.children.is_empty() {
+                let list = pointers.add(used.pointers);
+                used.pointers += self.children.len();
+                (*schema).children = list;
+                for (index, child) in self.children.iter().enumerate() {
+                    list.add(index).write(child.link(structs, pointers, used));
+                }
+            }
+            if let Some(values) = &self.dictionary {
+                (*schema).dictionary = values.link(structs, pointers, used);
+            }
+            schema
+        }
+    }
+}
+
+/// How much of a block is linked.
+#[derive(Default)]
+struct Used {
+    structs: usize,
+    pointers: usize,
+}
+
+fn c_text(what: &str, text: &str) -> Result<Vec<u8>, String> {
+    if text.contains('\0') {
+        return Err(format!("{what}: NUL character: expected text without it"));
+    }
+    Ok([text.as_bytes(), b"\0"].concat())
+}
+
+/// The address of the bytes, which do not move any more.
+fn keep(texts: &mut Texts, bytes: Vec<u8>) -> *const c_char {
+    let address = bytes.as_ptr();
+    texts.push(bytes);
+    address.cast()
+}

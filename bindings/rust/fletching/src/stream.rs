@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Streams of other producers as iterators.
+
+use std::ffi::{c_char, c_int};
+
+use fletching_abi::{
+    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowDeviceType,
+    ArrowSchema,
+};
+
+use crate::error::Error;
+use crate::options::Options;
+use crate::owner::{Owner, Schema};
+use crate::raw::Raw;
+
+/// A stream of batches: [`ArrowArrayStream`] or [`ArrowDeviceArrayStream`]. Sealed.
+pub trait RawStream: Raw + sealed::RawStream {}
+
+impl RawStream for ArrowArrayStream {}
+impl RawStream for ArrowDeviceArrayStream {}
+
+pub(crate) mod sealed {
+    use super::*;
+
+    pub(crate) type Pull<S, Out> = unsafe extern "C" fn(*mut S, *mut Out) -> c_int;
+    pub(crate) type LastError<S> = unsafe extern "C" fn(*mut S) -> *const c_char;
+    pub(crate) type Callbacks<S, Batch> = (
+        Pull<S, ArrowSchema>,
+        Pull<S, Batch>,
+        LastError<S>,
+        unsafe extern "C" fn(*mut S),
+    );
+
+    pub trait RawStream: crate::raw::Raw {
+        type Batch: crate::raw::Raw;
+        const NAME: &'static str;
+        const CALLBACKS_SET: &'static str;
+        fn device_type(&self) -> ArrowDeviceType;
+        fn get_schema(&self) -> Option<Pull<Self, ArrowSchema>>;
+        fn get_next(&self) -> Option<Pull<Self, Self::Batch>>;
+        fn get_last_error(&self) -> Option<LastError<Self>>;
+        fn private_data(&self) -> *mut std::ffi::c_void;
+        fn mark_released(&mut self);
+        fn new(
+            device_type: ArrowDeviceType,
+            callbacks: Callbacks<Self, Self::Batch>,
+            private_data: *mut std::ffi::c_void,
+        ) -> Self;
+        fn check_batch(&self, batch: &Self::Batch, options: &mut Options) -> Result<(), Error>;
+    }
+}
+
+macro_rules! raw_stream {
+    ($stream:ident of $batch:ident, $rule:literal, $device_type:expr, $check:expr, $($field:ident)?) => {
+        impl sealed::RawStream for $stream {
+            type Batch = $batch;
+            const NAME: &'static str = stringify!($stream);
+            const CALLBACKS_SET: &'static str = $rule;
+            fn device_type(&self) -> ArrowDeviceType {
+                $device_type(self)
+            }
+            fn get_schema(&self) -> Option<sealed::Pull<Self, ArrowSchema>> {
+                self.get_schema
+            }
+            fn get_next(&self) -> Option<sealed::Pull<Self, $batch>> {
+                self.get_next
+            }
+            fn get_last_error(&self) -> Option<sealed::LastError<Self>> {
+                self.get_last_error
+            }
+            fn private_data(&self) -> *mut std::ffi::c_void {
+                self.private_data
+            }
+            fn mark_released(&mut self) {
+                self.release = None;
+            }
+            fn new(
+                _device_type: ArrowDeviceType,
+                (get_schema, get_next, get_last_error, release): sealed::Callbacks<Self, $batch>,
+                private_data: *mut std::ffi::c_void,
+            ) -> Self {
+                Self {
+                    $($field: _device_type,)?
+                    get_schema: Some(get_schema),
+                    get_next: Some(get_next),
+                    get_last_error: Some(get_last_error),
+                    release: Some(release),
+                    private_data,
+                }
+            }
+            fn check_batch(&self, batch: &$batch, options: &mut Options) -> Result<(), Error> {
+                $check(self, batch, options)
+            }
+        }
+    };
+}
+
+raw_stream! {
+    ArrowArrayStream of ArrowArray, "stream.callbacks-set",
+    |_: &Self| ArrowDeviceType::CPU, |_: &Self, _: &ArrowArray, _: &mut Options| Ok(()),
+}
+
+raw_stream! {
+    ArrowDeviceArrayStream of ArrowDeviceArray, "device-stream.callbacks-set",
+    |stream: &Self| stream.device_type,
+    |stream: &Self, batch: &ArrowDeviceArray, options: &mut Options| {
+        options.check_batch(batch, stream.device_type)
+    },
+    device_type
+}
+
+/// The batches of a stream, as owners.
+pub type BatchOf<S> = Owner<<S as sealed::RawStream>::Batch>;
+
+impl<S: RawStream> Owner<S> {
+    /// The type of the device that the batches are on; 0 for a released device stream.
+    #[must_use]
+    pub fn device_type(&self) -> ArrowDeviceType {
+        self.as_raw().device_type()
+    }
+
+    /// The batches, with warnings as `options` has them.
+    #[must_use]
+    pub fn reader(self, options: Options) -> StreamReader<S> {
+        StreamReader {
+            stream: self,
+            options,
+            failure: None,
+            ended: false,
+        }
+    }
+}
+
+/// The batches; warnings are dropped.
+impl<S: RawStream> IntoIterator for Owner<S> {
+    type Item = Result<BatchOf<S>, Error>;
+    type IntoIter = StreamReader<S>;
+
+    fn into_iter(self) -> StreamReader<S> {
+        self.reader(Options::default())
+    }
+}
+
+/// Reads a stream batch by batch. It ends at the end of the stream, or after the one item that is
+/// an error.
+///
+/// After an error the stream is dead: [`schema`](Self::schema) returns that error and no callback
+/// is called. An error of `schema` is the next item too. Batches and schemas outlive the reader,
+/// which releases the stream on drop.
+///
+/// Errors: the errno value that the stream returned, with the text of `get_last_error`; EIO for a
+/// value that is not positive. EINVAL, with the id of the rule, for a callback that is NULL and for
+/// a batch on a device from which the stream's device type cannot be served.
+///
+/// Warnings: `device-stream.one-device-type` for a batch of another device type whose memory every
+/// device can access that can access the stream's; `device-array.reserved-zero`.
+///
+/// Texts: C stream interface, C device stream interface.
+#[derive(Debug)]
+pub struct StreamReader<S: RawStream> {
+    stream: Owner<S>,
+    options: Options,
+    failure: Option<Error>,
+    ended: bool,
+}
+
+impl<S: RawStream> StreamReader<S> {
+    /// The schema of every batch. May be called at any time and repeatedly.
+    pub fn schema(&mut self) -> Result<Schema, Error> {
+        self.unless_dead(Self::pull_schema)
+    }
+
+    /// The type of the device that the batches are on.
+    #[must_use]
+    pub fn device_type(&self) -> ArrowDeviceType {
+        self.stream.device_type()
+    }
+
+    fn unless_dead<T>(
+        &mut self,
+        pull: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        pull(self).inspect_err(|error| self.failure = Some(error.clone()))
+    }
+
+    fn pull_schema(&mut self) -> Result<Schema, Error> {
+        let schema: Schema = self.call("get_schema", |stream| stream.get_schema())?;
+        if schema.is_released() {
+            return Err(Error::invalid(
+                "get_schema: released schema with return value 0: expected a live schema",
+            ));
+        }
+        Ok(schema)
+    }
+
+    fn pull_batch(&mut self) -> Result<BatchOf<S>, Error> {
+        let batch: BatchOf<S> = self.call("get_next", |stream| stream.get_next())?;
+        if !batch.is_released() {
+            self.stream
+                .as_raw()
+                .check_batch(batch.as_raw(), &mut self.options)?;
+        }
+        Ok(batch)
+    }
+
+    fn call<Out: Raw>(
+        &mut self,
+        name: &str,
+        callback: impl Fn(&S) -> Option<sealed::Pull<S, Out>>,
+    ) -> Result<Owner<Out>, Error> {
+        let Some(stream) = self.stream.live() else {
+            return Err(Error::invalid("stream: released: expected a live stream"));
+        };
+        let (pull, last_error) = (callback(stream), stream.get_last_error());
+        let Some(pull) = pull else {
+            let message = format!(
+                "{}.{name}: NULL: expected a callback; hint: fix the producer",
+                S::NAME
+            );
+            return Err(Error::broken_rule(S::CALLBACKS_SET, &message));
+        };
+        let stream = self.stream.as_mut_ptr();
+        let mut out = Out::zeroed();
+        // SAFETY: the stream is not released, and the callbacks are its own. Of a call that failed
+        // nothing is ours to release; what a call filled is as its text asks.
+        unsafe {
+            match pull(stream, &mut out) {
+                0 => Ok(Owner::from_raw(out)),
+                code => {
+                    let message = last_error.map_or(std::ptr::null(), |text| text(stream));
+                    Err(Error::foreign(code, message))
+                }
+            }
+        }
+    }
+}
+
+impl<S: RawStream> Iterator for StreamReader<S> {
+    type Item = Result<BatchOf<S>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let batch = self.unless_dead(Self::pull_batch);
+        self.ended = batch.as_ref().map_or(true, Owner::is_released);
+        match batch {
+            Ok(batch) if batch.is_released() => None,
+            batch => Some(batch),
+        }
+    }
+}
+
+impl<S: RawStream> std::iter::FusedIterator for StreamReader<S> {}

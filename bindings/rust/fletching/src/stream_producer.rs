@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Iterators as streams for other consumers.
+
+use std::ffi::{c_char, c_int, CString};
+
+use fletching_abi::{ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema};
+use libc::EINVAL;
+
+use crate::error::{discard, guarded, printable, Error};
+use crate::options::Options;
+use crate::owner::{Array, ArrayStream, DeviceArray, DeviceArrayStream, Owner, Schema};
+use crate::raw::Raw;
+use crate::shared::Shared;
+use crate::stream::{BatchOf, RawStream};
+
+impl DeviceArrayStream {
+    /// A device stream of `schema`, on devices of `device_type`, of the batches of an iterator: of a
+    /// [`StreamReader`](crate::StreamReader), or of `vec![...].into_iter().map(Ok)`.
+    ///
+    /// The iterator is used by one thread at a time, the one that calls `get_next`. An error is what
+    /// `get_next` returns and `get_last_error` says, and so is a panic, with EIO; after it `get_next`
+    /// returns it again. So is a batch on a device whose memory the devices of `device_type` cannot
+    /// access, and a batch that is released.
+    ///
+    /// Errors: EINVAL when `schema` is released or `device_type` is 0.
+    ///
+    /// Text: C device stream interface.
+    pub fn from_batches<I>(
+        schema: Schema,
+        device_type: ArrowDeviceType,
+        batches: I,
+    ) -> Result<Self, Error>
+    where
+        I: IntoIterator<Item = Result<DeviceArray, Error>, IntoIter: Send + 'static>,
+    {
+        if device_type.0 == 0 {
+            return Err(Error::broken_rule(
+                "device-stream.device-type-set",
+                "stream: device_type: 0: expected the device type of the batches",
+            ));
+        }
+        export::<ArrowDeviceArrayStream, _>(schema, device_type, batches.into_iter())
+    }
+}
+
+impl ArrayStream {
+    /// The same on the CPU. Errors: EINVAL when `schema` is released. Text: C stream interface.
+    pub fn from_batches<I>(schema: Schema, batches: I) -> Result<Self, Error>
+    where
+        I: IntoIterator<Item = Result<Array, Error>, IntoIter: Send + 'static>,
+    {
+        export::<ArrowArrayStream, _>(schema, ArrowDeviceType::CPU, batches.into_iter())
+    }
+}
+
+struct Export<I> {
+    schema: Shared<ArrowSchema>,
+    batches: I,
+    options: Options,
+    ended: bool,
+    failure: Option<Error>,
+    /// Of the last call; none when it did not fail.
+    last_error: Option<CString>,
+}
+
+fn export<S, I>(schema: Schema, device_type: ArrowDeviceType, batches: I) -> Result<Owner<S>, Error>
+where
+    S: RawStream,
+    I: Iterator<Item = Result<BatchOf<S>, Error>> + Send + 'static,
+{
+    let state = Box::new(Export {
+        schema: schema.share()?,
+        batches,
+        options: Options::default(),
+        ended: false,
+        failure: None,
+        last_error: None,
+    });
+    let callbacks: (_, _, _, unsafe extern "C" fn(*mut S)) = (
+        get_schema::<S, I> as _,
+        get_next::<S, I> as _,
+        get_last_error::<S, I> as _,
+        release::<S, I>,
+    );
+    let stream = S::new(device_type, callbacks, Box::into_raw(state).cast());
+    // SAFETY: the callbacks are ours.
+    Ok(unsafe { Owner::from_raw(stream) })
+}
+
+impl<I> Export<I> {
+    fn next<S>(&mut self, stream: &S) -> Result<BatchOf<S>, Error>
+    where
+        S: RawStream,
+        I: Iterator<Item = Result<BatchOf<S>, Error>>,
+    {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        if self.ended {
+            return Ok(Owner::default());
+        }
+        let batch = guarded(|| {
+            let Some(batch) = self.batches.next().transpose()? else {
+                return Ok(Owner::default());
+            };
+            if batch.is_released() {
+                return Err(Error::invalid(
+                    "get_next: batch is released: expected a live batch, because a released one is \
+                     the end",
+                ));
+            }
+            stream.check_batch(batch.as_raw(), &mut self.options)?;
+            Ok(batch)
+        });
+        match &batch {
+            Ok(batch) => self.ended = batch.is_released(),
+            Err(failure) => self.failure = Some(failure.clone()),
+        }
+        batch
+    }
+}
+
+/// Calls `body` with the state of a stream, and hands out the value, or keeps the message.
+///
+/// # Safety
+///
+/// `this` is NULL or a stream of this kind, and `out` is NULL or may be written.
+unsafe fn enter<S: RawStream, I, Out: Raw>(
+    this: *mut S,
+    out: *mut Out,
+    body: impl FnOnce(&mut Export<I>, &S) -> Result<Owner<Out>, Error>,
+) -> c_int {
+    if this.is_null() || out.is_null() {
+        return EINVAL;
+    }
+    // SAFETY: the caller vouches for both; a stream is used by one thread at a time.
+    unsafe {
+        out.write(Out::zeroed());
+        let Some(state) = (*this).private_data().cast::<Export<I>>().as_mut() else {
+            return EINVAL;
+        };
+        state.last_error = None;
+        match body(state, &*this) {
+            Ok(value) => {
+                out.write(value.into_raw());
+                0
+            }
+            Err(error) => {
+                let text = CString::new(printable(error.message().as_bytes())).unwrap_or_default();
+                state.last_error = Some(text).filter(|text| !text.is_empty());
+                error.code()
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn get_schema<S: RawStream, I>(this: *mut S, out: *mut ArrowSchema) -> c_int {
+    // SAFETY: the consumer passes the stream, and a struct to fill.
+    unsafe { enter::<S, I, _>(this, out, |state, _| guarded(|| state.schema.view())) }
+}
+
+unsafe extern "C" fn get_next<S, I>(this: *mut S, out: *mut S::Batch) -> c_int
+where
+    S: RawStream,
+    I: Iterator<Item = Result<BatchOf<S>, Error>>,
+{
+    // SAFETY: the consumer passes the stream, and a struct to fill.
+    unsafe { enter::<S, I, _>(this, out, |state, stream| state.next(stream)) }
+}
+
+unsafe extern "C" fn get_last_error<S: RawStream, I>(this: *mut S) -> *const c_char {
+    // SAFETY: the consumer passes the stream, or NULL.
+    unsafe {
+        let state = this
+            .as_ref()
+            .and_then(|stream| stream.private_data().cast::<Export<I>>().as_ref());
+        let text = state.and_then(|state| state.last_error.as_deref());
+        text.map_or(std::ptr::null(), |text| text.as_ptr())
+    }
+}
+
+unsafe extern "C" fn release<S: RawStream, I>(this: *mut S) {
+    // SAFETY: the consumer passes the stream, once.
+    unsafe {
+        let state = (*this).private_data().cast::<Export<I>>();
+        (*this).mark_released();
+        discard(Box::from_raw(state));
+    }
+}
