@@ -221,6 +221,13 @@ impl DeviceArray {
         self.live().map_or(-1, |raw| raw.device_id)
     }
 
+    /// The array, whose buffers are on the device.
+    #[must_use]
+    pub fn as_array(&self) -> &Array {
+        // SAFETY: an owner is laid out as its struct.
+        unsafe { &*std::ptr::from_ref(&self.0.array).cast() }
+    }
+
     /// The event to wait on before a buffer is read, NULL for none.
     #[must_use]
     pub fn sync_event(&self) -> *mut c_void {

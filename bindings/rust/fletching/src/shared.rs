@@ -31,6 +31,13 @@ impl<R: Nested> Owner<R> {
     }
 }
 
+impl<R: Nested> Shared<R> {
+    /// The struct, when there is no other `Shared` and no view of it; else the `Shared`.
+    pub fn try_unwrap(self) -> Result<Owner<R>, Self> {
+        Arc::try_unwrap(self.0).map_err(Self)
+    }
+}
+
 impl<R: Nested> Clone for Shared<R> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))

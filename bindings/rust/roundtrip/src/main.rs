@@ -5,17 +5,14 @@
 
 mod producer;
 
-use std::cell::Cell;
 use std::process::ExitCode;
-use std::rc::Rc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::Arc;
 
-use fletching_abi::{ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema};
+use fletching::{DeviceArray, Error, Schema};
 use fletching_testing::cells::{Subject, Tally};
-use fletching_transit_rust::describe::{describe, require_same_text};
-use fletching_transit_rust::error::{guard, Error};
-use fletching_transit_rust::forward::{exported, forward_array, forward_tree, released};
-use fletching_transit_rust::owned::Owned;
-use fletching_transit_rust::stream::forward_stream;
+use fletching_transit_rust::dump::dump;
+use fletching_transit_rust::reexport::{exported, reexport, reexport_stream, released};
 
 use producer::Producer;
 
@@ -61,34 +58,29 @@ fn run_case(producer: &Producer, case: &str, direction: &str) -> Tally {
     let mut tally = Tally::default();
     let before = [exported(), released()];
     producer.reset_counters();
-    let outcome = guard(|| match direction {
+    let outcome = match direction {
         "array" => pass_array(producer, case, &mut tally),
         "stream" => pass_stream(producer, case, -1, &mut tally),
         _ => pass_stream(producer, case, FAIL_AT, &mut tally),
-    });
+    };
     tally.check(outcome.map_err(|error| error.to_string()));
     check_at_rest(producer, before, &mut tally);
     tally
 }
 
+fn check_dump(producer: &Producer, schema: &Schema, array: &DeviceArray) -> Result<i64, Error> {
+    let lines = producer.verify_dump(&dump(schema, array)?)?;
+    if lines < 1 {
+        return Err(Error::new(libc::EBADMSG, "the dump compared nothing"));
+    }
+    Ok(lines)
+}
+
 fn pass_array(producer: &Producer, case: &str, tally: &mut Tally) -> Result<(), Error> {
-    let (mut schema, mut array) = (Owned::zeroed(), Owned::zeroed());
-    producer.export_array(BACKEND, case, &mut schema, &mut array)?;
-    // SAFETY: the producer filled both, and `describe` checks them.
-    let (schema_back, array_back) = unsafe {
-        let text = describe(&schema, &array)?;
-        let same = require_same_text(&text, &producer.describe(case)?);
-        tally.check(same.map_err(|error| error.to_string()));
-        let moved = (Owned::take(&mut *schema), Owned::take(&mut *array));
-        (forward_tree(moved.0), forward_array(moved.1))
-    };
-    let moved = [schema.is_released(), array.is_released()];
-    tally.equal(
-        "the sources' being released after the move",
-        moved,
-        [true, true],
-    );
-    let verified = producer.verify_array(BACKEND, case, &schema_back, &array_back);
+    let (schema, array) = producer.export_array(BACKEND, case)?;
+    tally.asserted += check_dump(producer, &schema, &array)? as u64;
+    let (schema, array) = (reexport(schema)?, reexport(array)?);
+    let verified = producer.verify_array(BACKEND, case, &schema, &array);
     tally.check(verified.map_err(|error| error.to_string()));
     Ok(())
 }
@@ -99,33 +91,27 @@ fn pass_stream(
     fail_at: i64,
     tally: &mut Tally,
 ) -> Result<(), Error> {
-    let mut stream = Owned::zeroed();
-    producer.export_stream(BACKEND, case, BATCHES, fail_at, &mut stream)?;
-    let expected = producer.describe(case)?;
-    let seen = Rc::new(Cell::new(0));
-    let counter = Rc::clone(&seen);
-    let inspect = move |schema: &ArrowSchema, array: &ArrowDeviceArray| {
-        counter.set(counter.get() + 1);
-        // SAFETY: the producer filled both, and `describe` checks them.
-        require_same_text(&unsafe { describe(schema, array) }?, &expected)
-    };
-    // SAFETY: the producer filled the stream.
-    let back: Owned<ArrowDeviceArrayStream> =
-        unsafe { forward_stream(Owned::take(&mut *stream), Box::new(inspect))? };
-    tally.equal(
-        "the source's being released after the move",
-        stream.is_released(),
-        true,
-    );
+    let stream = producer.export_stream(BACKEND, case, BATCHES, fail_at)?;
+    let seen = Arc::new([AtomicI64::new(0), AtomicI64::new(0)]);
+    let counts = Arc::clone(&seen);
+    let producer_of_batches = *producer;
+    let back = reexport_stream(stream, move |schema, array| {
+        let lines = check_dump(&producer_of_batches, schema, array)?;
+        counts[0].fetch_add(1, Ordering::SeqCst);
+        counts[1].fetch_add(lines, Ordering::SeqCst);
+        Ok(())
+    })?;
     let verified = producer.verify_stream(BACKEND, case, BATCHES, fail_at, back);
     tally.check(verified.map_err(|error| error.to_string()));
-    let batches = if fail_at < 0 { BATCHES } else { fail_at };
-    tally.equal("the number of batches described", seen.get(), batches);
+    let [batches, lines] = [&seen[0], &seen[1]].map(|count| count.load(Ordering::SeqCst));
+    tally.asserted += lines as u64;
+    let expected = if fail_at < 0 { BATCHES } else { fail_at };
+    tally.equal("the number of batches dumped", batches, expected);
     Ok(())
 }
 
 /// Everything that was given out has come back, on both sides, and just once.
-fn check_at_rest(producer: &Producer, before: [usize; 2], tally: &mut Tally) {
+fn check_at_rest(producer: &Producer, before: [i64; 2], tally: &mut Tally) {
     let ours = [exported() - before[0], released() - before[1]];
     tally.releases = ours[1] as u64;
     tally.equal(

@@ -4,9 +4,8 @@
 
 use std::ffi::{c_char, c_int, CStr, CString};
 
-use fletching_abi::{ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema};
-use fletching_transit_rust::error::Error;
-use fletching_transit_rust::owned::Owned;
+use fletching::abi::{ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema};
+use fletching::{DeviceArray, DeviceArrayStream, Error, Schema};
 
 #[repr(C)]
 pub struct Message {
@@ -30,7 +29,7 @@ fletching_testing::library! {
     pub struct Functions from "fletching_producer" {
         case_count = FletchingProducerCaseCount() -> i32;
         case_name = FletchingProducerCaseName(i32) -> *const c_char;
-        describe = FletchingProducerDescribe(*const c_char) -> *const c_char;
+        verify_dump = FletchingProducerVerifyDump(*const c_char, *mut i64, *mut Message) -> c_int;
         export_array = FletchingProducerExportArray(*const c_char, *const c_char, *mut ArrowSchema, *mut ArrowDeviceArray, *mut Message) -> c_int;
         export_stream = FletchingProducerExportStream(*const c_char, *const c_char, i64, i64, *mut ArrowDeviceArrayStream, *mut Message) -> c_int;
         verify_array = FletchingProducerVerifyArray(*const c_char, *const c_char, *const ArrowSchema, *const ArrowDeviceArray, *mut Message) -> c_int;
@@ -41,12 +40,13 @@ fletching_testing::library! {
 }
 
 /// The loaded producer.
-pub struct Producer(Functions);
+#[derive(Clone, Copy)]
+pub struct Producer(&'static Functions);
 
 impl Producer {
     /// The error names the path and what to do.
     pub fn load() -> Result<Self, String> {
-        Functions::load().map(Self)
+        Functions::load().map(|functions| Self(Box::leak(Box::new(functions))))
     }
 
     pub fn cases(&self) -> Vec<String> {
@@ -59,29 +59,24 @@ impl Producer {
             .collect()
     }
 
-    pub fn describe(&self, case: &str) -> Result<String, Error> {
-        let name = c_text(case);
-        // SAFETY: the name ends with NUL; a text that is not NULL lives as long as the library.
-        let text = unsafe {
-            let text = (self.0.describe)(name.as_ptr());
-            (!text.is_null()).then(|| CStr::from_ptr(text))
-        };
-        let text = text.ok_or_else(|| Error::invalid(format!("no case '{case}'")))?;
-        Ok(text.to_string_lossy().into_owned())
+    /// How many lines of the dump are as the producer exported them: all.
+    pub fn verify_dump(&self, dump: &str) -> Result<i64, Error> {
+        let dump = c_text(dump);
+        let mut lines = 0;
+        // SAFETY: the text ends with NUL.
+        checked(|message| unsafe { (self.0.verify_dump)(dump.as_ptr(), &mut lines, message) })?;
+        Ok(lines)
     }
 
-    pub fn export_array(
-        &self,
-        backend: &str,
-        case: &str,
-        schema: &mut ArrowSchema,
-        array: &mut ArrowDeviceArray,
-    ) -> Result<(), Error> {
+    pub fn export_array(&self, backend: &str, case: &str) -> Result<(Schema, DeviceArray), Error> {
         let (backend, case) = (c_text(backend), c_text(case));
-        // SAFETY: names end with NUL; both structs are the caller's to overwrite.
+        let (mut schema, mut array) = (Schema::default(), DeviceArray::default());
+        // SAFETY: names end with NUL; both structs are ours to be filled.
         checked(|message| unsafe {
+            let (schema, array) = (schema.out(), array.out());
             (self.0.export_array)(backend.as_ptr(), case.as_ptr(), schema, array, message)
-        })
+        })?;
+        Ok((schema, array))
     }
 
     pub fn export_stream(
@@ -90,52 +85,54 @@ impl Producer {
         case: &str,
         batches: i64,
         fail_at: i64,
-        stream: &mut ArrowDeviceArrayStream,
-    ) -> Result<(), Error> {
+    ) -> Result<DeviceArrayStream, Error> {
         let (backend, case) = (c_text(backend), c_text(case));
-        let export_stream = self.0.export_stream;
-        // SAFETY: names end with NUL; the stream is the caller's to overwrite.
+        let export = self.0.export_stream;
+        let mut stream = DeviceArrayStream::default();
+        // SAFETY: names end with NUL; the stream is ours to be filled.
         checked(|message| unsafe {
-            export_stream(
+            export(
                 backend.as_ptr(),
                 case.as_ptr(),
                 batches,
                 fail_at,
-                stream,
+                stream.out(),
                 message,
             )
-        })
+        })?;
+        Ok(stream)
     }
 
     pub fn verify_array(
         &self,
         backend: &str,
         case: &str,
-        schema: &ArrowSchema,
-        array: &ArrowDeviceArray,
+        schema: &Schema,
+        array: &DeviceArray,
     ) -> Result<(), Error> {
         let (backend, case) = (c_text(backend), c_text(case));
         // SAFETY: names end with NUL; nothing is released.
         checked(|message| unsafe {
+            let (schema, array) = (schema.as_raw(), array.as_raw());
             (self.0.verify_array)(backend.as_ptr(), case.as_ptr(), schema, array, message)
         })
     }
 
-    /// Takes the stream; it is released whatever comes out.
+    /// Consumes the stream; it is released whatever the result is.
     pub fn verify_stream(
         &self,
         backend: &str,
         case: &str,
         batches: i64,
         fail_at: i64,
-        stream: Owned<ArrowDeviceArrayStream>,
+        stream: DeviceArrayStream,
     ) -> Result<(), Error> {
         let (backend, case) = (c_text(backend), c_text(case));
-        let verify_stream = self.0.verify_stream;
+        let verify = self.0.verify_stream;
         let mut stream = stream.into_raw();
         // SAFETY: names end with NUL; the stream is moved in.
         checked(|message| unsafe {
-            verify_stream(
+            verify(
                 backend.as_ptr(),
                 case.as_ptr(),
                 batches,
@@ -167,11 +164,9 @@ fn checked(call: impl FnOnce(*mut Message) -> c_int) -> Result<(), Error> {
     let mut message = Message { text: [0; 1024] };
     match call(&mut message) {
         0 => Ok(()),
-        code => Err(Error {
-            code,
-            text: CStr::from_bytes_until_nul(&message.text)
-                .ok()
-                .map(CStr::to_owned),
-        }),
+        code => {
+            let text = CStr::from_bytes_until_nul(&message.text).unwrap_or_default();
+            Err(Error::new(code, text.to_string_lossy()))
+        }
     }
 }

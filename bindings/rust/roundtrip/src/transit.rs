@@ -3,19 +3,18 @@
 //! The C functions that `transit.h` declares.
 
 use std::ffi::{c_char, c_int};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use fletching_abi::{ArrowDeviceArray, ArrowSchema};
+use fletching::abi::{ArrowDeviceArray, ArrowSchema};
+use fletching::{DeviceArray, Error, Schema};
 
-use crate::check::check_array;
-use crate::error::{guard, Error};
-use crate::forward::{exported, forward_array, forward_tree, released};
-use crate::owned::Owned;
+use crate::reexport::{exported, released, view_of};
 
 /// `FletchingTransitArray`
 ///
 /// # Safety
 ///
-/// The structs are NULL or keep to the specification; the message has room for `capacity` bytes.
+/// The structs are NULL or as the specification asks; the message has room for `capacity` bytes.
 #[unsafe(export_name = "FletchingTransitArray")]
 pub unsafe extern "C" fn transit_array(
     schema: *mut ArrowSchema,
@@ -25,42 +24,84 @@ pub unsafe extern "C" fn transit_array(
     message: *mut c_char,
     capacity: usize,
 ) -> c_int {
-    // SAFETY: the caller's promise, and NULL is looked for.
-    let outcome = guard(|| unsafe {
-        let (Some(schema), Some(array)) = (schema.as_mut(), array.as_mut()) else {
-            return Err(Error::invalid("schema or array is NULL"));
-        };
-        if out_schema.is_null() || out_array.is_null() {
-            return Err(Error::invalid("out_schema or out_array is NULL"));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        for (name, is_null) in [
+            ("schema", schema.is_null()),
+            ("array", array.is_null()),
+            ("out_schema", out_schema.is_null()),
+            ("out_array", out_array.is_null()),
+        ] {
+            if is_null {
+                return Err(Error::new(libc::EINVAL, format!("{name} is NULL")));
+            }
         }
-        check_array(schema, &array.array)?;
-        let (schema, array) = (Owned::take(schema), Owned::take(array));
-        out_schema.write(forward_tree(schema).into_raw());
-        out_array.write(forward_array(array).into_raw());
-        Ok(())
-    });
-    let (code, text) = match outcome {
-        Ok(()) => (0, String::new()),
-        Err(error) => (error.code, error.to_string()),
+        // SAFETY: the caller vouches for all four.
+        unsafe { pass(schema, array, out_schema, out_array) }
+    }));
+    let outcome = outcome.unwrap_or_else(|_| Err(Error::new(libc::EIO, "panic")));
+    let (code, text) = match &outcome {
+        Ok(()) => (0, ""),
+        Err(error) => (error.code(), error.message()),
     };
-    // SAFETY: the caller's promise.
-    unsafe { write_message(&text, message, capacity) };
+    // SAFETY: the caller vouches for the message.
+    unsafe { write_message(text, message, capacity) };
     code
+}
+
+/// What cannot be exported again goes back to where it was.
+///
+/// # Safety
+///
+/// All four are as the specification asks.
+unsafe fn pass(
+    schema: *mut ArrowSchema,
+    array: *mut ArrowDeviceArray,
+    out_schema: *mut ArrowSchema,
+    out_array: *mut ArrowDeviceArray,
+) -> Result<(), Error> {
+    // SAFETY: the caller vouches for all four.
+    unsafe {
+        if (*schema).is_released() || (*array).is_released() {
+            return Err(Error::new(libc::EINVAL, "schema or array is released"));
+        }
+        let shared = (
+            Schema::move_from(schema).share()?,
+            DeviceArray::move_from(array).share()?,
+        );
+        let views = view_of(&shared.0).and_then(|schema| Ok((schema, view_of(&shared.1)?)));
+        match views {
+            Ok(views) => {
+                views.0.move_to(out_schema);
+                views.1.move_to(out_array);
+                Ok(())
+            }
+            Err(error) => {
+                // Nothing shows them any more.
+                shared.0.try_unwrap().unwrap_or_default().move_to(schema);
+                shared.1.try_unwrap().unwrap_or_default().move_to(array);
+                Err(error)
+            }
+        }
+    }
 }
 
 /// `FletchingTransitExported`
 #[unsafe(export_name = "FletchingTransitExported")]
 pub extern "C" fn transit_exported() -> i64 {
-    exported() as i64
+    exported()
 }
 
 /// `FletchingTransitReleased`
 #[unsafe(export_name = "FletchingTransitReleased")]
 pub extern "C" fn transit_released() -> i64 {
-    released() as i64
+    released()
 }
 
 /// Copies the text, cut at a character boundary when it is too long, and ends it with NUL.
+///
+/// # Safety
+///
+/// `message` is NULL or has room for `capacity` bytes.
 unsafe fn write_message(text: &str, message: *mut c_char, capacity: usize) {
     if message.is_null() || capacity == 0 {
         return;
