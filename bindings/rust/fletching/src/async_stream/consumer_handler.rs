@@ -138,13 +138,12 @@ impl Core {
         }
         // SAFETY: the producer has set its object before this call, and passes its schema. An owner
         // is laid out as its struct.
-        let (producer, raw, offered, offers_schema) = unsafe {
+        let (producer, raw, offered) = unsafe {
             let producer = (*self.handler.get()).producer;
             (
                 producer,
                 producer.as_ref(),
                 schema.cast::<Schema>().as_ref(),
-                schema,
             )
         };
         let offered = offered
@@ -168,19 +167,24 @@ impl Core {
         if state == State::Created {
             self.ask(|| AsyncOffer::Schema(offered))?;
         }
-        let info = Info {
-            promise: Promise::of(offered.as_raw(), raw.device_type),
-            metadata: metadata.block().to_vec(),
-            // SAFETY: the producer hands it over.
-            schema: unsafe { Schema::move_from(offers_schema) },
-            producer,
-        };
-        let _ = self.info.set(info);
+        // SAFETY: the producer hands it over.
+        let mut schema = unsafe { Schema::move_from(schema) };
+        let promise = Promise::of(schema.as_raw(), raw.device_type);
+        let metadata = metadata.block().to_vec();
         let mut inner = self.lock();
-        if inner.state == State::CancelledEarly {
+        let cancelled = inner.state == State::CancelledEarly;
+        let dropped = cancelled.then(|| std::mem::take(&mut schema));
+        let _ = self.info.set(Info {
+            schema,
+            metadata,
+            promise,
+            producer,
+        });
+        if cancelled {
             inner.state = State::Cancelled;
             self.out(inner, PRODUCER, ptr::null_mut(), |inner| {
                 drop(inner);
+                drop(dropped);
                 self.call_cancel();
             });
             return Ok(());

@@ -110,6 +110,16 @@ impl Replay {
         self.cursor.lock().unwrap().expected.len()
     }
 
+    /// Whether another call of this name is expected in this step, or another notification.
+    fn expects_another(&self, name: &str) -> bool {
+        let cursor = self.cursor.lock().unwrap();
+        let is_same = |what: &Value| match name {
+            "notify" => what.get("notify").is_some(),
+            name => what["call"] == name,
+        };
+        cursor.expected.iter().any(is_same)
+    }
+
     /// The side under test makes a call, or notifies the application.
     fn happened(&self, what: &Value) {
         let mut cursor = self.cursor.lock().unwrap();
