@@ -3,6 +3,8 @@
 #![doc = include_str!("../README.md")]
 
 mod array_builder;
+#[cfg(feature = "async")]
+mod async_stream;
 mod block;
 mod error;
 mod hook;
@@ -21,6 +23,11 @@ pub use fletching_abi as abi;
 pub use fletching_abi::ArrowDeviceType;
 
 pub use array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
+#[cfg(feature = "async")]
+pub use async_stream::{
+    AsyncAbort, AsyncBatch, AsyncHandler, AsyncOffer, AsyncOptions, AsyncProducer, AsyncSending,
+    AsyncStream,
+};
 pub use error::Error;
 pub use metadata::{encode_metadata, Metadata};
 pub use options::{Options, Warning};
