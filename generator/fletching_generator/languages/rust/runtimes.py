@@ -11,11 +11,14 @@ from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime, VendorType
 from ...runtimes.names import BUILT_IN, snake, statuses
 from ...spec.model import Spec
-from ...spec.types import Constant
-from ...spelling import pascal
+from ...spec.types import Callback, Constant
+from ...spelling import literal, pascal
 from .text import WIDTH, doc, signature, type_name
 
 _TABLES = "bindings/rust/fletching/src/runtime/tables"
+# "system" is stdcall on 32-bit Windows, where a convention says so, and C everywhere else. A
+# runtime without a convention has no library for 32-bit Windows.
+_FUNCTION = 'unsafe extern "system" fn'
 _CHAIN = 60  # rustfmt's fn_call_width and array_width
 
 
@@ -106,50 +109,31 @@ def vendor_constant(constant: Constant, runtime: Runtime) -> str:
     return f"pub const {constant_name(constant)}: {type_} = {number};"
 
 
-def alias(type_: VendorType, runtime: Runtime) -> str:
+def alias(type_: VendorType) -> str:
     """The definition of a vendor's type."""
     text = doc(type_.doc)
-    head = f"pub type {type_.name} ="
-    match type_.kind:
-        case "handle":
-            opaque = f"{pascal(snake(type_.name))}Opaque"
-            opened = f"/// What a [`{type_.name}`] points to.\npub enum {opaque} {{}}"
-            return f"{text}\n{head} *mut {opaque};\n\n{opened}"
-        case "callback":
-            assert type_.callback is not None
-            function = signature(_abi(runtime), type_.callback)
-            line = f"{head} Option<{function}>;"
-            if "\n" not in function and len(line) <= WIDTH:
-                return f"{text}\n{line}"
-            if "\n" not in function and len(function) + 13 <= WIDTH:
-                return f"{text}\n{head}\n    Option<{function}>;"
-            function = signature(f"    {_abi(runtime)}", type_.callback, 4)
-            return f"{text}\n{head} Option<\n{function},\n>;"
-        case _:
-            return f"{text}\n{head} {type_name(type_.scalar)};"
+    if type_.kind == "handle":
+        return f"{text}\npub type {type_.name} = *mut c_void;"
+    if type_.callback is None:
+        return f"{text}\npub type {type_.name} = {type_name(type_.scalar)};"
+    return f"{text}\n{_wrapped(f'pub type {type_.name} =', 'Option', type_.callback, 0, ';')}"
 
 
-def _abi(runtime: Runtime) -> str:
-    """The calling convention: "system" is stdcall on 32-bit Windows, and C everywhere else."""
-    return f'unsafe extern "{"system" if runtime.convention else "C"}" fn'
+def function_field(function: Function) -> str:
+    """The member of Functions that holds the function."""
+    holder = "Symbol" if is_required(function) else "Optional"
+    return _wrapped(f"    pub {snake(function.name)}:", holder, function.type, 4, ",")
 
 
-def function_field(function: Function, runtime: Runtime) -> str:
-    """The member of Functions that holds the function; an Option where a library may lack it."""
-    head = f"    pub {snake(function.name)}:"
-    kind = _abi(runtime)
-    if is_required(function):
-        short = signature(kind, function.type)
-        if "\n" not in short and 9 + len(short) <= WIDTH < len(f"{head} {short},"):
-            return f"{head}\n        {short},"
-        return f"{signature(f'{head} {kind}', function.type, 4)},"
-    short = f"Option<{signature(kind, function.type)}>,"
-    if "\n" not in short and len(f"{head} {short}") <= WIDTH:
-        return f"{head} {short}"
-    if "\n" not in short and 8 + len(short) <= WIDTH:
-        return f"{head}\n        {short}"
-    inner = signature(" " * 8 + kind, function.type, 8)
-    return f"{head} Option<\n{inner},\n    >,"
+def _wrapped(head: str, holder: str, callback: Callback, indent: int, end: str) -> str:
+    """`head holder<function>`, broken as rustfmt does it."""
+    one_line = f"{holder}<{signature(_FUNCTION, callback)}>{end}"
+    if "\n" not in one_line and len(f"{head} {one_line}") <= WIDTH:
+        return f"{head} {one_line}"
+    if "\n" not in one_line and indent + 4 + len(one_line) <= WIDTH:
+        return f"{head}\n{' ' * (indent + 4)}{one_line}"
+    inner = signature(f"{' ' * (indent + 4)}{_FUNCTION}", callback, indent + 4)
+    return f"{head} {holder}<\n{inner},\n{' ' * indent}>{end}"
 
 
 def is_required(function: Function) -> bool:
@@ -158,16 +142,15 @@ def is_required(function: Function) -> bool:
 
 
 def function_facts(function: Function) -> str:
-    needed = "" if is_required(function) else " `None` where the library lacks it"
-    since = f": {function.optional} have it" if function.optional else ""
-    return doc(f"{function.name}: {function.doc}{needed}{since}{'.' if needed else ''}", 4)
+    since = f" {function.optional}." if function.optional else ""
+    return doc(f"{function.name}: {function.doc}{since}", 4)
 
 
 def symbol(function: Function) -> str:
     """How a function is found in the library."""
-    found = ("required", "?") if is_required(function) else ("find", "")
+    found = ("required", "?") if is_required(function) else ("optional", "")
     head = f"            {snake(function.name)}: library"
-    call = f'.{found[0]}(c"{function.symbol}"){found[1]},'
+    call = f".{found[0]}(c{literal(function.symbol)}){found[1]},"
     line = f"{head}{call}"
     return line if len(line) <= WIDTH else f"{head}\n                {call}"
 

@@ -13,11 +13,14 @@ use std::ptr::without_provenance_mut;
 /*% endif %*/
 use std::sync::OnceLock;
 
-use crate::runtime::vendor::{EventState, Library};
+use crate::runtime::vendor::{EventState, Library, Optional, Symbol};
 use crate::Error;
+
+/// How it is called in errors.
+pub const TITLE: &str = "/*{ runtime.title }*/";
 /*% for type in types %*/
 
-/*{ type | alias(runtime) }*/
+/*{ type | alias }*/
 /*% endfor %*/
 /*% for constant in runtime.constants %*/
 
@@ -60,7 +63,7 @@ pub fn status_name(status: /*{ runtime.status.type.name }*/) -> Option<&'static 
     })
 }
 
-/// The functions of the library.
+/// The functions of the library; an [`Optional`] one only where the library has it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Functions {
@@ -68,7 +71,7 @@ pub struct Functions {
     pub library: &'static str,
 /*% for function in runtime.functions %*/
 /*{ function | function_facts }*/
-/*{ function | function_field(runtime) }*/
+/*{ function | function_field }*/
 /*% endfor %*/
 }
 
@@ -91,7 +94,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
     if let Some(functions) = LOADED.get() {
         return Ok(functions);
     }
-    let library = Library::open("/*{ runtime.title }*/", LIBRARIES)?;
+    let library = Library::open(TITLE, LIBRARIES)?;
     // SAFETY: the types are those of the vendor's header.
     let functions = unsafe {
         Functions {

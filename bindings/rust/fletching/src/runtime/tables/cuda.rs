@@ -13,8 +13,11 @@ use std::ffi::{c_char, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::OnceLock;
 
-use crate::runtime::vendor::{EventState, Library};
+use crate::runtime::vendor::{EventState, Library, Optional, Symbol};
 use crate::Error;
+
+/// How it is called in errors.
+pub const TITLE: &str = "CUDA driver API";
 
 /// What every function returns.
 pub type CUresult = i32;
@@ -26,34 +29,19 @@ pub type CUdevice = i32;
 pub type CUdeviceptr = usize;
 
 /// A context.
-pub type CUcontext = *mut CUcontextOpaque;
-
-/// What a [`CUcontext`] points to.
-pub enum CUcontextOpaque {}
+pub type CUcontext = *mut c_void;
 
 /// An event; the same as cudaEvent_t.
-pub type CUevent = *mut CUeventOpaque;
-
-/// What a [`CUevent`] points to.
-pub enum CUeventOpaque {}
+pub type CUevent = *mut c_void;
 
 /// A stream; the same as cudaStream_t. NULL is the default stream.
-pub type CUstream = *mut CUstreamOpaque;
-
-/// What a [`CUstream`] points to.
-pub enum CUstreamOpaque {}
+pub type CUstream = *mut c_void;
 
 /// Loaded device code.
-pub type CUmodule = *mut CUmoduleOpaque;
-
-/// What a [`CUmodule`] points to.
-pub enum CUmoduleOpaque {}
+pub type CUmodule = *mut c_void;
 
 /// A kernel of a module.
-pub type CUfunction = *mut CUfunctionOpaque;
-
-/// What a [`CUfunction`] points to.
-pub enum CUfunctionOpaque {}
+pub type CUfunction = *mut c_void;
 
 /// What to ask about a pointer.
 pub type CUpointer_attribute = i32;
@@ -288,33 +276,34 @@ pub fn status_name(status: CUresult) -> Option<&'static str> {
     })
 }
 
-/// The functions of the library.
+/// The functions of the library; an [`Optional`] one only where the library has it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Functions {
     /// The name under which the library was found.
     pub library: &'static str,
     /// cuInit: Initializes the driver in this process; flags is 0.
-    pub cu_init: unsafe extern "system" fn(flags: u32) -> CUresult,
+    pub cu_init: Symbol<unsafe extern "system" fn(flags: u32) -> CUresult>,
     /// cuDriverGetVersion: The CUDA version that the driver can run: 13050 is 13.5. Works before
     /// cuInit.
-    pub cu_driver_get_version: unsafe extern "system" fn(version: *mut i32) -> CUresult,
+    pub cu_driver_get_version: Symbol<unsafe extern "system" fn(version: *mut i32) -> CUresult>,
     /// cuGetErrorName: The name of a result; the text is static, NULL for an unknown number.
     pub cu_get_error_name:
-        unsafe extern "system" fn(error: CUresult, text: *mut *const c_char) -> CUresult,
+        Symbol<unsafe extern "system" fn(error: CUresult, text: *mut *const c_char) -> CUresult>,
     /// cuGetErrorString: A sentence about a result; the text is static, NULL for an unknown number.
     pub cu_get_error_string:
-        unsafe extern "system" fn(error: CUresult, text: *mut *const c_char) -> CUresult,
+        Symbol<unsafe extern "system" fn(error: CUresult, text: *mut *const c_char) -> CUresult>,
     /// cuDeviceGetCount: How many devices there are.
-    pub cu_device_get_count: unsafe extern "system" fn(count: *mut i32) -> CUresult,
+    pub cu_device_get_count: Symbol<unsafe extern "system" fn(count: *mut i32) -> CUresult>,
     /// cuDeviceGet: The device with this ordinal, which is what device_id holds.
-    pub cu_device_get: unsafe extern "system" fn(device: *mut CUdevice, ordinal: i32) -> CUresult,
-    /// cuDeviceGetName: The name of a device. `None` where the library lacks it.
-    pub cu_device_get_name: Option<
+    pub cu_device_get:
+        Symbol<unsafe extern "system" fn(device: *mut CUdevice, ordinal: i32) -> CUresult>,
+    /// cuDeviceGetName: The name of a device.
+    pub cu_device_get_name: Optional<
         unsafe extern "system" fn(name: *mut c_char, size: i32, device: CUdevice) -> CUresult,
     >,
-    /// cuDeviceGetAttribute: One property of a device. `None` where the library lacks it.
-    pub cu_device_get_attribute: Option<
+    /// cuDeviceGetAttribute: One property of a device.
+    pub cu_device_get_attribute: Optional<
         unsafe extern "system" fn(
             value: *mut i32,
             attribute: CUdevice_attribute,
@@ -323,83 +312,85 @@ pub struct Functions {
     >,
     /// cuDevicePrimaryCtxGetState: Whether the primary context exists already; asking does not
     /// create it.
-    pub cu_device_primary_ctx_get_state:
+    pub cu_device_primary_ctx_get_state: Symbol<
         unsafe extern "system" fn(device: CUdevice, flags: *mut u32, active: *mut i32) -> CUresult,
+    >,
     /// cuDevicePrimaryCtxRetain: The primary context with one more reference; creates it when it is
     /// not active.
     pub cu_device_primary_ctx_retain:
-        unsafe extern "system" fn(context: *mut CUcontext, device: CUdevice) -> CUresult,
+        Symbol<unsafe extern "system" fn(context: *mut CUcontext, device: CUdevice) -> CUresult>,
     /// cuDevicePrimaryCtxRelease: Gives one reference back; the last one destroys the context.
-    pub cu_device_primary_ctx_release: unsafe extern "system" fn(device: CUdevice) -> CUresult,
+    pub cu_device_primary_ctx_release:
+        Symbol<unsafe extern "system" fn(device: CUdevice) -> CUresult>,
     /// cuCtxGetCurrent: The context of the calling thread; NULL when it has none.
-    pub cu_ctx_get_current: unsafe extern "system" fn(context: *mut CUcontext) -> CUresult,
+    pub cu_ctx_get_current: Symbol<unsafe extern "system" fn(context: *mut CUcontext) -> CUresult>,
     /// cuCtxPushCurrent: Makes a context current for the calling thread, above the one before.
-    pub cu_ctx_push_current: unsafe extern "system" fn(context: CUcontext) -> CUresult,
+    pub cu_ctx_push_current: Symbol<unsafe extern "system" fn(context: CUcontext) -> CUresult>,
     /// cuCtxPopCurrent: Takes the topmost context off and makes the one below current.
-    pub cu_ctx_pop_current: unsafe extern "system" fn(context: *mut CUcontext) -> CUresult,
+    pub cu_ctx_pop_current: Symbol<unsafe extern "system" fn(context: *mut CUcontext) -> CUresult>,
     /// cuCtxGetDevice: The device of the current context.
-    pub cu_ctx_get_device: unsafe extern "system" fn(device: *mut CUdevice) -> CUresult,
+    pub cu_ctx_get_device: Symbol<unsafe extern "system" fn(device: *mut CUdevice) -> CUresult>,
     /// cuCtxGetId: A number that no other context of the process has, ever; a CUcontext may come
-    /// back for another context. `None` where the library lacks it: CUDA 12.0 and later have it.
+    /// back for another context. CUDA 12.0 and later.
     pub cu_ctx_get_id:
-        Option<unsafe extern "system" fn(context: CUcontext, id: *mut u64) -> CUresult>,
+        Optional<unsafe extern "system" fn(context: CUcontext, id: *mut u64) -> CUresult>,
     /// cuStreamGetCtx: The context of a stream; that of the default streams is the current one. Its
     /// _v2 has a third argument, for green contexts.
     pub cu_stream_get_ctx:
-        unsafe extern "system" fn(stream: CUstream, context: *mut CUcontext) -> CUresult,
+        Symbol<unsafe extern "system" fn(stream: CUstream, context: *mut CUcontext) -> CUresult>,
     /// cuPointerGetAttribute: One property of an address; CUDA_ERROR_INVALID_VALUE when CUDA does
     /// not know it.
-    pub cu_pointer_get_attribute: unsafe extern "system" fn(
-        data: *mut c_void,
-        attribute: CUpointer_attribute,
-        pointer: CUdeviceptr,
-    ) -> CUresult,
+    pub cu_pointer_get_attribute: Symbol<
+        unsafe extern "system" fn(
+            data: *mut c_void,
+            attribute: CUpointer_attribute,
+            pointer: CUdeviceptr,
+        ) -> CUresult,
+    >,
     /// cuEventQuery: Whether the work before the event is done.
-    pub cu_event_query: unsafe extern "system" fn(event: CUevent) -> CUresult,
+    pub cu_event_query: Symbol<unsafe extern "system" fn(event: CUevent) -> CUresult>,
     /// cuEventSynchronize: Blocks the calling thread until the event has happened.
-    pub cu_event_synchronize: unsafe extern "system" fn(event: CUevent) -> CUresult,
+    pub cu_event_synchronize: Symbol<unsafe extern "system" fn(event: CUevent) -> CUresult>,
     /// cuStreamWaitEvent: Lets what is enqueued on the stream from now on wait for the event;
     /// returns at once.
     pub cu_stream_wait_event:
-        unsafe extern "system" fn(stream: CUstream, event: CUevent, flags: u32) -> CUresult,
-    /// cuEventCreate: A new event in the current context. `None` where the library lacks it.
+        Symbol<unsafe extern "system" fn(stream: CUstream, event: CUevent, flags: u32) -> CUresult>,
+    /// cuEventCreate: A new event in the current context.
     pub cu_event_create:
-        Option<unsafe extern "system" fn(event: *mut CUevent, flags: u32) -> CUresult>,
-    /// cuEventRecord: The event happens when everything that is on the stream now is done. `None`
-    /// where the library lacks it.
+        Optional<unsafe extern "system" fn(event: *mut CUevent, flags: u32) -> CUresult>,
+    /// cuEventRecord: The event happens when everything that is on the stream now is done.
     pub cu_event_record:
-        Option<unsafe extern "system" fn(event: CUevent, stream: CUstream) -> CUresult>,
+        Optional<unsafe extern "system" fn(event: CUevent, stream: CUstream) -> CUresult>,
     /// cuEventRecordWithFlags: The same with flags; the external one only on a stream that is
-    /// captured. `None` where the library lacks it: CUDA 11.1 and later have it.
-    pub cu_event_record_with_flags:
-        Option<unsafe extern "system" fn(event: CUevent, stream: CUstream, flags: u32) -> CUresult>,
+    /// captured. CUDA 11.1 and later.
+    pub cu_event_record_with_flags: Optional<
+        unsafe extern "system" fn(event: CUevent, stream: CUstream, flags: u32) -> CUresult,
+    >,
     /// cuStreamIsCapturing: Whether a stream is captured into a graph; does not disturb the
     /// capture. For the legacy default stream CUDA_ERROR_STREAM_CAPTURE_IMPLICIT while a stream
     /// that waits for it is captured.
-    pub cu_stream_is_capturing:
+    pub cu_stream_is_capturing: Symbol<
         unsafe extern "system" fn(stream: CUstream, status: *mut CUstreamCaptureStatus) -> CUresult,
+    >,
     /// cuThreadExchangeStreamCaptureMode: Sets what the calling thread may call while streams are
     /// captured, and returns what it was. While another thread captures in global mode, a call that
     /// is unsafe then fails, and fails the capture, unless the mode is relaxed.
     pub cu_thread_exchange_stream_capture_mode:
-        unsafe extern "system" fn(mode: *mut CUstreamCaptureMode) -> CUresult,
-    /// cuEventDestroy: Returns at once; what waits for the event goes on waiting. `None` where the
-    /// library lacks it.
-    pub cu_event_destroy: Option<unsafe extern "system" fn(event: CUevent) -> CUresult>,
-    /// cuStreamCreate: A new stream in the current context. `None` where the library lacks it.
+        Symbol<unsafe extern "system" fn(mode: *mut CUstreamCaptureMode) -> CUresult>,
+    /// cuEventDestroy: Returns at once; what waits for the event goes on waiting.
+    pub cu_event_destroy: Optional<unsafe extern "system" fn(event: CUevent) -> CUresult>,
+    /// cuStreamCreate: A new stream in the current context.
     pub cu_stream_create:
-        Option<unsafe extern "system" fn(stream: *mut CUstream, flags: u32) -> CUresult>,
-    /// cuStreamDestroy: Returns at once; the work on the stream goes on. `None` where the library
-    /// lacks it.
-    pub cu_stream_destroy: Option<unsafe extern "system" fn(stream: CUstream) -> CUresult>,
-    /// cuStreamSynchronize: Blocks until the work on the stream is done. `None` where the library
-    /// lacks it.
-    pub cu_stream_synchronize: Option<unsafe extern "system" fn(stream: CUstream) -> CUresult>,
-    /// cuStreamQuery: Whether the work on the stream is done. `None` where the library lacks it.
-    pub cu_stream_query: Option<unsafe extern "system" fn(stream: CUstream) -> CUresult>,
+        Optional<unsafe extern "system" fn(stream: *mut CUstream, flags: u32) -> CUresult>,
+    /// cuStreamDestroy: Returns at once; the work on the stream goes on.
+    pub cu_stream_destroy: Optional<unsafe extern "system" fn(stream: CUstream) -> CUresult>,
+    /// cuStreamSynchronize: Blocks until the work on the stream is done.
+    pub cu_stream_synchronize: Optional<unsafe extern "system" fn(stream: CUstream) -> CUresult>,
+    /// cuStreamQuery: Whether the work on the stream is done.
+    pub cu_stream_query: Optional<unsafe extern "system" fn(stream: CUstream) -> CUresult>,
     /// cuStreamWaitValue32: Lets the stream wait until a word in memory fulfills the condition in
-    /// flags. `None` where the library lacks it: CUDA 11.7 and later have it.
-    pub cu_stream_wait_value32: Option<
+    /// flags. CUDA 11.7 and later.
+    pub cu_stream_wait_value32: Optional<
         unsafe extern "system" fn(
             stream: CUstream,
             address: CUdeviceptr,
@@ -407,25 +398,23 @@ pub struct Functions {
             flags: u32,
         ) -> CUresult,
     >,
-    /// cuMemAlloc: Device memory. `None` where the library lacks it.
+    /// cuMemAlloc: Device memory.
     pub cu_mem_alloc:
-        Option<unsafe extern "system" fn(pointer: *mut CUdeviceptr, size: usize) -> CUresult>,
-    /// cuMemFree: Frees device or managed memory; may wait for work that uses it. `None` where the
-    /// library lacks it.
-    pub cu_mem_free: Option<unsafe extern "system" fn(pointer: CUdeviceptr) -> CUresult>,
-    /// cuMemAllocManaged: Managed memory. `None` where the library lacks it.
-    pub cu_mem_alloc_managed: Option<
+        Optional<unsafe extern "system" fn(pointer: *mut CUdeviceptr, size: usize) -> CUresult>,
+    /// cuMemFree: Frees device or managed memory; may wait for work that uses it.
+    pub cu_mem_free: Optional<unsafe extern "system" fn(pointer: CUdeviceptr) -> CUresult>,
+    /// cuMemAllocManaged: Managed memory.
+    pub cu_mem_alloc_managed: Optional<
         unsafe extern "system" fn(pointer: *mut CUdeviceptr, size: usize, flags: u32) -> CUresult,
     >,
-    /// cuMemHostAlloc: Pinned host memory. `None` where the library lacks it.
-    pub cu_mem_host_alloc: Option<
+    /// cuMemHostAlloc: Pinned host memory.
+    pub cu_mem_host_alloc: Optional<
         unsafe extern "system" fn(pointer: *mut *mut c_void, size: usize, flags: u32) -> CUresult,
     >,
-    /// cuMemFreeHost: Frees pinned host memory. `None` where the library lacks it.
-    pub cu_mem_free_host: Option<unsafe extern "system" fn(pointer: *mut c_void) -> CUresult>,
-    /// cuMemHostGetDevicePointer: The device's address of pinned host memory. `None` where the
-    /// library lacks it.
-    pub cu_mem_host_get_device_pointer: Option<
+    /// cuMemFreeHost: Frees pinned host memory.
+    pub cu_mem_free_host: Optional<unsafe extern "system" fn(pointer: *mut c_void) -> CUresult>,
+    /// cuMemHostGetDevicePointer: The device's address of pinned host memory.
+    pub cu_mem_host_get_device_pointer: Optional<
         unsafe extern "system" fn(
             device: *mut CUdeviceptr,
             pointer: *mut c_void,
@@ -433,15 +422,16 @@ pub struct Functions {
         ) -> CUresult,
     >,
     /// cuMemcpyAsync: Copies between any two addresses, in the order of the stream.
-    pub cu_memcpy_async: unsafe extern "system" fn(
-        to: CUdeviceptr,
-        from: CUdeviceptr,
-        size: usize,
-        stream: CUstream,
-    ) -> CUresult,
-    /// cuMemcpyHtoDAsync: Copies to the device; from pageable memory it may block. `None` where the
-    /// library lacks it.
-    pub cu_memcpy_htod_async: Option<
+    pub cu_memcpy_async: Symbol<
+        unsafe extern "system" fn(
+            to: CUdeviceptr,
+            from: CUdeviceptr,
+            size: usize,
+            stream: CUstream,
+        ) -> CUresult,
+    >,
+    /// cuMemcpyHtoDAsync: Copies to the device; from pageable memory it may block.
+    pub cu_memcpy_htod_async: Optional<
         unsafe extern "system" fn(
             to: CUdeviceptr,
             from: *const c_void,
@@ -449,9 +439,8 @@ pub struct Functions {
             stream: CUstream,
         ) -> CUresult,
     >,
-    /// cuMemcpyDtoHAsync: Copies to the host; to pageable memory it may block. `None` where the
-    /// library lacks it.
-    pub cu_memcpy_dtoh_async: Option<
+    /// cuMemcpyDtoHAsync: Copies to the host; to pageable memory it may block.
+    pub cu_memcpy_dtoh_async: Optional<
         unsafe extern "system" fn(
             to: *mut c_void,
             from: CUdeviceptr,
@@ -459,8 +448,8 @@ pub struct Functions {
             stream: CUstream,
         ) -> CUresult,
     >,
-    /// cuMemsetD8Async: Fills memory with one byte. `None` where the library lacks it.
-    pub cu_memset_d8_async: Option<
+    /// cuMemsetD8Async: Fills memory with one byte.
+    pub cu_memset_d8_async: Optional<
         unsafe extern "system" fn(
             to: CUdeviceptr,
             value: u8,
@@ -468,27 +457,25 @@ pub struct Functions {
             stream: CUstream,
         ) -> CUresult,
     >,
-    /// cuMemGetInfo: How much memory the device of the current context has. `None` where the
-    /// library lacks it.
+    /// cuMemGetInfo: How much memory the device of the current context has.
     pub cu_mem_get_info:
-        Option<unsafe extern "system" fn(free: *mut usize, total: *mut usize) -> CUresult>,
-    /// cuModuleLoadData: Loads device code, a cubin, a fatbin or PTX, from memory. `None` where the
-    /// library lacks it.
-    pub cu_module_load_data:
-        Option<unsafe extern "system" fn(module: *mut CUmodule, image: *const c_void) -> CUresult>,
-    /// cuModuleUnload: Unloads device code. `None` where the library lacks it.
-    pub cu_module_unload: Option<unsafe extern "system" fn(module: CUmodule) -> CUresult>,
-    /// cuModuleGetFunction: The kernel of this name. `None` where the library lacks it.
-    pub cu_module_get_function: Option<
+        Optional<unsafe extern "system" fn(free: *mut usize, total: *mut usize) -> CUresult>,
+    /// cuModuleLoadData: Loads device code, a cubin, a fatbin or PTX, from memory.
+    pub cu_module_load_data: Optional<
+        unsafe extern "system" fn(module: *mut CUmodule, image: *const c_void) -> CUresult,
+    >,
+    /// cuModuleUnload: Unloads device code.
+    pub cu_module_unload: Optional<unsafe extern "system" fn(module: CUmodule) -> CUresult>,
+    /// cuModuleGetFunction: The kernel of this name.
+    pub cu_module_get_function: Optional<
         unsafe extern "system" fn(
             function: *mut CUfunction,
             module: CUmodule,
             name: *const c_char,
         ) -> CUresult,
     >,
-    /// cuLaunchKernel: Enqueues a kernel; arguments holds the address of each argument. `None`
-    /// where the library lacks it.
-    pub cu_launch_kernel: Option<
+    /// cuLaunchKernel: Enqueues a kernel; arguments holds the address of each argument.
+    pub cu_launch_kernel: Optional<
         unsafe extern "system" fn(
             function: CUfunction,
             grid_x: u32,
@@ -524,7 +511,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
     if let Some(functions) = LOADED.get() {
         return Ok(functions);
     }
-    let library = Library::open("CUDA driver API", LIBRARIES)?;
+    let library = Library::open(TITLE, LIBRARIES)?;
     // SAFETY: the types are those of the vendor's header.
     let functions = unsafe {
         Functions {
@@ -535,8 +522,8 @@ pub fn functions() -> Result<&'static Functions, Error> {
             cu_get_error_string: library.required(c"cuGetErrorString")?,
             cu_device_get_count: library.required(c"cuDeviceGetCount")?,
             cu_device_get: library.required(c"cuDeviceGet")?,
-            cu_device_get_name: library.find(c"cuDeviceGetName"),
-            cu_device_get_attribute: library.find(c"cuDeviceGetAttribute"),
+            cu_device_get_name: library.optional(c"cuDeviceGetName"),
+            cu_device_get_attribute: library.optional(c"cuDeviceGetAttribute"),
             cu_device_primary_ctx_get_state: library.required(c"cuDevicePrimaryCtxGetState")?,
             cu_device_primary_ctx_retain: library.required(c"cuDevicePrimaryCtxRetain")?,
             cu_device_primary_ctx_release: library.required(c"cuDevicePrimaryCtxRelease_v2")?,
@@ -544,39 +531,39 @@ pub fn functions() -> Result<&'static Functions, Error> {
             cu_ctx_push_current: library.required(c"cuCtxPushCurrent_v2")?,
             cu_ctx_pop_current: library.required(c"cuCtxPopCurrent_v2")?,
             cu_ctx_get_device: library.required(c"cuCtxGetDevice")?,
-            cu_ctx_get_id: library.find(c"cuCtxGetId"),
+            cu_ctx_get_id: library.optional(c"cuCtxGetId"),
             cu_stream_get_ctx: library.required(c"cuStreamGetCtx")?,
             cu_pointer_get_attribute: library.required(c"cuPointerGetAttribute")?,
             cu_event_query: library.required(c"cuEventQuery")?,
             cu_event_synchronize: library.required(c"cuEventSynchronize")?,
             cu_stream_wait_event: library.required(c"cuStreamWaitEvent")?,
-            cu_event_create: library.find(c"cuEventCreate"),
-            cu_event_record: library.find(c"cuEventRecord"),
-            cu_event_record_with_flags: library.find(c"cuEventRecordWithFlags"),
+            cu_event_create: library.optional(c"cuEventCreate"),
+            cu_event_record: library.optional(c"cuEventRecord"),
+            cu_event_record_with_flags: library.optional(c"cuEventRecordWithFlags"),
             cu_stream_is_capturing: library.required(c"cuStreamIsCapturing")?,
             cu_thread_exchange_stream_capture_mode: library
                 .required(c"cuThreadExchangeStreamCaptureMode")?,
-            cu_event_destroy: library.find(c"cuEventDestroy_v2"),
-            cu_stream_create: library.find(c"cuStreamCreate"),
-            cu_stream_destroy: library.find(c"cuStreamDestroy_v2"),
-            cu_stream_synchronize: library.find(c"cuStreamSynchronize"),
-            cu_stream_query: library.find(c"cuStreamQuery"),
-            cu_stream_wait_value32: library.find(c"cuStreamWaitValue32_v2"),
-            cu_mem_alloc: library.find(c"cuMemAlloc_v2"),
-            cu_mem_free: library.find(c"cuMemFree_v2"),
-            cu_mem_alloc_managed: library.find(c"cuMemAllocManaged"),
-            cu_mem_host_alloc: library.find(c"cuMemHostAlloc"),
-            cu_mem_free_host: library.find(c"cuMemFreeHost"),
-            cu_mem_host_get_device_pointer: library.find(c"cuMemHostGetDevicePointer_v2"),
+            cu_event_destroy: library.optional(c"cuEventDestroy_v2"),
+            cu_stream_create: library.optional(c"cuStreamCreate"),
+            cu_stream_destroy: library.optional(c"cuStreamDestroy_v2"),
+            cu_stream_synchronize: library.optional(c"cuStreamSynchronize"),
+            cu_stream_query: library.optional(c"cuStreamQuery"),
+            cu_stream_wait_value32: library.optional(c"cuStreamWaitValue32_v2"),
+            cu_mem_alloc: library.optional(c"cuMemAlloc_v2"),
+            cu_mem_free: library.optional(c"cuMemFree_v2"),
+            cu_mem_alloc_managed: library.optional(c"cuMemAllocManaged"),
+            cu_mem_host_alloc: library.optional(c"cuMemHostAlloc"),
+            cu_mem_free_host: library.optional(c"cuMemFreeHost"),
+            cu_mem_host_get_device_pointer: library.optional(c"cuMemHostGetDevicePointer_v2"),
             cu_memcpy_async: library.required(c"cuMemcpyAsync")?,
-            cu_memcpy_htod_async: library.find(c"cuMemcpyHtoDAsync_v2"),
-            cu_memcpy_dtoh_async: library.find(c"cuMemcpyDtoHAsync_v2"),
-            cu_memset_d8_async: library.find(c"cuMemsetD8Async"),
-            cu_mem_get_info: library.find(c"cuMemGetInfo_v2"),
-            cu_module_load_data: library.find(c"cuModuleLoadData"),
-            cu_module_unload: library.find(c"cuModuleUnload"),
-            cu_module_get_function: library.find(c"cuModuleGetFunction"),
-            cu_launch_kernel: library.find(c"cuLaunchKernel"),
+            cu_memcpy_htod_async: library.optional(c"cuMemcpyHtoDAsync_v2"),
+            cu_memcpy_dtoh_async: library.optional(c"cuMemcpyDtoHAsync_v2"),
+            cu_memset_d8_async: library.optional(c"cuMemsetD8Async"),
+            cu_mem_get_info: library.optional(c"cuMemGetInfo_v2"),
+            cu_module_load_data: library.optional(c"cuModuleLoadData"),
+            cu_module_unload: library.optional(c"cuModuleUnload"),
+            cu_module_get_function: library.optional(c"cuModuleGetFunction"),
+            cu_launch_kernel: library.optional(c"cuLaunchKernel"),
         }
     };
     Ok(LOADED.get_or_init(|| functions))

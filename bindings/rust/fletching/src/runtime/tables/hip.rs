@@ -15,8 +15,11 @@ use std::ffi::{c_char, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::OnceLock;
 
-use crate::runtime::vendor::{EventState, Library};
+use crate::runtime::vendor::{EventState, Library, Optional, Symbol};
 use crate::Error;
+
+/// How it is called in errors.
+pub const TITLE: &str = "HIP runtime API";
 
 /// What nearly every function returns.
 pub type hipError_t = i32;
@@ -25,40 +28,22 @@ pub type hipError_t = i32;
 pub type hipDevice_t = i32;
 
 /// An address in device memory.
-pub type hipDeviceptr_t = *mut HipDeviceptrTOpaque;
-
-/// What a [`hipDeviceptr_t`] points to.
-pub enum HipDeviceptrTOpaque {}
+pub type hipDeviceptr_t = *mut c_void;
 
 /// A context; AMD advises to use devices instead.
-pub type hipCtx_t = *mut HipCtxTOpaque;
-
-/// What a [`hipCtx_t`] points to.
-pub enum HipCtxTOpaque {}
+pub type hipCtx_t = *mut c_void;
 
 /// An event.
-pub type hipEvent_t = *mut HipEventTOpaque;
-
-/// What a [`hipEvent_t`] points to.
-pub enum HipEventTOpaque {}
+pub type hipEvent_t = *mut c_void;
 
 /// A stream. NULL is the default stream.
-pub type hipStream_t = *mut HipStreamTOpaque;
-
-/// What a [`hipStream_t`] points to.
-pub enum HipStreamTOpaque {}
+pub type hipStream_t = *mut c_void;
 
 /// Loaded device code.
-pub type hipModule_t = *mut HipModuleTOpaque;
-
-/// What a [`hipModule_t`] points to.
-pub enum HipModuleTOpaque {}
+pub type hipModule_t = *mut c_void;
 
 /// A kernel of a module.
-pub type hipFunction_t = *mut HipFunctionTOpaque;
-
-/// What a [`hipFunction_t`] points to.
-pub enum HipFunctionTOpaque {}
+pub type hipFunction_t = *mut c_void;
 
 /// What to ask about a pointer.
 pub type hipPointer_attribute = i32;
@@ -232,108 +217,110 @@ pub fn status_name(status: hipError_t) -> Option<&'static str> {
     })
 }
 
-/// The functions of the library.
+/// The functions of the library; an [`Optional`] one only where the library has it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Functions {
     /// The name under which the library was found.
     pub library: &'static str,
     /// hipInit: Initializes the runtime in this process; flags is 0.
-    pub hip_init: unsafe extern "C" fn(flags: u32) -> hipError_t,
+    pub hip_init: Symbol<unsafe extern "system" fn(flags: u32) -> hipError_t>,
     /// hipRuntimeGetVersion: The version of the runtime: 50221153 is 5.2.21153.
-    pub hip_runtime_get_version: unsafe extern "C" fn(version: *mut i32) -> hipError_t,
+    pub hip_runtime_get_version: Symbol<unsafe extern "system" fn(version: *mut i32) -> hipError_t>,
     /// hipGetErrorName: The name of a result; the text is static.
-    pub hip_get_error_name: unsafe extern "C" fn(error: hipError_t) -> *const c_char,
+    pub hip_get_error_name: Symbol<unsafe extern "system" fn(error: hipError_t) -> *const c_char>,
     /// hipGetErrorString: A sentence about a result; the text is static.
-    pub hip_get_error_string: unsafe extern "C" fn(error: hipError_t) -> *const c_char,
+    pub hip_get_error_string: Symbol<unsafe extern "system" fn(error: hipError_t) -> *const c_char>,
     /// hipGetDeviceCount: How many devices there are; hipErrorNoDevice when none.
-    pub hip_get_device_count: unsafe extern "C" fn(count: *mut i32) -> hipError_t,
+    pub hip_get_device_count: Symbol<unsafe extern "system" fn(count: *mut i32) -> hipError_t>,
     /// hipGetDevice: The device that the calling thread uses.
-    pub hip_get_device: unsafe extern "C" fn(device: *mut i32) -> hipError_t,
+    pub hip_get_device: Symbol<unsafe extern "system" fn(device: *mut i32) -> hipError_t>,
     /// hipSetDevice: The device that the calling thread uses from now on.
-    pub hip_set_device: unsafe extern "C" fn(device: i32) -> hipError_t,
+    pub hip_set_device: Symbol<unsafe extern "system" fn(device: i32) -> hipError_t>,
     /// hipGetStreamDeviceId: The device of a stream; that of a default stream is the calling
     /// thread's. Negative for an error.
-    pub hip_get_stream_device_id: unsafe extern "C" fn(stream: hipStream_t) -> i32,
+    pub hip_get_stream_device_id: Symbol<unsafe extern "system" fn(stream: hipStream_t) -> i32>,
     /// hipDeviceGet: The device with this ordinal, which is what device_id holds.
-    pub hip_device_get: unsafe extern "C" fn(device: *mut hipDevice_t, ordinal: i32) -> hipError_t,
-    /// hipDeviceGetName: The name of a device. `None` where the library lacks it.
-    pub hip_device_get_name: Option<
-        unsafe extern "C" fn(name: *mut c_char, size: i32, device: hipDevice_t) -> hipError_t,
+    pub hip_device_get:
+        Symbol<unsafe extern "system" fn(device: *mut hipDevice_t, ordinal: i32) -> hipError_t>,
+    /// hipDeviceGetName: The name of a device.
+    pub hip_device_get_name: Optional<
+        unsafe extern "system" fn(name: *mut c_char, size: i32, device: hipDevice_t) -> hipError_t,
     >,
-    /// hipDeviceGetAttribute: One property of a device. `None` where the library lacks it.
-    pub hip_device_get_attribute: Option<
-        unsafe extern "C" fn(
+    /// hipDeviceGetAttribute: One property of a device.
+    pub hip_device_get_attribute: Optional<
+        unsafe extern "system" fn(
             value: *mut i32,
             attribute: hipDeviceAttribute_t,
             device: i32,
         ) -> hipError_t,
     >,
     /// hipDevicePrimaryCtxGetState: Whether the primary context exists already.
-    pub hip_device_primary_ctx_get_state:
-        unsafe extern "C" fn(device: hipDevice_t, flags: *mut u32, active: *mut i32) -> hipError_t,
+    pub hip_device_primary_ctx_get_state: Symbol<
+        unsafe extern "system" fn(
+            device: hipDevice_t,
+            flags: *mut u32,
+            active: *mut i32,
+        ) -> hipError_t,
+    >,
     /// hipPointerGetAttribute: One property of an address; hipErrorInvalidValue when HIP does not
-    /// know it. `None` where the library lacks it: HIP 5.0 and later have it.
-    pub hip_pointer_get_attribute: Option<
-        unsafe extern "C" fn(
+    /// know it. HIP 5.0 and later.
+    pub hip_pointer_get_attribute: Optional<
+        unsafe extern "system" fn(
             data: *mut c_void,
             attribute: hipPointer_attribute,
             pointer: hipDeviceptr_t,
         ) -> hipError_t,
     >,
     /// hipEventQuery: Whether the work before the event is done.
-    pub hip_event_query: unsafe extern "C" fn(event: hipEvent_t) -> hipError_t,
+    pub hip_event_query: Symbol<unsafe extern "system" fn(event: hipEvent_t) -> hipError_t>,
     /// hipEventSynchronize: Blocks the calling thread until the event has happened.
-    pub hip_event_synchronize: unsafe extern "C" fn(event: hipEvent_t) -> hipError_t,
+    pub hip_event_synchronize: Symbol<unsafe extern "system" fn(event: hipEvent_t) -> hipError_t>,
     /// hipStreamWaitEvent: Lets what is enqueued on the stream from now on wait for the event;
     /// flags is 0.
-    pub hip_stream_wait_event:
-        unsafe extern "C" fn(stream: hipStream_t, event: hipEvent_t, flags: u32) -> hipError_t,
-    /// hipEventCreateWithFlags: A new event on the calling thread's device. `None` where the
-    /// library lacks it.
-    pub hip_event_create_with_flags:
-        Option<unsafe extern "C" fn(event: *mut hipEvent_t, flags: u32) -> hipError_t>,
-    /// hipEventRecord: The event happens when everything that is on the stream now is done. ROCm
-    /// 5.2.3 declares the per-thread one and does not export it. `None` where the library lacks it.
-    pub hip_event_record:
-        Option<unsafe extern "C" fn(event: hipEvent_t, stream: hipStream_t) -> hipError_t>,
-    /// hipEventRecordWithFlags: The same with flags; 1 is hipEventRecordExternal. `None` where the
-    /// library lacks it: ROCm 6.4 and later have it.
-    pub hip_event_record_with_flags: Option<
-        unsafe extern "C" fn(event: hipEvent_t, stream: hipStream_t, flags: u32) -> hipError_t,
+    pub hip_stream_wait_event: Symbol<
+        unsafe extern "system" fn(stream: hipStream_t, event: hipEvent_t, flags: u32) -> hipError_t,
     >,
-    /// hipStreamIsCapturing: Whether a stream is captured into a graph. `None` where the library
-    /// lacks it: ROCm 4.3 and later have it.
-    pub hip_stream_is_capturing: Option<
-        unsafe extern "C" fn(
+    /// hipEventCreateWithFlags: A new event on the calling thread's device.
+    pub hip_event_create_with_flags:
+        Optional<unsafe extern "system" fn(event: *mut hipEvent_t, flags: u32) -> hipError_t>,
+    /// hipEventRecord: The event happens when everything that is on the stream now is done. ROCm
+    /// 5.2.3 declares the per-thread one and does not export it.
+    pub hip_event_record:
+        Optional<unsafe extern "system" fn(event: hipEvent_t, stream: hipStream_t) -> hipError_t>,
+    /// hipEventRecordWithFlags: The same with flags; 1 is hipEventRecordExternal. ROCm 6.4 and
+    /// later.
+    pub hip_event_record_with_flags: Optional<
+        unsafe extern "system" fn(event: hipEvent_t, stream: hipStream_t, flags: u32) -> hipError_t,
+    >,
+    /// hipStreamIsCapturing: Whether a stream is captured into a graph. ROCm 4.3 and later.
+    pub hip_stream_is_capturing: Optional<
+        unsafe extern "system" fn(
             stream: hipStream_t,
             status: *mut hipStreamCaptureStatus,
         ) -> hipError_t,
     >,
     /// hipThreadExchangeStreamCaptureMode: Sets what the calling thread may call while streams are
     /// captured, and returns what it was. Before ROCm 7.2 hipEventQuery pays no attention to it for
-    /// an event of a stream. `None` where the library lacks it: ROCm 5.0 and later have it.
+    /// an event of a stream. ROCm 5.0 and later.
     pub hip_thread_exchange_stream_capture_mode:
-        Option<unsafe extern "C" fn(mode: *mut hipStreamCaptureMode) -> hipError_t>,
-    /// hipEventDestroy: Returns at once; what waits for the event goes on waiting. `None` where the
-    /// library lacks it.
-    pub hip_event_destroy: Option<unsafe extern "C" fn(event: hipEvent_t) -> hipError_t>,
-    /// hipStreamCreateWithFlags: A new stream on the calling thread's device. `None` where the
-    /// library lacks it.
+        Optional<unsafe extern "system" fn(mode: *mut hipStreamCaptureMode) -> hipError_t>,
+    /// hipEventDestroy: Returns at once; what waits for the event goes on waiting.
+    pub hip_event_destroy: Optional<unsafe extern "system" fn(event: hipEvent_t) -> hipError_t>,
+    /// hipStreamCreateWithFlags: A new stream on the calling thread's device.
     pub hip_stream_create_with_flags:
-        Option<unsafe extern "C" fn(stream: *mut hipStream_t, flags: u32) -> hipError_t>,
-    /// hipStreamDestroy: Destroys a stream. `None` where the library lacks it.
-    pub hip_stream_destroy: Option<unsafe extern "C" fn(stream: hipStream_t) -> hipError_t>,
-    /// hipStreamSynchronize: Blocks until the work on the stream is done. `None` where the library
-    /// lacks it.
-    pub hip_stream_synchronize: Option<unsafe extern "C" fn(stream: hipStream_t) -> hipError_t>,
-    /// hipStreamQuery: Whether the work on the stream is done. `None` where the library lacks it.
-    pub hip_stream_query: Option<unsafe extern "C" fn(stream: hipStream_t) -> hipError_t>,
+        Optional<unsafe extern "system" fn(stream: *mut hipStream_t, flags: u32) -> hipError_t>,
+    /// hipStreamDestroy: Destroys a stream.
+    pub hip_stream_destroy: Optional<unsafe extern "system" fn(stream: hipStream_t) -> hipError_t>,
+    /// hipStreamSynchronize: Blocks until the work on the stream is done.
+    pub hip_stream_synchronize:
+        Optional<unsafe extern "system" fn(stream: hipStream_t) -> hipError_t>,
+    /// hipStreamQuery: Whether the work on the stream is done.
+    pub hip_stream_query: Optional<unsafe extern "system" fn(stream: hipStream_t) -> hipError_t>,
     /// hipStreamWaitValue32: Lets the stream wait until a word of hipMallocSignalMemory fulfills
-    /// the condition in flags; CUDA's takes any memory of the device's, and has no mask. `None`
-    /// where the library lacks it.
-    pub hip_stream_wait_value32: Option<
-        unsafe extern "C" fn(
+    /// the condition in flags; CUDA's takes any memory of the device's, and has no mask.
+    pub hip_stream_wait_value32: Optional<
+        unsafe extern "system" fn(
             stream: hipStream_t,
             address: *mut c_void,
             value: u32,
@@ -341,74 +328,72 @@ pub struct Functions {
             mask: u32,
         ) -> hipError_t,
     >,
-    /// hipMalloc: Device memory. `None` where the library lacks it.
+    /// hipMalloc: Device memory.
     pub hip_malloc:
-        Option<unsafe extern "C" fn(pointer: *mut *mut c_void, size: usize) -> hipError_t>,
+        Optional<unsafe extern "system" fn(pointer: *mut *mut c_void, size: usize) -> hipError_t>,
     /// hipExtMallocWithFlags: Device memory of a kind; with hipMallocSignalMemory the size is 8.
-    /// `None` where the library lacks it.
-    pub hip_ext_malloc_with_flags: Option<
-        unsafe extern "C" fn(pointer: *mut *mut c_void, size: usize, flags: u32) -> hipError_t,
+    pub hip_ext_malloc_with_flags: Optional<
+        unsafe extern "system" fn(pointer: *mut *mut c_void, size: usize, flags: u32) -> hipError_t,
     >,
-    /// hipFree: Frees device, managed or signal memory; waits for the device. `None` where the
-    /// library lacks it.
-    pub hip_free: Option<unsafe extern "C" fn(pointer: *mut c_void) -> hipError_t>,
-    /// hipMallocManaged: Managed memory. `None` where the library lacks it.
-    pub hip_malloc_managed: Option<
-        unsafe extern "C" fn(pointer: *mut *mut c_void, size: usize, flags: u32) -> hipError_t,
+    /// hipFree: Frees device, managed or signal memory; waits for the device.
+    pub hip_free: Optional<unsafe extern "system" fn(pointer: *mut c_void) -> hipError_t>,
+    /// hipMallocManaged: Managed memory.
+    pub hip_malloc_managed: Optional<
+        unsafe extern "system" fn(pointer: *mut *mut c_void, size: usize, flags: u32) -> hipError_t,
     >,
-    /// hipHostMalloc: Pinned host memory. `None` where the library lacks it.
-    pub hip_host_malloc: Option<
-        unsafe extern "C" fn(pointer: *mut *mut c_void, size: usize, flags: u32) -> hipError_t,
+    /// hipHostMalloc: Pinned host memory.
+    pub hip_host_malloc: Optional<
+        unsafe extern "system" fn(pointer: *mut *mut c_void, size: usize, flags: u32) -> hipError_t,
     >,
-    /// hipHostFree: Frees pinned host memory. `None` where the library lacks it.
-    pub hip_host_free: Option<unsafe extern "C" fn(pointer: *mut c_void) -> hipError_t>,
-    /// hipHostGetDevicePointer: The device's address of pinned host memory. `None` where the
-    /// library lacks it.
-    pub hip_host_get_device_pointer: Option<
-        unsafe extern "C" fn(
+    /// hipHostFree: Frees pinned host memory.
+    pub hip_host_free: Optional<unsafe extern "system" fn(pointer: *mut c_void) -> hipError_t>,
+    /// hipHostGetDevicePointer: The device's address of pinned host memory.
+    pub hip_host_get_device_pointer: Optional<
+        unsafe extern "system" fn(
             device: *mut *mut c_void,
             pointer: *mut c_void,
             flags: u32,
         ) -> hipError_t,
     >,
     /// hipMemcpyAsync: Copies in the order of the stream.
-    pub hip_memcpy_async: unsafe extern "C" fn(
-        to: *mut c_void,
-        from: *const c_void,
-        size: usize,
-        kind: hipMemcpyKind,
-        stream: hipStream_t,
-    ) -> hipError_t,
-    /// hipMemsetAsync: Fills memory with one byte. `None` where the library lacks it.
-    pub hip_memset_async: Option<
-        unsafe extern "C" fn(
+    pub hip_memcpy_async: Symbol<
+        unsafe extern "system" fn(
+            to: *mut c_void,
+            from: *const c_void,
+            size: usize,
+            kind: hipMemcpyKind,
+            stream: hipStream_t,
+        ) -> hipError_t,
+    >,
+    /// hipMemsetAsync: Fills memory with one byte.
+    pub hip_memset_async: Optional<
+        unsafe extern "system" fn(
             to: *mut c_void,
             value: i32,
             size: usize,
             stream: hipStream_t,
         ) -> hipError_t,
     >,
-    /// hipMemGetInfo: How much memory the calling thread's device has. `None` where the library
-    /// lacks it.
+    /// hipMemGetInfo: How much memory the calling thread's device has.
     pub hip_mem_get_info:
-        Option<unsafe extern "C" fn(free: *mut usize, total: *mut usize) -> hipError_t>,
-    /// hipModuleLoadData: Loads device code from memory. `None` where the library lacks it.
-    pub hip_module_load_data:
-        Option<unsafe extern "C" fn(module: *mut hipModule_t, image: *const c_void) -> hipError_t>,
-    /// hipModuleUnload: Unloads device code. `None` where the library lacks it.
-    pub hip_module_unload: Option<unsafe extern "C" fn(module: hipModule_t) -> hipError_t>,
-    /// hipModuleGetFunction: The kernel of this name. `None` where the library lacks it.
-    pub hip_module_get_function: Option<
-        unsafe extern "C" fn(
+        Optional<unsafe extern "system" fn(free: *mut usize, total: *mut usize) -> hipError_t>,
+    /// hipModuleLoadData: Loads device code from memory.
+    pub hip_module_load_data: Optional<
+        unsafe extern "system" fn(module: *mut hipModule_t, image: *const c_void) -> hipError_t,
+    >,
+    /// hipModuleUnload: Unloads device code.
+    pub hip_module_unload: Optional<unsafe extern "system" fn(module: hipModule_t) -> hipError_t>,
+    /// hipModuleGetFunction: The kernel of this name.
+    pub hip_module_get_function: Optional<
+        unsafe extern "system" fn(
             function: *mut hipFunction_t,
             module: hipModule_t,
             name: *const c_char,
         ) -> hipError_t,
     >,
     /// hipModuleLaunchKernel: Enqueues a kernel; arguments holds the address of each argument.
-    /// `None` where the library lacks it.
-    pub hip_module_launch_kernel: Option<
-        unsafe extern "C" fn(
+    pub hip_module_launch_kernel: Optional<
+        unsafe extern "system" fn(
             function: hipFunction_t,
             grid_x: u32,
             grid_y: u32,
@@ -448,7 +433,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
     if let Some(functions) = LOADED.get() {
         return Ok(functions);
     }
-    let library = Library::open("HIP runtime API", LIBRARIES)?;
+    let library = Library::open(TITLE, LIBRARIES)?;
     // SAFETY: the types are those of the vendor's header.
     let functions = unsafe {
         Functions {
@@ -462,39 +447,39 @@ pub fn functions() -> Result<&'static Functions, Error> {
             hip_set_device: library.required(c"hipSetDevice")?,
             hip_get_stream_device_id: library.required(c"hipGetStreamDeviceId")?,
             hip_device_get: library.required(c"hipDeviceGet")?,
-            hip_device_get_name: library.find(c"hipDeviceGetName"),
-            hip_device_get_attribute: library.find(c"hipDeviceGetAttribute"),
+            hip_device_get_name: library.optional(c"hipDeviceGetName"),
+            hip_device_get_attribute: library.optional(c"hipDeviceGetAttribute"),
             hip_device_primary_ctx_get_state: library.required(c"hipDevicePrimaryCtxGetState")?,
-            hip_pointer_get_attribute: library.find(c"hipPointerGetAttribute"),
+            hip_pointer_get_attribute: library.optional(c"hipPointerGetAttribute"),
             hip_event_query: library.required(c"hipEventQuery")?,
             hip_event_synchronize: library.required(c"hipEventSynchronize")?,
             hip_stream_wait_event: library.required(c"hipStreamWaitEvent")?,
-            hip_event_create_with_flags: library.find(c"hipEventCreateWithFlags"),
-            hip_event_record: library.find(c"hipEventRecord"),
-            hip_event_record_with_flags: library.find(c"hipEventRecordWithFlags"),
-            hip_stream_is_capturing: library.find(c"hipStreamIsCapturing"),
+            hip_event_create_with_flags: library.optional(c"hipEventCreateWithFlags"),
+            hip_event_record: library.optional(c"hipEventRecord"),
+            hip_event_record_with_flags: library.optional(c"hipEventRecordWithFlags"),
+            hip_stream_is_capturing: library.optional(c"hipStreamIsCapturing"),
             hip_thread_exchange_stream_capture_mode: library
-                .find(c"hipThreadExchangeStreamCaptureMode"),
-            hip_event_destroy: library.find(c"hipEventDestroy"),
-            hip_stream_create_with_flags: library.find(c"hipStreamCreateWithFlags"),
-            hip_stream_destroy: library.find(c"hipStreamDestroy"),
-            hip_stream_synchronize: library.find(c"hipStreamSynchronize"),
-            hip_stream_query: library.find(c"hipStreamQuery"),
-            hip_stream_wait_value32: library.find(c"hipStreamWaitValue32"),
-            hip_malloc: library.find(c"hipMalloc"),
-            hip_ext_malloc_with_flags: library.find(c"hipExtMallocWithFlags"),
-            hip_free: library.find(c"hipFree"),
-            hip_malloc_managed: library.find(c"hipMallocManaged"),
-            hip_host_malloc: library.find(c"hipHostMalloc"),
-            hip_host_free: library.find(c"hipHostFree"),
-            hip_host_get_device_pointer: library.find(c"hipHostGetDevicePointer"),
+                .optional(c"hipThreadExchangeStreamCaptureMode"),
+            hip_event_destroy: library.optional(c"hipEventDestroy"),
+            hip_stream_create_with_flags: library.optional(c"hipStreamCreateWithFlags"),
+            hip_stream_destroy: library.optional(c"hipStreamDestroy"),
+            hip_stream_synchronize: library.optional(c"hipStreamSynchronize"),
+            hip_stream_query: library.optional(c"hipStreamQuery"),
+            hip_stream_wait_value32: library.optional(c"hipStreamWaitValue32"),
+            hip_malloc: library.optional(c"hipMalloc"),
+            hip_ext_malloc_with_flags: library.optional(c"hipExtMallocWithFlags"),
+            hip_free: library.optional(c"hipFree"),
+            hip_malloc_managed: library.optional(c"hipMallocManaged"),
+            hip_host_malloc: library.optional(c"hipHostMalloc"),
+            hip_host_free: library.optional(c"hipHostFree"),
+            hip_host_get_device_pointer: library.optional(c"hipHostGetDevicePointer"),
             hip_memcpy_async: library.required(c"hipMemcpyAsync")?,
-            hip_memset_async: library.find(c"hipMemsetAsync"),
-            hip_mem_get_info: library.find(c"hipMemGetInfo"),
-            hip_module_load_data: library.find(c"hipModuleLoadData"),
-            hip_module_unload: library.find(c"hipModuleUnload"),
-            hip_module_get_function: library.find(c"hipModuleGetFunction"),
-            hip_module_launch_kernel: library.find(c"hipModuleLaunchKernel"),
+            hip_memset_async: library.optional(c"hipMemsetAsync"),
+            hip_mem_get_info: library.optional(c"hipMemGetInfo"),
+            hip_module_load_data: library.optional(c"hipModuleLoadData"),
+            hip_module_unload: library.optional(c"hipModuleUnload"),
+            hip_module_get_function: library.optional(c"hipModuleGetFunction"),
+            hip_module_launch_kernel: library.optional(c"hipModuleLaunchKernel"),
         }
     };
     Ok(LOADED.get_or_init(|| functions))

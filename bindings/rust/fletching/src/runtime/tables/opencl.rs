@@ -12,8 +12,11 @@
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
-use crate::runtime::vendor::{EventState, Library};
+use crate::runtime::vendor::{EventState, Library, Optional, Symbol};
 use crate::Error;
+
+/// How it is called in errors.
+pub const TITLE: &str = "OpenCL";
 
 /// What most functions return, and the state of an event.
 pub type cl_int = i32;
@@ -31,52 +34,28 @@ pub type cl_bitfield = u64;
 pub type cl_event_info = u32;
 
 /// A driver.
-pub type cl_platform_id = *mut ClPlatformIdOpaque;
-
-/// What a [`cl_platform_id`] points to.
-pub enum ClPlatformIdOpaque {}
+pub type cl_platform_id = *mut c_void;
 
 /// A device.
-pub type cl_device_id = *mut ClDeviceIdOpaque;
-
-/// What a [`cl_device_id`] points to.
-pub enum ClDeviceIdOpaque {}
+pub type cl_device_id = *mut c_void;
 
 /// A context.
-pub type cl_context = *mut ClContextOpaque;
-
-/// What a [`cl_context`] points to.
-pub enum ClContextOpaque {}
+pub type cl_context = *mut c_void;
 
 /// A queue.
-pub type cl_command_queue = *mut ClCommandQueueOpaque;
-
-/// What a [`cl_command_queue`] points to.
-pub enum ClCommandQueueOpaque {}
+pub type cl_command_queue = *mut c_void;
 
 /// An event.
-pub type cl_event = *mut ClEventOpaque;
-
-/// What a [`cl_event`] points to.
-pub enum ClEventOpaque {}
+pub type cl_event = *mut c_void;
 
 /// A buffer; no address.
-pub type cl_mem = *mut ClMemOpaque;
-
-/// What a [`cl_mem`] points to.
-pub enum ClMemOpaque {}
+pub type cl_mem = *mut c_void;
 
 /// Device code, as source or built.
-pub type cl_program = *mut ClProgramOpaque;
-
-/// What a [`cl_program`] points to.
-pub enum ClProgramOpaque {}
+pub type cl_program = *mut c_void;
 
 /// A kernel of a program.
-pub type cl_kernel = *mut ClKernelOpaque;
-
-/// What a [`cl_kernel`] points to.
-pub enum ClKernelOpaque {}
+pub type cl_kernel = *mut c_void;
 
 /// A name or a value in a list that 0 ends.
 pub type cl_context_properties = isize;
@@ -227,22 +206,22 @@ pub fn status_name(status: cl_int) -> Option<&'static str> {
     })
 }
 
-/// The functions of the library.
+/// The functions of the library; an [`Optional`] one only where the library has it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Functions {
     /// The name under which the library was found.
     pub library: &'static str,
-    /// clGetPlatformIDs: The drivers. `None` where the library lacks it.
-    pub cl_get_platform_ids: Option<
+    /// clGetPlatformIDs: The drivers.
+    pub cl_get_platform_ids: Optional<
         unsafe extern "system" fn(
             size: cl_uint,
             platforms: *mut cl_platform_id,
             count: *mut cl_uint,
         ) -> cl_int,
     >,
-    /// clGetDeviceIDs: The devices of a driver. `None` where the library lacks it.
-    pub cl_get_device_ids: Option<
+    /// clGetDeviceIDs: The devices of a driver.
+    pub cl_get_device_ids: Optional<
         unsafe extern "system" fn(
             platform: cl_platform_id,
             r#type: cl_bitfield,
@@ -251,8 +230,8 @@ pub struct Functions {
             count: *mut cl_uint,
         ) -> cl_int,
     >,
-    /// clGetDeviceInfo: One property of a device. `None` where the library lacks it.
-    pub cl_get_device_info: Option<
+    /// clGetDeviceInfo: One property of a device.
+    pub cl_get_device_info: Optional<
         unsafe extern "system" fn(
             device: cl_device_id,
             what: cl_uint,
@@ -261,8 +240,8 @@ pub struct Functions {
             size_ret: *mut usize,
         ) -> cl_int,
     >,
-    /// clCreateContext: A context for some devices. `None` where the library lacks it.
-    pub cl_create_context: Option<
+    /// clCreateContext: A context for some devices.
+    pub cl_create_context: Optional<
         unsafe extern "system" fn(
             properties: *const cl_context_properties,
             count: cl_uint,
@@ -272,54 +251,54 @@ pub struct Functions {
             error: *mut cl_int,
         ) -> cl_context,
     >,
-    /// clReleaseContext: Gives one reference back. `None` where the library lacks it.
-    pub cl_release_context: Option<unsafe extern "system" fn(context: cl_context) -> cl_int>,
+    /// clReleaseContext: Gives one reference back.
+    pub cl_release_context: Optional<unsafe extern "system" fn(context: cl_context) -> cl_int>,
     /// clGetContextInfo: One property of a context.
-    pub cl_get_context_info: unsafe extern "system" fn(
-        context: cl_context,
-        what: cl_uint,
-        size: usize,
-        param_value: *mut c_void,
-        size_ret: *mut usize,
-    ) -> cl_int,
+    pub cl_get_context_info: Symbol<
+        unsafe extern "system" fn(
+            context: cl_context,
+            what: cl_uint,
+            size: usize,
+            param_value: *mut c_void,
+            size_ret: *mut usize,
+        ) -> cl_int,
+    >,
     /// clGetEventInfo: One property of an event.
-    pub cl_get_event_info: unsafe extern "system" fn(
-        event: cl_event,
-        what: cl_event_info,
-        size: usize,
-        param_value: *mut c_void,
-        size_ret: *mut usize,
-    ) -> cl_int,
+    pub cl_get_event_info: Symbol<
+        unsafe extern "system" fn(
+            event: cl_event,
+            what: cl_event_info,
+            size: usize,
+            param_value: *mut c_void,
+            size_ret: *mut usize,
+        ) -> cl_int,
+    >,
     /// clGetCommandQueueInfo: One property of a queue.
-    pub cl_get_command_queue_info: unsafe extern "system" fn(
-        queue: cl_command_queue,
-        what: cl_uint,
-        size: usize,
-        param_value: *mut c_void,
-        size_ret: *mut usize,
-    ) -> cl_int,
+    pub cl_get_command_queue_info: Symbol<
+        unsafe extern "system" fn(
+            queue: cl_command_queue,
+            what: cl_uint,
+            size: usize,
+            param_value: *mut c_void,
+            size_ret: *mut usize,
+        ) -> cl_int,
+    >,
     /// clGetMemObjectInfo: One property of a buffer.
-    pub cl_get_mem_object_info: unsafe extern "system" fn(
-        memory: cl_mem,
-        what: cl_uint,
-        size: usize,
-        param_value: *mut c_void,
-        size_ret: *mut usize,
-    ) -> cl_int,
+    pub cl_get_mem_object_info: Symbol<
+        unsafe extern "system" fn(
+            memory: cl_mem,
+            what: cl_uint,
+            size: usize,
+            param_value: *mut c_void,
+            size_ret: *mut usize,
+        ) -> cl_int,
+    >,
     /// clWaitForEvents: Blocks the calling thread until all events have happened.
     pub cl_wait_for_events:
-        unsafe extern "system" fn(count: cl_uint, events: *const cl_event) -> cl_int,
+        Symbol<unsafe extern "system" fn(count: cl_uint, events: *const cl_event) -> cl_int>,
     /// clEnqueueBarrierWithWaitList: Lets what is enqueued from now on wait for the events; returns
     /// at once.
-    pub cl_enqueue_barrier_with_wait_list: unsafe extern "system" fn(
-        queue: cl_command_queue,
-        count: cl_uint,
-        wait_list: *const cl_event,
-        event: *mut cl_event,
-    ) -> cl_int,
-    /// clEnqueueMarkerWithWaitList: An event that happens when everything that is on the queue now
-    /// is done. `None` where the library lacks it.
-    pub cl_enqueue_marker_with_wait_list: Option<
+    pub cl_enqueue_barrier_with_wait_list: Symbol<
         unsafe extern "system" fn(
             queue: cl_command_queue,
             count: cl_uint,
@@ -327,28 +306,40 @@ pub struct Functions {
             event: *mut cl_event,
         ) -> cl_int,
     >,
-    /// clCreateUserEvent: An event that the host sets. `None` where the library lacks it.
+    /// clEnqueueMarkerWithWaitList: An event that happens when everything that is on the queue now
+    /// is done.
+    pub cl_enqueue_marker_with_wait_list: Optional<
+        unsafe extern "system" fn(
+            queue: cl_command_queue,
+            count: cl_uint,
+            wait_list: *const cl_event,
+            event: *mut cl_event,
+        ) -> cl_int,
+    >,
+    /// clCreateUserEvent: An event that the host sets.
     pub cl_create_user_event:
-        Option<unsafe extern "system" fn(context: cl_context, error: *mut cl_int) -> cl_event>,
+        Optional<unsafe extern "system" fn(context: cl_context, error: *mut cl_int) -> cl_event>,
     /// clSetUserEventStatus: Sets a user event, once; a negative status is an error for whoever
-    /// waits. `None` where the library lacks it.
+    /// waits.
     pub cl_set_user_event_status:
-        Option<unsafe extern "system" fn(event: cl_event, status: cl_int) -> cl_int>,
+        Optional<unsafe extern "system" fn(event: cl_event, status: cl_int) -> cl_int>,
     /// clSetEventCallback: Calls back, on a thread of the driver, when an event has reached a
     /// state.
-    pub cl_set_event_callback: unsafe extern "system" fn(
-        event: cl_event,
-        state: cl_int,
-        notify: event_notify,
-        user_data: *mut c_void,
-    ) -> cl_int,
+    pub cl_set_event_callback: Symbol<
+        unsafe extern "system" fn(
+            event: cl_event,
+            state: cl_int,
+            notify: event_notify,
+            user_data: *mut c_void,
+        ) -> cl_int,
+    >,
     /// clRetainEvent: One more reference.
-    pub cl_retain_event: unsafe extern "system" fn(event: cl_event) -> cl_int,
+    pub cl_retain_event: Symbol<unsafe extern "system" fn(event: cl_event) -> cl_int>,
     /// clReleaseEvent: Gives one reference back.
-    pub cl_release_event: unsafe extern "system" fn(event: cl_event) -> cl_int,
+    pub cl_release_event: Symbol<unsafe extern "system" fn(event: cl_event) -> cl_int>,
     /// clCreateCommandQueue: A queue; OpenCL 2.0 prefers another function, which drivers of 1.2
-    /// lack. `None` where the library lacks it.
-    pub cl_create_command_queue: Option<
+    /// lack.
+    pub cl_create_command_queue: Optional<
         unsafe extern "system" fn(
             context: cl_context,
             device: cl_device_id,
@@ -356,15 +347,15 @@ pub struct Functions {
             error: *mut cl_int,
         ) -> cl_command_queue,
     >,
-    /// clReleaseCommandQueue: Gives one reference back. `None` where the library lacks it.
+    /// clReleaseCommandQueue: Gives one reference back.
     pub cl_release_command_queue:
-        Option<unsafe extern "system" fn(queue: cl_command_queue) -> cl_int>,
+        Optional<unsafe extern "system" fn(queue: cl_command_queue) -> cl_int>,
     /// clFlush: Sends what is on the queue to the device.
-    pub cl_flush: unsafe extern "system" fn(queue: cl_command_queue) -> cl_int,
-    /// clFinish: Blocks until the work on the queue is done. `None` where the library lacks it.
-    pub cl_finish: Option<unsafe extern "system" fn(queue: cl_command_queue) -> cl_int>,
-    /// clCreateBuffer: A buffer. `None` where the library lacks it.
-    pub cl_create_buffer: Option<
+    pub cl_flush: Symbol<unsafe extern "system" fn(queue: cl_command_queue) -> cl_int>,
+    /// clFinish: Blocks until the work on the queue is done.
+    pub cl_finish: Optional<unsafe extern "system" fn(queue: cl_command_queue) -> cl_int>,
+    /// clCreateBuffer: A buffer.
+    pub cl_create_buffer: Optional<
         unsafe extern "system" fn(
             context: cl_context,
             flags: cl_bitfield,
@@ -374,23 +365,25 @@ pub struct Functions {
         ) -> cl_mem,
     >,
     /// clRetainMemObject: One more reference.
-    pub cl_retain_mem_object: unsafe extern "system" fn(memory: cl_mem) -> cl_int,
+    pub cl_retain_mem_object: Symbol<unsafe extern "system" fn(memory: cl_mem) -> cl_int>,
     /// clReleaseMemObject: Gives one reference back.
-    pub cl_release_mem_object: unsafe extern "system" fn(memory: cl_mem) -> cl_int,
+    pub cl_release_mem_object: Symbol<unsafe extern "system" fn(memory: cl_mem) -> cl_int>,
     /// clEnqueueReadBuffer: Copies from a buffer to the host.
-    pub cl_enqueue_read_buffer: unsafe extern "system" fn(
-        queue: cl_command_queue,
-        memory: cl_mem,
-        blocking: cl_bool,
-        offset: usize,
-        size: usize,
-        to: *mut c_void,
-        count: cl_uint,
-        wait_list: *const cl_event,
-        event: *mut cl_event,
-    ) -> cl_int,
-    /// clEnqueueWriteBuffer: Copies from the host to a buffer. `None` where the library lacks it.
-    pub cl_enqueue_write_buffer: Option<
+    pub cl_enqueue_read_buffer: Symbol<
+        unsafe extern "system" fn(
+            queue: cl_command_queue,
+            memory: cl_mem,
+            blocking: cl_bool,
+            offset: usize,
+            size: usize,
+            to: *mut c_void,
+            count: cl_uint,
+            wait_list: *const cl_event,
+            event: *mut cl_event,
+        ) -> cl_int,
+    >,
+    /// clEnqueueWriteBuffer: Copies from the host to a buffer.
+    pub cl_enqueue_write_buffer: Optional<
         unsafe extern "system" fn(
             queue: cl_command_queue,
             memory: cl_mem,
@@ -403,8 +396,8 @@ pub struct Functions {
             event: *mut cl_event,
         ) -> cl_int,
     >,
-    /// clEnqueueCopyBuffer: Copies from a buffer to another. `None` where the library lacks it.
-    pub cl_enqueue_copy_buffer: Option<
+    /// clEnqueueCopyBuffer: Copies from a buffer to another.
+    pub cl_enqueue_copy_buffer: Optional<
         unsafe extern "system" fn(
             queue: cl_command_queue,
             from: cl_mem,
@@ -417,8 +410,8 @@ pub struct Functions {
             event: *mut cl_event,
         ) -> cl_int,
     >,
-    /// clCreateProgramWithSource: Device code from source. `None` where the library lacks it.
-    pub cl_create_program_with_source: Option<
+    /// clCreateProgramWithSource: Device code from source.
+    pub cl_create_program_with_source: Optional<
         unsafe extern "system" fn(
             context: cl_context,
             count: cl_uint,
@@ -427,8 +420,8 @@ pub struct Functions {
             error: *mut cl_int,
         ) -> cl_program,
     >,
-    /// clBuildProgram: Compiles device code. `None` where the library lacks it.
-    pub cl_build_program: Option<
+    /// clBuildProgram: Compiles device code.
+    pub cl_build_program: Optional<
         unsafe extern "system" fn(
             program: cl_program,
             count: cl_uint,
@@ -438,20 +431,20 @@ pub struct Functions {
             user_data: *mut c_void,
         ) -> cl_int,
     >,
-    /// clReleaseProgram: Gives one reference back. `None` where the library lacks it.
-    pub cl_release_program: Option<unsafe extern "system" fn(program: cl_program) -> cl_int>,
-    /// clCreateKernel: The kernel of this name. `None` where the library lacks it.
-    pub cl_create_kernel: Option<
+    /// clReleaseProgram: Gives one reference back.
+    pub cl_release_program: Optional<unsafe extern "system" fn(program: cl_program) -> cl_int>,
+    /// clCreateKernel: The kernel of this name.
+    pub cl_create_kernel: Optional<
         unsafe extern "system" fn(
             program: cl_program,
             name: *const c_char,
             error: *mut cl_int,
         ) -> cl_kernel,
     >,
-    /// clReleaseKernel: Gives one reference back. `None` where the library lacks it.
-    pub cl_release_kernel: Option<unsafe extern "system" fn(kernel: cl_kernel) -> cl_int>,
-    /// clSetKernelArg: Sets one argument of a kernel. `None` where the library lacks it.
-    pub cl_set_kernel_arg: Option<
+    /// clReleaseKernel: Gives one reference back.
+    pub cl_release_kernel: Optional<unsafe extern "system" fn(kernel: cl_kernel) -> cl_int>,
+    /// clSetKernelArg: Sets one argument of a kernel.
+    pub cl_set_kernel_arg: Optional<
         unsafe extern "system" fn(
             kernel: cl_kernel,
             index: cl_uint,
@@ -459,8 +452,8 @@ pub struct Functions {
             value: *const c_void,
         ) -> cl_int,
     >,
-    /// clEnqueueNDRangeKernel: Enqueues a kernel. `None` where the library lacks it.
-    pub cl_enqueue_nd_range_kernel: Option<
+    /// clEnqueueNDRangeKernel: Enqueues a kernel.
+    pub cl_enqueue_nd_range_kernel: Optional<
         unsafe extern "system" fn(
             queue: cl_command_queue,
             kernel: cl_kernel,
@@ -494,45 +487,45 @@ pub fn functions() -> Result<&'static Functions, Error> {
     if let Some(functions) = LOADED.get() {
         return Ok(functions);
     }
-    let library = Library::open("OpenCL", LIBRARIES)?;
+    let library = Library::open(TITLE, LIBRARIES)?;
     // SAFETY: the types are those of the vendor's header.
     let functions = unsafe {
         Functions {
             library: library.name(),
-            cl_get_platform_ids: library.find(c"clGetPlatformIDs"),
-            cl_get_device_ids: library.find(c"clGetDeviceIDs"),
-            cl_get_device_info: library.find(c"clGetDeviceInfo"),
-            cl_create_context: library.find(c"clCreateContext"),
-            cl_release_context: library.find(c"clReleaseContext"),
+            cl_get_platform_ids: library.optional(c"clGetPlatformIDs"),
+            cl_get_device_ids: library.optional(c"clGetDeviceIDs"),
+            cl_get_device_info: library.optional(c"clGetDeviceInfo"),
+            cl_create_context: library.optional(c"clCreateContext"),
+            cl_release_context: library.optional(c"clReleaseContext"),
             cl_get_context_info: library.required(c"clGetContextInfo")?,
             cl_get_event_info: library.required(c"clGetEventInfo")?,
             cl_get_command_queue_info: library.required(c"clGetCommandQueueInfo")?,
             cl_get_mem_object_info: library.required(c"clGetMemObjectInfo")?,
             cl_wait_for_events: library.required(c"clWaitForEvents")?,
             cl_enqueue_barrier_with_wait_list: library.required(c"clEnqueueBarrierWithWaitList")?,
-            cl_enqueue_marker_with_wait_list: library.find(c"clEnqueueMarkerWithWaitList"),
-            cl_create_user_event: library.find(c"clCreateUserEvent"),
-            cl_set_user_event_status: library.find(c"clSetUserEventStatus"),
+            cl_enqueue_marker_with_wait_list: library.optional(c"clEnqueueMarkerWithWaitList"),
+            cl_create_user_event: library.optional(c"clCreateUserEvent"),
+            cl_set_user_event_status: library.optional(c"clSetUserEventStatus"),
             cl_set_event_callback: library.required(c"clSetEventCallback")?,
             cl_retain_event: library.required(c"clRetainEvent")?,
             cl_release_event: library.required(c"clReleaseEvent")?,
-            cl_create_command_queue: library.find(c"clCreateCommandQueue"),
-            cl_release_command_queue: library.find(c"clReleaseCommandQueue"),
+            cl_create_command_queue: library.optional(c"clCreateCommandQueue"),
+            cl_release_command_queue: library.optional(c"clReleaseCommandQueue"),
             cl_flush: library.required(c"clFlush")?,
-            cl_finish: library.find(c"clFinish"),
-            cl_create_buffer: library.find(c"clCreateBuffer"),
+            cl_finish: library.optional(c"clFinish"),
+            cl_create_buffer: library.optional(c"clCreateBuffer"),
             cl_retain_mem_object: library.required(c"clRetainMemObject")?,
             cl_release_mem_object: library.required(c"clReleaseMemObject")?,
             cl_enqueue_read_buffer: library.required(c"clEnqueueReadBuffer")?,
-            cl_enqueue_write_buffer: library.find(c"clEnqueueWriteBuffer"),
-            cl_enqueue_copy_buffer: library.find(c"clEnqueueCopyBuffer"),
-            cl_create_program_with_source: library.find(c"clCreateProgramWithSource"),
-            cl_build_program: library.find(c"clBuildProgram"),
-            cl_release_program: library.find(c"clReleaseProgram"),
-            cl_create_kernel: library.find(c"clCreateKernel"),
-            cl_release_kernel: library.find(c"clReleaseKernel"),
-            cl_set_kernel_arg: library.find(c"clSetKernelArg"),
-            cl_enqueue_nd_range_kernel: library.find(c"clEnqueueNDRangeKernel"),
+            cl_enqueue_write_buffer: library.optional(c"clEnqueueWriteBuffer"),
+            cl_enqueue_copy_buffer: library.optional(c"clEnqueueCopyBuffer"),
+            cl_create_program_with_source: library.optional(c"clCreateProgramWithSource"),
+            cl_build_program: library.optional(c"clBuildProgram"),
+            cl_release_program: library.optional(c"clReleaseProgram"),
+            cl_create_kernel: library.optional(c"clCreateKernel"),
+            cl_release_kernel: library.optional(c"clReleaseKernel"),
+            cl_set_kernel_arg: library.optional(c"clSetKernelArg"),
+            cl_enqueue_nd_range_kernel: library.optional(c"clEnqueueNDRangeKernel"),
         }
     };
     Ok(LOADED.get_or_init(|| functions))
