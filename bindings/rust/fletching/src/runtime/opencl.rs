@@ -2,79 +2,84 @@
 
 //! OpenCL. A wait is enqueued on a queue of the event's own cl_context. OpenCL captures nothing.
 
-use std::ffi::c_void;
+use std::ptr;
 
 use super::event::{Events, Handle, Origin, Recorded, SyncEvent};
 use super::tables::opencl::{self as cl, cl_command_queue, cl_event, cl_int, Functions, TITLE};
-use super::vendor::{no_function, EventState, Failure};
+use super::vendor::{call, Answer, EventState};
 use super::{OnCapture, Stream};
 use crate::Error;
 
 pub(super) struct OpenclEvents;
 
-fn check(function: &'static str, result: cl_int) -> Result<(), Error> {
-    if result == cl::CL_SUCCESS {
+fn check(answer: Answer) -> Result<(), Error> {
+    if answer.code == cl::CL_SUCCESS {
         return Ok(());
     }
-    Err(Error::from(Failure {
-        title: TITLE,
-        function,
-        status: result,
-        name: cl::status_name(result).map(String::from),
-        text: None,
-        is_invalid_handle: result == cl::CL_INVALID_EVENT,
-    }))
+    let name = cl::status_name(answer.code).unwrap_or_default();
+    Err(answer.error(TITLE, name, "", answer.code == cl::CL_INVALID_EVENT))
 }
 
-fn queue_of(operation: &str, stream: &Stream) -> Result<cl_command_queue, Error> {
-    if !stream.as_ptr().is_null() {
-        return Ok(stream.as_ptr().cast());
+fn queue_of(stream: &Stream) -> Result<cl_command_queue, Error> {
+    match stream.as_ptr() {
+        queue if !queue.is_null() => Ok(queue),
+        _ => Err(Error::invalid(
+            "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue",
+        )),
     }
-    Err(Error::invalid(format!(
-        "{operation}stream is NULL: expected a cl_command_queue, because OpenCL has no default \
-         queue"
-    )))
 }
 
-type Info = unsafe extern "system" fn(cl_event, u32, usize, *mut c_void, *mut usize) -> cl_int;
-
-/// One property of an event. `T` is the type of it.
-fn event_info<T>(cl: &Functions, event: cl_event, what: u32, mut value: T) -> Result<T, Error> {
-    let (get, size): (Info, _) = (cl.cl_get_event_info, size_of::<T>());
-    let null = std::ptr::null_mut();
-    // SAFETY: the event is alive (Owner::from_raw), or recorded by us; the value has the size.
-    let result = unsafe { get(event, what, size, (&raw mut value).cast(), null) };
-    check("clGetEventInfo", result).map(|()| value)
-}
-
-fn state_of(cl: &Functions, event: cl_event) -> Result<cl_int, Error> {
-    event_info(cl, event, cl::CL_EVENT_COMMAND_EXECUTION_STATUS, cl::CL_QUEUED)
+/// The state of the event.
+fn ask(cl: &Functions, event: cl_event) -> Result<cl_int, Error> {
+    let (what, mut state) = (cl::CL_EVENT_COMMAND_EXECUTION_STATUS, cl::CL_QUEUED);
+    let value = (&raw mut state).cast();
+    let answer = call!(
+        cl.cl_get_event_info,
+        event,
+        what,
+        size_of_val(&state),
+        value,
+        ptr::null_mut()
+    );
+    check(answer).map(|()| state)
 }
 
 fn is_complete(cl: &Functions, event: cl_event) -> Result<bool, Error> {
-    let state = state_of(cl, event)?;
-    match cl::event_state(state) {
-        EventState::Failed => check("the command of the event", state).map(|()| false),
+    let code = ask(cl, event)?;
+    let function = "the command of the event";
+    match cl::event_state(code) {
+        EventState::Failed => check(Answer { function, code }).map(|()| false),
         state => Ok(state == EventState::Done),
     }
 }
 
+/// A handle that belongs to the event: its cl_context or its queue.
+fn handle_of(cl: &Functions, event: cl_event, what: u32) -> Result<Handle, Error> {
+    let mut found: Handle = ptr::null_mut();
+    let value = (&raw mut found).cast();
+    let answer = call!(
+        cl.cl_get_event_info,
+        event,
+        what,
+        size_of_val(&found),
+        value,
+        ptr::null_mut()
+    );
+    check(answer).map(|()| found)
+}
+
 fn check_context(cl: &Functions, event: cl_event, queue: cl_command_queue) -> Result<(), Error> {
-    let null = std::ptr::null_mut;
-    let of_event: cl::cl_context = event_info(cl, event, cl::CL_EVENT_CONTEXT, null())?;
-    let mut of_queue: cl::cl_context = null();
-    // SAFETY: the queue is alive (Stream::from_raw), and the value has the size.
-    let result = unsafe {
-        (cl.cl_get_command_queue_info)(
-            queue,
-            cl::CL_QUEUE_CONTEXT,
-            size_of::<cl::cl_context>(),
-            (&raw mut of_queue).cast(),
-            std::ptr::null_mut(),
-        )
-    };
-    check("clGetCommandQueueInfo", result)?;
-    if of_event == of_queue {
+    let (what, mut found) = (cl::CL_QUEUE_CONTEXT, ptr::null_mut::<()>());
+    let (value, get) = ((&raw mut found).cast(), cl.cl_get_command_queue_info);
+    check(call!(
+        get,
+        queue,
+        what,
+        size_of_val(&found),
+        value,
+        ptr::null_mut()
+    ))?;
+    if handle_of(cl, event, cl::CL_EVENT_CONTEXT)? == found.cast() {
         return Ok(());
     }
     Err(Error::invalid(
@@ -83,73 +88,53 @@ fn check_context(cl: &Functions, event: cl_event, queue: cl_command_queue) -> Re
     ))
 }
 
-/// A queue need not begin with a command before it is flushed. A user event has no queue.
-fn flush_queue_of(cl: &Functions, event: cl_event) -> Result<(), Error> {
-    let queue: cl_command_queue =
-        event_info(cl, event, cl::CL_EVENT_COMMAND_QUEUE, std::ptr::null_mut())?;
-    if queue.is_null() {
-        return Ok(());
-    }
-    // SAFETY: the queue lives as long as the event.
-    check("clFlush", unsafe { (cl.cl_flush)(queue) })
-}
-
 impl Events for OpenclEvents {
     fn synchronize(&self, event: &SyncEvent) -> Result<(), Error> {
-        let event: cl_event = event.handle()?.cast();
+        let event = event.handle()?;
         let cl = cl::functions()?;
-        // SAFETY: the event is alive (Owner::from_raw).
-        let result = unsafe { (cl.cl_wait_for_events)(1, &event) };
-        if result == cl::CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST {
-            // The command itself has failed, and its state says how.
-            is_complete(cl, event)?;
+        let answer = call!(cl.cl_wait_for_events, 1, &event);
+        if answer.code == cl::CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST {
+            is_complete(cl, event)?; // the command itself has failed, and its state says how
         }
-        check("clWaitForEvents", result)
+        check(answer)
     }
 
     fn wait_on(&self, event: &SyncEvent, stream: &Stream, _: OnCapture) -> Result<(), Error> {
-        let queue = queue_of("wait_on: ", stream)?;
-        let event: cl_event = event.handle()?.cast();
+        let (event, queue) = (event.handle()?, queue_of(stream)?);
         let cl = cl::functions()?;
         check_context(cl, event, queue)?;
-        flush_queue_of(cl, event)?;
+        // A queue need not begin with a command before it is flushed. A user event has no queue.
+        let producer = handle_of(cl, event, cl::CL_EVENT_COMMAND_QUEUE)?;
+        if !producer.is_null() {
+            check(call!(cl.cl_flush, producer))?;
+        }
         let wait = cl.cl_enqueue_barrier_with_wait_list;
-        // SAFETY: the queue and the event are alive (Stream::from_raw, Owner::from_raw).
-        let result = unsafe { wait(queue, 1, &event, std::ptr::null_mut()) };
-        check("clEnqueueBarrierWithWaitList", result)
+        check(call!(wait, queue, 1, &event, ptr::null_mut()))
     }
 
     fn is_ready(&self, event: &SyncEvent) -> Result<bool, Error> {
-        let event = event.handle()?.cast();
+        let event = event.handle()?;
         is_complete(cl::functions()?, event)
     }
 
     fn record(&self, stream: &Stream, _: i64, _: OnCapture) -> Result<Recorded, Error> {
-        let queue = queue_of("", stream)?;
-        let cl = cl::functions()?;
-        let name = "clEnqueueMarkerWithWaitList";
+        let (queue, cl) = (queue_of(stream)?, cl::functions()?);
         let mark = cl.cl_enqueue_marker_with_wait_list;
-        let mark = mark.ok_or_else(|| no_function(TITLE, cl.library, name))?;
-        let mut event: cl_event = std::ptr::null_mut();
-        // SAFETY: the queue is alive (Stream::from_raw).
-        let result = unsafe { mark(queue, 0, std::ptr::null(), &mut event) };
-        check(name, result)?;
-        let recorded = Recorded::new(&OpenclEvents, event.cast(), Origin::NONE);
+        let mark = mark.in_library(TITLE, cl.library)?;
+        let mut event = ptr::null_mut();
+        check(call!(mark, queue, 0, ptr::null(), &raw mut event))?;
+        let recorded = Recorded::new(&OpenclEvents, event, Origin::default());
         // An event that no queue has submitted never happens.
-        // SAFETY: as above.
-        check("clFlush", unsafe { (cl.cl_flush)(queue) }).map(|()| recorded)
+        check(call!(cl.cl_flush, queue)).map(|()| recorded)
     }
 
     fn has_passed(&self, recorded: &Recorded) -> Result<bool, Error> {
-        let state = state_of(cl::functions()?, recorded.event.cast())?;
+        let state = ask(cl::functions()?, recorded.event)?;
         Ok(cl::event_state(state) == EventState::Done || cl::is_lost(state))
     }
 
     fn destroy(&self, recorded: &Recorded) -> Result<(), Error> {
-        let event: Handle = recorded.event;
-        let release = cl::functions()?.cl_release_event;
-        // SAFETY: the event is ours, and released once.
-        check("clReleaseEvent", unsafe { release(event.cast()) })
+        check(call!(cl::functions()?.cl_release_event, recorded.event))
     }
 
     fn run_relaxed(&self, body: &mut dyn FnMut()) {

@@ -9,21 +9,16 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::event::Recorded;
+use super::event::{Recorded, INHERITED_EVENTS};
 use crate::{DeviceArray, Error};
 
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
-/// The longest while a release waits for a thread.
-const WHILE_BEHIND: Duration = Duration::from_micros(500);
-/// Rest: so many times as long as the last query of every entry took.
-const REST: u32 = 50;
+const REST: u32 = 50; // times the duration of a query of every entry
 const LONGEST_REST: Duration = Duration::from_millis(100);
-/// After so many refusals in a row, every 16th time is often enough.
-const MOST_REFUSALS: u32 = 4;
+const MOST_REFUSALS: u32 = 4; // then every 16th time is often enough
 const MOST_IDLE: usize = 2;
-/// Callbacks that all wait for one lock need no more.
-const MOST_WORKERS: usize = 64;
+const MOST_WORKERS: usize = 64; // callbacks that all wait for one lock need no more
 
 /// Whether the process exits: what has not begun is left alone.
 static EXITING: AtomicBool = AtomicBool::new(false);
@@ -35,7 +30,7 @@ extern "C" fn note_exit() {
 /// An array that is released when its event has passed. The event is dropped first.
 struct Deferred {
     recorded: Recorded,
-    array: DeviceArray,
+    _array: DeviceArray,
     /// How often in a row the runtime has refused to answer, as far as it matters, and how often
     /// not to ask from now on.
     refusals: u32,
@@ -47,8 +42,6 @@ struct Queues {
     incoming: Vec<Deferred>,
     ready: VecDeque<Deferred>,
     last_refusal: String,
-    taken: u64, // of `ready`, in all
-    seen: u64,  // `taken` when the reaper looked last
     workers: usize,
     idle: usize,
 }
@@ -64,8 +57,7 @@ pub(super) struct Reaper {
     refused: AtomicI64,
 }
 
-/// Counts of the arrays that [`DeviceArray::release_after`] has taken, and of events in a child of
-/// fork.
+/// Counts of the arrays that [`DeviceArray::release_after`] has taken, see [`pending_releases`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PendingReleases {
@@ -79,14 +71,42 @@ pub struct PendingReleases {
     pub inherited_events: i64,
 }
 
+/// The counts as of now, in this process. Does not start a thread.
+#[must_use]
+pub fn pending_releases() -> PendingReleases {
+    let mut counts = PendingReleases {
+        inherited_events: INHERITED_EVENTS.load(Relaxed),
+        ..PendingReleases::default()
+    };
+    let started = *lock(&REAPER);
+    if let Some(reaper) = started.filter(|reaper| reaper.process == std::process::id()) {
+        counts.pending = reaper.pending.load(Relaxed);
+        counts.refused = reaper.refused.load(Relaxed);
+        counts
+            .last_refusal
+            .clone_from(&lock(&reaper.queues).last_refusal);
+    }
+    counts
+}
+
 static REAPER: Mutex<Option<&'static Reaper>> = Mutex::new(None);
+
+/// No code that may panic runs with a lock held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn spawn(body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let builder = thread::Builder::new().name("fletching-release".into());
+    builder.spawn(body).map(drop)
+}
 
 impl Reaper {
     /// With its thread, which the first call starts.
     ///
     /// Errors: EAGAIN when there can be no thread, ECHILD in a child of fork.
     pub(super) fn instance() -> Result<&'static Self, Error> {
-        let mut started = REAPER.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut started = lock(&REAPER);
         if let Some(reaper) = *started {
             if reaper.process == std::process::id() {
                 return Ok(reaper);
@@ -106,49 +126,33 @@ impl Reaper {
             pending: AtomicI64::new(0),
             refused: AtomicI64::new(0),
         }));
-        spawn(move || reaper.run()).map_err(|error| {
-            Error::with_source(libc::EAGAIN, "release_after: no thread", error)
-        })?;
+        spawn(move || reaper.run())
+            .map_err(|error| Error::with_source(libc::EAGAIN, "release_after: no thread", error))?;
         // SAFETY: the function may be called at any time.
         unsafe { libc::atexit(note_exit) };
         *started = Some(reaper);
         Ok(reaper)
     }
 
-    pub(super) fn counts() -> PendingReleases {
-        let mut counts = PendingReleases::default();
-        let started = *REAPER.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reaper) = started.filter(|reaper| reaper.process == std::process::id()) {
-            counts.pending = reaper.pending.load(Relaxed);
-            counts.refused = reaper.refused.load(Relaxed);
-            counts.last_refusal.clone_from(&reaper.queues().last_refusal);
-        }
-        counts
-    }
-
     pub(super) fn add(&self, recorded: Recorded, array: DeviceArray) {
         self.pending.fetch_add(1, Relaxed);
-        self.queues().incoming.push(Deferred {
+        lock(&self.queues).incoming.push(Deferred {
             recorded,
-            array,
+            _array: array,
             refusals: 0,
             skips: 0,
         });
         self.wake.notify_one();
     }
 
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Asks about new entries at once, and about every entry when that is due: often while things
     /// happen, then ever more rarely, and never for more than a fiftieth of the time.
     fn run(&'static self) {
         let mut pending = Vec::new();
-        let (mut is_behind, mut rest, mut pause) = (false, Duration::ZERO, SHORTEST_PAUSE);
+        let (mut rest, mut pause) = (Duration::ZERO, SHORTEST_PAUSE);
         let mut due = Instant::now();
         while !EXITING.load(Relaxed) {
-            let first_new = self.collect(&mut pending, due, is_behind);
+            let first_new = self.collect(&mut pending, due);
             let begin = Instant::now();
             let is_due = begin >= due;
             let is_busy = first_new < pending.len();
@@ -164,38 +168,34 @@ impl Reaper {
             }
             let next = end + pause.max(rest);
             due = if is_due { next } else { due.min(next) };
-            is_behind = self.keep_up();
         }
     }
 
     /// Sleeps until there is something to do. Returns the index of the first entry that is new.
-    fn collect(&self, pending: &mut Vec<Deferred>, due: Instant, is_behind: bool) -> usize {
-        let mut queues = self.queues();
-        let until = if is_behind {
-            due.min(Instant::now() + WHILE_BEHIND)
-        } else {
-            due
-        };
+    fn collect(&self, pending: &mut Vec<Deferred>, due: Instant) -> usize {
+        let mut queues = lock(&self.queues);
         while queues.incoming.is_empty() {
-            queues = if pending.is_empty() && !is_behind {
-                self.wake.wait(queues).unwrap_or_else(PoisonError::into_inner)
-            } else {
-                let left = until.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break;
-                }
-                let waited = self.wake.wait_timeout(queues, left);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            };
+            if pending.is_empty() {
+                queues = self
+                    .wake
+                    .wait(queues)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.wake.wait_timeout(queues, left);
+            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let first_new = pending.len();
         pending.append(&mut queues.incoming);
         first_new
     }
 
-    fn hand_over_what_has_passed(&self, pending: &mut Vec<Deferred>, from: usize) -> bool {
-        let mut passed = VecDeque::new();
-        let mut index = from;
+    fn hand_over_what_has_passed(&'static self, pending: &mut Vec<Deferred>, from: usize) -> bool {
+        let (mut passed, mut index) = (VecDeque::new(), from);
         while index < pending.len() {
             if self.has_passed(&mut pending[index]) {
                 passed.push_back(pending.remove(index));
@@ -207,8 +207,9 @@ impl Reaper {
             return false;
         }
         self.pending.fetch_sub(passed.len() as i64, Relaxed);
-        self.queues().ready.append(&mut passed);
-        self.work.notify_one();
+        let mut queues = lock(&self.queues);
+        queues.ready.append(&mut passed);
+        self.call_worker(&mut queues);
         true
     }
 
@@ -219,79 +220,65 @@ impl Reaper {
             entry.skips -= 1;
             return false;
         }
-        match entry.recorded.events().has_passed(&entry.recorded) {
+        let refused = match entry.recorded.events.has_passed(&entry.recorded) {
             Ok(has_passed) => {
                 if std::mem::take(&mut entry.refusals) > 0 {
                     self.refused.fetch_sub(1, Relaxed);
                 }
-                has_passed
+                return has_passed;
             }
-            Err(error) => {
-                if entry.refusals == 0 {
-                    self.refused.fetch_add(1, Relaxed);
-                }
-                entry.refusals = (entry.refusals + 1).min(MOST_REFUSALS);
-                entry.skips = (1 << entry.refusals) - 1;
-                self.queues().last_refusal = error.to_string();
-                false
-            }
+            Err(error) => error.to_string(),
+        };
+        if entry.refusals == 0 {
+            self.refused.fetch_add(1, Relaxed);
         }
+        entry.refusals = (entry.refusals + 1).min(MOST_REFUSALS);
+        entry.skips = (1 << entry.refusals) - 1;
+        lock(&self.queues).last_refusal = refused;
+        false
     }
 
-    /// One worker is enough while callbacks are quick. When entries wait and no worker has taken
-    /// one since the last call, another one is started. False when nothing waits.
-    fn keep_up(&'static self) -> bool {
-        let mut queues = self.queues();
-        if queues.ready.is_empty() {
-            return false;
-        }
-        if queues.seen != queues.taken {
-            queues.seen = queues.taken;
-        } else if queues.idle > 0 {
+    /// With something ready: lets a worker take it, a new one when none is idle.
+    fn call_worker(&'static self, queues: &mut Queues) {
+        if queues.idle > 0 {
             self.work.notify_one();
         } else if queues.workers < MOST_WORKERS && spawn(move || self.release()).is_ok() {
             queues.workers += 1;
-        } else if queues.workers == 0 {
-            drop(self.release_first(queues)); // there can be no thread at all
         }
-        true
     }
 
     /// A worker. Of those that have nothing to do `MOST_IDLE` stay, asleep.
-    fn release(&self) {
-        let mut queues = self.queues();
+    fn release(&'static self) {
+        let mut queues = lock(&self.queues);
         loop {
-            while !queues.ready.is_empty() {
+            while let Some(first) = queues.ready.pop_front() {
+                // Its callback may be slow, and what is behind it does not wait for it.
+                if !queues.ready.is_empty() {
+                    self.call_worker(&mut queues);
+                }
+                drop(queues);
                 if EXITING.load(Relaxed) {
+                    std::mem::forget(first);
                     return;
                 }
-                queues = self.release_first(queues);
+                // The callback may well free memory, which another thread's capture would refuse.
+                let events = first.recorded.events;
+                let mut first = Some(first);
+                events.run_relaxed(&mut || drop(first.take()));
+                queues = lock(&self.queues);
             }
             if queues.idle >= MOST_IDLE {
                 break;
             }
             queues.idle += 1;
             while queues.ready.is_empty() {
-                queues = self.work.wait(queues).unwrap_or_else(PoisonError::into_inner);
+                queues = self
+                    .work
+                    .wait(queues)
+                    .unwrap_or_else(PoisonError::into_inner);
             }
             queues.idle -= 1;
         }
         queues.workers -= 1;
     }
-
-    fn release_first<'a>(&'a self, mut queues: MutexGuard<'a, Queues>) -> MutexGuard<'a, Queues> {
-        let mut first = queues.ready.pop_front();
-        queues.taken += 1;
-        drop(queues);
-        if let Some(events) = first.as_ref().map(|entry| entry.recorded.events()) {
-            // The callback may well free memory, which another thread's capture would refuse.
-            events.run_relaxed(&mut || drop(first.take()));
-        }
-        self.queues()
-    }
-}
-
-fn spawn(body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let builder = thread::Builder::new().name("fletching-release".into());
-    builder.spawn(body).map(drop)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Loads the library of a vendor's runtime when it is needed, and words its errors.
+//! Loads the library of a vendor's runtime when it is needed.
 
-use std::ffi::{c_int, CStr};
+use std::ffi::CStr;
 
 use libloading::{Error as LoadError, Library as Handle};
 
@@ -19,10 +19,22 @@ pub enum EventState {
     Failed,
 }
 
+/// A function of a library, and how the library exports it.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol<F> {
+    /// The name in the library: `cuEventDestroy_v2`.
+    pub name: &'static str,
+    /// A pointer to the function.
+    pub function: F,
+}
+
+/// A function that a library may lack: only a producer needs it, or only newer versions have it.
+pub type Optional<F> = Symbol<Option<F>>;
+
 /// A library that is never unloaded: what was found in it is valid as long as the process lives.
 pub(crate) struct Library {
     title: &'static str,
-    name: &'static str,
+    pub(crate) name: &'static str,
     handle: &'static Handle,
 }
 
@@ -36,76 +48,82 @@ impl Library {
         for already_loaded in [true, false] {
             for &name in names {
                 match open(name, already_loaded) {
-                    Ok(handle) => {
-                        let handle = Box::leak(Box::new(handle));
-                        return Ok(Self {
-                            title,
-                            name,
-                            handle,
-                        });
+                    Ok(found) => {
+                        let handle = Box::leak(Box::new(found));
+                        #[rustfmt::skip]
+                        return Ok(Self { title, name, handle });
                     }
-                    Err(reason) if !already_loaded => reasons.push(reason.to_string()),
-                    Err(_) => {}
+                    Err(_) if already_loaded => {}
+                    Err(reason) => reasons.push(reason.to_string()),
                 }
             }
         }
-        let text = match names {
-            [] => format!("{title}: no library for this system"),
-            _ => format!(
-                "{title}: cannot load {}; hint: install it, or add its folder to the library \
-                 search path ({})",
-                names.join(", "),
-                reasons.join("; ")
-            ),
+        let (names, reasons) = (names.join(", "), reasons.join("; "));
+        let text = if names.is_empty() {
+            format!("{title}: no library for this system")
+        } else {
+            format!(
+                "{title}: cannot load {names}; hint: install it, or add its folder to the library \
+                 search path ({reasons})"
+            )
         };
         Err(Error::new(libc::ENOENT, text))
     }
 
-    /// The name under which it was found.
-    pub(crate) fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// A function, `None` when the library lacks it.
+    /// A function that the library may lack.
     ///
     /// # Safety
     ///
     /// `F` is a pointer to a function of the type that the symbol has.
-    pub(crate) unsafe fn find<F: Copy>(&self, symbol: &CStr) -> Option<F> {
+    pub(crate) unsafe fn optional<F: Copy>(&self, symbol: &'static CStr) -> Optional<F> {
         // SAFETY: the caller vouches for the type, and the library stays loaded.
-        unsafe { self.handle.get::<F>(symbol.to_bytes_with_nul()) }
-            .ok()
-            .map(|found| *found)
+        let found = unsafe { self.handle.get::<F>(symbol.to_bytes_with_nul()) };
+        Symbol {
+            name: symbol.to_str().unwrap_or_default(),
+            function: found.ok().map(|found| *found),
+        }
     }
 
-    /// The same. Errors: ENOSYS when the library lacks it.
+    /// One that every consumer needs. Errors: ENOSYS when the library lacks it.
     ///
     /// # Safety
     ///
-    /// As for [`find`](Self::find).
-    pub(crate) unsafe fn required<F: Copy>(&self, symbol: &CStr) -> Result<F, Error> {
+    /// As for [`optional`](Self::optional).
+    pub(crate) unsafe fn required<F: Copy>(
+        &self,
+        symbol: &'static CStr,
+    ) -> Result<Symbol<F>, Error> {
         // SAFETY: the caller vouches for the type.
-        unsafe { self.find(symbol) }
-            .ok_or_else(|| no_function(self.title, self.name, &symbol.to_string_lossy()))
+        unsafe { self.optional(symbol) }.in_library(self.title, self.name)
     }
 }
 
-pub(crate) fn no_function(title: &str, library: &str, symbol: &str) -> Error {
-    Error::new(
-        libc::ENOSYS,
-        format!("{title}: {library} has no {symbol}; hint: install a newer version"),
-    )
+impl<F> From<Symbol<F>> for Optional<F> {
+    fn from(Symbol { name, function }: Symbol<F>) -> Self {
+        let function = Some(function);
+        Self { name, function }
+    }
+}
+
+impl<F> Optional<F> {
+    /// The function. Errors: ENOSYS when the library lacks it.
+    pub(crate) fn in_library(self, title: &str, library: &str) -> Result<Symbol<F>, Error> {
+        let Self { name, function } = self;
+        match function {
+            Some(function) => Ok(Symbol { name, function }),
+            None => Err(Error::new(
+                libc::ENOSYS,
+                format!("{title}: {library} has no {name}; hint: install a newer version"),
+            )),
+        }
+    }
 }
 
 #[cfg(unix)]
 fn open(name: &str, already_loaded: bool) -> Result<Handle, LoadError> {
     use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
     // One that is loaded keeps the visibility that it has.
-    let scope: c_int = if already_loaded {
-        libc::RTLD_NOLOAD
-    } else {
-        RTLD_LOCAL
-    };
+    let scope = [RTLD_LOCAL, libc::RTLD_NOLOAD][usize::from(already_loaded)];
     // SAFETY: a vendor's library may be loaded by any program, on any thread.
     unsafe { Library::open(Some(name), RTLD_LAZY | scope) }.map(Handle::from)
 }
@@ -120,36 +138,41 @@ fn open(name: &str, already_loaded: bool) -> Result<Handle, LoadError> {
     unsafe { Library::new(name) }.map(Handle::from)
 }
 
-/// A call of a vendor's function that failed.
-pub(crate) struct Failure {
-    pub(crate) title: &'static str,
-    pub(crate) function: &'static str,
-    pub(crate) status: i32,
-    pub(crate) name: Option<String>,
-    pub(crate) text: Option<String>,
-    /// Whether the status says that a handle is none.
-    pub(crate) is_invalid_handle: bool,
+/// What a vendor's function has returned.
+#[derive(Clone, Copy)]
+pub(super) struct Answer {
+    pub(super) function: &'static str,
+    pub(super) code: i32,
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
-        let Failure {
-            title,
-            function,
-            status,
-            ..
-        } = failure;
-        let mut message = match failure.name {
-            Some(name) => format!("{title}: {function} failed with {name} ({status})"),
-            None => format!("{title}: {function} failed with {status}"),
+/// Calls a function of a vendor's.
+macro_rules! call {
+    ($symbol:expr $(, $argument:expr)*) => {{
+        let symbol = $symbol;
+        Answer {
+            function: symbol.name,
+            // SAFETY: the types are the vendor's. A stream and an event are alive, see
+            // Stream::from_raw and Owner::from_raw; the other pointers are to variables.
+            code: unsafe { (symbol.function)($($argument),*) },
+        }
+    }};
+}
+pub(super) use call;
+
+impl Answer {
+    /// The error of a call that failed; `name` and `text` are about its code, or empty.
+    pub(super) fn error(self, title: &str, name: &str, text: &str, invalid: bool) -> Error {
+        let Self { function, code } = self;
+        let number = match name {
+            "" => code.to_string(),
+            name => format!("{name} ({code})"),
         };
-        if let Some(text) = failure.text {
-            message += &format!(": {text}");
+        let colon = if text.is_empty() { "" } else { ": " };
+        let message = format!("{title}: {function} failed with {number}{colon}{text}");
+        if !invalid {
+            return Error::new(libc::EIO, message);
         }
-        if !failure.is_invalid_handle {
-            return Self::new(libc::EIO, message);
-        }
-        Self::invalid(
+        Error::invalid(
             message
                 + "; hint: check that stream and event are alive, and that sync_event is the \
                    address of the event's handle, not the handle",

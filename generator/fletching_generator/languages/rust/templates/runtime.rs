@@ -6,6 +6,7 @@
 /*{ runtime.doc | wrap(100, "//! ") }*/
 
 #![allow(non_camel_case_types)]
+#![allow(clippy::type_complexity)]
 
 use std::ffi::{c_char, c_void};
 /*% if has_handles %*/
@@ -98,7 +99,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
     // SAFETY: the types are those of the vendor's header.
     let functions = unsafe {
         Functions {
-            library: library.name(),
+            library: library.name,
 /*% for function in runtime.functions %*/
 /*{ function | symbol }*/
 /*% endfor %*/

@@ -8,6 +8,7 @@
 //! the runtime API are the same handles: cudaEvent_t is CUevent, cudaStream_t is CUstream.
 
 #![allow(non_camel_case_types)]
+#![allow(clippy::type_complexity)]
 
 use std::ffi::{c_char, c_void};
 use std::ptr::without_provenance_mut;
@@ -515,7 +516,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
     // SAFETY: the types are those of the vendor's header.
     let functions = unsafe {
         Functions {
-            library: library.name(),
+            library: library.name,
             cu_init: library.required(c"cuInit")?,
             cu_driver_get_version: library.required(c"cuDriverGetVersion")?,
             cu_get_error_name: library.required(c"cuGetErrorName")?,

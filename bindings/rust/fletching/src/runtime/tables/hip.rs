@@ -10,6 +10,7 @@
 //! device and host address instead.
 
 #![allow(non_camel_case_types)]
+#![allow(clippy::type_complexity)]
 
 use std::ffi::{c_char, c_void};
 use std::ptr::without_provenance_mut;
@@ -437,7 +438,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
     // SAFETY: the types are those of the vendor's header.
     let functions = unsafe {
         Functions {
-            library: library.name(),
+            library: library.name,
             hip_init: library.required(c"hipInit")?,
             hip_runtime_get_version: library.required(c"hipRuntimeGetVersion")?,
             hip_get_error_name: library.required(c"hipGetErrorName")?,

@@ -8,6 +8,7 @@
 //! queue of the event's own cl_context: an event of another context is an error.
 
 #![allow(non_camel_case_types)]
+#![allow(clippy::type_complexity)]
 
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
@@ -491,7 +492,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
     // SAFETY: the types are those of the vendor's header.
     let functions = unsafe {
         Functions {
-            library: library.name(),
+            library: library.name,
             cl_get_platform_ids: library.optional(c"clGetPlatformIDs"),
             cl_get_device_ids: library.optional(c"clGetDeviceIDs"),
             cl_get_device_info: library.optional(c"clGetDeviceInfo"),
