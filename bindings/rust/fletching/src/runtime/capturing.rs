@@ -297,7 +297,9 @@ impl<A: Api> Events for Capturing<A> {
             let _ = relaxed.enter();
             api.destroy(&recorded.origin, || {
                 let driver = api.driver();
-                let destroy = driver.event_destroy.in_library(driver.title, driver.library)?;
+                let destroy = driver
+                    .event_destroy
+                    .in_library(driver.title, driver.library)?;
                 api.check(call!(destroy, recorded.event))
             })
         })
