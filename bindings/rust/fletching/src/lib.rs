@@ -12,6 +12,8 @@ mod metadata;
 mod options;
 mod owner;
 mod raw;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 mod schema_builder;
 mod shared;
 mod stream;
