@@ -4,6 +4,8 @@
 
 mod array_builder;
 mod block;
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
 mod error;
 mod hook;
 mod metadata;
