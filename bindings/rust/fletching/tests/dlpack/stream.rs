@@ -2,19 +2,14 @@
 
 //! The stream argument of `__dlpack__`, and nulls.
 
-#![cfg(feature = "dlpack")]
-
-#[path = "support/dlpack.rs"]
-mod support;
-
 use std::ptr;
 
+use crate::support::*;
 use fletching::dlpack::{
     from_dlpack, ConsumerStream, ExportOptions, ImportOptions, Nulls, Ordering,
 };
 use fletching::{ArrowDeviceType, Error};
 use libc::{EINVAL, ENOTSUP};
-use support::*;
 
 const WITH_STREAMS: [ArrowDeviceType; 5] = [
     ArrowDeviceType::CUDA,
@@ -63,7 +58,7 @@ fn the_host_is_ordered_before_memory_that_it_reads() {
 }
 
 #[test]
-fn dlpack_stream_range() {
+fn rule_dlpack_stream_range() {
     for device in WITH_STREAMS {
         refused(device, -2);
         refused(device, i64::MIN);
@@ -71,20 +66,20 @@ fn dlpack_stream_range() {
 }
 
 #[test]
-fn dlpack_stream_minus_one() {
+fn rule_dlpack_stream_minus_one() {
     for device in WITH_STREAMS {
         ordered(device, Some(-1), Ordering::Nothing);
     }
 }
 
 #[test]
-fn dlpack_stream_none_is_legacy() {
+fn rule_dlpack_stream_none_is_legacy() {
     ordered(ArrowDeviceType::CUDA, None, Ordering::Stream(1));
     ordered(ArrowDeviceType::ROCM, None, Ordering::Stream(0));
 }
 
 #[test]
-fn dlpack_stream_cuda_not_zero() {
+fn rule_dlpack_stream_cuda_not_zero() {
     for device in &WITH_STREAMS[..3] {
         refused(*device, 0);
         ordered(*device, Some(1), Ordering::Stream(1));
@@ -93,7 +88,7 @@ fn dlpack_stream_cuda_not_zero() {
 }
 
 #[test]
-fn dlpack_stream_rocm_not_one_or_two() {
+fn rule_dlpack_stream_rocm_not_one_or_two() {
     for device in &WITH_STREAMS[3..] {
         refused(*device, 1);
         refused(*device, 2);
@@ -102,7 +97,7 @@ fn dlpack_stream_rocm_not_one_or_two() {
 }
 
 #[test]
-fn dlpack_stream_none_elsewhere() {
+fn rule_dlpack_stream_none_elsewhere() {
     for device in [
         ArrowDeviceType::CPU,
         ArrowDeviceType::OPENCL,

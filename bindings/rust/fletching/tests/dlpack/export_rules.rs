@@ -2,19 +2,14 @@
 
 //! The rules of DLPack that an export can break: each test has the name of its rule.
 
-#![cfg(feature = "dlpack")]
-
-#[path = "support/dlpack.rs"]
-mod support;
-
+use crate::support::*;
 use fletching::abi::{DLPackVersion, DEVICES, DLPACK_FLAG_BITMASK_IS_COPIED};
 use fletching::dlpack::{is_legacy_expected, to_legacy_dlpack, ExportOptions, Nulls};
 use fletching::ArrowDeviceType;
 use libc::EINVAL;
-use support::*;
 
 #[test]
-fn dlpack_data_null_when_empty() {
+fn rule_dlpack_data_null_when_empty() {
     let exported = Data::new("i", 0).offset(2).exported(options());
     let tensor = exported.tensor().unwrap();
     assert!(tensor.data.is_null() && tensor.byte_offset == 0);
@@ -29,7 +24,7 @@ fn dlpack_data_null_when_empty() {
 }
 
 #[test]
-fn dlpack_data_aligned() {
+fn rule_dlpack_data_aligned() {
     for offset in 0..20 {
         let exported = Data::new("i", 4).offset(offset).exported(ExportOptions {
             aligned: true,
@@ -44,7 +39,7 @@ fn dlpack_data_aligned() {
 }
 
 #[test]
-fn dlpack_strides_not_null() {
+fn rule_dlpack_strides_not_null() {
     for length in [0, 1, 5] {
         let exported = Data::new("i", length).exported(options());
         assert_eq!(strides(exported.tensor().unwrap()), [1]);
@@ -52,7 +47,7 @@ fn dlpack_strides_not_null() {
 }
 
 #[test]
-fn dlpack_device_id_of_cpu() {
+fn rule_dlpack_device_id_of_cpu() {
     for device in DEVICES
         .iter()
         .filter(|device| device.accessible_from.contains(&ArrowDeviceType::CPU))
@@ -73,7 +68,7 @@ fn dlpack_device_id_of_cpu() {
 }
 
 #[test]
-fn dlpack_type_code_known() {
+fn rule_dlpack_type_code_known() {
     for (format, ..) in TYPES {
         let exported = Data::new(format, 1).exported(as_storage());
         let code = exported.tensor().unwrap().dtype.code;
@@ -83,7 +78,7 @@ fn dlpack_type_code_known() {
 
 // Miri and the leak check of a sanitizer are what fails when it does not.
 #[test]
-fn dlpack_managed_deleter_frees_self() {
+fn rule_dlpack_managed_deleter_frees_self() {
     let data = Data::new("i", 4);
     let raw = data.exported(options()).into_raw();
     // SAFETY: the tensor is the test's.
@@ -102,17 +97,17 @@ fn flags(read_only: bool, copied: bool) -> u64 {
 }
 
 #[test]
-fn dlpack_managed_flags_zero_by_default() {
+fn rule_dlpack_managed_flags_zero_by_default() {
     assert_eq!((flags(false, false), flags(true, false)), (0, 1));
 }
 
 #[test]
-fn dlpack_managed_copied_flag() {
+fn rule_dlpack_managed_copied_flag() {
     assert_eq!(flags(false, true), DLPACK_FLAG_BITMASK_IS_COPIED);
 }
 
 #[test]
-fn dlpack_managed_versioned_preferred() {
+fn rule_dlpack_managed_versioned_preferred() {
     let data = Data::new("i", 4);
     let exported = data.exported(options());
     // SAFETY: the struct is live.

@@ -2,18 +2,13 @@
 
 //! Device arrays as tensors.
 
-#![cfg(feature = "dlpack")]
-
-#[path = "support/dlpack.rs"]
-mod support;
-
 use std::ptr;
 
+use crate::support::*;
 use fletching::abi::DLDataTypeCode;
 use fletching::dlpack::{to_dlpack, ExportOptions, MAX_DIMENSIONS};
 use fletching::{ArrowDeviceType, DeviceArray, Schema};
 use libc::{EINVAL, ENOTSUP, ERANGE};
-use support::*;
 
 #[test]
 fn the_memory_is_shared() {

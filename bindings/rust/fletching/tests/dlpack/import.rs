@@ -2,23 +2,16 @@
 
 //! Tensors as device arrays.
 
-#![cfg(feature = "dlpack")]
-
-#[path = "support/dlpack_import.rs"]
-mod import;
-#[path = "support/dlpack.rs"]
-mod support;
-
 use std::ptr;
 
+use crate::imported::*;
+use crate::support::*;
 use fletching::abi::DLDataTypeCode as Code;
 use fletching::dlpack::{
     from_dlpack, to_dlpack, Dimensions, DlpackTensor, ImportOptions, Imported, LegacyDlpackTensor,
 };
 use fletching::{Array, ArrowDeviceType};
-use import::*;
 use libc::{EINVAL, ENOTSUP};
-use support::*;
 
 #[test]
 fn the_memory_is_shared() {

@@ -2,8 +2,6 @@
 
 //! What the tests of imported tensors share.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::ffi::c_void;
 
 use fletching::abi::DLDataType;

@@ -2,8 +2,6 @@
 
 //! Arrays and tensors for the tests of DLPack, with counts of what is released.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,27 +2,20 @@
 
 //! The rules of DLPack that an import can break: each test has the name of its rule.
 
-#![cfg(feature = "dlpack")]
-
-#[path = "support/dlpack_import.rs"]
-mod import;
-#[path = "support/dlpack.rs"]
-mod support;
-
 use std::ptr;
 
+use crate::imported::*;
+use crate::support::*;
 use fletching::abi::{
     DLDataTypeCode as Code, DLPackVersion, DEVICES, DLPACK_FLAG_BITMASK_IS_COPIED,
     DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED, DLPACK_FLAG_BITMASK_READ_ONLY,
 };
 use fletching::dlpack::{from_dlpack, DlpackTensor, LegacyDlpackTensor};
 use fletching::ArrowDeviceType;
-use import::*;
 use libc::ENOTSUP;
-use support::*;
 
 #[test]
-fn dlpack_alignment_not_relied_on() {
+fn rule_dlpack_alignment_not_relied_on() {
     let next = values().wrapping_byte_add(4);
     let tensor = Foreign::new(INT32, next, &[3], &[]);
     assert_eq!(leaf(&imported(&tensor, shared())).2, next);
@@ -34,7 +27,7 @@ fn dlpack_alignment_not_relied_on() {
 }
 
 #[test]
-fn dlpack_byte_offset_applied() {
+fn rule_dlpack_byte_offset_applied() {
     let mut tensor = Foreign::int32(&[3], &[]);
     tensor.tensor.byte_offset = 8;
     assert_eq!(integers(&imported(&tensor, shared())), [2, 3, 4]);
@@ -49,7 +42,7 @@ fn dlpack_byte_offset_applied() {
 }
 
 #[test]
-fn dlpack_strides_null_accepted() {
+fn rule_dlpack_strides_null_accepted() {
     for minor in 0..4 {
         let mut tensor = Foreign::int32(&[2, 3], &[]);
         tensor.version.minor = minor;
@@ -58,7 +51,7 @@ fn dlpack_strides_null_accepted() {
 }
 
 #[test]
-fn dlpack_shape_null_accepted() {
+fn rule_dlpack_shape_null_accepted() {
     let eighth = values().wrapping_byte_add(28);
     let result = imported(&Foreign::new(INT32, eighth, &[], &[]), shared());
     assert_eq!(integers(&result), [7]);
@@ -66,7 +59,7 @@ fn dlpack_shape_null_accepted() {
 }
 
 #[test]
-fn dlpack_device_id_not_assumed() {
+fn rule_dlpack_device_id_not_assumed() {
     // Whatever the number is, it is passed on: only the producer's runtime knows what it counts.
     for id in [0, 1, 77, -3] {
         let array = imported(&Foreign::int32(&[2], &[]).on(2, id), shared()).array;
@@ -76,7 +69,7 @@ fn dlpack_device_id_not_assumed() {
 }
 
 #[test]
-fn device_array_device_id_convention() {
+fn rule_device_array_device_id_convention() {
     for id in [0, 5, -1] {
         let array = imported(&Foreign::int32(&[2], &[]).on(1, id), shared()).array;
         assert_eq!(array.device_id(), -1);
@@ -84,7 +77,7 @@ fn device_array_device_id_convention() {
 }
 
 #[test]
-fn dlpack_type_unexpected_bits_refused() {
+fn rule_dlpack_type_unexpected_bits_refused() {
     for bits in [4, 6, 8, 32] {
         for code in [
             Code::FLOAT6_E2M3FN,
@@ -98,7 +91,7 @@ fn dlpack_type_unexpected_bits_refused() {
 }
 
 #[test]
-fn dlpack_type_packed_unless_flagged() {
+fn rule_dlpack_type_packed_unless_flagged() {
     // Neither form has a type in Arrow; the error says which one it was.
     let both = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED;
     let padded = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
@@ -116,7 +109,7 @@ fn dlpack_type_packed_unless_flagged() {
 }
 
 #[test]
-fn dlpack_managed_major_mismatch() {
+fn rule_dlpack_managed_major_mismatch() {
     for major in [0, 2, u32::MAX] {
         // Behind the deleter of another version there may be anything.
         let mut tensor = Foreign::new(INT32, ptr::dangling(), &[2], &[]);
@@ -131,7 +124,7 @@ fn dlpack_managed_major_mismatch() {
 }
 
 #[test]
-fn dlpack_managed_minor_mismatch() {
+fn rule_dlpack_managed_minor_mismatch() {
     let mut newer = Foreign::int32(&[2], &[]);
     newer.version = DLPackVersion {
         major: 1,
@@ -143,7 +136,7 @@ fn dlpack_managed_minor_mismatch() {
 }
 
 #[test]
-fn dlpack_managed_deleter_called() {
+fn rule_dlpack_managed_deleter_called() {
     let kept = Foreign::int32(&[2], &[]);
     drop(imported(&kept, shared()));
     assert_eq!(kept.deleted(), 1);
@@ -153,7 +146,7 @@ fn dlpack_managed_deleter_called() {
 }
 
 #[test]
-fn dlpack_managed_deleter_null_accepted() {
+fn rule_dlpack_managed_deleter_null_accepted() {
     // Statics, so that nothing leaks.
     static mut SHAPE: [i64; 1] = [2];
     for data in [values(), ptr::null()] {
@@ -174,7 +167,7 @@ fn dlpack_managed_deleter_null_accepted() {
 }
 
 #[test]
-fn dlpack_managed_read_only_ignored() {
+fn rule_dlpack_managed_read_only_ignored() {
     for (flags, read_only, copied) in [(0, false, false), (1, true, false), (2, false, true)] {
         let mut tensor = Foreign::int32(&[2], &[]);
         tensor.flags = flags;
@@ -184,14 +177,14 @@ fn dlpack_managed_read_only_ignored() {
 }
 
 #[test]
-fn dlpack_import_zero_copy() {
+fn rule_dlpack_import_zero_copy() {
     let result = imported(&Foreign::int32(&[2, 3], &[]), copies());
     assert_eq!(leaf(&result).2, values());
     assert!(!result.copied);
 }
 
 #[test]
-fn dlpack_import_same_device() {
+fn rule_dlpack_import_same_device() {
     for device in DEVICES {
         let tensor = Foreign::int32(&[2], &[]).on(device.device_type.0, 1);
         let array = imported(&tensor, shared()).array;
@@ -200,7 +193,7 @@ fn dlpack_import_same_device() {
 }
 
 #[test]
-fn dlpack_import_copy_none() {
+fn rule_dlpack_import_copy_none() {
     let compact = imported(&Foreign::int32(&[2, 3], &[]), copies());
     assert!(!compact.copied, "it can share the memory");
     let copy = imported(&Foreign::int32(&[3], &[2]), copies());
@@ -209,7 +202,7 @@ fn dlpack_import_copy_none() {
 }
 
 #[test]
-fn dlpack_import_copy_false() {
+fn rule_dlpack_import_copy_false() {
     let tensor = Foreign::int32(&[2], &[2]);
     assert_eq!(refused(&tensor, shared()).code(), ENOTSUP);
 }
