@@ -6,6 +6,8 @@ mod array_builder;
 #[cfg(feature = "async")]
 mod async_stream;
 mod block;
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
 mod error;
 mod hook;
 mod metadata;

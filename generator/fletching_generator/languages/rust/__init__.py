@@ -214,6 +214,7 @@ FILTERS: Filters = {
     "identifier": identifier,
     "leaf_places": leaf_places,
     "literal": literal,
+    "pascal": pascal,
     "path": lambda path: ".".join(map(identifier, path)),
     "result": result_name,
     "of_field": of_field,
