@@ -32,7 +32,8 @@ impl ConsumerStream {
     /// CUDA: None or 1 is the legacy default stream, 2 the per-thread one, -1 none, 0 is refused.
     /// ROCm: None or 0 is the default stream, -1 none, 1 and 2 are refused. Every other number from
     /// there on is a handle. With None and memory that the host reads too, pinned or managed, it is
-    /// the host that is ordered, which includes the default stream. Elsewhere only None is accepted.
+    /// the host that is ordered, which includes the default stream. Elsewhere only None is accepted,
+    /// which orders the host.
     ///
     /// Errors: EINVAL. Text: array API, `__dlpack__`.
     ///
@@ -46,7 +47,8 @@ impl ConsumerStream {
             [Device::CUDA, Device::CUDA_HOST, Device::CUDA_MANAGED].contains(&device_type);
         let is_rocm = [Device::ROCM, Device::ROCM_HOST].contains(&device_type);
         let number = match stream {
-            None if !is_cuda && !is_rocm => return Ok(Self(Ordering::Nothing)),
+            // There is no stream that could wait. Without an event nobody waits.
+            None if !is_cuda && !is_rocm => return Ok(Self(Ordering::Host)),
             // A consumer of memory that the host reads may be one that knows no streams at all.
             None if is_host_readable(device_type) => return Ok(Self(Ordering::Host)),
             None => i64::from(is_cuda),
@@ -91,6 +93,29 @@ impl ConsumerStream {
             Ordering::Stream(handle) => event::record(array, handle as *mut c_void),
             Ordering::Nothing | Ordering::Host => Ok(()),
         }
+    }
+}
+
+#[cfg(feature = "runtime")]
+mod event {
+    use super::*;
+    use crate::runtime::Stream;
+
+    fn stream(array: &DeviceArray, handle: *mut c_void) -> Stream {
+        // SAFETY: see ConsumerStream::read.
+        unsafe { Stream::from_raw(array.device_type(), handle) }
+    }
+
+    pub(super) fn wait_on(array: &DeviceArray, handle: *mut c_void) -> Result<(), Error> {
+        array.wait_on(&stream(array, handle))
+    }
+
+    pub(super) fn synchronize(array: &DeviceArray) -> Result<(), Error> {
+        array.synchronize()
+    }
+
+    pub(super) fn record(array: &mut DeviceArray, handle: *mut c_void) -> Result<(), Error> {
+        array.export_with_event(&stream(array, handle))
     }
 }
 

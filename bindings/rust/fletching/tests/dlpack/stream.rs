@@ -105,7 +105,7 @@ fn rule_dlpack_stream_none_elsewhere() {
         ArrowDeviceType::METAL,
         ArrowDeviceType(21),
     ] {
-        ordered(device, None, Ordering::Nothing);
+        ordered(device, None, Ordering::Host);
         for stream in [-1, 0, 1, 2, 99] {
             refused(device, stream);
         }
