@@ -59,6 +59,8 @@ pub(crate) mod sealed {
         fn set_children(&mut self, children: *mut *mut Self);
         fn dictionary(&self) -> *mut Self;
         fn set_dictionary(&mut self, dictionary: *mut Self);
+        /// What a struct that is shown to others must not lack.
+        fn what_is_missing(&self) -> Result<(), &'static str>;
         /// Whether there is nothing below it.
         fn is_leaf(&self) -> bool {
             self.children().1 as usize | self.dictionary() as usize == 0
@@ -99,7 +101,7 @@ macro_rules! raw {
 raw! { ArrowSchema; ArrowArray; ArrowDeviceArray array; ArrowArrayStream; ArrowDeviceArrayStream; }
 
 macro_rules! base {
-    ($($struct:ident { $($field:ident)* })*) => {$(
+    ($($struct:ident { $($field:ident)* } $missing:expr;)*) => {$(
         impl Nested for $struct {}
         impl sealed::Nested for $struct {
             type Base = Self;
@@ -132,6 +134,12 @@ macro_rules! base {
             fn set_dictionary(&mut self, dictionary: *mut Self) {
                 self.dictionary = dictionary;
             }
+            fn what_is_missing(&self) -> Result<(), &'static str> {
+                if self.is_released() {
+                    return Err("is released or moved out");
+                }
+                $missing(self)
+            }
             fn copy_fields(&self) -> Self {
                 Self {
                     $($field: self.$field,)*
@@ -143,8 +151,10 @@ macro_rules! base {
 }
 
 base! {
-    ArrowSchema { format name metadata flags n_children }
-    ArrowArray { length null_count offset n_buffers buffers n_children }
+    ArrowSchema { format name metadata flags n_children } |schema: &Self| {
+        (!schema.format.is_null()).then_some(()).ok_or("has format NULL")
+    };
+    ArrowArray { length null_count offset n_buffers buffers n_children } |_: &Self| Ok(());
 }
 
 impl Nested for ArrowDeviceArray {}
