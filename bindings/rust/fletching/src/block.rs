@@ -3,7 +3,7 @@
 //! One allocation for everything below a struct that we export: the object that owns the data, the
 //! structs of its children, and the lists of pointers.
 
-use std::alloc::{alloc, dealloc, handle_alloc_error, Layout};
+use std::alloc::{alloc, dealloc, Layout};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
@@ -43,14 +43,14 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         Some((layout, [first, pointers, addresses]))
     }
 
-    /// A block without shares. None for a size that no memory has; then `object` is dropped.
+    /// A block without shares. None when there is no memory; then `object` is dropped.
     pub(crate) fn new(structs: usize, extras: usize, object: T) -> Option<*mut Self> {
         let (layout, _) = Self::layout(structs, extras)?;
         // SAFETY: the layout is that of the block and more. What is written there is its own.
         unsafe {
             let block = alloc(layout).cast::<Self>();
             if block.is_null() {
-                handle_alloc_error(layout);
+                return None;
             }
             block.write(Self {
                 head: Head {
@@ -149,9 +149,13 @@ unsafe fn give_back(block: *mut Head, count: usize) {
 
 /// The release callback of every struct that points to a block.
 unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
-    // SAFETY: the struct was filled by us and is released once, by the only party that uses it.
+    // SAFETY: the struct was filled by us and is released by the only party that uses it. When it
+    // is released already, the block may be gone.
     unsafe {
-        let block = (*node).private_data().1.cast::<Head>();
+        let (Some(_), private_data) = (*node).private_data() else {
+            return;
+        };
+        let block = private_data.cast::<Head>();
         *(*node).hook().0 = None;
         let shares = 1 + release_below(&*node, block);
         give_back(block, shares);
@@ -166,7 +170,7 @@ unsafe fn release_below<B: Base>(node: &B, block: *mut Head) -> usize {
     let mut shares = 0;
     // SAFETY: we have made the list. What is not as we made it has a callback of its own, or none.
     unsafe {
-        for index in 0..count as usize {
+        for index in 0..count.max(0) as usize {
             shares += release_one(*list.add(index), block);
         }
         if !dictionary.is_null() {
