@@ -196,6 +196,7 @@ fn a_hook_in_a_child_that_stays_is_run() {
 
 /// A consumer must not, but the memory of another party is not ours to trust.
 #[test]
+#[cfg_attr(miri, ignore = "it leaks on purpose")]
 fn a_count_of_children_that_a_consumer_has_changed() {
     let log = Log::default();
     let mut raw = batch(&log, 2).into_raw();
