@@ -91,14 +91,14 @@ pub fn raw_array(log: &Log, name: &str, children: usize, with_dictionary: bool) 
     let mut array = ArrowArray::zeroed();
     // SAFETY: the node was just made.
     unsafe {
-        let first = (&mut (*node).children).as_mut_ptr();
+        let first = (*node).children.as_mut_ptr();
         (*node).pointers = (0..children).map(|index| first.add(index)).collect();
         array.length = 1;
         array.n_buffers = 2;
         array.buffers = (&raw mut (*node).buffers).cast();
         array.n_children = children as i64;
         if children > 0 {
-            array.children = (&mut (*node).pointers).as_mut_ptr();
+            array.children = (*node).pointers.as_mut_ptr();
         }
         if with_dictionary {
             array.dictionary = &raw mut (*node).dictionary;

@@ -126,10 +126,8 @@ fn each(party: Party, mut play: impl FnMut(&Peer, &Case)) {
 fn schema(peer: &Peer, name: &CStr) -> Schema {
     let mut schema = Schema::default();
     // SAFETY: a case of the peer, which fills the slot with what the reader has to survive.
-    assert_eq!(
-        unsafe { (peer.schema)(name.as_ptr(), schema.out(), std::ptr::null_mut()) },
-        0
-    );
+    let code = unsafe { (peer.schema)(name.as_ptr(), schema.out(), std::ptr::null_mut()) };
+    assert_eq!(code, 0);
     schema
 }
 

@@ -24,3 +24,5 @@ mod take_child;
 mod foreign_producer;
 #[cfg(not(miri))]
 mod hostile;
+#[cfg(not(miri))]
+mod properties;

@@ -167,8 +167,8 @@ fn calls_one_at_a_time<S: Kind>() {
 /// Every callback finds its script through private_data.
 fn leaves_private_data<S: Kind>() {
     let play = Play::new([Step::default()]);
-    let moved = Some(S::foreign(&play));
-    let mut reader = moved.unwrap().into_iter();
+    let moved = Box::new(S::foreign(&play));
+    let mut reader = (*moved).into_iter();
     assert!(reader.schema().is_ok());
     assert_eq!(S::length(&reader.next().unwrap().unwrap()), 1);
     drop(reader);

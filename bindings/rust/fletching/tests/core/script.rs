@@ -251,7 +251,7 @@ pub trait Kind: RawStream {
         I: IntoIterator<Item = Result<Array, Error>, IntoIter: Send + 'static>;
     fn length(batch: &BatchOf<Self>) -> i64;
     /// Calls get_schema, get_next, get_last_error, release of a stream.
-    fn call_schema(stream: &mut Self, out: &mut ArrowSchema) -> c_int;
+    fn call_schema(stream: &mut Self) -> Result<Schema, c_int>;
     fn call_next(stream: &mut Self) -> Result<BatchOf<Self>, c_int>;
     fn get_next_null(stream: &mut Self) -> c_int;
     fn get_schema_of_null() -> c_int;
@@ -295,15 +295,19 @@ macro_rules! kind {
             where
                 I: IntoIterator<Item = Result<Array, Error>, IntoIter: Send + 'static>,
             {
-                #[allow(clippy::redundant_closure_call, reason = "a macro")]
+                #[allow(clippy::redundant_closure_call, reason = "of a macro")]
                 ($of)(schema, batches.into_iter())
             }
             fn length(batch: &BatchOf<Self>) -> i64 {
                 batch.length()
             }
-            fn call_schema(stream: &mut Self, out: &mut ArrowSchema) -> c_int {
+            fn call_schema(stream: &mut Self) -> Result<Schema, c_int> {
+                let mut schema = Schema::default();
                 // SAFETY: a stream that is ours.
-                unsafe { stream.get_schema.unwrap()(stream, out) }
+                match unsafe { stream.get_schema.unwrap()(stream, schema.out()) } {
+                    0 => Ok(schema),
+                    code => Err(code),
+                }
             }
             fn call_next(stream: &mut Self) -> Result<BatchOf<Self>, c_int> {
                 let mut batch = BatchOf::<Self>::default();
@@ -377,7 +381,7 @@ macro_rules! kind {
 kind! {
     ArrowArrayStream of ArrowArray, release_stream,;
     |array, _| array.into_raw();
-    |schema, batches| ArrayStream::from_batches(schema, batches)
+    ArrayStream::from_batches
 }
 
 kind! {
