@@ -12,6 +12,9 @@ use fletching::{
 };
 use fletching_testing::library;
 
+use crate::array_builder::batch;
+use crate::foreign::{Log, Note};
+
 #[repr(C)]
 struct Message([u8; 1024]);
 
@@ -285,35 +288,35 @@ fn accessors_of_any_array_do_no_harm() {
 #[test]
 fn arrays_of_ours_survive_rude_consumers() {
     each(Party::ArrayConsumer, |peer, case| {
-        let consume = |array: DeviceArray| {
+        let log = Log::default();
+        // The peer releases the array before `finish` returns, on threads of its own or not.
+        let consume = |array: DeviceArray, released: &[&str]| {
             let (mut raw, mut message) = (array.into_raw(), Message::new());
             // SAFETY: an array of ours, which is moved in.
-            let code = unsafe { (peer.consume_array)(case.name.as_ptr(), &mut raw, &mut message) };
-            assert_eq!(code, 0, "{:?}: {}", case.name, message.text());
+            let codes = unsafe {
+                let code = (peer.consume_array)(case.name.as_ptr(), &mut raw, &mut message);
+                (code, (peer.finish)(std::ptr::null_mut()))
+            };
+            assert_eq!(codes, (0, 0), "{:?}: {}", case.name, message.text());
+            assert_eq!(log.take(), released, "{:?}", case.name);
         };
-        let log = crate::foreign::Log::default();
-        consume(crate::array_builder::batch(&log, 2));
-        let shared = crate::array_builder::batch(&log, 2).share().unwrap();
-        consume(shared.view().unwrap());
+        consume(batch(&log, 2), &["dropped"]);
+
+        let shared = batch(&log, 2).share().unwrap();
+        consume(shared.view().unwrap(), &[]);
         drop(shared);
-        let mut attached = crate::array_builder::batch(&log, 2);
-        attached
-            .attach(crate::foreign::Note(log.clone(), "attached"))
-            .unwrap();
-        consume(attached);
-        let mut parent = crate::array_builder::batch(&log, 3);
-        drop(parent.take_child(1).unwrap());
-        consume(parent);
-        // SAFETY: the peer's threads have ended afterwards.
-        assert_eq!(unsafe { (peer.finish)(std::ptr::null_mut()) }, 0);
-        let mut lines = log.lines();
-        lines.sort();
-        assert_eq!(
-            lines,
-            ["attached", "dropped", "dropped", "dropped", "dropped"],
-            "{:?}",
-            case.name
-        );
+        assert_eq!(log.take(), ["dropped"]);
+
+        // The object belongs to the array, and the data to its children too.
+        let mut attached = batch(&log, 0);
+        attached.attach(Note(log.clone(), "attached")).unwrap();
+        consume(attached, &["dropped", "attached"]);
+
+        let mut parent = batch(&log, 3);
+        let child = parent.take_child(1).unwrap();
+        consume(parent, &[]);
+        drop(child);
+        assert_eq!(log.take(), ["dropped"]);
     });
 }
 

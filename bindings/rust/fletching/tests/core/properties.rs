@@ -9,9 +9,9 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use crate::metadata::read;
 
+/// As many cases as the variable PROPTEST_CASES says.
 fn config() -> ProptestConfig {
     ProptestConfig {
-        cases: 512,
         failure_persistence: None,
         ..ProptestConfig::default()
     }
