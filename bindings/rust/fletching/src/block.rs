@@ -3,7 +3,7 @@
 //! One allocation for everything below a struct that we export: the object that owns the data, the
 //! structs of its children, and the lists of pointers.
 
-use std::alloc::{alloc, dealloc, handle_alloc_error, Layout};
+use std::alloc::{alloc, dealloc, Layout};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
@@ -45,7 +45,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         Layout::from_size_align(size, align_of::<Self>()).ok()
     }
 
-    /// A block without shares. None for a size that no memory has; then `object` is dropped.
+    /// A block without shares. None when there is no memory; then `object` is dropped.
     #[inline]
     pub(crate) fn new(structs: usize, extras: usize, object: T) -> Option<*mut Self> {
         const { assert!(align_of::<B>() <= align_of::<Self>() && size_of::<T>() < 1 << 24) };
@@ -54,7 +54,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         unsafe {
             let block = alloc(layout).cast::<Self>();
             if block.is_null() {
-                handle_alloc_error(layout);
+                return None;
             }
             block.write(Self {
                 head: Head {
@@ -154,10 +154,14 @@ unsafe fn give_back(block: *mut Head, count: usize) {
 
 /// The release callback of every struct that points to a block.
 unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
-    // SAFETY: the struct was filled by us and is released once, by the only party that uses it.
+    // SAFETY: the struct was filled by us and is released by the only party that uses it. When it
+    // is released already, the block may be gone.
     unsafe {
-        let block = (*node).private_data().1.cast::<Head>();
-        let ours = (*node).hook().0.take();
+        let (ours @ Some(_), private_data) = (*node).private_data() else {
+            return;
+        };
+        let block = private_data.cast::<Head>();
+        *(*node).hook().0 = None;
         let below = if (*node).is_leaf() {
             0
         } else {
@@ -174,10 +178,11 @@ unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
 unsafe fn release_below<B: Base>(node: &B, block: *mut Head, ours: Option<Release<B>>) -> usize {
     let (list, count) = node.children();
     let dictionary = node.dictionary();
-    let mut shares = count as usize;
+    let count = count.max(0) as usize;
+    let mut shares = count;
     // SAFETY: we have made the list. What is not as we made it has a callback of its own, or none.
     unsafe {
-        for index in 0..count as usize {
+        for index in 0..count {
             release_one(*list.add(index), block, ours, &mut shares);
         }
         if !dictionary.is_null() {

@@ -125,9 +125,12 @@ pub(crate) fn guarded<T>(body: impl FnOnce() -> Result<T, Error>) -> Result<T, E
 
 /// Drops a value of the user's where no error can be returned.
 pub(crate) fn discard<T>(value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // Its drop could panic as well.
-        std::mem::forget(payload);
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
+    // A payload is a value as well, and so is that of its own panic, which is never dropped.
+    if let Err(Err(last)) =
+        dropped.map_err(|payload| catch_unwind(AssertUnwindSafe(|| drop(payload))))
+    {
+        std::mem::forget(last);
     }
 }
 

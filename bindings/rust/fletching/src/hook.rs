@@ -39,9 +39,12 @@ fn set<B: Base>(target: &mut B, attached: Attached) {
 }
 
 unsafe extern "C" fn run<B: Base>(this: *mut B) {
-    // SAFETY: `set` put a hook there, and a struct is released once.
+    // SAFETY: `set` put a hook there, which lives until the struct is released.
     unsafe {
-        let hook = Box::from_raw((*this).private_data().1.cast::<Hook<B>>());
+        let (Some(_), private_data) = (*this).private_data() else {
+            return;
+        };
+        let hook = Box::from_raw(private_data.cast::<Hook<B>>());
         let (release, private_data) = (*this).hook();
         *release = hook.release;
         *private_data = hook.private_data;

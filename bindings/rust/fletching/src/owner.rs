@@ -139,7 +139,7 @@ impl<R: Raw> Drop for Owner<R> {
     }
 }
 
-impl<R: Raw + fmt::Debug> fmt::Debug for Owner<R> {
+impl<R: Raw> fmt::Debug for Owner<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Owner").field(&self.0).finish()
     }

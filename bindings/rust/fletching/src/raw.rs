@@ -24,7 +24,7 @@ pub(crate) type Release<B> = unsafe extern "C" fn(*mut B);
 pub(crate) mod sealed {
     use super::*;
 
-    pub trait Raw: Sized + 'static {
+    pub trait Raw: Sized + std::fmt::Debug + 'static {
         fn zeroed() -> Self;
         fn is_released(&self) -> bool;
         fn move_out(&mut self) -> Self;

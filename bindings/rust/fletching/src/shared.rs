@@ -16,6 +16,7 @@ use crate::tree::{children_of, walk};
 /// The struct is released when the last `Shared`, the last view, and the last child that was moved
 /// out of a view are gone, on the thread where that happens. A view is a struct like any other: its
 /// consumer may move it, release it, and move children out; other views do not notice.
+#[derive(Debug)]
 pub struct Shared<R: Nested>(Arc<Owner<R>>);
 
 impl<R: Nested> Owner<R> {

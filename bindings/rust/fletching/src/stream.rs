@@ -41,7 +41,8 @@ pub(crate) mod sealed {
         fn get_next(&self) -> Option<Pull<Self, Self::Batch>>;
         fn get_last_error(&self) -> Option<LastError<Self>>;
         fn private_data(&self) -> *mut std::ffi::c_void;
-        fn mark_released(&mut self);
+        /// Marks the stream as released. NULL when it was before.
+        fn take_private_data(&mut self) -> *mut std::ffi::c_void;
         fn new(
             device_type: ArrowDeviceType,
             callbacks: Callbacks<Self, Self::Batch>,
@@ -72,8 +73,9 @@ macro_rules! raw_stream {
             fn private_data(&self) -> *mut std::ffi::c_void {
                 self.private_data
             }
-            fn mark_released(&mut self) {
+            fn take_private_data(&mut self) -> *mut std::ffi::c_void {
                 self.release = None;
+                std::mem::replace(&mut self.private_data, std::ptr::null_mut())
             }
             fn new(
                 _device_type: ArrowDeviceType,
@@ -114,10 +116,11 @@ raw_stream! {
 pub type BatchOf<S> = Owner<<S as sealed::RawStream>::Batch>;
 
 impl<S: RawStream> Owner<S> {
-    /// The type of the device that the batches are on; 0 for a released device stream.
+    /// The type of the device that the batches are on; 0 for a released stream.
     #[must_use]
     pub fn device_type(&self) -> ArrowDeviceType {
-        self.as_raw().device_type()
+        self.live()
+            .map_or(ArrowDeviceType(0), sealed::RawStream::device_type)
     }
 
     /// The batches, with warnings as `options` has them.

@@ -181,10 +181,11 @@ unsafe extern "C" fn get_last_error<S: RawStream, I>(this: *mut S) -> *const c_c
 }
 
 unsafe extern "C" fn release<S: RawStream, I>(this: *mut S) {
-    // SAFETY: the consumer passes the stream, once.
+    // SAFETY: the consumer passes the stream, whose state is taken once.
     unsafe {
-        let state = (*this).private_data().cast::<Export<I>>();
-        (*this).mark_released();
-        discard(Box::from_raw(state));
+        let state = (*this).take_private_data().cast::<Export<I>>();
+        if !state.is_null() {
+            discard(Box::from_raw(state));
+        }
     }
 }

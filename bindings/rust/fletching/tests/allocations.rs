@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! How much is allocated, and what happens when an allocation fails. The counts are those of a
+//! thread, which is a test.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ptr;
+
+use fletching::abi::ArrowDeviceType;
+use fletching::{
+    Array, ArrayBuilder, ArrayCapacity, ArrayValues, DeviceArray, Node, SchemaBuilder,
+};
+
+struct Counting;
+
+thread_local! {
+    static MADE: Cell<usize> = const { Cell::new(0) };
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    /// Allocations of this many bytes and more fail.
+    static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+// SAFETY: that of the system, or NULL.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= LIMIT.get() {
+            return ptr::null_mut();
+        }
+        MADE.set(MADE.get() + 1);
+        LIVE.set(LIVE.get() + 1);
+        // SAFETY: the caller vouches for the layout.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get() - 1);
+        // SAFETY: the caller vouches for both.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How many allocations `body` makes.
+fn made<T>(body: impl FnOnce() -> T) -> (usize, T) {
+    let before = MADE.get();
+    let value = body();
+    (MADE.get() - before, value)
+}
+
+fn batch(columns: usize) -> Result<DeviceArray, fletching::Error> {
+    let capacity = ArrayCapacity {
+        arrays: columns,
+        buffers: 1 + 2 * columns,
+    };
+    let mut builder = ArrayBuilder::new(capacity, [0_u64; 4])?;
+    builder.set(Node::ROOT, ArrayValues::of(1), &[ptr::null()]);
+    let first = builder.add_children(Node::ROOT, columns);
+    for index in 0..columns {
+        builder.set(first.sibling(index), ArrayValues::of(1), &[ptr::null(); 2]);
+    }
+    builder.finish_on(ArrowDeviceType::CUDA, 0)
+}
+
+#[test]
+fn a_batch_is_one_allocation() {
+    let live = LIVE.get();
+    let (allocations, batch) = made(|| batch(1000).unwrap());
+    assert_eq!(allocations, 1);
+    assert_eq!(LIVE.get(), live + 1);
+    drop(batch);
+    assert_eq!(LIVE.get(), live);
+}
+
+#[test]
+fn a_child_is_taken_without_an_allocation() {
+    let mut batch = batch(2).unwrap();
+    assert_eq!(made(|| batch.take_child(0).unwrap()).0, 0);
+}
+
+#[test]
+fn a_list_of_values_is_one_allocation_beside_it() {
+    let live = LIVE.get();
+    let values = vec![1_i32, 2];
+    let (allocations, array) = made(|| Array::from(values));
+    assert_eq!(allocations, 1);
+    drop(array);
+    assert_eq!(LIVE.get(), live);
+}
+
+#[test]
+fn a_view_is_one_allocation() {
+    let shared = batch(100).unwrap().share().unwrap();
+    let live = LIVE.get();
+    let (allocations, view) = made(|| shared.view().unwrap());
+    assert_eq!(allocations, 1);
+    drop(view);
+    assert_eq!(LIVE.get(), live);
+}
+
+/// Beside the texts, which a schema keeps one by one.
+#[test]
+fn a_schema_that_is_released_leaves_nothing() {
+    let live = LIVE.get();
+    let child = SchemaBuilder::new("i").name("n").metadata("k", "v");
+    let schema = SchemaBuilder::new("+s").child(child).build().unwrap();
+    assert!(LIVE.get() > live);
+    drop(schema);
+    assert_eq!(LIVE.get(), live);
+}
+
+#[test]
+fn memory_that_runs_out_is_an_error() {
+    let failing = |body: &mut dyn FnMut() -> i32| {
+        LIMIT.set(1 << 16);
+        let code = body();
+        LIMIT.set(usize::MAX);
+        code
+    };
+    let shared = batch(2000).unwrap().share().unwrap();
+    let live = LIVE.get();
+    let code = failing(&mut || batch(2000).unwrap_err().code());
+    assert_eq!(code, libc::ENOMEM);
+    assert_eq!(LIVE.get(), live);
+    let code = failing(&mut || shared.view().unwrap_err().code());
+    assert_eq!(code, libc::ENOMEM);
+    assert_eq!(LIVE.get(), live);
+}

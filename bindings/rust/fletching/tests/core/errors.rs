@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What an error has.
+
+use std::error::Error as _;
+
+use fletching::Error;
+
+#[test]
+fn an_error_has_a_code_a_message_and_a_source() {
+    let error = Error::new(libc::ENOSPC, "disk full");
+    assert_eq!((error.code(), error.message()), (libc::ENOSPC, "disk full"));
+    assert_eq!(error.to_string(), "disk full");
+    assert!(error.source().is_none());
+    for code in [0, -1, i32::MIN] {
+        assert_eq!(Error::new(code, "").code(), libc::EIO);
+    }
+    let caused = Error::with_source(libc::EINVAL, "no", error);
+    assert_eq!((caused.code(), caused.message()), (libc::EINVAL, "no"));
+    assert_eq!(caused.clone().source().unwrap().to_string(), "disk full");
+    assert_eq!(Error::with_source(0, "no", "a text").code(), libc::EIO);
+}
+
+#[test]
+fn an_error_without_a_message_prints_what_its_code_means() {
+    let text = Error::new(libc::ENOENT, "").to_string();
+    assert_eq!(
+        text,
+        std::io::Error::from_raw_os_error(libc::ENOENT).to_string()
+    );
+}
+
+#[test]
+fn an_error_of_io_keeps_its_code() {
+    let error = Error::from(std::io::Error::from_raw_os_error(libc::ENOENT));
+    assert_eq!(error.code(), libc::ENOENT);
+    assert_eq!(error.source().unwrap().to_string(), error.message());
+    assert_eq!(Error::from(std::io::Error::other("odd")).code(), libc::EIO);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The tests of the core of the crate. A test named `rule_release_once` is that of the rule
+//! `release.once` of spec/rules/.
+
+mod foreign;
+mod script;
+
+mod array_builder;
+mod errors;
+mod metadata;
+mod moved_child;
+mod ownership;
+mod rules_abi;
+mod rules_built;
+mod rules_data;
+mod rules_stream;
+mod schema_builder;
+mod shared;
+mod stream_producer;
+mod take_child;
+
+#[cfg(not(miri))]
+mod foreign_producer;
+#[cfg(not(miri))]
+mod hostile;
+#[cfg(not(miri))]
+mod properties;

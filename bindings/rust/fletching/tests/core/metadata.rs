@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Metadata of a schema: encoded, read in place, and refused when they are malformed.
+
+use fletching::{encode_metadata, Metadata};
+
+use crate::foreign::{bare_schema, refused};
+
+fn number(value: i32) -> Vec<u8> {
+    value.to_ne_bytes().into()
+}
+
+fn text(bytes: &[u8]) -> Vec<u8> {
+    [number(bytes.len() as i32), bytes.into()].concat()
+}
+
+fn encode(pairs: &[(&[u8], &[u8])]) -> Vec<u8> {
+    encode_metadata(pairs.iter().copied()).unwrap()
+}
+
+/// Reads a block that has no byte behind it, with which Miri sees a read beyond its end.
+pub fn read(block: &[u8]) -> Metadata<'_> {
+    // SAFETY: an encoded block.
+    unsafe { Metadata::read(block.as_ptr().cast()) }.unwrap()
+}
+
+fn pairs<'a>(metadata: &Metadata<'a>) -> Vec<(&'a [u8], &'a [u8])> {
+    metadata.iter().collect()
+}
+
+#[test]
+fn null_is_no_pairs() {
+    // SAFETY: NULL.
+    let metadata = unsafe { Metadata::read(std::ptr::null()) }.unwrap();
+    assert!(metadata.is_empty() && metadata.iter().next().is_none());
+    assert_eq!(
+        (metadata.len(), metadata.block(), metadata.get(b"")),
+        (0, &b""[..], None)
+    );
+}
+
+#[test]
+fn no_pairs_are_four_bytes() {
+    assert_eq!(encode(&[]), number(0));
+    assert!(read(&number(0)).is_empty());
+    assert_eq!(read(&number(0)).block(), number(0));
+}
+
+#[test]
+fn what_is_read_encodes_to_the_same_bytes() {
+    let block = encode(&[(b"k", b"v"), (b"", b""), (b"k", b"again")]);
+    let metadata = read(&block);
+    assert_eq!((metadata.len(), metadata.is_empty()), (3, false));
+    assert_eq!(metadata.block(), block);
+    assert_eq!(encode(&pairs(&metadata)), block);
+    assert_eq!(metadata.get(b"k"), Some(&b"v"[..]));
+    assert_eq!(metadata.get(b""), Some(&b""[..]));
+    assert_eq!(metadata.get(b"no"), None);
+    assert_eq!(
+        format!("{metadata:?}"),
+        r#"{"k": "v", "": "", "k": "again"}"#
+    );
+}
+
+#[test]
+fn a_block_needs_no_alignment() {
+    let block = [&b"x"[..], &encode(&[(b"key", b"value")])].concat();
+    assert_eq!(read(&block[1..]).get(b"key"), Some(&b"value"[..]));
+}
+
+#[test]
+fn what_follows_the_block_is_not_read() {
+    let block = encode(&[(b"a", b"1")]);
+    let longer = [&block[..], b"and more"].concat();
+    assert_eq!(Metadata::from_bytes(&longer).unwrap().block(), block);
+}
+
+#[test]
+fn the_metadata_of_a_schema_are_checked() {
+    let block = [number(1), number(-5)].concat();
+    let schema = bare_schema(|raw| raw.metadata = block.as_ptr().cast());
+    refused(
+        schema.metadata(),
+        "metadata: length of key 0 at byte 4: negative: expected 0 or more, got -5",
+    );
+}
+
+/// Only the length of such a text is read, which is none of any object.
+#[test]
+#[cfg(target_pointer_width = "64")]
+#[cfg_attr(miri, ignore = "two gigabytes")]
+fn a_text_that_no_number_measures_is_refused() {
+    let huge = vec![0_u8; 1 << 31];
+    refused(
+        encode_metadata([(&b"k"[..], &huge[..])]),
+        "metadata: text too long: expected at most 2147483647, got 2147483648",
+    );
+}
+
+#[test]
+fn rule_metadata_encoding() {
+    let cases = [
+        (
+            number(-1),
+            "number of pairs at byte 0: negative: expected 0 or more, got -1",
+        ),
+        (
+            [number(1), number(-5)].concat(),
+            "length of key 0 at byte 4: negative: expected 0 or more, got -5",
+        ),
+        (
+            [number(1), text(b"k"), number(i32::MIN)].concat(),
+            "length of value 0 at byte 9: negative: expected 0 or more, got -2147483648",
+        ),
+        (
+            vec![],
+            "number of pairs at byte 0: truncated: expected 4 bytes",
+        ),
+        (
+            vec![1, 0, 0],
+            "number of pairs at byte 0: truncated: expected 4 bytes",
+        ),
+        (
+            [number(2), text(b"k"), text(b"v")].concat(),
+            "length of key 1 at byte 14: truncated: expected 4 bytes",
+        ),
+        (
+            [number(1), number(2), b"k".into()].concat(),
+            "length of key 0 at byte 4: too large: expected at most the bytes that follow, got 2",
+        ),
+        (
+            [number(i32::MAX), text(b"")].concat(),
+            "length of value 0 at byte 8: truncated: expected 4 bytes",
+        ),
+        (
+            [number(1), number(i32::MAX)].concat(),
+            "length of key 0 at byte 4: too large: expected at most the bytes that follow, got \
+             2147483647",
+        ),
+    ];
+    for (block, message) in cases {
+        refused(
+            Metadata::from_bytes(&block),
+            &format!("metadata: {message}"),
+        );
+    }
+}
+
+#[test]
+fn rule_metadata_native_endian() {
+    assert_eq!(encode(&[(b"key", b"")])[4..8], 3_i32.to_ne_bytes());
+}
+
+#[test]
+fn rule_metadata_not_nul_terminated() {
+    let block = encode(&[(b"a\0b", b"v"), (b"k", b"a\0b")]);
+    let metadata = read(&block);
+    assert_eq!(
+        pairs(&metadata),
+        [(&b"a\0b"[..], &b"v"[..]), (b"k", b"a\0b")]
+    );
+    assert_eq!(metadata.get(b"k"), Some(&b"a\0b"[..]));
+}

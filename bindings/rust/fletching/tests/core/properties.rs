@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What holds for any metadata and any foreign text.
+
+use fletching::{encode_metadata, Metadata};
+use proptest::collection::vec;
+use proptest::prelude::{any, Just, ProptestConfig};
+use proptest::{prop_assert, prop_assert_eq, proptest};
+
+use crate::metadata::read;
+
+/// As many cases as the variable PROPTEST_CASES says.
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn pairs_come_back(pairs in vec((vec(any::<u8>(), 0..20), vec(any::<u8>(), 0..20)), 0..6)) {
+        let block = encode_metadata(pairs.iter().map(|(key, value)| (&key[..], &value[..]))).unwrap();
+        for metadata in [read(&block), Metadata::from_bytes(&block).unwrap()] {
+            let read: Vec<_> = metadata.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+            prop_assert_eq!(&read, &pairs);
+            prop_assert_eq!(metadata.block(), &block[..]);
+            for (key, _) in &pairs {
+                let first = pairs.iter().find(|pair| pair.0 == *key).unwrap();
+                prop_assert_eq!(metadata.get(key), Some(&first.1[..]));
+            }
+        }
+        // A part of a block is refused, wherever it ends.
+        for end in 0..block.len() {
+            prop_assert!(Metadata::from_bytes(&block[..end]).is_err());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in vec(prop_byte(), 0..40)) {
+        if let Ok(metadata) = Metadata::from_bytes(&bytes) {
+            let encoded = encode_metadata(metadata.iter()).unwrap();
+            prop_assert_eq!(&encoded[..], metadata.block());
+            prop_assert!(bytes.starts_with(&encoded));
+        }
+    }
+
+    #[test]
+    fn a_foreign_text_can_be_printed(bytes in vec(any::<u8>(), 0..200)) {
+        let shown = crate::script::shown(&bytes);
+        let bytes = bytes.split(|byte| *byte == 0).next().unwrap();
+        prop_assert!(shown.chars().all(|c| !c.is_ascii_control() || c == '\n' || c == '\t'));
+        prop_assert!(shown.len() <= 4 * bytes.len());
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            if !text.chars().any(|c| c.is_ascii_control()) {
+                prop_assert_eq!(&shown, text);
+            }
+        }
+    }
+}
+
+/// Bytes of which blocks are made more often than of any.
+fn prop_byte() -> impl proptest::strategy::Strategy<Value = u8> {
+    proptest::prop_oneof![6 => Just(0_u8), 2 => 1_u8..4, 1 => any::<u8>()]
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Schemas that are built: what they say, who owns it, and what is refused.
+
+use std::ffi::CStr;
+
+use fletching::abi::{ARROW_FLAG_DICTIONARY_ORDERED, ARROW_FLAG_NULLABLE};
+use fletching::{Schema, SchemaBuilder};
+
+use crate::foreign::refused;
+
+fn field(format: &str) -> SchemaBuilder {
+    SchemaBuilder::new(format)
+}
+
+fn batch() -> Schema {
+    let values = field("u").metadata("d", "e");
+    let item = field("c")
+        .name("item")
+        .flags(ARROW_FLAG_DICTIONARY_ORDERED)
+        .dictionary(values);
+    field("+s")
+        .flags(0)
+        .metadata("k", "v")
+        .metadata("", *b"binary\0value")
+        .child(field("i").name("key"))
+        .child(field("+l").name("lists").child(item))
+        .build()
+        .unwrap()
+}
+
+/// A schema with one thing wrong, deep down.
+fn around(inner: SchemaBuilder) -> SchemaBuilder {
+    field("+s")
+        .child(field("i"))
+        .child(field("+l").child(inner))
+}
+
+#[test]
+fn a_schema_says_what_its_builder_says() {
+    let schema = batch();
+    assert_eq!((schema.format(), schema.flags()), (c"+s", 0));
+    let metadata: Vec<_> = schema.metadata().unwrap().iter().collect();
+    assert_eq!(metadata, [(&b"k"[..], &b"v"[..]), (b"", b"binary\0value")]);
+    let [Some(key), Some(lists)] = schema.children() else {
+        panic!("{schema:?}");
+    };
+    assert_eq!((key.name(), key.flags()), (c"key", ARROW_FLAG_NULLABLE));
+    assert_eq!((lists.format(), lists.name()), (c"+l", c"lists"));
+    let item = lists.children()[0].unwrap();
+    assert_eq!(
+        (item.name(), item.flags()),
+        (c"item", ARROW_FLAG_DICTIONARY_ORDERED)
+    );
+    let values = item.dictionary().unwrap();
+    assert_eq!(values.format(), c"u");
+    assert_eq!(values.metadata().unwrap().get(b"d"), Some(&b"e"[..]));
+}
+
+#[test]
+fn a_child_outlives_its_parent() {
+    let mut schema = batch();
+    let mut lists = schema.take_child(1).unwrap();
+    drop(schema);
+    let mut item = lists.take_child(0).unwrap();
+    drop(lists);
+    assert_eq!(item.name(), c"item");
+    let values = item.take_dictionary().unwrap();
+    drop(item);
+    assert_eq!(values.metadata().unwrap().get(b"d"), Some(&b"e"[..]));
+}
+
+#[test]
+fn nesting_has_a_limit() {
+    let nested = |levels| (1..levels).fold(field("i"), |inner, _| field("+l").child(inner));
+    assert!(nested(256).build().is_ok());
+    let error = nested(257).build().unwrap_err();
+    let expected = "child 0: nested too deep: expected at most 256 levels";
+    assert!(error.message().ends_with(expected), "{error}");
+    let nested = (1..257).fold(field("i"), |inner, _| field("i").dictionary(inner));
+    assert!(nested.build().is_err());
+}
+
+#[test]
+fn rule_schema_format_set() {
+    let empty = "format: empty: expected a format string";
+    refused(field("").build(), &format!("schema builder: {empty}"));
+    refused(
+        around(field("")).build(),
+        &format!("schema builder: child 1: child 0: {empty}"),
+    );
+    refused(
+        field("c").dictionary(field("")).build(),
+        &format!("schema builder: dictionary: {empty}"),
+    );
+}
+
+/// That a text is UTF-8 is what `String` says.
+#[test]
+fn rule_schema_format_utf8() {
+    refused(
+        field("i\0").build(),
+        "schema builder: format: NUL character: expected text without it",
+    );
+    let schema = field("tsu:é").build().unwrap();
+    assert_eq!(schema.format().to_str(), Ok("tsu:é"));
+}
+
+#[test]
+fn rule_schema_name_utf8() {
+    refused(
+        around(field("i").name("a\0b")).build(),
+        "schema builder: child 1: child 0: name: NUL character: expected text without it",
+    );
+    assert_eq!(
+        field("i").name("é").build().unwrap().name().to_str(),
+        Ok("é")
+    );
+}
+
+#[test]
+fn rule_schema_metadata_null_when_absent() {
+    let schema = field("i").name("").build().unwrap();
+    assert!(schema.as_raw().metadata.is_null() && schema.as_raw().name.is_null());
+}
+
+#[test]
+fn rule_schema_flags_zero_when_absent() {
+    assert_eq!(field("i").flags(0).build().unwrap().as_raw().flags, 0);
+}
+
+#[test]
+fn rule_schema_n_children_set() {
+    let schema = batch();
+    assert_eq!(schema.as_raw().n_children, 2);
+    assert_eq!(schema.children()[0].unwrap().as_raw().n_children, 0);
+}
+
+#[test]
+fn rule_schema_children_count() {
+    let schema = batch();
+    assert_eq!(schema.children().len(), 2);
+    assert!(schema.children().iter().all(Option::is_some));
+}
+
+#[test]
+fn rule_schema_children_null_only_when_none() {
+    let schema = batch();
+    assert!(!schema.as_raw().children.is_null());
+    assert!(schema.children()[0].unwrap().as_raw().children.is_null());
+}
+
+#[test]
+fn rule_schema_dictionary_null_otherwise() {
+    assert!(field("i").build().unwrap().as_raw().dictionary.is_null());
+}
+
+#[test]
+fn rule_schema_release_set() {
+    let schema = batch();
+    let item = schema.children()[1].unwrap().children()[0].unwrap();
+    for live in [&schema, item, item.dictionary().unwrap()] {
+        assert!(live.as_raw().release.is_some());
+    }
+}
+
+#[test]
+fn texts_are_copies() {
+    let mut name = String::from("a name that is longer than most");
+    let schema = field("i").name(&*name).build().unwrap();
+    name.clear();
+    let copied: &CStr = schema.name();
+    assert_eq!(copied, c"a name that is longer than most");
+}

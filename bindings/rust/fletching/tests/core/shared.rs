@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Views of a struct with several users.
+
+use std::ptr;
+
+use fletching::abi::{ArrowArray, ARROW_FLAG_NULLABLE};
+use fletching::{Array, DeviceArray, Schema, SchemaBuilder};
+
+use crate::foreign::{
+    array, bare_schema, child_of, device_array, mark_schema, raw_array, refused, replace, Log,
+};
+
+#[test]
+fn a_view_shows_the_same_and_owns_nothing_of_it() {
+    let log = Log::default();
+    let shared = device_array(&log, "a", 2, true).share().unwrap();
+    let view = shared.view().unwrap();
+    let (shown, original) = (&view.as_raw().array, &shared.as_raw().array);
+    assert_eq!((shown.length, shown.n_buffers, shown.n_children), (1, 2, 2));
+    assert!(ptr::eq(shown.buffers, original.buffers));
+    assert_ne!(shown.children, original.children);
+    assert_ne!(shown.dictionary, original.dictionary);
+    assert_eq!(view.sync_event(), shared.sync_event());
+    assert_eq!((view.device_id(), view.as_raw().reserved), (3, [0; 3]));
+    assert_eq!(view.dictionary().unwrap().length(), 1);
+    drop(shared);
+    log.expect(&[]);
+    drop(view);
+    log.expect(&["a0", "a1", "ad", "a", "event"]);
+}
+
+#[test]
+fn the_struct_lives_as_long_as_a_column_or_a_clone() {
+    let log = Log::default();
+    let shared = device_array(&log, "a", 2, false).share().unwrap();
+    let clone = shared.clone();
+    let shared = shared.try_unwrap().unwrap_err();
+    drop(clone);
+    let column = shared.column(1).unwrap();
+    let shared = shared.try_unwrap().unwrap_err();
+    assert_eq!(column.sync_event(), shared.sync_event());
+    refused(
+        shared.column(2),
+        "column: child 2: no such child: expected an index below 2",
+    );
+    drop(column);
+    let owner = shared.try_unwrap().unwrap();
+    log.expect(&[]);
+    drop(owner);
+    log.expect(&["a0", "a1", "a", "event"]);
+}
+
+#[test]
+fn a_child_of_a_view_keeps_the_struct_and_other_views_do_not_notice() {
+    let log = Log::default();
+    let shared = device_array(&log, "a", 2, true).share().unwrap();
+    let mut view = shared.view().unwrap();
+    let child = view.take_child(0).unwrap();
+    let dictionary = view.take_dictionary().unwrap();
+    let other = shared.view().unwrap();
+    assert!(!other.children()[0].unwrap().is_released());
+    assert!(!shared.children()[0].unwrap().is_released());
+    drop((shared, view, other, dictionary));
+    log.expect(&[]);
+    assert_eq!(child.length(), 1);
+    drop(child);
+    log.expect(&["a0", "a1", "ad", "a", "event"]);
+}
+
+#[test]
+fn a_view_of_a_view_and_a_shared_child() {
+    let log = Log::default();
+    let shared = array(&log, "a", 1).share().unwrap();
+    let view = shared.view().unwrap().share().unwrap();
+    let column = view.column(0).unwrap().share().unwrap().view().unwrap();
+    drop((shared, view));
+    log.expect(&[]);
+    assert_eq!(column.length(), 1);
+    drop(column);
+    log.expect(&["a0", "a"]);
+}
+
+#[test]
+fn a_deep_schema_is_copied_without_its_texts() {
+    let inner = SchemaBuilder::new("s").dictionary(SchemaBuilder::new("u").metadata("k", "v"));
+    let shared = SchemaBuilder::new("+s")
+        .name("root")
+        .child(SchemaBuilder::new("i").name("first"))
+        .child(SchemaBuilder::new("+l").child(inner))
+        .build()
+        .unwrap()
+        .share()
+        .unwrap();
+    let format = shared.as_raw().format;
+    let view = shared.view().unwrap();
+    drop(shared);
+    assert_eq!((view.as_raw().format, view.name()), (format, c"root"));
+    let [Some(first), Some(second)] = view.children() else {
+        panic!("{:?}", view.children());
+    };
+    assert_eq!((first.name(), first.children().len()), (c"first", 0));
+    assert!(first.as_raw().children.is_null() && first.dictionary().is_none());
+    let item = second.children()[0].unwrap();
+    assert_eq!(second.name(), c"");
+    assert_eq!(
+        item.dictionary().unwrap().metadata().unwrap().get(b"k"),
+        Some(&b"v"[..])
+    );
+}
+
+#[test]
+fn rule_schema_flags_propagated() {
+    let unknown = 1 << 40;
+    let child = SchemaBuilder::new("i")
+        .name("x")
+        .flags(ARROW_FLAG_NULLABLE | unknown);
+    let schema = SchemaBuilder::new("+s")
+        .flags(unknown)
+        .child(child)
+        .build()
+        .unwrap();
+    let shared = schema.share().unwrap();
+    let all = shared.view().unwrap();
+    assert_eq!(all.flags(), unknown);
+    assert_eq!(
+        all.children()[0].unwrap().flags(),
+        ARROW_FLAG_NULLABLE | unknown
+    );
+    let column = shared.column(0).unwrap();
+    assert_eq!(
+        (column.name(), column.flags()),
+        (c"x", ARROW_FLAG_NULLABLE | unknown)
+    );
+}
+
+// --- What is malformed --------------------------------------------------------------------------
+
+#[test]
+fn a_released_struct_is_refused() {
+    let message = "share: struct is released: expected a live struct";
+    refused(Array::default().share(), message);
+    refused(Schema::default().share(), message);
+}
+
+#[test]
+fn what_was_moved_out_is_refused() {
+    let log = Log::default();
+    let mut array = device_array(&log, "a", 3, false);
+    replace(child_of(&array, 1), raw_array(&log, "b", 1, false));
+    let _grandchild = {
+        // SAFETY: the only child of child 1.
+        let place = unsafe { *(*child_of(&array, 1)).children };
+        // SAFETY: as above.
+        unsafe { Array::move_from(place) }
+    };
+    let _child = array.take_child(0).unwrap();
+    let shared = array.share().unwrap();
+    let message = "view: the struct or a descendant is released or moved out";
+    refused(shared.column(0), message);
+    refused(shared.column(1), message);
+    refused(shared.view(), message);
+    assert!(shared.column(2).is_ok());
+}
+
+#[test]
+fn malformed_children_are_refused() {
+    for count in [-1, (1 << 22) + 1, i64::MAX] {
+        let schema = bare_schema(|raw| raw.n_children = count);
+        refused(
+            schema.share().unwrap().view(),
+            &format!(
+                "view: the struct or a descendant has n_children out of range: expected 0 to \
+                 4194304, got {count}"
+            ),
+        );
+    }
+    let schema = bare_schema(|raw| raw.n_children = 2);
+    refused(
+        schema.share().unwrap().view(),
+        "view: the struct or a descendant has children NULL: expected a list of 2",
+    );
+    let mut list = [ptr::null_mut()];
+    let schema = bare_schema(|raw| (raw.n_children, raw.children) = (1, list.as_mut_ptr()));
+    let shared = schema.share().unwrap();
+    refused(shared.view(), "view: the struct or a descendant is NULL");
+    refused(shared.column(0), "view: the struct or a descendant is NULL");
+}
+
+#[test]
+fn a_child_below_itself_is_refused() {
+    let mut inner = fletching::abi::ArrowSchema::zeroed();
+    inner.release = Some(mark_schema);
+    let place = &raw mut inner;
+    let mut list = [place];
+    // SAFETY: the schema above.
+    unsafe { ((*place).n_children, (*place).children) = (1, list.as_mut_ptr()) };
+    let schema = bare_schema(|raw| (raw.n_children, raw.children) = (1, list.as_mut_ptr()));
+    let shared = schema.share().unwrap();
+    let message =
+        "view: the struct or a descendant is nested too deep: expected at most 256 levels";
+    refused(shared.view(), message);
+    // The dictionary as well, which is walked after the children.
+    // SAFETY: the schema above.
+    unsafe { ((*place).n_children, (*place).dictionary) = (0, place) };
+    refused(shared.view(), message);
+}
+
+/// 256 levels pass, and one more does not.
+#[test]
+fn nesting_has_a_limit() {
+    for (levels, passes) in [(256, true), (257, false)] {
+        let mut raw: Vec<ArrowArray> = (0..levels).map(|_| ArrowArray::zeroed()).collect();
+        unsafe extern "C" fn mark(this: *mut ArrowArray) {
+            // SAFETY: called with an array.
+            unsafe { (*this).release = None };
+        }
+        let first = raw.as_mut_ptr();
+        for index in 0..levels {
+            // SAFETY: so many arrays were made.
+            unsafe {
+                let array = first.add(index);
+                (*array).release = Some(mark);
+                if index + 1 < levels {
+                    (*array).dictionary = first.add(index + 1);
+                }
+            }
+        }
+        // SAFETY: as the texts ask.
+        let shared = unsafe { Array::move_from(first) }.share().unwrap();
+        assert_eq!(shared.view().is_ok(), passes, "{levels}");
+    }
+}
+
+/// 2^11 children with 2^11 children each, of which only three structs are there.
+#[test]
+#[cfg_attr(miri, ignore = "four million structs are visited")]
+fn more_structs_than_any_table_has_are_refused() {
+    const WIDE: usize = 1 << 11;
+    let [mut inner, mut leaf] = [(); 2].map(|()| fletching::abi::ArrowSchema::zeroed());
+    inner.release = Some(mark_schema);
+    leaf.release = Some(mark_schema);
+    let mut leaves = vec![&raw mut leaf; WIDE];
+    (inner.n_children, inner.children) = (WIDE as i64, leaves.as_mut_ptr());
+    let mut list = vec![&raw mut inner; WIDE];
+    let schema =
+        bare_schema(|raw| (raw.n_children, raw.children) = (WIDE as i64, list.as_mut_ptr()));
+    refused(
+        schema.share().unwrap().view(),
+        "view: the struct or a descendant is one of too many: expected at most 4194304",
+    );
+}
+
+#[test]
+fn views_are_made_and_released_on_many_threads() {
+    let rounds = if cfg!(miri) { 2 } else { 100 };
+    let log = Log::default();
+    let shared = device_array(&log, "a", 4, false).share().unwrap();
+    std::thread::scope(|scope| {
+        for index in 0..4 {
+            let shared = shared.clone();
+            scope.spawn(move || {
+                for _ in 0..rounds {
+                    let mut view: DeviceArray = shared.view().unwrap();
+                    let child = view.take_child(index).unwrap();
+                    let column = shared.column(3 - index).unwrap();
+                    drop(view);
+                    assert_eq!(child.length() + column.length(), 2);
+                }
+            });
+        }
+    });
+    log.expect(&[]);
+    drop(shared);
+    assert_eq!(log.lines().last().unwrap(), "event");
+}
