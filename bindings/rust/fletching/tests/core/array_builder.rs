@@ -194,6 +194,61 @@ fn a_hook_in_a_child_that_stays_is_run() {
     log.expect(&["hook", "dropped"]);
 }
 
+/// The private data of a child stays, and only the callback is another.
+#[test]
+fn a_callback_in_a_child_that_stays_is_called() {
+    thread_local! {
+        static SAVED: std::cell::Cell<Option<unsafe extern "C" fn(*mut ArrowArray)>> =
+            const { std::cell::Cell::new(None) };
+    }
+    unsafe extern "C" fn hook(this: *mut ArrowArray) {
+        let release = SAVED.take().expect("called once");
+        // SAFETY: the test put it there.
+        unsafe {
+            (*this).release = Some(release);
+            release(this);
+        }
+    }
+    let log = Log::default();
+    let batch = batch(&log, 2);
+    // SAFETY: the child is used by nobody else.
+    SAVED.set(unsafe { (*child_of(&batch, 0)).release.replace(hook) });
+    drop(batch);
+    assert!(SAVED.take().is_none());
+    log.expect(&["dropped"]);
+}
+
+/// A child of another array of ours has a share of that one.
+#[test]
+fn a_child_that_was_replaced_by_one_of_ours() {
+    let (log, other) = (Log::default(), Log::default());
+    let parent = batch(&log, 2);
+    let mut donor = batch(&other, 3);
+    let child = donor.take_child(1).unwrap();
+    crate::foreign::replace(child_of(&parent, 0), child.into_raw().array);
+    drop(donor);
+    other.expect(&[]);
+    drop(parent);
+    log.expect(&["dropped"]);
+    other.expect(&["dropped"]);
+}
+
+#[test]
+fn an_object_that_panics_when_it_is_dropped_goes_no_further() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let log = Log::default();
+    let object = (Bomb, Note(log.clone(), "dropped"));
+    let mut builder = ArrayBuilder::new(ArrayCapacity::default(), object).unwrap();
+    builder.set(Node::ROOT, NONE, &[]);
+    drop(builder.finish().unwrap());
+    log.expect(&["dropped"]);
+}
+
 /// A consumer must not, but the memory of another party is not ours to trust.
 #[test]
 #[cfg_attr(miri, ignore = "it leaks on purpose")]
