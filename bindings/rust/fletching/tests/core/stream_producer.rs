@@ -8,8 +8,9 @@ use std::sync::Arc;
 use fletching::abi::{ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType};
 use fletching::{Array, DeviceArray, DeviceArrayStream, Error, Owner, Schema, SchemaBuilder};
 
+use crate::kinds::{reader, Kind};
 use crate::rules;
-use crate::script::{fails, reader, Kind, Play, Step};
+use crate::script::{fails, Play, Step};
 
 type Plain = ArrowArrayStream;
 type Device = ArrowDeviceArrayStream;
