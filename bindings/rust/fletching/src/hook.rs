@@ -27,6 +27,10 @@ struct Hook<B> {
     attached: Attached,
 }
 
+/// The callback by which a hook with an event is recognized. A static, because each mention of a
+/// generic function may have another address.
+static RUN_EVENT: Release<ArrowArray> = run::<ArrowArray>;
+
 fn set<B: Base>(target: &mut B, attached: Attached) {
     let (release, private_data) = target.hook();
     let hook = Box::new(Hook {
@@ -93,7 +97,7 @@ pub(crate) unsafe fn attach_event(
 /// release runs when the last share is gone, the array's own among them.
 pub(crate) fn event_share(parent: &mut ArrowArray) -> Share {
     if let (Some(release), hook) = parent.private_data() {
-        if ptr::fn_addr_eq(release, run::<ArrowArray> as Release<ArrowArray>) {
+        if ptr::fn_addr_eq(release, RUN_EVENT) {
             // SAFETY: only `set` makes such a struct, and the hook lives until its release.
             if let Attached::Event(share) = unsafe { &(*hook.cast::<Hook<ArrowArray>>()).attached }
             {
@@ -104,13 +108,14 @@ pub(crate) fn event_share(parent: &mut ArrowArray) -> Share {
     // SAFETY: the copy takes the place of the original, whose callbacks are replaced.
     let share: Share = Arc::new(HeldBack(unsafe { ptr::read(parent) }));
     *parent.hook().0 = Some(release_children);
-    set(parent, Attached::Event(Arc::clone(&share)));
+    keep_event(parent, Arc::clone(&share));
     share
 }
 
 /// Lets a struct that was moved out of an array keep the event of the array alive.
 pub(crate) fn keep_event(target: &mut ArrowArray, share: Share) {
     set(target, Attached::Event(share));
+    *target.hook().0 = Some(RUN_EVENT);
 }
 
 struct HeldBack(ArrowArray);

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Every case of the hostile peer (tests/hostile) that concerns schemas, arrays and streams, with
+//! Every case of the hostile peer (tests/hostile) that concerns schemas and arrays, with
 //! the crate on the other side: it ends as the catalogue says, without a crash or a leak.
 
 use std::ffi::{c_char, c_int, CStr, CString};
 use std::sync::Mutex;
 
 use fletching::abi::{ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema};
-use fletching::{
-    Array, ArrayStream, DeviceArray, DeviceArrayStream, Error, Options, Owner, RawStream, Schema,
-};
+use fletching::{Array, DeviceArray, Error, Schema};
 use fletching_testing::library;
 
 use crate::array_builder::batch;
 use crate::foreign::{Log, Note};
 
 #[repr(C)]
-struct Message([u8; 1024]);
+pub struct Message([u8; 1024]);
 
 impl Message {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self([0; 1024])
     }
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let text = CStr::from_bytes_until_nul(&self.0).expect("the message ends");
         text.to_string_lossy().into()
     }
@@ -48,7 +46,7 @@ library! {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Party {
+pub enum Party {
     Schema = 1,
     Array = 2,
     Stream = 3,
@@ -57,24 +55,24 @@ enum Party {
     StreamConsumer = 7,
 }
 
-const ACCEPTED: i32 = 1;
-const REFUSED: i32 = 2;
-const REPORTED: i32 = 3;
-const TOLERATED: i32 = 4;
+pub const ACCEPTED: i32 = 1;
+pub const REFUSED: i32 = 2;
+pub const REPORTED: i32 = 3;
+pub const TOLERATED: i32 = 4;
 
-struct Case {
-    name: CString,
-    outcome: i32,
-    code: i32,
+pub struct Case {
+    pub name: CString,
+    pub outcome: i32,
+    pub code: i32,
 }
 
 impl Case {
-    fn is(&self, name: &str) -> bool {
+    pub fn is(&self, name: &str) -> bool {
         self.name.to_bytes() == name.as_bytes()
     }
 
     /// Compares the result with the catalogue.
-    fn check(&self, error: Option<&Error>) {
+    pub fn check(&self, error: Option<&Error>) {
         let name = &self.name;
         let code = error.map_or(0, Error::code);
         match self.outcome {
@@ -96,10 +94,10 @@ impl Case {
 }
 
 /// The account of the peer is one for the process.
-static ACCOUNT: Mutex<()> = Mutex::new(());
+pub static ACCOUNT: Mutex<()> = Mutex::new(());
 
 /// Calls `play` for each case of a party; after it nothing may be left.
-fn each(party: Party, mut play: impl FnMut(&Peer, &Case)) {
+pub fn each(party: Party, mut play: impl FnMut(&Peer, &Case)) {
     let _one = ACCOUNT
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -126,7 +124,7 @@ fn each(party: Party, mut play: impl FnMut(&Peer, &Case)) {
     assert!(played > 0, "party {}", party as i32);
 }
 
-fn schema(peer: &Peer, name: &CStr) -> Schema {
+pub fn schema(peer: &Peer, name: &CStr) -> Schema {
     let mut schema = Schema::default();
     // SAFETY: a case of the peer, which fills the slot with what the reader has to survive.
     let code = unsafe { (peer.schema)(name.as_ptr(), schema.out(), std::ptr::null_mut()) };
@@ -134,7 +132,7 @@ fn schema(peer: &Peer, name: &CStr) -> Schema {
     schema
 }
 
-fn array(peer: &Peer, name: &CStr) -> DeviceArray {
+pub fn array(peer: &Peer, name: &CStr) -> DeviceArray {
     let (mut schema, mut array) = (Schema::default(), DeviceArray::default());
     // SAFETY: as above.
     let code = unsafe {
@@ -317,136 +315,5 @@ fn arrays_of_ours_survive_rude_consumers() {
         consume(parent, &[]);
         drop(child);
         assert_eq!(log.take(), ["dropped"]);
-    });
-}
-
-// --- Streams ------------------------------------------------------------------------------------
-
-/// Everything that the reader returns is kept until the stream is released.
-fn read_all<S: RawStream>(stream: Owner<S>, options: Options) -> Result<usize, Error> {
-    let mut reader = stream.reader(options);
-    reader.schema()?;
-    let mut batches = Vec::new();
-    while let Some(batch) = reader.next() {
-        match batch {
-            Ok(batch) => batches.push(batch),
-            Err(error) => {
-                // Over from here on, whatever the stream would return.
-                assert!(reader.next().is_none() && reader.schema().is_err());
-                return Err(error);
-            }
-        }
-    }
-    assert!(reader.next().is_none());
-    drop(reader);
-    Ok(batches.len())
-}
-
-fn check(case: &Case, read: Result<usize, Error>) {
-    case.check(read.as_ref().err());
-    if let Ok(batches) = read {
-        assert_eq!(
-            batches,
-            if case.is("stream.empty") { 0 } else { 3 },
-            "{:?}",
-            case.name
-        );
-    }
-}
-
-fn open(peer: &Peer, case: &Case) -> ArrayStream {
-    let mut stream = ArrayStream::default();
-    // SAFETY: a case of the peer, which fills the slot.
-    unsafe {
-        assert_eq!(
-            (peer.stream)(case.name.as_ptr(), stream.out(), std::ptr::null_mut()),
-            0
-        )
-    };
-    stream
-}
-
-fn open_device(peer: &Peer, case: &Case) -> DeviceArrayStream {
-    let mut stream = DeviceArrayStream::default();
-    let (name, out) = (case.name.as_ptr(), stream.out());
-    // SAFETY: as above.
-    unsafe { assert_eq!((peer.device_stream)(name, out, std::ptr::null_mut()), 0) };
-    stream
-}
-
-#[test]
-fn streams_are_read_as_the_catalogue_says() {
-    each(Party::Stream, |peer, case| {
-        check(case, read_all(open(peer, case), Options::default()));
-        check(case, read_all(open_device(peer, case), Options::default()));
-    });
-    each(Party::DeviceStream, |peer, case| {
-        check(case, read_all(open_device(peer, case), Options::default()));
-    });
-}
-
-/// What was tolerated is refused, with its rule.
-#[test]
-fn strict_refuses_what_is_tolerated() {
-    let mut tolerated = 0;
-    each(Party::DeviceStream, |peer, case| {
-        if case.outcome != TOLERATED {
-            return;
-        }
-        tolerated += 1;
-        let error = read_all(open_device(peer, case), Options::strict()).unwrap_err();
-        assert!(
-            error.message().contains("(rule "),
-            "{:?}: {error}",
-            case.name
-        );
-    });
-    assert!(tolerated > 0);
-}
-
-#[test]
-fn streams_are_released_unread() {
-    each(Party::Stream, |peer, case| {
-        drop(open(peer, case));
-        drop(open(peer, case).into_iter());
-        drop(open_device(peer, case).into_iter());
-    });
-}
-
-/// There and back: a stream of ours over that of the peer has the same result.
-#[test]
-fn streams_pass_through_ours() {
-    each(Party::Stream, |peer, case| {
-        let good = schema(peer, c"schema.good");
-        let through = ArrayStream::from_batches(good, open(peer, case)).unwrap();
-        let read = read_all(through, Options::default());
-        // A schema that fails is not asked for here, nor one that is NULL.
-        if !case.name.to_str().unwrap().contains("schema") {
-            check(case, read);
-        }
-    });
-}
-
-#[test]
-fn streams_of_ours_survive_rude_consumers() {
-    each(Party::StreamConsumer, |peer, case| {
-        let batches = || (0..3).map(|_| Ok(Array::from(vec![1_i32, 2, 3])));
-        let good = || fletching::SchemaBuilder::new("i").build().unwrap();
-        let mut message = Message::new();
-        let mut plain = ArrayStream::from_batches(good(), batches())
-            .unwrap()
-            .into_raw();
-        let device = batches().map(|batch| batch.map(DeviceArray::from));
-        let device =
-            DeviceArrayStream::from_batches(good(), fletching::ArrowDeviceType::CPU, device);
-        let mut device = device.unwrap().into_raw();
-        let name = case.name.as_ptr();
-        // SAFETY: streams of ours, which are moved in.
-        unsafe {
-            let code = (peer.consume_stream)(name, 3, &mut plain, &mut message);
-            assert_eq!(code, 0, "{:?}: {}", case.name, message.text());
-            let code = (peer.consume_device_stream)(name, 3, &mut device, &mut message);
-            assert_eq!(code, 0, "{:?}: {}", case.name, message.text());
-        }
     });
 }

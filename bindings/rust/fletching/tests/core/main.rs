@@ -4,9 +4,11 @@
 //! `release.once` of spec/rules/.
 
 mod foreign;
+mod kinds;
 mod script;
 
 mod array_builder;
+mod array_requests;
 mod errors;
 mod metadata;
 mod moved_child;
@@ -14,6 +16,7 @@ mod ownership;
 mod rules_abi;
 mod rules_built;
 mod rules_data;
+mod rules_moves;
 mod rules_stream;
 mod schema_builder;
 mod shared;
@@ -24,5 +27,7 @@ mod take_child;
 mod foreign_producer;
 #[cfg(not(miri))]
 mod hostile;
+#[cfg(not(miri))]
+mod hostile_streams;
 #[cfg(not(miri))]
 mod properties;

@@ -49,7 +49,7 @@ proptest! {
 
     #[test]
     fn a_foreign_text_can_be_printed(bytes in vec(any::<u8>(), 0..200)) {
-        let shown = crate::script::shown(&bytes);
+        let shown = crate::kinds::shown(&bytes);
         let bytes = bytes.split(|byte| *byte == 0).next().unwrap();
         prop_assert!(shown.chars().all(|c| !c.is_ascii_control() || c == '\n' || c == '\t'));
         prop_assert!(shown.len() <= 4 * bytes.len());

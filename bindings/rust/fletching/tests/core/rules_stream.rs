@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use fletching::abi::{ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType};
 use fletching::{DeviceArray, Error, Options, Owner};
 
-use crate::script::{fails, reader, Kind, Play, Script, Step};
+use crate::kinds::{reader, Kind};
+use crate::script::{fails, Play, Script, Step};
 
 type Plain = ArrowArrayStream;
 type Device = ArrowDeviceArrayStream;
@@ -225,7 +226,7 @@ fn schema_that_fails_or_is_released<S: Kind>() {
     let play = Play::new([]);
     play.get(|script| script.schema_released = true);
     crate::foreign::refused(
-        crate::script::reader::<S>(&play).schema(),
+        crate::kinds::reader::<S>(&play).schema(),
         "get_schema: released schema with return value 0: expected a live schema",
     );
     play.expect_clean();

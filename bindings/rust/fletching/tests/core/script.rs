@@ -7,13 +7,9 @@ use std::ffi::{c_char, c_int, c_void, CString};
 use std::sync::{Arc, Mutex};
 
 use fletching::abi::{
-    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowDeviceType,
-    ArrowSchema,
+    ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema,
 };
-use fletching::{
-    Array, ArrayStream, BatchOf, DeviceArray, DeviceArrayStream, Error, Owner, RawStream, Schema,
-    StreamReader,
-};
+use fletching::{Array, Schema};
 
 /// What one get_next does.
 #[derive(Clone)]
@@ -95,11 +91,11 @@ impl Play {
     pub fn get<T>(&self, look: impl FnOnce(&mut Script) -> T) -> T {
         look(&mut self.0.lock().unwrap())
     }
-    fn private_data(&self) -> *mut c_void {
+    pub fn private_data(&self) -> *mut c_void {
         Arc::into_raw(Arc::clone(&self.0)).cast_mut().cast()
     }
     /// The script behind `private_data`, which keeps its share.
-    unsafe fn behind(private_data: *mut c_void) -> Self {
+    pub unsafe fn behind(private_data: *mut c_void) -> Self {
         // SAFETY: the caller vouches for the pointer.
         unsafe {
             let script = private_data.cast_const().cast::<Mutex<Script>>();
@@ -143,7 +139,7 @@ impl Play {
 
 macro_rules! releases {
     ($($name:ident($struct:ident): $gone:literal;)*) => {$(
-        unsafe extern "C" fn $name(this: *mut $struct) {
+        pub unsafe extern "C" fn $name(this: *mut $struct) {
             // SAFETY: a struct of a script, whose share it has.
             let script = unsafe {
                 (*this).release = None;
@@ -193,7 +189,7 @@ where
     script
 }
 
-fn pull_schema(play: &Play, out: *mut ArrowSchema) -> c_int {
+pub fn pull_schema(play: &Play, out: *mut ArrowSchema) -> c_int {
     let mut script = begin(play, "get_schema", out, &ArrowSchema::zeroed());
     script.failed = script.schema_code != 0;
     if script.failed || script.schema_released {
@@ -205,7 +201,7 @@ fn pull_schema(play: &Play, out: *mut ArrowSchema) -> c_int {
     0
 }
 
-fn pull<Out: std::fmt::Debug>(
+pub fn pull<Out: std::fmt::Debug>(
     play: &Play,
     out: *mut Out,
     zeroed: &Out,
@@ -227,7 +223,7 @@ fn pull<Out: std::fmt::Debug>(
     step.code
 }
 
-fn last_error(play: &Play) -> *const c_char {
+pub fn last_error(play: &Play) -> *const c_char {
     let mut script = play.0.try_lock().expect("one call at a time");
     if script.gone {
         script.broken.push("get_last_error after release".into());
@@ -241,176 +237,4 @@ fn last_error(play: &Play) -> *const c_char {
     };
     script.given_text = text.into_bytes_with_nul();
     script.given_text.as_ptr().cast()
-}
-
-/// The two kinds of streams, for what both have to do.
-pub trait Kind: RawStream {
-    fn foreign(play: &Play) -> Owner<Self>;
-    fn of<I>(schema: Schema, batches: I) -> Result<Owner<Self>, Error>
-    where
-        I: IntoIterator<Item = Result<Array, Error>, IntoIter: Send + 'static>;
-    fn length(batch: &BatchOf<Self>) -> i64;
-    /// Calls get_schema, get_next, get_last_error, release of a stream.
-    fn call_schema(stream: &mut Self) -> Result<Schema, c_int>;
-    fn call_next(stream: &mut Self) -> Result<BatchOf<Self>, c_int>;
-    fn get_next_null(stream: &mut Self) -> c_int;
-    fn get_schema_of_null() -> c_int;
-    fn last_error(stream: &mut Self) -> Option<CString>;
-    fn last_error_address(stream: &mut Self) -> *const c_char;
-    fn release(stream: &mut Self);
-    fn without_get_schema(stream: Owner<Self>) -> Owner<Self>;
-    fn without_get_next(stream: Owner<Self>) -> Owner<Self>;
-    fn without_last_error(stream: Owner<Self>) -> Owner<Self>;
-    fn has_callbacks(stream: &Self) -> bool;
-}
-
-macro_rules! kind {
-    ($stream:ident of $batch:ident, $release:ident, $($device_type:ident)?; $fill:expr; $of:expr) => {
-        impl Kind for $stream {
-            fn foreign(play: &Play) -> Owner<Self> {
-                unsafe extern "C" fn get_schema(this: *mut $stream, out: *mut ArrowSchema) -> c_int {
-                    // SAFETY: the stream of a script.
-                    pull_schema(unsafe { &Play::behind((*this).private_data) }, out)
-                }
-                unsafe extern "C" fn get_next(this: *mut $stream, out: *mut $batch) -> c_int {
-                    // SAFETY: the stream of a script.
-                    let play = unsafe { Play::behind((*this).private_data) };
-                    pull(&play, out, &$batch::zeroed(), $fill)
-                }
-                unsafe extern "C" fn get_last_error(this: *mut $stream) -> *const c_char {
-                    // SAFETY: the stream of a script.
-                    last_error(unsafe { &Play::behind((*this).private_data) })
-                }
-                let mut raw = $stream::zeroed();
-                $(raw.$device_type = play.get(|script| script.device_type);)?
-                raw.get_schema = Some(get_schema);
-                raw.get_next = Some(get_next);
-                raw.get_last_error = Some(get_last_error);
-                raw.release = Some($release);
-                raw.private_data = play.private_data();
-                // SAFETY: the script does what the test asks.
-                unsafe { Owner::from_raw(raw) }
-            }
-            fn of<I>(schema: Schema, batches: I) -> Result<Owner<Self>, Error>
-            where
-                I: IntoIterator<Item = Result<Array, Error>, IntoIter: Send + 'static>,
-            {
-                #[allow(clippy::redundant_closure_call, reason = "of a macro")]
-                ($of)(schema, batches.into_iter())
-            }
-            fn length(batch: &BatchOf<Self>) -> i64 {
-                batch.length()
-            }
-            fn call_schema(stream: &mut Self) -> Result<Schema, c_int> {
-                let mut schema = Schema::default();
-                // SAFETY: a stream that is ours.
-                match unsafe { stream.get_schema.unwrap()(stream, schema.out()) } {
-                    0 => Ok(schema),
-                    code => Err(code),
-                }
-            }
-            fn call_next(stream: &mut Self) -> Result<BatchOf<Self>, c_int> {
-                let mut batch = BatchOf::<Self>::default();
-                // SAFETY: a stream that is ours.
-                match unsafe { stream.get_next.unwrap()(stream, batch.out()) } {
-                    0 => Ok(batch),
-                    code => Err(code),
-                }
-            }
-            fn get_next_null(stream: &mut Self) -> c_int {
-                // SAFETY: NULL is looked for.
-                unsafe { stream.get_next.unwrap()(stream, std::ptr::null_mut()) }
-            }
-            fn get_schema_of_null() -> c_int {
-                let mut stream = Self::of(crate::foreign::bare_schema(|_| ()), []).unwrap().into_raw();
-                let mut out = ArrowSchema::zeroed();
-                // SAFETY: NULL is looked for.
-                let code = unsafe {
-                    assert!(stream.get_last_error.unwrap()(std::ptr::null_mut()).is_null());
-                    stream.get_schema.unwrap()(std::ptr::null_mut(), &mut out)
-                };
-                Self::release(&mut stream);
-                code
-            }
-            fn last_error(stream: &mut Self) -> Option<CString> {
-                let text = Self::last_error_address(stream);
-                // SAFETY: the text of a stream of ours.
-                (!text.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(text) }.into())
-            }
-            fn last_error_address(stream: &mut Self) -> *const c_char {
-                // SAFETY: a stream that is ours.
-                unsafe { stream.get_last_error.unwrap()(stream) }
-            }
-            fn release(stream: &mut Self) {
-                let release = stream.release.unwrap();
-                // SAFETY: a stream that is ours. The callback looks for a released one.
-                unsafe {
-                    release(stream);
-                    assert!(stream.is_released());
-                    release(stream);
-                }
-            }
-            fn without_get_schema(stream: Owner<Self>) -> Owner<Self> {
-                let mut raw = stream.into_raw();
-                raw.get_schema = None;
-                // SAFETY: a reader notices.
-                unsafe { Owner::from_raw(raw) }
-            }
-            fn without_get_next(stream: Owner<Self>) -> Owner<Self> {
-                let mut raw = stream.into_raw();
-                raw.get_next = None;
-                // SAFETY: a reader notices.
-                unsafe { Owner::from_raw(raw) }
-            }
-            fn without_last_error(stream: Owner<Self>) -> Owner<Self> {
-                let mut raw = stream.into_raw();
-                raw.get_last_error = None;
-                // SAFETY: a reader notices.
-                unsafe { Owner::from_raw(raw) }
-            }
-            fn has_callbacks(stream: &Self) -> bool {
-                stream.get_schema.is_some()
-                    && stream.get_next.is_some()
-                    && stream.get_last_error.is_some()
-                    && stream.release.is_some()
-            }
-        }
-    };
-}
-
-kind! {
-    ArrowArrayStream of ArrowArray, release_stream,;
-    |array, _| array.into_raw();
-    ArrayStream::from_batches
-}
-
-kind! {
-    ArrowDeviceArrayStream of ArrowDeviceArray, release_device_stream, device_type;
-    |array, step| {
-        let mut raw = DeviceArray::from(array).into_raw();
-        raw.device_type = step.device_type;
-        raw.reserved[2] = step.reserved;
-        raw
-    };
-    |schema, batches: I::IntoIter| DeviceArrayStream::from_batches(
-        schema,
-        ArrowDeviceType::CPU,
-        batches.map(|batch| batch.map(DeviceArray::from)),
-    )
-}
-
-pub fn reader<S: Kind>(play: &Play) -> StreamReader<S> {
-    S::foreign(play).into_iter()
-}
-
-/// How a foreign text arrives in an error.
-pub fn shown(text: &[u8]) -> String {
-    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-    let play = Play::new([fails(libc::EIO)]);
-    play.get(|script| script.text = CString::new(text).ok());
-    let error = reader::<ArrowArrayStream>(&play)
-        .next()
-        .unwrap()
-        .unwrap_err();
-    error.message().into()
 }

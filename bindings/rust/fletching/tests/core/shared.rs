@@ -164,6 +164,46 @@ fn what_was_moved_out_is_refused() {
 }
 
 #[test]
+fn a_dictionary_that_was_moved_out_is_refused() {
+    let log = Log::default();
+    let mut array = device_array(&log, "a", 1, true);
+    let dictionary = array.take_dictionary().unwrap();
+    let shared = array.share().unwrap();
+    let message = "view: the struct or a descendant is released or moved out";
+    refused(shared.view(), message);
+    assert!(shared.column(0).is_ok());
+    drop(dictionary);
+}
+
+/// Every field but those that own something is copied.
+#[test]
+fn a_view_has_the_fields_of_the_struct() {
+    let mut array = ArrowArray::zeroed();
+    let mut buffers = [ptr::null(); 3];
+    (array.length, array.null_count, array.offset) = (5, -1, 7);
+    (array.n_buffers, array.buffers) = (3, buffers.as_mut_ptr());
+    let log = Log::default();
+    let array = {
+        let mut owner = raw_array(&log, "a", 0, false);
+        (array.release, array.private_data) = (owner.release.take(), owner.private_data);
+        // SAFETY: the array above, with other fields.
+        unsafe { Array::from_raw(array) }
+    };
+    let shared = array.share().unwrap();
+    let view = shared.view().unwrap();
+    let fields = (
+        view.length(),
+        view.null_count(),
+        view.offset(),
+        view.buffers().len(),
+    );
+    assert_eq!(fields, (5, -1, 7, 3));
+    assert_eq!(view.as_raw().n_children, 0);
+    drop((shared, view));
+    log.expect(&["a"]);
+}
+
+#[test]
 fn malformed_children_are_refused() {
     for count in [-1, (1 << 22) + 1, i64::MAX] {
         let schema = bare_schema(|raw| raw.n_children = count);
@@ -193,9 +233,10 @@ fn a_child_below_itself_is_refused() {
     inner.release = Some(mark_schema);
     let place = &raw mut inner;
     let mut list = [place];
+    let children = list.as_mut_ptr();
     // SAFETY: the schema above.
-    unsafe { ((*place).n_children, (*place).children) = (1, list.as_mut_ptr()) };
-    let schema = bare_schema(|raw| (raw.n_children, raw.children) = (1, list.as_mut_ptr()));
+    unsafe { ((*place).n_children, (*place).children) = (1, children) };
+    let schema = bare_schema(|raw| (raw.n_children, raw.children) = (1, children));
     let shared = schema.share().unwrap();
     let message =
         "view: the struct or a descendant is nested too deep: expected at most 256 levels";

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use fletching::abi::{ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType};
 use fletching::{Array, DeviceArray, DeviceArrayStream, Error, Owner, Schema, SchemaBuilder};
 
+use crate::kinds::{reader, Kind};
 use crate::rules;
-use crate::script::{fails, reader, Kind, Play, Step};
+use crate::script::{fails, Play, Step};
 
 type Plain = ArrowArrayStream;
 type Device = ArrowDeviceArrayStream;
@@ -193,6 +194,24 @@ fn null_arguments<S: Kind>() {
     // Nothing was lost.
     assert_eq!(S::length(&S::call_next(&mut stream).unwrap()), 1);
     S::release(&mut stream);
+    expect_released(&play);
+}
+
+/// What a consumer finds in its struct after an error is nothing to release.
+#[test]
+fn an_error_leaves_a_released_struct() {
+    let play = Play::new([]);
+    let lost = || Some(Err(Error::new(libc::EIO, "lost")));
+    let mut stream: Plain = raw(&play, counting(&play, 0, lost));
+    let mut out = Array::from(vec![1_u8]).into_raw();
+    // SAFETY: a stream that is ours, and a struct of which the consumer keeps a copy.
+    unsafe {
+        let kept = std::ptr::read(&out);
+        assert_eq!(stream.get_next.unwrap()(&mut stream, &mut out), libc::EIO);
+        assert!(out.is_released() && out.private_data.is_null());
+        drop(Array::from_raw(kept));
+    }
+    Plain::release(&mut stream);
     expect_released(&play);
 }
 
