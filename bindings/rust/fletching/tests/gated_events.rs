@@ -3,7 +3,7 @@
 //! Events behind a gate (`cpp/producer/gate.h`): CUDA and ROCm on the stand-ins, OpenCL and Vulkan
 //! on whatever device there is.
 
-#![cfg(feature = "runtime")]
+#![cfg(all(feature = "runtime", unix, not(miri)))]
 
 mod gpu;
 
