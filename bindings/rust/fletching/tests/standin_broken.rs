@@ -74,6 +74,7 @@ fn no_runtime_records_events_of_other_devices() {
             .release_after(&Stream::legacy(device_type))
             .unwrap_err();
         assert_eq!(error.error().code(), libc::ENOTSUP);
-        assert!(error.to_string().contains("release_after"), "{error}");
+        let text = error.error().to_string();
+        assert!(text.contains("release_after"), "{text}");
     }
 }

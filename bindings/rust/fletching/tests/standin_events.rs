@@ -387,11 +387,8 @@ fn begin<A: Api>(stream: Handle) {
 fn end<A: Api>(stream: Handle) -> Handle {
     let mut graph = std::ptr::null_mut();
     // SAFETY: the stream is alive.
-    assert_eq!(
-        unsafe { (A::captures().end)(stream, &mut graph) },
-        0,
-        "it has been invalidated"
-    );
+    let result = unsafe { (A::captures().end)(stream, &mut graph) };
+    assert_eq!(result, 0, "it has been invalidated");
     graph
 }
 
@@ -486,10 +483,8 @@ fn external_events_belong_to_each_launch<A: Api>() {
     let (graph, mut executable) = (end::<A>(captured), std::ptr::null_mut());
     let captures = A::captures();
     // SAFETY: the graph is alive.
-    assert_eq!(
-        unsafe { (captures.instantiate)(&mut executable, graph, 0) },
-        0
-    );
+    let result = unsafe { (captures.instantiate)(&mut executable, graph, 0) };
+    assert_eq!(result, 0);
     destroy::<A>(graph);
     assert!(array.is_ready().unwrap(), "nothing has been recorded in it");
     gated.shut();

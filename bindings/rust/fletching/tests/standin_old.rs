@@ -16,7 +16,7 @@ fn an_old_library_does_what_it_can<A: Api>() {
     let _alone = alone();
     use_stand_ins("standin-old");
     let gated = Gated::<A>::new(0);
-    let (mut array, releases, _) = counted(A::TYPE, 0);
+    let (mut array, _, _) = counted(A::TYPE, 0);
     array.export_with_event(&gated.producer()).unwrap();
     array.wait_on(&gated.consumer()).unwrap();
     array
@@ -24,6 +24,8 @@ fn an_old_library_does_what_it_can<A: Api>() {
         .unwrap(); // nothing is captured
     array.synchronize().unwrap();
     assert!(array.is_ready().unwrap());
+    drop(array);
+    let (array, releases, _) = counted(A::TYPE, 0);
     array.release_after(&gated.consumer()).unwrap();
     releases.wait_for(1);
     gated.end();

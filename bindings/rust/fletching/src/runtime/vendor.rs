@@ -106,16 +106,18 @@ impl<F> From<Symbol<F>> for Optional<F> {
 }
 
 impl<F> Optional<F> {
+    pub(crate) fn found(self) -> Option<Symbol<F>> {
+        let Self { name, function } = self;
+        function.map(|function| Symbol { name, function })
+    }
+
     /// The function. Errors: ENOSYS when the library lacks it.
     pub(crate) fn in_library(self, title: &str, library: &str) -> Result<Symbol<F>, Error> {
-        let Self { name, function } = self;
-        match function {
-            Some(function) => Ok(Symbol { name, function }),
-            None => Err(Error::new(
-                libc::ENOSYS,
-                format!("{title}: {library} has no {name}; hint: install a newer version"),
-            )),
-        }
+        let name = self.name;
+        self.found().ok_or_else(|| {
+            let text = format!("{title}: {library} has no {name}; hint: install a newer version");
+            Error::new(libc::ENOSYS, text)
+        })
     }
 }
 
