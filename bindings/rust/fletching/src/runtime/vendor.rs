@@ -3,6 +3,7 @@
 //! Loads the library of a vendor's runtime when it is needed.
 
 use std::ffi::CStr;
+use std::mem::ManuallyDrop;
 
 use libloading::{Error as LoadError, Library as Handle};
 
@@ -35,7 +36,7 @@ pub type Optional<F> = Symbol<Option<F>>;
 pub(crate) struct Library {
     title: &'static str,
     pub(crate) name: &'static str,
-    handle: &'static Handle,
+    handle: ManuallyDrop<Handle>,
 }
 
 impl Library {
@@ -49,7 +50,7 @@ impl Library {
             for &name in names {
                 match open(name, already_loaded) {
                     Ok(found) => {
-                        let handle = Box::leak(Box::new(found));
+                        let handle = ManuallyDrop::new(found);
                         #[rustfmt::skip]
                         return Ok(Self { title, name, handle });
                     }
