@@ -327,41 +327,29 @@ fn vulkan_waits_behind_the_gate() {
     let (handles, context) = unsafe {
         done(|message| (gated.producer.vulkan_handles)(handles.as_mut_ptr(), message));
         let handles = handles.assume_init();
-        let context = VulkanContext {
-            get_device_proc_addr: handles.get_device_proc_addr,
-            ..VulkanContext::new(handles.device)
-        };
+        let context = VulkanContext::new(handles.device)
+            .with_device_functions(handles.get_device_proc_addr.unwrap());
         (handles, context)
     };
     // Whether libfletching is in the process decides.
-    // SAFETY: the context is the producer's, here and below.
-    let error = unsafe { gated.array.is_ready_vulkan(&context) }.unwrap_err();
+    let error = gated.array.is_ready_vulkan(&context).unwrap_err();
     assert_eq!(error.code(), libc::ENOENT, "{error}");
     assert!(error.message().contains("libfletching"), "{error}");
     preload("libfletching.so.0.1");
 
-    // SAFETY: as above.
-    assert!(!unsafe { gated.array.is_ready_vulkan(&context) }.unwrap());
+    assert!(!gated.array.is_ready_vulkan(&context).unwrap());
     let command_buffer = gated.stream().as_ptr();
     // SAFETY: the producer's queue is recording.
     let error = unsafe { gated.array.wait_on_vulkan(&context, command_buffer) }.unwrap_err();
     assert_eq!(error.code(), libc::ENOTSUP, "{error}");
-    let queued = VulkanContext {
-        producer_queue: handles.queue,
-        queue: handles.queue,
-        set_stages: handles.set_stages,
-        ..context
-    };
+    let queued = context.with_queues(handles.queue, handles.queue, handles.set_stages);
     // SAFETY: as above.
     unsafe { gated.array.wait_on_vulkan(&queued, command_buffer) }.unwrap();
     gated.read();
     assert!(!gated.is_idle());
     gated.open_gate();
     gated.verify(NEW);
-    // SAFETY: as above.
-    unsafe {
-        gated.array.synchronize_vulkan(&context).unwrap();
-        assert!(gated.array.is_ready_vulkan(&context).unwrap());
-    }
+    gated.array.synchronize_vulkan(&context).unwrap();
+    assert!(gated.array.is_ready_vulkan(&context).unwrap());
     gated.end();
 }

@@ -15,22 +15,22 @@ use crate::{DeviceArray, Error};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct VulkanContext {
-    /// The `VkDevice` with which the producer created the event.
-    pub device: *mut c_void,
-    /// The `VkQueue` on which the producer sets the event. Only `wait_on_vulkan` needs it.
-    pub producer_queue: *mut c_void,
-    /// The `VkQueue` to which the caller submits. Only `wait_on_vulkan` needs it.
-    pub queue: *mut c_void,
-    /// The `VkPipelineStageFlags` with which the producer sets the event; 0 for all commands.
-    pub set_stages: u32,
-    /// The `vkGetDeviceProcAddr` of the device, cast to this type; `None` for the loader's functions.
-    pub get_device_proc_addr: Option<unsafe extern "C" fn()>,
+    device: *mut c_void,
+    producer_queue: *mut c_void,
+    queue: *mut c_void,
+    set_stages: u32,
+    get_device_proc_addr: Option<unsafe extern "C" fn()>,
 }
 
 impl VulkanContext {
-    /// With what `synchronize_vulkan` and `is_ready_vulkan` need at least.
+    /// For `synchronize_vulkan` and `is_ready_vulkan`, with the functions of the loader.
+    ///
+    /// # Safety
+    ///
+    /// `device` is the `VkDevice` with which the producer created the event, and lives as long as
+    /// this value, or a copy, is used, and as long as a command buffer with the wait is pending.
     #[must_use]
-    pub const fn new(device: *mut c_void) -> Self {
+    pub const unsafe fn new(device: *mut c_void) -> Self {
         Self {
             device,
             producer_queue: ptr::null_mut(),
@@ -38,6 +38,26 @@ impl VulkanContext {
             set_stages: 0,
             get_device_proc_addr: None,
         }
+    }
+
+    /// For `wait_on_vulkan`: the `VkQueue` on which the producer sets the event, the one to which
+    /// the caller submits, and the `VkPipelineStageFlags` with which the producer sets it, 0 for all
+    /// commands.
+    #[must_use]
+    pub const fn with_queues(mut self, producer: *mut c_void, own: *mut c_void, set: u32) -> Self {
+        (self.producer_queue, self.queue, self.set_stages) = (producer, own, set);
+        self
+    }
+
+    /// With the `vkGetDeviceProcAddr` of the device in place of the loader's functions.
+    ///
+    /// # Safety
+    ///
+    /// The function is that, cast to this type.
+    #[must_use]
+    pub const unsafe fn with_device_functions(mut self, get: unsafe extern "C" fn()) -> Self {
+        self.get_device_proc_addr = Some(get);
+        self
     }
 }
 
@@ -97,12 +117,8 @@ impl DeviceArray {
     /// Blocks the calling thread until the event has happened. Vulkan has no host wait for a
     /// `VkEvent`: it is asked again and again, with sleeps of up to a millisecond in between. The
     /// event must not be one that only the device can use.
-    ///
-    /// # Safety
-    ///
-    /// The context is what its fields say, and lives as long as the call.
-    pub unsafe fn synchronize_vulkan(&self, context: &VulkanContext) -> Result<(), Error> {
-        // SAFETY: as in c_api.h; the array is alive, and the caller vouches for the rest.
+    pub fn synchronize_vulkan(&self, context: &VulkanContext) -> Result<(), Error> {
+        // SAFETY: as in c_api.h; the array is alive, and so is the device, see VulkanContext::new.
         unsafe {
             let name = c"FletchingDeviceArraySynchronizeVulkan";
             self.in_vulkan(name, |call: Simple, array, message| {
@@ -117,7 +133,7 @@ impl DeviceArray {
     ///
     /// # Safety
     ///
-    /// As for [`synchronize_vulkan`](Self::synchronize_vulkan). `command_buffer` is a `VkCommandBuffer` in the recording state and outside of a render pass,
+    /// `command_buffer` is a `VkCommandBuffer` in the recording state and outside of a render pass,
     /// used by this thread alone. The array lives until the command buffer is done.
     pub unsafe fn wait_on_vulkan(
         &self,
@@ -135,11 +151,7 @@ impl DeviceArray {
 
     /// Whether the event has happened. Does not block. The event must not be one that only the
     /// device can use.
-    ///
-    /// # Safety
-    ///
-    /// As for [`synchronize_vulkan`](Self::synchronize_vulkan).
-    pub unsafe fn is_ready_vulkan(&self, context: &VulkanContext) -> Result<bool, Error> {
+    pub fn is_ready_vulkan(&self, context: &VulkanContext) -> Result<bool, Error> {
         let mut ready: c_int = 1;
         let pointer = (&raw mut ready).cast();
         // SAFETY: as in synchronize_vulkan.
