@@ -5,6 +5,9 @@
 
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
+pub mod api;
+pub mod released;
+
 use std::ffi::{c_char, c_int, CStr, CString};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
