@@ -3,6 +3,8 @@
 #![doc = include_str!("../README.md")]
 
 mod array_builder;
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod block;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
