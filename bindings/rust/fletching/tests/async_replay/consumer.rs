@@ -256,7 +256,9 @@ impl Player {
             )
             .unwrap()
         };
-        (raw.extract_data, raw.private_data) = (None, std::ptr::null_mut());
+        // The producer's memory is used again.
+        raw = ArrowAsyncTask::zeroed();
+        std::hint::black_box(&raw);
         self.notified.lock().unwrap().arriving = None;
         if code != 0 {
             peer.thing.meets("refused");
