@@ -15,6 +15,7 @@ use fletching::abi::{ArrowDeviceArray, ArrowSchema};
 use fletching::runtime::tables::opencl;
 use fletching::runtime::{pending_releases, Stream, VulkanContext};
 use fletching::{ArrowDeviceType, DeviceArray, Schema};
+use gpu::released::counted;
 use gpu::{alone, preload};
 
 const OLD: i32 = 0;
@@ -223,6 +224,18 @@ fn keeps_the_array_behind_the_gate(backend: &CStr) {
     let live = gated.live_arrays();
     let array = std::mem::take(&mut gated.array);
     array.release_after(&gated.stream()).unwrap();
+    // One that need not wait overtakes it: the reaper has looked at both by then.
+    let mut other = ptr::null_mut();
+    let (free, releases, _) = counted(gated.device_type, 0);
+    // SAFETY: as the header has it.
+    unsafe {
+        done(|message| (gated.producer.create_queue)(backend.as_ptr(), &mut other, message));
+        let queue = (gated.producer.queue_handle)(other);
+        free.release_after(&Stream::from_raw(gated.device_type, queue))
+            .unwrap();
+        releases.wait_for(1);
+        done(|message| (gated.producer.destroy_queue)(other, message));
+    }
     assert!(!gated.is_idle());
     assert_eq!(gated.live_arrays(), live);
     assert_eq!(pending_releases().pending, 1);

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use fletching::abi::{ArrowArray, ArrowDeviceArray};
-use fletching::runtime::{register_waiter, unregister_waiter, Stream, SyncEvent, Waiter};
+use fletching::runtime::{
+    register_waiter, unregister_waiter, Stream, SyncEvent, VulkanContext, Waiter,
+};
 use fletching::{ArrowDeviceType, DeviceArray, Error};
 
 const EVENT: *mut c_void = without_provenance_mut(0x1234);
@@ -126,6 +128,24 @@ fn an_event_without_a_way_to_wait_is_an_error() {
         assert!(error.message().contains(why), "{error}");
         assert!(error.message().starts_with("is_ready: "), "{error}");
     }
+}
+
+#[test]
+fn a_vulkan_context_is_for_vulkan() {
+    // SAFETY: nothing gets to the device.
+    let context = unsafe { VulkanContext::new(QUEUE) };
+    let awaited = array(ArrowDeviceType::EXT_DEV, EVENT);
+    let error = awaited.is_ready_vulkan(&context).unwrap_err();
+    assert_eq!(error.code(), libc::EINVAL);
+    assert!(
+        error
+            .message()
+            .contains("expected an event of Vulkan, got one of ext_dev"),
+        "{error}"
+    );
+    let plain = array(ArrowDeviceType::VULKAN, std::ptr::null_mut());
+    assert!(plain.is_ready_vulkan(&context).unwrap());
+    plain.synchronize_vulkan(&context).unwrap();
 }
 
 #[test]

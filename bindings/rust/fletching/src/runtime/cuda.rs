@@ -230,8 +230,10 @@ impl Api for Functions {
             // SAFETY: NULL, or a static text.
             unsafe { printable_c(text) }
         });
+        let known = cuda::status_name(answer.code).unwrap_or_default();
+        let name = if name.is_empty() { known } else { &name };
         let is_invalid = answer.code == cuda::CUDA_ERROR_INVALID_HANDLE;
-        Err(answer.error(TITLE, &name, &text, is_invalid))
+        Err(answer.error(TITLE, name, &text, is_invalid))
     }
 
     fn has_external_events(&self) -> Result<(), Error> {

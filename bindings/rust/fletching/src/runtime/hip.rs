@@ -62,8 +62,10 @@ impl Api for Functions {
                 printable_c((self.hip_get_error_string.function)(answer.code)),
             ]
         };
+        let known = hip::status_name(answer.code).unwrap_or_default();
+        let name = if name.is_empty() { known } else { &name };
         let is_invalid = answer.code == hip::HIP_ERROR_INVALID_HANDLE;
-        Err(answer.error(TITLE, &name, &text, is_invalid))
+        Err(answer.error(TITLE, name, &text, is_invalid))
     }
 
     /// ROCm 6.4 can record an event of each launch of a graph, and ignores the flag of a wait.

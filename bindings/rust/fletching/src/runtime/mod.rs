@@ -301,7 +301,8 @@ impl DeviceArray {
     /// An event whose state the driver does not report does not count for passed, however often it
     /// is asked: the array is released when the driver answers, see [`pending_releases`]. When the
     /// driver says that the device or the context is lost, nothing reads the array any more, and it
-    /// is released. When the process exits, what is still pending is left alone.
+    /// is released. When the process exits, what is still pending is left alone. The library that
+    /// this crate is compiled into has to stay loaded.
     ///
     /// Errors: ENOTSUP for device types other than those of CUDA, HIP and OpenCL; EINVAL when the
     /// array is released; EBUSY for a stream that is being captured, because the buffers are read

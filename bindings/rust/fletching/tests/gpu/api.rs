@@ -55,7 +55,7 @@ pub trait Api {
     const EXCHANGE_MODE: &'static str;
 
     fn open_device(device: i32);
-    fn close_device();
+    fn close_device(device: i32);
     /// What is current for the calling thread.
     fn current() -> isize;
     fn make_stream() -> Handle;
@@ -143,10 +143,9 @@ impl Api for Cuda {
         }
     }
 
-    fn close_device() {
-        let (api, mut device, mut context) = (Self::api(), 0, ptr::null_mut());
+    fn close_device(device: i32) {
+        let (api, mut context) = (Self::api(), ptr::null_mut());
         unsafe {
-            ok((api.cu_ctx_get_device.function)(&mut device));
             ok((api.cu_ctx_pop_current.function)(&mut context));
             ok((api.cu_device_primary_ctx_release.function)(device));
         }
@@ -250,7 +249,7 @@ impl Api for Hip {
         ok(unsafe { (Self::api().hip_set_device.function)(device) });
     }
 
-    fn close_device() {
+    fn close_device(_device: i32) {
         Self::open_device(0);
     }
 
@@ -320,6 +319,7 @@ impl Api for Hip {
 /// A device that is open, a consumer's stream, and a producer's behind a gate.
 pub struct Gated<A: Api> {
     pub control: Control,
+    device: i32,
     pub producer: Handle,
     pub consumer: Handle,
     before: super::Counts,
@@ -328,7 +328,7 @@ pub struct Gated<A: Api> {
 }
 
 impl<A: Api> Gated<A> {
-    /// Device 0, which stays open as long as the process, and device `device` for the test.
+    /// Opens the device for the test.
     pub fn new(device: i32) -> Self {
         let control = A::control();
         control.settle_releases();
@@ -339,6 +339,7 @@ impl<A: Api> Gated<A> {
         unsafe { word.write_volatile(0) };
         Self {
             control,
+            device,
             producer: A::make_stream(),
             consumer: A::make_stream(),
             before,
@@ -378,6 +379,6 @@ impl<A: Api> Gated<A> {
         A::free_word(self.word);
         self.control.settle_releases();
         assert_eq!(self.control.alive(), self.before, "something leaks");
-        A::close_device();
+        A::close_device(self.device);
     }
 }
