@@ -140,7 +140,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "mutants": (
-        Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 16"),
+        Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 8"),
         _pytest("tests/mutants"),
         Step(
             "the generator reads every mutant",
