@@ -153,14 +153,15 @@ pub(crate) fn printable(text: &[u8]) -> String {
     }
     let mut result = String::with_capacity(end);
     let escape = |result: &mut String, byte: u8| result.push_str(&format!("\\x{byte:02x}"));
+    let is_escaped = |c: char| c.is_ascii_control() && c != '\n' && c != '\t';
     for chunk in text[..end].utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character {
-                '\n' | '\t' => result.push(character),
-                '\0'..='\x1f' | '\x7f' => escape(&mut result, character as u8),
-                _ => result.push(character),
-            }
+        let mut rest = chunk.valid();
+        while let Some(at) = rest.find(is_escaped) {
+            result.push_str(&rest[..at]);
+            escape(&mut result, rest.as_bytes()[at]);
+            rest = &rest[at + 1..];
         }
+        result.push_str(rest);
         chunk
             .invalid()
             .iter()

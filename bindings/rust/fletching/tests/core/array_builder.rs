@@ -55,6 +55,11 @@ pub fn batch_of(columns: Columns, device_type: ArrowDeviceType) -> Result<Device
     unsafe { builder.finish_with_event(device_type, 1, event) }
 }
 
+/// Without an event, for which the release of a parent would be held back.
+pub fn cpu_batch(log: &Log, count: usize) -> DeviceArray {
+    batch_of(columns(log, count), ArrowDeviceType::CPU).unwrap()
+}
+
 pub fn batch(log: &Log, count: usize) -> DeviceArray {
     batch_of(columns(log, count), ArrowDeviceType::CUDA).unwrap()
 }
@@ -223,8 +228,8 @@ fn a_callback_in_a_child_that_stays_is_called() {
 #[test]
 fn a_child_that_was_replaced_by_one_of_ours() {
     let (log, other) = (Log::default(), Log::default());
-    let parent = batch(&log, 2);
-    let mut donor = batch(&other, 3);
+    let parent = cpu_batch(&log, 2);
+    let mut donor = cpu_batch(&other, 3);
     let child = donor.take_child(1).unwrap();
     crate::foreign::replace(child_of(&parent, 0), child.into_raw().array);
     drop(donor);

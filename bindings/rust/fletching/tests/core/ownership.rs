@@ -12,16 +12,17 @@ use fletching::{Array, ArrayStream, ArrowDeviceType, DeviceArray, DeviceArrayStr
 
 use crate::foreign::{array, bare_schema, device_array, raw_device_array, Log, Note};
 
-const fn is_send<T: Send>() {}
-const fn is_sync<T: Sync>() {}
-const _: () = {
+#[test]
+fn owners_go_to_other_threads() {
+    fn is_send<T: Send>() {}
+    fn is_sync<T: Sync>() {}
     is_send::<Schema>();
     is_sync::<Schema>();
     is_send::<DeviceArray>();
     is_sync::<DeviceArray>();
     is_send::<ArrayStream>();
     is_send::<DeviceArrayStream>();
-};
+}
 
 /// `true` where `T` is `Sync`: an inherent constant goes before one of a trait.
 struct IsSync<T>(std::marker::PhantomData<T>);

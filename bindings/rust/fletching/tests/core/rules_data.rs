@@ -12,7 +12,7 @@ use std::sync::Arc;
 use fletching::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use fletching::{Array, ArrayStream, ArrowDeviceType, DeviceArray, Error, Schema, SchemaBuilder};
 
-use crate::array_builder::{batch, batch_of, columns};
+use crate::array_builder::{batch, batch_of, columns, cpu_batch};
 use crate::foreign::{array, bare_schema, raw_device_array, Log};
 
 thread_local! {
@@ -121,7 +121,7 @@ fn rule_release_address_independent() {
 #[test]
 fn rule_release_walks_children() {
     let log = Log::default();
-    let mut batch = batch(&log, 2);
+    let mut batch = cpu_batch(&log, 2);
     // The block, and the other child in it, lives on.
     let kept = batch.take_child(0).unwrap();
     let other = crate::foreign::child_of(&batch, 1);
