@@ -342,7 +342,7 @@ impl Player {
     // --- The notifications ----------------------------------------------------------------------
 
     fn listen(self: &Arc<Self>) {
-        self.core.lock().waker = Some(Waker::from(Arc::clone(self)));
+        self.core.waker.register(&Waker::from(Arc::clone(self)));
     }
 
     /// What is new, when the waker is called.
