@@ -35,7 +35,8 @@ pub fn batch(length: i32) -> DeviceArray {
 #[derive(Clone, Default)]
 pub struct Live(pub Arc<AtomicUsize>);
 
-struct Counted(Live);
+/// Subtracts what was added, when it is dropped.
+pub struct Counted(Live);
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -46,6 +47,10 @@ impl Drop for Counted {
 impl Live {
     pub fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
+    }
+
+    pub fn guard(&self) -> Counted {
+        Counted(self.clone())
     }
 
     pub fn batch(&self, length: i32) -> DeviceArray {
@@ -371,6 +376,8 @@ pub struct ProducerPeer {
 
 // SAFETY: the calls of a handler may be made on any thread.
 unsafe impl Send for ProducerPeer {}
+// SAFETY: as above; a test makes one call at a time, or means not to.
+unsafe impl Sync for ProducerPeer {}
 
 #[derive(Default)]
 pub struct PeerLog {
