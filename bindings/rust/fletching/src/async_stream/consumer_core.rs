@@ -186,7 +186,10 @@ impl Core {
 
     /// Wakes the application. Its waker is the user's code: a panic goes no further.
     pub(super) fn wake(&self) {
-        let _ = guarded(|| Ok(self.waker.wake()));
+        let _ = guarded(|| {
+            self.waker.wake();
+            Ok(())
+        });
     }
 
     pub(super) fn id(&self) -> *const () {

@@ -98,7 +98,10 @@ impl Core {
 
     /// Wakes the future. Its waker is the user's code: a panic goes no further.
     fn wake(&self) {
-        let _ = guarded(|| Ok(self.waker.wake()));
+        let _ = guarded(|| {
+            self.waker.wake();
+            Ok(())
+        });
     }
 
     /// Why the stream has stopped. From now on no reason counts any more.

@@ -154,7 +154,7 @@ fn without(change: impl Fn(&ConsumerPeer), name: &str, calls: &str) {
 #[test]
 fn rule_async_schema_set() {
     without(
-        |peer| peer.handler.lock().unwrap().on_schema = None,
+        |peer| peer.set(|handler| handler.on_schema = None),
         "on_schema",
         "release",
     );
@@ -162,14 +162,14 @@ fn rule_async_schema_set() {
 
 #[test]
 fn rule_async_next_set() {
-    let change = |peer: &ConsumerPeer| peer.handler.lock().unwrap().on_next_task = None;
+    let change = |peer: &ConsumerPeer| peer.set(|handler| handler.on_next_task = None);
     without(change, "on_next_task", "schema, release");
 }
 
 #[test]
 fn rule_async_error_set() {
     let peer = ConsumerPeer::new();
-    peer.handler.lock().unwrap().on_error = None;
+    peer.set(|handler| handler.on_error = None);
     let mut sending =
         Hand::new(producer(items::<AsyncBatch>([Err(Error::new(EIO, ""))])).send(peer.owner()));
     sending.run();
@@ -179,10 +179,12 @@ fn rule_async_error_set() {
 #[test]
 fn rule_async_release_set() {
     let peer = ConsumerPeer::new();
-    peer.handler.lock().unwrap().release = None;
+    peer.set(|handler| handler.release = None);
     let mut sending = Hand::new(producer(batches(0)).send(peer.owner()));
     assert!(sending.run().is_ready());
     assert_eq!(peer.calls(), "schema, end");
+    // SAFETY: the share that nobody returns.
+    unsafe { Arc::decrement_strong_count(Arc::as_ptr(&peer)) };
 }
 
 #[test]
@@ -705,6 +707,7 @@ fn rule_async_handler_private_data_untouched() {
     let (peer, mut sending) = start(batches(1));
     peer.cancel();
     sending.run();
-    let private_data = peer.handler.lock().unwrap().private_data;
+    // SAFETY: the handler is released.
+    let private_data = unsafe { (*peer.handler.get()).private_data };
     assert_eq!(private_data.cast_const().cast(), Arc::as_ptr(&peer));
 }

@@ -252,12 +252,12 @@ fn extractions_and_a_dropped_future_at_once_release_once() {
         });
         drop(sending);
         extractor.join().unwrap();
-        while !peer
+        while peer
             .calls
             .lock()
             .unwrap()
             .last()
-            .is_some_and(|call| call == "release")
+            .is_none_or(|call| call != "release")
         {
             std::thread::yield_now();
         }

@@ -2,6 +2,7 @@
 
 //! A source, a peer for each side, and an executor that is driven by hand.
 
+use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, CStr};
 use std::future::Future;
@@ -206,7 +207,7 @@ type Inside = Box<dyn FnMut(&ConsumerPeer, &str) + Send>;
 /// A consumer that writes down what is called, and keeps the tasks.
 #[derive(Default)]
 pub struct ConsumerPeer {
-    pub handler: Mutex<Handler>,
+    pub handler: UnsafeCell<Handler>,
     pub calls: Mutex<Vec<String>>,
     pub tasks: Mutex<VecDeque<Task>>,
     /// What a call returns, by its name.
@@ -226,31 +227,42 @@ unsafe impl Sync for ConsumerPeer {}
 impl ConsumerPeer {
     pub fn new() -> Arc<Self> {
         let peer = Arc::new(Self::default());
-        *peer.handler.lock().unwrap() = Handler {
-            on_schema: Some(on_schema),
-            on_next_task: Some(on_next_task),
-            on_error: Some(on_error),
-            release: Some(release),
-            producer: null_mut(),
-            private_data: Arc::as_ptr(&peer).cast_mut().cast(),
-        };
+        peer.set(|handler| {
+            *handler = Handler {
+                on_schema: Some(on_schema),
+                on_next_task: Some(on_next_task),
+                on_error: Some(on_error),
+                release: Some(release),
+                producer: null_mut(),
+                private_data: Arc::as_ptr(&peer).cast_mut().cast(),
+            }
+        });
         peer
     }
 
+    /// Changes the handler, which no producer has.
+    pub fn set(&self, change: impl FnOnce(&mut Handler)) {
+        // SAFETY: a test sets it before it hands it out.
+        change(unsafe { &mut *self.handler.get() });
+    }
+
+    /// With a share of the peer, until the release.
     pub fn owner(self: &Arc<Self>) -> AsyncHandler {
-        let handler: *mut Handler = &raw mut *self.handler.lock().unwrap();
-        // SAFETY: the peer outlives the handler in every test.
-        unsafe { AsyncHandler::from_raw(NonNull::new(handler).unwrap()) }
+        let _share = Arc::into_raw(Arc::clone(self));
+        let handler = NonNull::new(self.handler.get()).unwrap();
+        // SAFETY: the peer outlives the handler.
+        unsafe { AsyncHandler::from_raw(handler) }
     }
 
     /// For another stream.
     pub fn owner_again(self: &Arc<Self>) -> AsyncHandler {
-        self.handler.lock().unwrap().release = Some(release);
+        self.set(|handler| handler.release = Some(release));
         self.owner()
     }
 
     pub fn producer(&self) -> *mut Producer {
-        self.handler.lock().unwrap().producer
+        // SAFETY: the producer has set it.
+        unsafe { (*self.handler.get()).producer }
     }
 
     pub fn request(&self, n: i64) {
@@ -360,12 +372,16 @@ unsafe extern "C" fn on_error(
 unsafe extern "C" fn release(this: *mut Handler) {
     // SAFETY: the producer passes the handler.
     unsafe {
-        peer(this).called("release", "release".into());
+        let peer: *const ConsumerPeer = (*this).private_data.cast();
         (*this).release = None;
+        (*peer).called("release", "release".into());
+        drop(Arc::from_raw(peer));
     }
 }
 
 // --- A producer ---------------------------------------------------------------------------------
+
+type Once = Box<dyn FnOnce(&str) + Send>;
 
 /// A producer whose calls a test makes one by one.
 pub struct ProducerPeer {
@@ -384,7 +400,7 @@ pub struct PeerLog {
     /// What the consumer has called.
     pub calls: Mutex<Vec<String>>,
     /// Called inside request, cancel and extract_data.
-    pub inside: Mutex<Option<Box<dyn FnOnce(&str) + Send>>>,
+    pub inside: Mutex<Option<Once>>,
 }
 
 impl PeerLog {
