@@ -256,7 +256,7 @@ impl Player {
             )
             .unwrap()
         };
-        (raw.extract_data, raw.private_data) = (None, std::ptr::null_mut());
+        std::hint::black_box(std::mem::take(&mut raw));
         self.notified.lock().unwrap().arriving = None;
         if code != 0 {
             peer.thing.meets("refused");
