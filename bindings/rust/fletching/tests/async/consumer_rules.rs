@@ -82,7 +82,7 @@ fn rule_async_schema_released_independently() {
     peer.schema(schema);
     peer.error(EIO, null(), null());
     peer.release();
-    assert_eq!(smol::block_on(stream.schema()).unwrap().format(), c"i");
+    assert_eq!(block_on(stream.schema()).unwrap().format(), c"i");
     assert_eq!(live.count(), 1);
     drop(stream);
     assert_eq!(live.count(), 0);
@@ -96,7 +96,7 @@ fn rule_async_schema_pointer_not_kept() {
     unsafe { Handler::call_on_schema(peer.handler, &raw mut *raw).unwrap() };
     *raw = ArrowSchema::zeroed();
     drop(raw);
-    assert_eq!(smol::block_on(stream.schema()).unwrap().format(), c"i");
+    assert_eq!(block_on(stream.schema()).unwrap().format(), c"i");
     peer.release();
 }
 
@@ -176,10 +176,7 @@ fn rule_async_error_texts_null_accepted() {
 fn rule_async_error_before_request_accepted() {
     let (peer, mut stream) = created(0);
     peer.error(71, c"gone".as_ptr(), null());
-    assert_eq!(
-        smol::block_on(stream.schema()).unwrap_err().message(),
-        "gone"
-    );
+    assert_eq!(block_on(stream.schema()).unwrap_err().message(), "gone");
     assert_eq!(error(&mut stream).code(), 71);
     peer.release();
 }

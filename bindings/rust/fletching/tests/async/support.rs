@@ -163,6 +163,26 @@ impl<T> Hand<T> {
     }
 }
 
+struct Unparks(std::thread::Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// On this thread, and under Miri too.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
 /// One poll of a stream.
 pub fn poll_next(stream: &mut AsyncStream) -> Poll<Option<Result<DeviceArray, Error>>> {
     Pin::new(stream).poll_next(&mut Context::from_waker(Waker::noop()))
