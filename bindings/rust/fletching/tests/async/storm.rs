@@ -120,7 +120,7 @@ fn check(plan: &Plan, rows: &[i64], skipped: i64) {
         text()
     );
     if *last == 0 && !may_end {
-        assert_eq!(taken as i64 + skipped, plan.count.into(), "{}", text());
+        assert_eq!(taken as i64 + skipped, i64::from(plan.count), "{}", text());
     }
 }
 
