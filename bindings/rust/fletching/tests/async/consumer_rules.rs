@@ -255,7 +255,8 @@ fn rule_async_handler_producer_not_before_schema() {
     peer.release();
     // An object that is not complete is refused.
     let (mut peer, mut stream) = created(5);
-    peer.object.cancel = None;
+    // SAFETY: the object lives as long as the peer.
+    unsafe { (*peer.object).cancel = None }
     assert_eq!(peer.schema(schema()), EINVAL);
     assert_eq!(
         error(&mut stream).message(),
@@ -474,6 +475,7 @@ fn rule_async_producer_private_data_untouched() {
     let (peer, stream) = open(1);
     drop(stream);
     assert_eq!(peer.calls(), "request 1, cancel");
-    assert_ne!(peer.object.private_data, null_mut());
+    // SAFETY: the object lives as long as the peer.
+    assert_ne!(unsafe { (*peer.object).private_data }, null_mut());
     peer.release();
 }

@@ -170,6 +170,31 @@ fn release_waits_for_calls_of_other_threads() {
 }
 
 #[test]
+fn release_extracts_nothing_while_a_request_runs() {
+    let (peer, mut stream) = open(2);
+    peer.task(1);
+    peer.calls();
+    let ((inside, is_inside), (go_on, may_go_on)) = (channel(), channel::<()>());
+    *peer.log.inside.lock().unwrap() = Some(Box::new(move |_| {
+        inside.send(()).unwrap();
+        may_go_on.recv().unwrap();
+    }));
+    std::thread::scope(|scope| {
+        scope.spawn(|| stream.request(1).unwrap());
+        is_inside.recv().unwrap();
+        peer.end();
+        let releaser = scope.spawn(|| peer.release());
+        (0..1000).for_each(|_| std::thread::yield_now());
+        assert_eq!(peer.calls(), "");
+        go_on.send(()).unwrap();
+        releaser.join().unwrap();
+    });
+    // The peer writes a call down when it is over.
+    assert_eq!(peer.calls(), "request 1, extract 1");
+    assert_eq!(rows(&mut stream), [1]);
+}
+
+#[test]
 fn a_waker_that_panics_harms_nobody() {
     struct Panics;
     impl std::task::Wake for Panics {
