@@ -76,16 +76,17 @@ fn a_stream_that_is_opened_first() {
                 false => Ok((schema(), batches(2))),
             }
         };
-        let sending = smol::spawn(AsyncProducer::open(ArrowDeviceType::CPU, open).send(handler));
+        let sending = AsyncProducer::open(ArrowDeviceType::CPU, open).send(handler);
+        let sending = std::thread::spawn(|| block_on(sending));
         if fails {
-            let error = smol::block_on(stream.schema()).unwrap_err();
+            let error = block_on(stream.schema()).unwrap_err();
             assert_eq!((error.code(), error.message()), (71, "no such table"));
-            assert_eq!(smol::block_on(sending).unwrap_err().code(), 71);
+            assert_eq!(sending.join().unwrap().unwrap_err().code(), 71);
             let mut stream = stream;
             assert_eq!(rows(&mut stream), [-71]);
         } else {
-            assert_eq!(smol::block_on(all(stream)), [1, 2]);
-            smol::block_on(sending).unwrap();
+            assert_eq!(block_on(all(stream)), [1, 2]);
+            sending.join().unwrap().unwrap();
         }
     }
 }

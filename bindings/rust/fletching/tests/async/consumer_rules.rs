@@ -82,7 +82,7 @@ fn rule_async_schema_released_independently() {
     peer.schema(schema);
     peer.error(EIO, null(), null());
     peer.release();
-    assert_eq!(smol::block_on(stream.schema()).unwrap().format(), c"i");
+    assert_eq!(block_on(stream.schema()).unwrap().format(), c"i");
     assert_eq!(live.count(), 1);
     drop(stream);
     assert_eq!(live.count(), 0);
@@ -96,7 +96,7 @@ fn rule_async_schema_pointer_not_kept() {
     unsafe { Handler::call_on_schema(peer.handler, &raw mut *raw).unwrap() };
     *raw = ArrowSchema::zeroed();
     drop(raw);
-    assert_eq!(smol::block_on(stream.schema()).unwrap().format(), c"i");
+    assert_eq!(block_on(stream.schema()).unwrap().format(), c"i");
     peer.release();
 }
 
@@ -176,10 +176,7 @@ fn rule_async_error_texts_null_accepted() {
 fn rule_async_error_before_request_accepted() {
     let (peer, mut stream) = created(0);
     peer.error(71, c"gone".as_ptr(), null());
-    assert_eq!(
-        smol::block_on(stream.schema()).unwrap_err().message(),
-        "gone"
-    );
+    assert_eq!(block_on(stream.schema()).unwrap_err().message(), "gone");
     assert_eq!(error(&mut stream).code(), 71);
     peer.release();
 }
@@ -258,7 +255,8 @@ fn rule_async_handler_producer_not_before_schema() {
     peer.release();
     // An object that is not complete is refused.
     let (mut peer, mut stream) = created(5);
-    peer.object.cancel = None;
+    // SAFETY: the object lives as long as the peer.
+    unsafe { (*peer.object).cancel = None }
     assert_eq!(peer.schema(schema()), EINVAL);
     assert_eq!(
         error(&mut stream).message(),
@@ -477,6 +475,7 @@ fn rule_async_producer_private_data_untouched() {
     let (peer, stream) = open(1);
     drop(stream);
     assert_eq!(peer.calls(), "request 1, cancel");
-    assert_ne!(peer.object.private_data, null_mut());
+    // SAFETY: the object lives as long as the peer.
+    assert_ne!(unsafe { (*peer.object).private_data }, null_mut());
     peer.release();
 }

@@ -27,7 +27,7 @@ fn an_error_is_never_seen_as_the_end() {
         let (peer, mut stream) = open(4);
         peer.task(1);
         let reader = std::thread::spawn(move || {
-            smol::block_on(async {
+            block_on(async {
                 let mut rows = Vec::new();
                 while rows.last() != Some(&0) {
                     rows.push(next(&mut stream).await);
@@ -47,7 +47,7 @@ fn a_release_wakes_the_reader() {
     for ends in [false, true] {
         for _ in 0..RUNS {
             let (peer, mut stream) = open(4);
-            let reader = std::thread::spawn(move || smol::block_on(next(&mut stream)));
+            let reader = std::thread::spawn(move || block_on(next(&mut stream)));
             if ends {
                 peer.end();
             }
@@ -61,8 +61,7 @@ fn a_release_wakes_the_reader() {
     // The same before the schema.
     for _ in 0..RUNS {
         let (peer, stream) = created(4);
-        let reader =
-            std::thread::spawn(move || smol::block_on(stream.schema()).unwrap_err().code());
+        let reader = std::thread::spawn(move || block_on(stream.schema()).unwrap_err().code());
         peer.release();
         assert_eq!(reader.join().unwrap(), EIO);
     }
@@ -77,7 +76,7 @@ fn nothing_is_lost_or_extracted_twice_when_release_follows_the_end() {
             peer.give(length, live.batch(length), 0, &[]);
         }
         let reader = std::thread::spawn(move || {
-            smol::block_on(async {
+            block_on(async {
                 let mut rows = Vec::new();
                 while rows.last() != Some(&0) {
                     rows.push(next(&mut stream).await);
@@ -118,7 +117,7 @@ fn a_runtime_that_is_gone_is_an_error() {
             .unwrap();
         let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(2));
         runtime.spawn(producer(endless(1)).send(handler));
-        assert_eq!(smol::block_on(next(&mut stream)), 1);
+        assert_eq!(block_on(next(&mut stream)), 1);
         if drops_stream {
             drop(stream);
             drop(runtime);
@@ -126,7 +125,7 @@ fn a_runtime_that_is_gone_is_an_error() {
         }
         // The second batch is requested and never comes.
         let reader = std::thread::spawn(move || {
-            smol::block_on(async { [next(&mut stream).await, next(&mut stream).await] })
+            block_on(async { [next(&mut stream).await, next(&mut stream).await] })
         });
         drop(runtime);
         assert_eq!(reader.join().unwrap(), [-i64::from(libc::ECANCELED), 0]);
@@ -168,6 +167,31 @@ fn release_waits_for_calls_of_other_threads() {
     release_waits("cancel", drop);
     release_waits("extract 1", |mut stream| drop(poll_next(&mut stream)));
     release_waits("drop 1", |mut stream| assert!(stream.skip()));
+}
+
+#[test]
+fn release_extracts_nothing_while_a_request_runs() {
+    let (peer, mut stream) = open(2);
+    peer.task(1);
+    peer.calls();
+    let ((inside, is_inside), (go_on, may_go_on)) = (channel(), channel::<()>());
+    *peer.log.inside.lock().unwrap() = Some(Box::new(move |_| {
+        inside.send(()).unwrap();
+        may_go_on.recv().unwrap();
+    }));
+    std::thread::scope(|scope| {
+        scope.spawn(|| stream.request(1).unwrap());
+        is_inside.recv().unwrap();
+        peer.end();
+        let releaser = scope.spawn(|| peer.release());
+        (0..1000).for_each(|_| std::thread::yield_now());
+        assert_eq!(peer.calls(), "");
+        go_on.send(()).unwrap();
+        releaser.join().unwrap();
+    });
+    // The peer writes a call down when it is over.
+    assert_eq!(peer.calls(), "request 1, extract 1");
+    assert_eq!(rows(&mut stream), [1]);
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn one(seed: u64, live: &Live, runtime: &tokio::runtime::Handle) {
         End::Dropped => sending.abort(),
         _ => {}
     }
-    smol::block_on(async {
+    block_on(async {
         if let Some(consumer) = consumer {
             consumer.await;
         }

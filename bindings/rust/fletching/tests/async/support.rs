@@ -163,6 +163,26 @@ impl<T> Hand<T> {
     }
 }
 
+struct Unparks(std::thread::Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// On this thread, and under Miri too.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
 /// One poll of a stream.
 pub fn poll_next(stream: &mut AsyncStream) -> Poll<Option<Result<DeviceArray, Error>>> {
     Pin::new(stream).poll_next(&mut Context::from_waker(Waker::noop()))
@@ -386,7 +406,7 @@ type Once = Box<dyn FnOnce(&str) + Send>;
 /// A producer whose calls a test makes one by one.
 pub struct ProducerPeer {
     pub handler: *mut Handler,
-    pub object: Box<Producer>,
+    pub object: *mut Producer,
     pub log: Arc<PeerLog>,
 }
 
@@ -422,21 +442,21 @@ struct Given {
 impl ProducerPeer {
     pub fn new(handler: AsyncHandler) -> Self {
         let log = Arc::new(PeerLog::default());
-        let object = Box::new(Producer {
+        let object = Box::into_raw(Box::new(Producer {
             device_type: ArrowDeviceType::CPU,
             request: Some(request),
             cancel: Some(cancel),
             additional_metadata: null(),
             private_data: Arc::as_ptr(&log).cast_mut().cast(),
-        });
-        let mut peer = Self {
-            handler: handler.into_raw(),
+        }));
+        let handler = handler.into_raw();
+        // SAFETY: the handler lives until its release.
+        unsafe { (*handler).producer = object }
+        Self {
+            handler,
             object,
             log,
-        };
-        // SAFETY: the handler lives until its release.
-        unsafe { (*peer.handler).producer = &raw mut *peer.object }
-        peer
+        }
     }
 
     pub fn schema(&mut self, schema: Schema) -> c_int {
@@ -500,6 +520,13 @@ impl ProducerPeer {
 
     pub fn calls(&self) -> String {
         std::mem::take(&mut *self.log.calls.lock().unwrap()).join(", ")
+    }
+}
+
+impl Drop for ProducerPeer {
+    fn drop(&mut self) {
+        // SAFETY: a test is done with the stream.
+        drop(unsafe { Box::from_raw(self.object) });
     }
 }
 

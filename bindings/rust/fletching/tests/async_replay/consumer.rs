@@ -256,9 +256,7 @@ impl Player {
             )
             .unwrap()
         };
-        // The producer's memory is used again.
-        raw = ArrowAsyncTask::zeroed();
-        std::hint::black_box(&raw);
+        std::hint::black_box(std::mem::take(&mut raw));
         self.notified.lock().unwrap().arriving = None;
         if code != 0 {
             peer.thing.meets("refused");
