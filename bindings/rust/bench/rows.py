@@ -5,6 +5,7 @@ from __future__ import annotations
 from rows import Limit, Row
 
 _RAW = "raw C"
+_PAIR = "hand-written, a queue with a mutex"
 _ARROW = "arrow-rs, typed arrays and a schema"
 
 
@@ -23,4 +24,13 @@ ROWS = (
     # Raw C itself costs more than a tenth of arrow-rs' leaf, so ours cannot cost much less.
     _owners("one leaf: produce, move, release", "leaf", 1.2, 0.12),
     _owners("handoff of 1,000 columns", "handoff", 1.2, 0.02),
+    Row(
+        "async stream, to another thread, window of 64, a batch",
+        "nanoseconds",
+        {
+            "Fletching": ("fletching_bench_async_rust", "fletching", "100000"),
+            _PAIR: ("fletching_bench_async_rust", "pair", "100000"),
+        },
+        (Limit(_PAIR, 1.5),),
+    ),
 )

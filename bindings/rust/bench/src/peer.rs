@@ -2,6 +2,8 @@
 
 //! The other side, in C: `cpp/bench/c/peer.h`.
 
+#![allow(dead_code, reason = "not every program uses all of it")]
+
 use std::ffi::{c_char, c_int, c_void, CString};
 
 use fletching::abi::ArrowDeviceArray;
