@@ -117,10 +117,16 @@ SUITES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "gpu": (
+        Step(
+            "build",
+            "cmake --preset default && cmake --build --preset default -j2 "
+            "--target fletching_gpu_programs fletching_gpu_bench",
+            needed=True,
+        ),
         Step("programs for a GPU machine", "tools/gpu-programs"),
         Step(
             "what a GPU machine runs, on the stand-in",
-            "make test-gpu-standin GPU='--programs build/gpu-programs'",
+            "make test-gpu-standin GPU='--no-build --programs build/gpu-programs'",
         ),
         Step(
             "the same on the stand-in that waits as a driver does",

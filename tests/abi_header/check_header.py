@@ -30,7 +30,7 @@ STANDARDS = {
     "c": (("c99",), ("c11",), ("c17",), ("c23", "c2x")),
     "c++": (("c++11",), ("c++14",), ("c++17",), ("c++20",), ("c++23", "c++2b")),
 }
-# The ends of the lists above, by the label of a compiler.
+# The oldest and the newest of each language, as the label of a compiler ends.
 SAMPLE = tuple(
     f" {name}" for names in STANDARDS.values() for s in (names[0], names[-1]) for name in s
 )
@@ -132,7 +132,7 @@ def main() -> int:
     parser.add_argument(
         "--sample",
         action="store_true",
-        help="the oldest and the newest standard of a language only",
+        help="of the standards the oldest and the newest only",
     )
     options = parser.parse_args()
     missing = [name for name in ("gcc", "clang-19") if shutil.which(name) is None]
