@@ -318,6 +318,8 @@ fn a_future_that_is_dropped_releases_after_the_last_task() {
             std::thread::yield_now();
         }
         assert_eq!(peer.calls(), "release");
+        let here = std::thread::current().id();
+        assert_ne!(*peer.released_on.lock().unwrap(), Some(here));
         assert_eq!(live.count(), 0);
     }
 }
