@@ -266,7 +266,10 @@ fn a_future_that_is_dropped_fails_the_stream() {
     // Before it is polled, before the first request, and with an open task.
     for polls in [false, true] {
         let peer = ConsumerPeer::new();
-        let mut sending = Hand::new(producer(endless(2)).send(peer.owner()));
+        let sending = producer(endless(2)).send(peer.owner());
+        // It keeps the producer's object, and not the handler.
+        let _abort = sending.abort_handle();
+        let mut sending = Hand::new(sending);
         if polls {
             sending.run();
             assert_eq!(peer.calls(), "schema");
@@ -315,6 +318,8 @@ fn a_future_that_is_dropped_releases_after_the_last_task() {
             std::thread::yield_now();
         }
         assert_eq!(peer.calls(), "release");
+        let here = std::thread::current().id();
+        assert_ne!(*peer.released_on.lock().unwrap(), Some(here));
         assert_eq!(live.count(), 0);
     }
 }

@@ -390,6 +390,15 @@ fn rule_async_cancel_late_calls_accepted() {
 }
 
 #[test]
+fn a_task_that_was_never_requested_is_refused_after_an_early_cancel() {
+    let (mut peer, stream) = created(3);
+    drop(stream);
+    assert_eq!((peer.schema(schema()), peer.task(1)), (0, EINVAL));
+    assert_eq!(peer.calls(), "cancel");
+    peer.release();
+}
+
+#[test]
 fn an_extraction_that_fails_is_the_last_item() {
     let (peer, mut stream) = open(3);
     peer.give(1, batch(1), 71, &[]);

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use fletching::{AsyncOptions, AsyncStream};
@@ -192,6 +192,20 @@ fn release_extracts_nothing_while_a_request_runs() {
     // The peer writes a call down when it is over.
     assert_eq!(peer.calls(), "request 1, extract 1");
     assert_eq!(rows(&mut stream), [1]);
+}
+
+#[test]
+fn a_stream_has_not_ended_while_release_extracts() {
+    let (peer, stream) = open(2);
+    let stream = Arc::new(Mutex::new(stream));
+    let reader = Arc::clone(&stream);
+    peer.task(1);
+    peer.end();
+    *peer.log.inside.lock().unwrap() = Some(Box::new(move |_| {
+        assert!(poll_next(&mut reader.lock().unwrap()).is_pending());
+    }));
+    peer.release();
+    assert_eq!(rows(&mut stream.lock().unwrap()), [1]);
 }
 
 #[test]

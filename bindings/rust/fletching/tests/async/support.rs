@@ -127,7 +127,7 @@ impl Wake for Wakes {
 
 /// A future that is polled when it was woken.
 pub struct Hand<T> {
-    pub future: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
+    future: Pin<Box<dyn Future<Output = T> + Send>>,
     pub wakes: Arc<Wakes>,
     pub output: Option<T>,
 }
@@ -137,7 +137,7 @@ impl<T> Hand<T> {
         let wakes = Arc::new(Wakes::default());
         wakes.woken.store(true, Ordering::SeqCst);
         Self {
-            future: Some(Box::pin(future)),
+            future: Box::pin(future),
             wakes,
             output: None,
         }
@@ -145,15 +145,14 @@ impl<T> Hand<T> {
 
     /// Polls until nothing wakes the future.
     pub fn run(&mut self) -> &mut Self {
-        while self.wakes.woken.swap(false, Ordering::SeqCst) {
-            let Some(future) = &mut self.future else {
-                break;
-            };
+        while self.output.is_none() && self.wakes.woken.swap(false, Ordering::SeqCst) {
             let waker = Waker::from(Arc::clone(&self.wakes));
-            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-                self.output = Some(output);
-                self.future = None;
-            }
+            let polled = self.future.as_mut().poll(&mut Context::from_waker(&waker));
+            // The future is kept: the object of a producer lives as long.
+            self.output = match polled {
+                Poll::Ready(output) => Some(output),
+                Poll::Pending => None,
+            };
         }
         self
     }
@@ -235,6 +234,7 @@ pub struct ConsumerPeer {
     /// Called inside each call, except on_error and release.
     pub inside: Mutex<Option<Inside>>,
     pub metadata: Mutex<Vec<Vec<u8>>>,
+    pub released_on: Mutex<Option<std::thread::ThreadId>>,
     running: AtomicBool,
     pub overlaps: AtomicUsize,
 }
@@ -394,6 +394,7 @@ unsafe extern "C" fn release(this: *mut Handler) {
     unsafe {
         let peer: *const ConsumerPeer = (*this).private_data.cast();
         (*this).release = None;
+        *(*peer).released_on.lock().unwrap() = Some(std::thread::current().id());
         (*peer).called("release", "release".into());
         drop(Arc::from_raw(peer));
     }

@@ -511,6 +511,21 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
     peer.player.upgrade().unwrap().extract(peer, out)
 }
 
+/// What happens between the first look and the registration of the waker wakes nobody.
+#[test]
+fn a_poll_looks_again_when_the_waker_is_registered() {
+    let (_handler, stream) = AsyncStream::new(AsyncOptions::default());
+    let looks = std::cell::Cell::new(0);
+    let look = |inner| match looks.replace(looks.get() + 1) {
+        0 => Err(inner),
+        _ => Ok(()),
+    };
+    let polled = stream
+        .core()
+        .poll(&mut Context::from_waker(Waker::noop()), look);
+    assert!(polled.is_ready());
+}
+
 #[test]
 fn the_consumer_does_what_every_trace_says() {
     play_all("consumer", 195, play);
