@@ -139,6 +139,24 @@ pub enum EventPointer {
     ProducerDefined,
 }
 
+/// What the pointers in `ArrowArray.buffers` are on a device type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BufferPointer {
+    /// An address of this process.
+    HostAddress,
+    /// An address for the device, which the host must not read.
+    DeviceAddress,
+    /// The same address for the host and for the device.
+    SharedAddress,
+    /// A handle such as `cl_mem`: nothing can be added to it.
+    Handle,
+    /// The producer documents it.
+    ProducerDefined,
+    /// No text says it.
+    Unknown,
+}
+
 /// What is known about one device type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -151,6 +169,8 @@ pub struct DeviceInfo {
     pub arrow_macro: Option<&'static str>,
     /// The enumerator in DLPack's header, `kDLCUDAHost`.
     pub dlpack_name: &'static str,
+    /// What the pointers in `ArrowArray.buffers` are.
+    pub buffer_pointer: BufferPointer,
     /// How `sync_event` points to the event.
     pub event_pointer: EventPointer,
     /// The C type of `sync_event` as the published table has it, `cudaEvent_t*`, if it has one.
@@ -166,6 +186,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "cpu",
         arrow_macro: Some("ARROW_DEVICE_CPU"),
         dlpack_name: "kDLCPU",
+        buffer_pointer: BufferPointer::HostAddress,
         event_pointer: EventPointer::None,
         event_type: None,
         accessible_from: &[ArrowDeviceType::CPU],
@@ -175,6 +196,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "cuda",
         arrow_macro: Some("ARROW_DEVICE_CUDA"),
         dlpack_name: "kDLCUDA",
+        buffer_pointer: BufferPointer::DeviceAddress,
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("cudaEvent_t*"),
         accessible_from: &[ArrowDeviceType::CUDA],
@@ -184,6 +206,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "cuda_host",
         arrow_macro: Some("ARROW_DEVICE_CUDA_HOST"),
         dlpack_name: "kDLCUDAHost",
+        buffer_pointer: BufferPointer::HostAddress,
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("cudaEvent_t*"),
         accessible_from: &[ArrowDeviceType::CPU, ArrowDeviceType::CUDA],
@@ -193,6 +216,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "opencl",
         arrow_macro: Some("ARROW_DEVICE_OPENCL"),
         dlpack_name: "kDLOpenCL",
+        buffer_pointer: BufferPointer::Handle,
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("cl_event*"),
         accessible_from: &[ArrowDeviceType::OPENCL],
@@ -202,6 +226,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "vulkan",
         arrow_macro: Some("ARROW_DEVICE_VULKAN"),
         dlpack_name: "kDLVulkan",
+        buffer_pointer: BufferPointer::Handle,
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("VkEvent*"),
         accessible_from: &[ArrowDeviceType::VULKAN],
@@ -211,6 +236,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "metal",
         arrow_macro: Some("ARROW_DEVICE_METAL"),
         dlpack_name: "kDLMetal",
+        buffer_pointer: BufferPointer::Handle,
         event_pointer: EventPointer::Object,
         event_type: Some("MTLEvent*"),
         accessible_from: &[ArrowDeviceType::METAL],
@@ -220,6 +246,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "vpi",
         arrow_macro: Some("ARROW_DEVICE_VPI"),
         dlpack_name: "kDLVPI",
+        buffer_pointer: BufferPointer::Unknown,
         event_pointer: EventPointer::None,
         event_type: None,
         accessible_from: &[],
@@ -229,6 +256,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "rocm",
         arrow_macro: Some("ARROW_DEVICE_ROCM"),
         dlpack_name: "kDLROCM",
+        buffer_pointer: BufferPointer::DeviceAddress,
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("hipEvent_t*"),
         accessible_from: &[ArrowDeviceType::ROCM],
@@ -238,6 +266,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "rocm_host",
         arrow_macro: Some("ARROW_DEVICE_ROCM_HOST"),
         dlpack_name: "kDLROCMHost",
+        buffer_pointer: BufferPointer::HostAddress,
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("hipEvent_t*"),
         accessible_from: &[ArrowDeviceType::CPU, ArrowDeviceType::ROCM],
@@ -247,6 +276,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "ext_dev",
         arrow_macro: Some("ARROW_DEVICE_EXT_DEV"),
         dlpack_name: "kDLExtDev",
+        buffer_pointer: BufferPointer::ProducerDefined,
         event_pointer: EventPointer::ProducerDefined,
         event_type: None,
         accessible_from: &[ArrowDeviceType::EXT_DEV],
@@ -256,6 +286,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "cuda_managed",
         arrow_macro: Some("ARROW_DEVICE_CUDA_MANAGED"),
         dlpack_name: "kDLCUDAManaged",
+        buffer_pointer: BufferPointer::SharedAddress,
         event_pointer: EventPointer::AddressOfHandle,
         event_type: Some("cudaEvent_t*"),
         accessible_from: &[ArrowDeviceType::CPU, ArrowDeviceType::CUDA],
@@ -265,6 +296,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "oneapi",
         arrow_macro: Some("ARROW_DEVICE_ONEAPI"),
         dlpack_name: "kDLOneAPI",
+        buffer_pointer: BufferPointer::DeviceAddress,
         event_pointer: EventPointer::Object,
         event_type: Some("sycl::event*"),
         accessible_from: &[ArrowDeviceType::ONEAPI],
@@ -274,6 +306,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "webgpu",
         arrow_macro: Some("ARROW_DEVICE_WEBGPU"),
         dlpack_name: "kDLWebGPU",
+        buffer_pointer: BufferPointer::Handle,
         event_pointer: EventPointer::None,
         event_type: None,
         accessible_from: &[ArrowDeviceType::WEBGPU],
@@ -283,6 +316,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "hexagon",
         arrow_macro: Some("ARROW_DEVICE_HEXAGON"),
         dlpack_name: "kDLHexagon",
+        buffer_pointer: BufferPointer::Unknown,
         event_pointer: EventPointer::None,
         event_type: None,
         accessible_from: &[],
@@ -292,6 +326,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "maia",
         arrow_macro: None,
         dlpack_name: "kDLMAIA",
+        buffer_pointer: BufferPointer::Unknown,
         event_pointer: EventPointer::None,
         event_type: None,
         accessible_from: &[],
@@ -301,6 +336,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: "trn",
         arrow_macro: None,
         dlpack_name: "kDLTrn",
+        buffer_pointer: BufferPointer::Unknown,
         event_pointer: EventPointer::None,
         event_type: None,
         accessible_from: &[],

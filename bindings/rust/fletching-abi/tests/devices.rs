@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use fletching_abi::{ArrowDeviceType, EventPointer, DEVICES};
+use fletching_abi::{ArrowDeviceType, BufferPointer, EventPointer, DEVICES};
 
 #[test]
 fn a_known_device_prints_its_name() {
@@ -33,6 +33,14 @@ fn no_two_devices_share_a_name_or_a_number() {
     assert!(DEVICES
         .windows(2)
         .all(|pair| pair[0].device_type.0 < pair[1].device_type.0));
+}
+
+#[test]
+fn a_buffer_is_an_address_or_a_handle() {
+    let pointer = |device: ArrowDeviceType| device.info().unwrap().buffer_pointer;
+    assert_eq!(pointer(ArrowDeviceType::CPU), BufferPointer::HostAddress);
+    assert_eq!(pointer(ArrowDeviceType::CUDA), BufferPointer::DeviceAddress);
+    assert_eq!(pointer(ArrowDeviceType::OPENCL), BufferPointer::Handle);
 }
 
 #[test]

@@ -44,6 +44,7 @@ impl ArrayValues {
         }
     }
 
+    #[inline]
     fn is_plausible(&self) -> bool {
         (self.length | self.offset) >= 0 && (-1..=self.length).contains(&self.null_count)
     }
@@ -56,6 +57,8 @@ pub struct Node(usize);
 impl Node {
     /// The array itself.
     pub const ROOT: Self = Self(0);
+    /// Of a request that was refused.
+    const NONE: Self = Self(usize::MAX);
 
     /// The sibling that was added `index` places after this one.
     #[must_use]
@@ -94,13 +97,41 @@ impl Node {
 /// Text: Arrow C data interface, "Release callback semantics for producers".
 pub struct ArrayBuilder<T: Send + 'static> {
     block: *mut Block<ArrowArray, T>,
-    structs: *mut ArrowArray,
-    pointers: *mut *mut ArrowArray,
-    buffers: *mut *const c_void,
-    capacity: ArrayCapacity,
-    used: ArrayCapacity,
+    next_buffer: *mut *const c_void,
+    end_of_buffers: *mut *const c_void,
+    arrays_left: usize,
+    added: usize,
     set: usize,
-    fault: Option<String>,
+    fault: Option<Fault>,
+}
+
+/// The first request that could not be met, and the capacity that it needed where that was too
+/// small.
+#[derive(Clone, Copy)]
+struct Fault {
+    why: &'static str,
+    capacity: Option<(usize, usize)>,
+}
+
+impl Fault {
+    /// By value, so that the builder may stay in registers.
+    #[cold]
+    fn of_set(plausible: bool, added: bool, fits: bool, capacity: (usize, usize)) -> Self {
+        let why = match (plausible, added, fits) {
+            (false, ..) => {
+                "length, offset or null_count out of range: expected 0 or more, null_count -1 to \
+                 length"
+            }
+            (_, false, _) => "no such child or dictionary: expected one that was added",
+            (.., true) => "array set twice: expected one call for each added array",
+            (.., false) => "capacity.buffers is too small",
+        };
+        let is_capacity = plausible && added && !fits;
+        Self {
+            why,
+            capacity: is_capacity.then_some(capacity),
+        }
+    }
 }
 
 // SAFETY: the builder owns the block and what is in it.
@@ -109,23 +140,23 @@ unsafe impl<T: Send> Send for ArrayBuilder<T> {}
 impl<T: Send + 'static> ArrayBuilder<T> {
     /// Moves `object` in. Errors: ENOMEM for 2^22 arrays and more, and for a capacity that no
     /// memory has.
+    #[inline]
     pub fn new(capacity: ArrayCapacity, object: T) -> Result<Self, Error> {
-        let block = (capacity.arrays < MAX_STRUCTS as usize)
-            .then(|| Block::new(capacity.arrays + 1, capacity.buffers, object))
-            .flatten();
-        let block: *mut Block<ArrowArray, T> =
-            block.ok_or_else(|| Error::new(libc::ENOMEM, "array builder: no memory"))?;
+        if capacity.arrays >= MAX_STRUCTS as usize {
+            return Err(no_memory());
+        }
+        let block = Block::<ArrowArray, T>::new(capacity.arrays + 1, capacity.buffers, object);
+        let block = block.ok_or_else(no_memory)?;
         // SAFETY: the block was just made, with room for the root.
         unsafe {
-            let (structs, pointers, buffers) = Block::parts(block);
+            let (structs, _, next_buffer) = Block::parts(block);
             (*structs).release = None;
             Ok(Self {
                 block,
-                structs,
-                pointers,
-                buffers,
-                capacity,
-                used: ArrayCapacity::default(),
+                next_buffer,
+                end_of_buffers: next_buffer.add(capacity.buffers),
+                arrays_left: capacity.arrays,
+                added: 1,
                 set: 0,
                 fault: None,
             })
@@ -135,6 +166,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     /// The object, at the address where it stays: an event in it has the stable address that the
     /// interface asks for.
     #[must_use]
+    #[inline]
     pub fn object(&self) -> &T {
         // SAFETY: the block lives as long as the builder, which hands out no other reference.
         unsafe { &*Block::object(self.block) }
@@ -142,6 +174,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
 
     /// The same, to be changed.
     #[must_use]
+    #[inline]
     pub fn object_mut(&mut self) -> &mut T {
         // SAFETY: as above.
         unsafe { &mut *Block::object(self.block) }
@@ -149,27 +182,26 @@ impl<T: Send + 'static> ArrayBuilder<T> {
 
     /// Says what is in an array, once for each. The list of buffers is copied: addresses where the
     /// data is, on the device as a rule, or NULL.
+    #[inline]
     pub fn set(&mut self, node: Node, values: ArrayValues, buffers: &[*const c_void]) -> &mut Self {
-        if !values.is_plausible() {
-            return self.refuse(
-                "length, offset or null_count out of range: expected 0 or more, null_count -1 to \
-                 length",
+        let room = self.end_of_buffers as usize - self.next_buffer as usize;
+        let fits = size_of_val(buffers) <= room;
+        if !values.is_plausible() || !self.is_unset(node) || !fits {
+            // SAFETY: both are in the list of the block.
+            let used = unsafe { self.next_buffer.offset_from(Block::parts(self.block).2) } as usize;
+            let capacity = (
+                used + buffers.len(),
+                used + room / size_of::<*const c_void>(),
             );
-        }
-        let Some(array) = self.added(node) else {
-            return self.refuse("no such child or dictionary: expected one that was added");
-        };
-        // SAFETY: the struct was added, so its release is there to be read.
-        if unsafe { (*array).release.is_some() } {
-            return self.refuse("array set twice: expected one call for each added array");
-        }
-        if self.fault.is_some() || buffers.len() > self.capacity.buffers - self.used.buffers {
-            return self.refuse_buffers(buffers.len());
+            let fault = Fault::of_set(values.is_plausible(), node.0 < self.added, fits, capacity);
+            self.fault.get_or_insert(fault);
+            return self;
         }
         // SAFETY: there is room for so many buffers, and the struct is one of the block.
         unsafe {
-            let list = self.buffers.add(self.used.buffers);
+            let list = self.next_buffer;
             ptr::copy_nonoverlapping(buffers.as_ptr(), list, buffers.len());
+            self.next_buffer = list.add(buffers.len());
             let mut filled = ArrowArray {
                 length: values.length,
                 null_count: values.null_count,
@@ -183,9 +215,8 @@ impl<T: Send + 'static> ArrayBuilder<T> {
                 ..ArrowArray::zeroed()
             };
             Block::join(self.block, &mut filled);
-            array.write(filled);
+            self.at(node).write(filled);
         }
-        self.used.buffers += buffers.len();
         self.set += 1;
         self
     }
@@ -193,19 +224,18 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     /// Adds children to an array that has been set. They are siblings of the first, which is
     /// returned, and each has to be set.
     pub fn add_children(&mut self, parent: Node, count: usize) -> Node {
-        let Some(array) = self.room(parent, count) else {
-            return Node(usize::MAX);
+        let Some(parent) = self.room(parent, count) else {
+            return Node::NONE;
         };
         // SAFETY: the parent was set, and there is room for so many structs.
         unsafe {
-            if !(*array).children.is_null() {
-                self.refuse("children added twice: expected one call");
-                return Node(usize::MAX);
+            if !(*parent).children.is_null() {
+                return self.refuse("children added twice: expected one call");
             }
             let first = self.add(count);
             if count > 0 {
-                (*array).children = self.pointers.add(first.0);
-                (*array).n_children = count as i64;
+                (*parent).children = Block::parts(self.block).1.add(first.0);
+                (*parent).n_children = count as i64;
             }
             first
         }
@@ -214,39 +244,37 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     /// Adds a dictionary to an array that has been set, to be set too.
     pub fn add_dictionary(&mut self, array: Node) -> Node {
         let Some(array) = self.room(array, 1) else {
-            return Node(usize::MAX);
+            return Node::NONE;
         };
         // SAFETY: the array was set, and there is room for a struct.
         unsafe {
             if !(*array).dictionary.is_null() {
-                self.refuse("dictionary added twice: expected one call");
-                return Node(usize::MAX);
+                return self.refuse("dictionary added twice: expected one call");
             }
             let node = self.add(1);
-            (*array).dictionary = self.structs.add(node.0);
+            (*array).dictionary = self.at(node);
             node
         }
     }
 
     /// The array. Errors: EINVAL for the first request that could not be met, or when an array was
     /// not set.
-    pub fn finish(mut self) -> Result<Array, Error> {
-        if self.fault.is_none() && self.set != self.used.arrays + 1 {
-            self.refuse("array added and not set: expected every array to be set");
-        }
-        if let Some(fault) = &self.fault {
-            return Err(Error::invalid(format!("array builder: {fault}")));
+    #[inline]
+    pub fn finish(self) -> Result<Array, Error> {
+        if self.fault.is_some() || self.set != self.added {
+            return Err(self.what_is_wrong());
         }
         // SAFETY: every struct is complete. The root moves out, and the structs own the block.
         unsafe {
             Block::set_shares(self.block, self.set);
-            let root = ptr::read(self.structs);
+            let root = ptr::read(self.at(Node::ROOT));
             std::mem::forget(self);
             Ok(Owner::from_raw(root))
         }
     }
 
     /// The array as a device array without an event. Errors: as [`finish`](Self::finish).
+    #[inline]
     pub fn finish_on(
         self,
         device_type: ArrowDeviceType,
@@ -264,18 +292,15 @@ impl<T: Send + 'static> ArrayBuilder<T> {
     ///
     /// `sync_event` is NULL or of the type that the device type has (docs/synchronization.md): the
     /// address of the handle as a rule, valid until the object is dropped.
+    #[inline]
     pub unsafe fn finish_with_event(
         self,
         device_type: ArrowDeviceType,
         device_id: i64,
         sync_event: *mut c_void,
     ) -> Result<DeviceArray, Error> {
-        let has_none = |info: &fletching_abi::DeviceInfo| info.event_pointer == EventPointer::None;
-        if !sync_event.is_null() && device_type.info().is_some_and(has_none) {
-            return Err(Error::invalid(
-                "array builder: sync_event not NULL: expected NULL, because the device type has no \
-                 event",
-            ));
+        if !sync_event.is_null() {
+            require_event(device_type)?;
         }
         let array = self.finish()?.into_raw();
         // SAFETY: the array is ours, and the caller vouches for the event.
@@ -290,63 +315,97 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         })
     }
 
-    fn added(&self, node: Node) -> Option<*mut ArrowArray> {
+    /// # Safety
+    ///
+    /// The node was added.
+    #[inline]
+    unsafe fn at(&self, node: Node) -> *mut ArrowArray {
         // SAFETY: there are so many structs.
-        (node.0 <= self.used.arrays).then(|| unsafe { self.structs.add(node.0) })
+        unsafe { Block::parts(self.block).0.add(node.0) }
+    }
+
+    #[inline]
+    fn is_unset(&self, node: Node) -> bool {
+        // SAFETY: the release of a struct that was added is there to be read.
+        node.0 < self.added && unsafe { (*self.at(node)).release.is_none() }
     }
 
     /// The parent, when it was set and there is room for so many below it.
     fn room(&mut self, parent: Node, count: usize) -> Option<*mut ArrowArray> {
-        let free = self.capacity.arrays - self.used.arrays;
-        // SAFETY: the struct was added, so its release is there to be read.
-        let array = self
-            .added(parent)
-            .filter(|array| unsafe { (**array).release.is_some() });
-        if array.is_none() {
+        if parent.0 >= self.added || self.is_unset(parent) {
             self.refuse(
                 "children or dictionary added too early: expected the array to be set before",
             );
-        } else if count > free {
-            let needed = self.used.arrays.saturating_add(count);
-            self.refuse(&format!(
-                "capacity.arrays is too small: expected at least {needed}, got {}",
-                self.capacity.arrays
-            ));
+        } else if count > self.arrays_left {
+            let used = self.added - 1;
+            let capacity = Some((used.saturating_add(count), used + self.arrays_left));
+            self.fault.get_or_insert(Fault {
+                why: "capacity.arrays is too small",
+                capacity,
+            });
         }
-        array.filter(|_| self.fault.is_none())
+        // SAFETY: the parent was added.
+        self.fault.is_none().then(|| unsafe { self.at(parent) })
     }
 
     /// # Safety
     ///
     /// There is room for so many structs.
     unsafe fn add(&mut self, count: usize) -> Node {
-        let first = self.used.arrays + 1;
-        for index in first..first + count {
-            // SAFETY: the caller vouches for the room.
-            unsafe {
-                let array = self.structs.add(index);
+        let first = self.added;
+        // SAFETY: the caller vouches for the room.
+        unsafe {
+            let (structs, pointers, _) = Block::parts(self.block);
+            for index in first..first + count {
+                let array = structs.add(index);
                 (*array).release = None;
-                self.pointers.add(index).write(array);
+                pointers.add(index).write(array);
             }
         }
-        self.used.arrays += count;
+        self.added += count;
+        self.arrays_left -= count;
         Node(first)
     }
 
-    #[cold]
-    fn refuse(&mut self, why: &str) -> &mut Self {
-        self.fault.get_or_insert_with(|| why.into());
-        self
+    fn refuse(&mut self, why: &'static str) -> Node {
+        self.fault.get_or_insert(Fault {
+            why,
+            capacity: None,
+        });
+        Node::NONE
     }
 
     #[cold]
-    fn refuse_buffers(&mut self, count: usize) -> &mut Self {
-        let needed = self.used.buffers.saturating_add(count);
-        self.refuse(&format!(
-            "capacity.buffers is too small: expected at least {needed}, got {}",
-            self.capacity.buffers
-        ))
+    fn what_is_wrong(&self) -> Error {
+        const NOT_SET: &str = "array added and not set: expected every array to be set";
+        let fault = self.fault.unwrap_or(Fault {
+            why: NOT_SET,
+            capacity: None,
+        });
+        let mut text = format!("array builder: {}", fault.why);
+        if let Some((needed, got)) = fault.capacity {
+            text += &format!(": expected at least {needed}, got {got}");
+        }
+        Error::invalid(text)
     }
+}
+
+#[cold]
+fn require_event(device_type: ArrowDeviceType) -> Result<(), Error> {
+    if device_type
+        .info()
+        .is_none_or(|info| info.event_pointer != EventPointer::None)
+    {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
+    ))
+}
+
+#[cold]
+fn no_memory() -> Error {
+    Error::new(libc::ENOMEM, "array builder: no memory")
 }
 
 impl<T: Send + 'static> Drop for ArrayBuilder<T> {

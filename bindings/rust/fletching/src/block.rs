@@ -5,7 +5,6 @@
 
 use std::alloc::{alloc, dealloc, Layout};
 use std::ffi::c_void;
-use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,26 +25,31 @@ pub(crate) struct Block<B, T> {
     structs: usize,
     extras: usize,
     object: T,
-    of: PhantomData<B>,
+    /// Nothing, aligned as the structs that follow.
+    of: [B; 0],
 }
 
 impl<B: Base, T: Send + 'static> Block<B, T> {
-    /// The layout, and where the structs, the pointers and the addresses begin. None for a size
-    /// that no memory has.
-    fn layout(structs: usize, extras: usize) -> Option<(Layout, [usize; 3])> {
-        let (layout, first) = Layout::new::<Self>()
-            .extend(Layout::array::<B>(structs).ok()?)
-            .ok()?;
-        let (layout, pointers) = layout.extend(Layout::array::<*mut B>(structs).ok()?).ok()?;
-        let (layout, addresses) = layout
-            .extend(Layout::array::<*const c_void>(extras).ok()?)
-            .ok()?;
-        Some((layout, [first, pointers, addresses]))
+    /// Where the structs begin.
+    const HEAD: usize = size_of::<Self>().next_multiple_of(align_of::<B>());
+
+    /// None for a size that no memory has.
+    #[inline]
+    fn layout(structs: usize, extras: usize) -> Option<Layout> {
+        const MOST: usize = isize::MAX as usize / 4;
+        let per_struct = size_of::<B>() + size_of::<*mut B>();
+        if structs > MOST / per_struct || extras > MOST / size_of::<*const c_void>() {
+            return None;
+        }
+        let size = Self::HEAD + structs * per_struct + extras * size_of::<*const c_void>();
+        Layout::from_size_align(size, align_of::<Self>()).ok()
     }
 
     /// A block without shares. None when there is no memory; then `object` is dropped.
+    #[inline]
     pub(crate) fn new(structs: usize, extras: usize, object: T) -> Option<*mut Self> {
-        let (layout, _) = Self::layout(structs, extras)?;
+        const { assert!(size_of::<T>() < 1 << 24) };
+        let layout = Self::layout(structs, extras)?;
         // SAFETY: the layout is that of the block and more. What is written there is its own.
         unsafe {
             let block = alloc(layout).cast::<Self>();
@@ -60,7 +64,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
                 structs,
                 extras,
                 object,
-                of: PhantomData,
+                of: [],
             });
             Some(block)
         }
@@ -71,16 +75,14 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// # Safety
     ///
     /// `this` points to a block.
+    #[inline]
     pub(crate) unsafe fn parts(this: *mut Self) -> (*mut B, *mut *mut B, *mut *const c_void) {
-        // SAFETY: the caller vouches for the block, whose layout could be made before.
+        // SAFETY: the caller vouches for the block, whose allocation has room for all three.
         unsafe {
-            let (_, offsets) = Self::layout((*this).structs, (*this).extras).unwrap_unchecked();
-            let at = |offset| this.cast::<u8>().add(offset);
-            (
-                at(offsets[0]).cast(),
-                at(offsets[1]).cast(),
-                at(offsets[2]).cast(),
-            )
+            let structs = this.cast::<u8>().add(Self::HEAD).cast::<B>();
+            let pointers = structs.add((*this).structs).cast::<*mut B>();
+            let addresses = pointers.add((*this).structs).cast();
+            (structs, pointers, addresses)
         }
     }
 
@@ -89,6 +91,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// # Safety
     ///
     /// `this` points to a block.
+    #[inline]
     pub(crate) unsafe fn object(this: *mut Self) -> *mut T {
         // SAFETY: the caller vouches for the block.
         unsafe { &raw mut (*this).object }
@@ -99,6 +102,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// # Safety
     ///
     /// `this` points to a block.
+    #[inline]
     pub(crate) unsafe fn set_shares(this: *mut Self, shares: usize) {
         // SAFETY: the caller vouches for the block.
         unsafe { (*this).head.shares.store(shares, Ordering::Relaxed) }
@@ -119,13 +123,14 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         // SAFETY: the last share is gone, so nobody else uses the block, which `new` has allocated
         // with this layout.
         unsafe {
-            let (layout, _) = Self::layout((*this).structs, (*this).extras).unwrap_unchecked();
+            let layout = Self::layout((*this).structs, (*this).extras).unwrap_unchecked();
             discard(ptr::read(&raw const (*this).object));
             dealloc(this.cast(), layout);
         }
     }
 
     /// Makes a struct point to the block, of which it holds a share from now on.
+    #[inline]
     pub(crate) fn join(this: *mut Self, node: &mut B) {
         let (release, private_data) = node.hook();
         *release = Some(release_in_block::<B>);
@@ -156,49 +161,74 @@ unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
             return;
         };
         let block = private_data.cast::<Head>();
-        *(*node).hook().0 = None;
-        let shares = 1 + release_below(&*node, block);
-        give_back(block, shares);
+        let ours = (*node).hook().0.take();
+        let below = if (*node).is_leaf() {
+            0
+        } else {
+            release_below(&*node, block, ours)
+        };
+        give_back(block, 1 + below);
     }
 }
 
 /// Releases what is below a struct of ours. Returns the shares of `block` that this has set free: a
 /// child that is as we made it needs no call to be released.
-unsafe fn release_below<B: Base>(node: &B, block: *mut Head) -> usize {
+///
+/// `ours` is the callback that is running: as a value in a register it is compared with less.
+unsafe fn release_below<B: Base>(node: &B, block: *mut Head, ours: Option<Release<B>>) -> usize {
     let (list, count) = node.children();
     let dictionary = node.dictionary();
-    let mut shares = 0;
+    let count = count.max(0) as usize;
+    let mut shares = count;
     // SAFETY: we have made the list. What is not as we made it has a callback of its own, or none.
     unsafe {
-        for index in 0..count.max(0) as usize {
-            shares += release_one(*list.add(index), block);
+        for index in 0..count {
+            release_one(*list.add(index), block, ours, &mut shares);
         }
         if !dictionary.is_null() {
-            shares += release_one(dictionary, block);
+            shares += 1;
+            release_one(dictionary, block, ours, &mut shares);
         }
     }
     shares
 }
 
+/// `shares` counts the struct already.
 #[inline]
-unsafe fn release_one<B: Base>(below: *mut B, block: *mut Head) -> usize {
+unsafe fn release_one<B: Base>(
+    below: *mut B,
+    block: *mut Head,
+    ours: Option<Release<B>>,
+    shares: &mut usize,
+) {
     // SAFETY: as in release_below.
     unsafe {
         let (release, private_data) = (*below).private_data();
-        let Some(callback) = release else { return 0 };
-        if private_data != block.cast() || !is_ours(callback) {
-            callback(below);
-            return 0;
+        if address(release) != address(ours) || private_data != block.cast() {
+            *shares -= 1;
+            return release_foreign(below);
+        }
+        if !(*below).is_leaf() {
+            *shares += release_below(&*below, block, ours);
         }
         *(*below).hook().0 = None;
-        let (_, count) = (*below).children();
-        if count == 0 && (*below).dictionary().is_null() {
-            return 1;
-        }
-        1 + release_below(&*below, block)
     }
 }
 
-fn is_ours<B: Base>(callback: Release<B>) -> bool {
-    ptr::fn_addr_eq(callback, release_in_block::<B> as Release<B>)
+/// Or nothing, when it was moved out.
+#[cold]
+unsafe fn release_foreign<B: Base>(below: *mut B) {
+    // SAFETY: as in release_below.
+    unsafe {
+        if let Some(callback) = (*below).private_data().0 {
+            callback(below);
+        }
+    }
+}
+
+/// NULL for none: one comparison where that of two options is two.
+#[inline]
+fn address<B>(callback: Option<Release<B>>) -> *const () {
+    // SAFETY: a callback that may be NULL is laid out as a pointer.
+    unsafe { std::mem::transmute(callback) }
 }

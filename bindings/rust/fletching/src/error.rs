@@ -19,8 +19,10 @@ const MAX_TEXT: usize = 4096;
 /// Of an error that a stream returned, the code is the producer's and the message is what its
 /// `get_last_error` said, fit to print.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Error {
+pub struct Error(Box<Fields>);
+
+#[derive(Clone, Debug)]
+struct Fields {
     code: c_int,
     message: String,
     source: Option<Arc<dyn StdError + Send + Sync>>,
@@ -29,11 +31,11 @@ pub struct Error {
 impl Error {
     /// An error with an errno value. A code below 1, which means success in C, becomes `EIO`.
     pub fn new(code: c_int, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Fields {
             code: if code > 0 { code } else { EIO },
             message: message.into(),
             source: None,
-        }
+        }))
     }
 
     /// An error that another one caused, which [`source`](StdError::source) returns.
@@ -42,22 +44,21 @@ impl Error {
         message: impl Into<String>,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
-        Self {
-            source: Some(Arc::from(source.into())),
-            ..Self::new(code, message)
-        }
+        let mut error = Self::new(code, message);
+        error.0.source = Some(Arc::from(source.into()));
+        error
     }
 
     /// The errno value, at least 1.
     #[must_use]
     pub fn code(&self) -> c_int {
-        self.code
+        self.0.code
     }
 
     /// What failed, and what was expected. Empty when the producer sent no message.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -87,16 +88,16 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.message.is_empty() {
-            return write!(f, "{}", std::io::Error::from_raw_os_error(self.code));
+        if self.message().is_empty() {
+            return write!(f, "{}", std::io::Error::from_raw_os_error(self.code()));
         }
-        f.write_str(&self.message)
+        f.write_str(self.message())
     }
 }
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+        self.0.source.as_deref().map(|source| source as _)
     }
 }
 

@@ -62,6 +62,37 @@ pub(crate) fn attach<B: Base>(target: &mut B, object: Box<dyn Send>) {
     set(target, Attached::Object { _object: object });
 }
 
+/// Gives every struct of an array a share of what its event lives in: a consumer may move any of
+/// them out without asking us.
+///
+/// Errors: EINVAL for an array that is malformed, see [`walk`](crate::tree::walk); then nothing has
+/// changed.
+///
+/// # Safety
+///
+/// `array` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+#[cfg(feature = "runtime")]
+pub(crate) unsafe fn attach_event(
+    operation: &str,
+    array: *mut ArrowArray,
+    share: &Share,
+) -> Result<(), crate::Error> {
+    let mut targets = Vec::new();
+    // SAFETY: the caller vouches for the array, and the walk for the structs in it.
+    unsafe {
+        crate::tree::walk(operation, array, &mut |node: *mut ArrowArray| {
+            if !(*node).is_released() {
+                targets.push(node);
+            }
+            Ok(())
+        })?;
+        for target in targets {
+            keep_event(&mut *target, Arc::clone(share));
+        }
+    }
+    Ok(())
+}
+
 /// The share of the event that `parent` keeps alive. A foreign array is held back from now on: its
 /// release runs when the last share is gone, the array's own among them.
 pub(crate) fn event_share(parent: &mut ArrowArray) -> Share {

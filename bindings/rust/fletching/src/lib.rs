@@ -3,13 +3,19 @@
 #![doc = include_str!("../README.md")]
 
 mod array_builder;
+#[cfg(feature = "async")]
+mod async_stream;
 mod block;
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
 mod error;
 mod hook;
 mod metadata;
 mod options;
 mod owner;
 mod raw;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 mod schema_builder;
 mod shared;
 mod stream;
@@ -21,6 +27,11 @@ pub use fletching_abi as abi;
 pub use fletching_abi::ArrowDeviceType;
 
 pub use array_builder::{ArrayBuilder, ArrayCapacity, ArrayValues, Node};
+#[cfg(feature = "async")]
+pub use async_stream::{
+    AsyncAbort, AsyncBatch, AsyncHandler, AsyncOffer, AsyncOptions, AsyncProducer, AsyncSending,
+    AsyncStream,
+};
 pub use error::Error;
 pub use metadata::{encode_metadata, Metadata};
 pub use options::{Options, Warning};

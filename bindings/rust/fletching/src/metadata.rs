@@ -11,7 +11,7 @@ use crate::error::Error;
 /// than once.
 ///
 /// Text: Arrow C data interface, "ArrowSchema.metadata".
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Metadata<'a>(&'a [u8]);
 
 const SIZE: usize = size_of::<i32>();

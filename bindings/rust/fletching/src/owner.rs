@@ -102,7 +102,10 @@ impl<R: Raw> Owner<R> {
     /// owns what the producer writes, which has to be as for [`from_raw`](Self::from_raw).
     #[must_use]
     pub fn out(&mut self) -> *mut R {
-        *self = Self::default();
+        if !self.is_released() {
+            drop(Self(self.0.move_out()));
+        }
+        self.0 = R::zeroed();
         &mut self.0
     }
 
@@ -132,7 +135,7 @@ impl<R: Raw> Default for Owner<R> {
 impl<R: Raw> Drop for Owner<R> {
     fn drop(&mut self) {
         // SAFETY: the struct is owned, and marked as released when it was moved away.
-        unsafe { R::release_once(&mut self.0) }
+        unsafe { self.0.release_last() }
     }
 }
 

@@ -32,6 +32,13 @@ pub(crate) mod sealed {
         ///
         /// As for `release_once` of `fletching-abi`.
         unsafe fn release_once(this: *mut Self);
+        /// Calls the callback, unless it is NULL, with the struct where it is: for one that nobody
+        /// looks at afterwards.
+        ///
+        /// # Safety
+        ///
+        /// As for `release_once`.
+        unsafe fn release_last(&mut self);
     }
 
     pub trait Nested: Raw {
@@ -52,13 +59,19 @@ pub(crate) mod sealed {
         fn set_children(&mut self, children: *mut *mut Self);
         fn dictionary(&self) -> *mut Self;
         fn set_dictionary(&mut self, dictionary: *mut Self);
+        /// What a struct that is shown to others must not lack.
+        fn what_is_missing(&self) -> Result<(), &'static str>;
+        /// Whether there is nothing below it.
+        fn is_leaf(&self) -> bool {
+            self.children().1 as usize | self.dictionary() as usize == 0
+        }
         /// A copy of the fields, which owns nothing.
         fn copy_fields(&self) -> Self;
     }
 }
 
 macro_rules! raw {
-    ($($struct:ident)*) => {$(
+    ($($struct:ident $($base:ident)?;)*) => {$(
         impl Raw for $struct {}
         impl sealed::Raw for $struct {
             fn zeroed() -> Self {
@@ -74,14 +87,21 @@ macro_rules! raw {
                 // SAFETY: the caller vouches for it.
                 unsafe { Self::release_once(this) }
             }
+            #[inline]
+            unsafe fn release_last(&mut self) {
+                if let Some(release) = self.$($base.)?release {
+                    // SAFETY: the caller vouches for it.
+                    unsafe { release(&raw mut (*self)$(.$base)?) }
+                }
+            }
         }
     )*};
 }
 
-raw!(ArrowSchema ArrowArray ArrowDeviceArray ArrowArrayStream ArrowDeviceArrayStream);
+raw! { ArrowSchema; ArrowArray; ArrowDeviceArray array; ArrowArrayStream; ArrowDeviceArrayStream; }
 
 macro_rules! base {
-    ($($struct:ident { $($field:ident)* })*) => {$(
+    ($($struct:ident { $($field:ident)* } $missing:expr;)*) => {$(
         impl Nested for $struct {}
         impl sealed::Nested for $struct {
             type Base = Self;
@@ -114,6 +134,12 @@ macro_rules! base {
             fn set_dictionary(&mut self, dictionary: *mut Self) {
                 self.dictionary = dictionary;
             }
+            fn what_is_missing(&self) -> Result<(), &'static str> {
+                if self.is_released() {
+                    return Err("is released or moved out");
+                }
+                $missing(self)
+            }
             fn copy_fields(&self) -> Self {
                 Self {
                     $($field: self.$field,)*
@@ -125,8 +151,10 @@ macro_rules! base {
 }
 
 base! {
-    ArrowSchema { format name metadata flags n_children }
-    ArrowArray { length null_count offset n_buffers buffers n_children }
+    ArrowSchema { format name metadata flags n_children } |schema: &Self| {
+        (!schema.format.is_null()).then_some(()).ok_or("has format NULL")
+    };
+    ArrowArray { length null_count offset n_buffers buffers n_children } |_: &Self| Ok(());
 }
 
 impl Nested for ArrowDeviceArray {}

@@ -56,6 +56,47 @@ impl SchemaBuilder {
         }
     }
 
+    /// A copy of a schema, to be changed or built.
+    ///
+    /// Errors: EINVAL for a schema that is released, whose format or name is not UTF-8, whose
+    /// metadata cannot be read, that lists a child that is NULL, or with more than 256 levels.
+    pub fn from_schema(schema: &Schema) -> Result<Self, Error> {
+        Self::copy(schema, 0)
+            .map_err(|why| Error::invalid(format!("schema builder: a copy: {why}")))
+    }
+
+    fn copy(schema: &Schema, depth: usize) -> Result<Self, String> {
+        if schema.is_released() {
+            return Err("schema is released: expected a live schema".into());
+        }
+        if depth == MAX_DEPTH {
+            return Err(format!(
+                "nested too deep: expected at most {MAX_DEPTH} levels"
+            ));
+        }
+        let text = |what: &str, text: &std::ffi::CStr| {
+            text.to_str()
+                .map(String::from)
+                .map_err(|error| format!("{what}: {error}"))
+        };
+        let metadata = schema.metadata().map_err(|error| error.to_string())?;
+        let below = |child: &Schema| Self::copy(child, depth + 1);
+        let children = schema.children().iter();
+        Ok(Self {
+            format: text("format", schema.format())?,
+            name: text("name", schema.name())?,
+            flags: schema.flags(),
+            metadata: metadata
+                .iter()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect(),
+            children: children
+                .map(|child| child.ok_or("a child is NULL".into()).and_then(below))
+                .collect::<Result<_, _>>()?,
+            dictionary: schema.dictionary().map(below).transpose()?.map(Box::new),
+        })
+    }
+
     /// The name of the field; an empty one becomes NULL.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();

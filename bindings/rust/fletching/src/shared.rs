@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::block::Block;
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::raw::sealed::Raw as _;
 use crate::raw::{Base, Nested};
 use crate::tree::{children_of, walk};
 
@@ -57,8 +56,8 @@ impl<R: Nested> Shared<R> {
     /// Child `index` as a struct of its own; of a device array with its device and event.
     ///
     /// Errors: EINVAL when there is no such child, when it or one below it was moved out before, or
-    /// is malformed: NULL, `n_children` negative, above 2^22 or without a list, nested deeper than
-    /// 256 levels, more than 2^22 structs.
+    /// is malformed: NULL, a schema without a format, `n_children` negative, above 2^22 or without a
+    /// list, nested deeper than 256 levels, more than 2^22 structs.
     pub fn column(&self, index: usize) -> Result<Owner<R>, Error> {
         // SAFETY: see Owner::from_raw.
         let children = unsafe { children_of(self.as_raw().base()) };
@@ -82,10 +81,7 @@ impl<R: Nested> Shared<R> {
         unsafe {
             walk("view", shown, &mut |node: *mut R::Base| {
                 structs += 1;
-                match (*node).is_released() {
-                    true => Err("is released or moved out"),
-                    false => Ok(()),
-                }
+                (*node).what_is_missing()
             })?;
             let block = Block::new(structs - 1, 0, Arc::clone(&self.0));
             let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "view: no memory"))?;

@@ -270,3 +270,17 @@ fn a_schema_has_what_it_was_built_from() {
     assert!(SchemaBuilder::new("i").name("a\0b").build().is_err());
     assert!(Schema::default().share().is_err());
 }
+
+#[test]
+fn a_schema_without_a_format_is_not_shown() {
+    let mut raw = SchemaBuilder::new("i").build().unwrap().into_raw();
+    raw.format = ptr::null();
+    // SAFETY: a schema that lacks what is mandatory, which a view has to notice.
+    let shared = unsafe { Schema::from_raw(raw) }.share().unwrap();
+    let error = shared.view().unwrap_err();
+    assert_eq!(
+        error.message(),
+        "view: the struct or a descendant has format NULL"
+    );
+    assert!(shared.try_unwrap().is_ok());
+}

@@ -4,5 +4,6 @@
 //! under releases of its own. As a C library it is what `transit.h` declares.
 
 pub mod dump;
+pub mod producer;
 pub mod reexport;
 pub mod transit;

@@ -3,8 +3,6 @@
 //! Every case of the reference producer through Rust and back: arrays, streams, failing streams.
 //! Prints progress to stdout and one line per failure to stderr; exits with 1 after any failure.
 
-mod producer;
-
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::Arc;
@@ -12,9 +10,8 @@ use std::sync::Arc;
 use fletching::{DeviceArray, Error, Schema};
 use fletching_testing::cells::{Subject, Tally};
 use fletching_transit_rust::dump::dump;
+use fletching_transit_rust::producer::Producer;
 use fletching_transit_rust::reexport::{exported, reexport, reexport_stream, released};
-
-use producer::Producer;
 
 const BACKEND: &str = "cpu";
 /// Three batches; the failing stream fails before the third.

@@ -7,14 +7,29 @@ use std::ffi::{c_char, c_int, CStr, CString};
 use fletching::abi::{ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema};
 use fletching::{DeviceArray, DeviceArrayStream, Error, Schema};
 
+/// Where the producer writes what is wrong.
 #[repr(C)]
 pub struct Message {
     text: [u8; 1024],
 }
 
+impl Message {
+    /// Without a text.
+    pub const fn empty() -> Self {
+        Self { text: [0; 1024] }
+    }
+
+    /// The text, as far as it is UTF-8.
+    pub fn text(&self) -> String {
+        let text = CStr::from_bytes_until_nul(&self.text).unwrap_or_default();
+        text.to_string_lossy().into_owned()
+    }
+}
+
 /// What is alive, and what happened since the last reset.
 #[repr(C)]
 #[derive(Default)]
+#[allow(missing_docs, reason = "as in producer.h")]
 pub struct Counters {
     pub live_allocations: i64,
     pub live_schemas: i64,
@@ -27,6 +42,8 @@ pub struct Counters {
 
 fletching_testing::library! {
     pub struct Functions from "fletching_producer" {
+        backend_count = FletchingProducerBackendCount() -> i32;
+        backend_name = FletchingProducerBackendName(i32) -> *const c_char;
         case_count = FletchingProducerCaseCount() -> i32;
         case_name = FletchingProducerCaseName(i32) -> *const c_char;
         verify_dump = FletchingProducerVerifyDump(*const c_char, *mut i64, *mut Message) -> c_int;
@@ -49,13 +66,21 @@ impl Producer {
         Functions::load().map(|functions| Self(Box::leak(Box::new(functions))))
     }
 
+    /// The names of the backends.
+    pub fn backends(&self) -> Vec<String> {
+        // SAFETY: takes nothing.
+        let count = unsafe { (self.0.backend_count)() };
+        (0..count)
+            .map(|index| text_of(self.0.backend_name, index))
+            .collect()
+    }
+
+    /// The names of the cases.
     pub fn cases(&self) -> Vec<String> {
-        // SAFETY: an index in range gives a name, which lives as long as the library.
-        let name = |index| unsafe { CStr::from_ptr((self.0.case_name)(index)) };
         // SAFETY: takes nothing.
         let count = unsafe { (self.0.case_count)() };
         (0..count)
-            .map(|index| name(index).to_string_lossy().into_owned())
+            .map(|index| text_of(self.0.case_name, index))
             .collect()
     }
 
@@ -68,6 +93,7 @@ impl Producer {
         Ok(lines)
     }
 
+    /// Exports a case.
     pub fn export_array(&self, backend: &str, case: &str) -> Result<(Schema, DeviceArray), Error> {
         let (backend, case) = (c_text(backend), c_text(case));
         let (mut schema, mut array) = (Schema::default(), DeviceArray::default());
@@ -79,6 +105,7 @@ impl Producer {
         Ok((schema, array))
     }
 
+    /// Exports a stream of a case, which fails before batch `fail_at`, if that is not negative.
     pub fn export_stream(
         &self,
         backend: &str,
@@ -103,6 +130,7 @@ impl Producer {
         Ok(stream)
     }
 
+    /// Whether these are the structs and the buffers that were exported.
     pub fn verify_array(
         &self,
         backend: &str,
@@ -143,6 +171,7 @@ impl Producer {
         })
     }
 
+    /// What is alive, and what happened since the last reset.
     pub fn counters(&self) -> Counters {
         let mut counters = Counters::default();
         // SAFETY: the struct is that of the header.
@@ -150,23 +179,29 @@ impl Producer {
         counters
     }
 
+    /// Sets what happened to zero.
     pub fn reset_counters(&self) {
         // SAFETY: takes nothing.
         unsafe { (self.0.reset_counters)() };
     }
 }
 
-fn c_text(text: &str) -> CString {
+fn text_of(name: unsafe extern "C" fn(i32) -> *const c_char, index: i32) -> String {
+    // SAFETY: an index in range has a name, which lives as long as the library.
+    let name = unsafe { CStr::from_ptr(name(index)) };
+    name.to_string_lossy().into_owned()
+}
+
+/// A name for C.
+pub fn c_text(text: &str) -> CString {
     CString::new(text).expect("a name holds no NUL")
 }
 
-fn checked(call: impl FnOnce(*mut Message) -> c_int) -> Result<(), Error> {
-    let mut message = Message { text: [0; 1024] };
+/// The error that a call of the producer returned, with its message.
+pub fn checked(call: impl FnOnce(*mut Message) -> c_int) -> Result<(), Error> {
+    let mut message = Message::empty();
     match call(&mut message) {
         0 => Ok(()),
-        code => {
-            let text = CStr::from_bytes_until_nul(&message.text).unwrap_or_default();
-            Err(Error::new(code, text.to_string_lossy()))
-        }
+        code => Err(Error::new(code, message.text())),
     }
 }

@@ -25,6 +25,8 @@ pub struct Tally {
     pub releases: u64,
     /// One line per failure.
     pub problems: Vec<String>,
+    /// "stand-in" or "absent"; "real" where it is empty.
+    pub status: &'static str,
 }
 
 impl Tally {
@@ -77,10 +79,15 @@ impl Tally {
             Subject::Case(name, backend) => ("case", name, backend),
         };
         format!(
-            r#"{{"language": "rust", "backend": {}, "{key}": {}, "direction": {}, "status": "real", "reason": {}, "asserted": {}, "releases": {}, "ok": {}}}"#,
+            r#"{{"language": "rust", "backend": {}, "{key}": {}, "direction": {}, "status": {}, "reason": {}, "asserted": {}, "releases": {}, "ok": {}}}"#,
             quote(backend),
             quote(name),
             quote(direction),
+            quote(if self.status.is_empty() {
+                "real"
+            } else {
+                self.status
+            }),
             quote(&self.problems.join("; ")),
             self.asserted,
             self.releases,

@@ -5,19 +5,14 @@ And the names of the functions that an interposer of tests/faults exports.
 
 from __future__ import annotations
 
-import re
-
 from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime, VendorType
+from ...runtimes.names import BUILT_IN, snake, statuses
 from ...spec.model import Spec
 from ...spec.types import Argument, Callback, Constant, Pointer, Scalar, StructType, Type, Typedef
 from ..c import wrap_arguments
 
 _WIDTH = 100
-_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Two words of the vendors' that are not split at their capitals.
-_WHOLE = {"HtoD": "Htod", "DtoH": "Dtoh", "IDs": "Ids"}
-_BUILT_IN = ("size_t",)  # types that C++ has already
 _INTERPOSED = ("opencl",)  # exported without the vendor's header
 
 
@@ -27,7 +22,7 @@ def outputs(spec: Spec) -> list[Output]:
             f"cpp/include/fletching/runtimes/{runtime.name}.hpp",
             "runtime.hpp",
             "spec/runtimes.yaml",
-            {"runtime": runtime, "statuses": statuses(runtime), "built_in": _BUILT_IN},
+            {"runtime": runtime, "statuses": statuses(runtime), "built_in": BUILT_IN},
         )
         for runtime in spec.runtimes
         if runtime.api == "c"
@@ -45,16 +40,6 @@ def outputs(spec: Spec) -> list[Output]:
     return headers + interposed
 
 
-def statuses(runtime: Runtime) -> list[Constant]:
-    """The constants that a function returns, one for each number."""
-    assert runtime.status is not None
-    found: dict[int | str, Constant] = {}
-    for constant in runtime.constants:
-        if constant.type == runtime.status.type.name:
-            found.setdefault(constant.value, constant)
-    return list(found.values())
-
-
 def constant_name(name: str) -> str:
     """CUDA_ERROR_NOT_READY as kCudaErrorNotReady: the vendors' own names are macros."""
     if name.isupper():
@@ -62,19 +47,12 @@ def constant_name(name: str) -> str:
     return f"k{name[0].upper()}{name[1:]}"
 
 
-def member_name(name: str) -> str:
-    """cuStreamWaitEvent as cu_stream_wait_event: some of the vendors' own names are macros."""
-    for word, whole in _WHOLE.items():
-        name = name.replace(word, whole)
-    return _WORD.sub("_", name).lower()
-
-
 def type_name(type_: Type) -> str:
     """A type in C++, where no declarator is needed."""
     match type_:
         case Scalar(name=("char" | "void") as name):
             return name
-        case Scalar(name=name) | Typedef(name=name) if name in _BUILT_IN:
+        case Scalar(name=name) | Typedef(name=name) if name in BUILT_IN:
             return f"std::{name}"
         case Scalar(name=name):
             return f"std::{name}_t"
@@ -129,7 +107,7 @@ def parameter(argument: Argument) -> str:
 
 def pointer_member(function: Function, runtime: Runtime) -> str:
     """The member of Functions that holds the function."""
-    name = member_name(function.name)
+    name = snake(function.name)
     line = f"  {pointer(function.type, runtime, 2, 1000)} {name};"
     if len(line) <= _WIDTH:
         return line
@@ -163,7 +141,7 @@ def function_row(function: Function) -> str:
         per_thread,
         optional,
         f"Party::k{function.party.capitalize()}",
-        f"offsetof(Functions, {member_name(function.name)})",
+        f"offsetof(Functions, {snake(function.name)})",
     ]
     return wrap_arguments("{", cells, "},", 4, _WIDTH)
 
@@ -186,7 +164,7 @@ FILTERS: Filters = {
     "constant_type": constant_type,
     "constant_value": constant_value,
     "function_row": function_row,
-    "member_name": member_name,
+    "member_name": snake,
     "names_list": names_list,
     "pointer_member": pointer_member,
     "status_line": status_line,

@@ -2,58 +2,40 @@
 
 from __future__ import annotations
 
-import re
-
-from ... import spelling
 from ...render import Filters, Output
 from ...spec.layout import Leaf, leaves, struct_layouts
 from ...spec.model import Device, Field, Interface, Spec, Struct
-from ...spec.types import (
-    Argument,
-    Callback,
-    Constant,
-    FixedArray,
-    Pointer,
-    Scalar,
-    StructType,
-    Type,
-    Typedef,
-)
+from ...spec.types import Callback, Constant, Scalar, StructType
 from ...spelling import (
     by_class,
     contract_facts,
     field_facts,
-    fill,
     literal,
     of_field,
     pascal,
     struct_facts,
 )
-from . import operations
+from . import operations, runtimes
+from .text import (
+    FUNCTION,
+    SCALARS,
+    WIDTH,
+    argument_line,
+    doc,
+    identifier,
+    signature,
+    type_name,
+)
 
-WIDTH = 100
 _LIST_WIDTH = 60
 _SOURCES = "bindings/rust/fletching-abi/src"
 
-_FUNCTION = 'unsafe extern "C" fn'
-_SCALARS = {
-    "int": "c_int",
-    "char": "c_char",
-    "void": "c_void",
-    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
-}
 _EVENTS = {
     "none": "`sync_event` is always NULL",
     "address_of_handle": "`sync_event` is a `{type}`, the address of the handle",
     "object": "`sync_event` is a `{type}`, the object itself",
     "producer_defined": "documented by the producer",
 }
-# Words that a C name may be and a Rust name may not, unless it is written as r#name.
-_KEYWORDS = """
-    abstract as async await become box crate dyn final fn gen impl in let loop macro match mod move
-    mut override priv pub ref self trait type unsafe unsized use where yield
-"""
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -97,6 +79,7 @@ def outputs(spec: Spec) -> list[Output]:
             "spec/*.yaml",
             context,
         ),
+        *runtimes.outputs(spec),
     ]
 
 
@@ -113,48 +96,17 @@ def paths(spec: Spec, struct: Struct, prefix: str = "") -> list[str]:
 # --- Declarations ------------------------------------------------------------------------------
 
 
-def identifier(name: str) -> str:
-    """`self` is the only word here that r# does not make a name."""
-    return spelling.identifier(name, _KEYWORDS, lambda n: "this" if n == "self" else f"r#{n}")
-
-
-def type_name(type_: Type) -> str:
-    match type_:
-        case Scalar(name=name):
-            return _SCALARS[name]
-        case Typedef(name=name) | StructType(name=name):
-            return name
-        case Pointer(to=to, const=const):
-            return f"*{'const' if const else 'mut'} {type_name(to)}"
-        case FixedArray(of=of, count=count):
-            return f"[{type_name(of)}; {count}]"
-        case Callback():
-            return f"Option<{signature(_FUNCTION, type_)}>"
-
-
 def declare(field: Field) -> str:
     """A struct member, broken as rustfmt does it."""
     head = f"    pub {identifier(field.name)}:"
     if not isinstance(field.type, Callback):
         return f"{head} {field.enumerated_by or type_name(field.type)},"
-    short = f"Option<{signature(_FUNCTION, field.type)}>,"
+    short = f"Option<{signature(FUNCTION, field.type)}>,"
     if len(head) + 1 + len(short) <= WIDTH:
         return f"{head} {short}"
     if 8 + len(short) <= WIDTH:
         return f"{head}\n        {short}"
-    return f"{head} Option<\n{signature(' ' * 8 + _FUNCTION, field.type, 8)},\n    >,"
-
-
-def signature(head: str, callback: Callback, indent: int = 0) -> str:
-    """`head(arguments) -> result`; one argument per line when it is too long for one line."""
-    void = callback.returns == Scalar("void")
-    tail = ")" if void else f") -> {type_name(callback.returns)}"
-    arguments = [f"{identifier(a.name)}: {type_name(a.type)}" for a in callback.arguments]
-    line = f"{head}({', '.join(arguments)}{tail}"
-    if len(line) < WIDTH:
-        return line
-    inner = "".join(f"{_argument(a, indent + 4)},\n" for a in callback.arguments)
-    return f"{head}(\n{inner}{' ' * indent}{tail}"
+    return f"{head} Option<\n{signature(' ' * 8 + FUNCTION, field.type, 8)},\n    >,"
 
 
 def call_head(field: Field, own: bool) -> str:
@@ -169,7 +121,7 @@ def call_head(field: Field, own: bool) -> str:
     if len(line) + 2 <= WIDTH:
         return line
     rest = callback.arguments[1:] if own else callback.arguments
-    inner = "".join(f"{_argument(a, 8)},\n" for a in rest)
+    inner = "".join(f"{argument_line(a, 8)},\n" for a in rest)
     return f"{head}\n        {receiver[0]},\n{inner}    ) -> Option<{result}>"
 
 
@@ -182,18 +134,8 @@ def argument_names(callback: Callback) -> str:
     return ", ".join(identifier(argument.name) for argument in callback.arguments)
 
 
-def _argument(argument: Argument, indent: int) -> str:
-    """An argument on a line of its own; one that is a function may need more."""
-    margin = " " * indent
-    line = f"{margin}{identifier(argument.name)}: {type_name(argument.type)}"
-    if len(line) < WIDTH or not isinstance(argument.type, Callback):
-        return line
-    function = signature(f"{margin}    {_FUNCTION}", argument.type, indent + 4)
-    return f"{margin}{identifier(argument.name)}: Option<\n{function},\n{margin}>"
-
-
 def declare_constant(constant: Constant) -> str:
-    type_ = "&str" if isinstance(constant.value, str) else _SCALARS[constant.type]
+    type_ = "&str" if isinstance(constant.value, str) else SCALARS[constant.type]
     head = f"pub const {constant.name}: {type_} ="
     line = f"{head} {literal(constant.value)};"
     return line if len(line) <= WIDTH else f"{head}\n    {literal(constant.value)};"
@@ -220,13 +162,6 @@ def accessible_from(device: Device) -> str:
 
 
 # --- Docs --------------------------------------------------------------------------------------
-
-
-def doc(text: str, indent: int = 0, bullet: str = "") -> str:
-    """Lines of a doc comment; brackets are not links."""
-    start = f"{' ' * indent}/// "
-    text = re.sub(r"([\[\]<])", r"\\\1", text)
-    return fill(text, WIDTH, start + bullet, start + " " * len(bullet))
 
 
 def struct_doc(struct: Struct, interface: Interface) -> str:
@@ -264,6 +199,7 @@ def callback_entry(field: Field) -> str:
 
 FILTERS: Filters = {
     "accessible_from": accessible_from,
+    **runtimes.FILTERS,
     "argument_names": argument_names,
     "by_class": by_class,
     "call_head": call_head,
@@ -278,6 +214,7 @@ FILTERS: Filters = {
     "identifier": identifier,
     "leaf_places": leaf_places,
     "literal": literal,
+    "pascal": pascal,
     "path": lambda path: ".".join(map(identifier, path)),
     "result": result_name,
     "of_field": of_field,

@@ -68,6 +68,24 @@ pub enum EventPointer {
     ProducerDefined,
 }
 
+/// What the pointers in `ArrowArray.buffers` are on a device type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BufferPointer {
+    /// An address of this process.
+    HostAddress,
+    /// An address for the device, which the host must not read.
+    DeviceAddress,
+    /// The same address for the host and for the device.
+    SharedAddress,
+    /// A handle such as `cl_mem`: nothing can be added to it.
+    Handle,
+    /// The producer documents it.
+    ProducerDefined,
+    /// No text says it.
+    Unknown,
+}
+
 /// What is known about one device type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -80,6 +98,8 @@ pub struct DeviceInfo {
     pub arrow_macro: Option<&'static str>,
     /// The enumerator in DLPack's header, `kDLCUDAHost`.
     pub dlpack_name: &'static str,
+    /// What the pointers in `ArrowArray.buffers` are.
+    pub buffer_pointer: BufferPointer,
     /// How `sync_event` points to the event.
     pub event_pointer: EventPointer,
     /// The C type of `sync_event` as the published table has it, `cudaEvent_t*`, if it has one.
@@ -96,6 +116,7 @@ pub const DEVICES: &[DeviceInfo] = &[
         name: /*{ device.name | literal }*/,
         arrow_macro: /*{ device.arrow | optional }*/,
         dlpack_name: /*{ device.dlpack | literal }*/,
+        buffer_pointer: BufferPointer::/*{ device.buffers.are | pascal }*/,
         event_pointer: EventPointer::/*{ device | event_pointer }*/,
         event_type: /*{ device.event.type | optional }*/,
         accessible_from: /*{ device | accessible_from }*/,

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Compiles the other side of the benchmarks, which is in C.
+
+fn main() {
+    let peer = "../../../cpp/bench/c/peer.c";
+    println!("cargo::rerun-if-changed={peer}");
+    cc::Build::new()
+        .file(peer)
+        .include("../../../cpp/include")
+        .flag("-std=c11")
+        .compile("fletching_bench_peer");
+}

@@ -1,0 +1,26 @@
+"""What the crate `fletching` is measured against: one entry per row of the table."""
+
+from __future__ import annotations
+
+from rows import Limit, Row
+
+_RAW = "raw C"
+_ARROW = "arrow-rs, typed arrays and a schema"
+
+
+def _owners(case: str, name: str, at_most: float, arrow: float) -> Row:
+    """`arrow`: how much of arrow-rs' cost is allowed."""
+    programs = {
+        "Fletching": ("fletching_bench_rust", name),
+        _RAW: ("fletching_bench_raw", name),
+        _ARROW: ("fletching_bench_arrow_rs", name),
+    }
+    return Row(case, "instructions", programs, (Limit(_RAW, at_most), Limit(_ARROW, arrow)))
+
+
+ROWS = (
+    _owners("move and release", "move_release", 1.1, 1),
+    # Raw C itself costs more than a tenth of arrow-rs' leaf, so ours cannot cost much less.
+    _owners("one leaf: produce, move, release", "leaf", 1.2, 0.12),
+    _owners("handoff of 1,000 columns", "handoff", 1.2, 0.02),
+)

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The cases of `cpp/bench/c/raw.c` on the crate `fletching`.
+
+mod peer;
+
+use std::mem::MaybeUninit;
+use std::process::ExitCode;
+use std::ptr;
+
+use fletching::{ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Node};
+
+use peer::{Data, COLUMNS, ROWS};
+
+extern "C" fn move_release() {
+    let mut source = MaybeUninit::uninit();
+    peer::produce(source.as_mut_ptr());
+    // SAFETY: the producer has filled the struct.
+    let array = unsafe { DeviceArray::move_from(source.as_mut_ptr()) };
+    drop(array);
+}
+
+extern "C" fn leaf() {
+    let capacity = ArrayCapacity {
+        arrays: 0,
+        buffers: 2,
+    };
+    let mut builder = ArrayBuilder::new(capacity, Data::new()).expect("room for a leaf");
+    let buffers = [ptr::null(), builder.object().columns()[0]];
+    builder.set(Node::ROOT, ArrayValues::of(ROWS), &buffers);
+    let array = builder.finish_on(ArrowDeviceType::CPU, -1).expect("a leaf");
+    let moved = array;
+    drop(moved);
+}
+
+extern "C" fn handoff() {
+    let capacity = ArrayCapacity {
+        arrays: COLUMNS,
+        buffers: 2 * COLUMNS + 1,
+    };
+    let mut builder = ArrayBuilder::new(capacity, Data::new()).expect("room for a batch");
+    builder.set(Node::ROOT, ArrayValues::of(ROWS), &[ptr::null()]);
+    let first = builder.add_children(Node::ROOT, COLUMNS);
+    for (index, column) in builder.object().columns().iter().enumerate() {
+        builder.set(
+            first.sibling(index),
+            ArrayValues::of(ROWS),
+            &[ptr::null(), *column],
+        );
+    }
+    let array = builder
+        .finish_on(ArrowDeviceType::CPU, -1)
+        .expect("a batch");
+    peer::consume(array.into_raw());
+}
+
+fn main() -> ExitCode {
+    let code = peer::run(&[
+        ("move_release", move_release),
+        ("leaf", leaf),
+        ("handoff", handoff),
+    ]);
+    ExitCode::from(code as u8)
+}

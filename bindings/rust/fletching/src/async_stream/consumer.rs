@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The consumer: a handler for a foreign producer, and its batches as a stream.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{ready, Context, Poll};
+
+use fletching_abi::ArrowDeviceType;
+use futures_core::Stream;
+
+use super::consumer_core::Core;
+use super::AsyncHandler;
+use crate::error::Error;
+use crate::metadata::Metadata;
+use crate::owner::{DeviceArray, Schema};
+
+/// What a producer offers, and [`AsyncOptions::accept`] may refuse.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AsyncOffer<'a> {
+    /// The schema of the stream.
+    Schema(&'a Schema),
+    /// A batch with this metadata, which is not extracted yet.
+    Batch(Metadata<'a>),
+}
+
+pub(super) type Accept = Box<dyn FnMut(AsyncOffer<'_>) -> Result<(), Error> + Send>;
+
+/// The window of an [`AsyncStream`], and what it refuses. By default the window is 16.
+pub struct AsyncOptions {
+    pub(super) window: u32,
+    pub(super) accept: Option<Accept>,
+}
+
+impl AsyncOptions {
+    /// How many batches are requested and not taken: the back-pressure. They are requested when the
+    /// schema arrives, and again as batches are taken, half a window at a time. With 0 only
+    /// [`AsyncStream::request`] requests batches.
+    #[must_use]
+    pub fn window(mut self, window: u32) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// May refuse the schema or a batch: the error ends the stream, is its last item, and its code
+    /// is what the producer gets. Called on the producer's thread, one call at a time.
+    #[must_use]
+    pub fn accept(
+        mut self,
+        accept: impl FnMut(AsyncOffer<'_>) -> Result<(), Error> + Send + 'static,
+    ) -> Self {
+        self.accept = Some(Box::new(accept));
+        self
+    }
+}
+
+impl Default for AsyncOptions {
+    fn default() -> Self {
+        Self {
+            window: 16,
+            accept: None,
+        }
+    }
+}
+
+impl fmt::Debug for AsyncOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncOptions")
+            .field("window", &self.window)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The batches that a producer passes to a handler. Works on any executor.
+///
+/// The stream ends after the last batch, or after the one item that is an error. Dropping it cancels
+/// the stream: batches that were queued are dropped, without waiting for the producer. Batches
+/// outlive the stream.
+///
+/// Every task of the producer is extracted once, into an item or with NULL. After the end the
+/// release of the handler extracts what is queued, so that no batch is lost. The release waits while
+/// a batch is being extracted, and while batches are requested, on another thread.
+///
+/// Errors: what the producer reported, or its `extract_data` returned; EIO for a code that is not
+/// positive, and when the handler was released before the end, as by a producer whose runtime is
+/// gone; EINVAL when the producer broke a rule, which the message names.
+///
+/// Text: C device data interface, "Async device stream interface".
+pub struct AsyncStream {
+    core: Arc<Core>,
+    batch_metadata: Vec<u8>,
+}
+
+impl AsyncStream {
+    /// The handler for a producer, and the batches that it will pass.
+    #[must_use]
+    pub fn new(options: AsyncOptions) -> (AsyncHandler, Self) {
+        let (handler, core) = Core::new(options);
+        let batch_metadata = Vec::new();
+        (
+            handler,
+            Self {
+                core,
+                batch_metadata,
+            },
+        )
+    }
+
+    /// The schema of every batch. Waits for the producer.
+    ///
+    /// Errors: the stream has failed before the schema; the error is the next item as well.
+    pub async fn schema(&self) -> Result<&Schema, Error> {
+        let poll = |cx: &mut Context<'_>| {
+            self.core.poll(cx, |inner| match &inner.failure {
+                _ if self.core.info.get().is_some() => Ok(Ok(())),
+                Some(failure) => Ok(Err(failure.clone())),
+                None => Err(inner),
+            })
+        };
+        poll_fn(poll).await?;
+        let info = self.core.info.get();
+        Ok(&info.expect("there is a schema").schema)
+    }
+
+    /// The type of the device that every batch is on; 0 until there is a schema.
+    #[must_use]
+    pub fn device_type(&self) -> ArrowDeviceType {
+        let info = self.core.info.get();
+        info.map_or(ArrowDeviceType(0), |info| info.promise.device_type)
+    }
+
+    /// The metadata of the stream; empty until there is a schema.
+    #[must_use]
+    pub fn metadata(&self) -> Metadata<'_> {
+        checked(self.core.info.get().map_or(&[], |info| &info.metadata))
+    }
+
+    /// The metadata of the batch that was the last item.
+    #[must_use]
+    pub fn batch_metadata(&self) -> Metadata<'_> {
+        checked(&self.batch_metadata)
+    }
+
+    /// Requests `n` more batches than the window; before the schema the number is kept until then.
+    /// The sum stops at the largest value. Does nothing once the stream is over.
+    ///
+    /// Errors: EINVAL when `n` is below 1.
+    pub fn request(&self, n: i64) -> Result<(), Error> {
+        self.core.request(n)
+    }
+
+    /// Drops the oldest batch that has arrived, without its data. False when there is none.
+    pub fn skip(&mut self) -> bool {
+        self.core.skip()
+    }
+
+    #[cfg(test)]
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+}
+
+fn checked(block: &[u8]) -> Metadata<'_> {
+    match block {
+        [] => Metadata::default(),
+        block => Metadata::from_bytes(block).expect("the block was checked"),
+    }
+}
+
+impl Stream for AsyncStream {
+    type Item = Result<DeviceArray, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let batch = ready!(self.core.poll_batch(cx));
+        Poll::Ready(batch.map(|batch| {
+            let (batch, metadata) = batch?;
+            self.batch_metadata = metadata;
+            Ok(batch)
+        }))
+    }
+}
+
+impl Drop for AsyncStream {
+    fn drop(&mut self) {
+        self.core.cancel();
+    }
+}
+
+impl fmt::Debug for AsyncStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncStream")
+            .field("state", &self.core.lock().state)
+            .finish_non_exhaustive()
+    }
+}

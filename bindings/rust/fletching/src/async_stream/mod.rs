@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The async C device stream interface: streams of `futures_core` both ways.
+
+mod batch;
+mod calls;
+mod consumer;
+mod consumer_core;
+mod consumer_handler;
+mod producer;
+mod producer_core;
+mod sending;
+mod task;
+
+#[cfg(test)]
+#[path = "../../tests/async_replay/mod.rs"]
+mod replay;
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use fletching_abi::ArrowDeviceType;
+use fletching_abi::{ArrowArray, ArrowAsyncDeviceStreamHandler, ArrowDeviceArray, ArrowSchema};
+
+use crate::error::Error;
+
+pub use batch::AsyncBatch;
+pub use consumer::{AsyncOffer, AsyncOptions, AsyncStream};
+pub use producer::AsyncProducer;
+pub use sending::{AsyncAbort, AsyncSending};
+
+/// Owns the handler of a consumer: of an [`AsyncStream`], or of foreign code.
+///
+/// The struct has one address until its release. Dropping the owner calls the release, which the
+/// consumer reports as an error; a producer takes the handler over by
+/// [`into_raw`](Self::into_raw) or [`AsyncProducer::send`].
+///
+/// Text: C device data interface, "The ArrowAsyncDeviceStreamHandler structure".
+pub struct AsyncHandler(NonNull<ArrowAsyncDeviceStreamHandler>);
+
+// SAFETY: handler calls may be made on any thread, one at a time.
+unsafe impl Send for AsyncHandler {}
+
+impl AsyncHandler {
+    /// Takes over the handler of a foreign consumer.
+    ///
+    /// # Safety
+    ///
+    /// `handler` is valid until its release, its callbacks are as the text asks for them, and nobody
+    /// else calls them.
+    #[must_use]
+    pub unsafe fn from_raw(handler: NonNull<ArrowAsyncDeviceStreamHandler>) -> Self {
+        Self(handler)
+    }
+
+    /// The handler for a foreign producer, which has to call its release.
+    #[must_use = "the handler has to be released"]
+    pub fn into_raw(self) -> *mut ArrowAsyncDeviceStreamHandler {
+        std::mem::ManuallyDrop::new(self).as_ptr()
+    }
+
+    /// The address of the handler, still owned here.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut ArrowAsyncDeviceStreamHandler {
+        self.0.as_ptr()
+    }
+}
+
+impl Drop for AsyncHandler {
+    fn drop(&mut self) {
+        // SAFETY: see from_raw; the owner makes the last call.
+        unsafe { ArrowAsyncDeviceStreamHandler::release_once(self.0.as_ptr()) }
+    }
+}
+
+impl fmt::Debug for AsyncHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AsyncHandler").field(&self.0).finish()
+    }
+}
+
+/// What a stream promises of every batch, as far as it is cheap to compare.
+#[derive(Clone, Copy, Debug)]
+struct Promise {
+    device_type: ArrowDeviceType,
+    n_children: i64,
+    has_dictionary: bool,
+}
+
+impl Promise {
+    fn of(schema: &ArrowSchema, device_type: ArrowDeviceType) -> Self {
+        Self {
+            device_type,
+            n_children: schema.n_children,
+            has_dictionary: !schema.dictionary.is_null(),
+        }
+    }
+
+    /// Errors: EINVAL for a batch that is released, on another type of device, or of another schema.
+    fn check(&self, batch: &ArrowDeviceArray) -> Result<(), Error> {
+        let array: &ArrowArray = &batch.array;
+        if array.is_released() {
+            return Err(Error::invalid("batch: released: expected a live array"));
+        }
+        let (found, expected) = (batch.device_type, self.device_type);
+        if found != expected {
+            return Err(Error::broken_rule(
+                "async-producer.one-device-type",
+                &format!("batch: device_type differs from the stream's: expected {expected}, got {found}"),
+            ));
+        }
+        if (array.n_children, !array.dictionary.is_null()) != (self.n_children, self.has_dictionary)
+        {
+            return Err(Error::broken_rule(
+                "async-next.same-schema",
+                "batch: children or dictionary differ from the stream's schema",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The error for a number of batches below 1.
+fn not_positive(n: i64) -> Error {
+    Error::invalid(format!(
+        "request: n is not positive: expected 1 or more, got {n}"
+    ))
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a producer shares with its consumer: the demand, how the stream stops, the open tasks.
+
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use atomic_waker::AtomicWaker;
+use fletching_abi::{ArrowAsyncProducer, ArrowDeviceType};
+
+use super::task::Nodes;
+use super::{not_positive, AsyncHandler, Promise};
+use crate::error::Error;
+use crate::owner::DeviceArray;
+
+/// Why a stream stops. The first reason counts.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Running,
+    Cancelled,
+    Failed(Error),
+    /// The end was sent, or the consumer has refused something.
+    Over,
+}
+
+/// A handler that only waits for its release, and the tasks that it waits for.
+pub(super) struct Orphan {
+    _handler: AsyncHandler,
+    _nodes: Nodes,
+}
+
+pub(super) struct Core {
+    raw: UnsafeCell<ArrowAsyncProducer>,
+    /// Encoded; the consumer may read it until the release.
+    metadata: Vec<u8>,
+    /// All requests since the beginning. It saturates, at a sum that no stream reaches.
+    pub requested: AtomicU64,
+    pub stopped: AtomicBool,
+    stop: Mutex<Stop>,
+    pub waker: AtomicWaker,
+    pub promise: OnceLock<Promise>,
+    /// The tasks that release waits for, once the stream is over.
+    open: AtomicIsize,
+    orphan: Mutex<Option<Orphan>>,
+}
+
+// SAFETY: the struct for the consumer is not written any more when the consumer gets it; all else
+// is atomic or has a lock.
+unsafe impl Send for Core {}
+// SAFETY: as above.
+unsafe impl Sync for Core {}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Core {
+    pub(super) fn new(device_type: ArrowDeviceType, metadata: Vec<u8>) -> Arc<Self> {
+        let core = Arc::new(Self {
+            raw: UnsafeCell::default(),
+            metadata,
+            requested: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            stop: Mutex::new(Stop::Running),
+            waker: AtomicWaker::new(),
+            promise: OnceLock::new(),
+            open: AtomicIsize::new(0),
+            orphan: Mutex::new(None),
+        });
+        let mut raw = ArrowAsyncProducer {
+            device_type,
+            request: Some(request),
+            cancel: Some(cancel),
+            private_data: Arc::as_ptr(&core).cast_mut().cast(),
+            ..ArrowAsyncProducer::zeroed()
+        };
+        if !core.metadata.is_empty() {
+            raw.additional_metadata = core.metadata.as_ptr().cast();
+        }
+        // SAFETY: nobody else has the struct yet.
+        unsafe { core.raw.get().write(raw) }
+        core
+    }
+
+    pub(super) fn raw(&self) -> *mut ArrowAsyncProducer {
+        self.raw.get()
+    }
+
+    /// Stops the stream, unless it has stopped. Returns whether it was this call.
+    pub(super) fn stop(&self, reason: Stop) -> bool {
+        let mut stop = locked(&self.stop);
+        if !matches!(*stop, Stop::Running) {
+            return false;
+        }
+        *stop = reason;
+        self.stopped.store(true, Ordering::Release);
+        drop(stop);
+        self.waker.wake();
+        true
+    }
+
+    /// Why the stream has stopped. From now on no reason counts any more.
+    pub(super) fn take_stop(&self) -> Stop {
+        self.stopped.store(true, Ordering::Release);
+        std::mem::replace(&mut *locked(&self.stop), Stop::Over)
+    }
+
+    pub(super) fn check(&self, batch: &DeviceArray) -> Result<(), Error> {
+        let promise = self.promise.get();
+        promise.map_or(Ok(()), |promise| promise.check(batch.as_raw()))
+    }
+
+    // --- Open tasks -----------------------------------------------------------------------------
+
+    /// Counts the open tasks. The last of them has a share of the stream.
+    pub(super) fn count_open(self: &Arc<Self>, nodes: &Nodes) {
+        self.open.store(1, Ordering::Relaxed);
+        nodes.count_open(|n| {
+            self.open.fetch_add(n, Ordering::AcqRel);
+        });
+        let share = Arc::into_raw(Arc::clone(self));
+        // SAFETY: the share is of this stream.
+        unsafe { Self::close_counted(share) }
+    }
+
+    /// No task is open any more.
+    pub(super) fn is_settled(&self) -> bool {
+        self.open.load(Ordering::Acquire) == 0
+    }
+
+    /// # Safety
+    ///
+    /// `this` is alive, because the task is counted and was open.
+    pub(super) unsafe fn close_counted(this: *const Self) {
+        // SAFETY: the caller vouches for the stream; whoever is last has the share.
+        unsafe {
+            if (*this).open.fetch_sub(1, Ordering::AcqRel) != 1 {
+                return;
+            }
+            let core = Arc::from_raw(this);
+            let orphan = locked(&core.orphan).take();
+            match orphan {
+                None => core.waker.wake(),
+                Some(orphan) => release_elsewhere(orphan),
+            }
+        }
+    }
+
+    /// Nobody polls any more: the last task to be extracted releases the handler.
+    pub(super) fn release_later(&self, handler: AsyncHandler, nodes: Nodes) {
+        let mut orphan = locked(&self.orphan);
+        let left = Orphan {
+            _handler: handler,
+            _nodes: nodes,
+        };
+        if !self.is_settled() {
+            *orphan = Some(left);
+            return;
+        }
+        drop(orphan);
+        drop(left);
+    }
+}
+
+/// `extract_data` calls no handler, so a thread does. Without one the handler is never released.
+fn release_elsewhere(orphan: Orphan) {
+    let orphan = ManuallyDrop::new(orphan);
+    let release = move || drop(ManuallyDrop::into_inner(orphan));
+    let _ = std::thread::Builder::new().spawn(release);
+}
+
+unsafe extern "C" fn request(this: *mut ArrowAsyncProducer, n: i64) {
+    // SAFETY: the consumer passes the struct, which lives until the release and longer.
+    let core = unsafe { &*(*this).private_data.cast::<Core>() };
+    let Some(more) = u64::try_from(n).ok().filter(|n| *n > 0) else {
+        core.stop(Stop::Failed(not_positive(n)));
+        return;
+    };
+    let add = |sum: u64| Some(sum.saturating_add(more));
+    let _ = core
+        .requested
+        .fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
+    core.waker.wake();
+}
+
+unsafe extern "C" fn cancel(this: *mut ArrowAsyncProducer) {
+    // SAFETY: as in request.
+    let core = unsafe { &*(*this).private_data.cast::<Core>() };
+    core.stop(Stop::Cancelled);
+}

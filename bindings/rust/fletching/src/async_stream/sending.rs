@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The future that drives a producer: every call of the handler is made inside its `poll`.
+
+use std::ffi::{c_int, CString};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use fletching_abi::ArrowAsyncDeviceStreamHandler;
+use futures_core::Stream;
+use libc::{ECANCELED, EINVAL};
+
+use super::batch::Data;
+use super::producer_core::{Core, Stop};
+use super::task::Nodes;
+use super::{AsyncBatch, AsyncHandler, AsyncProducer, Promise};
+use crate::error::{discard, guarded, printable, Error};
+use crate::metadata::Metadata;
+use crate::owner::Schema;
+
+/// Sends a stream to a consumer; see [`AsyncProducer::send`].
+///
+/// It resolves when the handler is released, which is after the last task is extracted: `Ok` after
+/// the end, and when the consumer has cancelled; else the error that the consumer got, or the one
+/// with which it refused something.
+///
+/// The stream is read one batch ahead of the consumer's requests, so that its end is sent without a
+/// request. It is dropped before `on_error` and the release. A panic in it is its error, with EIO
+/// and the message of the panic. A batch that is released, on another type of device, or of another
+/// schema is an error, with EINVAL.
+///
+/// Dropping the future before the end calls `on_error` with ECANCELED, and then the release; on a
+/// thread of its own after the last task, if tasks are not extracted yet.
+///
+/// Errors: EINVAL for a handler without a callback, a schema that is released, a `device_type` of 0,
+/// and malformed metadata.
+pub struct AsyncSending<F, St> {
+    core: Arc<Core>,
+    /// None after the release.
+    handler: Option<AsyncHandler>,
+    source: Source<F, St>,
+    schema: Option<Schema>,
+    /// Read and not sent.
+    next: Option<AsyncBatch>,
+    ended: bool,
+    sent: u64,
+    nodes: Nodes,
+    /// The last call before the release was made, and the open tasks are counted.
+    over: bool,
+    result: Result<(), Error>,
+    calls_per_poll: u32,
+}
+
+enum Source<F, St> {
+    Opening(Pin<Box<F>>),
+    Open(Pin<Box<St>>),
+    Closed,
+}
+
+/// Ends a stream with an error, from any thread: see [`AsyncSending::abort_handle`].
+#[derive(Clone)]
+pub struct AsyncAbort(Arc<Core>);
+
+impl AsyncAbort {
+    /// Fails the stream: the consumer's `on_error` gets the error as soon as the future is polled,
+    /// before batches that were not sent. Does nothing once the stream is over.
+    pub fn fail(&self, error: Error) {
+        self.0.stop(Stop::Failed(error));
+    }
+}
+
+impl fmt::Debug for AsyncAbort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncAbort").finish_non_exhaustive()
+    }
+}
+
+/// What a step has done.
+enum Step {
+    /// One call of the handler.
+    Called,
+    Waits,
+    Released,
+}
+
+impl<F, St> AsyncSending<F, St> {
+    pub(super) fn new(producer: AsyncProducer<F>, handler: AsyncHandler) -> Self {
+        let problem = check(&producer, &handler);
+        let core = Core::new(producer.device_type, producer.metadata);
+        if let Some(problem) = problem {
+            core.stop(Stop::Failed(problem));
+        }
+        // SAFETY: the handler is owned here, and its producer is ours to set.
+        unsafe { (*handler.as_ptr()).producer = core.raw() }
+        Self {
+            core,
+            handler: Some(handler),
+            source: Source::Opening(Box::pin(producer.open)),
+            schema: None,
+            next: None,
+            ended: false,
+            sent: 0,
+            nodes: Nodes::default(),
+            over: false,
+            result: Ok(()),
+            calls_per_poll: producer.calls_per_poll,
+        }
+    }
+
+    /// A handle to end the stream with an error of one's own.
+    #[must_use]
+    pub fn abort_handle(&self) -> AsyncAbort {
+        AsyncAbort(Arc::clone(&self.core))
+    }
+
+    fn raw(&self) -> *mut ArrowAsyncDeviceStreamHandler {
+        let handler = self.handler.as_ref();
+        handler.map_or(ptr::null_mut(), AsyncHandler::as_ptr)
+    }
+
+    /// Takes the code that a handler call has returned.
+    fn called(&mut self, call: &str, code: Option<c_int>) -> Step {
+        let code = code.unwrap_or(EINVAL);
+        if code != 0 {
+            let text = format!("{call}: refused by the consumer: expected 0, got {code}");
+            self.result = Err(Error::new(code, text));
+            self.core.take_stop();
+            self.finish();
+        }
+        Step::Called
+    }
+
+    fn send_schema(&mut self, mut schema: Schema) -> Step {
+        // SAFETY: no other call is running; the handler takes the schema or leaves it.
+        let code = unsafe {
+            ArrowAsyncDeviceStreamHandler::call_on_schema(self.raw(), schema.as_mut_ptr())
+        };
+        drop(schema);
+        self.called("on_schema", code)
+    }
+
+    fn send_batch(&mut self, batch: AsyncBatch) -> Step {
+        self.sent += 1;
+        let handler = self.raw();
+        let code = self
+            .nodes
+            .send(Arc::as_ptr(&self.core), batch, |task, metadata| {
+                // SAFETY: no other call is running, and the arguments live during the call.
+                unsafe { ArrowAsyncDeviceStreamHandler::call_on_next_task(handler, task, metadata) }
+            });
+        self.called("on_next_task", code)
+    }
+
+    fn send_end(&mut self) -> Step {
+        let reason = self.core.take_stop();
+        if !matches!(reason, Stop::Running) {
+            return self.stop(reason);
+        }
+        self.drop_source();
+        // SAFETY: no other call is running. NULL is the end.
+        let code = unsafe {
+            ArrowAsyncDeviceStreamHandler::call_on_next_task(
+                self.raw(),
+                ptr::null_mut(),
+                ptr::null(),
+            )
+        };
+        self.called("on_next_task(NULL)", code);
+        if !self.over {
+            self.finish();
+        }
+        Step::Called
+    }
+
+    /// Stops the stream. Its source goes first.
+    fn stop(&mut self, reason: Stop) -> Step {
+        self.drop_source();
+        let Stop::Failed(error) = reason else {
+            self.finish();
+            return self.release();
+        };
+        let text = match error.message() {
+            "" => CString::from(c"producer: failed without a message"),
+            text => CString::new(printable(text.as_bytes())).unwrap_or_default(),
+        };
+        // SAFETY: no other call is running, and the text lives during the call.
+        unsafe {
+            ArrowAsyncDeviceStreamHandler::call_on_error(
+                self.raw(),
+                error.code(),
+                text.as_ptr(),
+                ptr::null(),
+            );
+        }
+        self.result = Err(error);
+        self.finish();
+        Step::Called
+    }
+
+    fn drop_source(&mut self) {
+        discard(std::mem::replace(&mut self.source, Source::Closed));
+        discard((self.next.take(), self.schema.take()));
+    }
+
+    /// Only the release is due.
+    fn finish(&mut self) {
+        self.drop_source();
+        self.over = true;
+        self.core.count_open(&self.nodes);
+    }
+
+    fn release(&mut self) -> Step {
+        if !self.core.is_settled() {
+            return Step::Waits;
+        }
+        drop(self.handler.take());
+        Step::Released
+    }
+}
+
+/// What is wrong with the arguments.
+fn check<F>(producer: &AsyncProducer<F>, handler: &AsyncHandler) -> Option<Error> {
+    // SAFETY: the handler is owned, and not released.
+    let raw = unsafe { &*handler.as_ptr() };
+    let missing = [
+        ("on_schema", raw.on_schema.is_none()),
+        ("on_next_task", raw.on_next_task.is_none()),
+        ("on_error", raw.on_error.is_none()),
+        ("release", raw.release.is_none()),
+    ];
+    if let Some((name, _)) = missing.iter().find(|(_, missing)| *missing) {
+        return Some(Error::invalid(format!(
+            "handler.{name}: NULL: expected a callback"
+        )));
+    }
+    if producer.device_type.0 == 0 {
+        return Some(Error::broken_rule(
+            "async-producer.device-type-set",
+            "producer: device_type: 0: expected the device type of the batches",
+        ));
+    }
+    check_metadata(&producer.metadata).err()
+}
+
+/// Errors: EINVAL for bytes that are not one whole block. No bytes are no metadata.
+fn check_metadata(block: &[u8]) -> Result<(), Error> {
+    if block.is_empty() || Metadata::from_bytes(block)?.block().len() == block.len() {
+        return Ok(());
+    }
+    Err(Error::invalid("metadata: bytes after the last pair"))
+}
+
+impl<F, St, B> AsyncSending<F, St>
+where
+    F: Future<Output = Result<(Schema, St), Error>>,
+    St: Stream<Item = Result<B, Error>>,
+    B: Into<AsyncBatch>,
+{
+    /// At most one call of the handler.
+    fn step(&mut self, cx: &mut Context<'_>) -> Step {
+        if self.over {
+            return self.release();
+        }
+        if !self.is_stopped() {
+            if let Err(error) = self.read(cx) {
+                self.core.stop(Stop::Failed(error));
+            }
+        }
+        if self.is_stopped() {
+            let reason = self.core.take_stop();
+            return self.stop(reason);
+        }
+        if let Some(schema) = self.schema.take() {
+            return self.send_schema(schema);
+        }
+        match self.next.take() {
+            Some(batch) if self.core.requested.load(Ordering::Acquire) > self.sent => {
+                self.send_batch(batch)
+            }
+            None if self.ended => self.send_end(),
+            next => {
+                self.next = next;
+                Step::Waits
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.core.stopped.load(Ordering::Acquire)
+    }
+
+    /// Reads the schema, or a batch when there is none to send.
+    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        match &mut self.source {
+            Source::Opening(open) => {
+                if let Poll::Ready(opened) = guarded(|| Ok(open.as_mut().poll(cx)))? {
+                    let (schema, stream) = opened?;
+                    self.opened(schema, stream)?;
+                }
+            }
+            Source::Open(stream) if self.next.is_none() && !self.ended => {
+                let read = guarded(|| {
+                    Ok(match stream.as_mut().poll_next(cx) {
+                        Poll::Pending => return Ok(None),
+                        Poll::Ready(batch) => Some(batch.transpose()?.map(Into::into)),
+                    })
+                })?;
+                match read {
+                    None => {}
+                    Some(None) => self.ended = true,
+                    Some(Some(batch)) => self.next = Some(self.checked(batch)?),
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn opened(&mut self, schema: Schema, stream: St) -> Result<(), Error> {
+        discard(std::mem::replace(
+            &mut self.source,
+            Source::Open(Box::pin(stream)),
+        ));
+        if schema.is_released() {
+            return Err(Error::invalid("schema: released: expected a live schema"));
+        }
+        // SAFETY: nobody writes the struct.
+        let device_type = unsafe { (*self.core.raw()).device_type };
+        let _ = self
+            .core
+            .promise
+            .set(Promise::of(schema.as_raw(), device_type));
+        self.schema = Some(schema);
+        Ok(())
+    }
+
+    fn checked(&self, batch: AsyncBatch) -> Result<AsyncBatch, Error> {
+        if let Data::Ready(array) = &batch.data {
+            self.core.check(array)?;
+        }
+        check_metadata(&batch.metadata)?;
+        Ok(batch)
+    }
+}
+
+impl<F, St, B> Future for AsyncSending<F, St>
+where
+    F: Future<Output = Result<(Schema, St), Error>>,
+    St: Stream<Item = Result<B, Error>>,
+    B: Into<AsyncBatch>,
+{
+    type Output = Result<(), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.core.waker.register(cx.waker());
+        for _ in 0..self.calls_per_poll {
+            match self.step(cx) {
+                Step::Called => {}
+                Step::Waits => return Poll::Pending,
+                Step::Released => return Poll::Ready(self.result.clone()),
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<F, St> Drop for AsyncSending<F, St> {
+    fn drop(&mut self) {
+        if !self.over {
+            let dropped = "producer: dropped before the end of the stream";
+            self.core.stop(Stop::Failed(Error::new(ECANCELED, dropped)));
+            let reason = self.core.take_stop();
+            self.stop(reason);
+        }
+        if let Some(handler) = self.handler.take() {
+            let nodes = std::mem::take(&mut self.nodes);
+            self.core.release_later(handler, nodes);
+        }
+    }
+}
+
+impl<F, St> fmt::Debug for AsyncSending<F, St> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncSending")
+            .field("sent", &self.sent)
+            .finish_non_exhaustive()
+    }
+}

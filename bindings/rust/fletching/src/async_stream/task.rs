@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One batch of a producer, from its source to the consumer's `extract_data`.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_int};
+use std::ptr;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
+use libc::EINVAL;
+
+use super::batch::{AsyncBatch, Data};
+use super::producer_core::{Core, Stop};
+use crate::error::{discard, guarded};
+
+const OPEN: u8 = 0;
+/// The stream is over, and release waits for the task.
+const COUNTED: u8 = 1;
+/// Extracted, or refused by the consumer.
+const CLOSED: u8 = 2;
+
+/// What the `private_data` of a delivered task points to. Once it is closed it is used for another
+/// batch.
+pub(super) struct Node {
+    life: AtomicU8,
+    core: *const Core,
+    data: UnsafeCell<Option<Data>>,
+    metadata: Vec<u8>,
+}
+
+/// The nodes of a stream, oldest first, open or closed.
+#[derive(Default)]
+pub(super) struct Nodes(VecDeque<*mut Node>);
+
+// SAFETY: a node is used by the one that extracts its task, and by the owner of the list once it is
+// closed; the change is an atomic step.
+unsafe impl Send for Nodes {}
+
+/// In the long run so many are kept. Above it, a closed node is freed when it is the oldest.
+const SPARE: usize = 64;
+
+impl Nodes {
+    /// A closed node, or a new one, with the batch. Tasks are mostly extracted in order, so that the oldest is closed
+    /// first; one that is not moves to the back.
+    fn fill(&mut self, core: *const Core, batch: AsyncBatch) -> *mut Node {
+        let fresh = Node {
+            life: AtomicU8::new(OPEN),
+            core,
+            data: UnsafeCell::new(Some(batch.data)),
+            metadata: batch.metadata,
+        };
+        for _ in 0..self.0.len().min(2) {
+            let Some(node) = self.0.pop_front() else {
+                break;
+            };
+            // SAFETY: a closed node is used by nobody else.
+            unsafe {
+                if (*node).life.load(Ordering::Acquire) != CLOSED {
+                    self.0.push_back(node);
+                } else if self.0.len() >= SPARE {
+                    drop(Box::from_raw(node));
+                } else {
+                    node.write(fresh);
+                    return node;
+                }
+            }
+        }
+        Box::into_raw(Box::new(fresh))
+    }
+
+    /// Passes the batch to `call`, the consumer's handler. Returns what the handler does. A batch
+    /// that it refuses, and has not extracted, is dropped.
+    pub(super) fn send(
+        &mut self,
+        core: *const Core,
+        batch: AsyncBatch,
+        call: impl FnOnce(*mut ArrowAsyncTask, *const c_char) -> Option<c_int>,
+    ) -> Option<c_int> {
+        let node = self.fill(core, batch);
+        let mut task = ArrowAsyncTask {
+            extract_data: Some(extract_data),
+            private_data: node.cast(),
+        };
+        self.0.push_back(node);
+        // SAFETY: the node is in the list, and changes only in atomic steps while it is open.
+        unsafe {
+            let metadata = match &(*node).metadata {
+                block if block.is_empty() => ptr::null(),
+                block => block.as_ptr().cast(),
+            };
+            let code = call(&raw mut task, metadata);
+            if code != Some(0) && (*node).change(CLOSED) {
+                discard((*(*node).data.get()).take());
+            }
+            code
+        }
+    }
+
+    /// The stream is over: release waits for the open tasks, each of which reports to its stream.
+    pub(super) fn count_open(&self, count: impl Fn(isize)) {
+        for node in &self.0 {
+            count(1);
+            // SAFETY: the node is in the list.
+            if !unsafe { (**node).change(COUNTED) } {
+                count(-1);
+            }
+        }
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for node in self.0.drain(..) {
+            // SAFETY: the list is dropped after the release, which waits for all open tasks.
+            drop(unsafe { Box::from_raw(node) });
+        }
+    }
+}
+
+impl Node {
+    /// From open. False when it is closed.
+    fn change(&self, life: u8) -> bool {
+        self.life
+            .compare_exchange(OPEN, life, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
+
+unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDeviceArray) -> c_int {
+    // SAFETY: the consumer passes a task and, unless it is NULL, a struct to fill. It extracts the
+    // task once, so that until it is closed only this thread uses the data.
+    unsafe {
+        let node: *const Node = ptr::replace(&raw mut (*this).private_data, ptr::null_mut()).cast();
+        if node.is_null() {
+            return EINVAL;
+        }
+        let core = (*node).core;
+        let code = match (*(*node).data.get()).take() {
+            None => EINVAL,
+            Some(data) if out.is_null() => {
+                discard(data);
+                0
+            }
+            Some(Data::Ready(array)) => {
+                array.move_to(out);
+                0
+            }
+            Some(Data::Made(make)) => {
+                let made = guarded(|| {
+                    let array = make()?;
+                    (*core).check(&array)?;
+                    Ok(array)
+                });
+                made.map_or_else(
+                    |error| {
+                        let code = error.code();
+                        out.write(ArrowDeviceArray::zeroed());
+                        (*core).stop(Stop::Failed(error));
+                        code
+                    },
+                    |array| {
+                        array.move_to(out);
+                        0
+                    },
+                )
+            }
+        };
+        // Unless release waits for this task, the node and the stream may be gone after this step.
+        if (*node).life.swap(CLOSED, Ordering::AcqRel) == COUNTED {
+            Core::close_counted(core);
+        }
+        code
+    }
+}

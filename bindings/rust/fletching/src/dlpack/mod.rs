@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Device arrays as [DLPack](https://github.com/dmlc/dlpack) tensors and back, without a copy unless
+//! you ask for one. Needs the feature `dlpack`.
+//!
+//! ```
+//! use fletching::dlpack::{from_dlpack, to_dlpack};
+//! use fletching::{Array, DeviceArray, SchemaBuilder};
+//!
+//! let schema = SchemaBuilder::new("i").build()?;
+//! let mut column = DeviceArray::from(Array::from(vec![1i32, 2, 3]));
+//! let tensor = to_dlpack(&schema, &mut column, &Default::default())?;
+//! assert_eq!(tensor.tensor()?.ndim, 1);
+//! let imported = from_dlpack(tensor, &Default::default())?;
+//! assert_eq!(imported.array.length(), 3);
+//! # Ok::<(), fletching::Error>(())
+//! ```
+//!
+//! # Types
+//!
+//! Integers and floats of 8 to 64 bits are DLPack's own. A byte with the extension `arrow.bool8` is
+//! a boolean; a fixed-size list is one more dimension, one with the extension
+//! `arrow.fixed_shape_tensor` has the dimensions that it says. With `as_storage` dates, times,
+//! decimals of up to 64 bits, fixed-size binary, dictionary indices and other extension types are
+//! exported as what stores them: unit, scale, time zone or meaning get lost. Everything else is
+//! refused: bits have no addresses, and no DLPack type has several parts or several buffers.
+//!
+//! The import does the same in reverse. As storage: complex numbers as one more dimension of two
+//! floats, bfloat16 as uint16, 8-bit floats as uint8. Several lanes are one more dimension. Types
+//! narrower than a byte, handles and unknown codes are refused.
+//!
+//! # Devices
+//!
+//! The numbers of the device types are the same. The id of the CPU is -1 in Arrow and 0 in DLPack.
+
+/// Returns the error with this errno value and this message.
+macro_rules! bail {
+    ($code:ident, $($message:tt)*) => {
+        return Err(crate::error::Error::new(libc::$code, format!($($message)*)))
+    };
+}
+
+/// The same, unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $code:ident, $($message:tt)*) => {
+        if !$condition {
+            bail!($code, $($message)*);
+        }
+    };
+}
+
+mod export;
+mod extension;
+mod import;
+mod layout;
+mod stream;
+mod tensor;
+mod types;
+mod walk;
+
+pub use export::{is_legacy_expected, to_dlpack, to_legacy_dlpack, ExportOptions, Nulls};
+pub use import::{from_dlpack, Dimensions, ImportOptions, Imported, Strided};
+pub use stream::{ConsumerStream, Ordering};
+pub use tensor::{DlpackTensor, LegacyDlpackTensor, ManagedTensor, Tensor};
+pub use types::{dlpack_device, HostReadable};
+
+/// The most dimensions that a tensor may have here, a bound of ours; NumPy and PyTorch have the
+/// same.
+pub const MAX_DIMENSIONS: usize = 64;
+
+/// The distance one dimension further out. It only overflows when another dimension is empty, and
+/// then it means nothing.
+fn next_step(step: i64, extent: i64) -> i64 {
+    step.saturating_mul(extent.max(1))
+}

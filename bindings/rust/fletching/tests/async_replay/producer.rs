@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The producer: the replay is the source, the executor and the consumer.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::{c_char, c_int, CStr};
+use std::future::{poll_fn, Future};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+use fletching_abi::{
+    ArrowArray, ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask,
+    ArrowDeviceArray, ArrowDeviceType, ArrowSchema,
+};
+use futures_core::Stream;
+use serde_json::{json, Value};
+
+use super::{number, play_all, Replay, Thing};
+use crate::{
+    AsyncAbort, AsyncBatch, AsyncHandler, AsyncProducer, DeviceArray, Error, Owner, Schema,
+};
+
+type Driver = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
+/// What the source has to offer; nothing is taken once it is closed.
+#[derive(Default)]
+struct Offers {
+    schema: Option<Schema>,
+    batches: VecDeque<AsyncBatch>,
+    ended: bool,
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Default)]
+struct Source(Arc<Mutex<Offers>>);
+
+impl Source {
+    fn offer(&self, change: impl FnOnce(&mut Offers)) {
+        let mut offers = self.0.lock().unwrap();
+        change(&mut offers);
+        let rejected = offers
+            .closed
+            .then(|| (offers.schema.take(), offers.batches.split_off(0)));
+        let waker = offers.waker.take();
+        drop(offers);
+        drop(rejected);
+        let _ = waker.map(Waker::wake);
+    }
+
+    fn poll<T>(&self, cx: &Context<'_>, take: impl Fn(&mut Offers) -> Option<T>) -> Poll<T> {
+        let mut offers = self.0.lock().unwrap();
+        if let Some(taken) = take(&mut offers) {
+            return Poll::Ready(taken);
+        }
+        offers.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// The end of the source that the producer has. Dropping it closes the source.
+struct Reader(Source);
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.0.offer(|offers| offers.closed = true);
+    }
+}
+
+impl Stream for Reader {
+    type Item = Result<AsyncBatch, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll(cx, |offers| match offers.batches.pop_front() {
+            Some(batch) => Some(Some(Ok(batch))),
+            None => offers.ended.then_some(None),
+        })
+    }
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+struct Player {
+    replay: Replay,
+    handler: Mutex<Box<ArrowAsyncDeviceStreamHandler>>,
+    raw: Mutex<*mut ArrowAsyncProducer>,
+    driver: Mutex<Option<Driver>>,
+    /// Kept: calls after the release have to be harmless.
+    done: Mutex<Option<(Driver, Result<(), Error>)>>,
+    woken: Arc<Woken>,
+    abort: Mutex<Option<AsyncAbort>>,
+    source: Source,
+    /// The batches that are made when they are extracted.
+    made: BTreeSet<usize>,
+    errno: Arc<AtomicI32>,
+    schema: Mutex<Option<Arc<Thing>>>,
+    batches: Mutex<Vec<Arc<Thing>>>,
+    tasks: Mutex<BTreeMap<i64, ArrowAsyncTask>>,
+    dropped: Mutex<BTreeSet<usize>>,
+    codes: Mutex<Vec<c_int>>,
+}
+
+// SAFETY: steps happen one after the other; a lock is in the way of a mistake.
+unsafe impl Send for Player {}
+// SAFETY: as above.
+unsafe impl Sync for Player {}
+
+fn play(trace: &Value) -> Option<String> {
+    let steps = trace["steps"].as_array().unwrap();
+    let failing = steps.iter().filter(|step| step["event"] == "extract_fails");
+    let player = Arc::new(Player {
+        replay: Replay::new(trace),
+        handler: Mutex::default(),
+        raw: Mutex::new(std::ptr::null_mut()),
+        driver: Mutex::default(),
+        done: Mutex::default(),
+        woken: Arc::new(Woken(AtomicBool::new(true))),
+        abort: Mutex::default(),
+        source: Source::default(),
+        made: failing.map(|step| number(step, "task") as usize).collect(),
+        errno: Arc::default(),
+        schema: Mutex::default(),
+        batches: Mutex::default(),
+        tasks: Mutex::default(),
+        dropped: Mutex::default(),
+        codes: Mutex::default(),
+    });
+    player.start();
+    while let Some(step) = player.replay.next() {
+        player.one(&step);
+    }
+    player.compare()
+}
+
+impl Player {
+    fn start(self: &Arc<Self>) {
+        let handler: *mut ArrowAsyncDeviceStreamHandler = {
+            let mut handler = self.handler.lock().unwrap();
+            **handler = ArrowAsyncDeviceStreamHandler {
+                on_schema: Some(on_schema),
+                on_next_task: Some(on_next_task),
+                on_error: Some(on_error),
+                release: Some(release),
+                producer: std::ptr::null_mut(),
+                private_data: Arc::as_ptr(self).cast_mut().cast(),
+            };
+            &raw mut **handler
+        };
+        let mut reader = Some(Reader(self.source.clone()));
+        let open = poll_fn(move |cx| {
+            let source = reader
+                .as_ref()
+                .expect("it is polled until it is ready")
+                .0
+                .clone();
+            let schema = source.poll(cx, |offers| offers.schema.take());
+            schema.map(|schema| Ok((schema, reader.take().unwrap())))
+        });
+        // SAFETY: the handler lives as long as the player.
+        let handler = unsafe { AsyncHandler::from_raw(NonNull::new(handler).unwrap()) };
+        let raw = handler.as_ptr();
+        let producer = AsyncProducer::open(ArrowDeviceType::CPU, open);
+        let sending = producer.calls_per_poll(1).send(handler);
+        // SAFETY: the handler lives, and the producer has set its object.
+        *self.raw.lock().unwrap() = unsafe { (*raw).producer };
+        *self.abort.lock().unwrap() = Some(sending.abort_handle());
+        *self.driver.lock().unwrap() = Some(Box::pin(sending));
+    }
+
+    fn compare(&self) -> Option<String> {
+        let is_ready = self.driver.lock().unwrap().take().is_none();
+        if !is_ready {
+            self.replay.fail("the future is not ready");
+        }
+        let done = self.done.lock().unwrap();
+        let result = done.as_ref().map(|done| &done.1);
+        let codes = self.codes.lock().unwrap();
+        let code = result
+            .and_then(|result| result.as_ref().err())
+            .map(Error::code);
+        if codes
+            .first()
+            .is_some_and(|reported| code != Some(*reported))
+        {
+            self.replay
+                .fail(&format!("the future resolves to {code:?}"));
+        }
+        let dropped = self.dropped.lock().unwrap();
+        let freed = |thing: &Arc<Thing>| match dropped.contains(&thing.number) {
+            true => thing.fate("dropped"),
+            false => thing.fate("discarded"),
+        };
+        let tasks: Vec<_> = self.batches.lock().unwrap().iter().map(freed).collect();
+        let schema = self.schema.lock().unwrap();
+        let schema = schema
+            .as_ref()
+            .map_or("none".into(), |thing| thing.fate("discarded"));
+        self.replay.compare_final(&schema, &tasks, &codes)
+    }
+
+    fn one(&self, step: &Value) {
+        self.replay
+            .perform(step, || match step["beside"].is_null() {
+                true => self.act(step),
+                false => std::thread::scope(|scope| scope.spawn(|| self.act(step)).join().unwrap()),
+            });
+    }
+
+    fn act(&self, step: &Value) -> c_int {
+        let raw = *self.raw.lock().unwrap();
+        let event = step["event"].as_str().unwrap();
+        match event {
+            "schema_ready" => {
+                let thing = Thing::new(0);
+                *self.schema.lock().unwrap() = Some(Arc::clone(&thing));
+                let schema = schema_of(&thing);
+                self.source.offer(|offers| offers.schema = Some(schema));
+            }
+            "batch_ready" => {
+                let batch = self.batch();
+                self.source.offer(|offers| offers.batches.push_back(batch));
+            }
+            "end_reached" => self.source.offer(|offers| offers.ended = true),
+            "failure" => {
+                let error = Error::new(number(step, "errno") as c_int, "the source has failed");
+                self.abort.lock().unwrap().clone().unwrap().fail(error);
+            }
+            // SAFETY: the producer's object lives as long as the future.
+            "request" | "request_invalid" => unsafe {
+                ArrowAsyncProducer::call_request(raw, number(step, "n")).unwrap();
+            },
+            // SAFETY: as above.
+            "cancel" => unsafe { ArrowAsyncProducer::call_cancel(raw).unwrap() },
+            "step" => self.step(),
+            _ => return self.extract(step, event),
+        }
+        0
+    }
+
+    /// Polls until a call was made, or nothing has woken the future.
+    fn step(&self) {
+        let before = self.replay.expects();
+        while !self.replay.failed() && self.replay.expects() == before {
+            // While it is being polled there is nothing to poll.
+            let Some(mut driver) = self.driver.lock().unwrap().take() else {
+                return;
+            };
+            if !self.woken.0.swap(false, Ordering::SeqCst) {
+                *self.driver.lock().unwrap() = Some(driver);
+                return;
+            }
+            let waker = Waker::from(Arc::clone(&self.woken));
+            match driver.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Pending => *self.driver.lock().unwrap() = Some(driver),
+                Poll::Ready(result) => {
+                    *self.done.lock().unwrap() = Some((driver, result));
+                }
+            }
+        }
+    }
+
+    fn batch(&self) -> AsyncBatch {
+        let mut batches = self.batches.lock().unwrap();
+        let thing = Thing::new(batches.len());
+        batches.push(Arc::clone(&thing));
+        let array = array_of(&thing);
+        if !self.made.contains(&thing.number) {
+            return array.into();
+        }
+        let errno = Arc::clone(&self.errno);
+        AsyncBatch::made(move || match errno.load(Ordering::SeqCst) {
+            0 => Ok(array),
+            errno => {
+                thing.meets("failed");
+                std::mem::forget(array);
+                Err(Error::new(errno, "the data cannot be had"))
+            }
+        })
+    }
+
+    fn extract(&self, step: &Value, event: &str) -> c_int {
+        let task = number(step, "task");
+        self.errno
+            .store(number(step, "errno") as c_int, Ordering::SeqCst);
+        let mut tasks = self.tasks.lock().unwrap();
+        let mut copy = tasks.remove(&task).expect("the task was delivered");
+        drop(tasks);
+        let mut array = DeviceArray::default();
+        let out = match event {
+            "extract_drop" => {
+                self.dropped.lock().unwrap().insert(task as usize);
+                std::ptr::null_mut()
+            }
+            _ => array.out(),
+        };
+        // SAFETY: a task is extracted once, or again through the same struct.
+        let code = unsafe { ArrowAsyncTask::call_extract_data(&raw mut copy, out).unwrap() };
+        self.tasks.lock().unwrap().insert(task, copy);
+        if (event == "extract") == array.is_released() {
+            self.replay
+                .fail("extract_data: an array and no error, or no array and an error");
+        }
+        if !array.is_released() {
+            let raw = array.into_raw();
+            // SAFETY: it is the array of a thing.
+            let thing = unsafe { Arc::from_raw(raw.array.private_data.cast::<Thing>()) };
+            if thing.number != task as usize {
+                self.replay.fail("extract_data: another batch");
+            }
+            thing.meets("extracted");
+        }
+        code
+    }
+
+    /// Plays the steps that happen until this call returns.
+    fn called(&self, call: &Value) -> c_int {
+        self.replay.happened(call);
+        while let Some(step) = self.replay.next() {
+            if !step["event"].as_str().unwrap().starts_with("returns") {
+                self.one(&step);
+                continue;
+            }
+            if step["call"] != call["call"] {
+                self.replay.fail(&format!("another call runs: {call}"));
+            }
+            self.replay.perform(&step, || 0);
+            return number(&step, "errno") as c_int;
+        }
+        self.replay.fail(&format!("the call never returns: {call}"));
+        libc::EIO
+    }
+}
+
+fn schema_of(thing: &Arc<Thing>) -> Schema {
+    unsafe extern "C" fn release(this: *mut ArrowSchema) {
+        // SAFETY: it is the schema of a thing, and released once.
+        unsafe { Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed") }
+    }
+    let mut raw = ArrowSchema::zeroed();
+    raw.private_data = Arc::into_raw(Arc::clone(thing)).cast_mut().cast();
+    raw.release = Some(release);
+    // SAFETY: nobody reads the schema.
+    unsafe { Owner::from_raw(raw) }
+}
+
+fn array_of(thing: &Arc<Thing>) -> DeviceArray {
+    unsafe extern "C" fn release(this: *mut ArrowArray) {
+        // SAFETY: it is the array of a thing, and released once.
+        unsafe { Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed") }
+    }
+    let mut raw = ArrowDeviceArray::zeroed();
+    raw.device_type = ArrowDeviceType::CPU;
+    raw.array.private_data = Arc::into_raw(Arc::clone(thing)).cast_mut().cast();
+    raw.array.release = Some(release);
+    // SAFETY: nobody reads the array.
+    unsafe { Owner::from_raw(raw) }
+}
+
+unsafe fn player<'a>(this: *mut ArrowAsyncDeviceStreamHandler) -> &'a Player {
+    // SAFETY: the handler is a player's.
+    unsafe { &*(*this).private_data.cast::<Player>() }
+}
+
+unsafe extern "C" fn on_schema(
+    this: *mut ArrowAsyncDeviceStreamHandler,
+    schema: *mut ArrowSchema,
+) -> c_int {
+    // SAFETY: the producer passes the handler and the schema of a thing.
+    unsafe {
+        let code = player(this).called(&json!({"call": "on_schema"}));
+        if code == 0 {
+            Arc::from_raw((*schema).private_data.cast::<Thing>()).meets("taken");
+            (*schema).release = None;
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn on_next_task(
+    this: *mut ArrowAsyncDeviceStreamHandler,
+    task: *mut ArrowAsyncTask,
+    _metadata: *const c_char,
+) -> c_int {
+    // SAFETY: the producer passes the handler and a task, or NULL.
+    let (player, task) = unsafe { (player(this), task.as_ref()) };
+    let number = task.map(|task| {
+        let mut tasks = player.tasks.lock().unwrap();
+        let number = tasks.len() as i64;
+        tasks.insert(number, ArrowAsyncTask { ..*task });
+        number
+    });
+    player.called(&json!({"call": "on_next_task", "task": number}))
+}
+
+unsafe extern "C" fn on_error(
+    this: *mut ArrowAsyncDeviceStreamHandler,
+    code: c_int,
+    message: *const c_char,
+    _metadata: *const c_char,
+) {
+    // SAFETY: the producer passes the handler and a text.
+    let (player, text) = unsafe { (player(this), CStr::from_ptr(message)) };
+    if text.is_empty() {
+        player.replay.fail("on_error without a text");
+    }
+    player.codes.lock().unwrap().push(code);
+    player.called(&json!({"call": "on_error", "code": code}));
+}
+
+unsafe extern "C" fn release(this: *mut ArrowAsyncDeviceStreamHandler) {
+    // SAFETY: the producer passes the handler.
+    unsafe {
+        player(this).called(&json!({"call": "release"}));
+        (*this).release = None;
+    }
+}
+
+#[test]
+fn the_producer_does_what_every_trace_says() {
+    play_all("producer", 246, play);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The rules of DLPack that an export can break: each test has the name of its rule.
+
+use crate::support::*;
+use fletching::abi::{DLPackVersion, DEVICES, DLPACK_FLAG_BITMASK_IS_COPIED};
+use fletching::dlpack::{is_legacy_expected, to_legacy_dlpack, ExportOptions, Nulls};
+use fletching::ArrowDeviceType;
+use libc::EINVAL;
+
+#[test]
+fn rule_dlpack_data_null_when_empty() {
+    let exported = Data::new("i", 0).offset(2).exported(options());
+    let tensor = exported.tensor().unwrap();
+    assert!(tensor.data.is_null() && tensor.byte_offset == 0);
+    let exported = Data::list(0, 3, Data::new("i", 0)).exported(options());
+    let tensor = exported.tensor().unwrap();
+    assert!(tensor.data.is_null());
+    assert_eq!(shape(tensor), [3, 0]);
+    let parameters = r#"{"shape":[4294967296,0,4294967296]}"#;
+    let huge = Data::list(0, i64::MAX, Data::new("i", 0))
+        .extension("arrow.fixed_shape_tensor", parameters);
+    assert!(huge.exported(options()).tensor().unwrap().data.is_null());
+}
+
+#[test]
+fn rule_dlpack_data_aligned() {
+    for offset in 0..20 {
+        let exported = Data::new("i", 4).offset(offset).exported(ExportOptions {
+            aligned: true,
+            ..options()
+        });
+        let tensor = exported.tensor().unwrap();
+        assert_eq!(tensor.data.addr() % 256, 0);
+        assert!(tensor.byte_offset < 256);
+        let first = tensor.data.addr() + tensor.byte_offset as usize;
+        assert_eq!(first, values().addr() + 4 * offset as usize);
+    }
+}
+
+#[test]
+fn rule_dlpack_strides_not_null() {
+    for length in [0, 1, 5] {
+        let exported = Data::new("i", length).exported(options());
+        assert_eq!(strides(exported.tensor().unwrap()), [1]);
+    }
+}
+
+#[test]
+fn rule_dlpack_device_id_of_cpu() {
+    for device in DEVICES
+        .iter()
+        .filter(|device| device.accessible_from.contains(&ArrowDeviceType::CPU))
+    {
+        for id in [-1, 0, 1] {
+            let exported = Data::new("i", 4)
+                .on(device.device_type, id)
+                .exported(options());
+            let found = exported.tensor().unwrap().device;
+            assert_eq!(found.device_type, device.device_type.into());
+            assert_eq!(found.device_id, 0, "{}", device.name);
+        }
+    }
+    let exported = Data::new("i", 4)
+        .on(ArrowDeviceType::CUDA, 1)
+        .exported(options());
+    assert_eq!(exported.tensor().unwrap().device.device_id, 1);
+}
+
+#[test]
+fn rule_dlpack_type_code_known() {
+    for (format, ..) in TYPES {
+        let exported = Data::new(format, 1).exported(as_storage());
+        let code = exported.tensor().unwrap().dtype.code;
+        assert!(code.info().is_some(), "{format}");
+    }
+}
+
+// Miri and the leak check of a sanitizer are what fails when it does not.
+#[test]
+fn rule_dlpack_managed_deleter_frees_self() {
+    let data = Data::new("i", 4);
+    let raw = data.exported(options()).into_raw();
+    // SAFETY: the tensor is the test's.
+    unsafe { ((*raw).deleter.unwrap())(raw) };
+    assert_eq!(data.releases(), 1);
+}
+
+fn flags(read_only: bool, copied: bool) -> u64 {
+    let exported = Data::new("i", 4).exported(ExportOptions {
+        read_only,
+        copied,
+        ..options()
+    });
+    // SAFETY: the struct is live.
+    unsafe { (*exported.as_ptr()).flags }
+}
+
+#[test]
+fn rule_dlpack_managed_flags_zero_by_default() {
+    assert_eq!((flags(false, false), flags(true, false)), (0, 1));
+}
+
+#[test]
+fn rule_dlpack_managed_copied_flag() {
+    assert_eq!(flags(false, true), DLPACK_FLAG_BITMASK_IS_COPIED);
+}
+
+#[test]
+fn rule_dlpack_managed_versioned_preferred() {
+    let data = Data::new("i", 4);
+    let exported = data.exported(options());
+    // SAFETY: the struct is live.
+    let version = unsafe { (*exported.as_ptr()).version };
+    assert!(version.major == 1 && version.minor >= 3);
+    // The older struct cannot say that the memory is read-only, and is for who can do without.
+    let mut array = data.array();
+    let refused = to_legacy_dlpack(&data.schema(), &mut array, &options());
+    assert_eq!(refused.unwrap_err().code(), EINVAL);
+    let writable = ExportOptions {
+        read_only: false,
+        nulls: Nulls::Ignore,
+        ..options()
+    };
+    let legacy = to_legacy_dlpack(&data.schema(), &mut array, &writable).unwrap();
+    assert_eq!(legacy.tensor().unwrap().data.cast_const(), values());
+    drop(legacy);
+    assert_eq!(data.releases(), 1);
+    let expected = |major| is_legacy_expected(Some(DLPackVersion { major, minor: 0 }));
+    assert!(is_legacy_expected(None) && expected(0) && !expected(1) && !expected(2));
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Tensors as device arrays.
+
+use std::ptr;
+
+use crate::imported::*;
+use crate::support::*;
+use fletching::abi::DLDataTypeCode as Code;
+use fletching::dlpack::{
+    from_dlpack, to_dlpack, Dimensions, DlpackTensor, ImportOptions, Imported, LegacyDlpackTensor,
+};
+use fletching::{Array, ArrowDeviceType};
+use libc::{EINVAL, ENOTSUP};
+
+#[test]
+fn the_memory_is_shared() {
+    let tensor = Foreign::int32(&[6], &[1]);
+    let Imported { schema, array, .. } = imported(&tensor, shared());
+    assert_eq!(parameters(&schema), of("i", ""));
+    assert_eq!(schema.name(), c"");
+    assert!(schema.as_raw().metadata.is_null());
+    assert_eq!(
+        (array.length(), array.null_count(), array.offset()),
+        (6, 0, 0)
+    );
+    assert_eq!(array.buffers(), [ptr::null(), values()]);
+    assert!(array.sync_event().is_null());
+    assert_eq!(array.as_raw().reserved, [0; 3]);
+    drop(schema);
+    assert_eq!(tensor.deleted(), 0);
+    std::thread::spawn(|| drop(array)).join().unwrap();
+    assert_eq!(tensor.deleted(), 1);
+}
+
+#[test]
+fn the_older_struct_is_accepted() {
+    let tensor = Foreign::int32(&[6], &[]);
+    let result = from_dlpack(tensor.legacy(), &shared()).unwrap();
+    assert_eq!(leaf(&result), (6, 0, values()));
+    assert!(result.read_only && !result.copied);
+    drop(result);
+    assert_eq!(tensor.deleted(), 1);
+}
+
+#[test]
+fn null_is_refused() {
+    // SAFETY: NULL may be passed.
+    let (versioned, legacy) = unsafe {
+        let versioned = DlpackTensor::from_raw(ptr::null_mut());
+        (versioned, LegacyDlpackTensor::from_raw(ptr::null_mut()))
+    };
+    assert_eq!(versioned.unwrap_err().code(), EINVAL);
+    assert_eq!(legacy.unwrap_err().code(), EINVAL);
+}
+
+#[test]
+fn every_type_is_decided() {
+    let rows: &[(Code, u8, &str, i64, bool)] = &[
+        (Code::INT, 8, "c", 1, false),
+        (Code::INT, 16, "s", 1, false),
+        (Code::INT, 32, "i", 1, false),
+        (Code::INT, 64, "l", 1, false),
+        (Code::UINT, 8, "C", 1, false),
+        (Code::UINT, 16, "S", 1, false),
+        (Code::UINT, 32, "I", 1, false),
+        (Code::UINT, 64, "L", 1, false),
+        (Code::FLOAT, 16, "e", 1, false),
+        (Code::FLOAT, 32, "f", 1, false),
+        (Code::FLOAT, 64, "g", 1, false),
+        (Code::BOOL, 8, "c", 1, false),
+        (Code::COMPLEX, 32, "e", 2, true),
+        (Code::COMPLEX, 64, "f", 2, true),
+        (Code::COMPLEX, 128, "g", 2, true),
+        (Code::BFLOAT, 16, "S", 1, true),
+        (Code::FLOAT8_E3M4, 8, "C", 1, true),
+        (Code::FLOAT8_E5M2FNUZ, 8, "C", 1, true),
+        (Code::FLOAT8_E8M0FNU, 8, "C", 1, true),
+    ];
+    for &(code, bits, format, repeat, is_storage) in rows {
+        let tensor = Foreign::new(data_type(code, bits), values(), &[2], &[]);
+        if is_storage {
+            assert_eq!(refused(&tensor, shared()).code(), ENOTSUP, "{code}");
+        }
+        for options in [shared(), storage()] {
+            if is_storage && !options.as_storage {
+                continue;
+            }
+            let result = imported(&tensor, options);
+            let child = result.schema.children().first().copied().flatten();
+            assert_eq!(
+                child.unwrap_or(&result.schema).format().to_str(),
+                Ok(format)
+            );
+            assert_eq!(leaf(&result).0, 2 * repeat, "{code} {bits}");
+        }
+    }
+    for (code, bits) in [
+        (Code::INT, 128),
+        (Code::INT, 24),
+        (Code::INT, 0),
+        (Code::FLOAT, 8),
+        (Code::FLOAT, 128),
+        (Code::BOOL, 1),
+        (Code::BOOL, 16),
+        (Code::COMPLEX, 16),
+        (Code::COMPLEX, 8),
+        (Code::BFLOAT, 32),
+        (Code::FLOAT8_E3M4, 16),
+        (Code::OPAQUE_HANDLE, 64),
+        (Code::FLOAT4_E2M1FN, 4),
+        (Code::FLOAT6_E2M3FN, 8),
+        (Code(99), 32),
+    ] {
+        let tensor = Foreign::new(data_type(code, bits), values(), &[2], &[]);
+        assert_eq!(refused(&tensor, storage()).code(), ENOTSUP, "{code} {bits}");
+    }
+    let unknown = Foreign::new(data_type(Code(99), 32), values(), &[2], &[]);
+    mentions(&refused(&unknown, shared()), "unknown(99) of 32 bits");
+}
+
+#[test]
+fn booleans_are_bool8() {
+    let tensor = Foreign::new(data_type(Code::BOOL, 8), values(), &[2], &[]);
+    assert_eq!(
+        parameters(&imported(&tensor, shared()).schema),
+        of("c", "arrow.bool8")
+    );
+    let result = imported(&tensor, shared());
+    let mut array = result.array;
+    let again = to_dlpack(&result.schema, &mut array, &options()).unwrap();
+    assert_eq!(again.tensor().unwrap().dtype, data_type(Code::BOOL, 8));
+}
+
+#[test]
+fn lanes_are_a_dimension() {
+    let result = imported(&lanes(4, &[3], &[1]), shared());
+    assert_eq!(result.schema.format(), c"+w:4");
+    assert_eq!((result.array.length(), leaf(&result).0), (3, 12));
+    assert_eq!(refused(&lanes(0, &[3], &[]), shared()).code(), ENOTSUP);
+    assert_eq!(imported(&lanes(4, &[], &[]), shared()).array.length(), 4);
+    assert_eq!(leaf(&imported(&lanes(2, &[2, 3], &[]), shared())).0, 12);
+}
+
+#[test]
+fn dimensions_are_a_tensor_or_lists() {
+    let tensor = Foreign::int32(&[2, 3, 4], &[12, 4, 1]);
+    let result = imported(&tensor, shared());
+    let expected = r#"arrow.fixed_shape_tensor{"shape":[3,4]}"#;
+    assert_eq!(parameters(&result.schema), of("+w:12", expected));
+    assert_eq!(result.array.buffers(), [ptr::null()]);
+    assert_eq!((result.array.length(), leaf(&result).0), (2, 24));
+    assert_eq!(result.schema.children()[0].unwrap().name(), c"item");
+    let result = imported(&Foreign::int32(&[2, 3, 4], &[]), lists());
+    assert_eq!(parameters(&result.schema), of("+w:3", ""));
+    assert_eq!(result.schema.children()[0].unwrap().format(), c"+w:4");
+    assert_eq!(result.array.children()[0].unwrap().length(), 6);
+    assert_eq!(leaf(&result).0, 24);
+}
+
+#[test]
+fn a_permutation_is_kept() {
+    // Memory order is the dimensions 2, 1, 3 of 4, 2, 3 elements.
+    let tensor = Foreign::int32(&[1, 2, 4, 3], &[24, 3, 6, 1]);
+    let expected = r#"arrow.fixed_shape_tensor{"shape":[4,2,3],"permutation":[1,0,2]}"#;
+    assert_eq!(parameters(&imported(&tensor, shared()).schema).1, expected);
+    assert_eq!(refused(&tensor, lists()).code(), ENOTSUP);
+}
+
+#[test]
+fn it_is_exported_as_the_same_tensor() {
+    let (sizes, steps) = ([2, 2, 3, 2], [12, 1, 4, 2]);
+    let tensor = Foreign::int32(&sizes, &steps);
+    let mut result = imported(&tensor, shared());
+    let again = to_dlpack(&result.schema, &mut result.array, &options()).unwrap();
+    let there = again.tensor().unwrap();
+    assert_eq!(
+        (shape(there), strides(there)),
+        (sizes.to_vec(), steps.to_vec())
+    );
+    assert_eq!(there.data.cast_const(), values());
+    drop(again);
+    assert_eq!(tensor.deleted(), 1);
+}
+
+#[test]
+fn strides_that_are_never_taken_are_ignored() {
+    let tensor = Foreign::int32(&[1, 6, 1], &[-77, 1, i64::MIN]);
+    assert_eq!(imported(&tensor, shared()).array.length(), 1);
+    assert_eq!(
+        imported(&lanes(4, &[1], &[i64::MIN]), shared())
+            .array
+            .length(),
+        1
+    );
+    let empty = Foreign::new(INT32, ptr::null(), &[3, 0], &[i64::MAX, i64::MIN]);
+    assert_eq!(imported(&empty, shared()).array.length(), 3);
+}
+
+#[test]
+fn gaps_are_refused() {
+    for (shape, strides) in [
+        (&[3][..], &[2][..]),
+        (&[3], &[-1]),
+        (&[3], &[0]),
+        (&[3], &[i64::MIN]),
+        (&[2, 3], &[1, 2]),
+        (&[2, 3], &[4, 1]),
+        (&[2, 2, 3], &[8, 4, 1]),
+    ] {
+        let error = refused(&Foreign::int32(shape, strides), shared());
+        assert_eq!(error.code(), ENOTSUP, "{strides:?}");
+        mentions(&error, "copy the tensor");
+    }
+}
+
+#[test]
+fn gaps_are_copied_when_asked() {
+    let last = values().wrapping_byte_add(16);
+    let backwards = Foreign::new(INT32, last, &[3], &[-2]);
+    let result = imported(&backwards, copies());
+    assert_eq!(backwards.deleted(), 1);
+    assert!(result.copied && !result.read_only);
+    assert_eq!(integers(&result), [4, 2, 0]);
+    let columns = Foreign::int32(&[2, 3], &[1, 2]);
+    assert_eq!(integers(&imported(&columns, copies())), [0, 2, 4, 1, 3, 5]);
+    let options = ImportOptions {
+        dimensions: Dimensions::FixedSizeLists,
+        ..copies()
+    };
+    let permuted = imported(&Foreign::int32(&[1, 2, 3], &[6, 1, 2]), options);
+    assert_eq!(integers(&permuted), [0, 2, 4, 1, 3, 5]);
+    assert_eq!(permuted.schema.children()[0].unwrap().format(), c"+w:3");
+    assert_eq!(
+        integers(&imported(&lanes(2, &[2], &[3]), copies())),
+        [0, 1, 6, 7]
+    );
+}
+
+#[test]
+fn a_copy_is_on_the_cpu() {
+    let pinned = Foreign::int32(&[3], &[2]).on(ArrowDeviceType::CUDA_HOST.0, 1);
+    let result = imported(&pinned, copies());
+    assert_eq!(integers(&result), [0, 2, 4]);
+    assert_eq!(result.array.device_type(), ArrowDeviceType::CPU);
+    assert_eq!(result.array.device_id(), -1);
+    let device = Foreign::int32(&[3], &[2]).on(ArrowDeviceType::CUDA.0, 0);
+    assert_eq!(refused(&device, copies()).code(), ENOTSUP);
+}
+
+#[test]
+fn wild_strides_are_refused() {
+    for stride in [i64::MAX, i64::MIN, i64::MAX / 4] {
+        let error = refused(&Foreign::int32(&[3], &[stride]), copies());
+        assert_eq!(error.code(), EINVAL, "{stride}");
+        let error = refused(&lanes(4, &[3], &[stride]), copies());
+        assert_eq!(error.code(), EINVAL, "{stride}");
+    }
+}
+
+#[test]
+fn values_have_to_be_aligned() {
+    let odd = values().wrapping_byte_add(1);
+    let tensor = Foreign::new(INT32, odd, &[3], &[]);
+    mentions(&refused(&tensor, shared()), "multiple of 4 bytes");
+    let result = imported(&tensor, copies());
+    assert!(result.copied);
+    assert_eq!(leaf(&result).2.addr() % 4, 0);
+    // SAFETY: three values can be read there.
+    let first = unsafe { odd.cast::<i32>().read_unaligned() };
+    assert_eq!(integers(&result)[0], first);
+}
+
+#[test]
+fn garbage_is_refused() {
+    let malformed = |tensor: &Foreign, what: &str| {
+        let error = refused(tensor, copies());
+        assert_eq!(error.code(), EINVAL, "{error}");
+        mentions(&error, &format!("DLTensor.{what}"));
+    };
+    for ndim in [-1, i32::MIN, 65, i32::MAX] {
+        let mut tensor = Foreign::int32(&[2], &[]);
+        tensor.tensor.ndim = ndim;
+        malformed(&tensor, "ndim");
+    }
+    let mut shapeless = Foreign::int32(&[], &[]);
+    shapeless.tensor.ndim = 1;
+    malformed(&shapeless, "shape: NULL: expected ndim sizes");
+    let sizes = "shape: negative size: expected 0 or more, got -1";
+    malformed(&Foreign::int32(&[2, -1], &[]), sizes);
+    malformed(&Foreign::int32(&[i64::MIN], &[]), "shape: negative size");
+    malformed(
+        &Foreign::int32(&[i64::MAX], &[]),
+        "shape: size out of range",
+    );
+    let overflow = Foreign::new(INT8, values(), &[1 << 32, 1 << 32], &[]);
+    malformed(&overflow, "shape: size out of range");
+    malformed(&Foreign::new(INT32, ptr::null(), &[1], &[]), "data: NULL");
+    for device in [ArrowDeviceType::CPU, ArrowDeviceType::OPENCL] {
+        let mut offset = Foreign::int32(&[1], &[]).on(device.0, 0);
+        offset.tensor.byte_offset = u64::MAX - 3;
+        malformed(&offset, "byte_offset");
+    }
+    let sizes = [1 << 40, i32::MAX.into(), i32::MAX.into(), 0];
+    let lengths = Foreign::new(INT8, values(), &sizes, &[]);
+    mentions(&refused(&lengths, lists()), "too many elements");
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn lists_that_are_too_long_are_refused() {
+    let cell = Foreign::new(INT8, values(), &[1, 65536, 65536], &[]);
+    assert_eq!(refused(&cell, shared()).code(), ENOTSUP);
+    let list = Foreign::new(INT8, values(), &[1, 1 << 31], &[]);
+    assert_eq!(refused(&list, lists()).code(), ENOTSUP);
+}
+
+#[test]
+fn moved_children_keep_the_memory() {
+    let tensor = Foreign::int32(&[2, 3], &[]);
+    let Imported {
+        mut schema,
+        mut array,
+        ..
+    } = imported(&tensor, shared());
+    let child_schema = schema.take_child(0).unwrap();
+    drop(schema);
+    assert_eq!(child_schema.format(), c"i");
+    let child = Array::try_from(array.take_child(0).unwrap()).unwrap();
+    drop(array);
+    assert_eq!((tensor.deleted(), child.length()), (0, 6));
+    assert_eq!(child.buffers()[1], values());
+    drop(child);
+    assert_eq!(tensor.deleted(), 1);
+}
+
+#[test]
+fn unknown_devices_are_kept() {
+    let tensor = Foreign::int32(&[2], &[]).on(21, 4);
+    let mut result = imported(&tensor, shared());
+    assert_eq!(result.array.device_type(), ArrowDeviceType(21));
+    assert_eq!(result.array.device_id(), 4);
+    let again = to_dlpack(&result.schema, &mut result.array, &options()).unwrap();
+    let device = again.tensor().unwrap().device;
+    assert_eq!((device.device_type.0, device.device_id), (21, 4));
+}

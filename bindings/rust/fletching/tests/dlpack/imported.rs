@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the tests of imported tensors share.
+
+use std::ffi::c_void;
+
+use fletching::abi::DLDataType;
+use fletching::dlpack::{from_dlpack, Dimensions, ImportOptions, Imported, Strided};
+use fletching::{Error, Schema};
+
+use crate::support::*;
+
+pub fn shared() -> ImportOptions {
+    ImportOptions::default()
+}
+
+pub fn lists() -> ImportOptions {
+    ImportOptions {
+        dimensions: Dimensions::FixedSizeLists,
+        ..shared()
+    }
+}
+
+pub fn copies() -> ImportOptions {
+    ImportOptions {
+        strided: Strided::Copy(readable()),
+        ..shared()
+    }
+}
+
+pub fn storage() -> ImportOptions {
+    ImportOptions {
+        as_storage: true,
+        ..shared()
+    }
+}
+
+pub fn imported(tensor: &Foreign, options: ImportOptions) -> Imported {
+    from_dlpack(tensor.versioned(), &options).unwrap()
+}
+
+/// The error, and proof that the tensor has been given back once.
+#[track_caller]
+pub fn refused(tensor: &Foreign, options: ImportOptions) -> Error {
+    let before = tensor.deleted();
+    let error = from_dlpack(tensor.versioned(), &options).unwrap_err();
+    assert_eq!(tensor.deleted(), before + 1);
+    error
+}
+
+/// Length, offset and values of the innermost array.
+pub fn leaf(tensor: &Imported) -> (i64, i64, *const c_void) {
+    let mut child = tensor.array.children().first().copied().flatten();
+    while let Some(below) = child.and_then(|child| child.children().first().copied().flatten()) {
+        child = Some(below);
+    }
+    match child {
+        Some(leaf) => (leaf.length(), leaf.offset(), leaf.buffers()[1]),
+        None => {
+            let array = &tensor.array;
+            (array.length(), array.offset(), array.buffers()[1])
+        }
+    }
+}
+
+pub fn integers(tensor: &Imported) -> Vec<i32> {
+    let (length, _, first) = leaf(tensor);
+    // SAFETY: the tensors of the tests have so many values.
+    unsafe { std::slice::from_raw_parts(first.cast::<i32>(), length as usize) }.to_vec()
+}
+
+/// The format, the extension's name and its parameters.
+pub fn parameters(schema: &Schema) -> (String, String) {
+    let pairs = schema.metadata().unwrap();
+    let text = |key: &str| pairs.get(key.as_bytes()).unwrap_or_default();
+    let extension = [
+        text("ARROW:extension:name"),
+        text("ARROW:extension:metadata"),
+    ]
+    .concat();
+    let extension = String::from_utf8(extension).unwrap();
+    (schema.format().to_str().unwrap().into(), extension)
+}
+
+pub fn of(format: &str, extension: &str) -> (String, String) {
+    (format.into(), extension.into())
+}
+
+pub fn lanes(lanes: u16, shape: &[i64], strides: &[i64]) -> Foreign {
+    Foreign::new(DLDataType { lanes, ..INT32 }, values(), shape, strides)
+}

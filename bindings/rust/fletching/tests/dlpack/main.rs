@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! DLPack in both directions. The tests `rule_` have the names of rules.
+
+#![cfg(feature = "dlpack")]
+
+mod export;
+mod export_rules;
+mod hostile;
+mod import;
+mod import_rules;
+mod imported;
+mod stream;
+mod support;

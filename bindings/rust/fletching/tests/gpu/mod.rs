@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The libraries that the tests of events need: stand-ins of the vendors' runtimes, and how a test
+//! steers them (`tests/standin/standin.h`).
+
+#![allow(dead_code, reason = "not every test file uses all of it")]
+
+use std::ffi::{c_char, c_int, CStr, CString};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use libloading::Library;
+
+/// One test at a time: what a stand-in counts is of the whole process.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Loads a library by its path, before another part of the process looks for it by its name.
+pub fn preload(path: &str) -> &'static Library {
+    let path: PathBuf = fletching_testing::library::folder().join(path);
+    // SAFETY: a library of the tests.
+    match unsafe { Library::new(&path) } {
+        Ok(library) => Box::leak(Box::new(library)),
+        Err(error) => panic!("cannot load {}: {error}; run `make`", path.display()),
+    }
+}
+
+/// What is alive in a stand-in.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub primary_references: i64,
+    pub contexts: i64,
+    pub streams: i64,
+    pub events: i64,
+    pub modules: i64,
+    pub device_memory: i64,
+    pub host_memory: i64,
+    pub managed_memory: i64,
+    pub graphs: i64,
+    pub abandoned: i64,
+}
+
+/// The control functions of a stand-in.
+#[derive(Clone, Copy)]
+pub struct Control {
+    library: &'static Library,
+    set_fault: extern "C" fn(*const c_char) -> c_int,
+    reset_faults: extern "C" fn(),
+    calls: extern "C" fn(*const c_char) -> i64,
+    settle: extern "C" fn(),
+    relaxed_threads: extern "C" fn() -> i64,
+    stale_handles: extern "C" fn() -> i64,
+    leaks: extern "C" fn(*mut Counts) -> i64,
+    report: extern "C" fn(*mut c_char, usize) -> usize,
+}
+
+impl Control {
+    pub fn of(library: &'static Library) -> Self {
+        // SAFETY: the types are those of the header.
+        unsafe {
+            Self {
+                library,
+                set_fault: *library.get(b"FletchingStandinSetFault").unwrap(),
+                reset_faults: *library.get(b"FletchingStandinResetFaults").unwrap(),
+                calls: *library.get(b"FletchingStandinCalls").unwrap(),
+                settle: *library.get(b"FletchingStandinSettle").unwrap(),
+                relaxed_threads: *library.get(b"FletchingStandinRelaxedThreads").unwrap(),
+                stale_handles: *library.get(b"FletchingStandinStaleHandles").unwrap(),
+                leaks: *library.get(b"FletchingStandinLeaks").unwrap(),
+                report: *library.get(b"FletchingStandinReport").unwrap(),
+            }
+        }
+    }
+
+    /// A function of the library.
+    ///
+    /// # Safety
+    ///
+    /// `F` is the type of a pointer to that function.
+    pub unsafe fn function<F: Copy>(&self, symbol: &str) -> F {
+        // SAFETY: the caller vouches for the type; the library stays loaded.
+        *unsafe { self.library.get::<F>(symbol.as_bytes()) }.expect(symbol)
+    }
+
+    /// From now on, until `reset_faults`: `function:n:error`.
+    pub fn set_fault(&self, fault: &str) {
+        let text = CString::new(fault).unwrap();
+        assert_eq!((self.set_fault)(text.as_ptr()), 0, "{fault}");
+    }
+
+    pub fn reset_faults(&self) {
+        (self.reset_faults)();
+    }
+
+    pub fn calls(&self, function: &str) -> i64 {
+        let name = CString::new(function).unwrap();
+        (self.calls)(name.as_ptr())
+    }
+
+    /// Returns when no stream can go on.
+    pub fn settle(&self) {
+        (self.settle)();
+    }
+
+    /// Returns when no thread is in the relaxed capture mode, as one that releases arrays is.
+    pub fn settle_releases(&self) {
+        while (self.relaxed_threads)() > 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    pub fn stale_handles(&self) -> i64 {
+        (self.stale_handles)()
+    }
+
+    pub fn alive(&self) -> Counts {
+        let mut counts = Counts::default();
+        (self.leaks)(&mut counts);
+        counts
+    }
+
+    /// The names of every function that was called.
+    pub fn called(&self) -> Vec<String> {
+        let mut text = vec![0_u8; (self.report)(std::ptr::null_mut(), 0) + 4096];
+        (self.report)(text.as_mut_ptr().cast(), text.len());
+        let text = CStr::from_bytes_until_nul(&text).unwrap().to_str().unwrap();
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let is_function = |word: &&str| {
+            let rest = word.strip_prefix("cu").or_else(|| word.strip_prefix("hip"));
+            rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_uppercase()))
+        };
+        words.filter(is_function).map(String::from).collect()
+    }
+}
