@@ -51,6 +51,7 @@ class Step:
     environment: Environment = field(default_factory=dict)
     needed: bool = False  # without it the rest of the suite makes no sense
     only_all: bool = False  # too long for `make test`
+    beside: bool = False  # may run at the same time as the step before it
     ctest: str = ""  # the build folder whose ctest it runs, from the root
 
 

@@ -12,6 +12,9 @@ import os
 import subprocess
 import sys
 import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from suites import SUITES, Step
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 SHOWN_LINES = 60
+AT_ONCE = 2  # steps that run beside each other
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,14 @@ class Verdict:
     failed: list[str]  # the steps that failed, by title
     steps: int
     minutes: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    passed: bool
+    seconds: float
+    began_at: float  # by the clock of the file system
+    log: Path
 
 
 def main() -> int:
@@ -71,48 +83,64 @@ def _in_tier(steps: tuple[Step, ...], everything: bool) -> list[Step]:
 def _run_suite(name: str, steps: list[Step], options: argparse.Namespace) -> Verdict:
     start = time.monotonic()
     failed = []
-    for number, step in enumerate(steps):
-        log = LOGS / f"{name}-{number}.log"
-        print(
-            f"{name:10} {step.title} ...",
-            end="\n" if options.verbose else " ",
-            flush=True,
-        )
-        began, began_at = time.monotonic(), time.time()
-        passed = _run_step(step, log, options.verbose)
-        print(
-            f"{'ok' if passed else 'FAILED'} ({time.monotonic() - began:.0f} s)",
-            flush=True,
-        )
-        for line in _skipped(step, log, began_at):
-            print(f"    skipped: {line}", flush=True)
-        if not passed:
-            failed.append(step.title)
-            _show_end(log)
-            if step.needed:
-                break
+    running: deque[Future[Outcome]] = deque()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for number, step in enumerate(steps):
+            print(
+                f"{name:10} {step.title} ...",
+                end="\n" if options.verbose else " ",
+                flush=True,
+            )
+            if not running:
+                running += _start(pool, name, steps, number, options.verbose)
+            outcome = running.popleft().result()
+            print(f"{'ok' if outcome.passed else 'FAILED'} ({outcome.seconds:.0f} s)", flush=True)
+            for line in _skipped(step, outcome.log, outcome.began_at):
+                print(f"    skipped: {line}", flush=True)
+            if not outcome.passed:
+                failed.append(step.title)
+                _show_end(outcome.log)
+                if step.needed:
+                    break
     return Verdict(name, failed, len(steps), (time.monotonic() - start) / 60)
 
 
-def _run_step(step: Step, log: Path, verbose: bool) -> bool:
+def _start(
+    pool: Executor, name: str, steps: list[Step], number: int, verbose: bool
+) -> Iterator[Future[Outcome]]:
+    """The step of this number, and those behind it that may run beside it. With all output
+    printed, one at a time."""
+    for place, step in enumerate(steps[number:], number):
+        if place > number and (verbose or not step.beside):
+            return
+        log = LOGS / f"{name}-{place}.log"
+        yield pool.submit(_run_step, step, log, verbose)
+
+
+def _run_step(step: Step, log: Path, verbose: bool) -> Outcome:
+    began, began_at = time.monotonic(), time.time()
+    passed = _succeeds(step, log, verbose)
+    return Outcome(passed, time.monotonic() - began, began_at, log)
+
+
+def _succeeds(step: Step, log: Path, verbose: bool) -> bool:
     environment = {**os.environ, **step.environment}
     with log.open("wb") as file:
         file.write(f"$ {step.command}\n".encode())
         file.flush()
-        process = subprocess.Popen(
+        with subprocess.Popen(
             ["bash", "-c", step.command],
             cwd=ROOT / step.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if verbose else file,
             stderr=subprocess.STDOUT,
-        )
-        if process.stdout is not None:
-            for line in process.stdout:
+        ) as process:
+            for line in process.stdout or ():
                 file.write(line)
                 sys.stdout.buffer.write(line)
                 sys.stdout.flush()
-        return process.wait() == 0
+        return process.returncode == 0
 
 
 def _skipped(step: Step, log: Path, began_at: float) -> list[str]:

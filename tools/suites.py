@@ -13,9 +13,9 @@ class Step(languages.Step):
     folder: str = "."  # where it runs
 
 
-def _pytest(folder: str, tests: str = "") -> Step:
+def _pytest(folder: str, tests: str = "", beside: bool = False) -> Step:
     command = f"{'../' * (folder.count('/') + 1)}.venv/bin/pytest -q -rs {tests}"
-    return Step(f"pytest in {folder}", command, folder=folder)
+    return Step(f"pytest in {folder}", command, folder=folder, beside=beside)
 
 
 # Each alone: modules in two of them have the same name. Those of a language are in its suite.
@@ -49,7 +49,8 @@ SUITES: dict[str, tuple[Step, ...]] = {
         Step("spec is sound", ".venv/bin/fletching check-spec"),
         Step("generated files agree", ".venv/bin/fletching generate --check"),
         _pytest("generator", "-n 2 tests"),
-        _pytest("tests/published"),
+        # Each file alone: those of one share what they have fetched.
+        _pytest("tests/published", "-n 2 --dist loadfile"),
         Step(
             "tests of fletching-extract",
             "ctest --test-dir build/extract --output-on-failure",
@@ -62,7 +63,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
     ),
     **{name: _of(language) for name, language in LANGUAGES.items()},
     "languages": (
-        _pytest("tools"),
+        _pytest("tools", "-n 2"),
         Step("doctests of the tools", ".venv/bin/python -m doctest tools/skipped.py"),
     ),
     "docs": (
@@ -96,7 +97,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
     "new-language": (replace(_pytest("tests/new_language", "-s"), only_all=True),),
     "runtimes": (
         Step("the table against the vendors", ".venv/bin/python tests/runtimes/runtimes.py"),
-        _pytest("tests/runtimes"),
+        _pytest("tests/runtimes", "-n 2"),
         Step(
             "every change of the table",
             "../../.venv/bin/pytest -q --every-change",
@@ -125,12 +126,13 @@ SUITES: dict[str, tuple[Step, ...]] = {
             "the same on the stand-in that waits as a driver does",
             "make test-gpu-standin GPU='--no-build --programs build/gpu-programs'",
             environment={"FLETCHING_STANDIN_MODE": "driver"},
+            beside=True,
         ),
         Step(
             "driver calls of a handoff, on the stand-in",
             ".venv/bin/python tests/gpu/gpu.py --standin --bench",
         ),
-        _pytest("tests/gpu"),
+        _pytest("tests/gpu", beside=True),
     ),
     "absent": (
         Step(
@@ -140,8 +142,8 @@ SUITES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "mutants": (
-        Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 16"),
-        _pytest("tests/mutants"),
+        Step("a sample", ".venv/bin/python tests/mutants/mutants.py --sample 8"),
+        _pytest("tests/mutants", "-n 2"),
         Step(
             "the generator reads every mutant",
             "../../.venv/bin/pytest -q --every-mutant",

@@ -270,6 +270,24 @@ TEST(DlpackImport, CopiesGapsWhenAsked) {
   EXPECT_EQ(values(imported(lanes, kCopies)), (std::vector<std::int32_t>{0, 1, 6, 7}));
 }
 
+TEST(DlpackImport, CopiesToTheCpu) {
+  // Whatever memory the host reads them from, and whatever device id that has.
+  for (const DeviceInfo& device : kDevices) {
+    if (!is_accessible(device.value, ARROW_DEVICE_CPU)) continue;
+    for (const std::int32_t id : {0, 3}) {
+      ForeignTensor tensor(kInt32, kValues.data(), {3}, {2});
+      tensor->device = {static_cast<DLDeviceType>(device.value), id};
+      const ImportedTensor result = imported(tensor, kCopies);
+      EXPECT_EQ(result.array->device_type, ARROW_DEVICE_CPU) << device.name;
+      EXPECT_EQ(result.array->device_id, -1) << device.name;
+      EXPECT_EQ(values(result), (std::vector<std::int32_t>{0, 2, 4})) << device.name;
+      ForeignLegacyTensor legacy(kInt32, kValues.data(), {3}, {2});
+      legacy->device = {static_cast<DLDeviceType>(device.value), id};
+      EXPECT_EQ(imported(legacy, kCopies).array->device_type, ARROW_DEVICE_CPU) << device.name;
+    }
+  }
+}
+
 TEST(DlpackImport, CopiesNothingThatItCannotRead) {
   ForeignTensor tensor(kInt32, kValues.data(), {3}, {2});
   tensor->device = {kDLCUDA, 0};

@@ -1,12 +1,16 @@
 // The stream argument of __dlpack__.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
 
+#include "dlpack_data.hpp"
 #include "fletching/dlpack.hpp"
 #include "fletching/dlpack_stream.hpp"
+#include "fletching/waiter.hpp"
+#include "texts.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -44,6 +48,62 @@ TEST(DlpackStream, OrdersTheHostBeforeMemoryThatItReads) {
   expect_ordered(ARROW_DEVICE_CUDA_HOST, {}, Ordering::kHost);
   expect_ordered(ARROW_DEVICE_CUDA_MANAGED, {}, Ordering::kHost);
   expect_ordered(ARROW_DEVICE_ROCM_HOST, {}, Ordering::kHost);
+}
+
+TEST(DlpackStream, OrdersTheHostWhereThereAreNoStreams) {
+  for (const DeviceInfo& device : kDevices) {
+    const bool has_streams = device.runtime == Runtime::kCuda || device.runtime == Runtime::kHip;
+    if (!has_streams) expect_ordered(device.value, {}, Ordering::kHost);
+  }
+  expect_ordered(21, {}, Ordering::kHost);
+}
+
+/// The export of an array for a consumer that passes None.
+Status exported_for_none(ArrowDeviceType device, void* event) {
+  constexpr static std::array<std::int32_t, 2> kValues{};
+  Data data("i", 2, kValues.data());
+  const Schema schema = data.schema();
+  DeviceArray array = data.on(device, 0).event(event).array();
+  const ConsumerStream stream = read_dlpack_stream(device, {}).value();
+  const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, stream);
+  EXPECT_EQ(array.is_released(), tensor.ok()) << device;
+  return tensor ? Status() : Status(tensor.error());
+}
+
+// An event is waited for, or it is an error. It is never skipped.
+TEST(DlpackStream, WaitsForTheEventWhereThereAreNoStreams) {
+  struct Waits {
+    void* event = nullptr;
+    int count = 0;
+    int result = 0;
+  };
+  FletchingWaiter waiter{};
+  waiter.synchronize = [](void* context, void* event, std::int64_t, FletchingMessage*) {
+    auto* const waits = static_cast<Waits*>(context);
+    waits->event = event;
+    ++waits->count;
+    return waits->result;
+  };
+  int event = 0;
+  for (const ArrowDeviceType device :
+       {ARROW_DEVICE_CPU, ARROW_DEVICE_VULKAN, ARROW_DEVICE_METAL, ARROW_DEVICE_EXT_DEV,
+        ARROW_DEVICE_ONEAPI, ARROW_DEVICE_WEBGPU, ArrowDeviceType{21}}) {
+    const Status refused = exported_for_none(device, &event);
+    ASSERT_FALSE(refused) << device;
+    EXPECT_EQ(refused.error().code(), ENOTSUP) << device;
+    expect_mentions(refused.error(), "synchronize");
+    EXPECT_TRUE(exported_for_none(device, nullptr)) << device;
+
+    Waits waits;
+    waiter.context = &waits;
+    ASSERT_TRUE(register_waiter(device, waiter));
+    EXPECT_TRUE(exported_for_none(device, &event)) << device;
+    EXPECT_EQ(waits.count, 1) << device;
+    EXPECT_EQ(waits.event, &event) << device;
+    waits.result = EIO;
+    EXPECT_FALSE(exported_for_none(device, &event)) << device;
+    EXPECT_TRUE(unregister_waiter(device));
+  }
 }
 
 TEST(DlpackStream, NamesTheDevice) {
@@ -87,7 +147,7 @@ TEST(Rules, dlpack_stream_rocm_not_one_or_two) {
 TEST(Rules, dlpack_stream_none_elsewhere) {
   for (const ArrowDeviceType device : {ARROW_DEVICE_CPU, ARROW_DEVICE_OPENCL, ARROW_DEVICE_ONEAPI,
                                        ARROW_DEVICE_METAL, ArrowDeviceType{21}}) {
-    expect_ordered(device, {}, Ordering::kNone);
+    expect_ordered(device, {}, Ordering::kHost);
     for (const std::int64_t stream : {-1, 0, 1, 2, 99}) expect_refused(device, stream);
   }
 }

@@ -8,13 +8,17 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "fletching/array_builder.hpp"
+#include "fletching/dlpack_stream.hpp"
 #include "fletching/export_event.hpp"
 #include "fletching/release_after.hpp"
+#include "fletching/schema_builder.hpp"
 #include "fletching/sync_event.hpp"
 #include "released_array.hpp"
 #include "texts.hpp"
@@ -296,6 +300,43 @@ TEST_F(OpenCl, AStateThatCannotBeReadIsAnError) {
   fails = false;
   open_gate();
   EXPECT_TRUE(made.parents.wait_for(1));
+}
+
+TEST_F(OpenCl, DlpackLetsTheHostWait) {
+  const Schema schema = make_schema({.format = "i"}).value();
+  const ConsumerStream none = read_dlpack_stream(ARROW_DEVICE_OPENCL, {}).value();
+  const auto make = [&] {
+    auto builder = build_array({.buffers = 2}, 0).value();
+    builder.set(builder.root(), {.length = 1}, {nullptr, memory_});
+    DeviceArray array = builder.finish(ARROW_DEVICE_OPENCL, 0).value();
+    array->sync_event = static_cast<void*>(&event_);
+    return array;
+  };
+  static decltype(opencl::Functions::cl_wait_for_events) real = nullptr;
+  static std::function<void()> wait_begins;
+  wait_begins = [this] { open_gate(); };
+  export_behind_gate();
+  DeviceArray array = make();
+  {
+    const Replaced opening(&opencl::Functions::cl_wait_for_events,
+                           static_cast<decltype(opencl::Functions::cl_wait_for_events)>(
+                               [](opencl::cl_uint count, const cl_event* events) -> cl_int {
+                                 wait_begins();
+                                 return real(count, events);
+                               }));
+    real = opening.real();
+    const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, none);
+    ASSERT_TRUE(tensor) << message(tensor);
+    EXPECT_TRUE(is_open_) << "nothing was waited for";
+    EXPECT_TRUE(event().ready().value());
+  }
+
+  // What cannot be waited for is an error, and the array is still the caller's.
+  cl_event lost = nullptr;
+  array = make();
+  array->sync_event = static_cast<void*>(&lost);
+  EXPECT_EQ(to_dlpack(*schema.get(), array, none).error().code(), EINVAL);
+  EXPECT_FALSE(array.is_released());
 }
 
 }  // namespace

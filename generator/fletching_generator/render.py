@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import textwrap
 import traceback
@@ -80,7 +81,8 @@ def render_module(module: Module, *given: Any) -> dict[str, str]:
 
 def render(outputs: list[Output], filters: Filters, folder: Path) -> dict[str, str]:
     """The text of every output, by path."""
-    environments = {family: _environment(family, filters, folder) for family in _DELIMITERS}
+    given = tuple(filters.items())
+    environments = {family: _environment(family, given, folder) for family in _DELIMITERS}
     texts: dict[str, str] = {}
     for output in outputs:
         family = _FAMILY.get(Path(output.template).suffix, "c-like")
@@ -132,7 +134,12 @@ def wrap(text: str, width: int, prefix: str = "") -> str:
     return "\n".join(f"{prefix}{line}" for line in lines)
 
 
-def _environment(family: str, filters: Filters, folder: Path) -> jinja2.Environment:
+@functools.cache
+def _environment(
+    family: str, filters: tuple[tuple[str, Callable[..., Any]], ...], folder: Path
+) -> jinja2.Environment:
+    """Kept, because to compile a template takes longer than to fill it in. A template that changed
+    is compiled anew."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,

@@ -85,13 +85,14 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
   ImportedTensor imported;
   source.make(backend, "int32");
   source.attempt("export", [&] {
-    // Where tensors are exported without a stream, the consumer has waited before.
-    if (!has_streams(backend)) {
+    Result<ConsumerStream> stream = ConsumerStream();
+    if (has_streams(backend)) {
+      stream = read_dlpack_stream(source.array()->device_type, number);
+      if (!stream.ok()) return text_of(stream);
+    } else {  // the consumer waits itself: only it has what Vulkan needs for it
       const Status done = consumer.synchronize(SyncEvent(source.array()));
       if (!done.ok()) return text_of(done);
     }
-    const auto stream = read_dlpack_stream(source.array()->device_type, number);
-    if (!stream.ok()) return text_of(stream);
     return keep<Tensor>(to(source.schema(), source.array(), *stream), tensor);
   });
   source.attempt("import", [&] {

@@ -25,6 +25,11 @@ function(run_programs)
   endforeach()
 endfunction()
 
+if(CCACHE)
+  set(ENV{CMAKE_C_COMPILER_LAUNCHER} "${CCACHE}")
+  set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${CCACHE}")
+endif()
+
 if(WAY STREQUAL "pkg_config")
   file(GLOB_RECURSE file "${prefix}/fletching.pc")
   cmake_path(GET file PARENT_PATH path)
@@ -49,9 +54,6 @@ if(WAY STREQUAL "pkg_config")
   set(ENV{LD_LIBRARY_PATH} "${path}")
   run_programs()
 elseif(WAY MATCHES "^user_project")
-  if(CCACHE)
-    set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${CCACHE}")
-  endif()
   run(${CMAKE_COMMAND} -S "${SOURCE}/tests/packages/user-project" -B "${build}" -G "${GENERATOR}"
     "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS} ${FLAGS}")

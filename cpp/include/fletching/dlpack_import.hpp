@@ -29,7 +29,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 /// What happens with a tensor whose elements do not lie as an Arrow array's do.
 enum class Strided : std::uint8_t {
   kRefuse,
-  kCopy,  ///< gather them in new memory, when the host can read the tensor; refuse otherwise
+  kCopy,  ///< gather them in new memory of the CPU, if the host can read the tensor; else refuse
 };
 
 /// How a tensor is imported.
@@ -149,12 +149,13 @@ Result<ImportedTensor> build(const TensorLayout& layout, const Arrangement& arra
   return ImportedTensor{*std::move(schema), *std::move(array)};
 }
 
+/// The array is the CPU's, because the new memory is, whichever memory the host reads.
 inline Result<ImportedTensor> import_copy(const DLTensor& tensor, const TensorLayout& layout,
                                           Dimensions wanted) {
   Result<Bytes> bytes = copy_values(tensor, layout);
   if (!bytes) return std::move(bytes).error();
   const Arrangement arrangement{plain_order(layout.dimensions), {bytes->get(), 0}};
-  Result<ImportedTensor> out = build(layout, arrangement, tensor.device, wanted, *std::move(bytes));
+  Result<ImportedTensor> out = build(layout, arrangement, {kDLCPU, 0}, wanted, *std::move(bytes));
   if (!out) return out;
   out->copied = true;
   out->read_only = false;
@@ -167,8 +168,15 @@ inline bool is_padded(const DLManagedTensorVersioned& managed) noexcept {
 }
 inline bool is_padded(const DLManagedTensor& /*managed*/) noexcept { return false; }
 
-template <class Tensor>
-Result<ImportedTensor> import_tensor(Tensor managed, const DlpackImportOptions& options) {
+/// For a tensor that is already ordered behind the producer's work.
+struct NoWait {
+  Status operator()(DLDevice /*device*/) const noexcept { return {}; }
+};
+
+/// `wait` is called before the host reads the tensor to copy it.
+template <class Tensor, class Wait>
+Result<ImportedTensor> import_layout(Tensor managed, const DlpackImportOptions& options,
+                                     Wait wait) {
   const DLTensor& tensor = managed->dl_tensor;
   Result<ArrowType> type = arrow_type(tensor.dtype, options.as_storage, is_padded(*managed));
   if (!type) return std::move(type).error();
@@ -185,7 +193,46 @@ Result<ImportedTensor> import_tensor(Tensor managed, const DlpackImportOptions& 
   const bool copy = arrangement.error().code() == ENOTSUP && options.strided == Strided::kCopy &&
                     is_host_readable(tensor.device.device_type);
   if (!copy) return std::move(arrangement).error();
+  Status waited = wait(tensor.device);
+  if (!waited) return std::move(waited).error();
   return import_copy(tensor, layout, options.dimensions);
+}
+
+template <class Wait>
+Result<ImportedTensor> import_tensor(DlpackTensor tensor, const DlpackImportOptions& options,
+                                     Wait wait) {
+  if (tensor == nullptr)
+    return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
+  if (tensor->version.major != DLPACK_MAJOR_VERSION) {
+    return Error{
+        ENOTSUP,
+        "DLManagedTensorVersioned.version: unknown layout: expected major version 1, got " +
+            std::to_string(tensor->version.major) + "." + std::to_string(tensor->version.minor) +
+            "; hint: pass max_version to the producer"};
+  }
+  const std::uint64_t flags = tensor->flags;
+  constexpr std::uint64_t known = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
+                                  DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  if ((flags & ~known) != 0) {
+    return Error{
+        ENOTSUP,
+        "DLManagedTensorVersioned.flags: unknown bit: expected those of version 1.3, got " +
+            std::to_string(flags) + "; hint: pass max_version to the producer"};
+  }
+  Result<ImportedTensor> imported = import_layout(std::move(tensor), options, wait);
+  if (imported && !imported->copied) {
+    imported->read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+    imported->copied = (flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
+  }
+  return imported;
+}
+
+template <class Wait>
+Result<ImportedTensor> import_tensor(LegacyDlpackTensor tensor, const DlpackImportOptions& options,
+                                     Wait wait) {
+  if (tensor == nullptr)
+    return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
+  return import_layout(std::move(tensor), options, wait);
 }
 
 }  // namespace detail
@@ -207,42 +254,15 @@ Result<ImportedTensor> import_tensor(Tensor managed, const DlpackImportOptions& 
 /// tensor, and for NULL; ENOMEM.
 inline Result<ImportedTensor> from_dlpack(DlpackTensor tensor,
                                           const DlpackImportOptions& options = {}) noexcept {
-  return detail::guarded([&]() -> Result<ImportedTensor> {
-    if (tensor == nullptr)
-      return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
-    if (tensor->version.major != DLPACK_MAJOR_VERSION) {
-      return Error{
-          ENOTSUP,
-          "DLManagedTensorVersioned.version: unknown layout: expected major version 1, got " +
-              std::to_string(tensor->version.major) + "." + std::to_string(tensor->version.minor) +
-              "; hint: pass max_version to the producer"};
-    }
-    const std::uint64_t flags = tensor->flags;
-    constexpr std::uint64_t known = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED |
-                                    DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
-    if ((flags & ~known) != 0) {
-      return Error{
-          ENOTSUP,
-          "DLManagedTensorVersioned.flags: unknown bit: expected those of version 1.3, got " +
-              std::to_string(flags) + "; hint: pass max_version to the producer"};
-    }
-    Result<ImportedTensor> imported = detail::import_tensor(std::move(tensor), options);
-    if (imported && !imported->copied) {
-      imported->read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
-      imported->copied = (flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
-    }
-    return imported;
-  });
+  return detail::guarded(
+      [&] { return detail::import_tensor(std::move(tensor), options, detail::NoWait()); });
 }
 
 /// The same for the struct from before DLPack 1.0, whose memory counts as read-only.
 inline Result<ImportedTensor> from_dlpack(LegacyDlpackTensor tensor,
                                           const DlpackImportOptions& options = {}) noexcept {
-  return detail::guarded([&]() -> Result<ImportedTensor> {
-    if (tensor == nullptr)
-      return Error{EINVAL, "from_dlpack: tensor is NULL or moved from: expected a tensor"};
-    return detail::import_tensor(std::move(tensor), options);
-  });
+  return detail::guarded(
+      [&] { return detail::import_tensor(std::move(tensor), options, detail::NoWait()); });
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "fletching/abi.h"
+#include "fletching/capture.hpp"
+#include "fletching/detail/event_hook.hpp"
 #include "fletching/dlpack_export.hpp"
 #include "fletching/dlpack_import.hpp"
 #include "fletching/dlpack_tensor.hpp"
@@ -29,7 +31,7 @@ namespace fletching::inline FLETCHING_VERSION_NAMESPACE {
 
 /// What has to be ordered after the producer's work.
 enum class Ordering : std::uint8_t {
-  kNone,    ///< nothing: it synchronizes itself, or there is nothing to wait for
+  kNone,    ///< nothing: the consumer synchronizes itself, or has waited
   kHost,    ///< the host: the work has to be done on return
   kStream,  ///< a stream of the device
 };
@@ -54,12 +56,14 @@ inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
   const bool cuda = device == ARROW_DEVICE_CUDA || device == ARROW_DEVICE_CUDA_HOST ||
                     device == ARROW_DEVICE_CUDA_MANAGED;
   const bool rocm = device == ARROW_DEVICE_ROCM || device == ARROW_DEVICE_ROCM_HOST;
-  if (!cuda && !rocm) {
-    if (stream) return bad_stream(*stream, device, "None, because the device has no streams");
-    return ConsumerStream{};
+  const bool has_streams = cuda || rocm;
+  if (!has_streams && stream) {
+    return bad_stream(*stream, device, "None, because the device has no streams");
   }
   // A consumer of memory that the host reads may be one that knows no streams at all.
-  if (!stream && is_host_readable(device)) return ConsumerStream{Ordering::kHost, 0};
+  if (!stream && (!has_streams || is_host_readable(device))) {
+    return ConsumerStream{Ordering::kHost, 0};
+  }
   const std::int64_t number = stream.value_or(cuda ? 1 : 0);
   if (number == -1) return ConsumerStream{};
   if (number < -1) return bad_stream(number, device, "-1 for no synchronization, or a stream");
@@ -84,6 +88,20 @@ inline Status order_behind(const DeviceArray& array, const ConsumerStream& strea
   return stream.ordering == Ordering::kHost ? event.synchronize() : Status();
 }
 
+/// Blocks until everything is done that is on the stream now.
+inline Status wait_for_stream(DLDevice device, void* stream) {
+  const std::int64_t device_id = to_arrow_device_id(device);
+  auto functions = record_functions("from_dlpack", device.device_type);
+  if (!functions) return std::move(functions).error();
+  auto recorded = (*functions)->record(stream, device_id, OnCapture::kRefuse);
+  if (!recorded) {
+    return with_capture_hint("from_dlpack", recorded.error(), "copy before the capture begins");
+  }
+  Status done = SyncEvent(device.device_type, device_id, &recorded->event).synchronize();
+  Status destroyed = (*functions)->destroy(*recorded);
+  return done ? std::move(destroyed) : std::move(done);
+}
+
 template <class Managed>
 Result<std::unique_ptr<Managed, CallDeleter>> export_behind(const ArrowSchema& schema,
                                                             DeviceArray& array,
@@ -104,8 +122,8 @@ Result<std::unique_ptr<Managed, CallDeleter>> export_behind(const ArrowSchema& s
 /// CUDA: None or 1 is the legacy default stream, 2 the per-thread one, -1 none, 0 is refused. ROCm:
 /// None or 0 is the default stream, -1 none, 1 and 2 are refused. Every other number from there on
 /// is a handle. With None and memory that the host reads too, pinned or managed, it is the host
-/// that is ordered, which includes the default stream. Elsewhere only None is accepted. Errors are
-/// EINVAL.
+/// that is ordered, which includes the default stream. Elsewhere only None is accepted, and it is
+/// the host that is ordered too. Errors are EINVAL.
 inline Result<ConsumerStream> read_dlpack_stream(ArrowDeviceType device,
                                                  std::optional<std::int64_t> stream) noexcept {
   return detail::guarded([&] { return detail::read_stream(device, stream); });
@@ -121,7 +139,9 @@ inline Result<ConsumerStream> read_dlpack_stream(ArrowDeviceType device,
 /// Lifetime of the stream: it is used during the call only, and may be destroyed afterwards. The
 /// consumer, whose stream it is, keeps it as long as it has work for it.
 ///
-/// Errors: also those of SyncEvent. The array is then still the caller's.
+/// Errors: also those of SyncEvent, for an event that there is no way to wait for among them: of
+/// Vulkan, or of a device type without a waiter. Then wait, and call the function without a stream
+/// with event_handled. After an error the array is still the caller's.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const ConsumerStream& stream,
                                       const DlpackExportOptions& options = {}) noexcept {
@@ -163,7 +183,7 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 /// called with `stream`, a handle as for SyncEvent::wait_on: the array gets a sync_event that
 /// happens when everything is done that is on that stream now. So the consumers of the array may
 /// use any stream. With a stream of Ordering::kNone or kHost nothing is pending, and there is no
-/// event.
+/// event. A copy has none either: the host waits for the stream before it copies (Strided::kCopy).
 ///
 /// Lifetime of the stream: as of to_dlpack, it is used during the call only. DLPack has no
 /// counterpart to the event when the array is released: where work may still read it then, use
@@ -174,11 +194,20 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 template <class Tensor>
 Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
                                    const DlpackImportOptions& options = {}) noexcept {
-  Result<ImportedTensor> imported = from_dlpack(std::move(tensor), options);
-  if (!imported || stream.ordering != Ordering::kStream) return imported;
-  Status recorded = export_with_event(imported->array, reinterpret_cast<void*>(stream.handle));
-  if (!recorded) return std::move(recorded).error();
-  return imported;
+  if (stream.ordering != Ordering::kStream) return from_dlpack(std::move(tensor), options);
+  return detail::guarded([&]() -> Result<ImportedTensor> {
+    auto* const handle = reinterpret_cast<void*>(stream.handle);
+    bool is_done = false;
+    Result<ImportedTensor> imported =
+        detail::import_tensor(std::move(tensor), options, [&](DLDevice device) {
+          is_done = true;
+          return detail::wait_for_stream(device, handle);
+        });
+    if (!imported || is_done) return imported;
+    Status recorded = export_with_event(imported->array, handle);
+    if (!recorded) return std::move(recorded).error();
+    return imported;
+  });
 }
 
 }  // namespace fletching::inline FLETCHING_VERSION_NAMESPACE

@@ -4,6 +4,8 @@
 // streams events. On the stand-in driver, and on a device where NVIDIA's library is loaded in its
 // place.
 #include "exchange.hpp"
+#include "../dlpack_data.hpp"
+#include "graphs.hpp"
 
 namespace fletching::testing {
 namespace {
@@ -79,6 +81,58 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
   EXPECT_TRUE(SyncEvent(imported->array).synchronize());
   imported->array.release();
   EXPECT_EQ(releases_.count(), 1);
+}
+
+// Pinned memory is gathered when the producer's work is done. The copy is the CPU's.
+TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
+  write_behind_gate();
+  Api::read(read_, memory_, producer_);
+  const ConsumerStream stream{Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_)};
+  const DlpackImportOptions copies{.strided = Strided::kCopy};
+  const auto pinned = [&](std::int64_t stride) {
+    auto tensor = std::make_unique<ForeignTensor>(kInt8, read_, std::vector<std::int64_t>{2},
+                                                  std::vector<std::int64_t>{stride});
+    (*tensor)->device = {kDLCUDAHost, 0};
+    return tensor;
+  };
+  // No wait where nothing is copied.
+  const auto compact = pinned(1);
+  Result<ImportedTensor> shared = from_dlpack(compact->take(), stream, copies);
+  ASSERT_TRUE(shared) << message(shared);
+  settle();
+  EXPECT_FALSE(SyncEvent(shared->array).ready().value());
+  EXPECT_EQ(shared->array->device_type, ARROW_DEVICE_CUDA_HOST);
+
+  const auto refused = pinned(2);
+  if (control_.is_there()) {
+    ASSERT_TRUE(control_.set_fault("cuEventSynchronize:1:999"));
+    EXPECT_EQ(from_dlpack(refused->take(), stream, copies).error().code(), EIO);
+    EXPECT_EQ(refused->deleted, 1);
+  }
+  using Graphs = testing::Graphs<CudaApi>;
+  if (Graphs::are_there()) {
+    Graphs::begin(consumer_);
+    const auto captured = pinned(2);
+    const ConsumerStream busy{Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer_)};
+    const Error error = from_dlpack(captured->take(), busy, copies).error();
+    EXPECT_EQ(error.code(), EBUSY);
+    expect_mentions(error, "copy before the capture begins");
+    EXPECT_EQ(captured->deleted, 1);
+    Graphs::destroy(Graphs::end(consumer_));
+  }
+  const auto strided = pinned(2);
+  Result<ImportedTensor> copied(std::in_place);
+  EXPECT_FALSE(returns_before_the_gate_opens(
+      Api::kSynchronize, [&] { copied = from_dlpack(strided->take(), stream, copies); }));
+  ASSERT_TRUE(copied) << message(copied);
+  EXPECT_EQ(strided->deleted, 1);
+  EXPECT_EQ(copied->array->device_type, ARROW_DEVICE_CPU);
+  EXPECT_EQ(copied->array->device_id, -1);
+  EXPECT_EQ(copied->array->sync_event, nullptr);
+  const auto* values = static_cast<const std::int8_t*>(copied->array->array.buffers[1]);
+  EXPECT_EQ(values[0], 1);
+  EXPECT_EQ(values[1], 1);
+  shared->array.release();
 }
 
 // --- The event of an array that we make

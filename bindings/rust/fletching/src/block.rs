@@ -5,6 +5,7 @@
 
 use std::alloc::{alloc, dealloc, Layout};
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,8 +26,7 @@ pub(crate) struct Block<B, T> {
     structs: usize,
     extras: usize,
     object: T,
-    /// Nothing, aligned as the structs that follow.
-    of: [B; 0],
+    of: PhantomData<B>,
 }
 
 impl<B: Base, T: Send + 'static> Block<B, T> {
@@ -48,7 +48,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     /// A block without shares. None when there is no memory; then `object` is dropped.
     #[inline]
     pub(crate) fn new(structs: usize, extras: usize, object: T) -> Option<*mut Self> {
-        const { assert!(size_of::<T>() < 1 << 24) };
+        const { assert!(align_of::<B>() <= align_of::<Self>() && size_of::<T>() < 1 << 24) };
         let layout = Self::layout(structs, extras)?;
         // SAFETY: the layout is that of the block and more. What is written there is its own.
         unsafe {
@@ -64,7 +64,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
                 structs,
                 extras,
                 object,
-                of: [],
+                of: PhantomData,
             });
             Some(block)
         }
@@ -157,11 +157,11 @@ unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
     // SAFETY: the struct was filled by us and is released by the only party that uses it. When it
     // is released already, the block may be gone.
     unsafe {
-        let (Some(_), private_data) = (*node).private_data() else {
+        let (ours @ Some(_), private_data) = (*node).private_data() else {
             return;
         };
         let block = private_data.cast::<Head>();
-        let ours = (*node).hook().0.take();
+        *(*node).hook().0 = None;
         let below = if (*node).is_leaf() {
             0
         } else {

@@ -3,6 +3,8 @@
 #![doc = include_str!("../README.md")]
 
 mod array_builder;
+#[cfg(feature = "arrow")]
+pub mod arrow;
 #[cfg(feature = "async")]
 mod async_stream;
 mod block;

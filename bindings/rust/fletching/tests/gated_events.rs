@@ -3,7 +3,7 @@
 //! Events behind a gate (`cpp/producer/gate.h`): CUDA and ROCm on the stand-ins, OpenCL and Vulkan
 //! on whatever device there is.
 
-#![cfg(feature = "runtime")]
+#![cfg(all(feature = "runtime", unix, not(miri)))]
 
 mod gpu;
 
@@ -12,8 +12,10 @@ use std::ptr;
 use std::sync::Once;
 
 use fletching::abi::{ArrowDeviceArray, ArrowSchema};
+use fletching::runtime::tables::opencl;
 use fletching::runtime::{pending_releases, Stream, VulkanContext};
 use fletching::{ArrowDeviceType, DeviceArray, Schema};
+use gpu::released::counted;
 use gpu::{alone, preload};
 
 const OLD: i32 = 0;
@@ -222,6 +224,18 @@ fn keeps_the_array_behind_the_gate(backend: &CStr) {
     let live = gated.live_arrays();
     let array = std::mem::take(&mut gated.array);
     array.release_after(&gated.stream()).unwrap();
+    // One that need not wait overtakes it: the reaper has looked at both by then.
+    let mut other = ptr::null_mut();
+    let (free, releases, _) = counted(gated.device_type, 0);
+    // SAFETY: as the header has it.
+    unsafe {
+        done(|message| (gated.producer.create_queue)(backend.as_ptr(), &mut other, message));
+        let queue = (gated.producer.queue_handle)(other);
+        free.release_after(&Stream::from_raw(gated.device_type, queue))
+            .unwrap();
+        releases.wait_for(1);
+        done(|message| (gated.producer.destroy_queue)(other, message));
+    }
     assert!(!gated.is_idle());
     assert_eq!(gated.live_arrays(), live);
     assert_eq!(pending_releases().pending, 1);
@@ -260,6 +274,49 @@ fn opencl_takes_only_a_queue_of_the_context() {
             .contains("expected one of opencl, got one of cuda"),
         "{error}"
     );
+    drop(std::mem::take(&mut gated.array));
+    gated.end();
+}
+
+/// A queue on the same device, of a context of its own.
+#[test]
+fn opencl_refuses_a_queue_of_another_context() {
+    let _alone = alone();
+    let Some(mut gated) = Gated::new(c"opencl") else {
+        return;
+    };
+    let cl = opencl::functions().unwrap();
+    let (get, create, make) = (
+        cl.cl_get_command_queue_info.function,
+        cl.cl_create_context.function.unwrap(),
+        cl.cl_create_command_queue.function.unwrap(),
+    );
+    let queue = gated.stream().as_ptr();
+    let (null, mut device) = (ptr::null_mut::<usize>(), ptr::null_mut::<c_void>());
+    let (size, value) = (size_of_val(&device), (&raw mut device).cast());
+    // SAFETY: the queue is the producer's, and the context and its queue are released below.
+    let (context, other) = unsafe {
+        assert_eq!(get(queue, opencl::CL_QUEUE_DEVICE, size, value, null), 0);
+        let mut error = 0;
+        let context = create(ptr::null(), 1, &device, None, ptr::null_mut(), &mut error);
+        let other = make(context, device, 0, &mut error);
+        assert_eq!(error, 0);
+        (context, Stream::from_raw(ArrowDeviceType::OPENCL, other))
+    };
+    let error = gated.array.wait_on(&other).unwrap_err();
+    assert_eq!(error.code(), libc::EINVAL);
+    assert!(
+        error.message().contains("cl_context of the queue differs"),
+        "{error}"
+    );
+    // SAFETY: both are ours.
+    unsafe {
+        assert_eq!(
+            cl.cl_release_command_queue.function.unwrap()(other.as_ptr()),
+            0
+        );
+        assert_eq!(cl.cl_release_context.function.unwrap()(context), 0);
+    }
     drop(std::mem::take(&mut gated.array));
     gated.end();
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Which calls of a consumer to its producer are running, and on which thread.
-//!
-//! A call is counted when it begins, with the lock that its caller has in any case, and by an atomic
-//! addition when it ends. The release of the handler reads and marks the sum of the ends in one
-//! step; a call that ends later finds the mark and takes the lock to be counted.
+//! Which calls of a consumer to its producer are running on this thread.
 
 use std::cell::Cell;
 use std::ptr;
@@ -24,81 +20,32 @@ pub(super) struct Frame {
     pub weight: u64,
     /// The task that the application is taking, or NULL.
     pub taken: *mut Taken,
-    outer: *const Frame,
+    pub outer: *const Frame,
 }
 
 thread_local! {
     static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
 }
 
-/// Runs `body` as a call.
-pub(super) fn within<T>(
-    stream: *const (),
-    weight: u64,
-    taken: *mut Taken,
-    body: impl FnOnce() -> T,
-) -> T {
-    struct Restore(*const Frame);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            INNERMOST.set(self.0);
-        }
-    }
-    let frame = Frame {
-        stream,
-        weight,
-        taken,
-        outer: INNERMOST.get(),
-    };
-    let _restore = Restore(frame.outer);
+/// Runs `body` as a call. It does not panic: it calls nothing but the producer.
+pub(super) fn within<T>(mut frame: Frame, body: impl FnOnce() -> T) -> T {
+    frame.outer = INNERMOST.get();
     INNERMOST.set(&raw const frame);
-    body()
+    let result = body();
+    INNERMOST.set(frame.outer);
+    result
 }
 
-/// Visits the calls of `stream` that run on this thread.
-pub(super) fn each_here(stream: *const (), mut visit: impl FnMut(&Frame)) {
-    let mut next = INNERMOST.get();
+/// Visits the calls of `stream` that run on this thread. Returns how many, as they are counted.
+pub(super) fn each_here(stream: *const (), mut visit: impl FnMut(&Frame)) -> u64 {
+    let (mut next, mut sum) = (INNERMOST.get(), 0);
     // SAFETY: a frame is in the list while its `within` runs, further out on this thread.
     while let Some(frame) = unsafe { next.as_ref() } {
         if ptr::eq(frame.stream, stream) {
+            sum += frame.weight;
             visit(frame);
         }
         next = frame.outer;
     }
-}
-
-/// How many calls run on this thread, as they are counted.
-pub(super) fn here(stream: *const ()) -> u64 {
-    let mut sum = 0;
-    each_here(stream, |frame| sum += frame.weight);
     sum
-}
-
-/// The counts that the lock protects. They may wrap: only differences mean anything.
-#[derive(Default)]
-pub(super) struct Counts {
-    begun: u64,
-    /// The ends before the mark, once it is set.
-    before_mark: Option<u64>,
-    after_mark: u64,
-}
-
-impl Counts {
-    pub(super) fn begin(&mut self, weight: u64) {
-        self.begun = self.begun.wrapping_add(weight);
-    }
-
-    pub(super) fn mark(&mut self, ended: u64) {
-        self.before_mark = Some(ended);
-    }
-
-    pub(super) fn end_after_mark(&mut self, weight: u64) {
-        self.after_mark = self.after_mark.wrapping_add(weight);
-    }
-
-    /// The calls that are running. `ended` counts until the mark.
-    pub(super) fn running(&self, ended: u64) -> u64 {
-        let ended = self.before_mark.unwrap_or(ended);
-        self.begun.wrapping_sub(ended.wrapping_add(self.after_mark))
-    }
 }

@@ -2,7 +2,6 @@
 
 //! The consumer: a handler for a foreign producer, and its batches as a stream.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -63,14 +62,6 @@ impl Default for AsyncOptions {
             window: 16,
             accept: None,
         }
-    }
-}
-
-impl fmt::Debug for AsyncOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncOptions")
-            .field("window", &self.window)
-            .finish_non_exhaustive()
     }
 }
 
@@ -186,13 +177,5 @@ impl Stream for AsyncStream {
 impl Drop for AsyncStream {
     fn drop(&mut self) {
         self.core.cancel();
-    }
-}
-
-impl fmt::Debug for AsyncStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncStream")
-            .field("state", &self.core.lock().state)
-            .finish_non_exhaustive()
     }
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The state of a consumer: the table of docs/reference/async.md.
+//! The state of a consumer, and what the application does: see docs/reference/async.md.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
+use atomic_waker::AtomicWaker;
 use fletching_abi::{
     ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceArray,
 };
 use libc::EIO;
 
-use super::calls::{self, Counts, MARK, PRODUCER, TASK};
+use super::calls::{self, Frame, MARK, PRODUCER, TASK};
 use super::consumer::{Accept, AsyncOptions};
 use super::{not_positive, AsyncHandler, Promise};
 use crate::error::{guarded, Error};
@@ -39,11 +40,6 @@ impl State {
     /// The application does not know yet how the stream ends.
     pub(super) fn is_live(self) -> bool {
         matches!(self, Self::Created | Self::Streaming)
-    }
-
-    /// The application is not notified any more, though the producer may still call.
-    pub(super) fn is_silent(self) -> bool {
-        matches!(self, Self::CancelledEarly | Self::Cancelled | Self::Broken)
     }
 }
 
@@ -71,25 +67,20 @@ impl Queued {
     }
 
     /// The batch, and whether the producer knows of the error.
-    fn extract(mut self, promise: &Promise) -> (Extracted, bool) {
+    pub(super) fn extract(mut self, promise: &Promise) -> (Extracted, bool) {
         let mut raw = ArrowDeviceArray::zeroed();
         // SAFETY: the task is extracted once. Of a failed extraction nothing is ours to release;
         // what the producer fills otherwise is as its text asks.
         unsafe {
-            match ArrowAsyncTask::call_extract_data(&raw mut self.task, &raw mut raw) {
-                Some(0) => {
-                    let batch = DeviceArray::from_raw(raw);
-                    let checked = promise.check(batch.as_raw());
-                    (checked.map(|()| (batch, self.metadata)), false)
-                }
-                code => {
-                    let text = c"extract_data: failed without a message";
-                    (
-                        Err(Error::foreign(code.unwrap_or(EIO), text.as_ptr())),
-                        true,
-                    )
-                }
+            let code = ArrowAsyncTask::call_extract_data(&raw mut self.task, &raw mut raw);
+            if code == Some(0) {
+                let batch = DeviceArray::from_raw(raw);
+                let checked = promise.check(&batch);
+                return (checked.map(|()| (batch, self.metadata)), false);
             }
+            let text = c"extract_data: failed without a message";
+            let error = Error::foreign(code.unwrap_or(EIO), text.as_ptr());
+            (Err(error), true)
         }
     }
 }
@@ -117,32 +108,19 @@ impl Taken {
 
 pub(super) struct Inner {
     pub state: State,
-    unsent: i64,
+    /// What was requested before `on_schema`; then what may still arrive.
     pub demand: i64,
     /// Batches that were taken and not requested again.
     owed: u32,
     pub queue: VecDeque<Queued>,
     /// No task is taken from the queue any more.
-    closed: bool,
-    /// After the release of a stream that has ended.
-    kept: VecDeque<Extracted>,
-    pub extracting: bool,
+    pub closed: bool,
+    /// After the release of a stream that has ended; none while it extracts them.
+    pub kept: Option<VecDeque<Extracted>>,
     pub failure: Option<Error>,
     reported: bool,
-    pub waker: Option<Waker>,
-    pub counts: Counts,
-}
-
-impl Inner {
-    /// Ends the taking of tasks. False when another caller has done it.
-    pub(super) fn close(&mut self) -> bool {
-        !std::mem::replace(&mut self.closed, true)
-    }
-
-    pub(super) fn keep(&mut self, kept: VecDeque<Extracted>) {
-        self.kept = kept;
-        self.extracting = false;
-    }
+    /// The calls that have begun; once the ends are marked, those that are running. It may wrap.
+    pub calls: u64,
 }
 
 pub(super) type Guard<'a> = MutexGuard<'a, Inner>;
@@ -153,8 +131,12 @@ pub(super) struct Core {
     pub calling: AtomicU8,
     pub accept: Option<Mutex<Accept>>,
     pub info: OnceLock<Info>,
+    pub waker: AtomicWaker,
     window: u32,
     inner: Mutex<Inner>,
+    /// A call is counted when it begins, with the lock that its caller has in any case, and here
+    /// when it ends. The release reads and marks the sum in one step; a call that ends later finds
+    /// the mark, and takes the lock to be counted.
     pub ended: AtomicU64,
     changed: Condvar,
 }
@@ -173,31 +155,27 @@ impl Core {
             calling: AtomicU8::new(0),
             accept: options.accept.map(Mutex::new),
             info: OnceLock::new(),
+            waker: AtomicWaker::new(),
             window: options.window,
             inner: Mutex::new(Inner {
                 state: State::Created,
-                unsent: options.window.into(),
-                demand: 0,
+                demand: options.window.into(),
                 owed: 0,
                 queue: VecDeque::new(),
                 closed: false,
-                kept: VecDeque::new(),
-                extracting: false,
+                kept: Some(VecDeque::new()),
                 failure: None,
                 reported: false,
-                waker: None,
-                counts: Counts::default(),
+                calls: 0,
             }),
             ended: AtomicU64::new(0),
             changed: Condvar::new(),
         });
-        let private_data = Arc::into_raw(Arc::clone(&core)).cast_mut().cast();
+        let handler = super::consumer_handler::new(Arc::into_raw(Arc::clone(&core)));
         // SAFETY: nobody else has the handler yet, and it is not NULL.
         let handler = unsafe {
-            core.handler
-                .get()
-                .write(super::consumer_handler::handler(private_data));
-            AsyncHandler::from_raw(ptr::NonNull::new_unchecked(core.handler.get()))
+            core.handler.get().write(handler);
+            AsyncHandler::from_raw(NonNull::new_unchecked(core.handler.get()))
         };
         (handler, core)
     }
@@ -206,10 +184,12 @@ impl Core {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the end of a call that is marked.
-    pub(super) fn wait<'a>(&'a self, inner: Guard<'a>) -> Guard<'a> {
-        let woken = self.changed.wait(inner);
-        woken.unwrap_or_else(PoisonError::into_inner)
+    /// Wakes the application. Its waker is the user's code: a panic goes no further.
+    pub(super) fn wake(&self) {
+        let _ = guarded(|| {
+            self.waker.wake();
+            Ok(())
+        });
     }
 
     pub(super) fn id(&self) -> *const () {
@@ -220,24 +200,30 @@ impl Core {
     pub(super) fn out<T>(
         &self,
         mut inner: Guard<'_>,
-        weight: u64,
-        taken: *mut Taken,
+        (weight, taken): (u64, *mut Taken),
         body: impl FnOnce(Guard<'_>) -> T,
     ) -> T {
-        inner.counts.begin(weight);
-        let result = calls::within(self.id(), weight, taken, || body(inner));
+        inner.calls = inner.calls.wrapping_add(weight);
+        let (stream, outer) = (self.id(), ptr::null());
+        let frame = Frame {
+            stream,
+            weight,
+            taken,
+            outer,
+        };
+        let result = calls::within(frame, || body(inner));
         if self.ended.fetch_add(weight, Ordering::AcqRel) & MARK != 0 {
-            self.lock().counts.end_after_mark(weight);
+            self.lock().calls -= weight;
             self.changed.notify_all();
         }
         result
     }
 
-    pub(super) fn running(&self, inner: &Inner) -> u64 {
-        inner.counts.running(self.ended.load(Ordering::Acquire))
+    /// Waits until at most this is running. The ends are marked.
+    pub(super) fn wait_below<'a>(&'a self, inner: Guard<'a>, limit: u64) -> Guard<'a> {
+        let waited = self.changed.wait_while(inner, |inner| inner.calls >= limit);
+        waited.unwrap_or_else(PoisonError::into_inner)
     }
-
-    // --- The application's side -----------------------------------------------------------------
 
     pub(super) fn request(&self, n: i64) -> Result<(), Error> {
         if n <= 0 {
@@ -245,7 +231,7 @@ impl Core {
         }
         let mut inner = self.lock();
         match inner.state {
-            State::Created => inner.unsent = inner.unsent.saturating_add(n),
+            State::Created => inner.demand = inner.demand.saturating_add(n),
             _ => self.send_request(inner, n),
         }
         Ok(())
@@ -253,43 +239,43 @@ impl Core {
 
     /// While streaming; else nothing.
     fn send_request(&self, mut inner: Guard<'_>, n: i64) {
-        if n == 0 || inner.state != State::Streaming {
-            return;
+        if n > 0 && inner.state == State::Streaming {
+            inner.demand = inner.demand.saturating_add(n);
+            self.call_request(inner, n);
         }
-        inner.demand = inner.demand.saturating_add(n);
-        self.out(inner, PRODUCER, ptr::null_mut(), |inner| {
-            drop(inner);
+    }
+
+    pub(super) fn call_request(&self, inner: Guard<'_>, n: i64) {
+        self.call_producer(inner, |producer| {
             // SAFETY: while streaming the producer exists, and release waits for this call.
-            let _ = self.info.get().map(|info| unsafe {
-                ArrowAsyncProducer::call_request(info.producer, n);
-            });
+            unsafe { ArrowAsyncProducer::call_request(producer, n) }
         });
     }
 
-    /// Sends what was requested before `on_schema`.
-    pub(super) fn send_unsent(&self, mut inner: Guard<'_>) {
-        let n = std::mem::take(&mut inner.unsent);
-        self.send_request(inner, n);
+    pub(super) fn call_cancel(&self, inner: Guard<'_>) {
+        // SAFETY: as in call_request.
+        self.call_producer(inner, |producer| unsafe {
+            ArrowAsyncProducer::call_cancel(producer)
+        });
     }
 
-    pub(super) fn call_cancel(&self) {
-        // SAFETY: as in send_request.
-        let _ = self.info.get().map(|info| unsafe {
-            ArrowAsyncProducer::call_cancel(info.producer);
+    fn call_producer(
+        &self,
+        inner: Guard<'_>,
+        call: impl FnOnce(*mut ArrowAsyncProducer) -> Option<()>,
+    ) {
+        self.out(inner, (PRODUCER, ptr::null_mut()), |inner| {
+            drop(inner);
+            self.info.get().and_then(|info| call(info.producer));
         });
     }
 
     pub(super) fn poll_batch(&self, cx: &mut Context<'_>) -> Poll<Option<Extracted>> {
-        self.poll(cx, |mut inner| {
-            if let Some(batch) = inner.kept.pop_front() {
-                return Ok(Some(batch));
-            }
-            if !inner.closed && !inner.queue.is_empty() {
-                return Ok(Some(self.take_queued(inner)));
-            }
-            if inner.extracting {
-                return Err(inner);
-            }
+        self.poll(cx, |inner| {
+            let mut inner = match self.take(inner, true) {
+                Err(inner) if inner.kept.is_some() => inner,
+                taken => return taken.map(Some),
+            };
             if let (false, Some(failure)) = (inner.reported, inner.failure.clone()) {
                 inner.reported = true;
                 return Ok(Some(Err(failure)));
@@ -301,171 +287,116 @@ impl Core {
         })
     }
 
-    /// Polls for something. The waker is cloned without the lock, and dropped so.
     pub(super) fn poll<'a, T>(
         &'a self,
         cx: &mut Context<'_>,
         ready: impl Fn(Guard<'a>) -> Result<T, Guard<'a>>,
     ) -> Poll<T> {
-        let mut cloned = None;
-        loop {
-            let mut inner = match ready(self.lock()) {
-                Ok(value) => return Poll::Ready(value),
-                Err(inner) => inner,
-            };
-            let known = inner.waker.as_ref();
-            if known.is_some_and(|waker| waker.will_wake(cx.waker())) {
-                return Poll::Pending;
-            }
-            if cloned.is_some() {
-                let replaced = std::mem::replace(&mut inner.waker, cloned);
-                drop(inner);
-                drop(replaced);
-                return Poll::Pending;
-            }
-            drop(inner);
-            cloned = Some(cx.waker().clone());
+        if let Ok(value) = ready(self.lock()) {
+            return Poll::Ready(value);
         }
+        self.waker.register(cx.waker());
+        ready(self.lock()).map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// The requests for more are sent by half windows, and before the extraction: the producer of
-    /// libarrow goes with its last task.
-    fn owe(&self, inner: &mut Inner) -> i64 {
+    /// The oldest batch, or with `wanted` false its metadata alone.
+    fn take<'a>(&'a self, mut inner: Guard<'a>, wanted: bool) -> Result<Extracted, Guard<'a>> {
+        if let Some(batch) = inner.kept.as_mut().and_then(VecDeque::pop_front) {
+            return Ok(batch);
+        }
+        let queued = match inner.closed {
+            true => None,
+            false => inner.queue.pop_front(),
+        };
+        let Some(queued) = queued else {
+            return Err(inner);
+        };
+        // The request for more is sent before the extraction, because the producer of libarrow goes
+        // with its last task; and by half windows, because it costs as much as a batch.
         inner.owed += 1;
-        if self.window == 0 || inner.owed < self.window.div_ceil(2) {
-            return 0;
-        }
-        std::mem::take(&mut inner.owed).into()
-    }
-
-    fn take_queued(&self, mut inner: Guard<'_>) -> Extracted {
+        let more = match self.window != 0 && inner.owed >= self.window.div_ceil(2) {
+            true => std::mem::take(&mut inner.owed),
+            false => 0,
+        };
+        let (queued, dropped) = match wanted {
+            true => (Some(queued), None),
+            false => (None, Some(queued)),
+        };
         let mut taken = Taken {
-            queued: inner.queue.pop_front(),
+            queued,
             result: None,
         };
         let taken = &raw mut taken;
-        let more = self.owe(&mut inner);
-        self.out(inner, TASK, taken, |inner| {
-            self.send_request(inner, more);
+        Ok(self.out(inner, (TASK, taken), |inner| {
+            self.send_request(inner, more.into());
+            if let Some(dropped) = dropped {
+                dropped.drop_data();
+                return Ok(Default::default());
+            }
             // SAFETY: only this thread has the pointer; a task was queued after `on_schema`.
             let (result, producer_knows) = unsafe {
-                let promise = &self.info.get().unwrap_unchecked().promise;
-                Taken::extract_once(taken, promise);
+                Taken::extract_once(taken, &self.info.get().unwrap_unchecked().promise);
                 (*taken).result.take().unwrap_unchecked()
             };
             if result.is_err() {
                 self.lose(producer_knows);
             }
             result
-        })
+        }))
     }
 
     /// Drops the oldest batch. False when none is queued.
     pub(super) fn skip(&self) -> bool {
-        let mut inner = self.lock();
-        if let Some(batch) = inner.kept.pop_front() {
-            drop(inner);
-            drop(batch);
-            return true;
-        }
-        if inner.closed {
-            return false;
-        }
-        let Some(queued) = inner.queue.pop_front() else {
-            return false;
-        };
-        let more = self.owe(&mut inner);
-        self.out(inner, TASK, ptr::null_mut(), |inner| {
-            self.send_request(inner, more);
-            queued.drop_data();
-        });
-        true
+        self.take(self.lock(), false).is_ok()
     }
 
     pub(super) fn cancel(&self) {
         let mut inner = self.lock();
-        let streaming = inner.state == State::Streaming;
-        match inner.state {
+        let before = inner.state;
+        match before {
             State::Created => inner.state = State::CancelledEarly,
             State::Streaming => inner.state = State::Cancelled,
             _ => {}
         }
-        let discarded = (std::mem::take(&mut inner.kept), inner.waker.take());
-        if inner.close() {
-            self.out(inner, PRODUCER, ptr::null_mut(), |inner| {
-                drop(inner);
-                if streaming {
-                    self.call_cancel();
-                }
-                self.drop_queued(self.lock());
-            });
-        } else {
-            drop(inner);
-        }
-        drop(discarded);
+        let kept = inner.kept.as_mut().map(std::mem::take);
+        self.close(inner, before == State::Streaming);
+        drop((kept, self.waker.take()));
     }
 
     /// An extraction has failed: the stream is over for the application. A producer that does not
     /// know of it would wait for the next request.
     fn lose(&self, producer_knows: bool) {
         let mut inner = self.lock();
-        if inner.state != State::Streaming {
+        if inner.state == State::Streaming {
+            inner.state = State::Broken;
+            self.close(inner, !producer_knows);
+        }
+    }
+
+    /// No task is taken any more: cancels the stream, and drops what is queued.
+    pub(super) fn close(&self, mut inner: Guard<'_>, cancel: bool) {
+        if std::mem::replace(&mut inner.closed, true) {
             return;
         }
-        inner.state = State::Broken;
-        inner.close();
-        self.out(inner, PRODUCER, ptr::null_mut(), |inner| {
-            drop(inner);
-            if !producer_knows {
-                self.call_cancel();
+        self.out(inner, (TASK, ptr::null_mut()), |inner| {
+            match cancel {
+                true => self.call_cancel(inner),
+                false => drop(inner),
             }
-            self.drop_queued(self.lock());
+            self.each_queued(|queued, _| queued.drop_data());
         });
     }
 
-    // --- Both sides -----------------------------------------------------------------------------
-
-    pub(super) fn drop_queued(&self, inner: Guard<'_>) {
-        self.each_queued(inner, |queued, _| queued.drop_data());
-    }
-
-    /// After the end, while the producer still exists.
-    pub(super) fn keep_queued(&self) {
-        let mut kept = VecDeque::new();
-        self.each_queued(self.lock(), |queued, promise| {
-            kept.push_back(queued.extract(promise).0);
-        });
-        self.lock().keep(kept);
-    }
-
-    fn each_queued(&self, inner: Guard<'_>, mut visit: impl FnMut(Queued, &Promise)) {
+    /// Takes the queue over, task by task.
+    pub(super) fn each_queued(&self, mut visit: impl FnMut(Queued, &Promise)) {
         let Some(info) = self.info.get() else { return };
-        self.out(inner, TASK, ptr::null_mut(), |inner| {
-            let mut inner = Some(inner);
+        self.out(self.lock(), (TASK, ptr::null_mut()), |inner| {
+            drop(inner);
             loop {
-                let next = inner
-                    .take()
-                    .unwrap_or_else(|| self.lock())
-                    .queue
-                    .pop_front();
+                let next = self.lock().queue.pop_front();
                 let Some(queued) = next else { return };
                 visit(queued, &info.promise);
             }
-        });
-    }
-
-    pub(super) fn wake(&self) {
-        let waker = self.lock().waker.take();
-        wake(waker);
-    }
-}
-
-/// A waker is the user's code: its panic goes no further.
-pub(super) fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        let _ = guarded(|| {
-            waker.wake();
-            Ok(())
         });
     }
 }

@@ -2,7 +2,8 @@
 
 //! The callbacks of a consumer's handler: what happens in the table's cells.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -10,21 +11,22 @@ use std::sync::{Arc, PoisonError};
 use fletching_abi::{ArrowAsyncDeviceStreamHandler, ArrowAsyncTask, ArrowSchema};
 use libc::EIO;
 
-use super::calls::{each_here, here, MARK, PRODUCER, TASK};
+use super::calls::{each_here, MARK, PRODUCER, TASK};
 use super::consumer::AsyncOffer;
-use super::consumer_core::{wake, Core, Info, Queued, State, Taken};
+use super::consumer_core::{Core, Info, Queued, State, Taken};
 use super::Promise;
 use crate::error::{guarded, Error};
 use crate::metadata::Metadata;
 use crate::owner::Schema;
 
-pub(super) fn handler(private_data: *mut c_void) -> ArrowAsyncDeviceStreamHandler {
+/// The handler of a stream, of which it has a share until its release.
+pub(super) fn new(core: *const Core) -> ArrowAsyncDeviceStreamHandler {
     ArrowAsyncDeviceStreamHandler {
         on_schema: Some(on_schema),
         on_next_task: Some(on_next_task),
         on_error: Some(on_error),
         release: Some(release),
-        private_data,
+        private_data: core.cast_mut().cast(),
         ..ArrowAsyncDeviceStreamHandler::zeroed()
     }
 }
@@ -34,6 +36,12 @@ const CALLING: u8 = 1;
 /// Release was called while another handler call was running, which returns the handler's share.
 const RELEASED: u8 = 2;
 
+fn change(core: &Core, from: u8, to: u8) -> bool {
+    core.calling
+        .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
+        .is_ok()
+}
+
 /// One handler call. `body` gets whether it is the only one.
 unsafe fn call<T>(
     this: *mut ArrowAsyncDeviceStreamHandler,
@@ -42,10 +50,7 @@ unsafe fn call<T>(
     // SAFETY: the handler is ours, and has a share of the stream until its release.
     unsafe {
         let core: *const Core = (*this).private_data.cast();
-        let state = &(*core).calling;
-        let alone = state
-            .compare_exchange(IDLE, CALLING, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok();
+        let alone = change(&*core, IDLE, CALLING);
         let result = body(&*core, alone);
         if alone && (*core).calling.swap(IDLE, Ordering::AcqRel) == RELEASED {
             drop(Arc::from_raw(core));
@@ -59,14 +64,16 @@ unsafe fn receive(
     this: *mut ArrowAsyncDeviceStreamHandler,
     body: impl FnOnce(&Core) -> Result<(), Error>,
 ) -> c_int {
+    let overlap = "handler call: overlaps another one: expected one call at a time";
     let checked = |core: &Core, alone| {
         let received = match alone {
             true => guarded(|| body(core)),
-            false => Err(Error::invalid(
-                "handler call: overlaps another one: expected one call at a time",
-            )),
+            false => Err(Error::invalid(overlap)),
         };
-        received.map_or_else(|error| core.refuse(error), |()| 0)
+        let Err(error) = received else { return 0 };
+        let code = error.code();
+        core.end(State::Refused, error);
+        code
     };
     // SAFETY: the caller vouches for the handler.
     unsafe { call(this, checked) }
@@ -88,7 +95,7 @@ unsafe extern "C" fn on_next_task(
     // SAFETY: the producer passes the handler, a task and its metadata, or NULL.
     unsafe {
         receive(this, |core| match task.as_ref() {
-            Some(task) => core.receive_task(task, metadata),
+            Some(task) => core.receive_task(task, Metadata::read(metadata)?),
             None => core.receive_end(),
         })
     }
@@ -112,137 +119,106 @@ unsafe extern "C" fn release(this: *mut ArrowAsyncDeviceStreamHandler) {
     // SAFETY: the handler has a share of the stream until its release.
     unsafe {
         let core: *const Core = (*this).private_data.cast();
-        if !(*core).receive_release() {
-            return;
-        }
-        let calling = &(*core).calling;
-        if calling
-            .compare_exchange(CALLING, RELEASED, Ordering::AcqRel, Ordering::Acquire)
-            .is_err()
-        {
+        if (*core).receive_release() && !change(&*core, CALLING, RELEASED) {
             drop(Arc::from_raw(core));
         }
     }
 }
 
-fn out_of_order(call: &str, expected: &str) -> Error {
-    Error::invalid(format!("{call}: out of order: expected {expected}"))
-}
-
 impl Core {
-    /// The handler gets its schema.
-    fn receive_schema(&self, schema: *mut ArrowSchema) -> Result<(), Error> {
+    fn receive_schema(&self, raw: *mut ArrowSchema) -> Result<(), Error> {
         let state = self.lock().state;
-        if state != State::Created && state != State::CancelledEarly {
+        if !matches!(state, State::Created | State::CancelledEarly) {
             return Err(Error::invalid("on_schema: called twice: expected one call"));
         }
         // SAFETY: the producer has set its object before this call, and passes its schema. An owner
         // is laid out as its struct.
-        let (producer, raw, offered) = unsafe {
-            let producer = (*self.handler.get()).producer;
+        let (pointer, schema) = unsafe {
+            let schema = raw.cast::<Schema>().as_ref();
             (
-                producer,
-                producer.as_ref(),
-                schema.cast::<Schema>().as_ref(),
+                (*self.handler.get()).producer,
+                schema.filter(|schema| !schema.is_released()),
             )
         };
-        let offered = offered
-            .filter(|schema| !schema.is_released())
-            .ok_or_else(|| {
-                Error::invalid("on_schema: schema is NULL or released: expected a schema")
-            })?;
-        let missing = match raw {
-            None => Some("handler.producer: NULL: expected an ArrowAsyncProducer"),
-            Some(raw) if raw.request.is_none() => {
-                Some("producer.request: NULL: expected a callback")
-            }
-            Some(raw) if raw.cancel.is_none() => Some("producer.cancel: NULL: expected a callback"),
-            Some(_) => None,
-        };
-        let Some(raw) = raw.filter(|_| missing.is_none()) else {
-            return Err(Error::invalid(missing.unwrap_or_default()));
-        };
+        let schema = schema.ok_or_else(|| {
+            Error::invalid("on_schema: schema is NULL or released: expected a schema")
+        })?;
+        // SAFETY: as above.
+        let producer = unsafe { pointer.as_ref() };
+        let producer = producer.filter(|raw| raw.request.is_some() && raw.cancel.is_some());
+        let producer = producer.ok_or_else(|| {
+            Error::invalid("handler.producer: NULL, or request or cancel NULL: expected callbacks")
+        })?;
         // SAFETY: the metadata is the producer's, as the text asks for it.
-        let metadata = unsafe { Metadata::read(raw.additional_metadata) }?;
+        let metadata = unsafe { Metadata::read(producer.additional_metadata) }?;
         if state == State::Created {
-            self.ask(|| AsyncOffer::Schema(offered))?;
+            self.ask(AsyncOffer::Schema(schema))?;
         }
-        // SAFETY: the producer hands it over.
-        let mut schema = unsafe { Schema::move_from(schema) };
-        let promise = Promise::of(schema.as_raw(), raw.device_type);
-        let metadata = metadata.block().to_vec();
+        let mut info = Info {
+            promise: Promise::of(schema.as_raw(), producer.device_type),
+            metadata: metadata.block().to_vec(),
+            // SAFETY: the producer hands it over.
+            schema: unsafe { Schema::move_from(raw) },
+            producer: pointer,
+        };
         let mut inner = self.lock();
         let cancelled = inner.state == State::CancelledEarly;
-        let dropped = cancelled.then(|| std::mem::take(&mut schema));
-        let _ = self.info.set(Info {
-            schema,
-            metadata,
-            promise,
-            producer,
-        });
+        let dropped = cancelled.then(|| std::mem::take(&mut info.schema));
+        let _ = self.info.set(info);
         if cancelled {
-            inner.state = State::Cancelled;
-            self.out(inner, PRODUCER, ptr::null_mut(), |inner| {
-                drop(inner);
-                drop(dropped);
-                self.call_cancel();
-            });
+            (inner.state, inner.demand) = (State::Cancelled, 0);
+            self.call_cancel(inner);
+            drop(dropped);
             return Ok(());
         }
         inner.state = State::Streaming;
-        self.send_unsent(inner);
+        match inner.demand {
+            0 => drop(inner),
+            n => self.call_request(inner, n),
+        }
         self.wake();
         Ok(())
     }
 
-    fn ask<'a>(&self, offer: impl FnOnce() -> AsyncOffer<'a>) -> Result<(), Error> {
+    fn ask(&self, offer: AsyncOffer<'_>) -> Result<(), Error> {
         self.accept.as_ref().map_or(Ok(()), |accept| {
-            (accept.lock().unwrap_or_else(PoisonError::into_inner))(offer())
+            (accept.lock().unwrap_or_else(PoisonError::into_inner))(offer)
         })
     }
 
-    fn receive_task(&self, task: &ArrowAsyncTask, metadata: *const c_char) -> Result<(), Error> {
+    fn receive_task(&self, task: &ArrowAsyncTask, metadata: Metadata<'_>) -> Result<(), Error> {
         if task.extract_data.is_none() {
             return Err(Error::invalid(
                 "task.extract_data: NULL: expected a callback",
             ));
         }
-        // SAFETY: the metadata is the producer's, as the text asks for it.
-        let metadata = unsafe { Metadata::read(metadata) }?;
         if self.accept.is_some() && self.lock().state == State::Streaming {
-            self.ask(|| AsyncOffer::Batch(metadata))?;
+            self.ask(AsyncOffer::Batch(metadata))?;
         }
-        let queued = Queued {
-            task: ArrowAsyncTask { ..*task },
-            metadata: metadata.block().to_vec(),
-        };
+        let (task, metadata) = (ArrowAsyncTask { ..*task }, metadata.block().to_vec());
+        let queued = Queued { task, metadata };
         let mut inner = self.lock();
-        let (streaming, over) = match inner.state {
-            State::Streaming => (true, false),
-            State::Cancelled | State::Broken => (false, false),
-            _ => (false, true),
+        let error = match inner.state {
+            State::Streaming | State::Cancelled | State::Broken if inner.demand > 0 => None,
+            State::Streaming | State::Cancelled | State::Broken => {
+                Some("too many tasks: expected at most the sum of the requests")
+            }
+            _ => Some("out of order: expected a call after on_schema and before the end"),
         };
-        if over || inner.demand == 0 {
-            drop(inner);
-            return Err(match over {
-                true => out_of_order("on_next_task", "a call after on_schema and before the end"),
-                false => Error::invalid(
-                    "on_next_task: too many tasks: expected at most the sum of the requests",
-                ),
-            });
+        if let Some(error) = error {
+            return Err(Error::invalid(format!("on_next_task: {error}")));
         }
         inner.demand -= 1;
-        if !streaming {
-            self.out(inner, TASK, ptr::null_mut(), |inner| {
+        if inner.state == State::Streaming {
+            inner.queue.push_back(queued);
+            drop(inner);
+            self.wake();
+        } else {
+            self.out(inner, (TASK, ptr::null_mut()), |inner| {
                 drop(inner);
                 queued.drop_data();
             });
-            return Ok(());
         }
-        inner.queue.push_back(queued);
-        let waker = inner.waker.take();
-        drop(inner);
-        wake(waker);
         Ok(())
     }
 
@@ -252,36 +228,26 @@ impl Core {
             State::Streaming | State::Cancelled => State::Ended,
             State::Broken => State::Failed,
             _ => {
-                drop(inner);
-                return Err(out_of_order(
-                    "on_next_task(NULL)",
-                    "one call after on_schema",
-                ));
+                let text = "on_next_task(NULL): out of order: expected one call after on_schema";
+                return Err(Error::invalid(text));
             }
         };
-        let waker = inner.waker.take();
         drop(inner);
-        wake(waker);
+        self.wake();
         Ok(())
     }
 
-    /// Ends the stream with an error. Returns its code, the result of the handler call.
-    fn refuse(&self, error: Error) -> c_int {
-        let code = error.code();
-        self.end(State::Refused, error);
-        code
-    }
-
+    /// Ends the stream with an error, unless the application knows how it has ended.
     fn end(&self, state: State, error: Error) {
         let mut inner = self.lock();
         let notify = inner.state.is_live();
-        if notify || inner.state.is_silent() {
+        let silent = [State::CancelledEarly, State::Cancelled, State::Broken];
+        if notify || silent.contains(&inner.state) {
             inner.state = state;
         }
         if notify {
             inner.failure = Some(error);
-            inner.close();
-            self.drop_queued(inner);
+            self.close(inner, false);
             self.wake();
         }
     }
@@ -289,30 +255,26 @@ impl Core {
     /// False when it is not the first call.
     fn receive_release(&self) -> bool {
         let mut inner = self.lock();
-        if matches!(inner.state, State::Releasing | State::Released) {
+        let before = inner.state;
+        if matches!(before, State::Releasing | State::Released) {
             return false;
         }
-        let notify = inner.state.is_live();
-        let keep = inner.close() && inner.state == State::Ended;
-        let here = here(self.id());
-        let wait = here == 0 && self.running(&inner) != 0;
+        let keep = !std::mem::replace(&mut inner.closed, true) && before == State::Ended;
+        inner.kept = inner.kept.take().filter(|_| !keep);
+        let here = each_here(self.id(), |_| ());
         let ended = self.ended.fetch_or(MARK, Ordering::AcqRel);
-        inner.counts.mark(ended);
+        inner.calls = inner.calls.wrapping_sub(ended);
+        let wait = here == 0 && inner.calls != 0;
         inner.state = match wait {
             true => State::Releasing,
             false => State::Released,
         };
-        inner.extracting = keep;
-        if notify {
-            inner.failure = Some(Error::new(
-                EIO,
-                "release: called too early: expected on_next_task(NULL) or on_error before",
-            ));
+        if before.is_live() {
+            let text = "release: called too early: expected on_next_task(NULL) or on_error before";
+            inner.failure = Some(Error::new(EIO, text));
         }
         // A producer that is destroyed with its last task outlives another thread's call to it.
-        while self.running(&inner).wrapping_sub(here) >= PRODUCER {
-            inner = self.wait(inner);
-        }
+        inner = self.wait_below(inner, here + PRODUCER);
         drop(inner);
         // What this thread has taken already: it is inside the request for more.
         each_here(self.id(), |frame| {
@@ -321,20 +283,18 @@ impl Core {
             let _ = info.map(|info| unsafe { Taken::extract_once(frame.taken, &info.promise) });
         });
         if keep {
-            self.keep_queued();
+            let mut kept = VecDeque::new();
+            self.each_queued(|queued, promise| kept.push_back(queued.extract(promise).0));
+            self.lock().kept = Some(kept);
         }
-        if notify {
-            self.drop_queued(self.lock());
+        if before.is_live() {
+            self.each_queued(|queued, _| queued.drop_data());
         }
-        if notify || keep {
+        if keep || before.is_live() {
             self.wake();
         }
         if wait {
-            let mut inner = self.lock();
-            while self.running(&inner) != 0 {
-                inner = self.wait(inner);
-            }
-            inner.state = State::Released;
+            self.wait_below(self.lock(), 1).state = State::Released;
         }
         true
     }

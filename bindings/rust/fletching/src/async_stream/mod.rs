@@ -2,7 +2,6 @@
 
 //! The async C device stream interface: streams of `futures_core` both ways.
 
-mod batch;
 mod calls;
 mod consumer;
 mod consumer_core;
@@ -16,17 +15,16 @@ mod task;
 #[path = "../../tests/async_replay/mod.rs"]
 mod replay;
 
-use std::fmt;
 use std::ptr::NonNull;
 
 use fletching_abi::ArrowDeviceType;
-use fletching_abi::{ArrowArray, ArrowAsyncDeviceStreamHandler, ArrowDeviceArray, ArrowSchema};
+use fletching_abi::{ArrowArray, ArrowAsyncDeviceStreamHandler, ArrowSchema};
 
 use crate::error::Error;
+use crate::owner::DeviceArray;
 
-pub use batch::AsyncBatch;
 pub use consumer::{AsyncOffer, AsyncOptions, AsyncStream};
-pub use producer::AsyncProducer;
+pub use producer::{AsyncBatch, AsyncProducer};
 pub use sending::{AsyncAbort, AsyncSending};
 
 /// Owns the handler of a consumer: of an [`AsyncStream`], or of foreign code.
@@ -36,6 +34,7 @@ pub use sending::{AsyncAbort, AsyncSending};
 /// [`into_raw`](Self::into_raw) or [`AsyncProducer::send`].
 ///
 /// Text: C device data interface, "The ArrowAsyncDeviceStreamHandler structure".
+#[derive(Debug)]
 pub struct AsyncHandler(NonNull<ArrowAsyncDeviceStreamHandler>);
 
 // SAFETY: handler calls may be made on any thread, one at a time.
@@ -73,12 +72,6 @@ impl Drop for AsyncHandler {
     }
 }
 
-impl fmt::Debug for AsyncHandler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AsyncHandler").field(&self.0).finish()
-    }
-}
-
 /// What a stream promises of every batch, as far as it is cheap to compare.
 #[derive(Clone, Copy, Debug)]
 struct Promise {
@@ -97,24 +90,24 @@ impl Promise {
     }
 
     /// Errors: EINVAL for a batch that is released, on another type of device, or of another schema.
-    fn check(&self, batch: &ArrowDeviceArray) -> Result<(), Error> {
-        let array: &ArrowArray = &batch.array;
+    fn check(&self, batch: &DeviceArray) -> Result<(), Error> {
+        let array: &ArrowArray = &batch.as_raw().array;
+        let (found, expected) = (batch.device_type(), self.device_type);
         if array.is_released() {
             return Err(Error::invalid("batch: released: expected a live array"));
         }
-        let (found, expected) = (batch.device_type, self.device_type);
         if found != expected {
+            let rule = "async-producer.one-device-type";
+            let text = "batch: device_type differs from the stream's: expected";
             return Err(Error::broken_rule(
-                "async-producer.one-device-type",
-                &format!("batch: device_type differs from the stream's: expected {expected}, got {found}"),
+                rule,
+                &format!("{text} {expected}, got {found}"),
             ));
         }
-        if (array.n_children, !array.dictionary.is_null()) != (self.n_children, self.has_dictionary)
-        {
-            return Err(Error::broken_rule(
-                "async-next.same-schema",
-                "batch: children or dictionary differ from the stream's schema",
-            ));
+        let shape = (array.n_children, !array.dictionary.is_null());
+        if shape != (self.n_children, self.has_dictionary) {
+            let text = "batch: children or dictionary differ from the stream's schema";
+            return Err(Error::broken_rule("async-next.same-schema", text));
         }
         Ok(())
     }

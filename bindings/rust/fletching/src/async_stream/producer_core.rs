@@ -12,7 +12,7 @@ use fletching_abi::{ArrowAsyncProducer, ArrowDeviceType};
 
 use super::task::Nodes;
 use super::{not_positive, AsyncHandler, Promise};
-use crate::error::Error;
+use crate::error::{guarded, Error};
 use crate::owner::DeviceArray;
 
 /// Why a stream stops. The first reason counts.
@@ -26,10 +26,7 @@ pub(super) enum Stop {
 }
 
 /// A handler that only waits for its release, and the tasks that it waits for.
-pub(super) struct Orphan {
-    _handler: AsyncHandler,
-    _nodes: Nodes,
-}
+type Orphan = (AsyncHandler, Nodes);
 
 pub(super) struct Core {
     raw: UnsafeCell<ArrowAsyncProducer>,
@@ -88,17 +85,23 @@ impl Core {
         self.raw.get()
     }
 
-    /// Stops the stream, unless it has stopped. Returns whether it was this call.
-    pub(super) fn stop(&self, reason: Stop) -> bool {
+    /// Stops the stream, unless it has stopped.
+    pub(super) fn stop(&self, reason: Stop) {
         let mut stop = locked(&self.stop);
-        if !matches!(*stop, Stop::Running) {
-            return false;
+        if matches!(*stop, Stop::Running) {
+            *stop = reason;
+            self.stopped.store(true, Ordering::Release);
+            drop(stop);
+            self.wake();
         }
-        *stop = reason;
-        self.stopped.store(true, Ordering::Release);
-        drop(stop);
-        self.waker.wake();
-        true
+    }
+
+    /// Wakes the future. Its waker is the user's code: a panic goes no further.
+    fn wake(&self) {
+        let _ = guarded(|| {
+            self.waker.wake();
+            Ok(())
+        });
     }
 
     /// Why the stream has stopped. From now on no reason counts any more.
@@ -109,7 +112,7 @@ impl Core {
 
     pub(super) fn check(&self, batch: &DeviceArray) -> Result<(), Error> {
         let promise = self.promise.get();
-        promise.map_or(Ok(()), |promise| promise.check(batch.as_raw()))
+        promise.map_or(Ok(()), |promise| promise.check(batch))
     }
 
     // --- Open tasks -----------------------------------------------------------------------------
@@ -142,7 +145,7 @@ impl Core {
             let core = Arc::from_raw(this);
             let orphan = locked(&core.orphan).take();
             match orphan {
-                None => core.waker.wake(),
+                None => core.wake(),
                 Some(orphan) => release_elsewhere(orphan),
             }
         }
@@ -151,16 +154,12 @@ impl Core {
     /// Nobody polls any more: the last task to be extracted releases the handler.
     pub(super) fn release_later(&self, handler: AsyncHandler, nodes: Nodes) {
         let mut orphan = locked(&self.orphan);
-        let left = Orphan {
-            _handler: handler,
-            _nodes: nodes,
-        };
-        if !self.is_settled() {
-            *orphan = Some(left);
-            return;
+        *orphan = Some((handler, nodes));
+        if self.is_settled() {
+            let settled = orphan.take();
+            drop(orphan);
+            drop(settled);
         }
-        drop(orphan);
-        drop(left);
     }
 }
 
@@ -182,7 +181,7 @@ unsafe extern "C" fn request(this: *mut ArrowAsyncProducer, n: i64) {
     let _ = core
         .requested
         .fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
-    core.waker.wake();
+    core.wake();
 }
 
 unsafe extern "C" fn cancel(this: *mut ArrowAsyncProducer) {

@@ -3,7 +3,6 @@
 //! The future that drives a producer: every call of the handler is made inside its `poll`.
 
 use std::ffi::{c_int, CString};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr;
@@ -11,14 +10,14 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fletching_abi::ArrowAsyncDeviceStreamHandler;
+use fletching_abi::{ArrowAsyncDeviceStreamHandler as Handler, ArrowDeviceType};
 use futures_core::Stream;
 use libc::{ECANCELED, EINVAL};
 
-use super::batch::Data;
+use super::producer::{AsyncBatch, AsyncProducer, Data};
 use super::producer_core::{Core, Stop};
 use super::task::Nodes;
-use super::{AsyncBatch, AsyncHandler, AsyncProducer, Promise};
+use super::{AsyncHandler, Promise};
 use crate::error::{discard, guarded, printable, Error};
 use crate::metadata::Metadata;
 use crate::owner::Schema;
@@ -54,6 +53,7 @@ pub struct AsyncSending<F, St> {
     over: bool,
     result: Result<(), Error>,
     calls_per_poll: u32,
+    device_type: ArrowDeviceType,
 }
 
 enum Source<F, St> {
@@ -74,12 +74,6 @@ impl AsyncAbort {
     }
 }
 
-impl fmt::Debug for AsyncAbort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncAbort").finish_non_exhaustive()
-    }
-}
-
 /// What a step has done.
 enum Step {
     /// One call of the handler.
@@ -90,10 +84,10 @@ enum Step {
 
 impl<F, St> AsyncSending<F, St> {
     pub(super) fn new(producer: AsyncProducer<F>, handler: AsyncHandler) -> Self {
-        let problem = check(&producer, &handler);
+        let checked = check(&producer);
         let core = Core::new(producer.device_type, producer.metadata);
-        if let Some(problem) = problem {
-            core.stop(Stop::Failed(problem));
+        if let Err(error) = checked {
+            core.stop(Stop::Failed(error));
         }
         // SAFETY: the handler is owned here, and its producer is ours to set.
         unsafe { (*handler.as_ptr()).producer = core.raw() }
@@ -109,6 +103,7 @@ impl<F, St> AsyncSending<F, St> {
             over: false,
             result: Ok(()),
             calls_per_poll: producer.calls_per_poll,
+            device_type: producer.device_type,
         }
     }
 
@@ -118,17 +113,19 @@ impl<F, St> AsyncSending<F, St> {
         AsyncAbort(Arc::clone(&self.core))
     }
 
-    fn raw(&self) -> *mut ArrowAsyncDeviceStreamHandler {
+    fn raw(&self) -> *mut Handler {
         let handler = self.handler.as_ref();
         handler.map_or(ptr::null_mut(), AsyncHandler::as_ptr)
     }
 
-    /// Takes the code that a handler call has returned.
+    /// Takes what a call of the handler has returned, none for a callback that is NULL.
     fn called(&mut self, call: &str, code: Option<c_int>) -> Step {
-        let code = code.unwrap_or(EINVAL);
-        if code != 0 {
-            let text = format!("{call}: refused by the consumer: expected 0, got {code}");
-            self.result = Err(Error::new(code, text));
+        if code != Some(0) {
+            let text = match code {
+                None => format!("handler.{call}: NULL: expected a callback"),
+                Some(code) => format!("{call}: refused by the consumer: expected 0, got {code}"),
+            };
+            self.result = Err(Error::new(code.unwrap_or(EINVAL), text));
             self.core.take_stop();
             self.finish();
         }
@@ -136,23 +133,19 @@ impl<F, St> AsyncSending<F, St> {
     }
 
     fn send_schema(&mut self, mut schema: Schema) -> Step {
+        let (handler, raw) = (self.raw(), schema.as_mut_ptr());
         // SAFETY: no other call is running; the handler takes the schema or leaves it.
-        let code = unsafe {
-            ArrowAsyncDeviceStreamHandler::call_on_schema(self.raw(), schema.as_mut_ptr())
-        };
-        drop(schema);
+        let code = unsafe { Handler::call_on_schema(handler, raw) };
         self.called("on_schema", code)
     }
 
     fn send_batch(&mut self, batch: AsyncBatch) -> Step {
         self.sent += 1;
-        let handler = self.raw();
-        let code = self
-            .nodes
-            .send(Arc::as_ptr(&self.core), batch, |task, metadata| {
-                // SAFETY: no other call is running, and the arguments live during the call.
-                unsafe { ArrowAsyncDeviceStreamHandler::call_on_next_task(handler, task, metadata) }
-            });
+        let (handler, core) = (self.raw(), Arc::as_ptr(&self.core));
+        // SAFETY: no other call is running, and the arguments live during the call.
+        let code = self.nodes.send(core, batch, |task, metadata| unsafe {
+            Handler::call_on_next_task(handler, task, metadata)
+        });
         self.called("on_next_task", code)
     }
 
@@ -163,17 +156,9 @@ impl<F, St> AsyncSending<F, St> {
         }
         self.drop_source();
         // SAFETY: no other call is running. NULL is the end.
-        let code = unsafe {
-            ArrowAsyncDeviceStreamHandler::call_on_next_task(
-                self.raw(),
-                ptr::null_mut(),
-                ptr::null(),
-            )
-        };
-        self.called("on_next_task(NULL)", code);
-        if !self.over {
-            self.finish();
-        }
+        let code = unsafe { Handler::call_on_next_task(self.raw(), ptr::null_mut(), ptr::null()) };
+        self.called("on_next_task", code);
+        self.finish();
         Step::Called
     }
 
@@ -188,15 +173,9 @@ impl<F, St> AsyncSending<F, St> {
             "" => CString::from(c"producer: failed without a message"),
             text => CString::new(printable(text.as_bytes())).unwrap_or_default(),
         };
+        let (code, text) = (error.code(), text.as_ptr());
         // SAFETY: no other call is running, and the text lives during the call.
-        unsafe {
-            ArrowAsyncDeviceStreamHandler::call_on_error(
-                self.raw(),
-                error.code(),
-                text.as_ptr(),
-                ptr::null(),
-            );
-        }
+        unsafe { Handler::call_on_error(self.raw(), code, text, ptr::null()) };
         self.result = Err(error);
         self.finish();
         Step::Called
@@ -209,9 +188,10 @@ impl<F, St> AsyncSending<F, St> {
 
     /// Only the release is due.
     fn finish(&mut self) {
-        self.drop_source();
-        self.over = true;
-        self.core.count_open(&self.nodes);
+        if !std::mem::replace(&mut self.over, true) {
+            self.drop_source();
+            self.core.count_open(&self.nodes);
+        }
     }
 
     fn release(&mut self) -> Step {
@@ -223,28 +203,13 @@ impl<F, St> AsyncSending<F, St> {
     }
 }
 
-/// What is wrong with the arguments.
-fn check<F>(producer: &AsyncProducer<F>, handler: &AsyncHandler) -> Option<Error> {
-    // SAFETY: the handler is owned, and not released.
-    let raw = unsafe { &*handler.as_ptr() };
-    let missing = [
-        ("on_schema", raw.on_schema.is_none()),
-        ("on_next_task", raw.on_next_task.is_none()),
-        ("on_error", raw.on_error.is_none()),
-        ("release", raw.release.is_none()),
-    ];
-    if let Some((name, _)) = missing.iter().find(|(_, missing)| *missing) {
-        return Some(Error::invalid(format!(
-            "handler.{name}: NULL: expected a callback"
-        )));
-    }
+/// Errors: EINVAL for a device type or metadata that no stream may have.
+fn check<F>(producer: &AsyncProducer<F>) -> Result<(), Error> {
     if producer.device_type.0 == 0 {
-        return Some(Error::broken_rule(
-            "async-producer.device-type-set",
-            "producer: device_type: 0: expected the device type of the batches",
-        ));
+        let text = "producer: device_type: 0: expected the device type of the batches";
+        return Err(Error::broken_rule("async-producer.device-type-set", text));
     }
-    check_metadata(&producer.metadata).err()
+    check_metadata(&producer.metadata)
 }
 
 /// Errors: EINVAL for bytes that are not one whole block. No bytes are no metadata.
@@ -329,12 +294,8 @@ where
         if schema.is_released() {
             return Err(Error::invalid("schema: released: expected a live schema"));
         }
-        // SAFETY: nobody writes the struct.
-        let device_type = unsafe { (*self.core.raw()).device_type };
-        let _ = self
-            .core
-            .promise
-            .set(Promise::of(schema.as_raw(), device_type));
+        let promise = Promise::of(schema.as_raw(), self.device_type);
+        let _ = self.core.promise.set(promise);
         self.schema = Some(schema);
         Ok(())
     }
@@ -382,13 +343,5 @@ impl<F, St> Drop for AsyncSending<F, St> {
             let nodes = std::mem::take(&mut self.nodes);
             self.core.release_later(handler, nodes);
         }
-    }
-}
-
-impl<F, St> fmt::Debug for AsyncSending<F, St> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncSending")
-            .field("sent", &self.sent)
-            .finish_non_exhaustive()
     }
 }

@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
 use libc::EINVAL;
 
-use super::batch::{AsyncBatch, Data};
+use super::producer::{AsyncBatch, Data};
 use super::producer_core::{Core, Stop};
-use crate::error::{discard, guarded};
+use crate::error::{discard, guarded, Error};
+use crate::owner::DeviceArray;
 
 const OPEN: u8 = 0;
 /// The stream is over, and release waits for the task.
@@ -137,36 +138,23 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
             return EINVAL;
         }
         let core = (*node).core;
-        let code = match (*(*node).data.get()).take() {
-            None => EINVAL,
-            Some(data) if out.is_null() => {
-                discard(data);
-                0
-            }
-            Some(Data::Ready(array)) => {
-                array.move_to(out);
-                0
-            }
-            Some(Data::Made(make)) => {
-                let made = guarded(|| {
-                    let array = make()?;
-                    (*core).check(&array)?;
-                    Ok(array)
-                });
-                made.map_or_else(
-                    |error| {
-                        let code = error.code();
-                        out.write(ArrowDeviceArray::zeroed());
-                        (*core).stop(Stop::Failed(error));
-                        code
-                    },
-                    |array| {
-                        array.move_to(out);
-                        0
-                    },
-                )
+        let made = match (*(*node).data.get()).take() {
+            Some(Data::Ready(array)) => Ok(array),
+            Some(Data::Made(make)) if !out.is_null() => guarded(|| {
+                let array = make()?;
+                (*core).check(&array).map(|()| array)
+            }),
+            unused => {
+                discard(unused);
+                Ok(DeviceArray::default())
             }
         };
+        let code = made.as_ref().map_or_else(Error::code, |_| 0);
+        match made {
+            Err(error) => (*core).stop(Stop::Failed(error)),
+            Ok(array) if out.is_null() => discard(array),
+            Ok(array) => array.move_to(out),
+        }
         // Unless release waits for this task, the node and the stream may be gone after this step.
         if (*node).life.swap(CLOSED, Ordering::AcqRel) == COUNTED {
             Core::close_counted(core);

@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 use std::ptr;
 
-use super::event::{within, Events, Handle, Origin, Recorded, Scope, SyncEvent};
+use super::event::{Events, Handle, Origin, Recorded, SyncEvent};
 use super::vendor::{call, Answer, EventState, Optional, Symbol};
 use super::{with_capture_hint, OnCapture, Stream};
 use crate::Error;
@@ -44,79 +44,66 @@ pub(super) struct Driver {
 
 /// What else differs.
 pub(super) trait Api: Sized + Sync + 'static {
-    type Scope: Scope;
-
     fn functions() -> Result<&'static Self, Error>;
     fn driver(&self) -> Driver;
     /// The error, if the call has failed.
     fn check(&self, answer: Answer) -> Result<(), Error>;
     /// Errors: ENOTSUP where there are no events of each launch of a graph.
-    fn can_record_externally(&self) -> Result<(), Error>;
-    fn can_wait_externally(&self) -> Result<(), Error>;
-    fn scope(&'static self) -> Self::Scope;
-    /// To where the stream belongs.
-    fn enter_stream(scope: &mut Self::Scope, stream: Handle, device: i64) -> Result<(), Error>;
-    /// To where an event can be waited on and asked.
-    fn enter_any(scope: &mut Self::Scope, device: i64) -> Result<(), Error>;
-    /// Of an event that is recorded in the scope.
-    fn origin(scope: &mut Self::Scope) -> Result<Origin, Error>;
-    /// Runs `body`; true instead when the event was destroyed with its context.
-    fn unless_gone(
+    fn has_external_events(&self) -> Result<(), Error>;
+    /// Runs `body` where the stream belongs, with where an event is from that is recorded there.
+    fn on_stream<T>(
         &'static self,
-        origin: &Origin,
-        body: impl FnOnce() -> Result<bool, Error>,
-    ) -> Result<bool, Error>;
-    /// Runs `destroy` where the event is from, unless it was destroyed with its context.
-    fn destroy(
+        stream: Handle,
+        device: i64,
+        body: impl FnOnce(&mut dyn FnMut() -> Result<Origin, Error>) -> Result<T, Error>,
+    ) -> Result<T, Error>;
+
+    // What is here is for a runtime that knows the place of an event.
+
+    /// Runs `body` where an event can be waited on and asked.
+    fn anywhere<T>(
         &'static self,
-        origin: &Origin,
-        destroy: impl Fn() -> Result<(), Error>,
-    ) -> Result<(), Error>;
-}
-
-/// Lets the calling thread make calls that are unsafe while streams are captured: then they fail
-/// neither themselves nor the capture. Does nothing in a runtime without modes.
-struct Relaxed<A: Api> {
-    api: &'static A,
-    mode: i32,
-    is_entered: bool,
-    /// Whether a context is lost, of whatever event: then each call of the thread may report it.
-    reports_loss: bool,
-}
-
-impl<A: Api> Relaxed<A> {
-    fn new(api: &'static A) -> Self {
-        #[rustfmt::skip]
-        return Self { api, mode: api.driver().relaxed, is_entered: false, reports_loss: false };
+        _device: i64,
+        body: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        body()
     }
 
-    fn exchange(&mut self) -> Option<Answer> {
-        let Symbol { name, function } = self.api.driver().exchange_mode;
-        let function = function?;
-        Some(call!(Symbol { name, function }, &raw mut self.mode))
-    }
-
-    fn enter(&mut self) -> Result<(), Error> {
-        let Some(answer) = self.exchange() else {
-            return Ok(());
-        };
-        self.is_entered = answer.code == 0;
-        self.reports_loss = (self.api.driver().is_lost)(answer.code);
-        self.api.check(answer)
+    /// Runs `body` where the event is from; `None` when it was destroyed with its context. Sets
+    /// `is_lost` when an error says that nothing there can still run.
+    fn at_origin<T>(
+        &'static self,
+        _origin: &Origin,
+        _is_lost: &mut bool,
+        body: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        body().map(Some)
     }
 }
 
-impl<A: Api> Scope for Relaxed<A> {
-    fn leave(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.is_entered) {
-            return Ok(());
-        }
-        let Some(answer) = self.exchange().filter(|answer| answer.code != 0) else {
-            return Ok(());
-        };
-        let _ = self.exchange(); // it may have reported an earlier error
-        self.api.check(answer)
+/// Runs `body` while the thread may make calls that are unsafe while streams are captured: then
+/// they fail neither themselves nor the capture. `body` gets the error when the mode cannot be set,
+/// and whether that says that a context is lost, of whatever event.
+fn relaxed<A: Api, T>(
+    api: &A,
+    body: impl FnOnce(Result<(), Error>, bool) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let driver = api.driver();
+    let Some(exchange) = driver.exchange_mode.found() else {
+        return body(Ok(()), false); // a runtime without modes
+    };
+    let mut mode = driver.relaxed;
+    let entered = call!(exchange, &raw mut mode);
+    let result = body(api.check(entered), (driver.is_lost)(entered.code));
+    if entered.code != 0 {
+        return result;
     }
+    let left = call!(exchange, &raw mut mode);
+    if left.code != 0 {
+        let _ = call!(exchange, &raw mut mode); // it may have reported an earlier error
+    }
+    let value = result?;
+    api.check(left).map(|()| value)
 }
 
 /// The operations.
@@ -131,17 +118,16 @@ impl<A: Api> Capturing<A> {
         api.check(call!(driver.init, 0)).map(|()| (api, driver))
     }
 
-    /// The state of the event, asked or waited for from any place.
-    fn anywhere(
+    /// The answer of a function that asks or waits for the event.
+    fn ask(
         event: &SyncEvent,
         function: impl FnOnce(&Driver) -> Symbol<OfEvent>,
     ) -> Result<(&'static A, Answer), Error> {
         let handle = event.handle()?;
         let (api, driver) = Self::initialized()?;
-        within(Relaxed::new(api), |relaxed| {
-            relaxed.enter()?;
-            within(api.scope(), |scope| {
-                A::enter_any(scope, event.device_id)?;
+        relaxed(api, |entered, _| {
+            entered?;
+            api.anywhere(event.device_id, || {
                 Ok((api, call!(function(&driver), handle)))
             })
         })
@@ -158,16 +144,11 @@ impl<A: Api> Capturing<A> {
     /// Whether the stream is captured, and may be. Does not disturb the capture.
     fn is_captured(api: &A, stream: Handle, on_capture: OnCapture) -> Result<bool, Error> {
         let driver = api.driver();
-        let Symbol { name, function } = driver.is_capturing;
-        let Some(function) = function else {
+        let Some(is_capturing) = driver.is_capturing.found() else {
             return Ok(false);
         };
         let mut status = 0;
-        let answer = call!(
-            Symbol { name, function },
-            (driver.stream)(stream),
-            &raw mut status
-        );
+        let answer = call!(is_capturing, (driver.stream)(stream), &raw mut status);
         let got = if answer.code == driver.implicit_capture {
             "the legacy default stream while a stream that is ordered with it is being captured \
              into a graph"
@@ -175,7 +156,7 @@ impl<A: Api> Capturing<A> {
             api.check(answer)?;
             match (status, on_capture) {
                 (0, _) => return Ok(false),
-                (1, OnCapture::External) => return Ok(true),
+                (1, OnCapture::External) => return api.has_external_events().map(|()| true),
                 (1, OnCapture::Refuse) => "one that is being captured into a graph",
                 _ => {
                     "one that is being captured into a graph, and whose capture is invalid and \
@@ -190,17 +171,13 @@ impl<A: Api> Capturing<A> {
         Err(Error::new(libc::EBUSY, text))
     }
 
-    fn record_in(
-        scope: &mut A::Scope,
-        (api, driver): (&'static A, &Driver),
+    fn make(
+        api: &'static A,
         stream: Handle,
-        on_capture: OnCapture,
+        is_captured: bool,
+        origin: Origin,
     ) -> Result<Recorded, Error> {
-        let is_captured = Self::is_captured(api, stream, on_capture)?;
-        if is_captured {
-            api.can_record_externally()?;
-        }
-        let origin = A::origin(scope)?;
+        let driver = api.driver();
         let (title, library) = (driver.title, driver.library);
         let create = driver.event_create.in_library(title, library)?;
         let mut event = ptr::null_mut();
@@ -211,11 +188,8 @@ impl<A: Api> Capturing<A> {
             let record = driver.event_record_with_flags.in_library(title, library)?;
             call!(record, event, stream, driver.record_external)
         } else {
-            call!(
-                driver.event_record.in_library(title, library)?,
-                event,
-                stream
-            )
+            let record = driver.event_record.in_library(title, library)?;
+            call!(record, event, stream)
         };
         api.check(answer).map(|()| recorded)
     }
@@ -223,7 +197,7 @@ impl<A: Api> Capturing<A> {
 
 impl<A: Api> Events for Capturing<A> {
     fn synchronize(&self, event: &SyncEvent) -> Result<(), Error> {
-        let (api, answer) = Self::anywhere(event, |driver| driver.event_synchronize)?;
+        let (api, answer) = Self::ask(event, |driver| driver.event_synchronize)?;
         api.check(answer)
     }
 
@@ -231,8 +205,7 @@ impl<A: Api> Events for Capturing<A> {
         let handle = event.handle()?;
         let (api, driver) = Self::initialized()?;
         let stream = stream.as_ptr();
-        within(api.scope(), |scope| {
-            A::enter_stream(scope, stream, event.device_id)?;
+        api.on_stream(stream, event.device_id, |_| {
             let is_captured = Self::is_captured(api, stream, on).map_err(|error| {
                 with_capture_hint(
                     "wait_on",
@@ -241,9 +214,6 @@ impl<A: Api> Events for Capturing<A> {
                      each launch of the graph",
                 )
             })?;
-            if is_captured {
-                api.can_wait_externally()?;
-            }
             let flags = if is_captured { driver.wait_external } else { 0 };
             let wait = driver.stream_wait_event;
             api.check(call!(wait, (driver.stream)(stream), handle, flags))
@@ -251,18 +221,18 @@ impl<A: Api> Events for Capturing<A> {
     }
 
     fn is_ready(&self, event: &SyncEvent) -> Result<bool, Error> {
-        let (api, answer) = Self::anywhere(event, |driver| driver.event_query)?;
+        let (api, answer) = Self::ask(event, |driver| driver.event_query)?;
         Self::is_done(api, answer)
     }
 
     fn record(&self, stream: &Stream, device: i64, on: OnCapture) -> Result<Recorded, Error> {
-        let (api, driver) = Self::initialized()?;
+        let (api, _) = Self::initialized()?;
         let stream = stream.as_ptr();
-        within(Relaxed::new(api), |relaxed| {
-            relaxed.enter()?;
-            within(api.scope(), |scope| {
-                A::enter_stream(scope, stream, device)?;
-                Self::record_in(scope, (api, &driver), stream, on)
+        relaxed(api, |entered, _| {
+            entered?;
+            api.on_stream(stream, device, |origin| {
+                let is_captured = Self::is_captured(api, stream, on)?;
+                Self::make(api, stream, is_captured, origin()?)
             })
         })
     }
@@ -270,17 +240,17 @@ impl<A: Api> Events for Capturing<A> {
     fn has_passed(&self, recorded: &Recorded) -> Result<bool, Error> {
         let api = A::functions()?;
         let mut has_passed = false;
-        let asked = within(Relaxed::new(api), |relaxed| {
-            let entered = relaxed.enter();
+        let asked = relaxed(api, |entered, reports_loss| {
             // Whether it is the event's context that is lost, the event is asked.
-            if !relaxed.reports_loss {
+            if !reports_loss {
                 entered?;
             }
-            has_passed = api.unless_gone(&recorded.origin, || {
+            let asked = api.at_origin(&recorded.origin, &mut has_passed, || {
                 let driver = api.driver();
                 let answer = call!(driver.event_query, recorded.event);
                 Ok((driver.is_lost)(answer.code) || Self::is_done(api, answer)?)
-            })?;
+            });
+            has_passed = has_passed || asked?.unwrap_or(true);
             Ok(false)
         });
         // Then it does not matter whether the mode is left as it should be.
@@ -292,16 +262,24 @@ impl<A: Api> Events for Capturing<A> {
 
     fn destroy(&self, recorded: &Recorded) -> Result<(), Error> {
         let api = A::functions()?;
-        within(Relaxed::new(api), |relaxed| {
-            // Nothing else destroys it, so it is tried without the mode too.
-            let _ = relaxed.enter();
-            api.destroy(&recorded.origin, || {
-                let driver = api.driver();
-                let destroy = driver
-                    .event_destroy
-                    .in_library(driver.title, driver.library)?;
-                api.check(call!(destroy, recorded.event))
-            })
+        let driver = api.driver();
+        let destroy = driver
+            .event_destroy
+            .in_library(driver.title, driver.library)?;
+        relaxed(api, |_, _| {
+            // Nothing else destroys it, so it is tried without the mode too, and once more when it
+            // did not come to that.
+            let mut is_tried = false;
+            for attempt in 0.. {
+                let result = api.at_origin(&recorded.origin, &mut false, || {
+                    is_tried = true;
+                    api.check(call!(destroy, recorded.event))
+                });
+                if is_tried || attempt == 1 || result.is_ok() {
+                    return result.map(drop);
+                }
+            }
+            Ok(())
         })
     }
 
@@ -309,8 +287,7 @@ impl<A: Api> Events for Capturing<A> {
         let Ok(api) = A::functions() else {
             return body();
         };
-        let _ = within(Relaxed::new(api), |relaxed| {
-            let _ = relaxed.enter();
+        let _ = relaxed(api, |_, _| {
             body();
             Ok(())
         });

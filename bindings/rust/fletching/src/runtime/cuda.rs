@@ -5,9 +5,9 @@
 use std::ptr;
 
 use super::capturing::{Api, Driver};
-use super::event::{within, Handle, Origin, Scope};
+use super::event::{Handle, Origin};
 use super::tables::cuda::{self, CUcontext, CUdevice, Functions, TITLE};
-use super::vendor::{call, Answer, Symbol};
+use super::vendor::{call, Answer};
 use crate::error::printable_c;
 use crate::Error;
 
@@ -25,6 +25,24 @@ pub(super) struct CudaScope {
 }
 
 impl CudaScope {
+    fn run<T>(
+        cuda: &'static Functions,
+        body: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut scope = Self {
+            cuda,
+            current: ptr::null_mut(),
+            is_pushed: false,
+            retained: None,
+            is_lost: false,
+        };
+        let result = body(&mut scope);
+        let popped = scope.pop();
+        let released = scope.release();
+        let value = result?;
+        popped.and(released).map(|()| value)
+    }
+
     fn check(&mut self, answer: Answer) -> Result<(), Error> {
         self.is_lost |= cuda::is_lost(answer.code);
         self.cuda.check(answer)
@@ -92,11 +110,52 @@ impl CudaScope {
 
     /// The number of a context, NULL for the current one. `None` where the driver has no numbers.
     fn id(&self, context: CUcontext) -> Option<(u64, Answer)> {
-        let Symbol { name, function } = self.cuda.cu_ctx_get_id;
-        let function = function?;
-        let mut id = 0;
-        let answer = call!(Symbol { name, function }, context, &raw mut id);
+        let (get, mut id) = (self.cuda.cu_ctx_get_id.found()?, 0);
+        let answer = call!(get, context, &raw mut id);
         Some((id, answer))
+    }
+
+    /// The current context; without one the primary context of the device, if it is active.
+    fn enter_any(&mut self, device_id: i64) -> Result<(), Error> {
+        let (current, answer) = self.ask_current();
+        self.check(answer)?;
+        self.current = current;
+        if !current.is_null() {
+            return Ok(());
+        }
+        let Ok(ordinal @ 0..) = i32::try_from(device_id) else {
+            return Err(Error::invalid(format!(
+                "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got {device_id}"
+            )));
+        };
+        let mut device = 0;
+        self.check(call!(self.cuda.cu_device_get, &raw mut device, ordinal))?;
+        if !self.is_primary_active(device)? {
+            return Err(Error::invalid(format!(
+                "CUDA context: none is current on this thread, and the primary context of device \
+                 {device} is not active; hint: make the array's context current"
+            )));
+        }
+        let context = self.retain(device)?;
+        self.enter(context)
+    }
+
+    /// Of an event that is recorded now.
+    fn origin(&mut self) -> Result<Origin, Error> {
+        let (mut id, mut device) = (0, 0);
+        if let Some((found, answer)) = self.id(self.current) {
+            self.check(answer)?;
+            id = found;
+        }
+        self.check(call!(self.cuda.cu_ctx_get_device, &raw mut device))?;
+        let mut is_primary = self.retained == Some(device);
+        if !is_primary && self.is_primary_active(device)? {
+            is_primary = self.retain(device)? == self.current;
+            self.release()?;
+        }
+        let context = self.current.expose_provenance();
+        #[rustfmt::skip]
+        return Ok(Origin { context, id, device, is_primary });
     }
 
     /// Whether the event's context is still there, and with it the event. A primary context stays
@@ -131,17 +190,7 @@ impl CudaScope {
     }
 }
 
-impl Scope for CudaScope {
-    fn leave(&mut self) -> Result<(), Error> {
-        let popped = self.pop();
-        let released = self.release();
-        popped.and(released)
-    }
-}
-
 impl Api for Functions {
-    type Scope = CudaScope;
-
     fn functions() -> Result<&'static Self, Error> {
         cuda::functions()
     }
@@ -181,11 +230,13 @@ impl Api for Functions {
             // SAFETY: NULL, or a static text.
             unsafe { printable_c(text) }
         });
+        let known = cuda::status_name(answer.code).unwrap_or_default();
+        let name = if name.is_empty() { known } else { &name };
         let is_invalid = answer.code == cuda::CUDA_ERROR_INVALID_HANDLE;
-        Err(answer.error(TITLE, &name, &text, is_invalid))
+        Err(answer.error(TITLE, name, &text, is_invalid))
     }
 
-    fn can_record_externally(&self) -> Result<(), Error> {
+    fn has_external_events(&self) -> Result<(), Error> {
         let record = self.cu_event_record_with_flags;
         record
             .in_library(TITLE, self.library)
@@ -196,127 +247,57 @@ impl Api for Functions {
             })
     }
 
-    /// Drivers that do not know the flag refuse it.
-    fn can_wait_externally(&self) -> Result<(), Error> {
-        Ok(())
+    fn on_stream<T>(
+        &'static self,
+        stream: Handle,
+        device: i64,
+        body: impl FnOnce(&mut dyn FnMut() -> Result<Origin, Error>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        CudaScope::run(self, |scope| {
+            // The default streams are those of the current context.
+            if stream.addr() <= cuda::CU_STREAM_PER_THREAD.addr() {
+                scope.enter_any(device)?;
+            } else {
+                let mut context = ptr::null_mut();
+                scope.check(call!(self.cu_stream_get_ctx, stream, &raw mut context))?;
+                scope.enter(context)?;
+            }
+            body(&mut || scope.origin())
+        })
     }
 
-    fn scope(&'static self) -> CudaScope {
-        CudaScope {
-            cuda: self,
-            current: ptr::null_mut(),
-            is_pushed: false,
-            retained: None,
-            is_lost: false,
-        }
+    fn anywhere<T>(
+        &'static self,
+        device: i64,
+        body: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        CudaScope::run(self, |scope| {
+            scope.enter_any(device)?;
+            body()
+        })
     }
 
-    fn enter_stream(scope: &mut CudaScope, stream: Handle, device: i64) -> Result<(), Error> {
-        // The default streams are those of the current context.
-        if stream.addr() <= cuda::CU_STREAM_PER_THREAD.addr() {
-            return Self::enter_any(scope, device);
-        }
-        let mut context = ptr::null_mut();
-        scope.check(call!(
-            scope.cuda.cu_stream_get_ctx,
-            stream,
-            &raw mut context
-        ))?;
-        scope.enter(context)
-    }
-
-    /// The current context; without one the primary context of the device, if it is active.
-    fn enter_any(scope: &mut CudaScope, device_id: i64) -> Result<(), Error> {
-        let (current, answer) = scope.ask_current();
-        scope.check(answer)?;
-        scope.current = current;
-        if !current.is_null() {
-            return Ok(());
-        }
-        let Ok(ordinal @ 0..) = i32::try_from(device_id) else {
-            return Err(Error::invalid(format!(
-                "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got {device_id}"
-            )));
-        };
-        let mut device = 0;
-        scope.check(call!(scope.cuda.cu_device_get, &raw mut device, ordinal))?;
-        if !scope.is_primary_active(device)? {
-            return Err(Error::invalid(format!(
-                "CUDA context: none is current on this thread, and the primary context of device \
-                 {device} is not active; hint: make the array's context current"
-            )));
-        }
-        let context = scope.retain(device)?;
-        scope.enter(context)
-    }
-
-    fn origin(scope: &mut CudaScope) -> Result<Origin, Error> {
-        let (mut id, mut device) = (0, 0);
-        if let Some((found, answer)) = scope.id(scope.current) {
-            scope.check(answer)?;
-            id = found;
-        }
-        scope.check(call!(scope.cuda.cu_ctx_get_device, &raw mut device))?;
-        let mut is_primary = scope.retained == Some(device);
-        if !is_primary && scope.is_primary_active(device)? {
-            is_primary = scope.retain(device)? == scope.current;
-            scope.release()?;
-        }
-        let context = scope.current.expose_provenance();
-        #[rustfmt::skip]
-        return Ok(Origin { context, id, device, is_primary });
-    }
-
-    fn unless_gone(
+    fn at_origin<T>(
         &'static self,
         origin: &Origin,
-        body: impl FnOnce() -> Result<bool, Error>,
-    ) -> Result<bool, Error> {
-        let mut has_passed = false;
-        let asked = within(self.scope(), |scope| {
-            has_passed = match scope.holds(origin) {
-                Ok(true) => body()?, // from whatever context there is: cuEventQuery needs none
-                Ok(false) => true,
-                Err(_) if scope.is_lost => true,
-                Err(error) => return Err(error),
-            };
-            Ok(false)
-        });
-        // Then it does not matter whether the context is left as it should be.
-        if has_passed {
-            return Ok(true);
-        }
-        asked
-    }
-
-    fn destroy(
-        &'static self,
-        origin: &Origin,
-        destroy: impl Fn() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let attempt = |is_tried: &mut bool| {
-            within(self.scope(), |scope| {
-                // The driver answers also when the current context was destroyed elsewhere.
-                let current = scope.id(ptr::null_mut());
-                let is_current =
-                    current.is_some_and(|(id, answer)| answer.code == 0 && id == origin.id);
-                if !is_current {
-                    *is_tried = !scope.holds(origin)?;
-                    if *is_tried {
-                        return Ok(());
-                    }
-                    scope.enter(origin.context as CUcontext)?;
+        is_lost: &mut bool,
+        body: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        CudaScope::run(self, |scope| {
+            // The driver answers also when the current context was destroyed elsewhere.
+            let current = scope.id(ptr::null_mut());
+            let is_current = current.is_some_and(|(id, asked)| asked.code == 0 && id == origin.id);
+            if !is_current {
+                let entered = scope.holds(origin).and_then(|holds| match holds {
+                    true => scope.enter(origin.context as CUcontext).map(|()| true),
+                    false => Ok(false),
+                });
+                *is_lost = scope.is_lost;
+                if !entered? {
+                    return Ok(None);
                 }
-                *is_tried = true;
-                destroy()
-            })
-        };
-        // Nothing else destroys it, so it is tried once more when it did not come to that.
-        let mut is_tried = false;
-        let result = attempt(&mut is_tried);
-        if is_tried {
-            return result;
-        }
-        attempt(&mut is_tried)
+            }
+            body().map(Some)
+        })
     }
 }

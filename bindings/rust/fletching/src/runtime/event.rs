@@ -130,20 +130,3 @@ impl Drop for Recorded {
 
 /// How many events this process has inherited by fork and left alone.
 pub(super) static INHERITED_EVENTS: AtomicI64 = AtomicI64::new(0);
-
-/// What an operation of a runtime enters and leaves: a context, a device, a mode.
-pub(super) trait Scope {
-    /// Puts back what was there before. Does nothing the second time.
-    fn leave(&mut self) -> Result<(), Error>;
-}
-
-/// Runs `body`, which enters the scope, and leaves it. Returns the first error of the two.
-pub(super) fn within<S: Scope, T>(
-    mut scope: S,
-    body: impl FnOnce(&mut S) -> Result<T, Error>,
-) -> Result<T, Error> {
-    let result = body(&mut scope);
-    let left = scope.leave();
-    let value = result?;
-    left.map(|()| value)
-}

@@ -6,32 +6,11 @@
 use std::ptr;
 
 use super::capturing::{Api, Driver};
-use super::event::{Handle, Origin, Scope};
+use super::event::{Handle, Origin};
 use super::tables::hip::{self, Functions, TITLE};
 use super::vendor::{call, Answer};
 use crate::error::printable_c;
 use crate::Error;
-
-/// The calling thread's device, set for a while.
-pub(super) struct HipScope {
-    hip: &'static Functions,
-    before: i32,
-    is_set: bool,
-}
-
-impl Scope for HipScope {
-    fn leave(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.is_set) {
-            return Ok(());
-        }
-        let answer = call!(self.hip.hip_set_device, self.before);
-        if answer.code != 0 {
-            // It may have reported an earlier error.
-            let _ = call!(self.hip.hip_set_device, self.before);
-        }
-        self.hip.check(answer)
-    }
-}
 
 /// 1 is CUDA's number for the legacy default stream; HIP's is NULL, and older ones have no other.
 fn stream_of(stream: Handle) -> Handle {
@@ -42,8 +21,6 @@ fn stream_of(stream: Handle) -> Handle {
 }
 
 impl Api for Functions {
-    type Scope = HipScope;
-
     fn functions() -> Result<&'static Self, Error> {
         hip::functions()
     }
@@ -85,12 +62,14 @@ impl Api for Functions {
                 printable_c((self.hip_get_error_string.function)(answer.code)),
             ]
         };
+        let known = hip::status_name(answer.code).unwrap_or_default();
+        let name = if name.is_empty() { known } else { &name };
         let is_invalid = answer.code == hip::HIP_ERROR_INVALID_HANDLE;
-        Err(answer.error(TITLE, &name, &text, is_invalid))
+        Err(answer.error(TITLE, name, &text, is_invalid))
     }
 
     /// ROCm 6.4 can record an event of each launch of a graph, and ignores the flag of a wait.
-    fn can_record_externally(&self) -> Result<(), Error> {
+    fn has_external_events(&self) -> Result<(), Error> {
         const FIRST: i32 = 70_000_000; // 7.0
         let mut version = 0;
         self.check(call!(self.hip_runtime_get_version, &raw mut version))?;
@@ -104,58 +83,34 @@ impl Api for Functions {
         Err(Error::new(libc::ENOTSUP, text))
     }
 
-    fn can_wait_externally(&self) -> Result<(), Error> {
-        self.can_record_externally()
-    }
-
-    fn scope(&'static self) -> HipScope {
-        let (before, is_set) = (0, false);
-        #[rustfmt::skip]
-        return HipScope { hip: self, before, is_set };
-    }
-
-    fn enter_stream(scope: &mut HipScope, stream: Handle, _device: i64) -> Result<(), Error> {
-        let hip = scope.hip;
-        hip.check(call!(hip.hip_get_device, &raw mut scope.before))?;
+    fn on_stream<T>(
+        &'static self,
+        stream: Handle,
+        _device: i64,
+        body: impl FnOnce(&mut dyn FnMut() -> Result<Origin, Error>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (mut before, mut origin) = (0, || Ok(Origin::default()));
+        self.check(call!(self.hip_get_device, &raw mut before))?;
         // The default streams are those of the thread's device.
         if stream.addr() <= hip::HIP_STREAM_PER_THREAD.addr() {
-            return Ok(());
+            return body(&mut origin);
         }
-        let Answer { function, code } = call!(hip.hip_get_stream_device_id, stream);
+        let Answer { function, code } = call!(self.hip_get_stream_device_id, stream);
         if code < 0 {
             return Err(Error::invalid(format!(
                 "{TITLE}: {function} failed with {code}; hint: check that the stream is alive"
             )));
         }
-        if code == scope.before {
-            return Ok(());
+        if code == before {
+            return body(&mut origin);
         }
-        let answer = call!(hip.hip_set_device, code);
-        scope.is_set = answer.code == 0;
-        hip.check(answer)
-    }
-
-    fn enter_any(_scope: &mut HipScope, _device: i64) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn origin(_scope: &mut HipScope) -> Result<Origin, Error> {
-        Ok(Origin::default())
-    }
-
-    fn unless_gone(
-        &'static self,
-        _origin: &Origin,
-        body: impl FnOnce() -> Result<bool, Error>,
-    ) -> Result<bool, Error> {
-        body()
-    }
-
-    fn destroy(
-        &'static self,
-        _origin: &Origin,
-        destroy: impl Fn() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        destroy()
+        self.check(call!(self.hip_set_device, code))?;
+        let result = body(&mut origin);
+        let left = call!(self.hip_set_device, before);
+        if left.code != 0 {
+            let _ = call!(self.hip_set_device, before); // it may have reported an earlier error
+        }
+        let value = result?;
+        self.check(left).map(|()| value)
     }
 }

@@ -36,7 +36,6 @@ mod vulkan;
 mod waiter;
 
 use std::ffi::c_void;
-use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -302,7 +301,8 @@ impl DeviceArray {
     /// An event whose state the driver does not report does not count for passed, however often it
     /// is asked: the array is released when the driver answers, see [`pending_releases`]. When the
     /// driver says that the device or the context is lost, nothing reads the array any more, and it
-    /// is released. When the process exits, what is still pending is left alone.
+    /// is released. When the process exits, what is still pending is left alone. The library that
+    /// this crate is compiled into has to stay loaded.
     ///
     /// Errors: ENOTSUP for device types other than those of CUDA, HIP and OpenCL; EINVAL when the
     /// array is released; EBUSY for a stream that is being captured, because the buffers are read
@@ -336,6 +336,7 @@ impl DeviceArray {
 
 /// The array that [`DeviceArray::release_after`] could not take, and why. Work may still read it, so
 /// a drop of this value leaks it: get it back, and drop it when the stream has passed.
+#[derive(Debug)]
 pub struct NotReleased(Box<(Error, ManuallyDrop<DeviceArray>)>);
 
 impl NotReleased {
@@ -356,24 +357,5 @@ impl NotReleased {
 impl From<NotReleased> for Error {
     fn from(failed: NotReleased) -> Self {
         failed.0 .0
-    }
-}
-
-impl fmt::Debug for NotReleased {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("NotReleased").field(self.error()).finish()
-    }
-}
-
-/// The text of the error.
-impl fmt::Display for NotReleased {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error().fmt(f)
-    }
-}
-
-impl std::error::Error for NotReleased {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(self.error())
     }
 }

@@ -4,8 +4,8 @@
 //! release callbacks, so that a slow one delays no other.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,8 @@ struct Deferred {
 struct Queues {
     incoming: Vec<Deferred>,
     ready: VecDeque<Deferred>,
+    pending: i64,
+    refused: i64,
     last_refusal: String,
     workers: usize,
     idle: usize,
@@ -48,13 +50,12 @@ struct Queues {
 
 /// One for the process. It is never dropped and its threads are never joined: what the device has
 /// not finished when the process exits is left alone. In a child of fork there is no such thread.
+#[derive(Default)]
 pub(super) struct Reaper {
     process: u32,
     queues: Mutex<Queues>,
     wake: Condvar,
     work: Condvar,
-    pending: AtomicI64,
-    refused: AtomicI64,
 }
 
 /// Counts of the arrays that [`DeviceArray::release_after`] has taken, see [`pending_releases`].
@@ -78,22 +79,27 @@ pub fn pending_releases() -> PendingReleases {
         inherited_events: INHERITED_EVENTS.load(Relaxed),
         ..PendingReleases::default()
     };
-    let started = *lock(&REAPER);
-    if let Some(reaper) = started.filter(|reaper| reaper.process == std::process::id()) {
-        counts.pending = reaper.pending.load(Relaxed);
-        counts.refused = reaper.refused.load(Relaxed);
-        counts
-            .last_refusal
-            .clone_from(&lock(&reaper.queues).last_refusal);
+    let here = |reaper: &&Reaper| reaper.process == std::process::id();
+    if let Some(reaper) = REAPER.get().filter(here) {
+        let queues = lock(&reaper.queues);
+        (counts.pending, counts.refused) = (queues.pending, queues.refused);
+        counts.last_refusal.clone_from(&queues.last_refusal);
     }
     counts
 }
 
-static REAPER: Mutex<Option<&'static Reaper>> = Mutex::new(None);
+static REAPER: OnceLock<Reaper> = OnceLock::new();
+static STARTED: Mutex<bool> = Mutex::new(false);
 
 /// No code that may panic runs with a lock held.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    condition
+        .wait(guard)
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 fn spawn(body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
@@ -106,11 +112,12 @@ impl Reaper {
     ///
     /// Errors: EAGAIN when there can be no thread, ECHILD in a child of fork.
     pub(super) fn instance() -> Result<&'static Self, Error> {
-        let mut started = lock(&REAPER);
-        if let Some(reaper) = *started {
-            if reaper.process == std::process::id() {
-                return Ok(reaper);
-            }
+        let process = std::process::id();
+        let reaper = REAPER.get_or_init(|| Self {
+            process,
+            ..Self::default()
+        });
+        if reaper.process != process {
             return Err(Error::new(
                 libc::ECHILD,
                 "release_after: called in a child of fork, which has no thread that releases \
@@ -118,25 +125,22 @@ impl Reaper {
                  parent and child only",
             ));
         }
-        let reaper: &'static Self = Box::leak(Box::new(Self {
-            process: std::process::id(),
-            queues: Mutex::default(),
-            wake: Condvar::new(),
-            work: Condvar::new(),
-            pending: AtomicI64::new(0),
-            refused: AtomicI64::new(0),
-        }));
-        spawn(move || reaper.run())
-            .map_err(|error| Error::with_source(libc::EAGAIN, "release_after: no thread", error))?;
-        // SAFETY: the function may be called at any time.
-        unsafe { libc::atexit(note_exit) };
-        *started = Some(reaper);
+        let mut is_started = lock(&STARTED);
+        if !*is_started {
+            spawn(|| reaper.run()).map_err(|error| {
+                Error::with_source(libc::EAGAIN, "release_after: no thread", error)
+            })?;
+            // SAFETY: the function may be called at any time.
+            unsafe { libc::atexit(note_exit) };
+            *is_started = true;
+        }
         Ok(reaper)
     }
 
     pub(super) fn add(&self, recorded: Recorded, array: DeviceArray) {
-        self.pending.fetch_add(1, Relaxed);
-        lock(&self.queues).incoming.push(Deferred {
+        let mut queues = lock(&self.queues);
+        queues.pending += 1;
+        queues.incoming.push(Deferred {
             recorded,
             _array: array,
             refusals: 0,
@@ -176,10 +180,7 @@ impl Reaper {
         let mut queues = lock(&self.queues);
         while queues.incoming.is_empty() {
             if pending.is_empty() {
-                queues = self
-                    .wake
-                    .wait(queues)
-                    .unwrap_or_else(PoisonError::into_inner);
+                queues = wait(&self.wake, queues);
                 continue;
             }
             let left = due.saturating_duration_since(Instant::now());
@@ -195,21 +196,24 @@ impl Reaper {
     }
 
     fn hand_over_what_has_passed(&'static self, pending: &mut Vec<Deferred>, from: usize) -> bool {
-        let (mut passed, mut index) = (VecDeque::new(), from);
-        while index < pending.len() {
-            if self.has_passed(&mut pending[index]) {
-                passed.push_back(pending.remove(index));
-            } else {
-                index += 1;
+        let (mut passed, mut left) = (VecDeque::new(), Vec::new());
+        for mut entry in pending.drain(from..) {
+            match self.has_passed(&mut entry) {
+                true => passed.push_back(entry),
+                false => left.push(entry),
             }
         }
+        pending.append(&mut left);
         if passed.is_empty() {
             return false;
         }
-        self.pending.fetch_sub(passed.len() as i64, Relaxed);
         let mut queues = lock(&self.queues);
+        queues.pending -= passed.len() as i64;
         queues.ready.append(&mut passed);
         self.call_worker(&mut queues);
+        if queues.workers == 0 {
+            drop(self.release_ready(queues)); // there can be no thread at all
+        }
         true
     }
 
@@ -220,21 +224,20 @@ impl Reaper {
             entry.skips -= 1;
             return false;
         }
-        let refused = match entry.recorded.events.has_passed(&entry.recorded) {
+        let answer = entry.recorded.events.has_passed(&entry.recorded);
+        let mut queues = lock(&self.queues);
+        queues.refused -= i64::from(entry.refusals > 0);
+        let error = match answer {
             Ok(has_passed) => {
-                if std::mem::take(&mut entry.refusals) > 0 {
-                    self.refused.fetch_sub(1, Relaxed);
-                }
+                entry.refusals = 0;
                 return has_passed;
             }
-            Err(error) => error.to_string(),
+            Err(error) => error,
         };
-        if entry.refusals == 0 {
-            self.refused.fetch_add(1, Relaxed);
-        }
+        queues.refused += 1;
+        queues.last_refusal = error.to_string();
         entry.refusals = (entry.refusals + 1).min(MOST_REFUSALS);
         entry.skips = (1 << entry.refusals) - 1;
-        lock(&self.queues).last_refusal = refused;
         false
     }
 
@@ -242,43 +245,43 @@ impl Reaper {
     fn call_worker(&'static self, queues: &mut Queues) {
         if queues.idle > 0 {
             self.work.notify_one();
-        } else if queues.workers < MOST_WORKERS && spawn(move || self.release()).is_ok() {
+        } else if queues.workers < MOST_WORKERS && spawn(|| self.work()).is_ok() {
             queues.workers += 1;
         }
     }
 
     /// A worker. Of those that have nothing to do `MOST_IDLE` stay, asleep.
-    fn release(&'static self) {
-        let mut queues = lock(&self.queues);
-        loop {
-            while let Some(first) = queues.ready.pop_front() {
-                // Its callback may be slow, and what is behind it does not wait for it.
-                if !queues.ready.is_empty() {
-                    self.call_worker(&mut queues);
-                }
-                drop(queues);
-                if EXITING.load(Relaxed) {
-                    std::mem::forget(first);
-                    return;
-                }
-                // The callback may well free memory, which another thread's capture would refuse.
-                let events = first.recorded.events;
-                let mut first = Some(first);
-                events.run_relaxed(&mut || drop(first.take()));
-                queues = lock(&self.queues);
-            }
-            if queues.idle >= MOST_IDLE {
-                break;
-            }
+    fn work(&'static self) {
+        let mut queues = self.release_ready(lock(&self.queues));
+        while queues.idle < MOST_IDLE {
             queues.idle += 1;
             while queues.ready.is_empty() {
-                queues = self
-                    .work
-                    .wait(queues)
-                    .unwrap_or_else(PoisonError::into_inner);
+                queues = wait(&self.work, queues);
             }
             queues.idle -= 1;
+            queues = self.release_ready(queues);
         }
         queues.workers -= 1;
+    }
+
+    fn release_ready<'a>(
+        &'static self,
+        mut queues: MutexGuard<'a, Queues>,
+    ) -> MutexGuard<'a, Queues> {
+        while let Some(first) = queues.ready.pop_front() {
+            // Its callback may be slow, and what is behind it does not wait for it.
+            if !queues.ready.is_empty() {
+                self.call_worker(&mut queues);
+            }
+            drop(queues);
+            // The callback may well free memory, which another thread's capture would refuse.
+            let (events, mut first) = (first.recorded.events, Some(first));
+            match EXITING.load(Relaxed) {
+                true => std::mem::forget(first),
+                false => events.run_relaxed(&mut || drop(first.take())),
+            }
+            queues = lock(&self.queues);
+        }
+        queues
     }
 }

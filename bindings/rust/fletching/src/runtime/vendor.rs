@@ -3,6 +3,7 @@
 //! Loads the library of a vendor's runtime when it is needed.
 
 use std::ffi::CStr;
+use std::mem::ManuallyDrop;
 
 use libloading::{Error as LoadError, Library as Handle};
 
@@ -35,7 +36,7 @@ pub type Optional<F> = Symbol<Option<F>>;
 pub(crate) struct Library {
     title: &'static str,
     pub(crate) name: &'static str,
-    handle: &'static Handle,
+    handle: ManuallyDrop<Handle>,
 }
 
 impl Library {
@@ -49,7 +50,7 @@ impl Library {
             for &name in names {
                 match open(name, already_loaded) {
                     Ok(found) => {
-                        let handle = Box::leak(Box::new(found));
+                        let handle = ManuallyDrop::new(found);
                         #[rustfmt::skip]
                         return Ok(Self { title, name, handle });
                     }
@@ -106,16 +107,18 @@ impl<F> From<Symbol<F>> for Optional<F> {
 }
 
 impl<F> Optional<F> {
+    pub(crate) fn found(self) -> Option<Symbol<F>> {
+        let Self { name, function } = self;
+        function.map(|function| Symbol { name, function })
+    }
+
     /// The function. Errors: ENOSYS when the library lacks it.
     pub(crate) fn in_library(self, title: &str, library: &str) -> Result<Symbol<F>, Error> {
-        let Self { name, function } = self;
-        match function {
-            Some(function) => Ok(Symbol { name, function }),
-            None => Err(Error::new(
-                libc::ENOSYS,
-                format!("{title}: {library} has no {name}; hint: install a newer version"),
-            )),
-        }
+        let name = self.name;
+        self.found().ok_or_else(|| {
+            let text = format!("{title}: {library} has no {name}; hint: install a newer version");
+            Error::new(libc::ENOSYS, text)
+        })
     }
 }
 

@@ -2,12 +2,12 @@
 
 //! The operations for Vulkan, through the C ABI of libfletching (`fletching/c_api.h`).
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ptr;
 
 use fletching_abi::{ArrowDeviceArray, ArrowDeviceType};
 
-use super::vendor::{Library, Symbol};
-use crate::error::printable;
+use super::vendor::Library;
 use crate::{DeviceArray, Error};
 
 /// What a wait on a `VkEvent` needs: the interface does not hand over what the event belongs to, so
@@ -33,8 +33,8 @@ impl VulkanContext {
     pub const unsafe fn new(device: *mut c_void) -> Self {
         Self {
             device,
-            producer_queue: std::ptr::null_mut(),
-            queue: std::ptr::null_mut(),
+            producer_queue: ptr::null_mut(),
+            queue: ptr::null_mut(),
             set_stages: 0,
             get_device_proc_addr: None,
         }
@@ -72,66 +72,59 @@ const LIBRARIES: &[&str] = if cfg!(windows) {
 #[repr(C)]
 struct Message([c_char; 1024]);
 
-type Context = *const VulkanContext;
-type Simple = unsafe extern "C" fn(*const ArrowDeviceArray, Context, *mut Message) -> c_int;
-type With<T> = unsafe extern "C" fn(*const ArrowDeviceArray, Context, T, *mut Message) -> c_int;
-
-#[derive(Clone, Copy)]
-struct Functions {
-    synchronize: Symbol<Simple>,
-    wait_on: Symbol<With<*mut c_void>>,
-    ready: Symbol<With<*mut c_int>>,
-}
-
-fn functions() -> Result<Functions, Error> {
-    let library = Library::open("Vulkan events through libfletching", LIBRARIES)?;
-    // SAFETY: the types are those of fletching/c_api.h.
-    unsafe {
-        Ok(Functions {
-            synchronize: library.required(c"FletchingDeviceArraySynchronizeVulkan")?,
-            wait_on: library.required(c"FletchingDeviceArrayWaitOnVulkan")?,
-            ready: library.required(c"FletchingDeviceArrayReadyVulkan")?,
-        })
-    }
-}
+/// With what is between the context and the message: nothing, a command buffer, or `int *ready`.
+type Simple =
+    unsafe extern "C" fn(*const ArrowDeviceArray, *const VulkanContext, *mut Message) -> c_int;
+type With = unsafe extern "C" fn(
+    *const ArrowDeviceArray,
+    *const VulkanContext,
+    *mut c_void,
+    *mut Message,
+) -> c_int;
 
 /// The event of Vulkan, see the [module](crate::runtime). Without libfletching: ENOENT.
 impl DeviceArray {
-    fn in_vulkan(
+    /// Calls a function of libfletching.
+    ///
+    /// # Safety
+    ///
+    /// `F` is the type of a pointer to that function, and `call` calls it.
+    unsafe fn in_vulkan<F: Copy>(
         &self,
-        call: impl FnOnce(&Functions, *const ArrowDeviceArray, *mut Message) -> c_int,
+        function: &'static CStr,
+        call: impl FnOnce(F, *const ArrowDeviceArray, *mut Message) -> c_int,
     ) -> Result<(), Error> {
-        match self.event()? {
+        match self.event()?.map(|event| event.device_type) {
             None => return Ok(()),
-            Some(event) if event.device_type != ArrowDeviceType::VULKAN => {
+            Some(ArrowDeviceType::VULKAN) => {}
+            Some(other) => {
                 return Err(Error::invalid(format!(
-                    "VulkanContext: expected an event of Vulkan, got one of {}",
-                    event.device_type
+                    "VulkanContext: expected an event of Vulkan, got one of {other}"
                 )));
             }
-            Some(_) => {}
         }
+        let library = Library::open("Vulkan events through libfletching", LIBRARIES)?;
+        // SAFETY: the caller vouches for the type.
+        let function = unsafe { library.required::<F>(function) }?.function;
         let mut message = Message([0; 1024]);
-        let code = call(&functions()?, self.as_raw(), &mut message);
-        if code == 0 {
-            return Ok(());
+        match call(function, self.as_raw(), &mut message) {
+            0 => Ok(()),
+            // SAFETY: the message is a text that ends in NUL.
+            code => Err(unsafe { Error::foreign(code, message.0.as_ptr()) }),
         }
-        let text: Vec<u8> = message.0.iter().map(|&byte| byte as u8).collect();
-        let end = text.iter().position(|&byte| byte == 0);
-        Err(Error::new(
-            code,
-            printable(&text[..end.unwrap_or(text.len())]),
-        ))
     }
 
     /// Blocks the calling thread until the event has happened. Vulkan has no host wait for a
     /// `VkEvent`: it is asked again and again, with sleeps of up to a millisecond in between. The
     /// event must not be one that only the device can use.
     pub fn synchronize_vulkan(&self, context: &VulkanContext) -> Result<(), Error> {
-        self.in_vulkan(|functions, array, message| {
-            // SAFETY: the array and the device are alive, see from_raw and VulkanContext::new.
-            unsafe { (functions.synchronize.function)(array, context, message) }
-        })
+        // SAFETY: as in c_api.h; the array is alive, and so is the device, see VulkanContext::new.
+        unsafe {
+            let name = c"FletchingDeviceArraySynchronizeVulkan";
+            self.in_vulkan(name, |call: Simple, array, message| {
+                call(array, context, message)
+            })
+        }
     }
 
     /// Records a wait for the event into a command buffer: commands behind it see what was written
@@ -147,20 +140,27 @@ impl DeviceArray {
         context: &VulkanContext,
         command_buffer: *mut c_void,
     ) -> Result<(), Error> {
-        self.in_vulkan(|functions, array, message| {
-            // SAFETY: as above; the caller vouches for the command buffer.
-            unsafe { (functions.wait_on.function)(array, context, command_buffer, message) }
-        })
+        // SAFETY: as in synchronize_vulkan.
+        unsafe {
+            let name = c"FletchingDeviceArrayWaitOnVulkan";
+            self.in_vulkan(name, |call: With, array, message| {
+                call(array, context, command_buffer, message)
+            })
+        }
     }
 
     /// Whether the event has happened. Does not block. The event must not be one that only the
     /// device can use.
     pub fn is_ready_vulkan(&self, context: &VulkanContext) -> Result<bool, Error> {
-        let mut ready = 1;
-        self.in_vulkan(|functions, array, message| {
-            // SAFETY: as in synchronize_vulkan.
-            unsafe { (functions.ready.function)(array, context, &raw mut ready, message) }
-        })?;
+        let mut ready: c_int = 1;
+        let pointer = (&raw mut ready).cast();
+        // SAFETY: as in synchronize_vulkan.
+        unsafe {
+            let name = c"FletchingDeviceArrayReadyVulkan";
+            self.in_vulkan(name, |call: With, array, message| {
+                call(array, context, pointer, message)
+            })?;
+        }
         Ok(ready != 0)
     }
 }

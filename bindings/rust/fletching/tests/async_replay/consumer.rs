@@ -34,9 +34,12 @@ struct Extraction {
     thread: JoinHandle<()>,
 }
 
+/// The task of an extraction, and the other ends.
+type Current = (i64, Sender<c_int>, Receiver<Order>);
+
 thread_local! {
-    /// Of the thread of an extraction: its task, and the other ends.
-    static CURRENT: RefCell<Option<(i64, Sender<c_int>, Receiver<Order>)>> =
+    /// Of the thread of an extraction.
+    static CURRENT: RefCell<Option<Current>> =
         const { RefCell::new(None) };
 }
 
@@ -253,7 +256,7 @@ impl Player {
             )
             .unwrap()
         };
-        drop(std::mem::take(&mut raw));
+        std::hint::black_box(std::mem::take(&mut raw));
         self.notified.lock().unwrap().arriving = None;
         if code != 0 {
             peer.thing.meets("refused");
@@ -342,7 +345,7 @@ impl Player {
     // --- The notifications ----------------------------------------------------------------------
 
     fn listen(self: &Arc<Self>) {
-        self.core.lock().waker = Some(Waker::from(Arc::clone(self)));
+        self.core.waker.register(&Waker::from(Arc::clone(self)));
     }
 
     /// What is new, when the waker is called.

@@ -165,6 +165,7 @@ pub unsafe extern "C" fn mark_schema(this: *mut ArrowSchema) {
 /// A schema that owns nothing, after `change`.
 pub fn bare_schema(change: impl FnOnce(&mut ArrowSchema)) -> Schema {
     let mut raw = ArrowSchema::zeroed();
+    raw.format = c"i".as_ptr();
     raw.release = Some(mark_schema);
     change(&mut raw);
     // SAFETY: it points to nothing but what `change` has set.

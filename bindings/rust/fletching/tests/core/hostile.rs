@@ -185,6 +185,7 @@ fn schemas_are_read_or_refused() {
         refused,
         [
             "schema.released",
+            "schema.format-null",
             "schema.metadata-negative-count",
             "schema.metadata-negative-length",
             "schema.deep",

@@ -171,7 +171,7 @@ fn accessors_read_the_fields() {
         (schema.format(), schema.name(), schema.flags()),
         (c"i", c"n", 6)
     );
-    let schema = bare_schema(|_| ());
+    let schema = bare_schema(|raw| raw.format = std::ptr::null());
     assert_eq!(
         (schema.format(), schema.name(), schema.flags()),
         (c"", c"", 0)

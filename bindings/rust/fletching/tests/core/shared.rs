@@ -230,6 +230,7 @@ fn malformed_children_are_refused() {
 #[test]
 fn a_child_below_itself_is_refused() {
     let mut inner = fletching::abi::ArrowSchema::zeroed();
+    inner.format = c"+s".as_ptr();
     inner.release = Some(mark_schema);
     let place = &raw mut inner;
     let mut list = [place];
@@ -279,8 +280,10 @@ fn nesting_has_a_limit() {
 fn more_structs_than_any_table_has_are_refused() {
     const WIDE: usize = 1 << 11;
     let [mut inner, mut leaf] = [(); 2].map(|()| fletching::abi::ArrowSchema::zeroed());
-    inner.release = Some(mark_schema);
-    leaf.release = Some(mark_schema);
+    for schema in [&mut inner, &mut leaf] {
+        schema.format = c"+s".as_ptr();
+        schema.release = Some(mark_schema);
+    }
     let mut leaves = vec![&raw mut leaf; WIDE];
     (inner.n_children, inner.children) = (WIDE as i64, leaves.as_mut_ptr());
     let mut list = vec![&raw mut inner; WIDE];

@@ -5,9 +5,9 @@
 use std::ptr;
 
 use crate::support::*;
-use fletching::dlpack::{
-    from_dlpack, ConsumerStream, ExportOptions, ImportOptions, Nulls, Ordering,
-};
+#[cfg(not(feature = "runtime"))]
+use fletching::dlpack::{from_dlpack, ImportOptions};
+use fletching::dlpack::{ConsumerStream, ExportOptions, Nulls, Ordering};
 use fletching::{ArrowDeviceType, Error};
 use libc::{EINVAL, ENOTSUP};
 

@@ -5,16 +5,43 @@
 
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
+/// A test for CUDA and one for HIP, of one function.
+#[allow(unused_macros, reason = "not every test file uses it")]
+macro_rules! both {
+    ($($test:ident => $cuda:ident, $hip:ident;)*) => {$(
+        #[test]
+        fn $cuda() {
+            let _alone = gpu::alone();
+            $test::<gpu::api::Cuda>();
+        }
+
+        #[test]
+        fn $hip() {
+            let _alone = gpu::alone();
+            $test::<gpu::api::Hip>();
+        }
+    )*};
+}
+
+pub mod api;
+pub mod released;
+
 use std::ffi::{c_char, c_int, CStr, CString};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fletching::Error;
 use libloading::Library;
 
 /// One test at a time: what a stand-in counts is of the whole process.
 pub fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The error that there has to be.
+pub fn error<T>(result: Result<T, impl Into<Error>>) -> Error {
+    result.err().expect("an error").into()
 }
 
 /// Loads a library by its path, before another part of the process looks for it by its name.

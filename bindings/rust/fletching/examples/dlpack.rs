@@ -1,0 +1,25 @@
+//! A column as a DLPack tensor, and the tensor as an array again, without a copy.
+//!
+//! Prints: format "f", last value 3.5
+
+use fletching::dlpack::{from_dlpack, to_dlpack};
+use fletching::{Array, DeviceArray, Error, SchemaBuilder};
+
+fn main() -> Result<(), Error> {
+    let schema = SchemaBuilder::new("f").build()?;
+    let mut column = DeviceArray::from(Array::from(vec![1.5f32, 2.5, 3.5]));
+    let tensor = to_dlpack(&schema, &mut column, &Default::default())?;
+    println!("a tensor of {:?}", tensor.tensor()?.ndim);
+
+    // What a C function gets is tensor.into_raw().
+    let imported = from_dlpack(tensor, &Default::default())?;
+    let (values, length) = (imported.array.buffers()[1], imported.array.length());
+    // SAFETY: so many values of the Vec from above, on the CPU.
+    let values = unsafe { std::slice::from_raw_parts(values.cast::<f32>(), length as usize) };
+    println!(
+        "format {:?}, last value {}",
+        imported.schema.format(),
+        values[2]
+    );
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Imports an array that is still being written to, and lets the own stream wait for it. The host
+//! does not wait before it needs the result.
+//!
+//! Prints: 1000 values, the last is 7
+
+mod cuda;
+mod export;
+
+use fletching::{DeviceArray, Error};
+
+fn main() -> Result<(), Error> {
+    cuda::use_device(0)?;
+    let (theirs, ours) = (cuda::stream()?, cuda::stream()?);
+    // What a C function of another library has filled.
+    let raw = export::produce(1000, &theirs)?.into_raw();
+
+    // SAFETY: it is the array from above, which nobody else releases.
+    let array = unsafe { DeviceArray::from_raw(raw) };
+    let mut values = vec![0i8; array.length() as usize];
+    array.wait_on(&ours)?;
+    cuda::copy_to_host(&mut values, array.buffers()[1], &ours)?;
+    array.release_after(&ours)?; // not before the copy is done
+
+    cuda::synchronize(&ours)?;
+    println!("{} values, the last is {}", values.len(), values[999]);
+    Ok(())
+}

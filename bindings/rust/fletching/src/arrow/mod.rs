@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! To [arrow-rs](https://docs.rs/arrow) and back: the structs by move, arrays and streams without a
+//! copy. Needs the feature `arrow`.
+//!
+//! ```
+//! use fletching::arrow::{from_array, to_array, ToArrow};
+//!
+//! let (schema, array) = from_array(&arrow_array::Int32Array::from(vec![1, 2, 3]))?;
+//! // SAFETY: the array is arrow-rs' own.
+//! let there = unsafe { to_array(&schema, array, ToArrow::default()) }?;
+//! assert_eq!(there.array.len(), 3);
+//! # Ok::<(), fletching::Error>(())
+//! ```
+//!
+//! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` to and from arrow-rs'
+//! `FFI_ArrowSchema`, `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs.
+//!
+//! arrow-rs reads host memory and knows no events: an array on another device than the CPU, and one
+//! with a `sync_event`, is the error EINVAL.
+//!
+//! # Alignment
+//!
+//! The interface allows any address. arrow-rs needs that of the Rust type, 16 bytes for decimal128
+//! on most targets; what it does with others depends on its version: it panics, or copies without a
+//! word. Here the choice is yours: [`Alignment`].
+
+mod align;
+mod convert;
+#[cfg(feature = "arrow-async")]
+mod nonblocking;
+mod stream;
+
+use std::mem::ManuallyDrop;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_schema::ArrowError;
+
+pub use convert::{
+    from_array, from_record_batch, to_array, to_record_batch, Alignment, Converted, ToArrow,
+};
+#[cfg(feature = "arrow-async")]
+pub use nonblocking::AsyncRecordBatches;
+pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
+
+use crate::error::Error;
+use crate::owner::{Array, ArrayStream, Owner, Schema};
+
+macro_rules! by_move {
+    ($($owner:ident: $ffi:ident;)*) => {$(
+        /// By move.
+        impl From<$owner> for $ffi {
+            fn from(owner: $owner) -> Self {
+                let mut raw = owner.into_raw();
+                const { assert!(size_of::<$ffi>() == size_of::<$owner>()) };
+                // SAFETY: both are the struct of the interface; it is moved out of `raw`.
+                unsafe { Self::from_raw((&raw mut raw).cast()) }
+            }
+        }
+
+        /// By move.
+        impl From<$ffi> for $owner {
+            fn from(ffi: $ffi) -> Self {
+                // SAFETY: both are the struct of the interface; arrow-rs keeps its rules. What was
+                // moved is not dropped.
+                unsafe { Owner::move_from((&raw mut *ManuallyDrop::new(ffi)).cast()) }
+            }
+        }
+    )*};
+}
+
+by_move! {
+    Schema: FFI_ArrowSchema;
+    Array: FFI_ArrowArray;
+    ArrayStream: FFI_ArrowArrayStream;
+}
+
+/// As `ExternalError`, out of which the conversion back takes it.
+impl From<Error> for ArrowError {
+    fn from(error: Error) -> Self {
+        Self::ExternalError(Box::new(error))
+    }
+}
+
+/// With the errno value that arrow-rs has for its kind in the C stream interface.
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        let error = match error {
+            ArrowError::ExternalError(source) => match source.downcast::<Self>() {
+                Ok(ours) => return *ours,
+                Err(source) => ArrowError::ExternalError(source),
+            },
+            error => error,
+        };
+        let code = match &error {
+            ArrowError::NotYetImplemented(_) => libc::ENOSYS,
+            ArrowError::MemoryError(_) => libc::ENOMEM,
+            ArrowError::IoError(_, error) => error.raw_os_error().unwrap_or(libc::EIO),
+            _ => libc::EINVAL,
+        };
+        Self::with_source(code, error.to_string(), error)
+    }
+}

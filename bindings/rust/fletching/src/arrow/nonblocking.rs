@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! An async stream as arrow-rs' asynchronous stream of record batches.
+
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+
+use arrow_array::nonblocking::RecordBatchStream;
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Field, SchemaRef};
+use futures_core::Stream;
+
+use super::convert::{batch, convert, field, schema_of, ToArrow};
+use crate::error::Error;
+use crate::owner::{Array, DeviceArray, Schema};
+
+/// Device arrays on the CPU as they arrive, as record batches.
+#[derive(Debug)]
+pub struct AsyncRecordBatches<S> {
+    arrays: S,
+    field: Field,
+    schema: SchemaRef,
+    options: ToArrow,
+}
+
+impl<S> AsyncRecordBatches<S> {
+    /// The batches of `arrays`, whose type is `schema`. Errors: EINVAL for another type than struct,
+    /// and what arrow-rs says to it.
+    ///
+    /// # Safety
+    ///
+    /// Every array is as for [`to_array`](super::to_array).
+    pub unsafe fn new(schema: &Schema, arrays: S, options: ToArrow) -> Result<Self, Error> {
+        let field = field(schema)?;
+        Ok(Self {
+            arrays,
+            schema: schema_of(&field)?,
+            field,
+            options,
+        })
+    }
+}
+
+impl<S> Stream for AsyncRecordBatches<S>
+where
+    S: Stream<Item = Result<DeviceArray, Error>> + Unpin,
+{
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(array) = ready!(Pin::new(&mut self.arrays).poll_next(context)) else {
+            return Poll::Ready(None);
+        };
+        let rows = array.and_then(Array::try_from).and_then(|array| {
+            // SAFETY: the promise of `new`.
+            let converted = unsafe { convert(array, &self.field, self.options)? };
+            batch(&converted.array, SchemaRef::clone(&self.schema))
+        });
+        Poll::Ready(Some(rows.map_err(ArrowError::from)))
+    }
+}
+
+impl<S> RecordBatchStream for AsyncRecordBatches<S>
+where
+    S: Stream<Item = Result<DeviceArray, Error>> + Unpin,
+{
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! To arrow-rs and back.
+
+#![cfg(feature = "arrow")]
+
+mod alignment;
+mod arrays;
+mod streams;

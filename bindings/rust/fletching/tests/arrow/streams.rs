@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Streams, to arrow-rs and back.
+
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{
+    ArrayRef, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StringArray,
+};
+use arrow_schema::{ArrowError, DataType, Field};
+use fletching::arrow::{from_arrays, from_reader, Arrays, RecordBatches};
+use fletching::{ArrayStream, ArrowDeviceType, DeviceArray, DeviceArrayStream, Error, Options};
+use fletching::{SchemaBuilder, StreamReader};
+use libc::{EINVAL, ENOSYS};
+
+use crate::arrays::checked;
+
+fn batches() -> Vec<RecordBatch> {
+    let batch = |first| {
+        let numbers = Arc::new(Int32Array::from(vec![first, first + 1])) as ArrayRef;
+        let words = Arc::new(StringArray::from(vec![Some("a"), None])) as ArrayRef;
+        RecordBatch::try_from_iter([("number", numbers), ("word", words)]).unwrap()
+    };
+    vec![batch(1), batch(7)]
+}
+
+/// The batches, and then perhaps an error.
+fn reader(error: Option<ArrowError>) -> impl RecordBatchReader + Send + 'static {
+    let schema = batches()[0].schema();
+    let items = batches().into_iter().map(Ok).chain(error.map(Err));
+    RecordBatchIterator::new(items.collect::<Vec<_>>(), schema)
+}
+
+fn arrays<S: fletching::RawStream>(reader: StreamReader<S>) -> Result<Arrays<S>, Error> {
+    // SAFETY: the arrays are arrow-rs' own, or refused.
+    unsafe { Arrays::new(reader, checked()) }
+}
+
+#[test]
+fn record_batches_make_the_round_trip() {
+    let stream = from_reader(reader(None)).unwrap();
+    assert_eq!(stream.device_type(), ArrowDeviceType::CPU);
+    let mut back = RecordBatches::try_from(arrays(stream.into_iter()).unwrap()).unwrap();
+    assert_eq!(back.schema(), batches()[0].schema());
+    let all: Result<Vec<_>, _> = back.by_ref().collect();
+    assert_eq!(all.unwrap(), batches());
+    assert!(back.next().is_none());
+}
+
+#[test]
+fn streams_without_a_device_make_the_round_trip() {
+    let stream = ArrayStream::from(FFI_ArrowArrayStream::new(Box::new(reader(None))));
+    let back = RecordBatches::try_from(arrays(stream.into_iter()).unwrap()).unwrap();
+    let again = ArrayStream::from(FFI_ArrowArrayStream::new(Box::new(back)));
+    #[allow(deprecated, reason = "the new name is not in the oldest arrow-rs")]
+    let theirs = arrow_array::ffi_stream::ArrowArrayStreamReader::try_new(again.into());
+    let all: Result<Vec<_>, _> = theirs.unwrap().collect();
+    assert_eq!(all.unwrap(), batches());
+}
+
+#[test]
+fn arrays_of_any_type_make_the_round_trip() {
+    let field = Field::new("number", DataType::Int32, true);
+    let array = |first| Arc::new(Int32Array::from(vec![Some(first), None])) as ArrayRef;
+    let stream = from_arrays(&field, [Ok(array(1)), Ok(array(5))]).unwrap();
+    let mut back = arrays(stream.into_iter()).unwrap();
+    assert_eq!(back.field(), &field);
+    for expected in [array(1), array(5)] {
+        assert_eq!(&*back.next().unwrap().unwrap(), &*expected);
+        assert!(back.copied_buffers().is_empty());
+    }
+    assert!(back.next().is_none());
+    let stream = from_arrays(&field, [Ok(array(1))]).unwrap();
+    let refused = RecordBatches::try_from(arrays(stream.into_iter()).unwrap());
+    assert_eq!(refused.unwrap_err().code(), EINVAL);
+}
+
+#[test]
+fn an_error_passes_to_arrow_rs() {
+    let schema = SchemaBuilder::new("i").build().unwrap();
+    let good: DeviceArray = fletching::Array::from(vec![1i32]).into();
+    let items = [Ok(good), Err(Error::new(71, "lost"))];
+    let stream = DeviceArrayStream::from_batches(schema, ArrowDeviceType::CPU, items).unwrap();
+    let mut back = arrays(stream.into_iter()).unwrap();
+    assert!(back.next().unwrap().is_ok());
+    let error = Error::from(back.next().unwrap().unwrap_err());
+    assert_eq!((error.code(), error.message()), (71, "lost"));
+    assert!(back.next().is_none());
+}
+
+#[test]
+fn an_error_passes_from_arrow_rs() {
+    let failing = || reader(Some(ArrowError::NotYetImplemented("later".into())));
+    let play = |items: Vec<Result<(), Error>>| {
+        let error = items[2].as_ref().unwrap_err();
+        assert_eq!((items.len(), error.code()), (3, ENOSYS));
+        assert!(error.message().contains("later"), "{error}");
+    };
+    let stream = from_reader(failing()).unwrap();
+    play(stream.into_iter().map(|item| item.map(drop)).collect());
+    let stream = ArrayStream::from(FFI_ArrowArrayStream::new(Box::new(failing())));
+    play(stream.into_iter().map(|item| item.map(drop)).collect());
+    let code = reader(Some(Error::new(71, "lost").into()));
+    let last = from_reader(code).unwrap().into_iter().last();
+    assert_eq!(last.unwrap().unwrap_err().code(), 71);
+}
+
+#[test]
+fn other_devices_are_refused() {
+    let schema = || SchemaBuilder::new("i").build().unwrap();
+    let batch = |device_type, event| {
+        let mut raw = DeviceArray::from(fletching::Array::from(vec![1i32])).into_raw();
+        (raw.device_type, raw.sync_event) = (device_type, event);
+        // SAFETY: the event is not used.
+        Ok(unsafe { DeviceArray::from_raw(raw) })
+    };
+    let none = std::ptr::null_mut();
+    let on = |device_type, items: [Result<DeviceArray, Error>; 1]| {
+        let stream = DeviceArrayStream::from_batches(schema(), device_type, items).unwrap();
+        arrays(stream.reader(Options::default()))
+    };
+    let cuda = on(ArrowDeviceType::CUDA, [batch(ArrowDeviceType::CUDA, none)]);
+    assert!(cuda
+        .unwrap_err()
+        .message()
+        .contains("expected cpu, got cuda"));
+    // Memory that the host can read is in a stream of the CPU, and may have an event.
+    for event in [none, std::ptr::dangling_mut()] {
+        let pinned = batch(ArrowDeviceType::CUDA_HOST, event);
+        let mut pinned = on(ArrowDeviceType::CPU, [pinned]).unwrap();
+        let error = Error::from(pinned.next().unwrap().unwrap_err());
+        assert_eq!(error.code(), EINVAL);
+        assert!(pinned.next().is_none());
+    }
+}
+
+#[cfg(feature = "arrow-async")]
+#[test]
+fn an_async_stream_is_one_of_record_batches() {
+    use arrow_array::nonblocking::RecordBatchStream;
+    use fletching::arrow::{from_record_batch, AsyncRecordBatches};
+    use futures_core::Stream;
+    use std::pin::{pin, Pin};
+    use std::task::{Context, Poll, Waker};
+
+    struct Items(Vec<Poll<Option<Result<DeviceArray, Error>>>>);
+    impl Stream for Items {
+        type Item = Result<DeviceArray, Error>;
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            self.0.remove(0)
+        }
+    }
+    let (schema, array) = from_record_batch(&batches()[0]).unwrap();
+    let items = vec![
+        Poll::Pending,
+        Poll::Ready(Some(Ok(array.into()))),
+        Poll::Ready(Some(Err(Error::new(71, "lost")))),
+        Poll::Ready(None),
+    ];
+    // SAFETY: the array is arrow-rs' own.
+    let stream = unsafe { AsyncRecordBatches::new(&schema, Items(items), checked()) };
+    let mut stream = pin!(stream.unwrap());
+    assert_eq!(*RecordBatchStream::schema(&*stream), batches()[0].schema());
+    let mut context = Context::from_waker(Waker::noop());
+    let mut next = || stream.as_mut().poll_next(&mut context);
+    assert!(next().is_pending());
+    let Poll::Ready(Some(Ok(batch))) = next() else {
+        panic!("no batch")
+    };
+    assert_eq!(batch, batches()[0]);
+    let Poll::Ready(Some(Err(error))) = next() else {
+        panic!("no error")
+    };
+    assert_eq!(Error::from(error).code(), 71);
+    assert!(matches!(next(), Poll::Ready(None)));
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Both sides together on three executors, and what users see of each.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use fletching::{
+    encode_metadata, ArrowDeviceType, AsyncBatch, AsyncOffer, AsyncOptions, AsyncProducer,
+    AsyncStream, DeviceArray, Error,
+};
+use futures_core::Stream;
+use libc::{ECANCELED, EINVAL, EIO};
+
+use crate::support::*;
+
+async fn all(mut stream: AsyncStream) -> Vec<i64> {
+    assert_eq!(stream.schema().await.unwrap().format(), c"i");
+    let mut rows = Vec::new();
+    loop {
+        match next(&mut stream).await {
+            0 => return rows,
+            row => rows.push(row),
+        }
+    }
+}
+
+#[test]
+fn works_on_tokio() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap();
+    for window in [1, 2, 16] {
+        let (handler, stream) = AsyncStream::new(AsyncOptions::default().window(window));
+        let sending = runtime.spawn(producer(batches(100)).send(handler));
+        let rows = runtime.block_on(runtime.spawn(all(stream))).unwrap();
+        assert_eq!(rows, (1..=100).collect::<Vec<_>>());
+        runtime.block_on(sending).unwrap().unwrap();
+    }
+}
+
+#[test]
+fn works_on_smol() {
+    let (handler, stream) = AsyncStream::new(AsyncOptions::default());
+    let sending = smol::spawn(producer(batches(100)).send(handler));
+    assert_eq!(smol::block_on(all(stream)), (1..=100).collect::<Vec<_>>());
+    smol::block_on(sending).unwrap();
+}
+
+#[test]
+fn works_by_hand() {
+    let (handler, stream) = AsyncStream::new(AsyncOptions::default().window(3));
+    let mut sending = Hand::new(producer(batches(100)).send(handler));
+    let mut reading = Hand::new(all(stream));
+    for turn in 0.. {
+        assert!(turn < 1000, "nobody is woken");
+        if reading.run().is_ready() & sending.run().is_ready() {
+            break;
+        }
+    }
+    assert_eq!(reading.output.unwrap(), (1..=100).collect::<Vec<_>>());
+    assert!(sending.output.unwrap().is_ok());
+}
+
+#[test]
+fn a_stream_that_is_opened_first() {
+    for fails in [false, true] {
+        let (handler, stream) = AsyncStream::new(AsyncOptions::default());
+        let open = async move {
+            smol::future::yield_now().await;
+            match fails {
+                true => Err(Error::new(71, "no such table")),
+                false => Ok((schema(), batches(2))),
+            }
+        };
+        let sending = AsyncProducer::open(ArrowDeviceType::CPU, open).send(handler);
+        let sending = std::thread::spawn(|| block_on(sending));
+        if fails {
+            let error = block_on(stream.schema()).unwrap_err();
+            assert_eq!((error.code(), error.message()), (71, "no such table"));
+            assert_eq!(sending.join().unwrap().unwrap_err().code(), 71);
+            let mut stream = stream;
+            assert_eq!(rows(&mut stream), [-71]);
+        } else {
+            assert_eq!(block_on(all(stream)), [1, 2]);
+            sending.join().unwrap().unwrap();
+        }
+    }
+}
+
+/// Counts what was read, and what is left.
+struct Read(Items, Arc<AtomicUsize>);
+
+impl Stream for Read {
+    type Item = Result<AsyncBatch, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        Pin::new(&mut self.0).poll_next(cx)
+    }
+}
+
+#[test]
+fn the_window_holds_the_producer_back() {
+    let read = Arc::new(AtomicUsize::new(0));
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(4));
+    let source = Read(batches(100), Arc::clone(&read));
+    let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, source);
+    let mut sending = Hand::new(source.send(handler));
+    sending.run();
+    // The window, and one batch ahead.
+    assert_eq!(read.load(Ordering::SeqCst), 5);
+    for (taken, expected) in [(1, 5), (2, 7), (3, 7), (4, 9)] {
+        assert_eq!(rows_of(&mut stream, 1), [taken]);
+        sending.run();
+        assert_eq!(read.load(Ordering::SeqCst), expected);
+    }
+}
+
+fn rows_of(stream: &mut AsyncStream, count: usize) -> Vec<i64> {
+    (0..count)
+        .map(|_| match poll_next(stream) {
+            Poll::Ready(item) => row(item),
+            Poll::Pending => panic!("nothing is there"),
+        })
+        .collect()
+}
+
+#[test]
+fn more_batches_can_be_requested_by_hand() {
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(0));
+    let mut sending = Hand::new(producer(batches(9)).send(handler));
+    sending.run();
+    assert!(poll_next(&mut stream).is_pending());
+    stream.request(2).unwrap();
+    sending.run();
+    assert_eq!(rows(&mut stream), [1, 2]);
+    sending.run();
+    assert!(poll_next(&mut stream).is_pending());
+    let error = stream.request(0).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "request: n is not positive: expected 1 or more, got 0"
+    );
+    stream.request(i64::MAX).unwrap();
+    stream.request(i64::MAX).unwrap();
+    sending.run();
+    assert!(stream.skip());
+    assert_eq!(rows(&mut stream), [4, 5, 6, 7, 8, 9]);
+    assert!(!stream.skip());
+    assert!(matches!(poll_next(&mut stream), Poll::Ready(None)));
+}
+
+#[test]
+fn metadata_arrives() {
+    let block = |text: &str| encode_metadata([(&b"key"[..], text.as_bytes())]).unwrap();
+    let batches = [
+        Ok(AsyncBatch::from(batch(1)).with_metadata(block("first"))),
+        Ok(batch(2).into()),
+        Ok(AsyncBatch::made(|| Ok(batch(3))).with_metadata(block("third"))),
+    ];
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+    assert!(stream.metadata().is_empty());
+    let sending = producer(items::<AsyncBatch>(batches)).metadata(block("stream"));
+    Hand::new(sending.send(handler)).run();
+    assert_eq!(stream.metadata().get(b"key"), Some(&b"stream"[..]));
+    assert_eq!(stream.device_type(), ArrowDeviceType::CPU);
+    for (row, text) in [(1, Some(&b"first"[..])), (2, None), (3, Some(b"third"))] {
+        assert_eq!(rows_of(&mut stream, 1), [row]);
+        assert_eq!(stream.batch_metadata().get(b"key"), text);
+    }
+}
+
+#[test]
+fn the_consumer_may_refuse() {
+    for (what, expected) in [(0, vec![-71]), (1, vec![-71])] {
+        let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().accept(
+            move |offer| match (what, offer) {
+                (0, AsyncOffer::Schema(schema)) if schema.format() == c"i" => {
+                    Err(Error::new(71, "no integers"))
+                }
+                (1, AsyncOffer::Batch(metadata)) if metadata.is_empty() => {
+                    Err(Error::new(71, "no batches"))
+                }
+                _ => Ok(()),
+            },
+        ));
+        let mut sending = Hand::new(producer(batches(2)).send(handler));
+        assert_eq!(
+            sending
+                .run()
+                .output
+                .as_ref()
+                .unwrap()
+                .as_ref()
+                .unwrap_err()
+                .code(),
+            71
+        );
+        assert_eq!(rows(&mut stream), expected);
+        assert!(matches!(poll_next(&mut stream), Poll::Ready(None)));
+    }
+}
+
+#[test]
+fn a_panic_of_the_consumer_is_an_error() {
+    let (handler, mut stream) =
+        AsyncStream::new(AsyncOptions::default().accept(|_| panic!("not {}", "today")));
+    let mut sending = Hand::new(producer(batches(2)).send(handler));
+    sending.run();
+    let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+        panic!("no error")
+    };
+    assert_eq!((error.code(), error.message()), (EIO, "panic: not today"));
+}
+
+struct Panics(usize);
+
+impl Stream for Panics {
+    type Item = Result<DeviceArray, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0 -= 1;
+        match self.0 {
+            0 => panic!("batch {} is lost", 2),
+            _ => Poll::Ready(Some(Ok(batch(1)))),
+        }
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("in drop as well");
+    }
+}
+
+#[test]
+fn a_panic_of_the_source_is_an_error() {
+    let peer = ConsumerPeer::new();
+    let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, Panics(2));
+    let mut sending = Hand::new(source.send(peer.owner()));
+    sending.run();
+    peer.request(5);
+    sending.run();
+    assert_eq!(peer.calls(), "schema, task, error 5 panic: batch 2 is lost");
+    peer.extract();
+    assert!(sending.run().is_ready());
+
+    let made = || -> Result<DeviceArray, Error> { panic!("not made") };
+    let mut sending =
+        Hand::new(producer(items([Ok(AsyncBatch::made(made))])).send(peer.owner_again()));
+    sending.run();
+    peer.request(1);
+    sending.run();
+    assert_eq!(peer.extract(), -i64::from(EIO));
+    sending.run();
+    assert_eq!(peer.calls(), "release, schema, task, end, release");
+}
+
+#[test]
+fn a_future_that_is_dropped_fails_the_stream() {
+    let dropped = "producer: dropped before the end of the stream";
+    // Before it is polled, before the first request, and with an open task.
+    for polls in [false, true] {
+        let peer = ConsumerPeer::new();
+        let mut sending = Hand::new(producer(endless(2)).send(peer.owner()));
+        if polls {
+            sending.run();
+            assert_eq!(peer.calls(), "schema");
+        }
+        drop(sending);
+        assert_eq!(
+            peer.calls(),
+            format!("error {ECANCELED} {dropped}, release")
+        );
+    }
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+    let mut sending = Hand::new(producer(endless(2)).send(handler));
+    sending.run();
+    drop(sending);
+    assert_eq!(rows(&mut stream), [-i64::from(ECANCELED)]);
+}
+
+#[test]
+fn a_future_that_is_dropped_releases_after_the_last_task() {
+    for is_cancelled in [false, true] {
+        let live = Live::default();
+        let peer = ConsumerPeer::new();
+        let source = items([Ok(live.batch(1)), Ok(live.batch(2)), Ok(live.batch(3))]);
+        let mut sending = Hand::new(
+            producer(Items {
+                ends: false,
+                ..source
+            })
+            .send(peer.owner()),
+        );
+        sending.run();
+        peer.request(2);
+        sending.run();
+        if is_cancelled {
+            peer.cancel();
+        }
+        drop(sending);
+        let error = format!(", error {ECANCELED} producer: dropped before the end of the stream");
+        let error = if is_cancelled { "" } else { &error };
+        assert_eq!(peer.calls(), format!("schema, task, task{error}"));
+        assert_eq!(peer.extract(), 1);
+        assert_eq!(peer.calls(), "");
+        assert_eq!(peer.drop_task(), 0);
+        // On a thread of its own.
+        while peer.calls.lock().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(peer.calls(), "release");
+        assert_eq!(live.count(), 0);
+    }
+}
+
+#[test]
+fn a_handle_fails_the_stream_at_once() {
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+    let sending = producer(endless(2)).send(handler);
+    let abort = sending.abort_handle();
+    let mut sending = Hand::new(sending);
+    sending.run();
+    let abort_elsewhere = abort.clone();
+    std::thread::spawn(move || abort_elsewhere.fail(Error::new(EIO, "shut\0down")))
+        .join()
+        .unwrap();
+    abort.fail(Error::new(EINVAL, "too late"));
+    assert!(sending.run().is_ready());
+    let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+        panic!("no error")
+    };
+    assert_eq!((error.code(), error.message()), (EIO, "shut\\x00down"));
+}
+
+#[test]
+fn dropping_the_stream_cancels() {
+    let live = Live::default();
+    let source = items((1..=9).map(|length| Ok(live.batch(length))));
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(4));
+    let mut sending = Hand::new(producer(source).send(handler));
+    sending.run();
+    let kept = poll_next(&mut stream);
+    drop(stream);
+    assert!(sending.run().output.as_ref().unwrap().is_ok());
+    assert_eq!(live.count(), 1);
+    drop(kept);
+    assert_eq!(live.count(), 0);
+    // Before the schema as well.
+    let (handler, stream) = AsyncStream::new(AsyncOptions::default());
+    let mut sending = Hand::new(producer(endless(1)).send(handler));
+    drop(stream);
+    assert!(sending.run().output.as_ref().unwrap().is_ok());
+}
+
+#[test]
+fn bad_arguments_are_errors_of_the_stream() {
+    let released = fletching::Schema::default();
+    let of = |schema, device_type| AsyncProducer::new(schema, device_type, batches(1));
+    let cpu = ArrowDeviceType::CPU;
+    let pair = encode_metadata([(&b"k"[..], &b"v"[..])]).unwrap();
+    let cases = [
+        (
+            of(released, cpu),
+            "schema: released: expected a live schema",
+        ),
+        (
+            of(schema(), ArrowDeviceType(0)),
+            "producer: device_type: 0: expected the device type of the batches (rule \
+             async-producer.device-type-set)",
+        ),
+        (
+            of(schema(), cpu).metadata([&pair[..], b"x"].concat()),
+            "metadata: bytes after the last pair",
+        ),
+        (
+            of(schema(), cpu).metadata(vec![1, 0, 0]),
+            "metadata: number of pairs at byte 0: truncated: expected 4 bytes",
+        ),
+    ];
+    for (producer, expected) in cases {
+        let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+        let mut sending = Hand::new(producer.send(handler));
+        let error = sending.run().output.take().unwrap().unwrap_err();
+        assert_eq!((error.code(), error.message()), (EINVAL, expected));
+        let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+            panic!("no error")
+        };
+        assert_eq!((error.code(), error.message()), (EINVAL, expected));
+    }
+}
+
+#[test]
+fn the_future_lets_others_run() {
+    let peer = ConsumerPeer::new();
+    let mut sending = Hand::new(producer(batches(9)).calls_per_poll(3).send(peer.owner()));
+    peer.request(9);
+    sending.run();
+    // on_schema, nine batches, the end: the last poll finds that tasks are open.
+    assert_eq!(sending.wakes.count.load(Ordering::SeqCst), 3);
+    while !peer.tasks.lock().unwrap().is_empty() {
+        peer.drop_task();
+    }
+    assert!(sending.run().is_ready());
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A foreign array of two children that counts its releases.
+
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, ThreadId};
+
+use fletching::abi::{ArrowArray, ArrowDeviceArray};
+use fletching::{ArrowDeviceType, DeviceArray};
+
+/// Counts releases, and says on which thread the last one was.
+#[derive(Default)]
+pub struct Releases {
+    last: Mutex<(usize, Option<ThreadId>)>,
+    changed: Condvar,
+}
+
+impl Releases {
+    pub fn add(&self) {
+        let mut last = self.last.lock().unwrap();
+        *last = (last.0 + 1, Some(thread::current().id()));
+        self.changed.notify_all();
+    }
+
+    pub fn count(&self) -> usize {
+        self.last.lock().unwrap().0
+    }
+
+    /// Waits for so many, and returns the thread of the last one.
+    pub fn wait_for(&self, count: usize) -> ThreadId {
+        let last = self.last.lock().unwrap();
+        let last = self.changed.wait_while(last, |last| last.0 < count);
+        last.unwrap().1.unwrap()
+    }
+}
+
+/// An array without buffers, whose release does nothing.
+pub fn empty(device_type: ArrowDeviceType) -> ArrowDeviceArray {
+    unsafe extern "C" fn release(array: *mut ArrowArray) {
+        // SAFETY: the consumer passes the array.
+        unsafe { (*array).release = None };
+    }
+    let mut raw = ArrowDeviceArray::zeroed();
+    raw.array.release = Some(release);
+    raw.device_type = device_type;
+    raw
+}
+
+/// What an array's release does, `private_data` of the array.
+type OnRelease = Box<dyn Fn() + Send + Sync>;
+
+fn with_release(on_release: OnRelease) -> ArrowArray {
+    unsafe extern "C" fn release(array: *mut ArrowArray) {
+        // SAFETY: the private data is what `with_release` put there, and the children are boxes.
+        unsafe {
+            let array = &mut *array;
+            let on_release = Box::from_raw(array.private_data.cast::<OnRelease>());
+            for child in array.children_slice() {
+                ArrowArray::release_once(*child);
+                drop(Box::from_raw(*child));
+            }
+            if !array.children.is_null() {
+                drop(Box::from_raw(array.children.cast::<[*mut ArrowArray; 2]>()));
+            }
+            array.release = None;
+            on_release();
+        }
+    }
+    let mut array = ArrowArray::zeroed();
+    array.release = Some(release);
+    array.private_data = Box::into_raw(Box::new(on_release)).cast();
+    array
+}
+
+/// An array whose release calls `on_release`.
+pub fn array(
+    device_type: ArrowDeviceType,
+    on_release: impl Fn() + Send + Sync + 'static,
+) -> DeviceArray {
+    let mut raw = empty(device_type);
+    raw.array = with_release(Box::new(on_release));
+    // SAFETY: the array is as the texts ask for it.
+    unsafe { DeviceArray::from_raw(raw) }
+}
+
+/// An array of two children, and the releases of it and of them.
+pub fn counted(
+    device_type: ArrowDeviceType,
+    device_id: i64,
+) -> (DeviceArray, Arc<Releases>, Arc<Releases>) {
+    let (parents, children) = (Arc::<Releases>::default(), Arc::<Releases>::default());
+    let child = || {
+        let children = Arc::clone(&children);
+        Box::into_raw(Box::new(with_release(Box::new(move || children.add()))))
+    };
+    let list = Box::into_raw(Box::new([child(), child()]));
+    let mut raw = empty(device_type);
+    let released = Arc::clone(&parents);
+    raw.array = with_release(Box::new(move || released.add()));
+    raw.array.n_children = 2;
+    raw.array.children = list.cast();
+    raw.device_id = device_id;
+    raw.sync_event = ptr::null_mut();
+    // SAFETY: the array is as the texts ask for it.
+    let array = unsafe { DeviceArray::from_raw(raw) };
+    (array, parents, children)
+}

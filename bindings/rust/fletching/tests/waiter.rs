@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Waiters for device types that the crate does not wait on itself, and libraries that are not
+//! there.
+
+#![cfg(feature = "runtime")]
+
+use std::ffi::c_void;
+use std::ptr::without_provenance_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use fletching::abi::{ArrowArray, ArrowDeviceArray};
+use fletching::runtime::{
+    register_waiter, unregister_waiter, Stream, SyncEvent, VulkanContext, Waiter,
+};
+use fletching::{ArrowDeviceType, DeviceArray, Error};
+
+const EVENT: *mut c_void = without_provenance_mut(0x1234);
+const QUEUE: *mut c_void = without_provenance_mut(0x5678);
+
+fn array(device_type: ArrowDeviceType, sync_event: *mut c_void) -> DeviceArray {
+    unsafe extern "C" fn release(array: *mut ArrowArray) {
+        // SAFETY: the consumer passes the array.
+        unsafe { (*array).release = None };
+    }
+    let mut raw = ArrowDeviceArray::zeroed();
+    raw.array.release = Some(release);
+    (raw.device_type, raw.device_id, raw.sync_event) = (device_type, 7, sync_event);
+    // SAFETY: the waiters of these tests look at no event.
+    unsafe { DeviceArray::from_raw(raw) }
+}
+
+fn queue(device_type: ArrowDeviceType) -> Stream {
+    // SAFETY: the waiters of these tests look at no queue.
+    unsafe { Stream::from_raw(device_type, QUEUE) }
+}
+
+struct Checking(Arc<AtomicUsize>);
+
+impl Checking {
+    fn check(&self, event: &SyncEvent) {
+        assert_eq!((event.as_ptr(), event.device_id()), (EVENT, 7));
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Waiter for Checking {
+    fn synchronize(&self, event: &SyncEvent<'_>) -> Result<(), Error> {
+        self.check(event);
+        Ok(())
+    }
+
+    fn wait_on(&self, event: &SyncEvent<'_>, stream: &Stream) -> Result<(), Error> {
+        self.check(event);
+        assert_eq!(stream.as_ptr(), QUEUE);
+        assert_eq!(stream.device_type(), event.device_type());
+        Err(Error::new(libc::EAGAIN, "queue full"))
+    }
+
+    fn is_ready(&self, event: &SyncEvent<'_>) -> Result<bool, Error> {
+        self.check(event);
+        Ok(false)
+    }
+}
+
+#[test]
+fn a_waiter_gets_the_event() {
+    let device = ArrowDeviceType::EXT_DEV;
+    let calls = Arc::<AtomicUsize>::default();
+    register_waiter(device, Checking(Arc::clone(&calls))).unwrap();
+    let awaited = array(device, EVENT);
+    awaited.synchronize().unwrap();
+    assert!(!awaited.is_ready().unwrap());
+    let error = awaited.wait_on(&queue(device)).unwrap_err();
+    assert_eq!(
+        (error.code(), error.message()),
+        (libc::EAGAIN, "queue full")
+    );
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+    let error = awaited.wait_on(&queue(ArrowDeviceType::METAL)).unwrap_err();
+    assert!(
+        error
+            .message()
+            .contains("expected one of ext_dev, got one of metal"),
+        "{error}"
+    );
+    array(device, std::ptr::null_mut()).synchronize().unwrap(); // nothing to wait for
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+    assert!(unregister_waiter(device));
+    assert!(!unregister_waiter(device));
+    assert_eq!(Arc::strong_count(&calls), 1);
+    assert_eq!(awaited.synchronize().unwrap_err().code(), libc::ENOTSUP);
+}
+
+/// Supports nothing.
+struct Nothing;
+impl Waiter for Nothing {}
+
+#[test]
+fn what_a_waiter_does_not_support_is_an_error() {
+    let device = ArrowDeviceType::ONEAPI;
+    register_waiter(device, Checking(Arc::default())).unwrap();
+    register_waiter(device, Nothing).unwrap(); // replaces it
+    let awaited = array(device, EVENT);
+    for result in [
+        awaited.synchronize(),
+        awaited.wait_on(&queue(device)),
+        awaited.is_ready().map(drop),
+    ] {
+        let error = result.unwrap_err();
+        assert_eq!(error.code(), libc::ENOTSUP);
+        assert!(error.message().contains("oneapi: not supported"), "{error}");
+    }
+    assert!(unregister_waiter(device));
+}
+
+#[test]
+fn an_event_without_a_way_to_wait_is_an_error() {
+    for (device, why) in [
+        (ArrowDeviceType::METAL, "hint: register a waiter"),
+        (ArrowDeviceType::VULKAN, "VkEvent without its VkDevice"),
+        (ArrowDeviceType::CPU, "expected sync_event NULL"),
+        (ArrowDeviceType(21), "unknown(21); hint: register a waiter"),
+    ] {
+        let error = array(device, EVENT).is_ready().unwrap_err();
+        assert_eq!(error.code(), libc::ENOTSUP);
+        assert!(error.message().contains(why), "{error}");
+        assert!(error.message().starts_with("is_ready: "), "{error}");
+    }
+}
+
+#[test]
+fn a_vulkan_context_is_for_vulkan() {
+    // SAFETY: nothing gets to the device.
+    let context = unsafe { VulkanContext::new(QUEUE) };
+    let awaited = array(ArrowDeviceType::EXT_DEV, EVENT);
+    let error = awaited.is_ready_vulkan(&context).unwrap_err();
+    assert_eq!(error.code(), libc::EINVAL);
+    assert!(
+        error
+            .message()
+            .contains("expected an event of Vulkan, got one of ext_dev"),
+        "{error}"
+    );
+    let plain = array(ArrowDeviceType::VULKAN, std::ptr::null_mut());
+    assert!(plain.is_ready_vulkan(&context).unwrap());
+    plain.synchronize_vulkan(&context).unwrap();
+}
+
+#[test]
+fn devices_with_a_runtime_need_no_waiter() {
+    for device in [
+        ArrowDeviceType::CUDA,
+        ArrowDeviceType::ROCM_HOST,
+        ArrowDeviceType::OPENCL,
+    ] {
+        let error = register_waiter(device, Nothing).unwrap_err();
+        assert_eq!(error.code(), libc::EINVAL);
+        assert!(!unregister_waiter(device));
+    }
+}
+
+/// No stand-in is in this process.
+#[test]
+#[cfg_attr(miri, ignore = "loads a library")]
+fn a_missing_library_is_named() {
+    // SAFETY: a vendor's library may be loaded by any program.
+    if unsafe { libloading::Library::new("libcuda.so.1") }.is_ok() {
+        return eprintln!("this machine has CUDA");
+    }
+    let mut handle = 1_usize;
+    let device = ArrowDeviceType::CUDA;
+    let awaited = array(device, (&raw mut handle).cast());
+    let mut plain = array(device, std::ptr::null_mut());
+    let stream = Stream::legacy(device);
+    for error in [
+        awaited.synchronize().unwrap_err(),
+        awaited.wait_on(&stream).unwrap_err(),
+        awaited.is_ready().unwrap_err(),
+        plain.export_with_event(&stream).unwrap_err(),
+        plain.release_after(&stream).unwrap_err().into(),
+    ] {
+        assert_eq!(error.code(), libc::ENOENT, "{error}");
+        for part in [
+            "CUDA driver API: cannot load libcuda.so.1, libcuda.so; hint: ",
+            "cannot open",
+        ] {
+            assert!(error.message().contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+"""How the steps of a suite are run and reported."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import pytest
+
+import suite
+from suites import Step
+
+OPTIONS = argparse.Namespace(verbose=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(suite, "ROOT", tmp_path)
+    monkeypatch.setattr(suite, "LOGS", tmp_path)
+    return tmp_path
+
+
+def steps() -> list[Step]:
+    """The first one ends when the second one reads: one that runs alone gives up and fails."""
+    return [
+        Step("writes", "timeout 60 bash -c 'echo text >pipe'"),
+        Step("reads", "timeout 60 bash -c 'cat <pipe'", beside=True),
+        Step("the last", "false"),
+    ]
+
+
+def test_steps_beside_each_other_run_at_once_and_are_reported_in_order(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(folder / "pipe")
+    verdict = suite._run_suite("quiver", steps(), OPTIONS)
+    assert verdict.failed == ["the last"]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" (")[0] for line in lines[:3]] == [
+        "quiver     writes ... ok",
+        "quiver     reads ... ok",
+        "quiver     the last ... FAILED",
+    ]
+    assert "text" in (folder / "quiver-1.log").read_text()
+
+
+def test_a_needed_step_ends_the_suite(folder: Path) -> None:
+    made = [Step("needed", "false", needed=True), Step("not run", "touch ran")]
+    assert suite._run_suite("quiver", made, OPTIONS).failed == ["needed"]
+    assert not (folder / "ran").exists()
+
+
+def test_every_failure_beside_another_is_named(folder: Path) -> None:
+    made = [Step("one", "false"), Step("two", "false", beside=True), Step("three", "true")]
+    assert suite._run_suite("quiver", made, OPTIONS).failed == ["one", "two"]
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_other_steps_run_one_after_another(folder: Path, verbose: bool) -> None:
+    made = [Step("one", "! test -e two"), Step("two", "touch two", beside=verbose)]
+    made += [Step("three", "test -e two")]
+    options = argparse.Namespace(verbose=verbose)
+    assert suite._run_suite("quiver", made, options).failed == []
