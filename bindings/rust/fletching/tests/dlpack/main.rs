@@ -6,6 +6,7 @@
 
 mod export;
 mod export_rules;
+#[cfg(not(miri))]
 mod hostile;
 mod import;
 mod import_rules;

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The stream of `__dlpack__` and the events of arrays, on the stand-ins of CUDA and HIP.
+
+#![cfg(all(feature = "runtime", feature = "dlpack", unix, not(miri)))]
+
+mod gpu;
+
+use std::ptr::null_mut;
+
+use fletching::dlpack::{from_dlpack, to_dlpack, ConsumerStream, ExportOptions, ImportOptions};
+use fletching::{Array, ArrowDeviceType, DeviceArray, Schema, SchemaBuilder};
+use gpu::alone;
+use gpu::api::{Api, Cuda, Gated, Handle, Hip};
+
+fn column(device_type: ArrowDeviceType) -> (Schema, DeviceArray) {
+    let mut raw = DeviceArray::from(Array::from(vec![1i32, 2, 3])).into_raw();
+    (raw.device_type, raw.device_id) = (device_type, 0);
+    // SAFETY: nothing reads the buffers.
+    let array = unsafe { DeviceArray::from_raw(raw) };
+    (SchemaBuilder::new("i").build().unwrap(), array)
+}
+
+fn read(device_type: ArrowDeviceType, handle: Handle) -> Option<ConsumerStream> {
+    // SAFETY: the streams live until the end of the test.
+    Some(unsafe { ConsumerStream::read(device_type, Some(handle as i64)) }.unwrap())
+}
+
+fn the_consumers_stream_waits<A: Api>() {
+    let _alone = alone();
+    let gated = Gated::<A>::new(0);
+    gated.shut();
+    let (schema, mut array) = column(A::TYPE);
+    array.export_with_event(&gated.producer()).unwrap();
+    let on = |handle| ExportOptions {
+        stream: read(A::TYPE, handle),
+        ..ExportOptions::default()
+    };
+    let wait = A::QUERY.replace("EventQuery", "StreamWaitEvent");
+    gated.control.set_fault(&format!("{wait}:1:{}", A::ERROR));
+    let error = to_dlpack(&schema, &mut array, &on(gated.consumer)).unwrap_err();
+    gated.control.reset_faults();
+    assert!(error.message().contains(A::ERROR), "{error}");
+    assert!(!array.is_released() && !gated.is_blocked(gated.consumer));
+    // No synchronization is requested, and none is done.
+    let tensor = to_dlpack(&schema, &mut array, &on(-1_isize as Handle)).unwrap();
+    assert!(!gated.is_blocked(gated.consumer));
+    drop(tensor);
+    let (schema, mut array) = column(A::TYPE);
+    array.export_with_event(&gated.producer()).unwrap();
+    let tensor = to_dlpack(&schema, &mut array, &on(gated.consumer)).unwrap();
+    assert!(gated.is_blocked(gated.consumer));
+    gated.open();
+    A::synchronize_stream(gated.consumer);
+    drop(tensor);
+    gated.end();
+}
+
+fn an_import_records_an_event<A: Api>() {
+    let _alone = alone();
+    let gated = Gated::<A>::new(0);
+    gated.shut();
+    let tensor = || {
+        let (schema, mut array) = column(A::TYPE);
+        to_dlpack(&schema, &mut array, &ExportOptions::default()).unwrap()
+    };
+    let options = ImportOptions {
+        stream: read(A::TYPE, gated.producer),
+        ..ImportOptions::default()
+    };
+    gated
+        .control
+        .set_fault(&format!("{}:1:{}", A::RECORD, A::ERROR));
+    let error = from_dlpack(tensor(), &options).unwrap_err();
+    gated.control.reset_faults();
+    assert!(error.message().contains(A::ERROR), "{error}");
+    let imported = from_dlpack(tensor(), &options).unwrap();
+    assert_ne!(imported.array.sync_event(), null_mut());
+    assert!(!imported.array.is_ready().unwrap());
+    gated.open();
+    imported.array.synchronize().unwrap();
+    assert!(imported.array.is_ready().unwrap());
+    drop(imported);
+    gated.end();
+}
+
+#[test]
+fn cuda_waits() {
+    the_consumers_stream_waits::<Cuda>();
+}
+
+#[test]
+fn hip_waits() {
+    the_consumers_stream_waits::<Hip>();
+}
+
+#[test]
+fn cuda_records() {
+    an_import_records_an_event::<Cuda>();
+}
+
+#[test]
+fn hip_records() {
+    an_import_records_an_event::<Hip>();
+}
+
+// Pinned memory and no stream: the host waits.
+#[test]
+fn the_host_waits() {
+    let _alone = alone();
+    let gated = Gated::<Cuda>::new(0);
+    let (schema, mut array) = column(ArrowDeviceType::CUDA_HOST);
+    gated.shut();
+    array.export_with_event(&gated.producer()).unwrap();
+    // SAFETY: no handle.
+    let stream = unsafe { ConsumerStream::read(ArrowDeviceType::CUDA_HOST, None) };
+    let options = ExportOptions {
+        stream: Some(stream.unwrap()),
+        ..ExportOptions::default()
+    };
+    let before = gated.control.calls(Cuda::SYNCHRONIZE);
+    gated.open();
+    let tensor = to_dlpack(&schema, &mut array, &options).unwrap();
+    assert_eq!(gated.control.calls(Cuda::SYNCHRONIZE), before + 1);
+    drop(tensor);
+    gated.end();
+}

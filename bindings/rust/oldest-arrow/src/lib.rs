@@ -1,0 +1,1 @@
+//! Nothing but the tests that Cargo.toml names.
