@@ -289,6 +289,10 @@ fn malformed_arrays_are_refused() {
     assert_eq!(code(Data::new("i", 1).buffers(&[ptr::null()])), EINVAL);
     assert_eq!(code(Data::new("i", 1).buffers(&[])), EINVAL);
     assert_eq!(code(Data::new("+w:2", 1)), EINVAL);
+    // The end of the values is beyond the last address.
+    let last = ptr::without_provenance(usize::MAX - 7);
+    let beyond = Data::new("i", 4).buffers(&[ptr::null(), last]);
+    assert_eq!(code(beyond), EINVAL);
     let list = Data::list(2, 1, Data::new("i", 2));
     assert_eq!(code(list.clone().buffers(&[])), EINVAL);
     assert_eq!(
@@ -363,6 +367,9 @@ fn tensor_parameters_are_read() {
     ] {
         assert_eq!(with(text).refused(options()).code(), EINVAL, "{text}");
     }
+    let scalar = Data::list(1, 2, Data::new("i", 2));
+    let scalar = scalar.extension("arrow.fixed_shape_tensor", r#"{"shape":[]}"#);
+    assert_eq!(scalar.refused(options()).code(), EINVAL);
     let deep = format!("{{\"x\":{}", "[".repeat(100_000));
     assert_eq!(with(&deep).refused(options()).code(), EINVAL);
     let other = with(r#"{"shape":[2,2]}"#).refused(options());
