@@ -8,8 +8,9 @@ use arrow_data::{layout, BufferSpec};
 use arrow_schema::DataType;
 use fletching_abi::ArrowArray;
 
+use super::convert::Alignment;
 use crate::error::Error;
-use crate::owner::{Array, Owner};
+use crate::owner::Array;
 
 /// A buffer that is not aligned.
 struct Misaligned {
@@ -20,55 +21,47 @@ struct Misaligned {
     text: String,
 }
 
-/// Names the buffers that are not aligned as `data_type` needs it in arrow-rs.
-pub(super) fn misaligned(array: &Array, data_type: &DataType) -> Result<Vec<String>, Error> {
-    let mut found = Vec::new();
-    // SAFETY: see Owner::from_raw; the array is only read.
-    unsafe {
-        find(
-            std::ptr::from_ref(array.as_raw()).cast_mut(),
-            data_type,
-            "ArrowArray",
-            &mut found,
-        )?;
-    }
-    Ok(found.into_iter().map(|buffer| buffer.text).collect())
-}
-
-/// A view of the array with aligned copies in place of the buffers that are not aligned.
+/// The array with every buffer where arrow-rs can use it, and where the buffers are that were copied.
 ///
 /// # Safety
 ///
 /// The buffers have the size that the type and the length ask for.
-pub(super) unsafe fn realigned(array: Array, data_type: &DataType) -> Result<Array, Error> {
-    let mut view = array.share()?.view()?.into_raw();
-    let (mut found, mut copies) = (Vec::new(), Copies::default());
-    // SAFETY: the structs of the view are ours alone until it is handed on.
-    let mut view = unsafe {
-        let walked = find(&mut view, data_type, "ArrowArray", &mut found);
-        for Misaligned {
-            array,
-            index,
-            bytes,
-            ..
-        } in found
-        {
-            let mut list = (*array).buffers_slice().to_vec();
-            let mut copy = vec![0u128; bytes.div_ceil(size_of::<u128>())];
-            std::ptr::copy_nonoverlapping(
-                list[index].cast(),
-                copy.as_mut_ptr().cast::<u8>(),
-                bytes,
-            );
-            list[index] = copy.as_ptr().cast();
-            (*array).buffers = list.as_mut_ptr();
-            copies.0.push((copy, list));
+pub(super) unsafe fn align(
+    array: Array,
+    data_type: &DataType,
+    alignment: Alignment,
+) -> Result<(Array, Vec<String>), Error> {
+    let mut found = Vec::new();
+    let root = std::ptr::from_ref(array.as_raw()).cast_mut();
+    // SAFETY: see Owner::from_raw; the array is only read.
+    unsafe { find(root, data_type, "ArrowArray", &mut found)? };
+    match found.first() {
+        None => return Ok((array, Vec::new())),
+        Some(first) if alignment == Alignment::Refuse => {
+            let hint = "hint: pass Alignment::Copy";
+            return Err(Error::invalid(format!("{}; {hint}", first.text)));
         }
-        let view: Array = Owner::from_raw(view);
-        walked.map(|()| view)?
-    };
+        Some(_) if alignment == Alignment::Accept => return Ok((array, Vec::new())),
+        Some(_) => found.clear(),
+    }
+    let mut view = array.share()?.view()?;
+    let (mut copies, mut texts) = (Copies::default(), Vec::new());
+    // SAFETY: the structs of the view are ours alone. The caller vouches for the buffers.
+    unsafe {
+        find(view.as_mut_ptr(), data_type, "ArrowArray", &mut found)?;
+        for place in found {
+            let mut list = (*place.array).buffers_slice().to_vec();
+            let mut copy = vec![0u128; place.bytes.div_ceil(size_of::<u128>())];
+            let out = copy.as_mut_ptr().cast::<u8>();
+            std::ptr::copy_nonoverlapping(list[place.index].cast(), out, place.bytes);
+            list[place.index] = copy.as_ptr().cast();
+            (*place.array).buffers = list.as_mut_ptr();
+            copies.0.push((copy, list));
+            texts.push(place.text);
+        }
+    }
     view.attach(copies)?;
-    Ok(view)
+    Ok((view, texts))
 }
 
 /// The copies, and the lists of buffers that point to them.
@@ -80,7 +73,7 @@ unsafe impl Send for Copies {}
 
 /// # Safety
 ///
-/// `array` points to a struct as [`Owner::from_raw`] asks for it.
+/// `array` points to a struct as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
 unsafe fn find(
     array: *mut ArrowArray,
     data_type: &DataType,
@@ -116,22 +109,19 @@ unsafe fn find(
         }
     };
     use DataType as D;
+    let has_end = match data_type {
+        D::Utf8 | D::LargeUtf8 | D::Binary | D::LargeBinary => rows > 0,
+        D::List(_) | D::LargeList(_) | D::Map(..) => rows > 0,
+        _ => false,
+    };
     for (index, spec) in layout.buffers.iter().enumerate() {
-        let has_end = matches!(
-            data_type,
-            D::Utf8 | D::LargeUtf8 | D::Binary | D::LargeBinary | D::List(_) | D::LargeList(_)
-        ) || matches!(data_type, D::Map(..));
+        let rows = rows + usize::from(has_end);
         if let BufferSpec::FixedWidth {
             byte_width,
             alignment,
         } = spec
         {
-            check(
-                first + index,
-                rows + usize::from(has_end && rows > 0),
-                *byte_width,
-                *alignment,
-            );
+            check(first + index, rows, *byte_width, *alignment);
         }
     }
     if layout.variadic {

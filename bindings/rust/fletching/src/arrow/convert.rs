@@ -9,7 +9,7 @@ use arrow_array::ffi::{from_ffi_and_data_type, to_ffi, FFI_ArrowSchema};
 use arrow_array::{make_array, Array as _, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::{Field, SchemaRef};
 
-use super::align;
+use super::align::align;
 use crate::error::{guarded, Error};
 use crate::owner::{Array, Owner, Schema};
 use crate::raw::sealed::Raw as _;
@@ -96,25 +96,15 @@ pub unsafe fn to_array(
 ///
 /// As for [`to_array`].
 pub(super) unsafe fn convert(
-    mut array: Array,
+    array: Array,
     field: &Field,
     options: ToArrow,
 ) -> Result<Converted, Error> {
     check("array", &array)?;
     let data_type = field.data_type();
     guarded(|| {
-        let mut copied = align::misaligned(&array, data_type)?;
-        match options.alignment {
-            Alignment::Refuse if !copied.is_empty() => {
-                let hint = "hint: pass Alignment::Copy";
-                return Err(Error::invalid(format!("{}; {hint}", copied.swap_remove(0))));
-            }
-            Alignment::Copy if !copied.is_empty() => {
-                // SAFETY: the caller vouches for the buffers.
-                array = unsafe { align::realigned(array, data_type)? };
-            }
-            _ => copied.clear(),
-        }
+        // SAFETY: the caller vouches for the buffers.
+        let (array, copied) = unsafe { align(array, data_type, options.alignment)? };
         // SAFETY: the caller vouches for the buffers.
         let mut data = unsafe { from_ffi_and_data_type(array.into(), data_type.clone())? };
         // What is empty may have any address.

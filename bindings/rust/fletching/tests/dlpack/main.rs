@@ -13,3 +13,4 @@ mod import_rules;
 mod imported;
 mod stream;
 mod support;
+mod tensor_shape;
