@@ -5,7 +5,6 @@
 
 use std::alloc::{alloc, dealloc, Layout};
 use std::ffi::c_void;
-use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,7 +25,8 @@ pub(crate) struct Block<B, T> {
     structs: usize,
     extras: usize,
     object: T,
-    of: PhantomData<B>,
+    /// Nothing, aligned as the structs that follow.
+    of: [B; 0],
 }
 
 impl<B: Base, T: Send + 'static> Block<B, T> {
@@ -64,7 +64,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
                 structs,
                 extras,
                 object,
-                of: PhantomData,
+                of: [],
             });
             Some(block)
         }

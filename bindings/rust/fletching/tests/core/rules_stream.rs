@@ -342,6 +342,8 @@ fn rule_device_stream_result_accessible() {
     assert!(accessible(cpu, ArrowDeviceType::CUDA_MANAGED));
     assert!(!accessible(cpu, CUDA));
     assert!(!accessible(CUDA, cpu));
+    assert!(!accessible(ArrowDeviceType::CUDA_MANAGED, CUDA));
+    assert!(!accessible(ArrowDeviceType::VPI, cpu));
     assert!(!accessible(CUDA, ArrowDeviceType(21)));
     assert!(!accessible(ArrowDeviceType(21), cpu));
     assert!(accessible(ArrowDeviceType(21), ArrowDeviceType(21)));
