@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) type Order = Box<dyn FnOnce() -> Option<c_int> + Send>;
 
 /// A take of the application, on its own thread, held open inside extract_data.
-struct Extraction {
+pub(super) struct Extraction {
     task: i64,
     answers: Receiver<c_int>,
     orders: Sender<Order>,
