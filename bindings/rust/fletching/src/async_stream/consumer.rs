@@ -79,6 +79,27 @@ impl Default for AsyncOptions {
 /// positive, and when the handler was released before the end, as by a producer whose runtime is
 /// gone; EINVAL when the producer broke a rule, which the message names.
 ///
+/// ```
+/// use fletching::{ArrowDeviceType, AsyncOptions, AsyncProducer, AsyncStream};
+/// # use fletching::{Array, DeviceArray, Error, SchemaBuilder};
+/// use smol::stream::{self, StreamExt};
+///
+/// # fn main() -> Result<(), Error> {
+/// let schema = SchemaBuilder::new("i").build()?;
+/// let batches = stream::iter([Ok(DeviceArray::from(Array::from(vec![1, 2, 3])))]);
+/// let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+/// let producer = AsyncProducer::new(schema, ArrowDeviceType::CPU, batches);
+/// let sending = smol::spawn(producer.send(handler)); // or the handler goes to a foreign producer
+/// smol::block_on(async {
+///     assert_eq!(stream.schema().await?.format(), c"i");
+///     while let Some(batch) = stream.next().await {
+///         assert_eq!(batch?.length(), 3);
+///     }
+///     sending.await
+/// })
+/// # }
+/// ```
+///
 /// Text: C device data interface, "Async device stream interface".
 pub struct AsyncStream {
     core: Arc<Core>,

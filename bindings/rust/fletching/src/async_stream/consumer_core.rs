@@ -78,9 +78,8 @@ impl Queued {
                 let checked = promise.check(&batch);
                 return (checked.map(|()| (batch, self.metadata)), false);
             }
-            let text = c"extract_data: failed without a message";
-            let error = Error::foreign(code.unwrap_or(EIO), text.as_ptr());
-            (Err(error), true)
+            let text = c"extract_data: failed without a message".as_ptr();
+            (Err(Error::foreign(code.unwrap_or(EIO), text)), true)
         }
     }
 }
@@ -318,10 +317,8 @@ impl Core {
             true => std::mem::take(&mut inner.owed),
             false => 0,
         };
-        let (queued, dropped) = match wanted {
-            true => (Some(queued), None),
-            false => (None, Some(queued)),
-        };
+        let mut queued = Some(queued);
+        let dropped = queued.take_if(|_| !wanted);
         let mut taken = Taken {
             queued,
             result: None,

@@ -6,7 +6,13 @@
 #![cfg(feature = "async")]
 
 mod behavior;
+mod consumer_peer;
 mod consumer_rules;
+mod consumer_task_rules;
+mod endings;
+mod producer_call_rules;
+mod producer_data_rules;
+mod producer_peer;
 mod producer_rules;
 mod races;
 mod storm;

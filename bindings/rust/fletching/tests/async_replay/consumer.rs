@@ -7,16 +7,16 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, Weak};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fletching_abi::{
-    ArrowArray, ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask,
-    ArrowDeviceArray, ArrowDeviceType, ArrowSchema,
+    ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceType, ArrowSchema,
 };
-use serde_json::{json, Value};
+use serde_json::Value;
 
+use super::consumer_peer::{cancel, extract_data, release_schema, request};
 use super::{hang, number, play_all, Replay, Thing};
 use crate::async_stream::consumer_core::{Core, State};
 use crate::{AsyncOptions, AsyncStream, Error};
@@ -24,10 +24,10 @@ use crate::{AsyncOptions, AsyncStream, Error};
 /// Afterwards a thread counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Order = Box<dyn FnOnce() -> Option<c_int> + Send>;
+pub(super) type Order = Box<dyn FnOnce() -> Option<c_int> + Send>;
 
 /// A take of the application, on its own thread, held open inside extract_data.
-struct Extraction {
+pub(super) struct Extraction {
     task: i64,
     answers: Receiver<c_int>,
     orders: Sender<Order>,
@@ -35,45 +35,45 @@ struct Extraction {
 }
 
 /// The task of an extraction, and the other ends.
-type Current = (i64, Sender<c_int>, Receiver<Order>);
+pub(super) type Current = (i64, Sender<c_int>, Receiver<Order>);
 
 thread_local! {
     /// Of the thread of an extraction.
-    static CURRENT: RefCell<Option<Current>> =
+    pub(super) static CURRENT: RefCell<Option<Current>> =
         const { RefCell::new(None) };
 }
 
 /// A task of the producer.
-struct PeerTask {
-    player: Weak<Player>,
-    thing: Arc<Thing>,
+pub(super) struct PeerTask {
+    pub(super) player: Weak<Player>,
+    pub(super) thing: Arc<Thing>,
     /// Its array is on another device than the stream.
-    is_wrong: AtomicBool,
+    pub(super) is_wrong: AtomicBool,
 }
 
 /// What the application was notified of.
 #[derive(Default)]
-struct Notified {
-    schema: bool,
-    end: bool,
-    error: bool,
-    arriving: Option<i64>,
+pub(super) struct Notified {
+    pub(super) schema: bool,
+    pub(super) end: bool,
+    pub(super) error: bool,
+    pub(super) arriving: Option<i64>,
 }
 
-struct Player {
-    replay: Replay,
-    handler: *mut ArrowAsyncDeviceStreamHandler,
-    producer: Box<ArrowAsyncProducer>,
-    core: Arc<Core>,
-    notified: Mutex<Notified>,
-    is_cancelled: AtomicBool,
-    schema: Mutex<Option<Arc<Thing>>>,
-    schema_refused: AtomicBool,
-    refusal: Arc<Mutex<Option<c_int>>>,
-    tasks: Mutex<Vec<Arc<PeerTask>>>,
-    extractions: Mutex<Vec<Extraction>>,
-    releases: Mutex<Vec<JoinHandle<()>>>,
-    codes: Mutex<Vec<c_int>>,
+pub(super) struct Player {
+    pub(super) replay: Replay,
+    pub(super) handler: *mut ArrowAsyncDeviceStreamHandler,
+    pub(super) producer: Box<ArrowAsyncProducer>,
+    pub(super) core: Arc<Core>,
+    pub(super) notified: Mutex<Notified>,
+    pub(super) is_cancelled: AtomicBool,
+    pub(super) schema: Mutex<Option<Arc<Thing>>>,
+    pub(super) schema_refused: AtomicBool,
+    pub(super) refusal: Arc<Mutex<Option<c_int>>>,
+    pub(super) tasks: Mutex<Vec<Arc<PeerTask>>>,
+    pub(super) extractions: Mutex<Vec<Extraction>>,
+    pub(super) releases: Mutex<Vec<JoinHandle<()>>>,
+    pub(super) codes: Mutex<Vec<c_int>>,
 }
 
 // SAFETY: steps happen one after the other; a lock is in the way of a mistake.
@@ -127,7 +127,7 @@ fn play(trace: &Value) -> Option<String> {
 }
 
 impl Player {
-    fn one(self: &Arc<Self>, step: &Value) {
+    pub(super) fn one(self: &Arc<Self>, step: &Value) {
         let inside =
             step["within"] == "extract_data" && !self.extractions.lock().unwrap().is_empty();
         self.replay.perform(step, || match inside {
@@ -169,13 +169,8 @@ impl Player {
                 "on_schema" | "on_schema_refused" => return self.give_schema(errno),
                 "on_task" | "on_task_refused" | "overlap" => return self.give_task(task, errno),
                 "on_end" => {
-                    let (task, metadata) = (std::ptr::null_mut(), std::ptr::null());
-                    return ArrowAsyncDeviceStreamHandler::call_on_next_task(
-                        self.handler,
-                        task,
-                        metadata,
-                    )
-                    .unwrap();
+                    let end = (*self.handler).on_next_task.unwrap();
+                    return end(self.handler, std::ptr::null_mut(), std::ptr::null());
                 }
                 "take" => return self.take(task),
                 "extract_invalid" => return self.finish_extraction(step, libc::EINVAL, 0),
@@ -342,82 +337,6 @@ impl Player {
         self.releases.lock().unwrap().push(thread);
     }
 
-    // --- The notifications ----------------------------------------------------------------------
-
-    fn listen(self: &Arc<Self>) {
-        self.core.waker.register(&Waker::from(Arc::clone(self)));
-    }
-
-    /// What is new, when the waker is called.
-    fn news(&self) -> Option<Value> {
-        let inner = self.core.lock();
-        let mut notified = self.notified.lock().unwrap();
-        let arriving = notified.arriving.take();
-        if let Some(error) = inner.failure.as_ref().filter(|_| !notified.error) {
-            notified.error = true;
-            self.codes.lock().unwrap().push(error.code());
-            return Some(json!({"notify": "error", "code": error.code()}));
-        }
-        if inner.state == State::Ended && !notified.end {
-            notified.end = true;
-            return Some(json!({"notify": "end"}));
-        }
-        if self.core.info.get().is_some() && !notified.schema {
-            notified.schema = true;
-            return Some(json!({"notify": "schema"}));
-        }
-        arriving.map(|task| json!({"notify": "task", "task": task}))
-    }
-
-    /// Plays the steps within this call, when it is the last of its name.
-    fn reached(self: &Arc<Self>, what: &Value, name: &str) {
-        self.replay.happened(what);
-        let more = self.replay.expects_another(name);
-        while let Some(step) = self
-            .replay
-            .next()
-            .filter(|step| !more && step["within"] == name)
-        {
-            self.one(&step);
-        }
-    }
-
-    fn extract(self: &Arc<Self>, peer: &PeerTask, out: *mut ArrowDeviceArray) -> c_int {
-        let number = peer.thing.number as i64;
-        let call = json!({"call": "extract_data", "task": number, "out": !out.is_null()});
-        let current = CURRENT.take().filter(|current| current.0 == number);
-        let code = match current {
-            Some((_, answer, orders)) => {
-                self.replay.happened(&call);
-                answer.send(0).unwrap();
-                orders.iter().find_map(|order| order()).unwrap_or(libc::EIO)
-            }
-            None => {
-                peer.thing.meets(if out.is_null() {
-                    "dropped"
-                } else {
-                    "extracted"
-                });
-                self.reached(&call, "extract_data");
-                0
-            }
-        };
-        // SAFETY: the consumer passes a struct to fill, or NULL. It is written also when the
-        // extraction fails: the consumer must not look at it then.
-        if let Some(out) = unsafe { out.as_mut() } {
-            peer.thing
-                .arrays
-                .fetch_add(usize::from(code == 0), Ordering::SeqCst);
-            out.device_type = match peer.is_wrong.load(Ordering::SeqCst) {
-                true => ArrowDeviceType::CUDA,
-                false => ArrowDeviceType::CPU,
-            };
-            out.array.private_data = Arc::as_ptr(&peer.thing).cast_mut().cast();
-            out.array.release = Some(release_array);
-        }
-        code
-    }
-
     fn finish(self: Arc<Self>, stream: &mut AsyncStream) -> Option<String> {
         for extraction in self.extractions.lock().unwrap().drain(..) {
             self.replay.fail("a task is still being extracted");
@@ -457,58 +376,6 @@ impl Player {
         };
         self.replay.compare_final(&schema, &tasks, &codes)
     }
-}
-
-impl Wake for Player {
-    fn wake(self: Arc<Self>) {
-        let news = self.news();
-        self.listen();
-        if let Some(news) = news {
-            self.reached(&news, "notify");
-        }
-    }
-}
-
-unsafe extern "C" fn release_schema(this: *mut ArrowSchema) {
-    // SAFETY: it is the schema of a thing, and released once.
-    unsafe {
-        Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed");
-        (*this).release = None;
-    }
-}
-
-unsafe extern "C" fn release_array(this: *mut ArrowArray) {
-    // SAFETY: it is the array of a thing, which the player keeps.
-    unsafe {
-        let thing = &*(*this).private_data.cast::<Thing>();
-        thing.released.fetch_add(1, Ordering::SeqCst);
-        (*this).release = None;
-    }
-}
-
-unsafe fn player(this: *mut ArrowAsyncProducer) -> Arc<Player> {
-    // SAFETY: the object is a player's, which outlives the trace.
-    unsafe {
-        let player: *const Player = (*this).private_data.cast();
-        Arc::increment_strong_count(player);
-        Arc::from_raw(player)
-    }
-}
-
-unsafe extern "C" fn request(this: *mut ArrowAsyncProducer, n: i64) {
-    // SAFETY: the consumer passes the producer's object.
-    unsafe { player(this) }.reached(&json!({"call": "request", "n": n}), "request");
-}
-
-unsafe extern "C" fn cancel(this: *mut ArrowAsyncProducer) {
-    // SAFETY: the consumer passes the producer's object.
-    unsafe { player(this) }.reached(&json!({"call": "cancel"}), "cancel");
-}
-
-unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDeviceArray) -> c_int {
-    // SAFETY: the task is a player's, which keeps it.
-    let peer = unsafe { &*(*this).private_data.cast::<PeerTask>() };
-    peer.player.upgrade().unwrap().extract(peer, out)
 }
 
 /// What happens between the first look and the registration of the waker wakes nobody.

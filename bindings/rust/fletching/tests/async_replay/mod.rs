@@ -4,7 +4,9 @@
 //! crate's own tests, because a replay reads the state.
 
 mod consumer;
+mod consumer_peer;
 mod producer;
+mod source;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;

@@ -2,93 +2,28 @@
 
 //! The producer: the replay is the source, the executor and the consumer.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_char, c_int, CStr};
 use std::future::{poll_fn, Future};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 use fletching_abi::{
     ArrowArray, ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask,
     ArrowDeviceArray, ArrowDeviceType, ArrowSchema,
 };
-use futures_core::Stream;
 use serde_json::{json, Value};
 
+use super::source::{Reader, Source, Woken};
 use super::{number, play_all, Replay, Thing};
 use crate::{
     AsyncAbort, AsyncBatch, AsyncHandler, AsyncProducer, DeviceArray, Error, Owner, Schema,
 };
 
 type Driver = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
-
-/// What the source has to offer; nothing is taken once it is closed.
-#[derive(Default)]
-struct Offers {
-    schema: Option<Schema>,
-    batches: VecDeque<AsyncBatch>,
-    ended: bool,
-    closed: bool,
-    waker: Option<Waker>,
-}
-
-#[derive(Clone, Default)]
-struct Source(Arc<Mutex<Offers>>);
-
-impl Source {
-    fn offer(&self, change: impl FnOnce(&mut Offers)) {
-        let mut offers = self.0.lock().unwrap();
-        change(&mut offers);
-        let rejected = offers
-            .closed
-            .then(|| (offers.schema.take(), offers.batches.split_off(0)));
-        let waker = offers.waker.take();
-        drop(offers);
-        drop(rejected);
-        let _ = waker.map(Waker::wake);
-    }
-
-    fn poll<T>(&self, cx: &Context<'_>, take: impl Fn(&mut Offers) -> Option<T>) -> Poll<T> {
-        let mut offers = self.0.lock().unwrap();
-        if let Some(taken) = take(&mut offers) {
-            return Poll::Ready(taken);
-        }
-        offers.waker = Some(cx.waker().clone());
-        Poll::Pending
-    }
-}
-
-/// The end of the source that the producer has. Dropping it closes the source.
-struct Reader(Source);
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.0.offer(|offers| offers.closed = true);
-    }
-}
-
-impl Stream for Reader {
-    type Item = Result<AsyncBatch, Error>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll(cx, |offers| match offers.batches.pop_front() {
-            Some(batch) => Some(Some(Ok(batch))),
-            None => offers.ended.then_some(None),
-        })
-    }
-}
-
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
 
 struct Player {
     replay: Replay,

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A consumer that writes down what is called.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_int, CStr};
+use std::ptr::{null_mut, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fletching::abi::{
+    ArrowAsyncDeviceStreamHandler as Handler, ArrowAsyncProducer as Producer,
+    ArrowAsyncTask as Task, ArrowSchema,
+};
+use fletching::{AsyncHandler, DeviceArray, Metadata, Schema};
+
+type Inside = Box<dyn FnMut(&ConsumerPeer, &str) + Send>;
+
+/// A consumer that writes down what is called, and keeps the tasks.
+#[derive(Default)]
+pub struct ConsumerPeer {
+    pub handler: UnsafeCell<Handler>,
+    pub calls: Mutex<Vec<String>>,
+    pub tasks: Mutex<VecDeque<Task>>,
+    /// What a call returns, by its name.
+    pub refuses: Mutex<Option<(&'static str, c_int)>>,
+    /// Called inside each call, except on_error and release.
+    pub inside: Mutex<Option<Inside>>,
+    pub metadata: Mutex<Vec<Vec<u8>>>,
+    pub released_on: Mutex<Option<std::thread::ThreadId>>,
+    running: AtomicBool,
+    pub overlaps: AtomicUsize,
+}
+
+// SAFETY: the pointers are the producer's, and its calls are thread-safe.
+unsafe impl Send for ConsumerPeer {}
+// SAFETY: as above.
+unsafe impl Sync for ConsumerPeer {}
+
+impl ConsumerPeer {
+    pub fn new() -> Arc<Self> {
+        let peer = Arc::new(Self::default());
+        peer.set(|handler| {
+            *handler = Handler {
+                on_schema: Some(on_schema),
+                on_next_task: Some(on_next_task),
+                on_error: Some(on_error),
+                release: Some(release),
+                producer: null_mut(),
+                private_data: Arc::as_ptr(&peer).cast_mut().cast(),
+            }
+        });
+        peer
+    }
+
+    /// Changes the handler, which no producer has.
+    pub fn set(&self, change: impl FnOnce(&mut Handler)) {
+        // SAFETY: a test sets it before it hands it out.
+        change(unsafe { &mut *self.handler.get() });
+    }
+
+    /// With a share of the peer, until the release.
+    pub fn owner(self: &Arc<Self>) -> AsyncHandler {
+        let _share = Arc::into_raw(Arc::clone(self));
+        let handler = NonNull::new(self.handler.get()).unwrap();
+        // SAFETY: the peer outlives the handler.
+        unsafe { AsyncHandler::from_raw(handler) }
+    }
+
+    /// For another stream.
+    pub fn owner_again(self: &Arc<Self>) -> AsyncHandler {
+        self.set(|handler| handler.release = Some(release));
+        self.owner()
+    }
+
+    pub fn producer(&self) -> *mut Producer {
+        // SAFETY: the producer has set it.
+        unsafe { (*self.handler.get()).producer }
+    }
+
+    pub fn request(&self, n: i64) {
+        // SAFETY: the producer lives until its future is dropped.
+        unsafe { Producer::call_request(self.producer(), n).unwrap() }
+    }
+
+    pub fn cancel(&self) {
+        // SAFETY: as above.
+        unsafe { Producer::call_cancel(self.producer()).unwrap() }
+    }
+
+    /// Extracts the oldest task: the number of rows, or the negative code.
+    pub fn extract(&self) -> i64 {
+        let mut task = self.tasks.lock().unwrap().pop_front().expect("a task");
+        let mut array = DeviceArray::default();
+        // SAFETY: each task is extracted once.
+        let code = unsafe { Task::call_extract_data(&raw mut task, array.out()).unwrap() };
+        assert_eq!(code != 0, array.is_released());
+        if code == 0 {
+            array.length()
+        } else {
+            -i64::from(code)
+        }
+    }
+
+    pub fn drop_task(&self) -> c_int {
+        let mut task = self.tasks.lock().unwrap().pop_front().expect("a task");
+        // SAFETY: each task is extracted once.
+        unsafe { Task::call_extract_data(&raw mut task, null_mut()).unwrap() }
+    }
+
+    /// The calls since the last time.
+    pub fn calls(&self) -> String {
+        std::mem::take(&mut *self.calls.lock().unwrap()).join(", ")
+    }
+
+    fn called(&self, name: &str, text: String) -> c_int {
+        if self.running.swap(true, Ordering::SeqCst) {
+            self.overlaps.fetch_add(1, Ordering::SeqCst);
+        }
+        self.calls.lock().unwrap().push(text);
+        let inside = self.inside.lock().unwrap().take();
+        if let Some(mut inside) = inside.filter(|_| !["error", "release"].contains(&name)) {
+            inside(self, name);
+            self.inside.lock().unwrap().get_or_insert(inside);
+        }
+        self.running.store(false, Ordering::SeqCst);
+        let refuses = *self.refuses.lock().unwrap();
+        refuses
+            .filter(|refuses| refuses.0 == name)
+            .map_or(0, |refuses| refuses.1)
+    }
+}
+
+unsafe fn peer<'a>(this: *mut Handler) -> &'a ConsumerPeer {
+    // SAFETY: the handler is a peer's.
+    unsafe { &*(*this).private_data.cast() }
+}
+
+unsafe extern "C" fn on_schema(this: *mut Handler, schema: *mut ArrowSchema) -> c_int {
+    // SAFETY: the producer passes the handler and a schema.
+    unsafe {
+        let code = peer(this).called("schema", "schema".into());
+        if code == 0 {
+            drop(Schema::move_from(schema));
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn on_next_task(
+    this: *mut Handler,
+    task: *mut Task,
+    metadata: *const c_char,
+) -> c_int {
+    // SAFETY: the producer passes the handler, and a task or NULL.
+    let (peer, task, metadata) =
+        unsafe { (peer(this), task.as_ref(), Metadata::read(metadata).unwrap()) };
+    let Some(task) = task else {
+        return peer.called("end", "end".into());
+    };
+    peer.metadata
+        .lock()
+        .unwrap()
+        .push(metadata.block().to_vec());
+    peer.tasks.lock().unwrap().push_back(Task { ..*task });
+    let code = peer.called("task", "task".into());
+    if code != 0 {
+        peer.tasks.lock().unwrap().pop_back();
+    }
+    code
+}
+
+unsafe extern "C" fn on_error(
+    this: *mut Handler,
+    code: c_int,
+    message: *const c_char,
+    metadata: *const c_char,
+) {
+    // SAFETY: the producer passes the handler, and texts.
+    let (peer, text) = unsafe { (peer(this), CStr::from_ptr(message)) };
+    assert!(metadata.is_null());
+    peer.called("error", format!("error {code} {}", text.to_str().unwrap()));
+}
+
+unsafe extern "C" fn release(this: *mut Handler) {
+    // SAFETY: the producer passes the handler.
+    unsafe {
+        let peer: *const ConsumerPeer = (*this).private_data.cast();
+        (*this).release = None;
+        *(*peer).released_on.lock().unwrap() = Some(std::thread::current().id());
+        (*peer).called("release", "release".into());
+        drop(Arc::from_raw(peer));
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! How a stream ends early: a panic, a future that is dropped, an abort, a cancel.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use fletching::{
+    ArrowDeviceType, AsyncBatch, AsyncOptions, AsyncProducer, AsyncStream, DeviceArray, Error,
+};
+use futures_core::Stream;
+use libc::{ECANCELED, EINVAL, EIO};
+
+use crate::support::*;
+
+#[test]
+fn a_panic_of_the_consumer_is_an_error() {
+    let (handler, mut stream) =
+        AsyncStream::new(AsyncOptions::default().accept(|_| panic!("not {}", "today")));
+    let mut sending = Hand::new(producer(batches(2)).send(handler));
+    sending.run();
+    let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+        panic!("no error")
+    };
+    assert_eq!((error.code(), error.message()), (EIO, "panic: not today"));
+}
+
+struct Panics(usize);
+
+impl Stream for Panics {
+    type Item = Result<DeviceArray, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0 -= 1;
+        match self.0 {
+            0 => panic!("batch {} is lost", 2),
+            _ => Poll::Ready(Some(Ok(batch(1)))),
+        }
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("in drop as well");
+    }
+}
+
+#[test]
+fn a_panic_of_the_source_is_an_error() {
+    let peer = ConsumerPeer::new();
+    let source = AsyncProducer::new(schema(), ArrowDeviceType::CPU, Panics(2));
+    let mut sending = Hand::new(source.send(peer.owner()));
+    sending.run();
+    peer.request(5);
+    sending.run();
+    assert_eq!(peer.calls(), "schema, task, error 5 panic: batch 2 is lost");
+    peer.extract();
+    assert!(sending.run().is_ready());
+
+    let made = || -> Result<DeviceArray, Error> { panic!("not made") };
+    let mut sending =
+        Hand::new(producer(items([Ok(AsyncBatch::made(made))])).send(peer.owner_again()));
+    sending.run();
+    peer.request(1);
+    sending.run();
+    assert_eq!(peer.extract(), -i64::from(EIO));
+    sending.run();
+    assert_eq!(peer.calls(), "release, schema, task, end, release");
+}
+
+#[test]
+fn a_future_that_is_dropped_fails_the_stream() {
+    let dropped = "producer: dropped before the end of the stream";
+    // Before it is polled, before the first request, and with an open task.
+    for polls in [false, true] {
+        let peer = ConsumerPeer::new();
+        let sending = producer(endless(2)).send(peer.owner());
+        // It keeps the producer's object, and not the handler.
+        let _abort = sending.abort_handle();
+        let mut sending = Hand::new(sending);
+        if polls {
+            sending.run();
+            assert_eq!(peer.calls(), "schema");
+        }
+        drop(sending);
+        assert_eq!(
+            peer.calls(),
+            format!("error {ECANCELED} {dropped}, release")
+        );
+    }
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+    let mut sending = Hand::new(producer(endless(2)).send(handler));
+    sending.run();
+    drop(sending);
+    assert_eq!(rows(&mut stream), [-i64::from(ECANCELED)]);
+}
+
+#[test]
+fn a_future_that_is_dropped_releases_after_the_last_task() {
+    for is_cancelled in [false, true] {
+        let live = Live::default();
+        let peer = ConsumerPeer::new();
+        let source = items([Ok(live.batch(1)), Ok(live.batch(2)), Ok(live.batch(3))]);
+        let mut sending = Hand::new(
+            producer(Items {
+                ends: false,
+                ..source
+            })
+            .send(peer.owner()),
+        );
+        sending.run();
+        peer.request(2);
+        sending.run();
+        if is_cancelled {
+            peer.cancel();
+        }
+        drop(sending);
+        let error = format!(", error {ECANCELED} producer: dropped before the end of the stream");
+        let error = if is_cancelled { "" } else { &error };
+        assert_eq!(peer.calls(), format!("schema, task, task{error}"));
+        assert_eq!(peer.extract(), 1);
+        assert_eq!(peer.calls(), "");
+        assert_eq!(peer.drop_task(), 0);
+        // On a thread of its own.
+        while peer.calls.lock().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(peer.calls(), "release");
+        let here = std::thread::current().id();
+        assert_ne!(*peer.released_on.lock().unwrap(), Some(here));
+        assert_eq!(live.count(), 0);
+    }
+}
+
+#[test]
+fn a_handle_fails_the_stream_at_once() {
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
+    let sending = producer(endless(2)).send(handler);
+    let abort = sending.abort_handle();
+    let mut sending = Hand::new(sending);
+    sending.run();
+    let abort_elsewhere = abort.clone();
+    std::thread::spawn(move || abort_elsewhere.fail(Error::new(EIO, "shut\0down")))
+        .join()
+        .unwrap();
+    abort.fail(Error::new(EINVAL, "too late"));
+    assert!(sending.run().is_ready());
+    let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+        panic!("no error")
+    };
+    assert_eq!((error.code(), error.message()), (EIO, "shut\\x00down"));
+}
+
+#[test]
+fn dropping_the_stream_cancels() {
+    let live = Live::default();
+    let source = items((1..=9).map(|length| Ok(live.batch(length))));
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(4));
+    let mut sending = Hand::new(producer(source).send(handler));
+    sending.run();
+    let kept = poll_next(&mut stream);
+    drop(stream);
+    assert!(sending.run().output.as_ref().unwrap().is_ok());
+    assert_eq!(live.count(), 1);
+    drop(kept);
+    assert_eq!(live.count(), 0);
+    // Before the schema as well.
+    let (handler, stream) = AsyncStream::new(AsyncOptions::default());
+    let mut sending = Hand::new(producer(endless(1)).send(handler));
+    drop(stream);
+    assert!(sending.run().output.as_ref().unwrap().is_ok());
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The consumer's replay as the producer, and what notifies the application.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use fletching_abi::{
+    ArrowArray, ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceArray, ArrowDeviceType, ArrowSchema,
+};
+use serde_json::{json, Value};
+
+use super::Thing;
+use crate::async_stream::consumer_core::State;
+
+use super::consumer::{PeerTask, Player, CURRENT};
+
+impl Player {
+    pub(super) fn listen(self: &Arc<Self>) {
+        self.core.waker.register(&Waker::from(Arc::clone(self)));
+    }
+
+    /// What is new, when the waker is called.
+    pub(super) fn news(&self) -> Option<Value> {
+        let inner = self.core.lock();
+        let mut notified = self.notified.lock().unwrap();
+        let arriving = notified.arriving.take();
+        if let Some(error) = inner.failure.as_ref().filter(|_| !notified.error) {
+            notified.error = true;
+            self.codes.lock().unwrap().push(error.code());
+            return Some(json!({"notify": "error", "code": error.code()}));
+        }
+        if inner.state == State::Ended && !notified.end {
+            notified.end = true;
+            return Some(json!({"notify": "end"}));
+        }
+        if self.core.info.get().is_some() && !notified.schema {
+            notified.schema = true;
+            return Some(json!({"notify": "schema"}));
+        }
+        arriving.map(|task| json!({"notify": "task", "task": task}))
+    }
+
+    /// Plays the steps within this call, when it is the last of its name.
+    pub(super) fn reached(self: &Arc<Self>, what: &Value, name: &str) {
+        self.replay.happened(what);
+        let more = self.replay.expects_another(name);
+        while let Some(step) = self
+            .replay
+            .next()
+            .filter(|step| !more && step["within"] == name)
+        {
+            self.one(&step);
+        }
+    }
+
+    pub(super) fn extract(self: &Arc<Self>, peer: &PeerTask, out: *mut ArrowDeviceArray) -> c_int {
+        let number = peer.thing.number as i64;
+        let call = json!({"call": "extract_data", "task": number, "out": !out.is_null()});
+        let current = CURRENT.take().filter(|current| current.0 == number);
+        let code = match current {
+            Some((_, answer, orders)) => {
+                self.replay.happened(&call);
+                answer.send(0).unwrap();
+                orders.iter().find_map(|order| order()).unwrap_or(libc::EIO)
+            }
+            None => {
+                peer.thing.meets(if out.is_null() {
+                    "dropped"
+                } else {
+                    "extracted"
+                });
+                self.reached(&call, "extract_data");
+                0
+            }
+        };
+        // SAFETY: the consumer passes a struct to fill, or NULL. It is written also when the
+        // extraction fails: the consumer must not look at it then.
+        if let Some(out) = unsafe { out.as_mut() } {
+            peer.thing
+                .arrays
+                .fetch_add(usize::from(code == 0), Ordering::SeqCst);
+            out.device_type = match peer.is_wrong.load(Ordering::SeqCst) {
+                true => ArrowDeviceType::CUDA,
+                false => ArrowDeviceType::CPU,
+            };
+            out.array.private_data = Arc::as_ptr(&peer.thing).cast_mut().cast();
+            out.array.release = Some(release_array);
+        }
+        code
+    }
+}
+
+impl Wake for Player {
+    fn wake(self: Arc<Self>) {
+        let news = self.news();
+        self.listen();
+        if let Some(news) = news {
+            self.reached(&news, "notify");
+        }
+    }
+}
+
+pub(super) unsafe extern "C" fn release_schema(this: *mut ArrowSchema) {
+    // SAFETY: it is the schema of a thing, and released once.
+    unsafe {
+        Arc::from_raw((*this).private_data.cast::<Thing>()).meets("freed");
+        (*this).release = None;
+    }
+}
+
+pub(super) unsafe extern "C" fn release_array(this: *mut ArrowArray) {
+    // SAFETY: it is the array of a thing, which the player keeps.
+    unsafe {
+        let thing = &*(*this).private_data.cast::<Thing>();
+        thing.released.fetch_add(1, Ordering::SeqCst);
+        (*this).release = None;
+    }
+}
+
+unsafe fn player(this: *mut ArrowAsyncProducer) -> Arc<Player> {
+    // SAFETY: the object is a player's, which outlives the trace.
+    unsafe {
+        let player: *const Player = (*this).private_data.cast();
+        Arc::increment_strong_count(player);
+        Arc::from_raw(player)
+    }
+}
+
+pub(super) unsafe extern "C" fn request(this: *mut ArrowAsyncProducer, n: i64) {
+    // SAFETY: the consumer passes the producer's object.
+    unsafe { player(this) }.reached(&json!({"call": "request", "n": n}), "request");
+}
+
+pub(super) unsafe extern "C" fn cancel(this: *mut ArrowAsyncProducer) {
+    // SAFETY: the consumer passes the producer's object.
+    unsafe { player(this) }.reached(&json!({"call": "cancel"}), "cancel");
+}
+
+pub(super) unsafe extern "C" fn extract_data(
+    this: *mut ArrowAsyncTask,
+    out: *mut ArrowDeviceArray,
+) -> c_int {
+    // SAFETY: the task is a player's, which keeps it.
+    let peer = unsafe { &*(*this).private_data.cast::<PeerTask>() };
+    peer.player.upgrade().unwrap().extract(peer, out)
+}
