@@ -9,6 +9,7 @@ LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml 
 .PHONY: help setup generate build roundtrip mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
 .PHONY: gpu-programs bench-gpu bench-compile docs test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
+.PHONY: $(LANGUAGES:%=test-%-all)
 
 help: ## list the targets
 	@grep -hE '^[a-z$$].*: .*## ' $(MAKEFILE_LIST) | sed -E 's/^(.*: )?([a-z%-]+): [^#]*## /\2\t/' | expand -t 18
@@ -84,6 +85,10 @@ test-spec: setup ## the tests of the spec and of the generator
 $(addprefix test-,$(LANGUAGES)): test-%: setup ## one language's tests
 	@tools/build --with-needed $*
 	@$(PYTHON) tools/suite.py $*
+
+$(LANGUAGES:%=test-%-all): test-%-all: setup ## the same with everything that takes longer
+	@tools/build --with-needed $*
+	@$(PYTHON) tools/suite.py --all $*
 
 format: setup ## run every language's formatter
 	@tools/format
