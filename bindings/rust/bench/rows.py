@@ -12,7 +12,7 @@ _ARROW = "arrow-rs, typed arrays and a schema"
 def _owners(case: str, name: str, at_most: float, arrow: float) -> Row:
     """`arrow`: how much of arrow-rs' cost is allowed."""
     programs = {
-        "Fletching": ("fletching_bench_rust", name),
+        "Fletching, Rust": ("fletching_bench_rust", name),
         _RAW: ("fletching_bench_raw", name),
         _ARROW: ("fletching_bench_arrow_rs", name),
     }
@@ -28,7 +28,7 @@ ROWS = (
         "async stream, to another thread, window of 64, a batch",
         "nanoseconds",
         {
-            "Fletching": ("fletching_bench_async_rust", "fletching", "100000"),
+            "Fletching, Rust": ("fletching_bench_async_rust", "fletching", "100000"),
             _PAIR: ("fletching_bench_async_rust", "pair", "100000"),
         },
         (Limit(_PAIR, 1.5),),
