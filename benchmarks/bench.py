@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import re
 import runpy
 import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rows import Row
@@ -57,8 +58,11 @@ def main() -> int:
     bin_folder = (ROOT / options.build / "bin").resolve()
     try:
         home = languages.load()[options.language]
-        rows = [row for row in _rows(home) if row.measure in options.only]
+        rows = [
+            _without(row, options.without) for row in _rows(home) if row.measure in options.only
+        ]
         if not options.no_build:
+            os.environ["BENCH_WITHOUT"] = " ".join(options.without)
             _build(home)
         cells = [cell for row in rows for cell in _run_row(bin_folder, row)]
         versions = _versions()
@@ -88,6 +92,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--build", default="build/release", help="where CMake built the programs")
     parser.add_argument("--write-docs", action="store_true", help="also docs/measured/")
     parser.add_argument("--only", nargs="+", default=MEASURES, choices=MEASURES)
+    parser.add_argument("--without", nargs="+", default=[], help="programs that are left out")
     return parser.parse_args()
 
 
@@ -96,6 +101,12 @@ def _rows(home: languages.Language) -> list[Row]:
     path = ROOT / home.folder / home.bench.rows
     found: list[Row] = list(runpy.run_path(str(path))["ROWS"])
     return found
+
+
+def _without(row: Row, left_out: list[str]) -> Row:
+    programs = {who: each for who, each in row.programs.items() if each[0] not in left_out}
+    limits = tuple(limit for limit in row.limits if limit.other in programs)
+    return replace(row, programs=programs, limits=limits)
 
 
 def _build(home: languages.Language) -> None:
