@@ -121,10 +121,11 @@ impl AsyncStream {
         )
     }
 
-    /// The schema of every batch. Waits for the producer.
+    /// The schema of every batch. Waits for the producer; borrows the stream alone, because one waker
+    /// is kept.
     ///
     /// Errors: the stream has failed before the schema; the error is the next item as well.
-    pub async fn schema(&self) -> Result<&Schema, Error> {
+    pub async fn schema(&mut self) -> Result<&Schema, Error> {
         let poll = |cx: &mut Context<'_>| {
             self.core.poll(cx, |inner| match &inner.failure {
                 _ if self.core.info.get().is_some() => Ok(Ok(())),
