@@ -67,7 +67,8 @@ impl Default for AsyncOptions {
 
 /// The batches that a producer passes to a handler. Works on any executor.
 ///
-/// The stream ends after the last batch, or after the one item that is an error. Dropping it cancels
+/// The stream ends after the last batch, or after the one item that is an error; once the producer
+/// has sent the end, the batches behind one that cannot be extracted follow it. Dropping it cancels
 /// the stream: batches that were queued are dropped, without waiting for the producer. Batches
 /// outlive the stream.
 ///

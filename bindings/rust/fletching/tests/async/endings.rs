@@ -173,6 +173,25 @@ fn dropping_the_stream_cancels() {
     assert!(sending.run().output.as_ref().unwrap().is_ok());
 }
 
+/// Whether the application or the release extracts the batches.
+#[test]
+fn after_the_end_one_batch_may_fail_and_others_follow() {
+    for is_released in [true, false] {
+        let (peer, mut stream) = open(4);
+        for (number, code) in [(1, 0), (2, EIO), (3, 0)] {
+            assert_eq!(peer.give(number, batch(number), code, &[]), 0);
+        }
+        assert_eq!(peer.end(), 0);
+        if is_released {
+            peer.release();
+        }
+        assert_eq!(rows(&mut stream), [1, -i64::from(EIO), 3]);
+        if !is_released {
+            peer.release();
+        }
+    }
+}
+
 /// What panics when it is dropped.
 #[derive(Debug)]
 struct Bomb;
