@@ -11,7 +11,7 @@ use fletching_abi::{ArrowArray, ArrowDeviceArray, ArrowDeviceType, EventPointer}
 use crate::block::Block;
 use crate::error::Error;
 use crate::owner::{Array, DeviceArray, Owner};
-use crate::tree::MAX_STRUCTS;
+use crate::tree::{walk, MAX_DEPTH, MAX_STRUCTS};
 
 /// What a builder makes room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +102,8 @@ pub struct ArrayBuilder<T: Send + 'static> {
     arrays_left: usize,
     added: usize,
     set: usize,
+    /// The requests for children and dictionaries: there are no more levels below the root.
+    levels: usize,
     fault: Option<Fault>,
 }
 
@@ -158,6 +160,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
                 arrays_left: capacity.arrays,
                 added: 1,
                 set: 0,
+                levels: 0,
                 fault: None,
             })
         }
@@ -257,12 +260,16 @@ impl<T: Send + 'static> ArrayBuilder<T> {
         }
     }
 
-    /// The array. Errors: EINVAL for the first request that could not be met, or when an array was
-    /// not set.
+    /// The array. Errors: EINVAL for the first request that could not be met, when an array was not
+    /// set, and for more than 256 levels.
     #[inline]
     pub fn finish(self) -> Result<Array, Error> {
         if self.fault.is_some() || self.set != self.added {
             return Err(self.what_is_wrong());
+        }
+        if self.levels >= MAX_DEPTH {
+            // SAFETY: every struct is complete.
+            unsafe { walk("array builder", self.at(Node::ROOT), &mut |_| Ok(())) }?;
         }
         // SAFETY: every struct is complete. The root moves out, and the structs own the block.
         unsafe {
@@ -363,6 +370,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
             }
         }
         self.added += count;
+        self.levels += 1;
         self.arrays_left -= count;
         Node(first)
     }

@@ -225,6 +225,18 @@ impl SchemaBuilder {
     }
 }
 
+/// Without recursion: there is no bound to the levels before they are built.
+impl Drop for SchemaBuilder {
+    fn drop(&mut self) {
+        let mut below = std::mem::take(&mut self.children);
+        below.extend(self.dictionary.take().map(|values| *values));
+        while let Some(mut next) = below.pop() {
+            below.append(&mut next.children);
+            below.extend(next.dictionary.take().map(|values| *values));
+        }
+    }
+}
+
 /// How much of a block is linked.
 #[derive(Default)]
 struct Used {

@@ -110,6 +110,47 @@ fn a_schema_that_is_released_leaves_nothing() {
     assert_eq!(LIVE.get(), live);
 }
 
+/// Nor do those that are sent with the memory of others before them.
+#[cfg(feature = "async")]
+#[test]
+fn batches_that_are_sent_leave_nothing() {
+    use std::future::Future;
+    use std::pin::{pin, Pin};
+    use std::task::{Context, Poll, Waker};
+
+    use fletching::{encode_metadata, AsyncBatch, AsyncOptions, AsyncProducer, AsyncStream};
+    use futures_core::Stream;
+
+    struct Batches(usize);
+    impl Stream for Batches {
+        type Item = Result<AsyncBatch, fletching::Error>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            self.0 -= 1;
+            let metadata = encode_metadata([(&b"key"[..], &b"value"[..])]).unwrap();
+            let batch = || AsyncBatch::from(DeviceArray::from(Array::from(vec![1_i32])));
+            Poll::Ready((self.0 > 0).then(|| Ok(batch().with_metadata(metadata))))
+        }
+    }
+    let live = LIVE.get();
+    {
+        let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(2));
+        let schema = SchemaBuilder::new("i").build().unwrap();
+        let producer = AsyncProducer::new(schema, ArrowDeviceType::CPU, Batches(101));
+        let mut sending = pin!(producer.send(handler));
+        let mut batches = 0;
+        let mut context = Context::from_waker(Waker::noop());
+        while sending.as_mut().poll(&mut context).is_pending() {
+            while let Poll::Ready(Some(batch)) = Pin::new(&mut stream).poll_next(&mut context) {
+                assert_eq!(batch.unwrap().length(), 1);
+                batches += 1;
+            }
+        }
+        assert_eq!(batches, 100);
+    }
+    assert_eq!(LIVE.get(), live);
+}
+
 #[test]
 fn memory_that_runs_out_is_an_error() {
     let failing = |body: &mut dyn FnMut() -> i32| {

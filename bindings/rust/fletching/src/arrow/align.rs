@@ -125,6 +125,13 @@ unsafe fn find(
         }
     }
     if layout.variadic {
+        // arrow-rs counts below 0, and without overflow checks reads as many sizes.
+        if buffers.len() < 3 {
+            return Err(Error::invalid(format!(
+                "{path}.n_buffers: too small for {data_type}: expected at least 3, got {}",
+                buffers.len()
+            )));
+        }
         let last = buffers.len().saturating_sub(1);
         check(
             last,

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` to and from arrow-rs'
-//! `FFI_ArrowSchema`, `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs.
+//! `FFI_ArrowSchema`, `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs; a
+//! stream with [`to_ffi_stream`], because safe code of arrow-rs reads its buffers.
 //!
 //! arrow-rs reads host memory and knows no events: an array on another device than the CPU, and one
 //! with a `sync_event`, is the error EINVAL.
@@ -47,7 +48,7 @@ pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
 use crate::error::Error;
 use crate::owner::{Array, ArrayStream, Owner, Schema};
 
-macro_rules! by_move {
+macro_rules! to_arrow {
     ($($owner:ident: $ffi:ident;)*) => {$(
         /// By move.
         impl From<$owner> for $ffi {
@@ -58,7 +59,11 @@ macro_rules! by_move {
                 unsafe { Self::from_raw((&raw mut raw).cast()) }
             }
         }
+    )*};
+}
 
+macro_rules! from_arrow {
+    ($($owner:ident: $ffi:ident;)*) => {$(
         /// By move.
         impl From<$ffi> for $owner {
             fn from(ffi: $ffi) -> Self {
@@ -70,10 +75,28 @@ macro_rules! by_move {
     )*};
 }
 
-by_move! {
+to_arrow! {
+    Schema: FFI_ArrowSchema;
+    Array: FFI_ArrowArray;
+}
+
+from_arrow! {
     Schema: FFI_ArrowSchema;
     Array: FFI_ArrowArray;
     ArrayStream: FFI_ArrowArrayStream;
+}
+
+/// A stream for the readers of arrow-rs, by move.
+///
+/// # Safety
+///
+/// Every array is as for [`to_array`], and of the type of the stream's schema.
+#[must_use]
+pub unsafe fn to_ffi_stream(stream: ArrayStream) -> FFI_ArrowArrayStream {
+    let mut raw = stream.into_raw();
+    const { assert!(size_of::<FFI_ArrowArrayStream>() == size_of::<ArrayStream>()) };
+    // SAFETY: both are the struct of the interface; it is moved out of `raw`.
+    unsafe { FFI_ArrowArrayStream::from_raw((&raw mut raw).cast()) }
 }
 
 /// As `ExternalError`, out of which the conversion back takes it.

@@ -67,7 +67,8 @@ impl Default for AsyncOptions {
 
 /// The batches that a producer passes to a handler. Works on any executor.
 ///
-/// The stream ends after the last batch, or after the one item that is an error. Dropping it cancels
+/// The stream ends after the last batch, or after the one item that is an error; once the producer
+/// has sent the end, the batches behind one that cannot be extracted follow it. Dropping it cancels
 /// the stream: batches that were queued are dropped, without waiting for the producer. Batches
 /// outlive the stream.
 ///
@@ -121,10 +122,11 @@ impl AsyncStream {
         )
     }
 
-    /// The schema of every batch. Waits for the producer.
+    /// The schema of every batch. Waits for the producer; borrows the stream alone, because one waker
+    /// is kept.
     ///
     /// Errors: the stream has failed before the schema; the error is the next item as well.
-    pub async fn schema(&self) -> Result<&Schema, Error> {
+    pub async fn schema(&mut self) -> Result<&Schema, Error> {
         let poll = |cx: &mut Context<'_>| {
             self.core.poll(cx, |inner| match &inner.failure {
                 _ if self.core.info.get().is_some() => Ok(Ok(())),

@@ -15,7 +15,7 @@ use super::calls::{each_here, MARK, PRODUCER, TASK};
 use super::consumer::AsyncOffer;
 use super::consumer_core::{Core, Info, Queued, State, Taken};
 use super::Promise;
-use crate::error::{guarded, Error};
+use crate::error::{discard, guarded, Error};
 use crate::metadata::Metadata;
 use crate::owner::Schema;
 
@@ -53,7 +53,7 @@ unsafe fn call<T>(
         let alone = change(&*core, IDLE, CALLING);
         let result = body(&*core, alone);
         if alone && (*core).calling.swap(IDLE, Ordering::AcqRel) == RELEASED {
-            drop(Arc::from_raw(core));
+            discard(Arc::from_raw(core));
         }
         result
     }
@@ -120,7 +120,7 @@ unsafe extern "C" fn release(this: *mut ArrowAsyncDeviceStreamHandler) {
     unsafe {
         let core: *const Core = (*this).private_data.cast();
         if (*core).receive_release() && !change(&*core, CALLING, RELEASED) {
-            drop(Arc::from_raw(core));
+            discard(Arc::from_raw(core));
         }
     }
 }
@@ -249,6 +249,9 @@ impl Core {
             inner.failure = Some(error);
             self.close(inner, false);
             self.wake();
+        } else {
+            drop(inner);
+            discard(error);
         }
     }
 

@@ -12,7 +12,7 @@ use fletching_abi::{ArrowAsyncProducer, ArrowDeviceType};
 
 use super::task::Nodes;
 use super::{not_positive, AsyncHandler, Promise};
-use crate::error::{guarded, Error};
+use crate::error::{discard, guarded, Error};
 use crate::owner::DeviceArray;
 
 /// Why a stream stops. The first reason counts.
@@ -88,12 +88,14 @@ impl Core {
     /// Stops the stream, unless it has stopped.
     pub(super) fn stop(&self, reason: Stop) {
         let mut stop = locked(&self.stop);
-        if matches!(*stop, Stop::Running) {
-            *stop = reason;
-            self.stopped.store(true, Ordering::Release);
+        if !matches!(*stop, Stop::Running) {
             drop(stop);
-            self.wake();
+            return discard(reason);
         }
+        *stop = reason;
+        self.stopped.store(true, Ordering::Release);
+        drop(stop);
+        self.wake();
     }
 
     /// Wakes the future. Its waker is the user's code: a panic goes no further.
@@ -148,6 +150,7 @@ impl Core {
                 None => core.wake(),
                 Some(orphan) => release_elsewhere(orphan),
             }
+            discard(core);
         }
     }
 

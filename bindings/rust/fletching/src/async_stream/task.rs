@@ -56,14 +56,14 @@ impl Nodes {
             let Some(node) = self.0.pop_front() else {
                 break;
             };
-            // SAFETY: a closed node is used by nobody else.
+            // SAFETY: a closed node is used by nobody else. Its metadata is dropped.
             unsafe {
                 if (*node).life.load(Ordering::Acquire) != CLOSED {
                     self.0.push_back(node);
                 } else if self.0.len() >= SPARE {
                     drop(Box::from_raw(node));
                 } else {
-                    node.write(fresh);
+                    *node = fresh;
                     return node;
                 }
             }

@@ -24,7 +24,7 @@ pub enum Ordering {
 
 /// The stream argument of `__dlpack__`, read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConsumerStream(Ordering);
+pub struct ConsumerStream(Ordering, ArrowDeviceType);
 
 impl ConsumerStream {
     /// The stream argument for data on `device_type`.
@@ -35,7 +35,8 @@ impl ConsumerStream {
     /// the host that is ordered, which includes the default stream. Elsewhere only None is accepted,
     /// which orders the host.
     ///
-    /// Errors: EINVAL. Text: array API, `__dlpack__`.
+    /// Errors: EINVAL, also of an export or an import with data of another runtime. Text: array API,
+    /// `__dlpack__`.
     ///
     /// # Safety
     ///
@@ -48,19 +49,19 @@ impl ConsumerStream {
         let is_rocm = [Device::ROCM, Device::ROCM_HOST].contains(&device_type);
         let number = match stream {
             // There is no stream that could wait. Without an event nobody waits.
-            None if !is_cuda && !is_rocm => return Ok(Self(Ordering::Host)),
+            None if !is_cuda && !is_rocm => return Ok(Self(Ordering::Host, device_type)),
             // A consumer of memory that the host reads may be one that knows no streams at all.
-            None if is_host_readable(device_type) => return Ok(Self(Ordering::Host)),
+            None if is_host_readable(device_type) => return Ok(Self(Ordering::Host, device_type)),
             None => i64::from(is_cuda),
             Some(number) => number,
         };
         let expected = match number {
             _ if !is_cuda && !is_rocm => "None, because the device has no streams",
-            -1 => return Ok(Self(Ordering::Nothing)),
+            -1 => return Ok(Self(Ordering::Nothing, device_type)),
             0 if is_cuda => "1 for the legacy default stream or 2 for the per-thread one",
             1 | 2 if is_rocm => "0 for the default stream",
             _ => match usize::try_from(number) {
-                Ok(handle) => return Ok(Self(Ordering::Stream(handle))),
+                Ok(handle) => return Ok(Self(Ordering::Stream(handle), device_type)),
                 Err(_) => "-1 for no synchronization, or a stream",
             },
         };
@@ -82,7 +83,7 @@ impl ConsumerStream {
             _ if array.sync_event().is_null() => {}
             Ordering::Nothing => {}
             Ordering::Host => event::synchronize(array)?,
-            Ordering::Stream(handle) => event::wait_on(array, handle as *mut c_void)?,
+            Ordering::Stream(handle) => event::wait_on(array, self.1, handle as *mut c_void)?,
         }
         Ok(self.0)
     }
@@ -90,7 +91,7 @@ impl ConsumerStream {
     /// Gives the array an event that happens when all is done that is on the stream now.
     pub(super) fn record(&self, array: &mut DeviceArray) -> Result<(), Error> {
         match self.0 {
-            Ordering::Stream(handle) => event::record(array, handle as *mut c_void),
+            Ordering::Stream(handle) => event::record(array, self.1, handle as *mut c_void),
             Ordering::Nothing | Ordering::Host => Ok(()),
         }
     }
@@ -101,21 +102,29 @@ mod event {
     use super::*;
     use crate::runtime::Stream;
 
-    fn stream(array: &DeviceArray, handle: *mut c_void) -> Stream {
+    fn stream(of: ArrowDeviceType, handle: *mut c_void) -> Stream {
         // SAFETY: see ConsumerStream::read.
-        unsafe { Stream::from_raw(array.device_type(), handle) }
+        unsafe { Stream::from_raw(of, handle) }
     }
 
-    pub(super) fn wait_on(array: &DeviceArray, handle: *mut c_void) -> Result<(), Error> {
-        array.wait_on(&stream(array, handle))
+    pub(super) fn wait_on(
+        array: &DeviceArray,
+        of: ArrowDeviceType,
+        handle: *mut c_void,
+    ) -> Result<(), Error> {
+        array.wait_on(&stream(of, handle))
     }
 
     pub(super) fn synchronize(array: &DeviceArray) -> Result<(), Error> {
         array.synchronize()
     }
 
-    pub(super) fn record(array: &mut DeviceArray, handle: *mut c_void) -> Result<(), Error> {
-        array.export_with_event(&stream(array, handle))
+    pub(super) fn record(
+        array: &mut DeviceArray,
+        of: ArrowDeviceType,
+        handle: *mut c_void,
+    ) -> Result<(), Error> {
+        array.export_with_event(&stream(of, handle))
     }
 }
 
@@ -132,7 +141,11 @@ mod event {
         )
     }
 
-    pub(super) fn wait_on(_: &DeviceArray, _: *mut c_void) -> Result<(), Error> {
+    pub(super) fn wait_on(
+        _: &DeviceArray,
+        _: ArrowDeviceType,
+        _: *mut c_void,
+    ) -> Result<(), Error> {
         needs_runtime("ArrowDeviceArray.sync_event")
     }
 
@@ -140,7 +153,11 @@ mod event {
         needs_runtime("ArrowDeviceArray.sync_event")
     }
 
-    pub(super) fn record(_: &mut DeviceArray, _: *mut c_void) -> Result<(), Error> {
+    pub(super) fn record(
+        _: &mut DeviceArray,
+        _: ArrowDeviceType,
+        _: *mut c_void,
+    ) -> Result<(), Error> {
         needs_runtime("stream")
     }
 }

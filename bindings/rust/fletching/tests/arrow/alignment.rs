@@ -245,3 +245,27 @@ fn sizes_of_view_buffers_are_aligned_too() {
     assert_eq!(&*there.array, &views as &dyn arrow_array::Array);
     assert!(there.copied[0].contains("buffers[3]"), "{:?}", there.copied);
 }
+
+/// What they are comes from the count, below 0 in arrow-rs.
+#[test]
+fn a_view_without_its_sizes_is_refused() {
+    for buffers in 0..=3 {
+        let capacity = ArrayCapacity { arrays: 0, buffers };
+        let mut builder = ArrayBuilder::new(capacity, ()).unwrap();
+        let none = [ptr::null(); 3];
+        builder.set(Node::ROOT, ArrayValues::of(0), &none[..buffers]);
+        let schema = SchemaBuilder::new("vu").build().unwrap();
+        let there = converted((schema, builder.finish().unwrap()), Alignment::Accept);
+        match buffers {
+            0..3 => {
+                let error = there.unwrap_err();
+                let text = format!(
+                    "ArrowArray.n_buffers: too small for Utf8View: expected at least 3, got \
+                     {buffers}"
+                );
+                assert_eq!((error.code(), error.message()), (EINVAL, &*text));
+            }
+            _ => assert_eq!(there.unwrap().array.len(), 0),
+        }
+    }
+}

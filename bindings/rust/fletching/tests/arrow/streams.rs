@@ -9,7 +9,7 @@ use arrow_array::{
     ArrayRef, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StringArray,
 };
 use arrow_schema::{ArrowError, DataType, Field};
-use fletching::arrow::{from_arrays, from_reader, Arrays, RecordBatches};
+use fletching::arrow::{from_arrays, from_reader, to_ffi_stream, Arrays, RecordBatches};
 use fletching::{ArrayStream, ArrowDeviceType, DeviceArray, DeviceArrayStream, Error, Options};
 use fletching::{SchemaBuilder, StreamReader};
 use libc::{EINVAL, ENOMEM};
@@ -54,9 +54,31 @@ fn streams_without_a_device_make_the_round_trip() {
     let back = RecordBatches::try_from(arrays(stream.into_iter()).unwrap()).unwrap();
     let again = ArrayStream::from(FFI_ArrowArrayStream::new(Box::new(back)));
     #[allow(deprecated, reason = "the new name is not in the oldest arrow-rs")]
-    let theirs = arrow_array::ffi_stream::ArrowArrayStreamReader::try_new(again.into());
+    // SAFETY: the arrays are arrow-rs' own.
+    let theirs =
+        arrow_array::ffi_stream::ArrowArrayStreamReader::try_new(unsafe { to_ffi_stream(again) });
     let all: Result<Vec<_>, _> = theirs.unwrap().collect();
     assert_eq!(all.unwrap(), batches());
+}
+
+/// arrow-rs' readers are safe, and believe what the schema says of the buffers.
+#[test]
+fn safe_code_hands_no_stream_to_arrow_rs() {
+    struct Probe<T>(std::marker::PhantomData<T>);
+    trait Otherwise {
+        fn converts(&self) -> bool {
+            false
+        }
+    }
+    impl<T> Otherwise for &Probe<T> {}
+    trait Converts {
+        fn converts(&self) -> bool {
+            true
+        }
+    }
+    impl<T: Into<FFI_ArrowArrayStream>> Converts for Probe<T> {}
+    assert!((&Probe::<FFI_ArrowArrayStream>(Default::default())).converts());
+    assert!(!(&Probe::<ArrayStream>(Default::default())).converts());
 }
 
 #[test]

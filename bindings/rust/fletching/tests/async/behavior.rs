@@ -27,6 +27,21 @@ async fn all(mut stream: AsyncStream) -> Vec<i64> {
     }
 }
 
+/// A stream keeps one waker: of two futures that wait, one would never be woken. This does not
+/// compile when a shared stream has a method `schema`.
+#[test]
+fn the_schema_is_awaited_by_one_at_a_time() {
+    trait Otherwise: Sized {
+        fn schema(self) -> bool {
+            true
+        }
+    }
+    impl Otherwise for &AsyncStream {}
+    let (_handler, stream) = AsyncStream::new(AsyncOptions::default());
+    let is_refused: bool = (&stream).schema();
+    assert!(is_refused);
+}
+
 #[test]
 fn works_on_tokio() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -68,7 +83,7 @@ fn works_by_hand() {
 #[test]
 fn a_stream_that_is_opened_first() {
     for fails in [false, true] {
-        let (handler, stream) = AsyncStream::new(AsyncOptions::default());
+        let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
         let open = async move {
             smol::future::yield_now().await;
             match fails {

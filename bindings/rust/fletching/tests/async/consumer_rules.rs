@@ -72,7 +72,7 @@ fn rule_async_schema_moved_or_released() {
 #[test]
 fn rule_async_schema_released_independently() {
     let live = Live::default();
-    let (mut peer, stream) = created(1);
+    let (mut peer, mut stream) = created(1);
     live.fetch_add(1, Ordering::SeqCst);
     let mut schema = schema();
     schema.attach(live.guard()).unwrap();
@@ -87,7 +87,7 @@ fn rule_async_schema_released_independently() {
 
 #[test]
 fn rule_async_schema_pointer_not_kept() {
-    let (peer, stream) = created(1);
+    let (peer, mut stream) = created(1);
     let mut raw = Box::new(schema().into_raw());
     // SAFETY: the handler is not released.
     unsafe { Handler::call_on_schema(peer.handler, &raw mut *raw).unwrap() };

@@ -3,10 +3,12 @@
 //! How a stream ends early: a panic, a future that is dropped, an abort, a cancel.
 
 use std::pin::Pin;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use fletching::{
-    ArrowDeviceType, AsyncBatch, AsyncOptions, AsyncProducer, AsyncStream, DeviceArray, Error,
+    ArrowDeviceType, AsyncBatch, AsyncOffer, AsyncOptions, AsyncProducer, AsyncStream, DeviceArray,
+    Error,
 };
 use futures_core::Stream;
 use libc::{ECANCELED, EINVAL, EIO};
@@ -169,4 +171,80 @@ fn dropping_the_stream_cancels() {
     let mut sending = Hand::new(producer(endless(1)).send(handler));
     drop(stream);
     assert!(sending.run().output.as_ref().unwrap().is_ok());
+}
+
+/// Whether the application or the release extracts the batches.
+#[test]
+fn after_the_end_one_batch_may_fail_and_others_follow() {
+    for is_released in [true, false] {
+        let (peer, mut stream) = open(4);
+        for (number, code) in [(1, 0), (2, EIO), (3, 0)] {
+            assert_eq!(peer.give(number, batch(number), code, &[]), 0);
+        }
+        assert_eq!(peer.end(), 0);
+        if is_released {
+            peer.release();
+        }
+        assert_eq!(rows(&mut stream), [1, -i64::from(EIO), 3]);
+        if !is_released {
+            peer.release();
+        }
+    }
+}
+
+/// What panics when it is dropped.
+#[derive(Debug)]
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("in drop");
+    }
+}
+
+impl std::fmt::Display for Bomb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("bomb")
+    }
+}
+
+impl std::error::Error for Bomb {}
+
+/// A panic that passed a callback would end the process.
+#[test]
+fn what_a_callback_drops_may_panic() {
+    // What accept owns, by the release.
+    let bomb = Bomb;
+    let accept = move |_: AsyncOffer| {
+        let _owned = &bomb;
+        Ok(())
+    };
+    let (handler, stream) = AsyncStream::new(AsyncOptions::default().accept(accept));
+    drop(stream);
+    drop(handler);
+
+    // An error that comes after the application has cancelled, by on_schema.
+    let dropped = Arc::new(Mutex::new(None));
+    let inside = Arc::clone(&dropped);
+    let accept = move |_: AsyncOffer| {
+        *inside.lock().unwrap() = None::<AsyncStream>;
+        Err(Error::with_source(EINVAL, "late", Bomb))
+    };
+    let (handler, stream) = AsyncStream::new(AsyncOptions::default().accept(accept));
+    *dropped.lock().unwrap() = Some(stream);
+    let mut sending = Hand::new(producer(batches(1)).send(handler));
+    assert!(sending.run().is_ready());
+
+    // The error of a batch after that of another one, by extract_data.
+    let peer = ConsumerPeer::new();
+    let fails = || AsyncBatch::made(|| Err(Error::new(EINVAL, "first")));
+    let bombs = || AsyncBatch::made(|| Err(Error::with_source(EINVAL, "second", Bomb)));
+    let source = items([Ok(fails()), Ok(bombs())]);
+    let mut sending = Hand::new(producer(source).send(peer.owner()));
+    sending.run();
+    peer.request(2);
+    sending.run();
+    assert_eq!(peer.extract(), -i64::from(EINVAL));
+    assert_eq!(peer.extract(), -i64::from(EINVAL));
+    assert!(sending.run().is_ready());
 }

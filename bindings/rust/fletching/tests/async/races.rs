@@ -60,7 +60,7 @@ fn a_release_wakes_the_reader() {
     }
     // The same before the schema.
     for _ in 0..RUNS {
-        let (peer, stream) = created(4);
+        let (peer, mut stream) = created(4);
         let reader = std::thread::spawn(move || block_on(stream.schema()).unwrap_err().code());
         peer.release();
         assert_eq!(reader.join().unwrap(), EIO);

@@ -24,6 +24,53 @@ fn refuses(requests: impl FnOnce(&mut ArrayBuilder<()>), message: &str) {
     }
 }
 
+/// Each array below the one before, by turns as a child and as a dictionary.
+fn chain(levels: usize) -> Result<fletching::Array, fletching::Error> {
+    let capacity = ArrayCapacity {
+        arrays: levels - 1,
+        buffers: 0,
+    };
+    let mut builder = ArrayBuilder::new(capacity, ()).unwrap();
+    let mut node = Node::ROOT;
+    for level in 1..levels {
+        builder.set(node, NONE, &[]);
+        node = match level % 2 {
+            0 => builder.add_children(node, 1),
+            _ => builder.add_dictionary(node),
+        };
+    }
+    builder.set(node, NONE, &[]);
+    builder.finish()
+}
+
+/// A release walks by recursion.
+#[test]
+fn more_than_256_levels_are_refused() {
+    assert!(chain(256).is_ok());
+    let why = "array builder: the struct or a descendant is nested too deep: expected at most 256 \
+               levels";
+    refused(chain(257), why);
+    refused(chain(if cfg!(miri) { 300 } else { 1 << 20 }), why);
+}
+
+/// Many requests are not many levels.
+#[test]
+fn many_siblings_may_have_children() {
+    let capacity = ArrayCapacity {
+        arrays: 600,
+        buffers: 0,
+    };
+    let mut builder = ArrayBuilder::new(capacity, ()).unwrap();
+    builder.set(Node::ROOT, NONE, &[]);
+    let first = builder.add_children(Node::ROOT, 300);
+    for index in 0..300 {
+        builder.set(first.sibling(index), NONE, &[]);
+        let child = builder.add_children(first.sibling(index), 1);
+        builder.set(child, NONE, &[]);
+    }
+    assert_eq!(builder.finish().unwrap().children().len(), 300);
+}
+
 #[test]
 fn more_than_the_capacity_is_refused() {
     refuses(|_| (), "");

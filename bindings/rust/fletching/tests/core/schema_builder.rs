@@ -79,6 +79,13 @@ fn nesting_has_a_limit() {
     assert!(error.message().ends_with(expected), "{error}");
     let nested = (1..257).fold(field("i"), |inner, _| field("i").dictionary(inner));
     assert!(nested.build().is_err());
+    // What is refused is dropped without recursion.
+    let levels = if cfg!(miri) { 300 } else { 1 << 20 };
+    let nested = (1..levels).fold(field("i"), |inner, level| match level % 2 {
+        0 => field("+l").child(inner),
+        _ => field("i").dictionary(inner),
+    });
+    assert!(nested.build().is_err());
 }
 
 #[test]

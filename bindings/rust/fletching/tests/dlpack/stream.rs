@@ -260,3 +260,30 @@ fn nulls_are_not_looked_for_beyond_the_range_of_numbers() {
         assert_eq!(Data::list(2, 5, shifted).refused(counting()).code(), EINVAL);
     }
 }
+
+/// A handle of one runtime never gets to another one.
+#[cfg(feature = "runtime")]
+#[test]
+fn a_stream_of_another_runtime_is_refused() {
+    use fletching::dlpack::{from_dlpack, ImportOptions};
+    let stream = Some(read(ArrowDeviceType::CUDA, Some(4096)).unwrap());
+    for device in [ArrowDeviceType::ROCM, ArrowDeviceType::OPENCL] {
+        let error = Data::new("i", 1)
+            .on(device, 0)
+            .event()
+            .refused(ExportOptions {
+                stream,
+                ..options()
+            });
+        assert_eq!(error.code(), EINVAL, "{error}");
+        mentions(&error, "stream of another runtime");
+        let tensor = Foreign::int32(&[1], &[1]).on(device.0, 0).versioned();
+        let import = ImportOptions {
+            stream,
+            ..Default::default()
+        };
+        let error = from_dlpack(tensor, &import).unwrap_err();
+        assert_eq!(error.code(), EINVAL, "{error}");
+        mentions(&error, "stream of another runtime");
+    }
+}
