@@ -63,7 +63,10 @@ fn streams_without_a_device_make_the_round_trip() {
 
 /// arrow-rs' readers are safe, and believe what the schema says of the buffers.
 #[test]
-#[allow(clippy::needless_borrow, reason = "by the reference the other trait is found")]
+#[allow(
+    clippy::needless_borrow,
+    reason = "by the reference the other trait is found"
+)]
 fn safe_code_hands_no_stream_to_arrow_rs() {
     struct Probe<T>(std::marker::PhantomData<T>);
     trait Otherwise {
