@@ -1,3 +1,3 @@
 module github.com/fletching/fletching/bindings/go
 
-go 1.26
+go 1.24

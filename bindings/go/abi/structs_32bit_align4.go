@@ -66,7 +66,7 @@ type ArrowSchema struct {
 	// that was moved to. Inside: the producer releases the children that were not moved out; it
 	// calls nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot
 	// fail.
-	Release uintptr
+	Release ArrowSchemaReleaseFunc
 
 	// For the producer alone.
 	//
@@ -138,7 +138,7 @@ type ArrowArray struct {
 	// that was moved to. Inside: the producer releases the children that were not moved out; it
 	// calls nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot
 	// fail.
-	Release uintptr
+	Release ArrowArrayReleaseFunc
 
 	// For the producer alone.
 	//
@@ -198,7 +198,7 @@ type ArrowArrayStream struct {
 	// Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
 	// arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL:
 	// no argument. Returns: 0, or an errno value with nothing written that needs a release.
-	GetSchema uintptr
+	GetSchema ArrowArrayStreamGetSchemaFunc
 
 	// Writes the next array to out, which the consumer then owns. A released array and result 0
 	// mean the end of the stream.
@@ -210,7 +210,7 @@ type ArrowArrayStream struct {
 	// not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
 	// argument. Returns: 0 for an array or the end, or an errno value with nothing written that
 	// needs a release.
-	GetNext uintptr
+	GetNext ArrowArrayStreamGetNextFunc
 
 	// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
 	//
@@ -220,7 +220,7 @@ type ArrowArrayStream struct {
 	// Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
 	// returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument.
 	// Returns: a text that lives until the next call on the stream, or NULL.
-	GetLastError uintptr
+	GetLastError ArrowArrayStreamGetLastErrorFunc
 
 	// Frees the stream, not the arrays that it gave, and sets itself to NULL.
 	//
@@ -229,7 +229,7 @@ type ArrowArrayStream struct {
 	//
 	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
 	// consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
-	Release uintptr
+	Release ArrowArrayStreamReleaseFunc
 
 	// For the producer alone.
 	//
@@ -258,7 +258,7 @@ type ArrowDeviceArrayStream struct {
 	// Called by the consumer. Thread: any, one call at a time. Times: any number, before or between
 	// arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL:
 	// no argument. Returns: 0, or an errno value with nothing written that needs a release.
-	GetSchema uintptr
+	GetSchema ArrowDeviceArrayStreamGetSchemaFunc
 
 	// Writes the next device array to out, which the consumer then owns and whose event it waits
 	// on. A released array and result 0 mean the end of the stream.
@@ -270,7 +270,7 @@ type ArrowDeviceArrayStream struct {
 	// not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
 	// argument. Returns: 0 for an array or the end, or an errno value with nothing written that
 	// needs a release.
-	GetNext uintptr
+	GetNext ArrowDeviceArrayStreamGetNextFunc
 
 	// The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
 	//
@@ -280,7 +280,7 @@ type ArrowDeviceArrayStream struct {
 	// Called by the consumer. Thread: any, one call at a time. Times: only right after a call that
 	// returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument.
 	// Returns: a text that lives until the next call on the stream, or NULL.
-	GetLastError uintptr
+	GetLastError ArrowDeviceArrayStreamGetLastErrorFunc
 
 	// Frees the stream, not the arrays that it gave, and sets itself to NULL.
 	//
@@ -289,7 +289,7 @@ type ArrowDeviceArrayStream struct {
 	//
 	// Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
 	// consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
-	Release uintptr
+	Release ArrowDeviceArrayStreamReleaseFunc
 
 	// For the producer alone.
 	//
@@ -313,7 +313,7 @@ type ArrowAsyncTask struct {
 	// Called by the consumer. Thread: any. Times: exactly once for every task. Inside: should not
 	// block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
 	// which the producer calls on_error.
-	ExtractData uintptr
+	ExtractData ArrowAsyncTaskExtractDataFunc
 
 	// For the producer alone; freed by extract_data.
 	//
@@ -343,7 +343,7 @@ type ArrowAsyncProducer struct {
 	// Called by the consumer. Thread: any, also from inside on_schema and on_next_task. Times: any
 	// number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
 	// Returns: nothing; errors arrive through on_error.
-	Request uintptr
+	Request ArrowAsyncProducerRequestFunc
 
 	// Ends the stream early. Tasks that were already asked for may still arrive, and so may an
 	// error that came before; then release.
@@ -354,7 +354,7 @@ type ArrowAsyncProducer struct {
 	// Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
 	// calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
 	// succeeds leads to no on_error.
-	Cancel uintptr
+	Cancel ArrowAsyncProducerCancelFunc
 
 	// What the producer wants to tell about the whole stream, such as the number of rows.
 	//
@@ -385,7 +385,7 @@ type ArrowAsyncDeviceStreamHandler struct {
 	// unless on_error comes before it. Inside: the handler may call request and cancel. May be
 	// NULL: no argument. Returns: 0, or an errno value, after which the producer calls only
 	// release.
-	OnSchema uintptr
+	OnSchema ArrowAsyncDeviceStreamHandlerOnSchemaFunc
 
 	// Tells that a task is available; NULL for the task ends the stream. Task and metadata are
 	// valid during the call only, but a copy of the task may be extracted later.
@@ -397,7 +397,7 @@ type ArrowAsyncDeviceStreamHandler struct {
 	// request allowed, and once more for the end. Inside: the handler may call request, cancel and
 	// extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
 	// producer calls only release.
-	OnNextTask uintptr
+	OnNextTask ArrowAsyncDeviceStreamHandlerOnNextTaskFunc
 
 	// Reports an error of the producer. Message and metadata are valid during the call only.
 	//
@@ -407,7 +407,7 @@ type ArrowAsyncDeviceStreamHandler struct {
 	// Called by the producer. Thread: any, one handler call at a time. Times: at most once, with or
 	// without a request before it; only release follows. Inside: the handler calls no method of the
 	// producer. May be NULL: message, metadata. Returns: nothing.
-	OnError uintptr
+	OnError ArrowAsyncDeviceStreamHandlerOnErrorFunc
 
 	// Frees the handler. The last call on it.
 	//
@@ -416,7 +416,7 @@ type ArrowAsyncDeviceStreamHandler struct {
 	//
 	// Called by the producer. Thread: any, one handler call at a time. Times: exactly once. Inside:
 	// the handler calls no method of the producer. May be NULL: no argument. Returns: nothing.
-	Release uintptr
+	Release ArrowAsyncDeviceStreamHandlerReleaseFunc
 
 	// The controls of the stream.
 	//
@@ -556,7 +556,7 @@ type DLManagedTensor struct {
 	//
 	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
 	// for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
-	Deleter uintptr
+	Deleter DLManagedTensorDeleterFunc
 }
 
 // DLManagedTensorVersioned is a struct of the DLPack. A tensor, its version and flags, and the
@@ -583,7 +583,7 @@ type DLManagedTensorVersioned struct {
 	//
 	// Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
 	// for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
-	Deleter uintptr
+	Deleter DLManagedTensorVersionedDeleterFunc
 
 	// What the consumer has to know of the memory.
 	//
@@ -636,7 +636,7 @@ type DLPackExchangeAPI struct {
 	// Called by the consumer. Thread: any; set_error may take the GIL. Times: any number. Inside:
 	// set_error is called when, and only when, the result is not 0. May be NULL: error_ctx.
 	// Returns: 0, or -1 after set_error was called.
-	ManagedTensorAllocator uintptr
+	ManagedTensorAllocator DLPackExchangeAPIManagedTensorAllocatorFunc
 
 	// Exports a Python tensor; the consumer owns the result. Waits for no stream.
 	//
@@ -646,7 +646,7 @@ type DLPackExchangeAPI struct {
 	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
 	// a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
 	// Returns: 0, or -1 with a Python exception set.
-	ManagedTensorFromPyObjectNoSync uintptr
+	ManagedTensorFromPyObjectNoSync DLPackExchangeAPIManagedTensorFromPyObjectNoSyncFunc
 
 	// Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
 	//
@@ -655,7 +655,7 @@ type DLPackExchangeAPI struct {
 	//
 	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
 	// a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
-	ManagedTensorToPyObjectNoSync uintptr
+	ManagedTensorToPyObjectNoSync DLPackExchangeAPIManagedTensorToPyObjectNoSyncFunc
 
 	// Describes a Python tensor in the caller's DLTensor, for use before control goes back to
 	// Python.
@@ -666,7 +666,7 @@ type DLPackExchangeAPI struct {
 	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: allocates
 	// nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
 	// with a Python exception set.
-	DltensorFromPyObjectNoSync uintptr
+	DltensorFromPyObjectNoSync DLPackExchangeAPIDltensorFromPyObjectNoSyncFunc
 
 	// Tells the stream on which the framework works now; NULL for the CPU.
 	//
@@ -675,7 +675,7 @@ type DLPackExchangeAPI struct {
 	//
 	// Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
 	// a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
-	CurrentWorkStream uintptr
+	CurrentWorkStream DLPackExchangeAPICurrentWorkStreamFunc
 }
 
 // Assertions. Where the compiler lays a struct out in another way, it refuses the line that names

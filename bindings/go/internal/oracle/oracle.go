@@ -19,26 +19,24 @@ import (
 	"fmt"
 	"syscall"
 	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
 )
 
 // Callback is a callback of a struct, with what the tests need to exchange it.
 type Callback struct {
 	Struct, Name string  // in C
 	GoName       string  // the field in Go
-	Function     uintptr // a C function that enters Go, with the signature of the spec
-	call         uintptr // a C function that calls another one with that signature
+	Function     uintptr // the stub: a C function that enters Go
+	// Call calls the callback in the object; false where it is NULL.
+	Call func(object unsafe.Pointer, arguments *Arguments) (result uint64, called bool)
 }
 
-// No callback has more arguments; the generated calls read no further.
+// No callback has more arguments.
 const maxArguments = 8
 
 // Arguments are the bits of each argument in its own width, zero-extended.
 type Arguments [maxArguments]uint64
-
-// Call calls a C function of the callback's signature and returns the bits of the result.
-func (c Callback) Call(function uintptr, arguments Arguments) uint64 {
-	return invoke(c.call, function, &arguments)
-}
 
 // Open loads the library; call it before anything else.
 func Open(path string) error {
@@ -179,6 +177,15 @@ func EndCall(result uint64) error {
 	return check(func(line *C.char, room C.size_t) C.int {
 		return C.fletching_go_oracle_EndCall(C.uint64_t(result), line, room)
 	})
+}
+
+// at is the value at an address of C memory.
+func at[T any](address uint64) *T {
+	return (*T)(abi.Pointer(uintptr(address)))
+}
+
+func address[T any](value *T) uint64 {
+	return uint64(uintptr(unsafe.Pointer(value)))
 }
 
 // enter is what every callback in Go does: report its arguments, return what it is told to.

@@ -150,8 +150,8 @@ func alignment(s fields.Struct) int {
 	return s.Type.Align()
 }
 
-// checkSignatures asks about the signatures that package fields lists, which are those of the
-// generated calls; a field itself is a uintptr.
+// checkSignatures asks about the signatures that package fields lists, which are those of package
+// callbacks; a field itself is a uintptr.
 func checkSignatures(c *checker, s fields.Struct) {
 	var names []string
 	for _, field := range s.Fields {
@@ -209,11 +209,13 @@ func checkCCalls(c *checker, s fields.Struct) {
 	object := newObject(s)
 	callbacks := callbacksOf(s)
 	c.check(CheckCallbackNames(s.Name, namesOf(callbacks)))
-	for _, callback := range callbacks {
-		callbackField(s, callback, object).SetUint(uint64(callback.Function))
+	if report, found := Report[s.Name]; found {
+		report(object)
 	}
 	for _, callback := range callbacks {
 		for variant := range Variants() {
+			// Each time: a release sets itself to NULL.
+			callbackField(s, callback, object).SetUint(uint64(callback.Function))
 			c.check(CallFromC(s.Name, callback.Name, variant, object))
 		}
 	}
@@ -228,14 +230,13 @@ func checkCIsCalled(c *checker, s fields.Struct) {
 	callbacks := callbacksOf(s)
 	c.check(CheckCallbackNames(s.Name, namesOf(callbacks)))
 	for _, callback := range callbacks {
-		function := uintptr(callbackField(s, callback, object).Uint())
-		if function == 0 {
-			c.check(fmt.Errorf("%s.%s: upstream has no such callback", s.Name, callback.Name))
-			continue
-		}
 		for variant := range Variants() {
 			arguments := BeginCall(s.Name, callback.Name, variant, object)
-			c.check(EndCall(callback.Call(function, arguments)))
+			result, called := callback.Call(object, &arguments)
+			c.check(EndCall(result))
+			if !called {
+				c.check(fmt.Errorf("%s.%s: upstream has no such callback", s.Name, callback.Name))
+			}
 		}
 	}
 }

@@ -67,7 +67,7 @@ func adoptSchema(source, out *abi.ArrowSchema) {
 	n.addChildren(walk.SchemaChildren(source), &filled.Children, adoptSchema)
 	n.addDictionary((*abi.ArrowSchema)(abi.Pointer(source.Dictionary)), &filled.Dictionary, adoptSchema)
 	source.Release = 0
-	filled.Release = uintptr(C.fletching_go_release_schema)
+	filled.Release = abi.ArrowSchemaReleaseFunc(uintptr(C.fletching_go_release_schema))
 	filled.PrivateData = uintptr(cgo.NewHandle(n))
 	*out = filled
 	exported.Add(1)
@@ -79,7 +79,7 @@ func adoptArray(source, out *abi.ArrowArray) {
 	n.addChildren(walk.ArrayChildren(source), &filled.Children, adoptArray)
 	n.addDictionary((*abi.ArrowArray)(abi.Pointer(source.Dictionary)), &filled.Dictionary, adoptArray)
 	source.Release = 0
-	filled.Release = uintptr(C.fletching_go_release_array)
+	filled.Release = abi.ArrowArrayReleaseFunc(uintptr(C.fletching_go_release_array))
 	filled.PrivateData = uintptr(cgo.NewHandle(n))
 	*out = filled
 	exported.Add(1)

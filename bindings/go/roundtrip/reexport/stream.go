@@ -48,10 +48,10 @@ func Stream(source *abi.ArrowDeviceArrayStream, observe Observer, out *abi.Arrow
 	s := &stream{source: new(*source), schema: schema, observe: observe}
 	filled := *source
 	source.Release = 0
-	filled.GetSchema = uintptr(C.fletching_go_get_schema)
-	filled.GetNext = uintptr(C.fletching_go_get_next)
-	filled.GetLastError = uintptr(C.fletching_go_get_last_error)
-	filled.Release = uintptr(C.fletching_go_release_stream)
+	filled.GetSchema = abi.ArrowDeviceArrayStreamGetSchemaFunc(uintptr(C.fletching_go_get_schema))
+	filled.GetNext = abi.ArrowDeviceArrayStreamGetNextFunc(uintptr(C.fletching_go_get_next))
+	filled.GetLastError = abi.ArrowDeviceArrayStreamGetLastErrorFunc(uintptr(C.fletching_go_get_last_error))
+	filled.Release = abi.ArrowDeviceArrayStreamReleaseFunc(uintptr(C.fletching_go_release_stream))
 	filled.PrivateData = uintptr(cgo.NewHandle(s))
 	*out = filled
 	exported.Add(1)

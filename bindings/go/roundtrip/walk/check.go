@@ -73,7 +73,7 @@ func (p place) refuse(format string, arguments ...any) error {
 }
 
 func checkSchema(p place, schema *abi.ArrowSchema) error {
-	if err := checkNode(p, "schema", schema.Release, schema.NChildren, schema.Children); err != nil {
+	if err := checkNode(p, "schema", uintptr(schema.Release), schema.NChildren, schema.Children); err != nil {
 		return err
 	}
 	if schema.Format == 0 {
@@ -95,7 +95,7 @@ func checkSchema(p place, schema *abi.ArrowSchema) error {
 
 // The schema has been checked.
 func checkArray(p place, schema *abi.ArrowSchema, array *abi.ArrowArray) error {
-	if err := checkNode(p, "array", array.Release, array.NChildren, array.Children); err != nil {
+	if err := checkNode(p, "array", uintptr(array.Release), array.NChildren, array.Children); err != nil {
 		return err
 	}
 	if err := checkNumbers(p, schema, array); err != nil {

@@ -1,24 +1,15 @@
-"""Go: package `abi`, the list of its fields, and the callbacks that the ABI tests exchange."""
+"""Go: packages `abi` and `abi/callbacks`, the list of fields, and what the ABI tests exchange."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...render import Filters, Output
+from ...spec import operations
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, StructLayout, struct_layout
-from ...spec.model import Contract, Device, Enumerator, Field, Spec, Struct
-from ...spec.types import (
-    SCALAR_SIZES,
-    Callback,
-    FixedArray,
-    Pointer,
-    Scalar,
-    StructType,
-    Type,
-    Typedef,
-)
+from ...spec.model import Contract, Device, Field, Spec, Struct
+from ...spec.types import Pointer, StructType, Type
 from ...spelling import contract_facts, field_facts, literal, pascal, struct_facts
 from .. import c
+from . import callbacks, names
 
 # Which GOOS and GOARCH have C's layouts of which class; a target that is in none has no structs.
 _TARGETS = {
@@ -27,79 +18,36 @@ _TARGETS = {
     "32bit-align8": "arm || mips || mipsle || (386 && windows)",
     "32bit-align4": "386 && !windows",
 }
-_SCALARS = {name: name for name in SCALAR_SIZES} | {"int": "int32", "char": "int8"}
-_INITIALISMS = {"dlpack": "DLPack", "id": "ID"}  # words that Go writes in capitals
-
-
-@dataclass(frozen=True)
-class GoCallback:
-    """A callback as the tests exchange it; its first argument is the struct that holds it."""
-
-    struct: Struct
-    field: Field
-    type: Callback
-
-    @property
-    def symbol(self) -> str:
-        return f"{self.struct.name}_{self.field.name}"
-
-    @property
-    def is_void(self) -> bool:
-        return self.type.returns == Scalar("void")
 
 
 def outputs(spec: Spec) -> list[Output]:
-    callbacks = [
-        GoCallback(struct, field, field.type)
-        for struct in spec.structs
-        for field in struct.fields
-        if isinstance(field.type, Callback)
-    ]
-    context = {"spec": spec, "callbacks": callbacks, "device_typedef": spec.device_typedef}
-    targets = {"targets": _TARGETS}
+    context = {
+        "spec": spec,
+        "structs": callbacks.structs(spec),
+        "device_typedef": spec.device_typedef,
+        "targets": _TARGETS,
+        "releases": {s.name: operations.release(spec, s) for s in spec.structs},
+        "texts": {s.name: operations.texts(s) for s in spec.structs},
+        "lists": {s.name: operations.lists(s) for s in spec.structs},
+        "references": {s.name: references(s) for s in spec.structs},
+    }
+    files = {
+        "abi/constants.go": "spec/*.yaml",
+        "abi/data_type_codes.go": "spec/dlpack.yaml",
+        "abi/devices.go": "spec/devices.yaml",
+        "abi/functions.go": "spec/*.yaml",
+        "abi/operations.go": "spec/*.yaml",
+        "abi/unsupported.go": "spec/*.yaml",
+        "abi/callbacks/calls.go": "spec/*.yaml",
+        "abi/callbacks/stubs.go": "spec/*.yaml",
+        "internal/fields/tables.go": "spec/*.yaml",
+        "internal/oracle/reports.go": "spec/*.yaml",
+    }
     return [
         *(_structs(spec, target) for target in LAYOUT_CLASSES),
-        Output(
-            "bindings/go/abi/unsupported.go",
-            "unsupported.go",
-            "spec/*.yaml",
-            targets,
-        ),
-        Output(
-            "bindings/go/abi/constants.go",
-            "constants.go",
-            "spec/*.yaml",
-            context,
-        ),
-        Output(
-            "bindings/go/abi/devices.go",
-            "devices.go",
-            "spec/devices.yaml",
-            context,
-        ),
-        Output(
-            "bindings/go/abi/data_type_codes.go",
-            "data_type_codes.go",
-            "spec/dlpack.yaml",
-            context,
-        ),
-        Output(
-            "bindings/go/internal/fields/tables.go",
-            "tables.go",
-            "spec/*.yaml",
-            context,
-        ),
-        Output(
-            "bindings/go/internal/oracle/exports.go",
-            "exports.go",
-            "spec/*.yaml",
-            context,
-        ),
-        Output(
-            "bindings/go/internal/oracle/calls.go",
-            "calls.go",
-            "spec/*.yaml",
-            context,
+        *(
+            Output(f"bindings/go/{path}", path.rpartition("/")[2], source, context)
+            for path, source in files.items()
         ),
     ]
 
@@ -115,39 +63,19 @@ def _structs(spec: Spec, target: LayoutClass) -> Output:
     return Output(path, "structs.go", "spec/*.yaml", context)
 
 
-# --- Names -------------------------------------------------------------------------------------
+def references(struct: Struct) -> list[Field]:
+    """The pointers to one struct."""
+    found = [f for f in struct.fields if isinstance(f.type, Pointer) and f.type.target == "one"]
+    return [field for field in found if pointed_struct(field.type)]
 
 
-def go_name(name: str) -> str:
-    """`n_children` as NChildren, `device_id` as DeviceID, `ARROW_FLAG_NULLABLE` as FlagNullable."""
-    words = name.removeprefix("ARROW_").lower().split("_")
-    return "".join(_INITIALISMS.get(word, word.capitalize()) for word in words)
-
-
-def device_constant(device: Device) -> str:
-    """`DeviceCUDAHost`: in the spelling of DLPack, which has a name for every device."""
-    return "Device" + device.dlpack.removeprefix("kDL")
-
-
-def code_constant(code: Enumerator) -> str:
-    """`DataTypeFloat8E4M3FN` for kDLFloat8_e4m3fn."""
-    stem, _, format_ = code.name.removeprefix("kDL").partition("_")
-    return f"DataType{stem}{format_.upper()}"
-
-
-def type_name(type_: Type) -> str:
-    """The type of a field in Go; every address is a uintptr."""
+def pointed_struct(type_: Type) -> str | None:
+    """`ArrowArray` for its address, which is in a field or in a list."""
     match type_:
-        case Scalar(name=name):
-            return _SCALARS[name]
-        case Typedef(name=name):
-            return name.removeprefix("Arrow")
-        case StructType(name=name):
+        case Pointer(to=StructType(name=name)):
             return name
-        case FixedArray(of=of, count=count):
-            return f"[{count}]{type_name(of)}"
-        case Pointer() | Callback():
-            return "uintptr"
+        case _:
+            return None
 
 
 # --- Texts -------------------------------------------------------------------------------------
@@ -167,14 +95,14 @@ def contract(terms: Contract) -> str:
 def device_text(device: Device) -> str:
     arrow = f"{device.arrow} in Arrow" if device.arrow else "not in Arrow"
     return (
-        f"{device_constant(device)} is {arrow}, {device.dlpack} in DLPack. {device.doc} "
+        f"{names.device_constant(device)} is {arrow}, {device.dlpack} in DLPack. {device.doc} "
         f"Device id: {device.device_id}."
     )
 
 
 def device_row(device: Device) -> str:
     return (
-        f'{{{device_constant(device)}, "{device.name}", "{device.arrow or ""}", '
+        f'{{{names.device_constant(device)}, "{device.name}", "{device.arrow or ""}", '
         f'"{device.dlpack}", Event{pascal(device.event.pointer)}, '
         f'"{device.event.type or ""}"}}'
     )
@@ -194,7 +122,7 @@ def assert_struct(layout: StructLayout, target: LayoutClass) -> str:
 
 def assert_field(field: Field, layout: StructLayout) -> str:
     entry = next(f for f in layout.fields if f.name == field.name)
-    member = f"{layout.struct}{{}}.{go_name(field.name)}"
+    member = f"{layout.struct}{{}}.{names.go_name(field.name)}"
     lengths = [f"unsafe.{name}({member})" for name in ("Offsetof", "Sizeof")]
     return _assert_lengths((entry.offset, entry.size), lengths)
 
@@ -205,73 +133,36 @@ def _assert_lengths(expected: tuple[int, int], lengths: list[str]) -> str:
     return f"var _ {declared}struct{{}} = {found}struct{{}}{{}}"
 
 
-# --- Callbacks of the tests --------------------------------------------------------------------
-# Values cross as in the oracle: the bits in their own width, zero-extended to 64.
-
-
-def c_type(type_: Type) -> str:
-    """The type of an argument or result in C; every address is a uintptr_t."""
-    match type_:
-        case Pointer() | Callback():
-            return "uintptr_t"
-        case Typedef(scalar=scalar):
-            return c_type(scalar)
-        case _:
-            return c.type_name(type_)
-
-
-def c_bits(type_: Type) -> str:
-    """The unsigned type in C that has the width of this one."""
-    match type_:
-        case Pointer() | Callback():
-            return "uintptr_t"
-        case Typedef(scalar=scalar):
-            return c_bits(scalar)
-        case Scalar(name=name):
-            return f"uint{8 * SCALAR_SIZES[name]}_t"
-        case _:
-            raise ValueError(f"{type_} is not an argument")
-
-
-def go_parameters(callback: Callback) -> str:
-    return ", ".join(f"a{i} C.{c_type(a.type)}" for i, a in enumerate(callback.arguments))
-
-
-def go_bits(callback: Callback) -> str:
-    unsigned = [c_bits(argument.type).removesuffix("_t") for argument in callback.arguments]
-    return ", ".join(f"uint64({name}(a{i}))" for i, name in enumerate(unsigned))
-
-
-def c_signature(field: Field) -> str:
-    """`int (struct ArrowArrayStream*, struct ArrowArray*)`; empty for data."""
-    if not isinstance(field.type, Callback):
-        return ""
-    parameters = ", ".join(c.type_name(argument.type) for argument in field.type.arguments)
-    return f"{c.type_name(field.type.returns)} ({parameters})"
-
-
-def c_values(callback: Callback) -> str:
-    types = [c_type(argument.type) for argument in callback.arguments]
-    return ", ".join(f"({name})arguments[{i}]" for i, name in enumerate(types))
-
-
 FILTERS: Filters = {
+    "argument_type": callbacks.go_type,
     "assert_field": assert_field,
     "assert_struct": assert_struct,
-    "c_bits": c_bits,
-    "c_signature": c_signature,
-    "c_type": c_type,
-    "c_values": c_values,
-    "code_constant": code_constant,
+    "argument_name": names.argument_name,
+    "bits": callbacks.bits,
+    "c_signature": callbacks.c_signature,
+    "c_type": callbacks.c_type,
+    "call_arguments": callbacks.call_arguments,
+    "call_parameters": callbacks.call_parameters,
+    "call_type": callbacks.call_type,
+    "code_constant": names.code_constant,
     "contract": contract,
-    "device_constant": device_constant,
+    "device_constant": names.device_constant,
     "device_row": device_row,
     "device_text": device_text,
-    "go_bits": go_bits,
-    "go_name": go_name,
-    "go_parameters": go_parameters,
+    "field_type": names.field_type,
+    "from_bits": callbacks.from_bits,
+    "function_type": names.function_type,
+    "go_name": names.go_name,
+    "go_path": lambda path: ".".join(map(names.go_name, path)),
+    "is_pointer": lambda type_: isinstance(type_, Pointer),
     "literal": literal,
+    "method_parameters": callbacks.method_parameters,
     "ownership": ownership,
+    "pointed_struct": pointed_struct,
+    "singular": names.singular,
     "struct_facts": struct_facts,
-    "type_name": type_name,
+    "stub_arguments": callbacks.stub_arguments,
+    "stub_parameters": callbacks.stub_parameters,
+    "to_bits": callbacks.to_bits,
+    "type_name": names.type_name,
 }

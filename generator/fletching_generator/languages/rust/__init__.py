@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...render import Filters, Output
+from ...spec import operations
 from ...spec.layout import Leaf, leaves, struct_layouts
 from ...spec.model import Device, Field, Interface, Spec, Struct
 from ...spec.types import Callback, Constant, Scalar, StructType
@@ -15,7 +16,8 @@ from ...spelling import (
     pascal,
     struct_facts,
 )
-from . import operations, runtimes
+from . import runtimes
+from .derives import derives
 from .text import (
     FUNCTION,
     SCALARS,
@@ -45,7 +47,7 @@ def outputs(spec: Spec) -> list[Output]:
         "layouts": {s.name: struct_layouts(spec, s) for s in spec.structs},
         "leaves": {s.name: leaves(spec, s) for s in spec.structs},
         "paths": {s.name: paths(spec, s) for s in spec.structs},
-        "derives": {s.name: operations.derives(spec, s) for s in spec.structs},
+        "derives": {s.name: derives(spec, s) for s in spec.structs},
         "releases": {s.name: operations.release(spec, s) for s in spec.structs},
         "texts": {s.name: operations.texts(s) for s in spec.structs},
         "lists": {s.name: operations.lists(s) for s in spec.structs},

@@ -31,7 +31,7 @@ type /*{ struct.name }*/ struct {
 	//
 /*{ field.contract | contract | wrap(97, "\t// ") }*/
 /*% endif %*/
-	/*{ field.name | go_name }*/ /*{ field.type | type_name }*/
+	/*{ field.name | go_name }*/ /*{ field | field_type(struct) }*/
 /*% endfor %*/
 /*% if layout.tail_padding %*/
 

@@ -1,4 +1,4 @@
-"""Rust: what the structs can do: move, release, read what a pointer points to, call a callback.
+"""What the structs can do: move, release, read what a pointer points to, call a callback.
 
 All of it follows from the spec, so that a struct without a field lacks only what needs the field.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...spec.model import Field, Spec, Struct
-from ...spec.types import Argument, Callback, Pointer, Scalar, StructType, Type, Typedef
+from .model import Field, Spec, Struct
+from .types import Argument, Callback, Pointer, Scalar, StructType, Type
 
 # What the callback is called that gives a struct back.
 _RELEASE = ("release", "deleter")
@@ -80,29 +80,3 @@ def takes_self(struct: Struct, field: Field) -> bool:
     assert isinstance(field.type, Callback)
     arguments = field.type.arguments
     return bool(arguments) and arguments[0].type == Pointer(StructType(struct.name), False)
-
-
-def derives(spec: Spec, struct: Struct) -> str:
-    """What is copied in C without a thought is Copy; what has no pointers can be compared, too."""
-    if not all(_copies(spec, field.type) for field in struct.fields):
-        return "Debug"
-    if not all(_compares(spec, field.type) for field in struct.fields):
-        return "Clone, Copy, Debug"
-    return "Clone, Copy, Debug, PartialEq, Eq, Hash"
-
-
-def _copies(spec: Spec, type_: Type) -> bool:
-    """Whether a copy owns nothing: no callback in it, by which it could be given back."""
-    match type_:
-        case StructType(name=name):
-            return all(_copies(spec, field.type) for field in spec.struct(name).fields)
-        case _:
-            return not isinstance(type_, Callback)
-
-
-def _compares(spec: Spec, type_: Type) -> bool:
-    match type_:
-        case StructType(name=name):
-            return all(_compares(spec, field.type) for field in spec.struct(name).fields)
-        case _:
-            return isinstance(type_, Scalar | Typedef)

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package callbacks_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+type counted struct{ releases int }
+
+func (c *counted) Release(*abi.ArrowArray) { c.releases++ }
+
+// newArray is an array in Go memory whose release C calls.
+func newArray(value callbacks.ArrowArrayCallbacks) abi.ArrowArray {
+	return abi.ArrowArray{
+		Length:      3,
+		Release:     callbacks.ArrowArrayReleaseStub(),
+		PrivateData: callbacks.NewHandle(value),
+	}
+}
+
+func TestReleaseOnce(t *testing.T) {
+	value := &counted{}
+	array := newArray(value)
+	defer callbacks.DeleteHandle(array.PrivateData)
+	var moved abi.ArrowArray
+	array.MoveTo(&moved)
+	moved.MoveTo(&moved)
+	if !array.IsReleased() || moved.IsReleased() || moved.Length != 3 {
+		t.Errorf("moved: %+v, source: %+v", moved, array)
+	}
+	callbacks.ReleaseArrowArray(&array)
+	callbacks.ReleaseArrowArray(nil)
+	callbacks.ReleaseArrowArray(&moved)
+	callbacks.ReleaseArrowArray(&moved)
+	if value.releases != 1 || !moved.IsReleased() {
+		t.Errorf("%d releases, %+v", value.releases, moved)
+	}
+	device := abi.ArrowDeviceArray{Array: newArray(value)}
+	defer callbacks.DeleteHandle(device.Array.PrivateData)
+	callbacks.ReleaseArrowDeviceArray(&device)
+	if value.releases != 2 || !device.IsReleased() {
+		t.Errorf("%d releases, %+v", value.releases, device)
+	}
+	if callbacks.CallArrowArrayRelease(&moved) {
+		t.Error("a NULL callback was called")
+	}
+}
+
+type stream struct {
+	problem any // a panic
+	text    []byte
+}
+
+func (s *stream) GetSchema(_ *abi.ArrowDeviceArrayStream, out *abi.ArrowSchema) int32 {
+	if s.problem != nil {
+		panic(s.problem)
+	}
+	out.Flags = abi.FlagNullable
+	return 0
+}
+
+func (s *stream) GetNext(*abi.ArrowDeviceArrayStream, *abi.ArrowDeviceArray) int32 {
+	var none *abi.ArrowSchema
+	return int32(none.Flags) // a nil pointer
+}
+
+func (s *stream) GetLastError(*abi.ArrowDeviceArrayStream) uintptr { panic("no text") }
+
+func (s *stream) Release(*abi.ArrowDeviceArrayStream) { panic(s.problem) }
+
+type badError struct{}
+
+func (badError) Error() string { panic("in Error") }
+
+func newStream(value callbacks.ArrowDeviceArrayStreamCallbacks) *abi.ArrowDeviceArrayStream {
+	return &abi.ArrowDeviceArrayStream{
+		GetSchema:    callbacks.ArrowDeviceArrayStreamGetSchemaStub(),
+		GetNext:      callbacks.ArrowDeviceArrayStreamGetNextStub(),
+		GetLastError: callbacks.ArrowDeviceArrayStreamGetLastErrorStub(),
+		Release:      callbacks.ArrowDeviceArrayStreamReleaseStub(),
+		PrivateData:  callbacks.NewHandle(value),
+	}
+}
+
+func TestPanicsBecomeFailures(t *testing.T) {
+	value := &stream{}
+	object := newStream(value)
+	var seen []string
+	callbacks.OnPanic(func(callback string, problem any) {
+		seen = append(seen, callback)
+		panic("in the observer")
+	})
+	defer callbacks.OnPanic(nil)
+
+	code, called := callbacks.CallArrowDeviceArrayStreamGetNext(object, new(abi.ArrowDeviceArray))
+	if code != int32(syscall.EIO) || !called {
+		t.Errorf("%d, %v", code, called)
+	}
+	expectText(t, object, "ArrowDeviceArrayStream.get_next: panic in Go: runtime error: invalid memory address")
+
+	for _, problem := range []struct {
+		value any
+		text  string
+	}{{"one\x00two", "ArrowDeviceArrayStream.get_schema: panic in Go: one?two"}, {badError{}, "ArrowDeviceArrayStream.get_schema: panic in Go"}} {
+		value.problem = problem.value
+		if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(object, new(abi.ArrowSchema)); code != int32(syscall.EIO) {
+			t.Errorf("%d", code)
+		}
+		expectText(t, object, problem.text)
+		expectText(t, object, problem.text)
+	}
+
+	value.problem = nil
+	schema := new(abi.ArrowSchema)
+	if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(object, schema); code != 0 || schema.Flags != abi.FlagNullable {
+		t.Errorf("%d, %+v", code, schema)
+	}
+	expectText(t, object, "") // the method panics
+
+	value.problem = "release"
+	callbacks.ReleaseArrowDeviceArrayStream(object)
+	if !object.IsReleased() {
+		t.Error("not released")
+	}
+	expected := "get_next get_schema get_schema get_last_error release"
+	if found := strings.ReplaceAll(strings.Join(seen, " "), "ArrowDeviceArrayStream.", ""); found != expected {
+		t.Errorf("%s, expected %s", found, expected)
+	}
+	callbacks.DeleteHandle(object.PrivateData)
+}
+
+func expectText(t *testing.T, object *abi.ArrowDeviceArrayStream, begin string) {
+	t.Helper()
+	address, called := callbacks.CallArrowDeviceArrayStreamGetLastError(object)
+	text := (&abi.ArrowSchema{Name: address, Release: 1}).NameString()
+	if !called || !strings.HasPrefix(text, begin) || (begin == "") != (address == 0) {
+		t.Errorf("%q, expected %q", text, begin)
+	}
+}
+
+func TestInvalidHandles(t *testing.T) {
+	object := newStream(&stream{})
+	callbacks.DeleteHandle(object.PrivateData)
+	for _, handle := range []uintptr{object.PrivateData, 0, 1, ^uintptr(0), uintptr(unsafe.Pointer(object))} {
+		object.PrivateData = handle
+		if code, called := callbacks.CallArrowDeviceArrayStreamGetSchema(object, new(abi.ArrowSchema)); code != int32(syscall.EIO) || !called {
+			t.Errorf("%#x: %d, %v", handle, code, called)
+		}
+	}
+	object.PrivateData = callbacks.NewHandle(&counted{}) // of another struct
+	defer callbacks.DeleteHandle(object.PrivateData)
+	if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(object, new(abi.ArrowSchema)); code != int32(syscall.EIO) {
+		t.Errorf("%d", code)
+	}
+	expectText(t, object, "ArrowDeviceArrayStream.get_schema: panic in Go: interface conversion")
+}
+
+func BenchmarkRelease(b *testing.B) {
+	array := abi.ArrowArray{}
+	array = newArray(&counted{})
+	defer callbacks.DeleteHandle(array.PrivateData)
+	release := array.Release
+	b.ReportAllocs()
+	for range b.N {
+		array.Release = release
+		callbacks.ReleaseArrowArray(&array)
+	}
+}
+
+func BenchmarkHandle(b *testing.B) {
+	value := &counted{}
+	b.ReportAllocs()
+	for range b.N {
+		handle := callbacks.NewHandle(value)
+		callbacks.HandleValue(handle)
+		callbacks.DeleteHandle(handle)
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package callbacks
+
+// #include <stdint.h>
+// #include <stdlib.h>
+//
+// static void report_error(uintptr_t function, uintptr_t context, const char* text) {
+//   ((void (*)(uintptr_t, const char*, const char*))function)(context, "RuntimeError", text);
+// }
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+var observer atomic.Pointer[func(callback string, value any)]
+
+// OnPanic sets the function that is called with every panic that a stub has recovered, and with the name of
+// the callback, such as "ArrowArray.release". A release has no other way to report one. nil
+// removes it. The function is called from any thread.
+func OnPanic(observe func(callback string, value any)) {
+	if observe == nil {
+		observer.Store(nil)
+		return
+	}
+	observer.Store(&observe)
+}
+
+// observed tells the observer, whose own panic ends here.
+func observed(callback string, value any) {
+	defer func() { _ = recover() }()
+	if observe := observer.Load(); observe != nil {
+		(*observe)(callback, value)
+	}
+}
+
+// What each stub defers, by what its contract has for a failure.
+
+func ignore(callback string) {
+	if value := recover(); value != nil {
+		observed(callback, value)
+	}
+}
+
+func fail[T any](callback string, result *T, failure T) {
+	if value := recover(); value != nil {
+		*result = failure
+		observed(callback, value)
+	}
+}
+
+func keepText[T any](callback string, handle *uintptr, result *T, failure T) {
+	if value := recover(); value != nil {
+		*result = failure
+		setText(*handle, text(callback, value))
+		observed(callback, value)
+	}
+}
+
+func report[T any](callback string, function, context uintptr, result *T, failure T) {
+	if value := recover(); value != nil {
+		*result = failure
+		if function != 0 {
+			message := C.CString(text(callback, value))
+			C.report_error(C.uintptr_t(function), C.uintptr_t(context), message)
+			C.free(unsafe.Pointer(message))
+		}
+		observed(callback, value)
+	}
+}
+
+// text describes a panic. The methods of its value may panic, too.
+func text(callback string, value any) (described string) {
+	defer func() {
+		if recover() != nil {
+			described = callback + ": panic in Go"
+		}
+	}()
+	described = fmt.Sprintf("%s: panic in Go: %v", callback, value)
+	return strings.ReplaceAll(described, "\x00", "?")
+}
+
+// static is what the functions of a table call that get no pointer to it.
+type static[T any] struct{ value atomic.Pointer[T] }
+
+func (s *static[T]) set(value T) {
+	if any(value) == nil {
+		s.value.Store(nil)
+		return
+	}
+	s.value.Store(&value)
+}
+
+func (s *static[T]) get() T {
+	value := s.value.Load()
+	if value == nil {
+		panic("no value has been set")
+	}
+	return *value
+}
+
+// at is the struct at an address that C passes.
+func at[T any](address uintptr) *T {
+	return (*T)(abi.Pointer(address))
+}

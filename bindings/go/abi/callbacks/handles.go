@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package callbacks
+
+// #include <stdlib.h>
+import "C"
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"unsafe"
+)
+
+// A handle has, from the lowest bit on, a shard, an index in it and the generation of the slot there. On
+// 64-bit targets the highest bit is set, which no address of user space has.
+const (
+	shardBits      = 4
+	indexBits      = 16 + 16*wide
+	generationBits = 32*(1+wide) - shardBits - indexBits - wide
+	wide           = ^uintptr(0) >> 63 // 1 on 64-bit targets, else 0
+)
+
+type slot struct {
+	value      any
+	text       unsafe.Pointer // of a panic, in C memory
+	generation uintptr
+	live       bool
+}
+
+type shard struct {
+	mutex sync.Mutex
+	slots []slot
+	free  []uintptr
+	_     [64]byte // the next shard is in another cache line
+}
+
+var shards [1 << shardBits]shard
+
+// NewHandle returns a number for the value, which stays reachable until [DeleteHandle]. It is not an
+// address and never 0: C may keep it anywhere, such as in private_data. A number is used again only
+// after the slot behind it was used 134,217,727 times (4,095 times on 32-bit targets).
+func NewHandle(value any) uintptr {
+	number := uintptr(rand.Uint32()) % uintptr(len(shards))
+	s := &shards[number]
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.free) == 0 {
+		if len(s.slots) == 1<<indexBits {
+			panic("callbacks: out of handles")
+		}
+		s.free = append(s.free, uintptr(len(s.slots)))
+		s.slots = append(s.slots, slot{})
+	}
+	index := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	generation := s.slots[index].generation%(1<<generationBits-1) + 1
+	s.slots[index] = slot{value: value, generation: generation, live: true}
+	return wide<<(64*wide-wide) | generation<<(shardBits+indexBits) | index<<shardBits | number
+}
+
+// HandleValue returns the value of a handle. live is false where the number is not a handle, or not
+// any more.
+func HandleValue(handle uintptr) (value any, live bool) {
+	s, slot := lock(handle)
+	defer s.mutex.Unlock()
+	if slot == nil {
+		return nil, false
+	}
+	return slot.value, true
+}
+
+// DeleteHandle makes the handle invalid and returns its value; live is false where it was not valid.
+// Of several calls with the same handle, one returns the value.
+func DeleteHandle(handle uintptr) (value any, live bool) {
+	s, slot := lock(handle)
+	defer s.mutex.Unlock()
+	if slot == nil {
+		return nil, false
+	}
+	value = slot.value
+	C.free(slot.text)
+	slot.value, slot.text, slot.live = nil, nil, false
+	s.free = append(s.free, handle>>shardBits%(1<<indexBits))
+	return value, true
+}
+
+// lock returns the locked shard of a number, and nil where the number is not a handle.
+func lock(handle uintptr) (*shard, *slot) {
+	s := &shards[handle%uintptr(len(shards))]
+	s.mutex.Lock()
+	index := handle >> shardBits % (1 << indexBits)
+	if index >= uintptr(len(s.slots)) {
+		return s, nil
+	}
+	slot := &s.slots[index]
+	generation := handle >> (shardBits + indexBits) % (1 << generationBits)
+	if !slot.live || slot.generation != generation || handle>>63 != wide {
+		return s, nil
+	}
+	return s, slot
+}
+
+// find returns what the stubs of a struct call; it panics where there is none.
+func find[T any](handle uintptr) T {
+	value, live := HandleValue(handle)
+	if !live {
+		panic(fmt.Sprintf("private_data: invalid handle: expected one of NewHandle, got %#x", handle))
+	}
+	return value.(T)
+}
+
+// setText keeps the text of a panic until the next call, for get_last_error.
+func setText(handle uintptr, text string) {
+	s, slot := lock(handle)
+	defer s.mutex.Unlock()
+	if slot != nil {
+		C.free(slot.text)
+		slot.text = nil
+		if text != "" {
+			slot.text = unsafe.Pointer(C.CString(text))
+		}
+	}
+}
+
+// keptText is 0 where there is no text.
+func keptText(handle uintptr) uintptr {
+	s, slot := lock(handle)
+	defer s.mutex.Unlock()
+	if slot == nil {
+		return 0
+	}
+	return uintptr(slot.text)
+}

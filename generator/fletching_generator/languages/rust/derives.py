@@ -1,0 +1,32 @@
+"""Rust: which traits a struct derives."""
+
+from __future__ import annotations
+
+from ...spec.model import Spec, Struct
+from ...spec.types import Callback, Scalar, StructType, Type, Typedef
+
+
+def derives(spec: Spec, struct: Struct) -> str:
+    """What is copied in C without a thought is Copy; what has no pointers can be compared, too."""
+    if not all(_copies(spec, field.type) for field in struct.fields):
+        return "Debug"
+    if not all(_compares(spec, field.type) for field in struct.fields):
+        return "Clone, Copy, Debug"
+    return "Clone, Copy, Debug, PartialEq, Eq, Hash"
+
+
+def _copies(spec: Spec, type_: Type) -> bool:
+    """Whether a copy owns nothing: no callback in it, by which it could be given back."""
+    match type_:
+        case StructType(name=name):
+            return all(_copies(spec, field.type) for field in spec.struct(name).fields)
+        case _:
+            return not isinstance(type_, Callback)
+
+
+def _compares(spec: Spec, type_: Type) -> bool:
+    match type_:
+        case StructType(name=name):
+            return all(_compares(spec, field.type) for field in spec.struct(name).fields)
+        case _:
+            return isinstance(type_, Scalar | Typedef)
