@@ -18,6 +18,7 @@ const (
 	shardBits      = 4
 	indexBits      = 16 + 16*wide
 	generationBits = 32*(1+wide) - shardBits - indexBits - wide
+	mark           = wide << (64*wide - wide)
 	wide           = ^uintptr(0) >> 63 // 1 on 64-bit targets, else 0
 )
 
@@ -37,9 +38,10 @@ type shard struct {
 
 var shards [1 << shardBits]shard
 
-// NewHandle returns a number for the value, which stays reachable until [DeleteHandle]. It is not an
-// address and never 0: C may keep it anywhere, such as in private_data. A number is used again only
-// after the slot behind it was used 134,217,727 times (4,095 times on 32-bit targets).
+// NewHandle returns a number for the value, which stays reachable until [DeleteHandle]: call that in
+// Release of the value. The number is not an address and never 0: C may keep it anywhere, such as in
+// private_data. It is used again at the earliest after 134,217,726 others (4,094 on 32-bit targets), so
+// that a stale handle is noticed.
 func NewHandle(value any) uintptr {
 	number := uintptr(rand.Uint32()) % uintptr(len(shards))
 	s := &shards[number]
@@ -56,7 +58,7 @@ func NewHandle(value any) uintptr {
 	s.free = s.free[:len(s.free)-1]
 	generation := s.slots[index].generation%(1<<generationBits-1) + 1
 	s.slots[index] = slot{value: value, generation: generation, live: true}
-	return wide<<(64*wide-wide) | generation<<(shardBits+indexBits) | index<<shardBits | number
+	return mark | generation<<(shardBits+indexBits) | index<<shardBits | number
 }
 
 // HandleValue returns the value of a handle. live is false where the number is not a handle, or not
@@ -95,7 +97,7 @@ func lock(handle uintptr) (*shard, *slot) {
 	}
 	slot := &s.slots[index]
 	generation := handle >> (shardBits + indexBits) % (1 << generationBits)
-	if !slot.live || slot.generation != generation || handle>>63 != wide {
+	if !slot.live || slot.generation != generation || handle&mark != mark {
 		return s, nil
 	}
 	return s, slot

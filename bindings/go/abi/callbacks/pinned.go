@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package callbacks
+
+// static void look(void* holder) { (void)holder; }
+import "C"
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// tree is what a schema and an array have in common.
+type tree[T any] interface {
+	ChildAddresses() []uintptr
+	Child(i int) *T
+	DictionaryStruct() *T
+}
+
+// CheckPinned returns an error that names the first field, of the struct that object points to or of its
+// children and dictionary, with the address of Go memory that is not pinned: the garbage collector may
+// free that memory while C uses it. It returns nil for a released struct.
+//
+// It is for tests and debug builds of exporters, before the struct goes to C. It asks cgo's own check of
+// pointers, and finds nothing where GODEBUG=cgocheck=0 turns that off, or on a goroutine's stack.
+func CheckPinned(object any) error {
+	value := reflect.ValueOf(object)
+	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
+		return fmt.Errorf("CheckPinned: wrong type: expected a pointer to a struct, got %T", object)
+	}
+	return checkStruct(value.Elem().Type().Name(), value)
+}
+
+func checkStruct(path string, object reflect.Value) error {
+	if object.IsNil() {
+		return nil
+	}
+	if known, _ := object.Interface().(interface{ IsReleased() bool }); known != nil && known.IsReleased() {
+		return nil
+	}
+	for i := range object.Elem().NumField() {
+		field := object.Elem().Field(i)
+		name := path + "." + object.Elem().Type().Field(i).Name
+		var problem error
+		switch field.Kind() {
+		case reflect.Uintptr:
+			problem = checkAddress(name, uintptr(field.Uint()))
+		case reflect.Struct:
+			problem = checkStruct(name, field.Addr())
+		}
+		if problem != nil {
+			return problem
+		}
+	}
+	switch known := object.Interface().(type) {
+	case tree[abi.ArrowSchema]:
+		return checkTree(path, known)
+	case tree[abi.ArrowArray]:
+		if buffers, _ := known.(interface{ BufferAddresses() []uintptr }); buffers != nil {
+			if problem := checkList(path+".Buffers", buffers.BufferAddresses()); problem != nil {
+				return problem
+			}
+		}
+		return checkTree(path, known)
+	}
+	return nil
+}
+
+func checkTree[T any](path string, object tree[T]) error {
+	addresses := object.ChildAddresses()
+	if problem := checkList(path+".Children", addresses); problem != nil {
+		return problem
+	}
+	for i := range addresses {
+		child := reflect.ValueOf(object.Child(i))
+		if problem := checkStruct(fmt.Sprintf("%s.Children[%d]", path, i), child); problem != nil {
+			return problem
+		}
+	}
+	return checkStruct(path+".Dictionary", reflect.ValueOf(object.DictionaryStruct()))
+}
+
+func checkList(path string, addresses []uintptr) error {
+	for i, address := range addresses {
+		if problem := checkAddress(fmt.Sprintf("%s[%d]", path, i), address); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+// checkAddress passes the address to cgo inside of Go memory, which panics where that is forbidden.
+func checkAddress(path string, address uintptr) (problem error) {
+	if _, live := HandleValue(address); live || address == 0 {
+		return nil
+	}
+	defer func() {
+		if recover() != nil {
+			problem = fmt.Errorf("%s: unpinned Go memory: expected C memory or pinned Go memory, "+
+				"got %#x; hint: pin it with runtime.Pinner until the release", path, address)
+		}
+	}()
+	holder := &struct{ address unsafe.Pointer }{abi.Pointer(address)}
+	C.look(unsafe.Pointer(holder))
+	return nil
+}
