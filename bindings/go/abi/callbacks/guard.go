@@ -32,7 +32,7 @@ func OnPanic(observe func(callback string, value any)) {
 	observer.Store(&observe)
 }
 
-// observed tells the observer, whose own panic ends here.
+// observed notifies the observer, whose own panic ends here.
 func observed(callback string, value any) {
 	defer func() { _ = recover() }()
 	if observe := observer.Load(); observe != nil {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package callbacks_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// exchange implements one function; a call of another one panics.
+type exchange struct {
+	callbacks.DLPackExchangeAPICallbacks
+}
+
+func (exchange) CurrentWorkStream(device abi.DLDeviceType, id int32, out *uintptr) int32 {
+	*out = uintptr(device)<<8 | uintptr(id)
+	return 0
+}
+
+// errors takes what set_error is called with: its signature is that of on_next_task, but for the names.
+type errors struct {
+	callbacks.ArrowAsyncDeviceStreamHandlerCallbacks
+	kind, message string
+}
+
+func (e *errors) OnNextTask(_ *abi.ArrowAsyncDeviceStreamHandler, task *abi.ArrowAsyncTask, metadata uintptr) int32 {
+	e.kind = text(uintptr(unsafe.Pointer(task)))
+	e.message = text(metadata)
+	return 0
+}
+
+func text(address uintptr) string {
+	return (&abi.ArrowSchema{Name: address, Release: 1}).NameString()
+}
+
+func TestFunctionsWithoutAStruct(t *testing.T) {
+	table := &abi.DLPackExchangeAPI{
+		CurrentWorkStream:      callbacks.DLPackExchangeAPICurrentWorkStreamStub(),
+		ManagedTensorAllocator: callbacks.DLPackExchangeAPIManagedTensorAllocatorStub(),
+	}
+	expect := func(expected int32, stream uintptr) {
+		t.Helper()
+		var found uintptr
+		code, called := callbacks.CallDLPackExchangeAPICurrentWorkStream(table, abi.DeviceCUDA, 5, &found)
+		if code != expected || !called || found != stream {
+			t.Errorf("%d, %v, stream %#x", code, called, found)
+		}
+	}
+	expect(-1, 0)
+	callbacks.SetDLPackExchangeAPI(exchange{})
+	expect(0, 0x205)
+
+	received := &errors{}
+	handler := &abi.ArrowAsyncDeviceStreamHandler{PrivateData: callbacks.NewHandle(received)}
+	setError := uintptr(callbacks.ArrowAsyncDeviceStreamHandlerOnNextTaskStub())
+	var out uintptr
+	for _, function := range []uintptr{0, setError} {
+		code, called := callbacks.CallDLPackExchangeAPIManagedTensorAllocator(table, new(abi.DLTensor), &out, uintptr(unsafe.Pointer(handler)), function)
+		if code != -1 || !called || (received.kind != "") != (function != 0) {
+			t.Errorf("%d, %v, %+v", code, called, received)
+		}
+	}
+	expected := "DLPackExchangeAPI.managed_tensor_allocator: panic in Go: runtime error: invalid memory address or nil pointer dereference"
+	if received.kind != "RuntimeError" || received.message != expected {
+		t.Errorf("%+v", received)
+	}
+	callbacks.DeleteHandle(handler.PrivateData)
+	callbacks.SetDLPackExchangeAPI(nil)
+	expect(-1, 0)
+}
+
+type tensor struct{ deleted int }
+
+func (d *tensor) Deleter(*abi.DLManagedTensorVersioned) { d.deleted++ }
+
+func TestDeleterMayBeNull(t *testing.T) {
+	value := &tensor{}
+	managed := &abi.DLManagedTensorVersioned{ManagerCtx: callbacks.NewHandle(value)}
+	defer callbacks.DeleteHandle(managed.ManagerCtx)
+	callbacks.ReleaseDLManagedTensorVersioned(nil)
+	callbacks.ReleaseDLManagedTensorVersioned(managed)
+	managed.Deleter = callbacks.DLManagedTensorVersionedDeleterStub()
+	callbacks.ReleaseDLManagedTensorVersioned(managed)
+	if value.deleted != 1 {
+		t.Errorf("%d calls", value.deleted)
+	}
+}
