@@ -8,7 +8,6 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// The example of README.md, for the documentation of the package.
 func Example() {
 	var array abi.ArrowDeviceArray // in a real program C fills it in
 	array.DeviceType = abi.DeviceCUDAHost
@@ -17,7 +16,7 @@ func Example() {
 	if device, known := array.DeviceType.Info(); known {
 		fmt.Println(array.DeviceType, "has events of type", device.EventType)
 	}
-	if array.Array.Release == 0 {
+	if array.IsReleased() {
 		fmt.Println("the array is released")
 	}
 	fmt.Println(abi.DeviceType(1000)) // a number that is not assigned yet
