@@ -60,8 +60,9 @@ func TestReadingNothing(t *testing.T) {
 	full := abi.ArrowSchema{Format: address(&format[0]), NChildren: 2, Children: address(&schemas[0]), Dictionary: address(&dictionary)}
 	noChildren := abi.ArrowSchema{NChildren: 1, Release: 1}
 	negative := abi.ArrowSchema{NChildren: -1, Children: address(&schemas[0]), Release: 1}
+	none := abi.ArrowSchema{Children: address(&schemas[0]), Release: 1}
 	huge := abi.ArrowSchema{NChildren: 1 << 62, Children: address(&schemas[0]), Release: 1}
-	for name, schema := range map[string]*abi.ArrowSchema{"released": &full, "NULL": &noChildren, "negative": &negative, "huge": &huge} {
+	for name, schema := range map[string]*abi.ArrowSchema{"released": &full, "NULL": &noChildren, "negative": &negative, "none": &none, "huge": &huge} {
 		if schema.FormatString() != "" || schema.ChildAddresses() != nil || schema.Child(0) != nil || schema.DictionaryStruct() != nil {
 			t.Errorf("%s: something was read", name)
 		}

@@ -53,6 +53,11 @@ func TestReleaseOnce(t *testing.T) {
 	if callbacks.CallArrowArrayRelease(&moved) {
 		t.Error("a NULL callback was called")
 	}
+	called := newArray(value)
+	defer callbacks.DeleteHandle(called.PrivateData)
+	if !callbacks.CallArrowArrayRelease(&called) || !called.IsReleased() || value.releases != 3 {
+		t.Errorf("%d releases, %+v", value.releases, called)
+	}
 }
 
 type stream struct{ problem any } // a panic
@@ -107,7 +112,7 @@ func TestPanicsBecomeFailures(t *testing.T) {
 	for _, problem := range []struct {
 		value any
 		text  string
-	}{{"one\x00two", "ArrowDeviceArrayStream.get_schema: panic in Go: one?two"}, {badError{}, "ArrowDeviceArrayStream.get_schema: panic in Go"}} {
+	}{{"one\x00two", "ArrowDeviceArrayStream.get_schema: panic in Go: one?two"}, {badError{}, "ArrowDeviceArrayStream.get_schema: panic in Go: %!v(PANIC="}} {
 		value.problem = problem.value
 		if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(object, new(abi.ArrowSchema)); code != int32(syscall.EIO) {
 			t.Errorf("%d", code)

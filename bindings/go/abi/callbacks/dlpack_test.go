@@ -69,9 +69,13 @@ func TestFunctionsWithoutAStruct(t *testing.T) {
 	if received.kind != "RuntimeError" || received.message != expected {
 		t.Errorf("%+v", received)
 	}
-	callbacks.DeleteHandle(handler.PrivateData)
 	callbacks.SetDLPackExchangeAPI(nil)
 	expect(-1, 0)
+	callbacks.CallDLPackExchangeAPIManagedTensorAllocator(table, new(abi.DLTensor), &out, uintptr(unsafe.Pointer(handler)), setError)
+	if received.message != "DLPackExchangeAPI.managed_tensor_allocator: panic in Go: no value has been set" {
+		t.Errorf("%+v", received)
+	}
+	callbacks.DeleteHandle(handler.PrivateData)
 }
 
 type tensor struct{ deleted int }

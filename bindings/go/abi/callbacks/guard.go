@@ -75,31 +75,20 @@ func report[T any](callback string, function, context uintptr, result *T, failur
 	}
 }
 
-// text describes a panic. The methods of its value may panic, too.
-func text(callback string, value any) (described string) {
-	defer func() {
-		if recover() != nil {
-			described = callback + ": panic in Go"
-		}
-	}()
-	described = fmt.Sprintf("%s: panic in Go: %v", callback, value)
+// text describes a panic; fmt catches what the methods of its value do.
+func text(callback string, value any) string {
+	described := fmt.Sprintf("%s: panic in Go: %v", callback, value)
 	return strings.ReplaceAll(described, "\x00", "?")
 }
 
 // static is what the functions of a table call that get no pointer to it.
 type static[T any] struct{ value atomic.Pointer[T] }
 
-func (s *static[T]) set(value T) {
-	if any(value) == nil {
-		s.value.Store(nil)
-		return
-	}
-	s.value.Store(&value)
-}
+func (s *static[T]) set(value T) { s.value.Store(&value) }
 
 func (s *static[T]) get() T {
 	value := s.value.Load()
-	if value == nil {
+	if value == nil || any(*value) == nil {
 		panic("no value has been set")
 	}
 	return *value
