@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fletching
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Primitive is a number that Arrow lays out as Go does.
+type Primitive interface {
+	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
+}
+
+// FromValues returns an array of the values of a slice, without nulls and without a copy. The slice
+// is pinned until the array is released, and must not be written until then.
+//
+// Errors: ENOMEM.
+func FromValues[T Primitive](values []T) (*Array, error) {
+	builder := ArrayBuilder{Length: int64(len(values)), Buffers: []uintptr{0, 0}}
+	if len(values) == 0 {
+		return builder.Build(nil)
+	}
+	owner := &pinned{}
+	first := unsafe.SliceData(values)
+	owner.pinner.Pin(first)
+	builder.Buffers[1] = uintptr(unsafe.Pointer(first))
+	array, err := builder.Build(owner)
+	if err != nil {
+		owner.Close()
+	}
+	return array, err
+}
+
+// FormatOf returns the format string of the values.
+func FormatOf[T Primitive]() string {
+	var value T
+	switch any(value).(type) {
+	case int8:
+		return "c"
+	case uint8:
+		return "C"
+	case int16:
+		return "s"
+	case uint16:
+		return "S"
+	case int32:
+		return "i"
+	case uint32:
+		return "I"
+	case int64:
+		return "l"
+	case uint64:
+		return "L"
+	case float32:
+		return "f"
+	}
+	return "g"
+}
+
+type pinned struct {
+	pinner runtime.Pinner
+}
+
+func (p *pinned) Close() { p.pinner.Unpin() }
