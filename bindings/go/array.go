@@ -147,13 +147,13 @@ func (v ArrayView) Offset() int64 {
 
 // NumBuffers returns the number of buffers.
 func (v ArrayView) NumBuffers() int {
-	return read(v.view, func(raw *abi.ArrowArray) int { return len(raw.BufferAddresses()) })
+	return read(v.view, func(raw *abi.ArrowArray) int { return len(buffersOf(raw)) })
 }
 
 // Buffer returns the address of a buffer, on the device of the array; 0 for none.
 func (v ArrayView) Buffer(index int) uintptr {
 	return read(v.view, func(raw *abi.ArrowArray) uintptr {
-		if buffers := raw.BufferAddresses(); index >= 0 && index < len(buffers) {
+		if buffers := buffersOf(raw); index >= 0 && index < len(buffers) {
 			return buffers[index]
 		}
 		return 0
@@ -162,7 +162,15 @@ func (v ArrayView) Buffer(index int) uintptr {
 
 // BufferAddresses returns a copy of the list of buffers.
 func (v ArrayView) BufferAddresses() []uintptr {
-	return read(v.view, func(raw *abi.ArrowArray) []uintptr { return slices.Clone(raw.BufferAddresses()) })
+	return read(v.view, func(raw *abi.ArrowArray) []uintptr { return slices.Clone(buffersOf(raw)) })
+}
+
+// buffersOf is empty for a count that was never set: no type has as many buffers.
+func buffersOf(raw *abi.ArrowArray) []uintptr {
+	if raw.NBuffers > maxStructs {
+		return nil
+	}
+	return raw.BufferAddresses()
 }
 
 // Child returns a view of a child; of a released struct where there is none, or it was moved out.
