@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 // Package fletching exchanges Arrow data on any device with other libraries of the process, through
 // the Arrow C data interface, C stream interface, C device data interface and C device stream
 // interface. It needs cgo, and no Arrow library.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 import (
@@ -17,29 +19,32 @@ type raw interface {
 	abi.ArrowSchema | abi.ArrowArray | abi.ArrowDeviceArray | abi.ArrowArrayStream | abi.ArrowDeviceArrayStream
 }
 
-// kind is what differs between the structs.
+// kind is what differs between the structs. The release gets the struct where it is: nobody looks at it
+// afterwards, so it is not copied.
 type kind[R raw] struct {
 	name       string
 	isReleased func(*R) bool
-	release    func(*R)
+	release    func(*R) (called bool)
 	slots      sync.Pool
 }
 
 var (
 	schemaKind = kind[abi.ArrowSchema]{
-		name: "schema", isReleased: (*abi.ArrowSchema).IsReleased, release: callbacks.ReleaseArrowSchema,
+		name: "schema", isReleased: (*abi.ArrowSchema).IsReleased, release: callbacks.CallArrowSchemaRelease,
 	}
 	arrayKind = kind[abi.ArrowArray]{
-		name: "array", isReleased: (*abi.ArrowArray).IsReleased, release: callbacks.ReleaseArrowArray,
+		name: "array", isReleased: (*abi.ArrowArray).IsReleased, release: callbacks.CallArrowArrayRelease,
 	}
 	deviceArrayKind = kind[abi.ArrowDeviceArray]{
-		name: "device array", isReleased: (*abi.ArrowDeviceArray).IsReleased, release: callbacks.ReleaseArrowDeviceArray,
+		name: "device array", isReleased: (*abi.ArrowDeviceArray).IsReleased,
+		release: func(raw *abi.ArrowDeviceArray) bool { return callbacks.CallArrowArrayRelease(&raw.Array) },
 	}
 	arrayStreamKind = kind[abi.ArrowArrayStream]{
-		name: "stream", isReleased: (*abi.ArrowArrayStream).IsReleased, release: callbacks.ReleaseArrowArrayStream,
+		name: "stream", isReleased: (*abi.ArrowArrayStream).IsReleased, release: callbacks.CallArrowArrayStreamRelease,
 	}
 	deviceArrayStreamKind = kind[abi.ArrowDeviceArrayStream]{
-		name: "device stream", isReleased: (*abi.ArrowDeviceArrayStream).IsReleased, release: callbacks.ReleaseArrowDeviceArrayStream,
+		name: "device stream", isReleased: (*abi.ArrowDeviceArrayStream).IsReleased,
+		release: callbacks.CallArrowDeviceArrayStreamRelease,
 	}
 )
 

@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 import (
+	"io"
 	"iter"
 	"syscall"
 )
 
-// source runs an iterator on a goroutine of its own, one item for each request. iter.Pull does not
-// serve here: its coroutine has to be resumed with the thread lock with which it was made, and a
-// callback from C runs locked to its thread, any other as a rule; the runtime ends the process then.
-type source[T any] struct {
+// Reader is where the batches of a stream of ours come from: *ArrayStream and *DeviceArrayStream are
+// some. Next is called on the thread that calls get_next, by one at a time, until it returns io.EOF or
+// another error. Close is called on the release of the stream.
+type Reader[T any] interface {
+	Next() (T, error)
+	Close()
+}
+
+// iterator runs an iterator on a goroutine of its own, one item for each Next. iter.Pull does not serve
+// here: its coroutine has to be resumed with the thread lock with which it was made, and a callback from
+// C runs locked to its thread, any other as a rule; the runtime ends the process then.
+type iterator[T any] struct {
 	batches  iter.Seq2[T, error]
-	requests chan struct{} // closed by stop
+	requests chan struct{} // closed by Close
 	results  chan result[T]
 }
 
@@ -21,48 +32,46 @@ type result[T any] struct {
 	err   error
 }
 
-// next returns the next item, and no more after the last. It is not called again after that.
-func (s *source[T]) next() (batch T, err error, more bool) {
-	if s.requests == nil {
-		s.requests = make(chan struct{}, 1)
-		s.results = make(chan result[T], 1)
-		go s.run()
+// Next is not called again after an error.
+func (i *iterator[T]) Next() (T, error) {
+	if i.requests == nil {
+		i.requests = make(chan struct{}, 1)
+		i.results = make(chan result[T], 1)
+		go i.run()
 	}
-	s.requests <- struct{}{}
-	item, more := <-s.results
-	return item.batch, item.err, more
+	i.requests <- struct{}{}
+	item := <-i.results
+	return item.batch, item.err
 }
 
-// stop returns when the iterator has returned.
-func (s *source[T]) stop() {
-	if s.requests == nil {
+// Close returns when the iterator has returned.
+func (i *iterator[T]) Close() {
+	if i.requests == nil {
 		return
 	}
-	close(s.requests)
-	for item := range s.results {
+	close(i.requests)
+	for item := range i.results {
 		discard(item.batch)
 	}
 }
 
-func (s *source[T]) run() {
+func (i *iterator[T]) run() {
 	var err error = NewError(syscall.EIO, "iterator: ended by runtime.Goexit: expected a return", nil)
-	defer close(s.results)
 	defer func() {
-		if err != nil {
-			s.results <- result[T]{err: err}
-		}
+		i.results <- result[T]{err: err}
+		close(i.results)
 	}()
-	if _, requested := <-s.requests; requested {
+	if _, requested := <-i.requests; requested {
 		err = guarded(func() error {
-			s.batches(s.yield)
-			return nil
+			i.batches(i.yield)
+			return io.EOF
 		})
 	}
 }
 
 // yield waits for the next request.
-func (s *source[T]) yield(batch T, err error) bool {
-	s.results <- result[T]{batch, err}
-	_, requested := <-s.requests
+func (i *iterator[T]) yield(batch T, err error) bool {
+	i.results <- result[T]{batch, err}
+	_, requested := <-i.requests
 	return requested
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 import (
@@ -19,7 +21,7 @@ import (
 //
 // Text: Arrow C stream interface.
 type ArrayStream struct {
-	stream[abi.ArrowArrayStream]
+	stream[abi.ArrowArrayStream, abi.ArrowArray]
 }
 
 // DeviceArrayStream owns an ArrowDeviceArrayStream, and reads it batch by batch. Close it. Schemas and
@@ -38,7 +40,7 @@ type ArrayStream struct {
 //
 // Text: Arrow C device stream interface.
 type DeviceArrayStream struct {
-	stream[abi.ArrowDeviceArrayStream]
+	stream[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]
 }
 
 // ImportArrayStream moves the struct at an address of C in; see ImportArray for promises and errors.
@@ -47,7 +49,7 @@ func ImportArrayStream(address unsafe.Pointer) (*ArrayStream, error) {
 	if err := importInto(&stream.owner, &arrayStreamKind, address); err != nil {
 		return nil, err
 	}
-	stream.open.Store(true)
+	stream.begin(&hostStreams)
 	return stream, nil
 }
 
@@ -58,29 +60,62 @@ func ImportDeviceArrayStream(address unsafe.Pointer) (*DeviceArrayStream, error)
 	if err := importInto(&stream.owner, &deviceArrayStreamKind, address); err != nil {
 		return nil, err
 	}
-	stream.open.Store(true)
+	stream.begin(&deviceStreams)
 	return stream, nil
 }
 
+// streams is what differs between the two.
+type streams[S, B raw] struct {
+	name, rule   string
+	batch        *kind[B]
+	getSchema    func(*S, *abi.ArrowSchema) (int32, bool)
+	getNext      func(*S, *B) (int32, bool)
+	getLastError func(*S) (uintptr, bool)
+	check        func(*Options, *S, *B) error
+}
+
+var (
+	hostStreams = streams[abi.ArrowArrayStream, abi.ArrowArray]{
+		"ArrowArrayStream", "stream.callbacks-set", &arrayKind,
+		callbacks.CallArrowArrayStreamGetSchema, callbacks.CallArrowArrayStreamGetNext,
+		callbacks.CallArrowArrayStreamGetLastError,
+		func(*Options, *abi.ArrowArrayStream, *abi.ArrowArray) error { return nil },
+	}
+	deviceStreams = streams[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]{
+		"ArrowDeviceArrayStream", "device-stream.callbacks-set", &deviceArrayKind,
+		callbacks.CallArrowDeviceArrayStreamGetSchema, callbacks.CallArrowDeviceArrayStreamGetNext,
+		callbacks.CallArrowDeviceArrayStreamGetLastError,
+		func(options *Options, stream *abi.ArrowDeviceArrayStream, batch *abi.ArrowDeviceArray) error {
+			return options.checkBatch(batch, stream.DeviceType)
+		},
+	}
+)
+
 // stream is what both have. Its slot is taken out during a call, so that a Close at that time leaves
 // the struct to the call.
-type stream[S abi.ArrowArrayStream | abi.ArrowDeviceArrayStream] struct {
+type stream[S, B raw] struct {
 	owner[S]
 
 	// Options are those of warnings; set them before the first call.
 	Options Options
 
+	of      *streams[S, B]
 	open    atomic.Bool
 	failure error // nil until the stream is dead
 	ended   bool
 }
 
+func (s *stream[S, B]) begin(of *streams[S, B]) {
+	s.of = of
+	s.open.Store(true)
+}
+
 // IsReleased reports whether there is nothing to release: closed or exported.
-func (s *stream[S]) IsReleased() bool { return !s.open.Load() }
+func (s *stream[S, B]) IsReleased() bool { return !s.open.Load() }
 
 // Close releases the stream, or lets the call do so that is running. It does nothing for a stream that
 // was closed or exported before.
-func (s *stream[S]) Close() {
+func (s *stream[S, B]) Close() {
 	s.open.Store(false)
 	s.owner.Close()
 }
@@ -89,7 +124,7 @@ func (s *stream[S]) Close() {
 // from now on; the stream is closed. Batches that were read are not in it.
 //
 // Errors: EINVAL for nil, and for a stream that was closed or is in use.
-func (s *stream[S]) Export(address unsafe.Pointer) error {
+func (s *stream[S, B]) Export(address unsafe.Pointer) error {
 	err := s.owner.Export(address)
 	if err == nil {
 		s.open.Store(false)
@@ -97,8 +132,44 @@ func (s *stream[S]) Export(address unsafe.Pointer) error {
 	return err
 }
 
+// Schema returns the schema of every batch. It may be called at any time and repeatedly. Errors: see
+// DeviceArrayStream.
+func (s *stream[S, B]) Schema() (*Schema, error) {
+	schema := &Schema{}
+	err := s.call(func(raw *S) error {
+		err := pull(s.of, raw, "get_schema", s.of.getSchema, &schemaKind, &schema.owner)
+		if err == nil && schema.IsReleased() {
+			return invalid("get_schema: released schema with return value 0: expected a live schema")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return schema, nil
+}
+
+func (s *stream[S, B]) next(batch *owner[B]) error {
+	err := s.call(func(raw *S) error {
+		if s.ended {
+			return io.EOF
+		}
+		if err := pull(s.of, raw, "get_next", s.of.getNext, s.of.batch, batch); err != nil {
+			return err
+		}
+		if s.ended = batch.IsReleased(); s.ended {
+			return io.EOF
+		}
+		return s.of.check(&s.Options, raw, batch.get())
+	})
+	if err != nil {
+		batch.Close()
+	}
+	return err
+}
+
 // call runs a callback of the stream, unless it is dead. An error of the body is its death.
-func (s *stream[S]) call(body func(raw *S) error) error {
+func (s *stream[S, B]) call(body func(raw *S) error) error {
 	slot := s.slot.Swap(nil)
 	if slot == nil && s.open.Load() {
 		return NewError(syscall.EBUSY, "stream: in use: expected one call at a time", nil)
@@ -120,80 +191,33 @@ func (s *stream[S]) call(body func(raw *S) error) error {
 	return err
 }
 
-// pull returns the slot that a callback has filled. Of a call that failed nothing is ours to release.
-func pull[Out raw](kind *kind[Out], name, rule string, callback func(out *Out) (int32, bool), lastError func() (uintptr, bool)) (*slot[Out], error) {
+// pull lets a callback fill an owner. Of a call that failed nothing is ours to release.
+func pull[S, B, Out raw](of *streams[S, B], raw *S, name string, callback func(*S, *Out) (int32, bool), kind *kind[Out], out *owner[Out]) error {
 	slot := newSlot(kind)
-	code, called := callback(slot.raw)
+	code, called := callback(raw, slot.raw)
 	if code == 0 && called {
-		return slot, nil
+		out.slot.Store(slot)
+		return nil
 	}
 	slot.free()
 	if !called {
-		return nil, brokenRule(rule, name+": NULL: expected a callback; hint: fix the producer")
+		return brokenRule(of.rule, of.name+"."+name+": NULL: expected a callback; hint: fix the producer")
 	}
-	text, _ := lastError()
-	return nil, foreign(code, printableC(text))
+	text, _ := of.getLastError(raw)
+	return foreign(code, printableC(text))
 }
 
-func keepSchema(schema *Schema, slot *slot[abi.ArrowSchema]) error {
-	if slot.raw.IsReleased() {
-		slot.free()
-		return invalid("get_schema: released schema with return value 0: expected a live schema")
-	}
-	schema.slot.Store(slot)
-	return nil
-}
-
-// --- CPU ----------------------------------------------------------------------------------------
-
-// Schema returns the schema of every batch. It may be called at any time and repeatedly. Errors: see
-// DeviceArrayStream.
-func (s *ArrayStream) Schema() (*Schema, error) {
-	schema := &Schema{}
-	err := s.call(func(raw *abi.ArrowArrayStream) error {
-		slot, err := pull(&schemaKind, "ArrowArrayStream.get_schema", "stream.callbacks-set",
-			func(out *abi.ArrowSchema) (int32, bool) { return callbacks.CallArrowArrayStreamGetSchema(raw, out) },
-			func() (uintptr, bool) { return callbacks.CallArrowArrayStreamGetLastError(raw) })
-		if err != nil {
-			return err
-		}
-		return keepSchema(schema, slot)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return schema, nil
-}
-
-// Next returns the next batch, and io.EOF after the last. Errors: see DeviceArrayStream.
+// Next returns the next batch, and io.EOF after the last. It may block as long as the producer does.
 func (s *ArrayStream) Next() (*Array, error) {
 	batch := &Array{}
-	err := s.call(func(raw *abi.ArrowArrayStream) error {
-		if s.ended {
-			return io.EOF
-		}
-		slot, err := pull(&arrayKind, "ArrowArrayStream.get_next", "stream.callbacks-set",
-			func(out *abi.ArrowArray) (int32, bool) { return callbacks.CallArrowArrayStreamGetNext(raw, out) },
-			func() (uintptr, bool) { return callbacks.CallArrowArrayStreamGetLastError(raw) })
-		if err != nil {
-			return err
-		}
-		batch.slot.Store(slot)
-		return s.endIf(slot.raw.IsReleased())
-	})
-	if err != nil {
-		batch.Close()
+	if err := s.next(&batch.owner); err != nil {
 		return nil, err
 	}
 	return batch, nil
 }
 
 // All returns the batches, as DeviceArrayStream.All does.
-func (s *ArrayStream) All(ctx context.Context) iter.Seq2[*Array, error] {
-	return batches(ctx, s.Next)
-}
-
-// --- Devices ------------------------------------------------------------------------------------
+func (s *ArrayStream) All(ctx context.Context) iter.Seq2[*Array, error] { return batches(ctx, s.Next) }
 
 // DeviceType returns the type of the device that can access the batches; 0 for a stream that was closed
 // or is in use.
@@ -204,49 +228,10 @@ func (s *DeviceArrayStream) DeviceType() abi.DeviceType {
 	return 0
 }
 
-// Schema returns the schema of every batch. It may be called at any time and repeatedly.
-func (s *DeviceArrayStream) Schema() (*Schema, error) {
-	schema := &Schema{}
-	err := s.call(func(raw *abi.ArrowDeviceArrayStream) error {
-		slot, err := pull(&schemaKind, "ArrowDeviceArrayStream.get_schema", "device-stream.callbacks-set",
-			func(out *abi.ArrowSchema) (int32, bool) {
-				return callbacks.CallArrowDeviceArrayStreamGetSchema(raw, out)
-			},
-			func() (uintptr, bool) { return callbacks.CallArrowDeviceArrayStreamGetLastError(raw) })
-		if err != nil {
-			return err
-		}
-		return keepSchema(schema, slot)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return schema, nil
-}
-
 // Next returns the next batch, and io.EOF after the last. It may block as long as the producer does.
 func (s *DeviceArrayStream) Next() (*DeviceArray, error) {
 	batch := &DeviceArray{}
-	err := s.call(func(raw *abi.ArrowDeviceArrayStream) error {
-		if s.ended {
-			return io.EOF
-		}
-		slot, err := pull(&deviceArrayKind, "ArrowDeviceArrayStream.get_next", "device-stream.callbacks-set",
-			func(out *abi.ArrowDeviceArray) (int32, bool) {
-				return callbacks.CallArrowDeviceArrayStreamGetNext(raw, out)
-			},
-			func() (uintptr, bool) { return callbacks.CallArrowDeviceArrayStreamGetLastError(raw) })
-		if err != nil {
-			return err
-		}
-		batch.slot.Store(slot)
-		if slot.raw.IsReleased() {
-			return s.endIf(true)
-		}
-		return s.Options.checkBatch(slot.raw, raw.DeviceType)
-	})
-	if err != nil {
-		batch.Close()
+	if err := s.next(&batch.owner); err != nil {
 		return nil, err
 	}
 	return batch, nil
@@ -260,14 +245,6 @@ func (s *DeviceArrayStream) Next() (*DeviceArray, error) {
 // that blocks is not interrupted.
 func (s *DeviceArrayStream) All(ctx context.Context) iter.Seq2[*DeviceArray, error] {
 	return batches(ctx, s.Next)
-}
-
-func (s *stream[S]) endIf(ended bool) error {
-	s.ended = ended
-	if ended {
-		return io.EOF
-	}
-	return nil
 }
 
 func batches[T any](ctx context.Context, next func() (*T, error)) iter.Seq2[*T, error] {

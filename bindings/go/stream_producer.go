@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 // #include <stdlib.h>
 import "C"
 
 import (
+	"io"
 	"iter"
 	"unsafe"
 
@@ -18,7 +21,8 @@ import (
 //
 // The iterator begins with the first batch that the consumer asks for and runs on a goroutine of its
 // own, one batch at a time, which ends with it or with the release of the stream: then the iterator's
-// yield returns false, and the release waits until the iterator has returned.
+// yield returns false, and the release waits until the iterator has returned. Each batch is a switch
+// between threads, some microseconds: a Reader has none.
 //
 // An error is what get_next returns, with its errno value or EIO, and what get_last_error says; so is a
 // panic, with EIO. After it get_next returns it again. So is a batch on a device whose memory the
@@ -28,6 +32,12 @@ import (
 //
 // Text: Arrow C device stream interface.
 func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches iter.Seq2[*DeviceArray, error]) (*DeviceArrayStream, error) {
+	return NewDeviceArrayStreamFrom(schema, deviceType, &iterator[*DeviceArray]{batches: batches})
+}
+
+// NewDeviceArrayStreamFrom is NewDeviceArrayStream for a reader, which is moved in: another stream, or
+// one of yours, which is called without a switch between threads.
+func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches Reader[*DeviceArray]) (*DeviceArrayStream, error) {
 	if deviceType == 0 {
 		return nil, brokenRule("device-stream.device-type-set",
 			"stream: device_type: 0: expected the device type of the batches")
@@ -36,7 +46,7 @@ func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches ite
 	if err != nil {
 		return nil, err
 	}
-	state := &deviceProducer{producer[*DeviceArray]{schema: shared, source: source[*DeviceArray]{batches: batches}}}
+	check := func(batch *DeviceArray) error { return new(Options).checkBatch(batch.get(), deviceType) }
 	stream := &DeviceArrayStream{}
 	stream.fill(&deviceArrayStreamKind, abi.ArrowDeviceArrayStream{
 		DeviceType:   deviceType,
@@ -44,38 +54,44 @@ func NewDeviceArrayStream(schema *Schema, deviceType abi.DeviceType, batches ite
 		GetNext:      callbacks.ArrowDeviceArrayStreamGetNextStub(),
 		GetLastError: callbacks.ArrowDeviceArrayStreamGetLastErrorStub(),
 		Release:      callbacks.ArrowDeviceArrayStreamReleaseStub(),
-		PrivateData:  callbacks.NewHandle(state),
+		PrivateData:  newProducer[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray](shared, batches, check),
 	})
-	stream.open.Store(true)
+	stream.begin(&deviceStreams)
 	return stream, nil
 }
 
 // NewArrayStream is NewDeviceArrayStream on the CPU. Errors: EINVAL when the schema is closed. Text:
 // Arrow C stream interface.
 func NewArrayStream(schema *Schema, batches iter.Seq2[*Array, error]) (*ArrayStream, error) {
+	return NewArrayStreamFrom(schema, &iterator[*Array]{batches: batches})
+}
+
+// NewArrayStreamFrom is NewArrayStream for a reader; see NewDeviceArrayStreamFrom.
+func NewArrayStreamFrom(schema *Schema, batches Reader[*Array]) (*ArrayStream, error) {
 	shared, err := schema.Share()
 	if err != nil {
 		return nil, err
 	}
-	state := &hostProducer{producer[*Array]{schema: shared, source: source[*Array]{batches: batches}}}
 	stream := &ArrayStream{}
 	stream.fill(&arrayStreamKind, abi.ArrowArrayStream{
 		GetSchema:    callbacks.ArrowArrayStreamGetSchemaStub(),
 		GetNext:      callbacks.ArrowArrayStreamGetNextStub(),
 		GetLastError: callbacks.ArrowArrayStreamGetLastErrorStub(),
 		Release:      callbacks.ArrowArrayStreamReleaseStub(),
-		PrivateData:  callbacks.NewHandle(state),
+		PrivateData: newProducer[abi.ArrowArrayStream, abi.ArrowArray](shared, batches,
+			func(*Array) error { return nil }),
 	})
-	stream.open.Store(true)
+	stream.begin(&hostStreams)
 	return stream, nil
 }
 
-// producer is the state of an exported stream.
-type producer[T batch] struct {
+// producer is the state of an exported stream, and has its callbacks.
+type producer[S, B raw, T batch] struct {
+	handle    uintptr
 	schema    *Shared[*Schema]
-	source    source[T]
-	failure   error
-	ended     bool
+	batches   Reader[T]
+	check     func(T) error
+	failure   error          // io.EOF after the end
 	lastError unsafe.Pointer // a text of C; nil when the last call did not fail
 }
 
@@ -87,8 +103,13 @@ type batch interface {
 	Export(address unsafe.Pointer) error
 }
 
-// getSchema and getNext write to out, which is zero before and after an error.
-func (p *producer[T]) getSchema(out *abi.ArrowSchema) int32 {
+func newProducer[S, B raw, T batch](schema *Shared[*Schema], batches Reader[T], check func(T) error) uintptr {
+	p := &producer[S, B, T]{schema: schema, batches: batches, check: check}
+	p.handle = callbacks.NewHandle(p)
+	return p.handle
+}
+
+func (p *producer[S, B, T]) GetSchema(_ *S, out *abi.ArrowSchema) int32 {
 	*out = abi.ArrowSchema{}
 	return p.answer(guarded(func() error {
 		view, err := p.schema.View()
@@ -99,23 +120,25 @@ func (p *producer[T]) getSchema(out *abi.ArrowSchema) int32 {
 	}))
 }
 
-func (p *producer[T]) getNext(out unsafe.Pointer, check func(T) error) int32 {
-	if p.failure == nil && !p.ended {
-		p.failure = guarded(func() error { return p.move(out, check) })
+func (p *producer[S, B, T]) GetNext(_ *S, out *B) int32 {
+	var zero B
+	*out = zero
+	if p.failure == nil {
+		p.failure = guarded(func() error { return p.move(unsafe.Pointer(out)) })
+	}
+	if p.failure == io.EOF {
+		return p.answer(nil)
 	}
 	return p.answer(p.failure)
 }
 
-func (p *producer[T]) move(out unsafe.Pointer, check func(T) error) error {
-	batch, err, more := p.source.next()
+func (p *producer[S, B, T]) move(out unsafe.Pointer) error {
+	batch, err := p.batches.Next()
 	var none T
-	switch {
-	case !more:
-		p.ended = true
-		return nil
-	case batch == none && err == nil:
+	if batch == none && err == nil {
 		return invalid("get_next: batch is nil: expected a live batch")
-	case batch == none:
+	}
+	if batch == none {
 		return err
 	}
 	defer batch.Close() // which does nothing after Export
@@ -123,7 +146,7 @@ func (p *producer[T]) move(out unsafe.Pointer, check func(T) error) error {
 		err = invalid("get_next: batch is released: expected a live batch, because a released one is the end")
 	}
 	if err == nil {
-		err = check(batch)
+		err = p.check(batch)
 	}
 	if err != nil {
 		return err
@@ -131,8 +154,19 @@ func (p *producer[T]) move(out unsafe.Pointer, check func(T) error) error {
 	return batch.Export(out)
 }
 
+// GetLastError returns the text of the last answer.
+func (p *producer[S, B, T]) GetLastError(*S) uintptr { return uintptr(p.lastError) }
+
+func (p *producer[S, B, T]) Release(*S) {
+	callbacks.DeleteHandle(p.handle)
+	discard(p.batches)
+	p.schema.Close()
+	C.free(p.lastError)
+	p.lastError = nil
+}
+
 // answer keeps the text of an error for get_last_error.
-func (p *producer[T]) answer(err error) int32 {
+func (p *producer[S, B, T]) answer(err error) int32 {
 	C.free(p.lastError)
 	p.lastError = nil
 	if err == nil {
@@ -145,48 +179,3 @@ func (p *producer[T]) answer(err error) int32 {
 	}
 	return int32(code)
 }
-
-func (p *producer[T]) release(handle uintptr) {
-	callbacks.DeleteHandle(handle)
-	p.source.stop()
-	p.schema.Close()
-	C.free(p.lastError)
-	p.lastError = nil
-}
-
-// --- The callbacks ------------------------------------------------------------------------------
-
-type deviceProducer struct{ producer[*DeviceArray] }
-
-func (p *deviceProducer) GetSchema(_ *abi.ArrowDeviceArrayStream, out *abi.ArrowSchema) int32 {
-	return p.getSchema(out)
-}
-
-func (p *deviceProducer) GetNext(self *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray) int32 {
-	*out = abi.ArrowDeviceArray{}
-	promised := self.DeviceType
-	return p.getNext(unsafe.Pointer(out), func(batch *DeviceArray) error {
-		return new(Options).checkBatch(batch.get(), promised)
-	})
-}
-
-func (p *deviceProducer) GetLastError(*abi.ArrowDeviceArrayStream) uintptr {
-	return uintptr(p.lastError)
-}
-
-func (p *deviceProducer) Release(self *abi.ArrowDeviceArrayStream) { p.release(self.PrivateData) }
-
-type hostProducer struct{ producer[*Array] }
-
-func (p *hostProducer) GetSchema(_ *abi.ArrowArrayStream, out *abi.ArrowSchema) int32 {
-	return p.getSchema(out)
-}
-
-func (p *hostProducer) GetNext(_ *abi.ArrowArrayStream, out *abi.ArrowArray) int32 {
-	*out = abi.ArrowArray{}
-	return p.getNext(unsafe.Pointer(out), func(*Array) error { return nil })
-}
-
-func (p *hostProducer) GetLastError(*abi.ArrowArrayStream) uintptr { return uintptr(p.lastError) }
-
-func (p *hostProducer) Release(self *abi.ArrowArrayStream) { p.release(self.PrivateData) }

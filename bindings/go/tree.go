@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 import (
@@ -107,28 +109,24 @@ func childToTake[B base](parent *B, index int) (*B, error) {
 	if index < 0 || index >= len(children) {
 		return nil, invalid("take_child: child %d: no such child: expected an index below %d", index, len(children))
 	}
-	child := at[B](children[index])
-	if child == nil {
-		return nil, invalid("take_child: child %d: NULL: expected a struct", index)
-	}
-	if linksOf(child).released {
-		return nil, invalid("take_child: child %d: released or moved out: expected a live struct", index)
-	}
-	return child, nil
+	return toTake(at[B](children[index]), func() string { return fmt.Sprintf("take_child: child %d", index) })
 }
 
 func dictionaryToTake[B base](parent *B) (*B, error) {
 	if parent == nil || linksOf(parent).released {
 		return nil, closed("take_dictionary")
 	}
-	dictionary := at[B](linksOf(parent).dictionary)
-	if dictionary == nil {
-		return nil, invalid("take_dictionary: NULL: expected a struct")
+	return toTake(at[B](linksOf(parent).dictionary), func() string { return "take_dictionary" })
+}
+
+func toTake[B base](below *B, what func() string) (*B, error) {
+	if below == nil {
+		return nil, invalid("%s: NULL: expected a struct", what())
 	}
-	if linksOf(dictionary).released {
-		return nil, invalid("take_dictionary: released or moved out: expected a live struct")
+	if linksOf(below).released {
+		return nil, invalid("%s: released or moved out: expected a live struct", what())
 	}
-	return dictionary, nil
+	return below, nil
 }
 
 // --- The walk through a foreign struct ----------------------------------------------------------

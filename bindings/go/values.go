@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 import (
+	"reflect"
 	"runtime"
 	"unsafe"
 )
@@ -32,31 +35,13 @@ func FromValues[T Primitive](values []T) (*Array, error) {
 	return array, err
 }
 
-// FormatOf returns the format string of the values.
-func FormatOf[T Primitive]() string {
-	var value T
-	switch any(value).(type) {
-	case int8:
-		return "c"
-	case uint8:
-		return "C"
-	case int16:
-		return "s"
-	case uint16:
-		return "S"
-	case int32:
-		return "i"
-	case uint32:
-		return "I"
-	case int64:
-		return "l"
-	case uint64:
-		return "L"
-	case float32:
-		return "f"
-	}
-	return "g"
+var formats = map[reflect.Kind]string{
+	reflect.Int8: "c", reflect.Uint8: "C", reflect.Int16: "s", reflect.Uint16: "S", reflect.Int32: "i",
+	reflect.Uint32: "I", reflect.Int64: "l", reflect.Uint64: "L", reflect.Float32: "f", reflect.Float64: "g",
 }
+
+// FormatOf returns the format string of the values.
+func FormatOf[T Primitive]() string { return formats[reflect.TypeFor[T]().Kind()] }
 
 type pinned struct {
 	pinner runtime.Pinner
