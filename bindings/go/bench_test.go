@@ -84,8 +84,26 @@ func BenchmarkShare1000Columns(b *testing.B) {
 	}
 }
 
+type endless struct{}
+
+func (endless) Next() (*fletching.DeviceArray, error) {
+	return (&fletching.ArrayBuilder{Length: 1}).BuildOn(abi.DeviceCUDA, 0, 0, nil)
+}
+
+func (endless) Close() {}
+
 // A stream of Go that is read by Go, over C: one batch.
-func BenchmarkStream(b *testing.B) {
+func BenchmarkStreamOfAReader(b *testing.B) {
+	stream := overC(must(fletching.NewDeviceArrayStreamFrom(intSchema(), abi.DeviceCUDA, endless{})))
+	b.ReportAllocs()
+	for b.Loop() {
+		must(stream.Next()).Close()
+	}
+	stream.Close()
+}
+
+// The same with an iterator: each batch is a switch between threads.
+func BenchmarkStreamOfAnIterator(b *testing.B) {
 	stream := overC(newStream(func(yield func(*fletching.DeviceArray, error) bool) {
 		for yield(must((&fletching.ArrayBuilder{Length: 1}).BuildOn(abi.DeviceCUDA, 0, 0, nil)), nil) {
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
@@ -74,6 +75,9 @@ func TestRudeConsumersOfABuiltArray(t *testing.T) {
 	if err := array.Export(unsafe.Pointer(&raw[0])); err != nil {
 		t.Fatal(err)
 	}
+	if err := callbacks.CheckPinned(&raw[0]); err != nil {
+		t.Error(err)
+	}
 	raw[0].Child(0).MoveTo(&raw[1])
 	raw[0].Child(1).NChildren = -5
 	peer.Release(&raw[0], 2)
@@ -112,6 +116,14 @@ func TestFromValuesPinsTheSlice(t *testing.T) {
 	if array.Length() != 3 || array.Buffer(1) != uintptr(unsafe.Pointer(&values[0])) || array.Buffer(0) != 0 {
 		t.Error("the array has other values")
 	}
+	raw := new(abi.ArrowArray)
+	if err := array.Export(unsafe.Pointer(raw)); err != nil {
+		t.Fatal(err)
+	}
+	if err := callbacks.CheckPinned(raw); err != nil {
+		t.Error(err)
+	}
+	array = importArray(t, *raw)
 	values = nil
 	runtime.GC()
 	if seen := unsafe.Slice((*int32)(abi.Pointer(array.Buffer(1))), 3); seen[2] != 3 {

@@ -7,6 +7,7 @@ package fletching_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -163,7 +164,7 @@ func TestHostileArraysAreSharedAndTakenApartOrRefused(t *testing.T) {
 		}
 		shared := must(must(hostileArray(t, c.Name)).Share())
 		columns := 0
-		for _, index := range []int{-1, 0, 1, 1 << 40} {
+		for _, index := range []int{-1, 0, 1, math.MaxInt} {
 			if column, err := shared.Column(index); err == nil {
 				columns++
 				column.Close()
