@@ -172,3 +172,35 @@ func (t DeviceType) String() string {
 	}
 	return "unknown(" + strconv.FormatInt(int64(t), 10) + ")"
 }
+
+// AccessibleFrom returns the device types that are known to access memory of this one without a copy;
+// nil where nothing is known.
+func (t DeviceType) AccessibleFrom() []DeviceType {
+	switch t {
+	case DeviceCPU:
+		return []DeviceType{DeviceCPU}
+	case DeviceCUDA:
+		return []DeviceType{DeviceCUDA}
+	case DeviceCUDAHost:
+		return []DeviceType{DeviceCPU, DeviceCUDA}
+	case DeviceOpenCL:
+		return []DeviceType{DeviceOpenCL}
+	case DeviceVulkan:
+		return []DeviceType{DeviceVulkan}
+	case DeviceMetal:
+		return []DeviceType{DeviceMetal}
+	case DeviceROCM:
+		return []DeviceType{DeviceROCM}
+	case DeviceROCMHost:
+		return []DeviceType{DeviceCPU, DeviceROCM}
+	case DeviceExtDev:
+		return []DeviceType{DeviceExtDev}
+	case DeviceCUDAManaged:
+		return []DeviceType{DeviceCPU, DeviceCUDA}
+	case DeviceOneAPI:
+		return []DeviceType{DeviceOneAPI}
+	case DeviceWebGPU:
+		return []DeviceType{DeviceWebGPU}
+	}
+	return nil
+}

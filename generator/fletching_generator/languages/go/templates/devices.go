@@ -98,3 +98,17 @@ func (t /*{ type }*/) String() string {
 	}
 	return "unknown(" + strconv.FormatInt(int64(t), 10) + ")"
 }
+
+// AccessibleFrom returns the device types that are known to access memory of this one without a copy;
+// nil where nothing is known.
+func (t /*{ type }*/) AccessibleFrom() []/*{ type }*/ {
+	switch t {
+/*% for device in spec.devices %*/
+/*% if device.accessible_from.devices %*/
+	case /*{ device | device_constant }*/:
+		return []/*{ type }*/{/*% for other in spec.devices if other.name in device.accessible_from.devices %*//*{ other | device_constant }*//*{ "" if loop.last else ", " }*//*% endfor %*/}
+/*% endif %*/
+/*% endfor %*/
+	}
+	return nil
+}

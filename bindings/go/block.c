@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "_cgo_export.h"
+
+struct FletchingBlock* fletching_block_new(size_t size, size_t structs, uintptr_t owner,
+                                           uintptr_t share) {
+  struct FletchingBlock* block = calloc(1, size);
+  if (block == NULL) return NULL;
+  block->structs = structs;
+  block->owner = owner;
+  block->share = (struct FletchingShare*)share;
+  if (share != 0) __atomic_fetch_add(&block->share->users, 1, __ATOMIC_RELAXED);
+  return block;
+}
+
+/* Whether these were the last. When all are ours no other thread can have one, so the count need
+ * not be written. */
+static int take_last(size_t* count, size_t ours) {
+  return __atomic_load_n(count, __ATOMIC_ACQUIRE) == ours ||
+         __atomic_fetch_sub(count, ours, __ATOMIC_ACQ_REL) == ours;
+}
+
+static void leave_share(struct FletchingShare* share) {
+  if (share == NULL || !take_last(&share->users, 1)) return;
+  share->release(share);
+  free(share);
+}
+
+static void drop(uintptr_t handle) {
+  if (handle != 0) fletchingDrop(handle);
+}
+
+static void leave_block(struct FletchingBlock* block, size_t structs) {
+  if (!take_last(&block->structs, structs)) return;
+  drop(block->owner);
+  leave_share(block->share);
+  free(block);
+}
+
+#define STRUCT ArrowSchema
+#define FIELD schema
+#include "release.h"
+
+#define STRUCT ArrowArray
+#define FIELD array
+#include "release.h"
+
+/* --- Children that need the event of their parent --- */
+
+/* The release callback of an array that is held in a share: the data of the children that are
+ * still there need not wait. */
+static void release_children(struct ArrowArray* self) {
+  self->release = NULL;
+  for (int64_t i = 0; self->children != NULL && i < self->n_children; ++i) {
+    if (self->children[i] != NULL) release_once_array(self->children[i]);
+  }
+  if (self->dictionary != NULL) release_once_array(self->dictionary);
+}
+
+/* The share that the array holds already, or a new one that the array is moved into. The caller has
+ * one use of it. */
+static struct FletchingShare* event_share(struct ArrowArray* parent) {
+  if (parent->release == run_hook_array) {
+    struct FletchingShare* share = ((struct HookArrowArray*)parent->private_data)->share;
+    if (share != NULL) {
+      __atomic_fetch_add(&share->users, 1, __ATOMIC_RELAXED);
+      return share;
+    }
+  }
+  struct HookArrowArray* hook = calloc(1, sizeof *hook);
+  struct FletchingShare* share = hook != NULL ? new_share_array(parent, 2) : NULL;
+  if (share == NULL) {
+    free(hook);
+    return NULL;
+  }
+  parent->release = release_children;
+  set_hook_array(parent, hook);
+  hook->share = share;
+  return share;
+}
+
+int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* child,
+                              struct ArrowArray* out) {
+  struct HookArrowArray* hook = calloc(1, sizeof *hook);
+  if (hook == NULL) return ENOMEM;
+  hook->share = event_share(parent);
+  if (hook->share == NULL) {
+    free(hook);
+    return ENOMEM;
+  }
+  *out = *child;
+  child->release = NULL;
+  set_hook_array(out, hook);
+  return 0;
+}

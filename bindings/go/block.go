@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+// #include "block.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// The layouts in C and in Go are the same: a difference in either direction does not compile.
+const (
+	_ = uint(unsafe.Sizeof(abi.ArrowSchema{}) - C.sizeof_struct_ArrowSchema)
+	_ = uint(C.sizeof_struct_ArrowSchema - unsafe.Sizeof(abi.ArrowSchema{}))
+	_ = uint(unsafe.Sizeof(abi.ArrowArray{}) - C.sizeof_struct_ArrowArray)
+	_ = uint(C.sizeof_struct_ArrowArray - unsafe.Sizeof(abi.ArrowArray{}))
+)
+
+const addressSize = unsafe.Sizeof(uintptr(0))
+
+var (
+	releaseSchema = abi.ArrowSchemaReleaseFunc(uintptr(C.fletching_release_schema))
+	releaseArray  = abi.ArrowArrayReleaseFunc(uintptr(C.fletching_release_array))
+)
+
+// base is a struct that has others of its type below it.
+type base interface {
+	abi.ArrowSchema | abi.ArrowArray
+}
+
+// block is everything below a struct that we export, in one allocation of C: the structs, the root
+// among them, the addresses of all but the root, further addresses, and bytes. It holds no pointer
+// of Go. The C half counts the structs that are not released and then frees it.
+type block[B base] struct {
+	address   uintptr
+	structs   []B
+	list      []uintptr // the address of each struct but the root, for lists of children
+	addresses []uintptr
+	bytes     []byte
+}
+
+// newBlock makes room. All structs have to be filled and handed on. The block keeps the value of
+// the handle and a use of the share; either may be 0. ok is false when there is no memory.
+func newBlock[B base](structs, addresses, bytes int, handle uintptr, share uintptr) (b block[B], ok bool) {
+	var node B
+	sizes := [...]uintptr{
+		C.sizeof_struct_FletchingBlock,
+		uintptr(structs) * unsafe.Sizeof(node),
+		uintptr(structs-1) * addressSize,
+		uintptr(addresses) * addressSize,
+		uintptr(bytes),
+	}
+	var size uintptr
+	for _, part := range sizes {
+		size += part
+	}
+	start := unsafe.Pointer(C.fletching_block_new(C.size_t(size), C.size_t(structs), C.uintptr_t(handle), C.uintptr_t(share)))
+	if start == nil {
+		return b, false
+	}
+	b.address = uintptr(start)
+	b.structs = unsafe.Slice((*B)(unsafe.Add(start, sizes[0])), structs)
+	list := unsafe.Add(start, sizes[0]+sizes[1])
+	b.list = unsafe.Slice((*uintptr)(list), structs-1)
+	b.addresses = unsafe.Slice((*uintptr)(unsafe.Add(list, sizes[2])), addresses)
+	b.bytes = unsafe.Slice((*byte)(unsafe.Add(list, sizes[2]+sizes[3])), bytes)
+	for i := range b.list {
+		b.list[i] = uintptr(unsafe.Pointer(&b.structs[i+1]))
+	}
+	return b, true
+}
+
+// addressOf is 0 for an empty list.
+func addressOf[T any](list []T) uintptr {
+	if len(list) == 0 {
+		return 0
+	}
+	return uintptr(unsafe.Pointer(unsafe.SliceData(list)))
+}
+
+// freeBlock is what is not in use yet of a block that is being filled.
+type freeBlock[B base] struct {
+	structs   []B
+	list      []uintptr
+	addresses []uintptr
+	bytes     []byte
+}
+
+// take cuts the first elements off.
+func take[T any](free *[]T, count int) []T {
+	taken := (*free)[:count:count]
+	*free = (*free)[count:]
+	return taken
+}
+
+// newHandle is 0 for nil.
+func newHandle(value any) uintptr {
+	if value == nil {
+		return 0
+	}
+	return callbacks.NewHandle(value)
+}
+
+// dropHandle does not close the value.
+func dropHandle(handle uintptr) {
+	if handle != 0 {
+		callbacks.DeleteHandle(handle)
+	}
+}
+
+// fletchingDrop is called by C when the last struct that needs the value is released.
+//
+//export fletchingDrop
+func fletchingDrop(handle C.uintptr_t) {
+	value, _ := callbacks.DeleteHandle(uintptr(handle))
+	discard(value)
+}
+
+// attach hooks a struct of any producer: the value is dropped after its release.
+func attach[B base](target *B, value any) error {
+	handle := newHandle(value)
+	var code C.int
+	switch target := any(target).(type) {
+	case *abi.ArrowSchema:
+		code = C.fletching_attach_schema(cSchema(target), C.uintptr_t(handle))
+	case *abi.ArrowArray:
+		code = C.fletching_attach_array(cArray(target), C.uintptr_t(handle))
+	}
+	if code != 0 {
+		dropHandle(handle)
+		return noMemory("attach")
+	}
+	return nil
+}
+
+// makeShared moves a struct into a share, and leaves one that has a use of it.
+func makeShared[B base](source *B) error {
+	var code C.int
+	switch source := any(source).(type) {
+	case *abi.ArrowSchema:
+		code = C.fletching_share_schema(cSchema(source))
+	case *abi.ArrowArray:
+		code = C.fletching_share_array(cArray(source))
+	}
+	if code != 0 {
+		return noMemory("share")
+	}
+	return nil
+}
+
+// takeWithEvent moves a child out: the event of the parent lives until both are released.
+func takeWithEvent(parent, child, out *abi.ArrowArray) error {
+	if C.fletching_take_with_event(cArray(parent), cArray(child), cArray(out)) != 0 {
+		return noMemory("take_child")
+	}
+	return nil
+}
+
+func cSchema(schema *abi.ArrowSchema) *C.struct_ArrowSchema {
+	return (*C.struct_ArrowSchema)(unsafe.Pointer(schema))
+}
+
+func cArray(array *abi.ArrowArray) *C.struct_ArrowArray {
+	return (*C.struct_ArrowArray)(unsafe.Pointer(array))
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the structs that this package exports point to, and the callbacks that C calls on them. None
+ * of them enters Go, other than to drop a value of Go. */
+#ifndef FLETCHING_GO_BLOCK_H
+#define FLETCHING_GO_BLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Text: Arrow C data interface, "Structure definitions". */
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema** children;
+  struct ArrowSchema* dictionary;
+  void (*release)(struct ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  struct ArrowArray** children;
+  struct ArrowArray* dictionary;
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+};
+
+/* A struct with several users: views of it, or children that need its event. The last one to go
+ * releases it. */
+struct FletchingShare {
+  size_t users;
+  void (*release)(struct FletchingShare* self);
+  union {
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+  } held;
+};
+
+/* What a block begins with. Each struct whose private_data is the block counts as one of `structs`;
+ * the last one that is released frees the block. The structs follow, then what they point to. */
+struct FletchingBlock {
+  _Alignas(8) size_t structs;
+  uintptr_t owner;              /* a handle of Go; 0 for none */
+  struct FletchingShare* share; /* what the structs show; NULL for none */
+};
+
+/* Zeroed, with one user more for `share`, an address or 0. NULL without memory. */
+struct FletchingBlock* fletching_block_new(size_t size, size_t structs, uintptr_t owner,
+                                           uintptr_t share);
+
+void fletching_release_schema(struct ArrowSchema* self);
+void fletching_release_array(struct ArrowArray* self);
+
+/* Drops the value of a handle after the release of the struct. These return 0 or ENOMEM, and then
+ * nothing has changed. */
+int fletching_attach_schema(struct ArrowSchema* target, uintptr_t handle);
+int fletching_attach_array(struct ArrowArray* target, uintptr_t handle);
+
+/* Moves the struct into a share; what is left gives up its use of the share on release. */
+int fletching_share_schema(struct ArrowSchema* source);
+int fletching_share_array(struct ArrowArray* source);
+
+/* Moves a child out of an array that has an event: the event lives until both are released. */
+int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* child,
+                              struct ArrowArray* out);
+
+/* The share that private_data of a struct is, see fletching_share_schema. */
+#define FLETCHING_SHARE_OF(self) ((struct FletchingShare*)(self)->private_data)
+
+#endif /* FLETCHING_GO_BLOCK_H */

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"reflect"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+	"github.com/fletching/fletching/bindings/go/internal/peer"
+)
+
+// batch describes a record batch of so many columns; the last has a dictionary.
+func batch(columns int) *fletching.ArrayBuilder {
+	builder := &fletching.ArrayBuilder{Length: 3, Buffers: []uintptr{0}}
+	for i := range columns {
+		builder.Children = append(builder.Children, fletching.ArrayBuilder{
+			Length: 3, NullCount: -1, Offset: 2, Buffers: []uintptr{0, uintptr(0x1000 + i)},
+		})
+	}
+	if columns > 0 {
+		builder.Children[columns-1].Dictionary = &fletching.ArrayBuilder{
+			Length: 1, Children: []fletching.ArrayBuilder{{}},
+		}
+	}
+	return builder
+}
+
+func TestABuiltArrayIsReadAsDescribed(t *testing.T) {
+	var log log
+	array := must(batch(2).BuildOn(abi.DeviceCUDA, 1, 0x2000, &note{&log, "owner"}))
+	second := array.Child(1)
+	if array.Length() != 3 || array.NumBuffers() != 1 || array.NumChildren() != 2 || array.DeviceID() != 1 ||
+		array.DeviceType() != abi.DeviceCUDA || array.SyncEvent() != 0x2000 || !array.Dictionary().IsReleased() ||
+		second.NullCount() != -1 || second.Offset() != 2 || second.Buffer(1) != 0x1001 || second.Buffer(2) != 0 ||
+		second.Dictionary().Length() != 1 || second.Dictionary().NumChildren() != 1 ||
+		!reflect.DeepEqual(array.Child(0).BufferAddresses(), []uintptr{0, 0x1000}) {
+		t.Error("the accessors read other values")
+	}
+	array.Close()
+	log.expect(t, "owner")
+}
+
+func TestTheOwnerLivesUntilTheLastStruct(t *testing.T) {
+	for _, order := range permutations(4) {
+		var log log
+		array := must(batch(3).Build(&note{&log, "owner"}))
+		parts := []*fletching.Array{array, must(array.TakeChild(0)), must(array.TakeChild(2)), nil}
+		parts[3] = must(parts[2].TakeDictionary())
+		for i, part := range order {
+			runtime.GC()
+			parts[part].Close()
+			if i < 3 {
+				log.expect(t)
+			}
+		}
+		log.expect(t, "owner")
+	}
+}
+
+// A consumer moves a child out as C does, releases a struct twice, and changes counts of ours.
+func TestRudeConsumersOfABuiltArray(t *testing.T) {
+	var log log
+	raw := peer.New[abi.ArrowArray](2)
+	defer peer.Free(raw)
+	array := must(batch(3).Build(&note{&log, "owner"}))
+	if err := array.Export(unsafe.Pointer(&raw[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := callbacks.CheckPinned(&raw[0]); err != nil {
+		t.Error(err)
+	}
+	raw[0].Child(0).MoveTo(&raw[1])
+	raw[0].Child(1).NChildren = -5
+	peer.Release(&raw[0], 2)
+	log.expect(t)
+	peer.Release(&raw[1], 1)
+	log.expect(t, "owner")
+}
+
+func TestBuildRefuses(t *testing.T) {
+	deep := fletching.ArrayBuilder{}
+	for range 256 {
+		deep = fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{deep}}
+	}
+	if must(deep.Children[0].Build(nil)).Close(); true {
+		_, err := deep.Build(nil)
+		expectError(t, err, syscall.EINVAL, "array builder: nested too deep: expected at most 256 levels")
+	}
+	cyclic := fletching.ArrayBuilder{}
+	cyclic.Dictionary = &cyclic
+	expectError(t, second(cyclic.Build(nil)), syscall.EINVAL, "nested too deep")
+	wide := fletching.ArrayBuilder{Children: make([]fletching.ArrayBuilder, 1<<22)}
+	expectError(t, second(wide.Build(nil)), syscall.EINVAL, "too many structs")
+	for _, wrong := range []fletching.ArrayBuilder{{Length: -1}, {Offset: -1}, {NullCount: -2}, {NullCount: 1}} {
+		var log log
+		_, err := (&fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{wrong}}).Build(&note{&log, "owner"})
+		expectError(t, err, syscall.EINVAL, "array builder: length, offset or null_count out of range")
+		log.expect(t)
+	}
+	_, err := batch(0).BuildOn(abi.DeviceCPU, -1, 8, nil)
+	expectError(t, err, syscall.EINVAL, "array builder: sync_event not NULL: expected NULL")
+}
+
+func TestFromValuesPinsTheSlice(t *testing.T) {
+	values := []int32{1, 2, 3}
+	array := must(fletching.FromValues(values))
+	if array.Length() != 3 || array.Buffer(1) != uintptr(unsafe.Pointer(&values[0])) || array.Buffer(0) != 0 {
+		t.Error("the array has other values")
+	}
+	raw := new(abi.ArrowArray)
+	if err := array.Export(unsafe.Pointer(raw)); err != nil {
+		t.Fatal(err)
+	}
+	if err := callbacks.CheckPinned(raw); err != nil {
+		t.Error(err)
+	}
+	array = importArray(t, *raw)
+	values = nil
+	runtime.GC()
+	if seen := unsafe.Slice((*int32)(abi.Pointer(array.Buffer(1))), 3); seen[2] != 3 {
+		t.Error("the slice was collected")
+	}
+	array.Close()
+	empty := must(fletching.FromValues([]float64{}))
+	if empty.Length() != 0 || empty.NumBuffers() != 2 || empty.Buffer(1) != 0 {
+		t.Error("an empty array has values")
+	}
+	empty.Close()
+	inC := peer.New[float32](2)
+	must(fletching.FromValues(inC)).Close()
+	peer.Free(inC)
+}
+
+func TestFormats(t *testing.T) {
+	if all := fletching.FormatOf[int8]() + fletching.FormatOf[uint8]() + fletching.FormatOf[int16]() +
+		fletching.FormatOf[uint16]() + fletching.FormatOf[int32]() + fletching.FormatOf[uint32]() +
+		fletching.FormatOf[int64]() + fletching.FormatOf[uint64]() + fletching.FormatOf[float32]() +
+		fletching.FormatOf[float64](); all != "cCsSiIlLfg" {
+		t.Error(all)
+	}
+}
+
+func table() fletching.SchemaBuilder {
+	return fletching.SchemaBuilder{
+		Format: "+s", Metadata: fletching.Metadata{{Key: "a", Value: "1"}, {Key: "a", Value: "\xff\x00"}, {}},
+		Children: []fletching.SchemaBuilder{
+			{Format: "i", Name: "key", Flags: abi.FlagNullable},
+			{Format: "c", Name: "codes", Dictionary: &fletching.SchemaBuilder{Format: "u", Name: "text"}},
+			{Format: "+l", Children: []fletching.SchemaBuilder{{Format: "g", Name: "item"}}},
+		},
+	}
+}
+
+func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
+	builder := table()
+	schema := must(builder.Build())
+	defer schema.Close()
+	runtime.GC()
+	copied := must(schema.Root().Builder())
+	if !reflect.DeepEqual(copied, builder) {
+		t.Errorf("expected %+v, got %+v", builder, copied)
+	}
+	codes := must(schema.TakeChild(1))
+	text := must(codes.TakeDictionary())
+	if codes.Format() != "c" || text.Name() != "text" || text.NumChildren() != 0 {
+		t.Error("a schema that was taken reads other values")
+	}
+	_, err := schema.Root().Builder()
+	expectError(t, err, syscall.EINVAL, "schema builder: a copy: schema is released")
+	codes.Close()
+	text.Close()
+}
+
+func TestSchemaBuilderRefuses(t *testing.T) {
+	cyclic := fletching.SchemaBuilder{Format: "u"}
+	cyclic.Dictionary = &cyclic
+	for text, wrong := range map[string]fletching.SchemaBuilder{
+		"child 0: format: empty: expected a format string":          {},
+		"child 0: format: NUL character":                            {Format: "i\x00"},
+		"child 0: name: NUL character: expected text without it":    {Format: "i", Name: "\x00"},
+		"dictionary: dictionary: nested too deep: expected at most": cyclic,
+	} {
+		_, err := (&fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{wrong}}).Build()
+		expectError(t, err, syscall.EINVAL, "schema builder: ")
+		expectError(t, err, syscall.EINVAL, text)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	pairs := fletching.Metadata{{Key: "k", Value: "v"}, {Key: "", Value: "\x00"}, {Key: "k", Value: "w"}}
+	block := must(pairs.Encode())
+	if decoded := must(fletching.DecodeMetadata(append(block, "behind"...))); !reflect.DeepEqual(decoded, pairs) {
+		t.Errorf("expected %q, got %q", pairs, decoded)
+	}
+	if value, found := pairs.Get("k"); value != "v" || !found {
+		t.Error(value)
+	}
+	if _, found := pairs.Get("x"); found {
+		t.Error("a key that is not there")
+	}
+	for size := range block {
+		_, err := fletching.DecodeMetadata(block[:size])
+		expectError(t, err, syscall.EINVAL, "metadata: ")
+	}
+	long := strings.Repeat("\xff", 4)
+	for text, block := range map[string]string{
+		"metadata: number of pairs at byte 0: truncated: expected 4 bytes":                                "",
+		"metadata: number of pairs at byte 0: negative: expected 0 or more, got -1":                       long,
+		"metadata: length of key 0 at byte 4: negative: expected 0 or more, got -1":                       number(1) + long,
+		"metadata: length of value 0 at byte 9: too large: expected at most the bytes that follow, got 9": number(1) + number(1) + "k" + number(9),
+	} {
+		_, err := fletching.DecodeMetadata([]byte(block))
+		expectError(t, err, syscall.EINVAL, text)
+	}
+}
+
+func number(value int32) string {
+	return string(unsafe.Slice((*byte)(unsafe.Pointer(&value)), 4))
+}

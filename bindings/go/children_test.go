@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/peer"
+)
+
+func expectError(t *testing.T, err error, code syscall.Errno, text string) {
+	t.Helper()
+	var ours *fletching.Error
+	if !errors.As(err, &ours) || !errors.Is(err, code) || !strings.Contains(err.Error(), text) {
+		t.Errorf("expected %v with %q, got %v", code, text, err)
+	}
+}
+
+func TestTakeChild(t *testing.T) {
+	var log log
+	parent := importArray(t, rawArray(&log, "a", 2, true))
+	child, dictionary := must(parent.TakeChild(1)), must(parent.TakeDictionary())
+	for _, index := range []int{-1, 2} {
+		_, err := parent.TakeChild(index)
+		expectError(t, err, syscall.EINVAL, fmt.Sprintf("take_child: child %d: no such child: expected an index below 2", index))
+	}
+	_, err := parent.TakeChild(1)
+	expectError(t, err, syscall.EINVAL, "take_child: child 1: released or moved out: expected a live struct")
+	_, err = parent.TakeDictionary()
+	expectError(t, err, syscall.EINVAL, "take_dictionary: released or moved out")
+	_, err = child.TakeDictionary()
+	expectError(t, err, syscall.EINVAL, "take_dictionary: NULL: expected a struct")
+	if !parent.Child(1).IsReleased() || parent.Child(0).IsReleased() {
+		t.Error("the parent lists another child as moved out")
+	}
+	parent.Close()
+	log.expect(t, "a0", "a")
+	child.Close()
+	dictionary.Close()
+	log.expect(t, "a1", "ad")
+}
+
+// The event lives as long as the parent and every child that was taken, in whatever order.
+func TestTakenChildrenKeepTheEvent(t *testing.T) {
+	for _, order := range permutations(4) {
+		var log log
+		parent := importDeviceArray(t, rawDeviceArray(&log, "a", 3, true))
+		event := parent.SyncEvent()
+		parts := []*fletching.DeviceArray{
+			parent, must(parent.TakeChild(0)), must(parent.TakeChild(2)), must(parent.TakeDictionary()),
+		}
+		closes := map[int][]string{0: {"a1"}, 1: {"a0"}, 2: {"a2"}, 3: {"ad"}}
+		for i, part := range order {
+			if parts[part].SyncEvent() != event || parts[part].DeviceID() != 3 || parts[part].DeviceType() != abi.DeviceCUDA {
+				t.Error("a child is on another device")
+			}
+			parts[part].Close()
+			expected := closes[part]
+			if i == 3 {
+				expected = append(expected, "a", "event")
+			}
+			log.expect(t, expected...)
+		}
+	}
+}
+
+func permutations(count int) [][]int {
+	if count == 0 {
+		return [][]int{nil}
+	}
+	var all [][]int
+	for _, shorter := range permutations(count - 1) {
+		for at := range count {
+			next := append(append(append([]int{}, shorter[:at]...), count-1), shorter[at:]...)
+			all = append(all, next)
+		}
+	}
+	return all
+}
+
+func TestAttach(t *testing.T) {
+	var log log
+	array := importArray(t, rawArray(&log, "a", 1, false))
+	for _, text := range []string{"first", "second"} {
+		if err := array.Attach(&note{&log, text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	child := must(array.TakeChild(0))
+	raw := peer.New[abi.ArrowArray](1)
+	defer peer.Free(raw)
+	if err := array.Export(unsafe.Pointer(&raw[0])); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	peer.Release(&raw[0], 3)
+	log.expect(t, "a", "first", "second")
+	child.Close()
+	log.expect(t, "a0")
+
+	schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
+	if err := schema.Attach(&note{&log, "schema"}); err != nil {
+		t.Fatal(err)
+	}
+	schema.Close()
+	log.expect(t, "schema")
+}
+
+type panics struct{}
+
+func (panics) Close() { panic("in Close") }
+
+func TestAPanicInCloseGoesNoFurther(t *testing.T) {
+	var log log
+	array := importArray(t, rawArray(&log, "a", 0, false))
+	if err := array.Attach(panics{}); err != nil {
+		t.Fatal(err)
+	}
+	array.Close()
+	log.expect(t, "a")
+	must((&fletching.ArrayBuilder{}).Build(panics{})).Close()
+}
+
+func TestShare(t *testing.T) {
+	var log log
+	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, true))
+	event := array.SyncEvent()
+	shared := must(array.Share())
+	expectClosed(t, "share", second(array.Share()))
+	first, again, whole := must(shared.Column(0)), must(shared.Column(0)), must(shared.View())
+	_, err := shared.Column(2)
+	expectError(t, err, syscall.EINVAL, "column: child 2: no such child: expected an index below 2")
+	if first.Length() != 1 || first.SyncEvent() != event || whole.NumChildren() != 2 || whole.Dictionary().IsReleased() ||
+		whole.Child(1).Buffer(0) != 0 || shared.NumColumns() != 2 {
+		t.Error("a view reads other values")
+	}
+	moved := must(whole.TakeChild(1))
+	shared.Close()
+	expectClosed(t, "view", second(shared.View()))
+	expectClosed(t, "column", second(shared.Column(0)))
+	for _, part := range []*fletching.DeviceArray{first, again, whole} {
+		part.Close()
+		log.expect(t)
+	}
+	if moved.Length() != 1 {
+		t.Error("a child of a view reads other values")
+	}
+	moved.Close()
+	log.expect(t, "a0", "a1", "ad", "a", "event")
+}
+
+func TestColumnRefuses(t *testing.T) {
+	var log log
+	raw := rawArray(&log, "a", 3, false)
+	raw.Child(1).NChildren = -1
+	array := importArray(t, raw)
+	must(array.TakeChild(0)).Close()
+	log.expect(t, "a0")
+	shared := must(array.Share())
+	for index, text := range []string{
+		"view: the struct or a descendant is released or moved out",
+		"view: the struct or a descendant has n_children out of range: expected 0 to 4194304, got -1",
+	} {
+		_, err := shared.Column(index)
+		expectError(t, err, syscall.EINVAL, text)
+	}
+	_, err := shared.View()
+	expectError(t, err, syscall.EINVAL, "view: the struct or a descendant is released or moved out")
+	must(shared.Column(2)).Close()
+	shared.Close()
+	log.expect(t, "a1", "a2", "a")
+}
+
+func TestSharedSchema(t *testing.T) {
+	builder := fletching.SchemaBuilder{Format: "+s", Children: []fletching.SchemaBuilder{
+		{Format: "i", Name: "key", Metadata: fletching.Metadata{{Key: "unit", Value: "m"}}},
+	}}
+	shared := must(must(builder.Build()).Share())
+	column := must(shared.Column(0))
+	shared.Close()
+	metadata := must(column.Metadata())
+	if unit, _ := metadata.Get("unit"); column.Format() != "i" || column.Name() != "key" || unit != "m" {
+		t.Error("a column reads other values")
+	}
+	column.Close()
+}
+
+func TestToHostAndToDevice(t *testing.T) {
+	var log log
+	device := must(importArray(t, rawArray(&log, "a", 0, false)).ToDevice())
+	if device.DeviceType() != abi.DeviceCPU || device.DeviceID() != -1 || device.SyncEvent() != 0 {
+		t.Error("another device than the CPU")
+	}
+	must(device.ToHost()).Close()
+	log.expect(t, "a")
+	cuda := importDeviceArray(t, rawDeviceArray(&log, "a", 0, false))
+	_, err := cuda.ToHost()
+	expectError(t, err, syscall.EINVAL, "array: wrong device type: expected cpu, got cuda")
+	cuda.Close()
+	log.expect(t, "a", "event")
+	raw := rawDeviceArray(&log, "a", 0, false)
+	raw.DeviceType = abi.DeviceCPU
+	withEvent := importDeviceArray(t, raw)
+	_, err = withEvent.ToHost()
+	expectError(t, err, syscall.EINVAL, "array: sync_event not NULL: expected none on cpu")
+	withEvent.Close()
+}

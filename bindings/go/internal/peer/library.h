@@ -1,0 +1,60 @@
+/* The functions of libfletching_hostile that the tests use, out of a library that is opened at run
+ * time. Each is declared here as fletching_go_peer_NAME. */
+#ifndef FLETCHING_GO_PEER_LIBRARY_H
+#define FLETCHING_GO_PEER_LIBRARY_H
+
+#include "hostile.h"
+
+/* X(result, name, parameters, arguments) */
+#define FLETCHING_GO_PEER_FUNCTIONS(X)                                                           \
+  X(int32_t, CaseCount, (void), ())                                                              \
+  X(const char*, CaseName, (int32_t index), (index))                                             \
+  X(int32_t, CaseParty, (int32_t index), (index))                                                \
+  X(int32_t, CaseOutcome, (int32_t index), (index))                                              \
+  X(int32_t, CaseCode, (int32_t index), (index))                                                 \
+  X(int, ExportSchema, (const char* name, struct ArrowSchema* out, struct FletchingMessage* m),  \
+    (name, out, m))                                                                              \
+  X(int, ExportArray,                                                                            \
+    (const char* name, struct ArrowSchema* schema, struct ArrowDeviceArray* out,                 \
+     struct FletchingMessage* m),                                                                \
+    (name, schema, out, m))                                                                      \
+  X(int, ExportStream,                                                                           \
+    (const char* name, struct ArrowArrayStream* out, struct FletchingMessage* m),                \
+    (name, out, m))                                                                              \
+  X(int, ExportDeviceStream,                                                                     \
+    (const char* name, struct ArrowDeviceArrayStream* out, struct FletchingMessage* m),          \
+    (name, out, m))                                                                              \
+  X(int, ConsumeArray,                                                                           \
+    (const char* name, struct ArrowDeviceArray* array, struct FletchingMessage* m),              \
+    (name, array, m))                                                                            \
+  X(int, ConsumeStream,                                                                          \
+    (const char* name, int64_t batches, struct ArrowArrayStream* stream,                         \
+     struct FletchingMessage* m),                                                                \
+    (name, batches, stream, m))                                                                  \
+  X(int, ConsumeDeviceStream,                                                                    \
+    (const char* name, int64_t batches, struct ArrowDeviceArrayStream* stream,                   \
+     struct FletchingMessage* m),                                                                \
+    (name, batches, stream, m))                                                                  \
+  X(int, Finish, (struct FletchingMessage * m), (m))
+
+#define FLETCHING_GO_PEER_DECLARE(result, name, parameters, arguments) \
+  result fletching_go_peer_##name parameters;
+FLETCHING_GO_PEER_FUNCTIONS(FLETCHING_GO_PEER_DECLARE)
+
+/* Returns NULL, or why the library cannot be used; the text lives until the next call. */
+const char* fletching_go_peer_open(const char* path);
+
+/* An array of one value, whose release frees memory of C and enters no Go: for benchmarks. */
+void fletching_go_peer_leaf(struct ArrowDeviceArray* out);
+
+/* Releases the array `count` times, of which all but the first do nothing. */
+void fletching_go_peer_release(struct ArrowArray* array, int count);
+
+/* Calls get_next from a thread of its own. */
+int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
+                                     struct ArrowDeviceArray* out);
+
+/* What a call of C costs. */
+void fletching_go_peer_nothing(void);
+
+#endif /* FLETCHING_GO_PEER_LIBRARY_H */

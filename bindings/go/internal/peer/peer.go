@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+// Package peer lets the tests allocate in C, and call the hostile peer, which is opened at run time.
+package peer
+
+// #cgo CFLAGS: -I${SRCDIR}/../../../../tests/hostile -I${SRCDIR}/../../../../cpp/include
+// #cgo linux LDFLAGS: -ldl -lpthread
+// #include <stdlib.h>
+//
+// #include "library.h"
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// The parties and outcomes of hostile.h.
+const (
+	Schema         = C.kFletchingHostileSchema
+	Array          = C.kFletchingHostileArray
+	Stream         = C.kFletchingHostileStream
+	DeviceStream   = C.kFletchingHostileDeviceStream
+	ArrayConsumer  = C.kFletchingHostileArrayConsumer
+	StreamConsumer = C.kFletchingHostileStreamConsumer
+
+	Accepted  = C.kFletchingHostileAccepted
+	Refused   = C.kFletchingHostileRefused
+	Reported  = C.kFletchingHostileReported
+	Tolerated = C.kFletchingHostileTolerated
+)
+
+// Case is a case of the catalogue.
+type Case struct {
+	Name          string
+	Outcome, Code int32
+}
+
+// Open loads the peer from FLETCHING_LIB_DIR, or from build/lib of the repository.
+var Open = sync.OnceValue(func() error {
+	directory := os.Getenv("FLETCHING_LIB_DIR")
+	if directory == "" {
+		directory = filepath.Join("..", "..", "build", "lib")
+	}
+	path := filepath.Join(directory, "libfletching_hostile.so")
+	if problem := C.fletching_go_peer_open(text(path)); problem != nil {
+		return fmt.Errorf("cannot use the peer %s: %s; run `make`", path, C.GoString(problem))
+	}
+	return nil
+})
+
+// Cases lists those of a party.
+func Cases(party int32) []Case {
+	var cases []Case
+	for i := range C.fletching_go_peer_CaseCount() {
+		if int32(C.fletching_go_peer_CaseParty(i)) == party {
+			cases = append(cases, Case{
+				C.GoString(C.fletching_go_peer_CaseName(i)),
+				int32(C.fletching_go_peer_CaseOutcome(i)), int32(C.fletching_go_peer_CaseCode(i)),
+			})
+		}
+	}
+	return cases
+}
+
+// ExportSchema fills a schema in C; so do the others.
+func ExportSchema(name string, out *abi.ArrowSchema) error {
+	return check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_ExportSchema(text(name), (*C.struct_ArrowSchema)(unsafe.Pointer(out)), message)
+	})
+}
+
+// ExportArray fills a schema and an array.
+func ExportArray(name string, schema *abi.ArrowSchema, out *abi.ArrowDeviceArray) error {
+	return check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_ExportArray(text(name), (*C.struct_ArrowSchema)(unsafe.Pointer(schema)),
+			(*C.struct_ArrowDeviceArray)(unsafe.Pointer(out)), message)
+	})
+}
+
+// ExportStream fills a stream.
+func ExportStream(name string, out *abi.ArrowArrayStream) error {
+	return check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_ExportStream(text(name), (*C.struct_ArrowArrayStream)(unsafe.Pointer(out)), message)
+	})
+}
+
+// ExportDeviceStream fills a device stream.
+func ExportDeviceStream(name string, out *abi.ArrowDeviceArrayStream) error {
+	return check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_ExportDeviceStream(text(name), (*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(out)), message)
+	})
+}
+
+// ConsumeArray moves an array in; so do the others.
+func ConsumeArray(name string, array *abi.ArrowDeviceArray) error {
+	return check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_ConsumeArray(text(name), (*C.struct_ArrowDeviceArray)(unsafe.Pointer(array)), message)
+	})
+}
+
+// ConsumeStream moves a stream of so many batches in.
+func ConsumeStream(name string, batches int, stream *abi.ArrowArrayStream) error {
+	return check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_ConsumeStream(text(name), C.int64_t(batches), (*C.struct_ArrowArrayStream)(unsafe.Pointer(stream)), message)
+	})
+}
+
+// ConsumeDeviceStream moves a device stream of so many batches in.
+func ConsumeDeviceStream(name string, batches int, stream *abi.ArrowDeviceArrayStream) error {
+	return check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_ConsumeDeviceStream(text(name), C.int64_t(batches), (*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(stream)), message)
+	})
+}
+
+// Finish ends a case: an error for whatever is alive, and for every mistake.
+func Finish() error {
+	return check(func(message *C.struct_FletchingMessage) C.int { return C.fletching_go_peer_Finish(message) })
+}
+
+// Leaf fills an array of one value, whose release enters no Go.
+func Leaf(out *abi.ArrowDeviceArray) {
+	C.fletching_go_peer_leaf((*C.struct_ArrowDeviceArray)(unsafe.Pointer(out)))
+}
+
+// Release calls the release callback of an array so often.
+func Release(array *abi.ArrowArray, count int) {
+	C.fletching_go_peer_release((*C.struct_ArrowArray)(unsafe.Pointer(array)), C.int(count))
+}
+
+// NextOnThread calls get_next from a thread of C.
+func NextOnThread(stream *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray) int32 {
+	return int32(C.fletching_go_peer_next_on_thread((*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(stream)),
+		(*C.struct_ArrowDeviceArray)(unsafe.Pointer(out))))
+}
+
+// Nothing is a call of C.
+func Nothing() { C.fletching_go_peer_nothing() }
+
+// New returns zeroed memory of C.
+func New[T any](count int) []T {
+	var element T
+	return unsafe.Slice((*T)(C.calloc(C.size_t(count+1), C.size_t(unsafe.Sizeof(element)))), count)
+}
+
+// Free frees what New returned.
+func Free[T any](memory []T) { C.free(unsafe.Pointer(unsafe.SliceData(memory))) }
+
+func check(call func(message *C.struct_FletchingMessage) C.int) error {
+	var message C.struct_FletchingMessage
+	if code := call(&message); code != 0 {
+		return fmt.Errorf("code %d: %s", code, C.GoString(&message.text[0]))
+	}
+	return nil
+}
+
+// text is a NUL-terminated copy in Go memory, for the length of a call.
+func text(s string) *C.char {
+	return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00")))
+}

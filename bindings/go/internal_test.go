@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+func TestForeignTextIsFitToPrint(t *testing.T) {
+	for text, expected := range map[string]string{
+		"a\tb\nü":                             "a\tb\nü",
+		"a\xff\x00\x7f\x1bb":                  `a\xff\x00\x7f\x1bb`,
+		"\uFFFD":                              "\uFFFD",
+		strings.Repeat("x", maxText):          strings.Repeat("x", maxText),
+		strings.Repeat("x", maxText+1):        strings.Repeat("x", maxText) + "...",
+		strings.Repeat("x", maxText-1) + "ü!": strings.Repeat("x", maxText-1) + "...",
+		strings.Repeat("\xbf", maxText+1):     strings.Repeat(`\xbf`, maxText-4) + "...",
+	} {
+		if printed := printable(text); printed != expected {
+			t.Errorf("%q is printed as %q", text, printed)
+		}
+	}
+	long := []byte(strings.Repeat("x", maxText+9) + "\x00")
+	if printed := printableC(uintptr(unsafe.Pointer(&long[0]))); len(printed) != maxText+3 {
+		t.Errorf("%d bytes of a text of C", len(printed))
+	}
+	if printableC(0) != "" {
+		t.Error("NULL is a text")
+	}
+}
+
+func TestACodeThatIsNotAnErrnoIsInTheText(t *testing.T) {
+	for _, c := range []struct {
+		code     int32
+		text     string
+		expected syscall.Errno
+		message  string
+	}{
+		{-3, "lost", syscall.EIO, "lost (code -3)"},
+		{0, "", syscall.EIO, "(code 0)"},
+		{7, "late", 7, "late"},
+		{int32(syscall.ENOENT), "", syscall.ENOENT, ""},
+	} {
+		err := foreign(c.code, c.text)
+		if err.Code != c.expected || err.Message != c.message || !errors.Is(err, c.expected) || err.Error() == "" {
+			t.Errorf("%+v: %+v", c, err)
+		}
+	}
+}
+
+func TestTheCodeOfAnError(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code syscall.Errno
+	}{
+		{errors.New("x"), syscall.EIO},
+		{fmt.Errorf("x: %w", syscall.ENOSPC), syscall.ENOSPC},
+		{fmt.Errorf("x: %w", NewError(syscall.EPERM, "", syscall.ENOSPC)), syscall.EPERM},
+		{&Error{}, syscall.EIO},
+		{syscall.Errno(0), syscall.EIO},
+	} {
+		if code := codeOf(c.err); code != c.code {
+			t.Errorf("%v: expected %d, got %d", c.err, c.code, code)
+		}
+	}
+}
+
+type unprintable struct{}
+
+func (unprintable) Error() string { panic("again") }
+
+func TestAPanicBecomesItsText(t *testing.T) {
+	cause := errors.New("cause")
+	for text, problem := range map[string]any{
+		"panic: number 7": "number 7", "panic: cause": cause, "panic: ": unprintable{},
+	} {
+		err := guarded(func() error { panic(problem) })
+		if !strings.HasPrefix(err.Error(), text) || codeOf(err) != syscall.EIO {
+			t.Errorf("%v: %v", problem, err)
+		}
+	}
+	if err := guarded(func() error { panic(cause) }); !errors.Is(err, cause) {
+		t.Error("the cause is missing")
+	}
+}
+
+func TestTheErrorsOfNoMemory(t *testing.T) {
+	if err := noMemory("view"); !errors.Is(err, syscall.ENOMEM) || err.Error() != "view: no memory" {
+		t.Error(err)
+	}
+}

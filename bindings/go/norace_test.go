@@ -1,0 +1,5 @@
+//go:build !race
+
+package fletching_test
+
+const raceEnabled = false

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// raw is a struct with a release callback.
+type raw interface {
+	abi.ArrowSchema | abi.ArrowArray | abi.ArrowDeviceArray | abi.ArrowArrayStream | abi.ArrowDeviceArrayStream
+}
+
+// kind is what differs between the structs. The release gets the struct where it is: nobody looks at it
+// afterwards, so it is not copied.
+type kind[R raw] struct {
+	name       string
+	isReleased func(*R) bool
+	release    func(*R) (called bool)
+	slots      sync.Pool
+}
+
+var (
+	schemaKind = kind[abi.ArrowSchema]{
+		name: "schema", isReleased: (*abi.ArrowSchema).IsReleased, release: callbacks.CallArrowSchemaRelease,
+	}
+	arrayKind = kind[abi.ArrowArray]{
+		name: "array", isReleased: (*abi.ArrowArray).IsReleased, release: callbacks.CallArrowArrayRelease,
+	}
+	deviceArrayKind = kind[abi.ArrowDeviceArray]{
+		name: "device array", isReleased: (*abi.ArrowDeviceArray).IsReleased,
+		release: func(raw *abi.ArrowDeviceArray) bool { return callbacks.CallArrowArrayRelease(&raw.Array) },
+	}
+	arrayStreamKind = kind[abi.ArrowArrayStream]{
+		name: "stream", isReleased: (*abi.ArrowArrayStream).IsReleased, release: callbacks.CallArrowArrayStreamRelease,
+	}
+	deviceArrayStreamKind = kind[abi.ArrowDeviceArrayStream]{
+		name: "device stream", isReleased: (*abi.ArrowDeviceArrayStream).IsReleased,
+		release: callbacks.CallArrowDeviceArrayStreamRelease,
+	}
+)
+
+// slot has one struct at a time and is used again: a cleanup is attached once and not for each
+// struct. Only an owner refers to it. When an owner is collected that was not closed, its slot is
+// too, and the cleanup releases the struct.
+type slot[R raw] struct {
+	kind *kind[R]
+	raw  *R // memory of Go that has no pointers in it
+}
+
+func newSlot[R raw](kind *kind[R]) *slot[R] {
+	if pooled, _ := kind.slots.Get().(*slot[R]); pooled != nil {
+		return pooled
+	}
+	s := &slot[R]{kind, new(R)}
+	runtime.AddCleanup(s, func(raw *R) { releaseLeaked(kind, raw) }, s.raw)
+	return s
+}
+
+// free returns a slot whose struct was released or moved.
+func (s *slot[R]) free() {
+	var zero R
+	*s.raw = zero
+	s.kind.slots.Put(s)
+}
+
+// owner owns a struct, or nothing when it has no slot. It never gets a second slot, so nothing that
+// refers to the owner reaches a slot that is used again.
+type owner[R raw] struct {
+	slot atomic.Pointer[slot[R]]
+}
+
+// get is the struct, and nil for an owner that was closed.
+func (o *owner[R]) get() *R {
+	if s := o.slot.Load(); s != nil {
+		return s.raw
+	}
+	return nil
+}
+
+// IsReleased reports whether there is nothing to release: closed, exported or moved.
+func (o *owner[R]) IsReleased() bool {
+	s := o.slot.Load()
+	return s == nil || s.kind.isReleased(s.raw)
+}
+
+// Close releases the struct, in one call of C, on the calling goroutine. It does nothing when the
+// struct was closed, exported or moved before.
+//
+// Several goroutines may call it at once. No other method may run at the same time.
+func (o *owner[R]) Close() {
+	if s := o.slot.Swap(nil); s != nil {
+		s.kind.release(s.raw)
+		s.free()
+	}
+}
+
+// Export moves the struct to an address in C, which is overwritten. It is the receiver's to release
+// from now on; the owner is closed.
+//
+// Errors: EINVAL for nil, and for an owner that was closed.
+func (o *owner[R]) Export(address unsafe.Pointer) error {
+	if address == nil {
+		return invalid("export: address is nil: expected room for a struct")
+	}
+	s, err := o.take("export")
+	if err != nil {
+		return err
+	}
+	*(*R)(address) = *s.raw
+	s.free()
+	return nil
+}
+
+// take makes the slot the caller's, who frees it when the struct was moved.
+func (o *owner[R]) take(operation string) (*slot[R], error) {
+	if o.IsReleased() {
+		return nil, closed(operation)
+	}
+	if s := o.slot.Swap(nil); s != nil {
+		return s, nil
+	}
+	return nil, closed(operation)
+}
+
+// fill gives a new owner its struct.
+func (o *owner[R]) fill(kind *kind[R], value R) {
+	s := newSlot(kind)
+	*s.raw = value
+	o.slot.Store(s)
+}
+
+// importInto moves the struct at the address into a new owner.
+func importInto[R raw](o *owner[R], kind *kind[R], address unsafe.Pointer) error {
+	if address == nil {
+		return invalid("import: %s is nil: expected an address", kind.name)
+	}
+	source := (*R)(address)
+	if kind.isReleased(source) {
+		return invalid("import: %s is released: expected a live struct", kind.name)
+	}
+	o.fill(kind, *source)
+	markReleased(source)
+	return nil
+}
+
+// markReleased is the end of a move, of which nothing else of the source is changed.
+func markReleased[R raw](source *R) {
+	switch source := any(source).(type) {
+	case *abi.ArrowSchema:
+		source.Release = 0
+	case *abi.ArrowArray:
+		source.Release = 0
+	case *abi.ArrowDeviceArray:
+		source.Array.Release = 0
+	case *abi.ArrowArrayStream:
+		source.Release = 0
+	case *abi.ArrowDeviceArrayStream:
+		source.Release = 0
+	}
+}
+
+// --- Leaks --------------------------------------------------------------------------------------
+
+// Leak is an owner that was collected and had not been closed.
+type Leak struct {
+	// Struct is what it owned: "device array".
+	Struct string
+}
+
+var (
+	leaks  atomic.Uint64
+	onLeak atomic.Pointer[func(Leak)]
+)
+
+// Leaks returns how many owners were collected that had not been closed. The garbage collector
+// releases their structs, at a time that nobody can know, and so memory of a device lives too long.
+func Leaks() uint64 { return leaks.Load() }
+
+// OnLeak calls report for every leak, on a goroutine of the runtime: it should not block. nil ends
+// that.
+func OnLeak(report func(Leak)) { onLeak.Store(&report) }
+
+func releaseLeaked[R raw](kind *kind[R], raw *R) {
+	if kind.isReleased(raw) {
+		return
+	}
+	leaks.Add(1)
+	kind.release(raw)
+	if report := onLeak.Load(); report != nil && *report != nil {
+		_ = guarded(func() error {
+			(*report)(Leak{kind.name})
+			return nil
+		})
+	}
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+	"github.com/fletching/fletching/bindings/go/internal/peer"
+)
+
+func expectClosed(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, fletching.ErrClosed) || !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("%s: expected ErrClosed and EINVAL, got %v", what, err)
+	}
+}
+
+func TestCloseReleasesOnce(t *testing.T) {
+	var log log
+	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, true))
+	if array.Length() != 1 || array.NumBuffers() != 2 || array.NumChildren() != 2 || array.DeviceID() != 3 ||
+		array.DeviceType() != abi.DeviceCUDA || array.SyncEvent() == 0 || array.IsReleased() {
+		t.Error("the accessors read other values")
+	}
+	view := array.Child(1)
+	array.Close()
+	log.expect(t, "a0", "a1", "ad", "a", "event")
+	array.Close()
+	log.expect(t)
+	if !array.IsReleased() || array.Length() != 0 || array.DeviceID() != -1 || array.SyncEvent() != 0 {
+		t.Error("a closed array is read as another than an empty one")
+	}
+	if !view.IsReleased() || view.Length() != 0 || view.BufferAddresses() != nil {
+		t.Error("a view of a closed array reads something")
+	}
+}
+
+// A slot is used again: what was closed must not reach the struct that is in it then.
+func TestClosedOwnersDoNotReachTheNext(t *testing.T) {
+	var log log
+	first := importArray(t, rawArray(&log, "a", 1, false))
+	root, child := first.Root(), first.Child(0)
+	first.Close()
+	log.expect(t, "a0", "a")
+	var others []*fletching.Array
+	for range 8 {
+		others = append(others, importArray(t, rawArray(&log, "b", 1, false)))
+	}
+	first.Close()
+	if _, err := first.TakeChild(0); err == nil || root.Length() != 0 || child.Length() != 0 || first.NumChildren() != 0 {
+		t.Error("a closed array reaches another one")
+	}
+	log.expect(t)
+	for _, other := range others {
+		other.Close()
+	}
+}
+
+func TestUseAfterClose(t *testing.T) {
+	var log log
+	array := importDeviceArray(t, rawDeviceArray(&log, "a", 1, true))
+	array.Close()
+	var out abi.ArrowDeviceArray
+	expectClosed(t, "export", array.Export(unsafe.Pointer(&out)))
+	_, err := array.TakeChild(0)
+	expectClosed(t, "take_child", err)
+	_, err = array.TakeDictionary()
+	expectClosed(t, "take_dictionary", err)
+	_, err = array.Share()
+	expectClosed(t, "share", err)
+	_, err = array.ToHost()
+	expectClosed(t, "to_host", err)
+	expectClosed(t, "attach", array.Attach(&note{&log, "attached"}))
+	var unused fletching.Schema
+	_, err = unused.Share()
+	expectClosed(t, "share of a zero value", err)
+	expectClosed(t, "attach to a zero value", unused.Attach(1))
+	if _, err := unused.Root().Builder(); err == nil {
+		t.Error("a copy of a schema that was closed")
+	}
+	unused.Close()
+	var stream fletching.DeviceArrayStream
+	_, err = stream.Next()
+	expectClosed(t, "next of a zero value", err)
+	log.expect(t, "a0", "ad", "a", "event")
+}
+
+func TestImportRefuses(t *testing.T) {
+	var released abi.ArrowDeviceArray
+	for name, err := range map[string]error{
+		"nil":      second(fletching.ImportSchema(nil)),
+		"released": second(fletching.ImportDeviceArray(unsafe.Pointer(&released))),
+	} {
+		if !errors.Is(err, syscall.EINVAL) || errors.Is(err, fletching.ErrClosed) {
+			t.Errorf("%s: expected EINVAL, got %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestExportMoves(t *testing.T) {
+	var log log
+	array := importArray(t, rawArray(&log, "a", 0, false))
+	if err := array.Export(nil); !errors.Is(err, syscall.EINVAL) || array.IsReleased() {
+		t.Errorf("export to nil: %v", err)
+	}
+	out := peer.New[abi.ArrowArray](1)
+	defer peer.Free(out)
+	if err := array.Export(unsafe.Pointer(&out[0])); err != nil || !array.IsReleased() || out[0].Length != 1 {
+		t.Fatalf("export: %v", err)
+	}
+	array.Close()
+	log.expect(t)
+	callbacks.ReleaseArrowArray(&out[0])
+	log.expect(t, "a")
+}
+
+func TestCloseFromSeveralGoroutines(t *testing.T) {
+	var log log
+	for range 200 {
+		array := importArray(t, rawArray(&log, "a", 0, false))
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Add(1)
+			go func() {
+				defer wait.Done()
+				array.Close()
+			}()
+		}
+		wait.Wait()
+		log.expect(t, "a")
+	}
+}
+
+func TestALeakIsReleasedAndCounted(t *testing.T) {
+	var log log
+	reported := make(chan fletching.Leak, 4)
+	fletching.OnLeak(func(leak fletching.Leak) {
+		reported <- leak
+		panic("goes no further")
+	})
+	defer fletching.OnLeak(nil)
+	before := fletching.Leaks()
+	importArray(t, rawArray(&log, "closed", 0, false)).Close()
+	log.expect(t, "closed")
+	importDeviceArray(t, rawDeviceArray(&log, "a", 1, false)) // dropped
+	var leak fletching.Leak
+	for found := false; !found; {
+		runtime.GC()
+		select {
+		case leak = <-reported:
+			found = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if leak.Struct != "device array" || fletching.Leaks() != before+1 {
+		t.Errorf("%+v, %d leaks", leak, fletching.Leaks()-before)
+	}
+	log.expect(t, "a0", "a", "event")
+}
+
+// A view and a child that was taken keep what they need alive, without the owner.
+func TestViewsKeepTheOwnerAlive(t *testing.T) {
+	var log log
+	child := importArray(t, rawArray(&log, "a", 1, false)).Child(0)
+	for range 5 {
+		runtime.GC()
+		if child.Length() != 1 {
+			t.Fatal("the owner was collected below a view of it")
+		}
+	}
+	log.expect(t)
+	runtime.KeepAlive(child)
+}
+
+func TestAllocationsOfAnImport(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Skip("counters of coverage allocate")
+	}
+	var raw abi.ArrowDeviceArray
+	count := testing.AllocsPerRun(1000, func() {
+		peer.Leaf(&raw)
+		must(fletching.ImportDeviceArray(unsafe.Pointer(&raw))).Close()
+	})
+	if count > 1 && !raceEnabled {
+		t.Errorf("expected 1 allocation of Go for an import and a close, got %v", count)
+	}
+}

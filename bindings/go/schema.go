@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// Schema owns an ArrowSchema. Close it, or move it on with Export. See Array.
+//
+// Text: Arrow C data interface, "The ArrowSchema structure".
+type Schema struct {
+	owner[abi.ArrowSchema]
+}
+
+// ImportSchema moves the struct at an address of C in; see ImportArray for promises and errors.
+func ImportSchema(address unsafe.Pointer) (*Schema, error) {
+	schema := &Schema{}
+	if err := importInto(&schema.owner, &schemaKind, address); err != nil {
+		return nil, err
+	}
+	return schema, nil
+}
+
+func newSchema(value abi.ArrowSchema) *Schema {
+	schema := &Schema{}
+	schema.fill(&schemaKind, value)
+	return schema
+}
+
+// Root returns a view of the schema itself, for code that walks through views.
+func (s *Schema) Root() SchemaView { return SchemaView{view[abi.ArrowSchema]{s, s.get()}} }
+
+// Format returns a copy of the format string.
+func (s *Schema) Format() string { return s.Root().Format() }
+
+// Name returns a copy of the name; empty for NULL, which means the same. A producer may not have kept
+// to UTF-8.
+func (s *Schema) Name() string { return s.Root().Name() }
+
+// Flags returns the ARROW_FLAG_ bits.
+func (s *Schema) Flags() int64 { return s.Root().Flags() }
+
+// Metadata returns a copy of the metadata. Errors: EINVAL for a negative count or length.
+func (s *Schema) Metadata() (Metadata, error) { return s.Root().Metadata() }
+
+// NumChildren returns the number of children; 0 for a list that is NULL, and for a count that is
+// negative or above 2^22.
+func (s *Schema) NumChildren() int { return s.Root().NumChildren() }
+
+// Child returns a view of a child; of a released struct where there is none, or it was moved out.
+func (s *Schema) Child(index int) SchemaView { return s.Root().Child(index) }
+
+// Dictionary returns a view of the type of the dictionary's values; of a released struct where there
+// is none.
+func (s *Schema) Dictionary() SchemaView { return s.Root().Dictionary() }
+
+// TakeChild moves a child out. The parent lists it as released; the texts ask that the parent is
+// released soon afterwards.
+//
+// Errors: EINVAL when there is no such child, or it was moved out before.
+func (s *Schema) TakeChild(index int) (*Schema, error) {
+	child, err := childToTake(s.get(), index)
+	return s.takeBelow(child, err)
+}
+
+// TakeDictionary is TakeChild for the dictionary.
+func (s *Schema) TakeDictionary() (*Schema, error) {
+	dictionary, err := dictionaryToTake(s.get())
+	return s.takeBelow(dictionary, err)
+}
+
+func (s *Schema) takeBelow(below *abi.ArrowSchema, err error) (*Schema, error) {
+	if err != nil {
+		return nil, err
+	}
+	taken := newSchema(*below)
+	below.Release = 0
+	runtime.KeepAlive(s)
+	return taken, nil
+}
+
+// Attach keeps a value until the release of the struct; see Array.Attach.
+func (s *Schema) Attach(value any) error {
+	if s.IsReleased() {
+		return closed("attach")
+	}
+	return attach(s.get(), value)
+}
+
+// SchemaView reads a schema that an owner keeps alive. Of a released one, and after the owner was
+// closed, it reads what an empty schema has.
+type SchemaView struct {
+	view[abi.ArrowSchema]
+}
+
+// Format returns a copy of the format string.
+func (v SchemaView) Format() string { return read(v.view, (*abi.ArrowSchema).FormatString) }
+
+// Name returns a copy of the name; empty for NULL, which means the same.
+func (v SchemaView) Name() string { return read(v.view, (*abi.ArrowSchema).NameString) }
+
+// Flags returns the ARROW_FLAG_ bits.
+func (v SchemaView) Flags() int64 {
+	return read(v.view, func(raw *abi.ArrowSchema) int64 { return raw.Flags })
+}
+
+// Metadata returns a copy of the metadata. Errors: EINVAL for a negative count or length.
+func (v SchemaView) Metadata() (pairs Metadata, err error) {
+	pairs = read(v.view, func(raw *abi.ArrowSchema) (pairs Metadata) {
+		pairs, err = metadataAt(raw.Metadata)
+		return pairs
+	})
+	return pairs, err
+}
+
+// Child returns a view of a child; of a released struct where there is none, or it was moved out.
+func (v SchemaView) Child(index int) SchemaView { return SchemaView{v.child(index)} }
+
+// Dictionary returns a view of the type of the dictionary's values; of a released struct where there
+// is none.
+func (v SchemaView) Dictionary() SchemaView { return SchemaView{v.dictionary()} }

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// SchemaBuilder describes a schema with everything below it. It is plain data, of which nothing has to
+// be closed; Build may be called repeatedly. What a format means is not looked at.
+//
+// Text: Arrow C data interface, "The ArrowSchema structure".
+type SchemaBuilder struct {
+	// Format is the format string; for a dictionary-encoded type that of the indices.
+	Format string
+
+	// Name is the name of the field; an empty one becomes NULL.
+	Name string
+
+	// Flags are the ARROW_FLAG_ bits. A field that may have nulls has abi.FlagNullable.
+	Flags int64
+
+	// Metadata becomes NULL when there is no pair.
+	Metadata Metadata
+
+	// Children and Dictionary are the types of what is below.
+	Children   []SchemaBuilder
+	Dictionary *SchemaBuilder
+}
+
+// Builder returns a copy of the schema, to be changed or built.
+//
+// Errors: EINVAL for a schema that is released, whose format or name is not UTF-8, whose metadata
+// cannot be read, that lists a child that is NULL or released, or with more than 256 levels.
+func (v SchemaView) Builder() (SchemaBuilder, error) {
+	copied, err := v.copy(0)
+	if err != nil {
+		return SchemaBuilder{}, invalid("schema builder: a copy: %v", err)
+	}
+	return copied, nil
+}
+
+func (v SchemaView) copy(depth int) (SchemaBuilder, error) {
+	if v.IsReleased() {
+		return SchemaBuilder{}, errors.New("schema is released: expected a live schema")
+	}
+	if depth == maxDepth {
+		return SchemaBuilder{}, fmt.Errorf("nested too deep: expected at most %d levels", maxDepth)
+	}
+	copied := SchemaBuilder{Format: v.Format(), Name: v.Name(), Flags: v.Flags()}
+	if !utf8.ValidString(copied.Format) || !utf8.ValidString(copied.Name) {
+		return SchemaBuilder{}, errors.New("format or name: expected UTF-8")
+	}
+	var err error
+	if copied.Metadata, err = v.Metadata(); err != nil {
+		return SchemaBuilder{}, err
+	}
+	for i := range v.NumChildren() {
+		child, err := v.Child(i).copy(depth + 1)
+		if err != nil {
+			return SchemaBuilder{}, err
+		}
+		copied.Children = append(copied.Children, child)
+	}
+	if dictionary := v.Dictionary(); dictionary.raw != nil {
+		values, err := dictionary.copy(depth + 1)
+		if err != nil {
+			return SchemaBuilder{}, err
+		}
+		copied.Dictionary = &values
+	}
+	return copied, nil
+}
+
+// Build returns the schema, which has copies of the texts, in one allocation of C.
+//
+// Errors: EINVAL for a format that is empty, a format or name with a NUL in it, metadata that cannot
+// be encoded, and more than 256 levels or 2^22 structs, where the message says in which child; ENOMEM.
+func (b *SchemaBuilder) Build() (*Schema, error) {
+	structs := 0
+	var texts []byte // in the order in which write needs them
+	if err := b.collect(&structs, &texts, 0); err != nil {
+		return nil, invalid("schema builder: %v", err)
+	}
+	block, ok := newBlock[abi.ArrowSchema](structs, 0, len(texts), 0, 0)
+	if !ok {
+		return nil, noMemory("schema builder")
+	}
+	copy(block.bytes, texts)
+	free := freeBlock[abi.ArrowSchema]{block.structs[1:], block.list, nil, block.bytes}
+	b.write(&block.structs[0], block.address, &free)
+	return newSchema(block.structs[0]), nil
+}
+
+func (b *SchemaBuilder) collect(structs *int, texts *[]byte, depth int) error {
+	*structs++
+	switch {
+	case depth == maxDepth:
+		return fmt.Errorf("nested too deep: expected at most %d levels", maxDepth)
+	case *structs > maxStructs:
+		return fmt.Errorf("too many structs: expected at most %d", maxStructs)
+	case b.Format == "":
+		return errors.New("format: empty: expected a format string")
+	case strings.Contains(b.Format, "\x00"):
+		return errors.New("format: NUL character: expected text without it")
+	case strings.Contains(b.Name, "\x00"):
+		return errors.New("name: NUL character: expected text without it")
+	}
+	*texts = appendPadded(*texts, b.Format+"\x00")
+	if b.Name != "" {
+		*texts = appendPadded(*texts, b.Name+"\x00")
+	}
+	if len(b.Metadata) > 0 {
+		metadata, err := b.Metadata.Encode()
+		if err != nil {
+			return err
+		}
+		*texts = appendPadded(*texts, metadata)
+	}
+	for i := range b.Children {
+		if err := b.Children[i].collect(structs, texts, depth+1); err != nil {
+			return fmt.Errorf("child %d: %w", i, err)
+		}
+	}
+	if b.Dictionary == nil {
+		return nil
+	}
+	if err := b.Dictionary.collect(structs, texts, depth+1); err != nil {
+		return fmt.Errorf("dictionary: %w", err)
+	}
+	return nil
+}
+
+// write fills the struct and those below it.
+func (b *SchemaBuilder) write(raw *abi.ArrowSchema, block uintptr, free *freeBlock[abi.ArrowSchema]) {
+	children := take(&free.structs, len(b.Children))
+	*raw = abi.ArrowSchema{
+		Format: addressOf(take(&free.bytes, padded(len(b.Format)+1))), Flags: b.Flags,
+		NChildren: int64(len(children)), Children: addressOf(take(&free.list, len(children))),
+		Release: releaseSchema, PrivateData: block,
+	}
+	if b.Name != "" {
+		raw.Name = addressOf(take(&free.bytes, padded(len(b.Name)+1)))
+	}
+	if len(b.Metadata) > 0 {
+		raw.Metadata = addressOf(take(&free.bytes, padded(b.Metadata.encodedSize())))
+	}
+	for i := range children {
+		b.Children[i].write(&children[i], block, free)
+	}
+	if b.Dictionary != nil {
+		take(&free.list, 1)
+		dictionary := take(&free.structs, 1)
+		raw.Dictionary = addressOf(dictionary)
+		b.Dictionary.write(&dictionary[0], block, free)
+	}
+}
+
+// The numbers in metadata are aligned, for consumers that read them as int32.
+func padded(size int) int { return (size + 7) &^ 7 }
+
+func appendPadded[T string | []byte](texts []byte, text T) []byte {
+	texts = append(texts, text...)
+	return append(texts, make([]byte, padded(len(text))-len(text))...)
+}

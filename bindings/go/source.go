@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"io"
+	"iter"
+	"syscall"
+)
+
+// Reader is where the batches of a stream of ours come from: *ArrayStream and *DeviceArrayStream are
+// some. Next is called on the thread that calls get_next, by one at a time, until it returns io.EOF or
+// another error. Close is called on the release of the stream.
+type Reader[T any] interface {
+	Next() (T, error)
+	Close()
+}
+
+// iterator runs an iterator on a goroutine of its own, one item for each Next. iter.Pull does not serve
+// here: its coroutine has to be resumed with the thread lock with which it was made, and a callback from
+// C runs locked to its thread, any other as a rule; the runtime ends the process then.
+type iterator[T any] struct {
+	batches  iter.Seq2[T, error]
+	requests chan struct{} // closed by Close
+	results  chan result[T]
+}
+
+type result[T any] struct {
+	batch T
+	err   error
+}
+
+// Next is not called again after an error.
+func (i *iterator[T]) Next() (T, error) {
+	if i.requests == nil {
+		i.requests = make(chan struct{}, 1)
+		i.results = make(chan result[T], 1)
+		go i.run()
+	}
+	i.requests <- struct{}{}
+	item := <-i.results
+	return item.batch, item.err
+}
+
+// Close returns when the iterator has returned.
+func (i *iterator[T]) Close() {
+	if i.requests == nil {
+		return
+	}
+	close(i.requests)
+	for item := range i.results {
+		discard(item.batch)
+	}
+}
+
+func (i *iterator[T]) run() {
+	var err error = NewError(syscall.EIO, "iterator: ended by runtime.Goexit: expected a return", nil)
+	defer func() {
+		i.results <- result[T]{err: err}
+		close(i.results)
+	}()
+	if _, requested := <-i.requests; requested {
+		err = guarded(func() error {
+			i.batches(i.yield)
+			return io.EOF
+		})
+	}
+}
+
+// yield waits for the next request.
+func (i *iterator[T]) yield(batch T, err error) bool {
+	i.results <- result[T]{batch, err}
+	_, requested := <-i.requests
+	return requested
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// ArrayStream owns an ArrowArrayStream: batches in CPU memory. See DeviceArrayStream.
+//
+// Text: Arrow C stream interface.
+type ArrayStream struct {
+	stream[abi.ArrowArrayStream, abi.ArrowArray]
+}
+
+// DeviceArrayStream owns an ArrowDeviceArrayStream, and reads it batch by batch. Close it. Schemas and
+// batches are the caller's to close and outlive the stream.
+//
+// After an error the stream is dead: Schema and Next return that error again, and no callback is
+// called. The error has the errno value that the stream returned, with the text of get_last_error; EIO
+// for a value that is not positive. EINVAL, with the id of the rule, for a callback that is NULL and
+// for a batch on a device from which the stream's device type cannot be served.
+//
+// Warnings: device-stream.one-device-type for a batch of another device type whose memory every device
+// can access that can access the stream's; device-array.reserved-zero.
+//
+// One goroutine at a time may read: a call during another one returns EBUSY. Close may be called at any
+// time, also from inside a loop over All, and during a call, after which the stream is released.
+//
+// Text: Arrow C device stream interface.
+type DeviceArrayStream struct {
+	stream[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]
+}
+
+// ImportArrayStream moves the struct at an address of C in; see ImportArray for promises and errors.
+func ImportArrayStream(address unsafe.Pointer) (*ArrayStream, error) {
+	stream := &ArrayStream{}
+	if err := importInto(&stream.owner, &arrayStreamKind, address); err != nil {
+		return nil, err
+	}
+	stream.begin(&hostStreams)
+	return stream, nil
+}
+
+// ImportDeviceArrayStream moves the struct at an address of C in; see ImportArray for promises and
+// errors.
+func ImportDeviceArrayStream(address unsafe.Pointer) (*DeviceArrayStream, error) {
+	stream := &DeviceArrayStream{}
+	if err := importInto(&stream.owner, &deviceArrayStreamKind, address); err != nil {
+		return nil, err
+	}
+	stream.begin(&deviceStreams)
+	return stream, nil
+}
+
+// streams is what differs between the two.
+type streams[S, B raw] struct {
+	name, rule   string
+	batch        *kind[B]
+	getSchema    func(*S, *abi.ArrowSchema) (int32, bool)
+	getNext      func(*S, *B) (int32, bool)
+	getLastError func(*S) (uintptr, bool)
+	check        func(*Options, *S, *B) error
+}
+
+var (
+	hostStreams = streams[abi.ArrowArrayStream, abi.ArrowArray]{
+		"ArrowArrayStream", "stream.callbacks-set", &arrayKind,
+		callbacks.CallArrowArrayStreamGetSchema, callbacks.CallArrowArrayStreamGetNext,
+		callbacks.CallArrowArrayStreamGetLastError,
+		func(*Options, *abi.ArrowArrayStream, *abi.ArrowArray) error { return nil },
+	}
+	deviceStreams = streams[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]{
+		"ArrowDeviceArrayStream", "device-stream.callbacks-set", &deviceArrayKind,
+		callbacks.CallArrowDeviceArrayStreamGetSchema, callbacks.CallArrowDeviceArrayStreamGetNext,
+		callbacks.CallArrowDeviceArrayStreamGetLastError,
+		func(options *Options, stream *abi.ArrowDeviceArrayStream, batch *abi.ArrowDeviceArray) error {
+			return options.checkBatch(batch, stream.DeviceType)
+		},
+	}
+)
+
+// stream is what both have. Its slot is taken out during a call, so that a Close at that time leaves
+// the struct to the call.
+type stream[S, B raw] struct {
+	owner[S]
+
+	// Options are those of warnings; set them before the first call.
+	Options Options
+
+	of      *streams[S, B]
+	open    atomic.Bool
+	failure error // nil until the stream is dead
+	ended   bool
+}
+
+func (s *stream[S, B]) begin(of *streams[S, B]) {
+	s.of = of
+	s.open.Store(true)
+}
+
+// IsReleased reports whether there is nothing to release: closed or exported.
+func (s *stream[S, B]) IsReleased() bool { return !s.open.Load() }
+
+// Close releases the stream, or lets the call do so that is running. It does nothing for a stream that
+// was closed or exported before.
+func (s *stream[S, B]) Close() {
+	s.open.Store(false)
+	s.owner.Close()
+}
+
+// Export moves the struct to an address in C, which is overwritten. It is the receiver's to release
+// from now on; the stream is closed. Batches that were read are not in it.
+//
+// Errors: EINVAL for nil, and for a stream that was closed or is in use.
+func (s *stream[S, B]) Export(address unsafe.Pointer) error {
+	err := s.owner.Export(address)
+	if err == nil {
+		s.open.Store(false)
+	}
+	return err
+}
+
+// Schema returns the schema of every batch. It may be called at any time and repeatedly. Errors: see
+// DeviceArrayStream.
+func (s *stream[S, B]) Schema() (*Schema, error) {
+	schema := &Schema{}
+	err := s.call(func(raw *S) error {
+		err := pull(s.of, raw, "get_schema", s.of.getSchema, &schemaKind, &schema.owner)
+		if err == nil && schema.IsReleased() {
+			return invalid("get_schema: released schema with return value 0: expected a live schema")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return schema, nil
+}
+
+func (s *stream[S, B]) next(batch *owner[B]) error {
+	err := s.call(func(raw *S) error {
+		if s.ended {
+			return io.EOF
+		}
+		if err := pull(s.of, raw, "get_next", s.of.getNext, s.of.batch, batch); err != nil {
+			return err
+		}
+		if s.ended = batch.IsReleased(); s.ended {
+			return io.EOF
+		}
+		return s.of.check(&s.Options, raw, batch.get())
+	})
+	if err != nil {
+		batch.Close()
+	}
+	return err
+}
+
+// call runs a callback of the stream, unless it is dead. An error of the body is its death.
+func (s *stream[S, B]) call(body func(raw *S) error) error {
+	slot := s.slot.Swap(nil)
+	if slot == nil && s.open.Load() {
+		return NewError(syscall.EBUSY, "stream: in use: expected one call at a time", nil)
+	}
+	if slot == nil {
+		return closed("stream")
+	}
+	err := s.failure
+	if err == nil {
+		err = body(slot.raw)
+	}
+	if err != io.EOF {
+		s.failure = err
+	}
+	s.slot.Store(slot)
+	if !s.open.Load() {
+		s.owner.Close()
+	}
+	return err
+}
+
+// pull lets a callback fill an owner. Of a call that failed nothing is ours to release.
+func pull[S, B, Out raw](of *streams[S, B], raw *S, name string, callback func(*S, *Out) (int32, bool), kind *kind[Out], out *owner[Out]) error {
+	slot := newSlot(kind)
+	code, called := callback(raw, slot.raw)
+	if code == 0 && called {
+		out.slot.Store(slot)
+		return nil
+	}
+	slot.free()
+	if !called {
+		return brokenRule(of.rule, of.name+"."+name+": NULL: expected a callback; hint: fix the producer")
+	}
+	text, _ := of.getLastError(raw)
+	return foreign(code, printableC(text))
+}
+
+// Next returns the next batch, and io.EOF after the last. It may block as long as the producer does.
+func (s *ArrayStream) Next() (*Array, error) {
+	batch := &Array{}
+	if err := s.next(&batch.owner); err != nil {
+		return nil, err
+	}
+	return batch, nil
+}
+
+// All returns the batches, as DeviceArrayStream.All does.
+func (s *ArrayStream) All(ctx context.Context) iter.Seq2[*Array, error] { return batches(ctx, s.Next) }
+
+// DeviceType returns the type of the device that can access the batches; 0 for a stream that was closed
+// or is in use.
+func (s *DeviceArrayStream) DeviceType() abi.DeviceType {
+	if raw := s.get(); raw != nil {
+		return raw.DeviceType
+	}
+	return 0
+}
+
+// Next returns the next batch, and io.EOF after the last. It may block as long as the producer does.
+func (s *DeviceArrayStream) Next() (*DeviceArray, error) {
+	batch := &DeviceArray{}
+	if err := s.next(&batch.owner); err != nil {
+		return nil, err
+	}
+	return batch, nil
+}
+
+// All returns the batches, and at the end the error where there is one. The stream stays open: a loop
+// that was left early may be followed by another one, which goes on behind it. A batch is the caller's
+// to close.
+//
+// The context is looked at before each batch: then the error is ECANCELED with its cause. A callback
+// that blocks is not interrupted.
+func (s *DeviceArrayStream) All(ctx context.Context) iter.Seq2[*DeviceArray, error] {
+	return batches(ctx, s.Next)
+}
+
+func batches[T any](ctx context.Context, next func() (*T, error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for {
+			if err := context.Cause(ctx); err != nil {
+				yield(nil, NewError(syscall.ECANCELED, "stream: "+err.Error(), errors.Join(err, ctx.Err())))
+				return
+			}
+			batch, err := next()
+			if err == io.EOF || !yield(batch, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/peer"
+)
+
+type deviceBatches = iter.Seq2[*fletching.DeviceArray, error]
+
+func intSchema() *fletching.Schema { return must((&fletching.SchemaBuilder{Format: "i"}).Build()) }
+
+// counted yields batches of the lengths 1, 2, ... with their end in the log.
+func counted(log *log, count int) deviceBatches {
+	return func(yield func(*fletching.DeviceArray, error) bool) {
+		defer log.add("iterator ended")
+		for i := range count {
+			batch := must((&fletching.ArrayBuilder{Length: int64(i + 1)}).BuildOn(abi.DeviceCUDA, 0, 0, nil))
+			if !yield(batch, nil) {
+				return
+			}
+		}
+	}
+}
+
+func newStream(batches deviceBatches) *fletching.DeviceArrayStream {
+	return must(fletching.NewDeviceArrayStream(intSchema(), abi.DeviceCUDA, batches))
+}
+
+// overC is the same stream after a move through C.
+func overC(stream *fletching.DeviceArrayStream) *fletching.DeviceArrayStream {
+	raw := peer.New[abi.ArrowDeviceArrayStream](1)
+	defer peer.Free(raw)
+	if err := stream.Export(unsafe.Pointer(&raw[0])); err != nil {
+		panic(err)
+	}
+	return must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw[0])))
+}
+
+// readAll closes the stream and returns the sum of the lengths.
+func readAll(stream *fletching.DeviceArrayStream) (sum int64, err error) {
+	defer stream.Close()
+	for batch, err := range stream.All(context.Background()) {
+		if err != nil {
+			return sum, err
+		}
+		sum += batch.Length()
+		batch.Close()
+	}
+	return sum, nil
+}
+
+func TestAStreamThereAndBack(t *testing.T) {
+	var log log
+	stream := overC(newStream(counted(&log, 3)))
+	for range 2 {
+		schema := must(stream.Schema())
+		if schema.Format() != "i" || stream.DeviceType() != abi.DeviceCUDA {
+			t.Error("another schema or device type")
+		}
+		schema.Close()
+	}
+	if sum, err := readAll(stream); sum != 6 || err != nil {
+		t.Error(sum, err)
+	}
+	log.expect(t, "iterator ended")
+	expectClosed(t, "next", second(stream.Next()))
+}
+
+func TestTheEndIsRepeated(t *testing.T) {
+	var log log
+	stream := overC(newStream(counted(&log, 1)))
+	must(stream.Next()).Close()
+	for range 2 {
+		if _, err := stream.Next(); err != io.EOF {
+			t.Error(err)
+		}
+	}
+	must(stream.Schema()).Close()
+	stream.Close()
+}
+
+func TestAStreamIsLeftEarly(t *testing.T) {
+	var log log
+	stream := overC(newStream(counted(&log, 5)))
+	for range 2 {
+		for batch, err := range stream.All(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch.Close()
+			break
+		}
+	}
+	log.expect(t)
+	if batch := must(stream.Next()); batch.Length() != 3 {
+		t.Error("a loop has taken more than it was given")
+	} else {
+		batch.Close()
+	}
+	stream.Close()
+	log.expect(t, "iterator ended")
+
+	newStream(counted(&log, 5)).Close() // which never began
+	log.expect(t)
+}
+
+func TestCloseInsideOfItsLoop(t *testing.T) {
+	var log log
+	stream := overC(newStream(counted(&log, 5)))
+	var last error
+	count := 0
+	for batch, err := range stream.All(context.Background()) {
+		if last = err; err != nil {
+			break
+		}
+		count++
+		stream.Close()
+		log.expect(t, "iterator ended")
+		if batch.Length() != 1 {
+			t.Error("the batch ended with its stream")
+		}
+		batch.Close()
+	}
+	expectClosed(t, "the loop", last)
+	if count != 1 {
+		t.Error(count)
+	}
+}
+
+// The iterator closes the stream that it is read by: the call ends first.
+func TestCloseInsideOfTheIterator(t *testing.T) {
+	var log log
+	var stream *fletching.DeviceArrayStream
+	stream = overC(newStream(func(yield func(*fletching.DeviceArray, error) bool) {
+		defer log.add("iterator ended")
+		if _, err := stream.Next(); !errors.Is(err, syscall.EBUSY) {
+			t.Errorf("a call during a call: %v", err)
+		}
+		stream.Close()
+		if !stream.IsReleased() {
+			t.Error("not released")
+		}
+		stream.Close()
+		yield(must((&fletching.ArrayBuilder{Length: 7}).BuildOn(abi.DeviceCUDA, 0, 0, nil)), nil)
+	}))
+	batch := must(stream.Next())
+	log.expect(t, "iterator ended")
+	if batch.Length() != 7 {
+		t.Error(batch.Length())
+	}
+	batch.Close()
+	expectClosed(t, "next", second(stream.Next()))
+}
+
+func TestErrorsOfAnIterator(t *testing.T) {
+	cause := errors.New("no more")
+	closedBatch := must(batch(0).BuildOn(abi.DeviceCUDA, 0, 0, nil))
+	closedBatch.Close()
+	for _, c := range []struct {
+		yield func(yield func(*fletching.DeviceArray, error) bool)
+		code  syscall.Errno
+		text  string
+	}{
+		{func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, cause) }, syscall.EIO, "no more"},
+		{func(yield func(*fletching.DeviceArray, error) bool) {
+			yield(must(batch(1).BuildOn(abi.DeviceCUDA, 0, 0, nil)), fletching.NewError(syscall.ENOSPC, "a\xff\x00b", nil))
+		}, syscall.ENOSPC, `a\xff\x00b`},
+		{func(yield func(*fletching.DeviceArray, error) bool) { panic("in the iterator") }, syscall.EIO, "panic: in the iterator"},
+		{func(yield func(*fletching.DeviceArray, error) bool) { runtime.Goexit() }, syscall.EIO, "iterator: ended by runtime.Goexit"},
+		{func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, nil) }, syscall.EINVAL, "get_next: batch is nil"},
+		{func(yield func(*fletching.DeviceArray, error) bool) { yield(closedBatch, nil) }, syscall.EINVAL, "get_next: batch is released"},
+		{func(yield func(*fletching.DeviceArray, error) bool) {
+			yield(must(batch(1).BuildOn(abi.DeviceROCM, 0, 0, nil)), nil)
+		}, syscall.EINVAL, "(rule device-stream-result.accessible)"},
+		{nil, syscall.EIO, "panic: "},
+	} {
+		stream := overC(newStream(c.yield))
+		for range 2 {
+			_, err := stream.Next()
+			expectError(t, err, c.code, c.text)
+			expectError(t, second(stream.Schema()), c.code, c.text)
+		}
+		// The producer repeats it to a consumer that goes on.
+		stream.Close()
+	}
+	_, err := fletching.NewDeviceArrayStream(intSchema(), 0, nil)
+	expectError(t, err, syscall.EINVAL, "(rule device-stream.device-type-set)")
+	var schema fletching.Schema
+	expectClosed(t, "a stream of a closed schema", second(fletching.NewArrayStream(&schema, nil)))
+}
+
+// Batches that are not taken over are closed.
+func TestABatchThatIsRefusedIsClosed(t *testing.T) {
+	var log log
+	for _, failure := range []error{nil, syscall.EPERM} {
+		stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
+			yield(must(batch(1).BuildOn(abi.DeviceROCM, 0, 0, &note{&log, "closed"})), failure)
+		})
+		if _, err := readAll(stream); err == nil {
+			t.Error("no error")
+		}
+		log.expect(t, "closed")
+	}
+}
+
+// An iterator that yields after it was told to end, and panics at its end.
+func TestARudeIterator(t *testing.T) {
+	var log log
+	stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) {
+		for range 3 {
+			yield(must(batch(1).BuildOn(abi.DeviceCUDA, 0, 0, &note{&log, "closed"})), nil)
+		}
+		panic("at the end")
+	})
+	must(stream.Next()).Close()
+	log.expect(t, "closed")
+	stream.Close()
+	log.expect(t, "closed", "closed")
+}
+
+func TestACanceledContextEndsTheLoop(t *testing.T) {
+	var log log
+	stream := overC(newStream(counted(&log, 5)))
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	cause := errors.New("enough")
+	count := 0
+	for batch, err := range stream.All(ctx) {
+		if err != nil {
+			if !errors.Is(err, syscall.ECANCELED) || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+				t.Error(err)
+			}
+			break
+		}
+		count++
+		batch.Close()
+		cancel(cause)
+	}
+	if count != 1 {
+		t.Error(count)
+	}
+	must(stream.Next()).Close() // the stream is not dead
+	stream.Close()
+}
+
+// A consumer in C may call from any thread; the iterator runs on a goroutine of its own.
+func TestNextFromThreadsOfC(t *testing.T) {
+	var log log
+	raw := peer.New[abi.ArrowDeviceArrayStream](1)
+	defer peer.Free(raw)
+	out := peer.New[abi.ArrowDeviceArray](1)
+	defer peer.Free(out)
+	if err := newStream(counted(&log, 20)).Export(unsafe.Pointer(&raw[0])); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 21 {
+		out[0].Reserved[1] = 5
+		if code := peer.NextOnThread(&raw[0], &out[0]); code != 0 || out[0].Reserved[1] != 0 {
+			t.Fatal(code)
+		}
+		if i == 20 {
+			break
+		}
+		batch := must(fletching.ImportDeviceArray(unsafe.Pointer(&out[0])))
+		if batch.Length() != int64(i+1) {
+			t.Error(batch.Length())
+		}
+		batch.Close()
+	}
+	if !out[0].IsReleased() {
+		t.Error("no end")
+	}
+	must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw[0]))).Close()
+	log.expect(t, "iterator ended")
+}
+
+func TestCloseDuringANext(t *testing.T) {
+	for range 50 {
+		var log log
+		stream := overC(newStream(counted(&log, 1000)))
+		var wait sync.WaitGroup
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			if _, err := readAll(stream); err != nil && !errors.Is(err, fletching.ErrClosed) {
+				t.Error(err)
+			}
+		}()
+		runtime.Gosched()
+		stream.Close()
+		wait.Wait()
+	}
+}
+
+func TestWarningsOfAStream(t *testing.T) {
+	managed := func(yield func(*fletching.DeviceArray, error) bool) {
+		raw := rawDeviceArray(new(log), "a", 0, false)
+		raw.DeviceType = abi.DeviceCUDAManaged
+		raw.Reserved[2] = 1
+		yield(must(fletching.ImportDeviceArray(unsafe.Pointer(&raw))), nil)
+	}
+	var warnings []string
+	stream := overC(newStream(managed))
+	stream.Options.OnWarning = func(warning fletching.Warning) { warnings = append(warnings, warning.String()) }
+	must(stream.Next()).Close()
+	stream.Close()
+	if text := strings.Join(warnings, "\n"); len(warnings) != 2 ||
+		!strings.Contains(text, "(rule device-stream.one-device-type)") || !strings.Contains(text, "(rule device-array.reserved-zero)") {
+		t.Error(text)
+	}
+	stream = overC(newStream(managed))
+	stream.Options.Strict = true
+	expectError(t, second(stream.Next()), syscall.EINVAL, "expected cuda, got cuda_managed (rule device-stream.one-device-type)")
+	stream.Close()
+}
+
+func TestMissingCallbacks(t *testing.T) {
+	for _, missing := range []string{"get_schema", "get_next"} {
+		raw := abi.ArrowDeviceArrayStream{DeviceType: abi.DeviceCUDA}
+		var log log
+		if err := newStream(counted(&log, 1)).Export(unsafe.Pointer(&raw)); err != nil {
+			t.Fatal(err)
+		}
+		raw.GetLastError = 0
+		if missing == "get_schema" {
+			raw.GetSchema = 0
+		} else {
+			raw.GetNext = 0
+		}
+		stream := must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw)))
+		_, err := stream.Schema()
+		if missing == "get_next" && err == nil {
+			_, err = stream.Next()
+		}
+		expectError(t, err, syscall.EINVAL, "ArrowDeviceArrayStream."+missing+": NULL: expected a callback; hint: fix the producer (rule device-stream.callbacks-set)")
+		stream.Close()
+	}
+}
+
+func TestAStreamOnTheCPU(t *testing.T) {
+	stream := must(fletching.NewArrayStream(intSchema(), func(yield func(*fletching.Array, error) bool) {
+		_ = yield(must(fletching.FromValues([]int32{1, 2})), nil) && yield(nil, syscall.ENOSPC)
+	}))
+	must(stream.Schema()).Close()
+	var lengths []int64
+	for batch, err := range stream.All(context.Background()) {
+		if err != nil {
+			expectError(t, err, syscall.ENOSPC, syscall.ENOSPC.Error())
+			break
+		}
+		lengths = append(lengths, batch.Length())
+		batch.Close()
+	}
+	stream.Close()
+	if len(lengths) != 1 || lengths[0] != 2 {
+		t.Error(lengths)
+	}
+}

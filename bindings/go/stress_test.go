@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/peer"
+)
+
+// The garbage collector runs all the time while C holds structs of ours whose buffers, events and
+// private data are numbers that are no pointers, and some that look like pointers of Go.
+func TestCollectionsWhileCHoldsStructs(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	rounds := 300
+	if testing.Short() {
+		rounds = 20
+	}
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for round := range rounds {
+				stress(t, round)
+			}
+		}()
+	}
+	wait.Wait()
+}
+
+func stress(t *testing.T, round int) {
+	values := make([]int64, 100)
+	values[99] = int64(round)
+	looksLikeGo := uintptr(unsafe.Pointer(&values[0]))
+	builder := fletching.ArrayBuilder{
+		Length: 1, Buffers: []uintptr{looksLikeGo, ^uintptr(0), 1},
+		Children: []fletching.ArrayBuilder{{Buffers: []uintptr{looksLikeGo + 8}}, {}},
+	}
+	var log log
+	raw := peer.New[abi.ArrowDeviceArray](1)
+	defer peer.Free(raw)
+	array := must(builder.BuildOn(abi.DeviceCUDA, 0, ^uintptr(7), &note{&log, "owner"}))
+	child := must(array.TakeChild(1))
+	if err := array.Export(unsafe.Pointer(&raw[0])); err != nil {
+		t.Error(err)
+	}
+	pinned := must(fletching.FromValues(values))
+	values = nil
+	if round%10 == 0 {
+		runtime.GC()
+	}
+	back := must(fletching.ImportDeviceArray(unsafe.Pointer(&raw[0])))
+	if back.Buffer(0) != looksLikeGo || back.Buffer(1) != ^uintptr(0) || back.Child(0).Buffer(0) != looksLikeGo+8 {
+		t.Error("a buffer has changed")
+	}
+	if seen := unsafe.Slice((*int64)(abi.Pointer(pinned.Buffer(1))), 100); seen[99] != int64(round) {
+		t.Error("a pinned slice has changed")
+	}
+	pinned.Close()
+	back.Close()
+	log.expect(t)
+	child.Close()
+	log.expect(t, "owner")
+	stream := overC(newStream(counted(&log, 2)))
+	for batch, err := range stream.All(context.Background()) {
+		if err != nil {
+			t.Error(err)
+		}
+		batch.Close()
+	}
+	stream.Close()
+}

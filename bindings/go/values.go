@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"reflect"
+	"runtime"
+	"unsafe"
+)
+
+// Primitive is a number that Arrow lays out as Go does.
+type Primitive interface {
+	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
+}
+
+// FromValues returns an array of the values of a slice, without nulls and without a copy. The slice
+// is pinned until the array is released, and must not be written until then.
+//
+// Errors: ENOMEM.
+func FromValues[T Primitive](values []T) (*Array, error) {
+	builder := ArrayBuilder{Length: int64(len(values)), Buffers: []uintptr{0, 0}}
+	if len(values) == 0 {
+		return builder.Build(nil)
+	}
+	owner := &pinned{}
+	first := unsafe.SliceData(values)
+	owner.pinner.Pin(first)
+	builder.Buffers[1] = uintptr(unsafe.Pointer(first))
+	array, err := builder.Build(owner)
+	if err != nil {
+		owner.Close()
+	}
+	return array, err
+}
+
+var formats = map[reflect.Kind]string{
+	reflect.Int8: "c", reflect.Uint8: "C", reflect.Int16: "s", reflect.Uint16: "S", reflect.Int32: "i",
+	reflect.Uint32: "I", reflect.Int64: "l", reflect.Uint64: "L", reflect.Float32: "f", reflect.Float64: "g",
+}
+
+// FormatOf returns the format string of the values.
+func FormatOf[T Primitive]() string { return formats[reflect.TypeFor[T]().Kind()] }
+
+type pinned struct {
+	pinner runtime.Pinner
+}
+
+func (p *pinned) Close() { p.pinner.Unpin() }
