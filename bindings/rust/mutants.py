@@ -27,14 +27,16 @@ VERSION = "27.1.0"
 SEED = 19
 PER_FILE = 5  # at most, in a sample
 MOST_MEMORY = 16 << 30  # of a process: a mutant may allocate without end
-ALL = ("--tests",)
+ALL = ("--all-features", "--tests")
+# What is compiled only without another feature.
+WITHOUT = {"fletching/src/dlpack/stream.rs": ("--features=dlpack", "--test=dlpack")}
 # The first that fits a file has the tests that are the likeliest to notice.
 TESTS = {
     r"src/arrow/": ("--test=arrow",),
     r"src/async_stream/": ("--lib", "--test=async"),
     r"src/dlpack/": ("--test=dlpack", "--test=standin_dlpack"),
     r"src/runtime/": ("--test=waiter", "--test=event_rules", "--test=standin_*", "--test=gated_*"),
-    r"src/": ("--test=core", "--test=owner", "--test=stream", "--test=allocations"),
+    r"src/": ("--lib", "--test=core", "--test=owner", "--test=stream", "--test=allocations"),
 }
 RESULTS = {
     "CaughtMutant": "killed",
@@ -79,10 +81,12 @@ def main() -> int:
     found = kept(chosen)
     chosen = [m for m in chosen if m.name not in found]
     for pattern, tests in TESTS.items():
-        own = [m for m in chosen if first_fit(m.file) == pattern]
-        found |= attempt(own, names - {m.name for m in own}, tests)
-        missed = [m for m in own if found[m.name][0] == "survived"]
-        found |= attempt(missed, names - {m.name for m in missed}, ALL)
+        left = [m for m in chosen if first_fit(m.file) == pattern]
+        for arguments in (("--all-features", *tests), ALL):
+            found |= attempt(left, names, arguments)
+            left = [m for m in left if found[m.name][0] == "survived"]
+        for file, arguments in WITHOUT.items():
+            found |= attempt([m for m in left if m.file == file], names, arguments)
         write(everything, found)
     write(everything, found)
     return 0
@@ -164,17 +168,17 @@ def first_fit(file: str) -> str:
     return next(pattern for pattern in TESTS if re.search(pattern, file))
 
 
-def attempt(mutants: Sequence[Mutant], others: Iterable[str], tests: Sequence[str]) -> Results:
+def attempt(mutants: Sequence[Mutant], names: set[str], arguments: Sequence[str]) -> Results:
     """The result of each and the test that noticed."""
     if not mutants:
         return {}
-    print(f"{len(mutants)} mutants on {' '.join(tests)}", flush=True)
+    print(f"{len(mutants)} mutants with {' '.join(arguments)}", flush=True)
     # Its filter by name lets mutants of fields pass; what an earlier run has caught is left out.
     out = SCRATCH / "mutants.out"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    (out / "caught.txt").write_text("\n".join(others), encoding="utf-8")
-    done = call("--iterate", *(f"--cargo-arg={test}" for test in tests))
+    (out / "caught.txt").write_text("\n".join(names - {m.name for m in mutants}), encoding="utf-8")
+    done = call("--iterate", *(f"--cargo-arg={test}" for test in arguments))
     # 2: a mutant survived; 3: one hung.
     if done.returncode not in (0, 2, 3):
         raise SystemExit(f"cargo-mutants: exit code {done.returncode}")
