@@ -9,7 +9,7 @@ LANGUAGES := $(notdir $(patsubst %/language.toml,%,$(wildcard cpp/language.toml 
 .PHONY: help setup generate build roundtrip mutants mutants-code targets faults fuzz test-gpu test-gpu-standin
 .PHONY: gpu-programs bench-gpu bench-compile docs test test-all format clean
 .PHONY: test-spec $(addprefix test-,$(LANGUAGES)) $(addprefix bench-,$(LANGUAGES))
-.PHONY: $(LANGUAGES:%=test-%-all)
+.PHONY: $(LANGUAGES:%=test-%-all) $(addprefix mutants-,$(LANGUAGES))
 
 help: ## list the targets
 	@grep -hE '^[a-z$$].*: .*## ' $(MAKEFILE_LIST) | sed -E 's/^(.*: )?([a-z%-]+): [^#]*## /\2\t/' | expand -t 18
@@ -39,6 +39,10 @@ mutants: setup ## wrong specs in every language; the tests of each have to notic
 mutants-code: setup ## mechanical changes of the code; the tests of C++ and of the generator have to notice
 	@tools/build extract
 	@$(PYTHON) tests/mutants_code/mutants_code.py
+
+$(addprefix mutants-,$(LANGUAGES)): mutants-%: setup ## the same with one language's library; MUTANTS=--sample is shorter
+	@tools/build --with-needed $*
+	@$(PYTHON) tests/mutants_code/language_mutants.py $* $(MUTANTS)
 
 test-all: setup ## `test` and everything that takes longer
 	@$(PYTHON) tools/suite.py --all

@@ -17,6 +17,7 @@ def parts(language: Language) -> dict[str, bool]:
         "targets": bool(language.targets),
         "gpu": bool(language.gpu) or any(column.host for column in language.columns),
         "bench": bool(language.bench),
+        "mutation": bool(language.mutation),
         "rules": bool(language.rules),
         "blocks": bool(language.blocks),
     }

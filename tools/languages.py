@@ -122,6 +122,14 @@ class Bench:
 
 
 @dataclass(frozen=True)
+class Mutation:
+    """Mutation testing of the safe layer: tests/mutants_code/language_mutants.py."""
+
+    command: str  # tries the mutants and writes what became of each to the file $RESULTS
+    table: str  # "tests/mutants.yaml": those that survive, each with the reason
+
+
+@dataclass(frozen=True)
 class Rules:
     """Which tests are those of the rules in spec/rules/: rule_tables.py."""
 
@@ -154,6 +162,7 @@ class Language:
     targets: tuple[Target, ...] = ()
     gpu: Gpu | None = None
     bench: Bench | None = None
+    mutation: Mutation | None = None
     rules: Rules | None = None
     blocks: Blocks | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)  # what it does not have, and why

@@ -37,10 +37,13 @@ def _of(language: Language) -> tuple[Step, ...]:
         Step(**{**vars(step), "environment": {**variables, **step.environment}, "folder": home})
         for step in language.suite
     )
-    if language.blocks is None:
-        return steps
-    blocks = f".venv/bin/python tools/code_blocks.py {language.name}"
-    return (*steps, Step("code blocks of the pages", blocks))
+    if language.mutation:
+        tried = f".venv/bin/python tests/mutants_code/language_mutants.py {language.name} --sample"
+        steps += (Step("mutants of the code, a sample", tried, only_all=True),)
+    if language.blocks:
+        blocks = f".venv/bin/python tools/code_blocks.py {language.name}"
+        steps += (Step("code blocks of the pages", blocks),)
+    return steps
 
 
 SUITES: dict[str, tuple[Step, ...]] = {

@@ -90,13 +90,13 @@ def as_page(root: Path, verdicts: Sequence[Verdict], found: int) -> str:
         f"{counts[KILLED]} of {tried} that are not equivalent are killed "
         f"({counts[KILLED] / max(tried, 1):.1%}, limit {LIMIT:.0%}). No mutant of the sample may "
         f"survive in {strict}.",
-        _table(_rows(verdicts)),
+        table(_rows(verdicts)),
         "## Equivalent, with the reason",
-        _table(_listed(verdicts, EQUIVALENT, "reason")),
+        table(_listed(verdicts, EQUIVALENT, "reason")),
         "## Survived",
-        _table(_listed(verdicts, SURVIVED, "tests")),
+        table(_listed(verdicts, SURVIVED, "tests")),
         "## Killed, by the first test that noticed",
-        _table(_listed(verdicts, KILLED, "test")),
+        table(_listed(verdicts, KILLED, "test")),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -106,18 +106,18 @@ def _listed(verdicts: Sequence[Verdict], result: str, title: str) -> list[list[s
     as_code = result == KILLED
     return [
         ["mutant", title],
-        *([_code(line(v.mutant)), _code(v.text) if as_code else v.text] for v in own),
+        *([code(line(v.mutant)), code(v.text) if as_code else v.text] for v in own),
     ]
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def table(rows: Sequence[Sequence[str]]) -> str:
     if len(rows) == 1:
         return "None."
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join([head, "| " + " | ".join("---" for _ in rows[0]) + " |", *body])
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """As code; a long one is cut, since the place says the rest."""
     short = text if len(text) <= 160 else text[:157] + "..."
     mark = "``" if "`" in short else "`"

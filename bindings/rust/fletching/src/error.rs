@@ -198,6 +198,14 @@ mod tests {
         assert_eq!(long, "x".repeat(MAX_TEXT) + "...");
         let split = printable(("x".repeat(MAX_TEXT - 1) + "ü!").as_bytes());
         assert_eq!(split, "x".repeat(MAX_TEXT - 1) + "...");
+        let longest = "x".repeat(MAX_TEXT);
+        assert_eq!(printable(longest.as_bytes()), longest);
+        // No character has five bytes, so that no more than four are left out.
+        let broken = printable(&[[b'x'].repeat(MAX_TEXT - 8), [0x80].repeat(20)].concat());
+        assert_eq!(
+            broken,
+            "x".repeat(MAX_TEXT - 8) + &"\\x80".repeat(4) + "..."
+        );
     }
 
     #[test]

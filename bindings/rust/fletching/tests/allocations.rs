@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! How much is allocated, and what happens when an allocation fails. The counts are those of a
-//! thread, which is a test.
+//! thread, which is a test. Behind each allocation is a fence, and a write into it aborts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 
-use fletching::abi::ArrowDeviceType;
+use fletching::abi::{ArrowArray, ArrowDeviceType};
 use fletching::{
     Array, ArrayBuilder, ArrayCapacity, ArrayValues, DeviceArray, Node, SchemaBuilder,
 };
@@ -21,6 +21,13 @@ thread_local! {
     static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
+const FENCE: [u8; 64] = [0xA5; 64];
+
+/// With the fence.
+fn fenced(layout: Layout) -> Layout {
+    Layout::from_size_align(layout.size() + FENCE.len(), layout.align()).unwrap()
+}
+
 // SAFETY: that of the system, or NULL.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -29,13 +36,24 @@ unsafe impl GlobalAlloc for Counting {
         }
         MADE.set(MADE.get() + 1);
         LIVE.set(LIVE.get() + 1);
-        // SAFETY: the caller vouches for the layout.
-        unsafe { System.alloc(layout) }
+        // SAFETY: the caller vouches for the layout, and the fence is behind it.
+        unsafe {
+            let memory = System.alloc(fenced(layout));
+            if !memory.is_null() {
+                memory.add(layout.size()).cast::<[u8; 64]>().write(FENCE);
+            }
+            memory
+        }
     }
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         LIVE.set(LIVE.get() - 1);
         // SAFETY: the caller vouches for both.
-        unsafe { System.dealloc(memory, layout) }
+        unsafe {
+            if memory.add(layout.size()).cast::<[u8; 64]>().read() != FENCE {
+                std::process::abort();
+            }
+            System.dealloc(memory, fenced(layout));
+        }
     }
 }
 
@@ -71,6 +89,20 @@ fn a_batch_is_one_allocation() {
     assert_eq!(LIVE.get(), live + 1);
     drop(batch);
     assert_eq!(LIVE.get(), live);
+}
+
+/// The object, three words for the block, and a struct with its pointer and its buffers for each.
+#[test]
+fn a_batch_allocates_no_more_than_it_needs() {
+    for columns in [0, 1, 1000] {
+        let structs = (1 + columns) * (size_of::<ArrowArray>() + size_of::<*mut ArrowArray>());
+        let addresses = (1 + 2 * columns) * size_of::<*const u8>();
+        let needed = size_of::<[u64; 4]>() + 4 * size_of::<usize>() + structs + addresses;
+        LIMIT.set(needed + 1);
+        let all = batch(columns);
+        LIMIT.set(usize::MAX);
+        assert_eq!(all.unwrap().children().len(), columns);
+    }
 }
 
 #[test]

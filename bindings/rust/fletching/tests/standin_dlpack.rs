@@ -6,10 +6,15 @@
 
 mod gpu;
 
-use std::ptr::null_mut;
+use std::ptr::{self, null_mut};
 
-use fletching::dlpack::{from_dlpack, to_dlpack, ConsumerStream, ExportOptions, ImportOptions};
-use fletching::{Array, ArrowDeviceType, DeviceArray, Schema, SchemaBuilder};
+use fletching::dlpack::{
+    from_dlpack, to_dlpack, ConsumerStream, ExportOptions, HostReadable, ImportOptions, Nulls,
+};
+use fletching::{
+    Array, ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Node, Schema,
+    SchemaBuilder,
+};
 use gpu::alone;
 use gpu::api::{Api, Cuda, Gated, Handle, Hip};
 
@@ -123,5 +128,53 @@ fn the_host_waits() {
     let tensor = to_dlpack(&schema, &mut array, &options).unwrap();
     assert_eq!(gated.control.calls(Cuda::SYNCHRONIZE), before + 1);
     drop(tensor);
+    gated.end();
+}
+
+// A stream that waits says nothing about the host.
+#[test]
+fn nulls_are_counted_when_the_host_has_waited() {
+    let _alone = alone();
+    let gated = Gated::<Cuda>::new(0);
+    let device_type = ArrowDeviceType::CUDA_HOST;
+    // SAFETY: the memory is the host's, and nothing writes to it.
+    let nulls = Nulls::Count(unsafe { HostReadable::new() });
+    // SAFETY: no handle.
+    let host = unsafe { ConsumerStream::read(device_type, None) }.unwrap();
+    let streams = [
+        (host, true),
+        (read(device_type, gated.consumer).unwrap(), false),
+    ];
+    for (stream, is_counted) in streams {
+        let capacity = ArrayCapacity {
+            arrays: 0,
+            buffers: 2,
+        };
+        let mut builder = ArrayBuilder::new(capacity, (vec![0b111_u8], [1, 2, 3])).unwrap();
+        let (bitmap, values) = builder.object();
+        let buffers = [bitmap.as_ptr().cast(), ptr::from_ref(values).cast()];
+        let unknown = ArrayValues {
+            null_count: -1,
+            ..ArrayValues::of(3)
+        };
+        builder.set(Node::ROOT, unknown, &buffers);
+        let mut array = builder.finish_on(device_type, 0).unwrap();
+        array.export_with_event(&gated.producer()).unwrap();
+        let schema = SchemaBuilder::new("i").build().unwrap();
+        let options = ExportOptions {
+            stream: Some(stream),
+            nulls,
+            ..ExportOptions::default()
+        };
+        match to_dlpack(&schema, &mut array, &options) {
+            Ok(_) => assert!(is_counted),
+            Err(error) => {
+                assert!(
+                    !is_counted && error.message().contains("may have nulls"),
+                    "{error}"
+                );
+            }
+        }
+    }
     gated.end();
 }

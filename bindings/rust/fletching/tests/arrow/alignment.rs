@@ -5,9 +5,10 @@
 use std::ptr;
 
 use arrow_array::{Array as _, Decimal128Array, StringArray, StringViewArray, StructArray};
-use fletching::arrow::{from_array, to_array, Alignment, Converted, ToArrow};
+use fletching::arrow::{from_array, to_array, Alignment, Arrays, Converted, ToArrow};
 use fletching::{
-    Array, ArrayBuilder, ArrayCapacity, ArrayValues, Error, Node, Schema, SchemaBuilder,
+    Array, ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArrayStream, Error,
+    Node, Schema, SchemaBuilder,
 };
 use libc::{EINVAL, EIO};
 
@@ -68,6 +69,24 @@ fn aligned_buffers_are_shared() {
         let there = converted(array(0, 3), alignment).unwrap();
         assert_eq!(&*there.array, &expected() as &dyn arrow_array::Array);
         assert!(there.copied.is_empty());
+    }
+}
+
+#[test]
+fn a_stream_names_the_copies_of_its_last_array() {
+    let (schema, _) = array(0, 3);
+    let items = [8, 0].map(|shift| Ok(array(shift, 3).1.into()));
+    let stream = DeviceArrayStream::from_batches(schema, ArrowDeviceType::CPU, items).unwrap();
+    let options = ToArrow {
+        alignment: Alignment::Copy,
+        validate: true,
+    };
+    // SAFETY: the buffers are as the builder says.
+    let mut back = unsafe { Arrays::new(stream.into_iter(), options) }.unwrap();
+    for copies in [1, 0] {
+        let next = back.next().unwrap().unwrap();
+        assert_eq!(&*next, &expected() as &dyn arrow_array::Array);
+        assert_eq!(back.copied_buffers().len(), copies);
     }
 }
 

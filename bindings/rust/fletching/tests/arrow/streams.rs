@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
-    ArrayRef, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StringArray,
+    Array as _, ArrayRef, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
+    StringArray, StructArray,
 };
 use arrow_schema::{ArrowError, DataType, Field};
 use fletching::arrow::{from_arrays, from_reader, to_ffi_stream, Arrays, RecordBatches};
@@ -159,6 +160,25 @@ fn other_devices_are_refused() {
         assert_eq!(error.code(), EINVAL);
         assert!(pinned.next().is_none());
     }
+}
+
+#[test]
+fn a_batch_with_null_rows_ends_the_record_batches() {
+    let columns = StructArray::from(batches()[0].clone());
+    let field = Field::new("rows", columns.data_type().clone(), true);
+    let rows = |nulls: [bool; 2]| {
+        let (fields, arrays, _) = columns.clone().into_parts();
+        let array = StructArray::new(fields, arrays, Some(nulls.to_vec().into()));
+        Ok(Arc::new(array) as ArrayRef)
+    };
+    let items = [rows([true, true]), rows([true, false]), rows([true, true])];
+    let stream = from_arrays(&field, items).unwrap();
+    let mut back = RecordBatches::try_from(arrays(stream.into_iter()).unwrap()).unwrap();
+    assert_eq!(back.next().unwrap().unwrap(), batches()[0]);
+    let error = Error::from(back.next().unwrap().unwrap_err());
+    assert_eq!(error.code(), EINVAL);
+    assert!(error.message().contains("null rows"), "{error}");
+    assert!(back.next().is_none());
 }
 
 #[cfg(feature = "arrow-async")]

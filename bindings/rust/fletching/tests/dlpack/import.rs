@@ -238,6 +238,15 @@ fn gaps_are_copied_when_asked() {
 }
 
 #[test]
+fn values_that_are_far_apart_are_copied() {
+    const APART: usize = 1 << 20;
+    let mut memory = vec![0_i32; APART + 1];
+    (memory[0], memory[APART]) = (1, 2);
+    let tensor = Foreign::new(INT32, memory.as_ptr().cast(), &[2], &[APART as i64]);
+    assert_eq!(integers(&imported(&tensor, copies())), [1, 2]);
+}
+
+#[test]
 fn a_copy_is_on_the_cpu() {
     let pinned = Foreign::int32(&[3], &[2]).on(ArrowDeviceType::CUDA_HOST.0, 1);
     let result = imported(&pinned, copies());
