@@ -106,6 +106,62 @@ TEST(DlpackStream, WaitsForTheEventWhereThereAreNoStreams) {
   }
 }
 
+/// A stream is never passed to a runtime that is not its own, which would take it for a pointer.
+TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
+  constexpr static std::array<std::int32_t, 2> kValues{};
+  FletchingWaiter waiter{};
+  int waits = 0;
+  waiter.context = &waits;
+  waiter.wait_on = [](void* context, void*, std::int64_t, void*, FletchingMessage*) {
+    return ++*static_cast<int*>(context), 0;
+  };
+  ASSERT_TRUE(register_waiter(ARROW_DEVICE_ONEAPI, waiter));
+  int event = 0;
+  struct Pair {
+    ConsumerStream stream;
+    ArrowDeviceType device;
+    const char* text;
+  };
+  const auto stream_of = [](ArrowDeviceType device) {
+    return read_dlpack_stream(device, 0x1000).value();
+  };
+  const Pair pairs[] = {
+      {stream_of(ARROW_DEVICE_CUDA), ARROW_DEVICE_ROCM, "expected one of rocm, got one of cuda"},
+      {stream_of(ARROW_DEVICE_ROCM_HOST), ARROW_DEVICE_CUDA_MANAGED,
+       "expected one of cuda_managed, got one of rocm_host"},
+      {stream_of(ARROW_DEVICE_CUDA), ARROW_DEVICE_ONEAPI,
+       "expected one of oneapi, got one of cuda"},
+      {{Ordering::kStream, 0x1000},
+       ARROW_DEVICE_CUDA,
+       "expected one of cuda, got one of unknown(0)"},
+  };
+  for (const Pair& pair : pairs) {
+    Data data("i", 2, kValues.data());
+    const Schema schema = data.schema();
+    DeviceArray array = data.on(pair.device, 0).event(&event).array();
+    const Error exported = to_dlpack(*schema.get(), array, pair.stream).error();
+    EXPECT_EQ(exported.code(), EINVAL);
+    expect_mentions(exported, "to_dlpack: stream of another runtime: ");
+    expect_mentions(exported, pair.text);
+    ASSERT_FALSE(array.is_released());
+    if (pair.device == ARROW_DEVICE_ONEAPI) continue;  // no import has an event there
+    for (const Strided strided : {Strided::kRefuse, Strided::kCopy}) {
+      Data foreign("i", 2, kValues.data());
+      DeviceArray source = foreign.on(pair.device, 0).array();
+      Result<DlpackTensor> tensor = to_dlpack(*schema.get(), source);
+      ASSERT_TRUE(tensor);
+      const DlpackImportOptions options{.strided = strided};
+      const Error imported = from_dlpack(*std::move(tensor), pair.stream, options).error();
+      EXPECT_EQ(imported.code(), EINVAL);
+      expect_mentions(imported, "from_dlpack: stream of another runtime: ");
+      expect_mentions(imported, pair.text);
+      EXPECT_EQ(foreign.releases(), 1);
+    }
+  }
+  EXPECT_EQ(waits, 0);
+  EXPECT_TRUE(unregister_waiter(ARROW_DEVICE_ONEAPI));
+}
+
 TEST(DlpackStream, NamesTheDevice) {
   const Result<ConsumerStream> read = read_dlpack_stream(21, 5);
   ASSERT_FALSE(read);

@@ -84,6 +84,7 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
   Tensor tensor;
   ImportedTensor imported;
   source.make(backend, "int32");
+  const ArrowDeviceType device = source.array()->device_type;
   source.attempt("export", [&] {
     Result<ConsumerStream> stream = ConsumerStream();
     if (has_streams(backend)) {
@@ -98,7 +99,7 @@ void exchange_tensor(Run& run, const std::string& step, const std::string& backe
   source.attempt("import", [&] {
     ConsumerStream stream;
     if (consumer.stream != nullptr) {
-      stream = {Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer.stream)};
+      stream = {Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer.stream), device};
     }
     return keep(from_dlpack(std::move(tensor), stream), imported);
   });

@@ -13,7 +13,7 @@ namespace fletching::gpu {
 namespace {
 
 ConsumerStream ordered_on(const Stream& stream) {
-  return {Ordering::kStream, reinterpret_cast<std::uintptr_t>(stream.get())};
+  return {Ordering::kStream, reinterpret_cast<std::uintptr_t>(stream.get()), ARROW_DEVICE_CUDA};
 }
 
 /// The array has an event for the work behind the gate.

@@ -205,8 +205,8 @@ FLETCHING_GPU_EXPORT int FletchingGpuSourceToCudaArray(Source* source, std::uint
 FLETCHING_GPU_EXPORT int FletchingGpuTakeDlpack(void* tensor, int legacy, std::int32_t expected,
                                                 std::int64_t* compared, FletchingMessage* message) {
   return call(message, [&] {
-    const ConsumerStream passed{Ordering::kStream,
-                                static_cast<std::uintptr_t>(FletchingGpuStream())};
+    const ConsumerStream passed{
+        Ordering::kStream, static_cast<std::uintptr_t>(FletchingGpuStream()), ARROW_DEVICE_CUDA};
     auto imported =
         legacy != 0
             ? from_dlpack(LegacyDlpackTensor(static_cast<DLManagedTensor*>(tensor)), passed)

@@ -42,6 +42,8 @@ struct ConsumerStream {
   /// The handle, of CUDA or HIP. CUDA's 1 and 2, the legacy and the per-thread default stream, are
   /// handles of the driver too; HIP's default stream is 0.
   std::uintptr_t handle = 0;
+  /// The type of the devices that a handle is for: to another runtime it means nothing.
+  ArrowDeviceType device = 0;
 };
 
 namespace detail {
@@ -62,10 +64,10 @@ inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
   }
   // A consumer of memory that the host reads may be one that knows no streams at all.
   if (!stream && (!has_streams || is_host_readable(device))) {
-    return ConsumerStream{Ordering::kHost, 0};
+    return ConsumerStream{Ordering::kHost, 0, device};
   }
   const std::int64_t number = stream.value_or(cuda ? 1 : 0);
-  if (number == -1) return ConsumerStream{};
+  if (number == -1) return ConsumerStream{Ordering::kNone, 0, device};
   if (number < -1) return bad_stream(number, device, "-1 for no synchronization, or a stream");
   if (cuda && number == 0) {
     return bad_stream(number, device,
@@ -77,22 +79,35 @@ inline Result<ConsumerStream> read_stream(ArrowDeviceType device,
   if (static_cast<std::uint64_t>(number) > UINTPTR_MAX) {
     return bad_stream(number, device, "a handle of this process");
   }
-  return ConsumerStream{Ordering::kStream, static_cast<std::uintptr_t>(number)};
+  return ConsumerStream{Ordering::kStream, static_cast<std::uintptr_t>(number), device};
 }
 
-inline Status order_behind(const DeviceArray& array, const ConsumerStream& stream) noexcept {
+/// Refuses a handle of another runtime, which must not get it.
+inline Status check_runtime(const char* operation, const ConsumerStream& stream, DeviceType data) {
+  const DeviceType own = stream.device;
+  if (own.runtime() == data.runtime() && own.runtime() != Runtime::kNone) return {};
+  return Error{EINVAL, std::string(operation) + ": stream of another runtime: expected one of " +
+                           data.name() + ", got one of " + own.name()};
+}
+
+inline Status order_behind(const DeviceArray& array, const ConsumerStream& stream) {
   const SyncEvent event(array);
   if (stream.ordering == Ordering::kStream) {
-    return event.wait_on(reinterpret_cast<void*>(stream.handle));
+    if (array->sync_event == nullptr) return {};
+    const Status fits = check_runtime("to_dlpack", stream, array->device_type);
+    return fits ? event.wait_on(reinterpret_cast<void*>(stream.handle)) : fits;
   }
   return stream.ordering == Ordering::kHost ? event.synchronize() : Status();
 }
 
 /// Blocks until everything is done that is on the stream now.
-inline Status wait_for_stream(DLDevice device, void* stream) {
+inline Status wait_for_stream(DLDevice device, const ConsumerStream& consumer) {
+  auto* const stream = reinterpret_cast<void*>(consumer.handle);
   const std::int64_t device_id = to_arrow_device_id(device);
   auto functions = record_functions("from_dlpack", device.device_type);
   if (!functions) return std::move(functions).error();
+  Status fits = check_runtime("from_dlpack", consumer, device.device_type);
+  if (!fits) return fits;
   auto recorded = (*functions)->record(stream, device_id, OnCapture::kRefuse);
   if (!recorded) {
     return with_capture_hint("from_dlpack", recorded.error(), "copy before the capture begins");
@@ -139,9 +154,10 @@ inline Result<ConsumerStream> read_dlpack_stream(ArrowDeviceType device,
 /// Lifetime of the stream: it is used during the call only, and may be destroyed afterwards. The
 /// consumer, whose stream it is, keeps it as long as it has work for it.
 ///
-/// Errors: also those of SyncEvent, for an event that there is no way to wait for among them: of
-/// Vulkan, or of a device type without a waiter. Then wait, and call the function without a stream
-/// with event_handled. After an error the array is still the caller's.
+/// Errors: EINVAL for a stream of another runtime than the event's; also those of SyncEvent, for an
+/// event that there is no way to wait for among them: of Vulkan, or of a device type without a
+/// waiter. Then wait, and call the function without a stream with event_handled. After an error the
+/// array is still the caller's.
 inline Result<DlpackTensor> to_dlpack(const ArrowSchema& schema, DeviceArray& array,
                                       const ConsumerStream& stream,
                                       const DlpackExportOptions& options = {}) noexcept {
@@ -189,22 +205,28 @@ inline Result<LegacyDlpackTensor> to_legacy_dlpack(const ArrowSchema& schema, De
 /// counterpart to the event when the array is released: where work may still read it then, use
 /// release_after.
 ///
-/// Errors: also those of export_with_event, ENOTSUP for devices without streams among them. The
-/// tensor is released then.
+/// Errors: EINVAL for a stream of another runtime than the tensor's; also those of
+/// export_with_event, ENOTSUP for devices without streams among them. The tensor is released then.
 template <class Tensor>
 Result<ImportedTensor> from_dlpack(Tensor tensor, const ConsumerStream& stream,
                                    const DlpackImportOptions& options = {}) noexcept {
   if (stream.ordering != Ordering::kStream) return from_dlpack(std::move(tensor), options);
   return detail::guarded([&]() -> Result<ImportedTensor> {
-    auto* const handle = reinterpret_cast<void*>(stream.handle);
     bool is_done = false;
     Result<ImportedTensor> imported =
         detail::import_tensor(std::move(tensor), options, [&](DLDevice device) {
           is_done = true;
-          return detail::wait_for_stream(device, handle);
+          return detail::wait_for_stream(device, stream);
         });
     if (!imported || is_done) return imported;
-    Status recorded = export_with_event(imported->array, handle);
+    const ArrowDeviceType device = imported->array->device_type;
+    Status recorded;
+    if (detail::of_runtime(detail::Runtimes::kRecords, device).record != nullptr) {
+      recorded = detail::check_runtime("from_dlpack", stream, device);
+    }
+    if (recorded) {
+      recorded = export_with_event(imported->array, reinterpret_cast<void*>(stream.handle));
+    }
     if (!recorded) return std::move(recorded).error();
     return imported;
   });

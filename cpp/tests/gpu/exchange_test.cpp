@@ -50,7 +50,8 @@ TEST_F(Exchange, DlpackCountsNullsWhenTheHostHasWaited) {
   const auto to_dlpack_with = [&](unsigned char bits, Ordering ordering, ArrowDeviceType type) {
     DeviceArray array = make({.length = 1, .null_count = -1}, &bits, type);
     EXPECT_TRUE(export_with_event(array, producer_));
-    const ConsumerStream stream{ordering, reinterpret_cast<std::uintptr_t>(consumer_)};
+    const ConsumerStream stream{ordering, reinterpret_cast<std::uintptr_t>(consumer_),
+                                ARROW_DEVICE_CUDA};
     Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, stream);
     EXPECT_EQ(array.is_released(), tensor.ok());
     return tensor;
@@ -72,7 +73,8 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
   const Schema schema = make_schema({.format = "i"}).value();
   Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array);
   ASSERT_TRUE(tensor);
-  const ConsumerStream stream{Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_)};
+  const ConsumerStream stream{Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_),
+                              ARROW_DEVICE_CUDA};
   Result<ImportedTensor> imported = from_dlpack(*std::move(tensor), stream);
   ASSERT_TRUE(imported) << message(imported);
   settle();
@@ -87,7 +89,8 @@ TEST_F(Exchange, DlpackTensorsComeWithAnEvent) {
 TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
   write_behind_gate();
   Api::read(read_, memory_, producer_);
-  const ConsumerStream stream{Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_)};
+  const ConsumerStream stream{Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_),
+                              ARROW_DEVICE_CUDA};
   const DlpackImportOptions copies{.strided = Strided::kCopy};
   const auto pinned = [&](std::int64_t stride) {
     auto tensor = std::make_unique<ForeignTensor>(kInt8, read_, std::vector<std::int64_t>{2},
@@ -113,7 +116,8 @@ TEST_F(Exchange, DlpackLetsTheHostWaitForWhatItCopies) {
   if (Graphs::are_there()) {
     Graphs::begin(consumer_);
     const auto captured = pinned(2);
-    const ConsumerStream busy{Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer_)};
+    const ConsumerStream busy{Ordering::kStream, reinterpret_cast<std::uintptr_t>(consumer_),
+                              ARROW_DEVICE_CUDA};
     const Error error = from_dlpack(captured->take(), busy, copies).error();
     EXPECT_EQ(error.code(), EBUSY);
     expect_mentions(error, "copy before the capture begins");
@@ -161,8 +165,8 @@ TEST_F(Rules, sync_event_null_means_ready) {
     Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array);
     return from_dlpack(*std::move(tensor), stream).value();
   };
-  ImportedTensor pending =
-      imported_behind({Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_)});
+  ImportedTensor pending = imported_behind(
+      {Ordering::kStream, reinterpret_cast<std::uintptr_t>(producer_), ARROW_DEVICE_CUDA});
   ASSERT_NE(pending.array->sync_event, nullptr);
   settle();
   EXPECT_FALSE(SyncEvent(pending.array).ready().value());

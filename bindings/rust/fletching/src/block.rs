@@ -4,6 +4,7 @@
 //! structs of its children, and the lists of pointers.
 
 use std::alloc::{alloc, dealloc, Layout};
+use std::any::TypeId;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,13 @@ use crate::raw::{Base, Release};
 #[repr(C)]
 struct Head {
     shares: AtomicUsize,
+    kind: &'static Kind,
+}
+
+/// What depends on the object of a block.
+struct Kind {
     destroy: unsafe fn(*mut Head),
+    object: fn() -> TypeId,
 }
 
 /// The block: then follow `structs` of type `B`, a pointer for each, and `extras` addresses.
@@ -32,6 +39,11 @@ pub(crate) struct Block<B, T> {
 impl<B: Base, T: Send + 'static> Block<B, T> {
     /// Where the structs begin.
     const HEAD: usize = size_of::<Self>().next_multiple_of(align_of::<B>());
+
+    const KIND: &'static Kind = &Kind {
+        destroy: Self::destroy,
+        object: TypeId::of::<T>,
+    };
 
     /// None for a size that no memory has.
     #[inline]
@@ -59,7 +71,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
             block.write(Self {
                 head: Head {
                     shares: AtomicUsize::new(0),
-                    destroy: Self::destroy,
+                    kind: Self::KIND,
                 },
                 structs,
                 extras,
@@ -133,8 +145,19 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     #[inline]
     pub(crate) fn join(this: *mut Self, node: &mut B) {
         let (release, private_data) = node.hook();
-        *release = Some(release_in_block::<B>);
+        *release = Some(B::in_block());
         *private_data = this.cast();
+    }
+
+    /// The block of which a struct holds a share, if its object is a `T`.
+    pub(crate) fn of(node: &B) -> Option<*mut Self> {
+        let (Some(release), block) = node.private_data() else {
+            return None;
+        };
+        let is_block = ptr::fn_addr_eq(release, B::in_block());
+        // SAFETY: `join` made the struct, whose share keeps the block alive.
+        let object = || unsafe { ((*block.cast::<Head>()).kind.object)() };
+        (is_block && object() == TypeId::of::<T>()).then(|| block.cast())
     }
 }
 
@@ -147,13 +170,13 @@ unsafe fn give_back(block: *mut Head, count: usize) {
         if shares.load(Ordering::Acquire) == count
             || shares.fetch_sub(count, Ordering::AcqRel) == count
         {
-            ((*block).destroy)(block);
+            ((*block).kind.destroy)(block);
         }
     }
 }
 
 /// The release callback of every struct that points to a block.
-unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
+pub(crate) unsafe extern "C" fn release_in_block<B: Base>(node: *mut B) {
     // SAFETY: the struct was filled by us and is released by the only party that uses it. When it
     // is released already, the block may be gone.
     unsafe {

@@ -20,29 +20,41 @@ enum Attached {
     Event(Share),
 }
 
-/// The `private_data` of a hooked struct: its former members, and what is dropped afterwards.
-struct Hook<B> {
+/// The `private_data` of a hooked struct: its former members, and what is dropped afterwards, in
+/// this order. A struct has one hook, so that its release needs no recursion.
+pub(crate) struct Hook<B> {
     release: Option<Release<B>>,
     private_data: *mut c_void,
-    attached: Attached,
+    first: Attached,
+    others: Vec<Attached>,
 }
 
-/// The callback by which a hook with an event is recognized. A static, because each mention of a
-/// generic function may have another address.
-static RUN_EVENT: Release<ArrowArray> = run::<ArrowArray>;
+/// The hook of a struct that has one.
+fn hook_of<B: Base>(target: &mut B) -> Option<&mut Hook<B>> {
+    let (Some(release), hook) = target.private_data() else {
+        return None;
+    };
+    // SAFETY: only `set` makes such a struct, and the hook lives until its release.
+    ptr::fn_addr_eq(release, B::hooked()).then(|| unsafe { &mut *hook.cast() })
+}
 
 fn set<B: Base>(target: &mut B, attached: Attached) {
+    if let Some(hook) = hook_of(target) {
+        return hook.others.push(attached);
+    }
     let (release, private_data) = target.hook();
     let hook = Box::new(Hook {
         release: *release,
         private_data: *private_data,
-        attached,
+        first: attached,
+        others: Vec::new(),
     });
-    *release = Some(run::<B>);
+    *release = Some(B::hooked());
     *private_data = Box::into_raw(hook).cast();
 }
 
-unsafe extern "C" fn run<B: Base>(this: *mut B) {
+/// The release callback of a hooked struct.
+pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
     // SAFETY: `set` put a hook there, which lives until the struct is released.
     unsafe {
         let (Some(_), private_data) = (*this).private_data() else {
@@ -53,7 +65,8 @@ unsafe extern "C" fn run<B: Base>(this: *mut B) {
         *release = hook.release;
         *private_data = hook.private_data;
         B::release_once(this);
-        discard(hook.attached);
+        discard(hook.first);
+        hook.others.into_iter().for_each(discard);
     }
 }
 
@@ -96,11 +109,9 @@ pub(crate) unsafe fn attach_event(
 /// The share of the event that `parent` keeps alive. A foreign array is held back from now on: its
 /// release runs when the last share is gone, the array's own among them.
 pub(crate) fn event_share(parent: &mut ArrowArray) -> Share {
-    if let (Some(release), hook) = parent.private_data() {
-        if ptr::fn_addr_eq(release, RUN_EVENT) {
-            // SAFETY: only `set` makes such a struct, and the hook lives until its release.
-            if let Attached::Event(share) = unsafe { &(*hook.cast::<Hook<ArrowArray>>()).attached }
-            {
+    if let Some(hook) = hook_of(parent) {
+        for attached in std::iter::once(&hook.first).chain(&hook.others) {
+            if let Attached::Event(share) = attached {
                 return Arc::clone(share);
             }
         }
@@ -115,7 +126,6 @@ pub(crate) fn event_share(parent: &mut ArrowArray) -> Share {
 /// Lets a struct that was moved out of an array keep the event of the array alive.
 pub(crate) fn keep_event(target: &mut ArrowArray, share: Share) {
     set(target, Attached::Event(share));
-    *target.hook().0 = Some(RUN_EVENT);
 }
 
 struct HeldBack(ArrowArray);

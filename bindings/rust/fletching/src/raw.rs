@@ -8,7 +8,7 @@ use fletching_abi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema,
 };
 
-use crate::hook;
+use crate::{block, hook};
 
 /// A struct with a release callback, which an [`Owner`](crate::Owner) can own. Sealed.
 pub trait Raw: sealed::Raw {}
@@ -67,6 +67,12 @@ pub(crate) mod sealed {
         }
         /// A copy of the fields, which owns nothing.
         fn copy_fields(&self) -> Self;
+        /// The release callback of a struct in a [`Block`](crate::block::Block), by which it is
+        /// known again. From a static, because each mention of a generic function may have another
+        /// address.
+        fn in_block() -> Release<Self>;
+        /// The same of a struct with a [`Hook`](crate::hook::Hook).
+        fn hooked() -> Release<Self>;
     }
 }
 
@@ -139,6 +145,15 @@ macro_rules! base {
                     return Err("is released or moved out");
                 }
                 $missing(self)
+            }
+            #[inline]
+            fn in_block() -> Release<Self> {
+                static CALLBACK: Release<$struct> = block::release_in_block::<$struct>;
+                CALLBACK
+            }
+            fn hooked() -> Release<Self> {
+                static CALLBACK: Release<$struct> = hook::run::<$struct>;
+                CALLBACK
             }
             fn copy_fields(&self) -> Self {
                 Self {

@@ -10,7 +10,8 @@ use crate::block::Block;
 use crate::error::Error;
 use crate::metadata::encode_metadata;
 use crate::owner::{Owner, Schema};
-use crate::tree::MAX_DEPTH;
+use crate::raw::Base;
+use crate::tree::{walk, MAX_DEPTH, MAX_STRUCTS};
 
 /// Builds a schema.
 ///
@@ -58,30 +59,26 @@ impl SchemaBuilder {
 
     /// A copy of a schema, to be changed or built.
     ///
-    /// Errors: EINVAL for a schema that is released, whose format or name is not UTF-8, whose
-    /// metadata cannot be read, that lists a child that is NULL, or with more than 256 levels.
+    /// Errors: EINVAL when the schema or one below it is released or malformed, as for
+    /// [`Shared::column`](crate::Shared::column), has a format or name that is not UTF-8, or metadata
+    /// that cannot be read.
     pub fn from_schema(schema: &Schema) -> Result<Self, Error> {
-        Self::copy(schema, 0)
-            .map_err(|why| Error::invalid(format!("schema builder: a copy: {why}")))
+        const OPERATION: &str = "schema builder: a copy";
+        let root = std::ptr::from_ref(schema.as_raw()).cast_mut();
+        // SAFETY: see Owner::from_raw; the walk only reads.
+        unsafe { walk(OPERATION, root, &mut |node| (*node).what_is_missing()) }?;
+        Self::copy(schema).map_err(|why| Error::invalid(format!("{OPERATION}: {why}")))
     }
 
-    fn copy(schema: &Schema, depth: usize) -> Result<Self, String> {
-        if schema.is_released() {
-            return Err("schema is released: expected a live schema".into());
-        }
-        if depth == MAX_DEPTH {
-            return Err(format!(
-                "nested too deep: expected at most {MAX_DEPTH} levels"
-            ));
-        }
+    /// Of a schema that was walked.
+    fn copy(schema: &Schema) -> Result<Self, String> {
         let text = |what: &str, text: &std::ffi::CStr| {
             text.to_str()
                 .map(String::from)
                 .map_err(|error| format!("{what}: {error}"))
         };
         let metadata = schema.metadata().map_err(|error| error.to_string())?;
-        let below = |child: &Schema| Self::copy(child, depth + 1);
-        let children = schema.children().iter();
+        let children = schema.children().iter().flatten();
         Ok(Self {
             format: text("format", schema.format())?,
             name: text("name", schema.name())?,
@@ -91,9 +88,13 @@ impl SchemaBuilder {
                 .map(|(key, value)| (key.into(), value.into()))
                 .collect(),
             children: children
-                .map(|child| child.ok_or("a child is NULL".into()).and_then(below))
+                .map(|child| Self::copy(child))
                 .collect::<Result<_, _>>()?,
-            dictionary: schema.dictionary().map(below).transpose()?.map(Box::new),
+            dictionary: schema
+                .dictionary()
+                .map(Self::copy)
+                .transpose()?
+                .map(Box::new),
         })
     }
 
@@ -128,13 +129,18 @@ impl SchemaBuilder {
     }
 
     /// The schema. Errors: EINVAL for a format that is empty, a format or name with a NUL in it,
-    /// metadata that cannot be encoded, and more than 256 levels; the message says in which child.
+    /// metadata that cannot be encoded, more than 256 levels, and more than 2^22 structs; the message
+    /// says in which child.
     pub fn build(self) -> Result<Schema, Error> {
+        self.build_at_most(MAX_STRUCTS as usize)
+    }
+
+    fn build_at_most(self, structs: usize) -> Result<Schema, Error> {
         let mut texts = Texts::default();
-        let mut structs = Vec::new();
-        self.collect(&mut texts, &mut structs, 0)
+        let mut collected = Vec::new();
+        self.collect(&mut texts, &mut collected, structs, 0)
             .map_err(|why| Error::invalid(format!("schema builder: {why}")))?;
-        let count = structs.len();
+        let count = collected.len();
         let block = Block::new(count, 0, texts);
         let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "schema builder: no memory"))?;
         // SAFETY: the block has room for all structs. Each is complete when it is linked, and the
@@ -142,7 +148,7 @@ impl SchemaBuilder {
         unsafe {
             Block::set_shares(block, count);
             let (first, pointers, _) = Block::parts(block);
-            for (index, mut schema) in structs.into_iter().enumerate() {
+            for (index, mut schema) in collected.into_iter().enumerate() {
                 Block::join(block, &mut schema);
                 first.add(index).write(schema);
             }
@@ -156,12 +162,16 @@ impl SchemaBuilder {
         &self,
         texts: &mut Texts,
         structs: &mut Vec<ArrowSchema>,
+        most: usize,
         depth: usize,
     ) -> Result<(), String> {
         if depth == MAX_DEPTH {
             return Err(format!(
                 "nested too deep: expected at most {MAX_DEPTH} levels"
             ));
+        }
+        if structs.len() == most {
+            return Err(format!("one of too many: expected at most {most} structs"));
         }
         if self.format.is_empty() {
             return Err("format: empty: expected a format string".into());
@@ -183,13 +193,13 @@ impl SchemaBuilder {
         schema.n_children = self.children.len() as i64;
         structs.push(schema);
         for (index, child) in self.children.iter().enumerate() {
-            let collected = child.collect(texts, structs, depth + 1);
+            let collected = child.collect(texts, structs, most, depth + 1);
             collected.map_err(|why| format!("child {index}: {why}"))?;
         }
         let Some(values) = &self.dictionary else {
             return Ok(());
         };
-        let collected = values.collect(texts, structs, depth + 1);
+        let collected = values.collect(texts, structs, most, depth + 1);
         collected.map_err(|why| format!("dictionary: {why}"))
     }
 
@@ -256,4 +266,19 @@ fn keep(texts: &mut Texts, bytes: Vec<u8>) -> *const c_char {
     let address = bytes.as_ptr();
     texts.push(bytes);
     address.cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structs_are_counted() {
+        let field = || SchemaBuilder::new("i");
+        let batch = || SchemaBuilder::new("+s").child(field().dictionary(field()));
+        assert!(batch().build_at_most(3).is_ok());
+        let error = batch().child(field()).build_at_most(3).unwrap_err();
+        let expected = "schema builder: child 1: one of too many: expected at most 3 structs";
+        assert_eq!(error.message(), expected);
+    }
 }

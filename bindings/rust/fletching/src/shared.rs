@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::error::Error;
+use crate::hook::Share;
 use crate::owner::Owner;
 use crate::raw::{Base, Nested};
 use crate::tree::{children_of, walk};
@@ -76,14 +77,22 @@ impl<R: Nested> Shared<R> {
     }
 
     fn view_of(&self, shown: *mut R::Base) -> Result<Owner<R>, Error> {
-        let mut structs = 0;
+        let root = self.as_raw().base();
+        let (mut structs, mut as_made) = (0, true);
         // SAFETY: see Owner::from_raw; the walk and the copy only read.
         unsafe {
             walk("view", shown, &mut |node: *mut R::Base| {
                 structs += 1;
+                as_made &= (*node).private_data() == root.private_data();
                 (*node).what_is_missing()
             })?;
-            let block = Block::new(structs - 1, 0, Arc::clone(&self.0));
+            // A view of a view shows the same owner's texts and buffers. It keeps that owner alone,
+            // so that the release of nested views needs no recursion.
+            let shared: Share = match Block::of(root).filter(|_| as_made) {
+                Some(view) => Arc::clone(&*Block::object(view)),
+                None => Arc::<Owner<R>>::clone(&self.0),
+            };
+            let block = Block::new(structs - 1, 0, shared);
             let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "view: no memory"))?;
             Block::set_shares(block, structs);
             let (first, pointers, _) = Block::parts(block);

@@ -13,9 +13,10 @@
 //! # Ok::<(), fletching::Error>(())
 //! ```
 //!
-//! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` to and from arrow-rs'
-//! `FFI_ArrowSchema`, `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs; a
-//! stream with [`to_ffi_stream`], because safe code of arrow-rs reads its buffers.
+//! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` from arrow-rs' `FFI_ArrowSchema`,
+//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs, and an array to one.
+//! [`to_ffi_schema`] and [`to_ffi_stream`] are unsafe, because of what safe code of arrow-rs does with
+//! a schema that it has not made, and with the buffers of a stream.
 //!
 //! arrow-rs reads host memory and knows no events: an array on another device than the CPU, and one
 //! with a `sync_event`, is the error EINVAL.
@@ -47,20 +48,7 @@ pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
 
 use crate::error::Error;
 use crate::owner::{Array, ArrayStream, Owner, Schema};
-
-macro_rules! to_arrow {
-    ($($owner:ident: $ffi:ident;)*) => {$(
-        /// By move.
-        impl From<$owner> for $ffi {
-            fn from(owner: $owner) -> Self {
-                let mut raw = owner.into_raw();
-                const { assert!(size_of::<$ffi>() == size_of::<$owner>()) };
-                // SAFETY: both are the struct of the interface; it is moved out of `raw`.
-                unsafe { Self::from_raw((&raw mut raw).cast()) }
-            }
-        }
-    )*};
-}
+use crate::raw::Raw;
 
 macro_rules! from_arrow {
     ($($owner:ident: $ffi:ident;)*) => {$(
@@ -75,15 +63,36 @@ macro_rules! from_arrow {
     )*};
 }
 
-to_arrow! {
-    Schema: FFI_ArrowSchema;
-    Array: FFI_ArrowArray;
-}
-
 from_arrow! {
     Schema: FFI_ArrowSchema;
     Array: FFI_ArrowArray;
     ArrayStream: FFI_ArrowArrayStream;
+}
+
+/// Moves a struct out for `take`, a `from_raw` of arrow-rs.
+fn move_out<R: Raw, F>(owner: Owner<R>, take: unsafe fn(*mut F) -> F) -> F {
+    let mut raw = owner.into_raw();
+    const { assert!(size_of::<F>() == size_of::<R>() && align_of::<F>() == align_of::<R>()) };
+    // SAFETY: both are the struct of the interface; it is moved out of `raw`.
+    unsafe { take((&raw mut raw).cast()) }
+}
+
+/// By move.
+impl From<Array> for FFI_ArrowArray {
+    fn from(array: Array) -> Self {
+        move_out(array, Self::from_raw)
+    }
+}
+
+/// A schema for arrow-rs, by move.
+///
+/// # Safety
+///
+/// `with_metadata` of the result is not called: it takes any schema for one that arrow-rs has made,
+/// and is a safe function in the older versions.
+#[must_use]
+pub unsafe fn to_ffi_schema(schema: Schema) -> FFI_ArrowSchema {
+    move_out(schema, FFI_ArrowSchema::from_raw)
 }
 
 /// A stream for the readers of arrow-rs, by move.
@@ -93,10 +102,7 @@ from_arrow! {
 /// Every array is as for [`to_array`], and of the type of the stream's schema.
 #[must_use]
 pub unsafe fn to_ffi_stream(stream: ArrayStream) -> FFI_ArrowArrayStream {
-    let mut raw = stream.into_raw();
-    const { assert!(size_of::<FFI_ArrowArrayStream>() == size_of::<ArrayStream>()) };
-    // SAFETY: both are the struct of the interface; it is moved out of `raw`.
-    unsafe { FFI_ArrowArrayStream::from_raw((&raw mut raw).cast()) }
+    move_out(stream, FFI_ArrowArrayStream::from_raw)
 }
 
 /// As `ExternalError`, out of which the conversion back takes it.

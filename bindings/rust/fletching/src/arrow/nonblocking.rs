@@ -14,10 +14,12 @@ use super::convert::{batch, convert, field, schema_of, ToArrow};
 use crate::error::Error;
 use crate::owner::{Array, DeviceArray, Schema};
 
-/// Device arrays on the CPU as they arrive, as record batches.
+/// Device arrays on the CPU as they arrive, as record batches. It ends after the one item that is an
+/// error; what it reads is dropped then.
 #[derive(Debug)]
 pub struct AsyncRecordBatches<S> {
-    arrays: S,
+    /// None after an error.
+    arrays: Option<S>,
     field: Field,
     schema: SchemaRef,
     options: ToArrow,
@@ -33,7 +35,7 @@ impl<S> AsyncRecordBatches<S> {
     pub unsafe fn new(schema: &Schema, arrays: S, options: ToArrow) -> Result<Self, Error> {
         let field = field(schema)?;
         Ok(Self {
-            arrays,
+            arrays: Some(arrays),
             schema: schema_of(&field)?,
             field,
             options,
@@ -48,7 +50,10 @@ where
     type Item = Result<RecordBatch, ArrowError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(array) = ready!(Pin::new(&mut self.arrays).poll_next(context)) else {
+        let Some(arrays) = &mut self.arrays else {
+            return Poll::Ready(None);
+        };
+        let Some(array) = ready!(Pin::new(arrays).poll_next(context)) else {
             return Poll::Ready(None);
         };
         let rows = array.and_then(Array::try_from).and_then(|array| {
@@ -56,6 +61,9 @@ where
             let converted = unsafe { convert(array, &self.field, self.options)? };
             batch(&converted.array, SchemaRef::clone(&self.schema))
         });
+        if rows.is_err() {
+            self.arrays = None;
+        }
         Poll::Ready(Some(rows.map_err(ArrowError::from)))
     }
 }

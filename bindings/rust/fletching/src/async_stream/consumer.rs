@@ -166,7 +166,8 @@ impl AsyncStream {
         self.core.request(n)
     }
 
-    /// Drops the oldest batch that has arrived, without its data. False when there is none.
+    /// Drops the oldest batch that has arrived, without its data. False when there is none, and when
+    /// the next item is an error, which stays.
     pub fn skip(&mut self) -> bool {
         self.core.skip()
     }

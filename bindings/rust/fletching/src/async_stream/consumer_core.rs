@@ -110,7 +110,7 @@ pub(super) struct Inner {
     /// What was requested before `on_schema`; then what may still arrive.
     pub demand: i64,
     /// Batches that were taken and not requested again.
-    owed: u32,
+    pub owed: u32,
     pub queue: VecDeque<Queued>,
     /// No task is taken from the queue any more.
     pub closed: bool,
@@ -300,6 +300,10 @@ impl Core {
 
     /// The oldest batch, or with `wanted` false its metadata alone.
     fn take<'a>(&'a self, mut inner: Guard<'a>, wanted: bool) -> Result<Extracted, Guard<'a>> {
+        let front = inner.kept.as_ref().and_then(VecDeque::front);
+        if !wanted && front.is_some_and(Result::is_err) {
+            return Err(inner);
+        }
         if let Some(batch) = inner.kept.as_mut().and_then(VecDeque::pop_front) {
             return Ok(batch);
         }
@@ -312,8 +316,8 @@ impl Core {
         };
         // The request for more is sent before the extraction, because the producer of libarrow goes
         // with its last task; and by half windows, because it costs as much as a batch.
-        inner.owed += 1;
-        let more = match self.window != 0 && inner.owed >= self.window.div_ceil(2) {
+        inner.owed += u32::from(self.window != 0);
+        let more = match inner.owed > 0 && inner.owed >= self.window.div_ceil(2) {
             true => std::mem::take(&mut inner.owed),
             false => 0,
         };

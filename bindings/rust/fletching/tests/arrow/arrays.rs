@@ -9,12 +9,12 @@ use std::sync::Arc;
 use arrow_array::builder::{
     FixedSizeListBuilder, Int32Builder, ListBuilder, MapBuilder, StringBuilder, StringViewBuilder,
 };
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::types::{Int32Type, Int8Type};
 use arrow_array::*;
 use arrow_schema::{ArrowError, DataType, Field, UnionFields};
 use fletching::arrow::{
-    from_array, from_record_batch, to_array, to_record_batch, Alignment, ToArrow,
+    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, Alignment, ToArrow,
 };
 use fletching::{ArrowDeviceType, DeviceArray, Error, SchemaBuilder};
 use libc::{EINVAL, EIO, ENOSYS};
@@ -148,7 +148,9 @@ fn structs_are_moved() {
     let array = Int32Array::from(vec![1, 2, 3]);
     let (schema, array) = from_array(&array).unwrap();
     let first = array.buffers()[1];
-    let (ffi, schema): (FFI_ArrowArray, FFI_ArrowSchema) = (array.into(), schema.into());
+    let ffi = FFI_ArrowArray::from(array);
+    // SAFETY: its metadata is not changed.
+    let schema = unsafe { to_ffi_schema(schema) };
     assert_eq!((ffi.len(), schema.format()), (3, "i"));
     let (array, schema) = (fletching::Array::from(ffi), fletching::Schema::from(schema));
     assert_eq!((array.buffers()[1], schema.format()), (first, c"i"));

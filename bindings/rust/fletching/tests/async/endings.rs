@@ -192,6 +192,25 @@ fn after_the_end_one_batch_may_fail_and_others_follow() {
     }
 }
 
+#[test]
+fn an_error_is_not_skipped() {
+    let (peer, mut stream) = open(4);
+    for (number, code) in [(1, 0), (2, EIO), (3, 0)] {
+        assert_eq!(peer.give(number, batch(number), code, &[]), 0);
+    }
+    assert_eq!(peer.end(), 0);
+    peer.release();
+    assert!(stream.skip());
+    assert!(!stream.skip());
+    assert!(!stream.skip());
+    let Poll::Ready(Some(Err(error))) = poll_next(&mut stream) else {
+        panic!("no error")
+    };
+    assert_eq!(error.code(), EIO);
+    assert!(stream.skip());
+    assert!(!stream.skip());
+}
+
 /// What panics when it is dropped.
 #[derive(Debug)]
 struct Bomb;

@@ -28,6 +28,27 @@ fn traces(side: &str) -> Vec<Value> {
     traces
 }
 
+/// Nothing is owed to a window that is not there, however long the stream is.
+#[test]
+fn a_window_of_0_owes_nothing() {
+    use crate::{Array, ArrowDeviceType, AsyncOptions, AsyncProducer, AsyncStream, DeviceArray};
+    use smol::{future::zip, stream, stream::StreamExt};
+
+    let schema = crate::SchemaBuilder::new("i").build().unwrap();
+    let batches = stream::iter((1..4).map(|n| Ok(DeviceArray::from(Array::from(vec![n])))));
+    let (handler, mut stream) = AsyncStream::new(AsyncOptions::default().window(0));
+    stream.request(3).unwrap();
+    let sending = AsyncProducer::new(schema, ArrowDeviceType::CPU, batches).send(handler);
+    let taking = async {
+        for _ in 0..3 {
+            assert!(stream.next().await.unwrap().is_ok());
+            assert_eq!(stream.core().lock().owed, 0);
+        }
+        assert!(stream.next().await.is_none());
+    };
+    smol::block_on(zip(sending, taking)).0.unwrap();
+}
+
 /// A schema or a batch, and what becomes of it.
 #[derive(Default)]
 struct Thing {

@@ -239,6 +239,50 @@ fn attached_objects_are_dropped_in_their_order_after_the_release() {
     assert_eq!(Arc::strong_count(&object), 1);
 }
 
+/// How often something is done that must not be undone by recursion.
+pub const MANY: usize = if cfg!(miri) { 300 } else { 1 << 20 };
+
+#[test]
+fn any_number_of_objects_is_dropped_without_recursion() {
+    let object = Arc::new(());
+    let mut array = Array::from(vec![1]);
+    let mut schema = bare_schema(|_| ());
+    for _ in 0..MANY {
+        array.attach(Arc::clone(&object)).unwrap();
+        schema.attach(Arc::clone(&object)).unwrap();
+    }
+    assert_eq!(Arc::strong_count(&object), 1 + 2 * MANY);
+    drop(array);
+    assert_eq!(Arc::strong_count(&object), 1 + MANY);
+    drop(schema);
+    assert_eq!(Arc::strong_count(&object), 1);
+}
+
+/// A foreign array with an event is held back once.
+#[test]
+fn children_and_objects_by_turns_are_released_without_recursion() {
+    let log = Log::default();
+    let mut array = device_array(&log, "a", 1, true);
+    let mut children = vec![
+        array.take_child(0).unwrap(),
+        array.take_dictionary().unwrap(),
+    ];
+    array.attach(Note(log.clone(), "object")).unwrap();
+    let object = Arc::new(());
+    for _ in 0..MANY {
+        assert!(array.take_child(0).is_err());
+        array.attach(Arc::clone(&object)).unwrap();
+    }
+    log.expect(&[]);
+    drop(array);
+    assert_eq!(Arc::strong_count(&object), 1);
+    log.expect(&["object"]);
+    drop(children.pop());
+    log.expect(&["object", "ad"]);
+    drop(children);
+    log.expect(&["object", "ad", "a0", "a", "event"]);
+}
+
 #[test]
 fn a_release_that_forgets_to_mark_is_marked_by_the_hook() {
     unsafe extern "C" fn forget(_: *mut ArrowArray) {}

@@ -4,7 +4,7 @@
 
 use std::ffi::CStr;
 
-use fletching::abi::{ARROW_FLAG_DICTIONARY_ORDERED, ARROW_FLAG_NULLABLE};
+use fletching::abi::{ArrowSchema, ARROW_FLAG_DICTIONARY_ORDERED, ARROW_FLAG_NULLABLE};
 use fletching::{Schema, SchemaBuilder};
 
 use crate::foreign::refused;
@@ -68,6 +68,46 @@ fn a_child_outlives_its_parent() {
     let values = item.take_dictionary().unwrap();
     drop(item);
     assert_eq!(values.metadata().unwrap().get(b"d"), Some(&b"e"[..]));
+}
+
+/// Why a schema is not copied whose second child is as `spoil` leaves it.
+fn why_not_copied(spoil: impl FnOnce(&mut ArrowSchema)) -> String {
+    let schema = batch();
+    // SAFETY: the schema is ours, and as the texts ask or refused. It is restored afterwards.
+    let error = unsafe {
+        let child = *schema.as_raw().children.add(1);
+        let sound = std::ptr::read(child);
+        spoil(&mut *child);
+        let error = SchemaBuilder::from_schema(&schema).map(drop).unwrap_err();
+        child.write(sound);
+        error
+    };
+    let prefix = "schema builder: a copy: the struct or a descendant ";
+    let text = error.message();
+    text.strip_prefix(prefix).expect(text).to_owned()
+}
+
+#[test]
+fn only_a_sound_schema_is_copied() {
+    assert_eq!(
+        why_not_copied(|child| child.format = std::ptr::null()),
+        "has format NULL"
+    );
+    assert_eq!(
+        why_not_copied(|child| child.n_children = -1),
+        "has n_children out of range: expected 0 to 4194304, got -1"
+    );
+    // Twice below itself: 2^256 structs.
+    let mut list = [std::ptr::null_mut(); 2];
+    let why = why_not_copied(|child| {
+        list = [child; 2];
+        (child.children, child.n_children) = (list.as_mut_ptr(), 2);
+    });
+    assert_eq!(why, "is nested too deep: expected at most 256 levels");
+    let why = why_not_copied(|child| child.release = None);
+    assert_eq!(why, "is released or moved out");
+    let error = SchemaBuilder::from_schema(&Schema::default()).map(drop);
+    assert!(error.unwrap_err().message().ends_with(&why));
 }
 
 #[test]

@@ -69,6 +69,53 @@ fn a_child_of_a_view_keeps_the_struct_and_other_views_do_not_notice() {
 }
 
 #[test]
+fn any_number_of_views_of_views_is_released_without_recursion() {
+    let log = Log::default();
+    let mut view = device_array(&log, "a", 1, true);
+    for _ in 0..crate::ownership::MANY {
+        view = view.share().unwrap().view().unwrap();
+    }
+    let column = view.share().unwrap().column(0).unwrap();
+    log.expect(&[]);
+    assert_eq!(column.length(), 1);
+    drop(column);
+    log.expect(&["a0", "ad", "a", "event"]);
+    let mut schema = SchemaBuilder::new("+s").child(SchemaBuilder::new("i").name("a"));
+    schema = SchemaBuilder::from_schema(&schema.build().unwrap()).unwrap();
+    let mut view = schema.build().unwrap();
+    for _ in 0..crate::ownership::MANY {
+        view = view.share().unwrap().view().unwrap();
+    }
+    assert_eq!(view.take_child(0).unwrap().name(), c"a");
+}
+
+/// What was attached to a view, or put into it, is kept by a view of it.
+#[test]
+fn a_view_of_a_changed_view_keeps_the_view() {
+    let (log, object) = (Log::default(), std::sync::Arc::new(()));
+    let mut view = array(&log, "a", 2).share().unwrap().view().unwrap();
+    view.attach(std::sync::Arc::clone(&object)).unwrap();
+    let view = view.share().unwrap().view().unwrap();
+    assert_eq!(std::sync::Arc::strong_count(&object), 2);
+    drop(view);
+    assert_eq!(std::sync::Arc::strong_count(&object), 1);
+    log.expect(&["a0", "a1", "a"]);
+
+    let log = Log::default();
+    let view = array(&log, "b", 2).share().unwrap().view().unwrap();
+    let place = std::ptr::from_ref(view.children()[1].unwrap().as_raw()).cast_mut();
+    // SAFETY: the child is ours, and is replaced while nobody uses the view.
+    unsafe {
+        drop(Array::move_from(place));
+        array(&log, "c", 0).move_to(place);
+    }
+    let view = view.share().unwrap().view().unwrap();
+    log.expect(&[]);
+    drop(view);
+    log.expect(&["c", "b0", "b1", "b"]);
+}
+
+#[test]
 fn a_view_of_a_view_and_a_shared_child() {
     let log = Log::default();
     let shared = array(&log, "a", 1).share().unwrap();

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a builder has built, as a device array.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use fletching_abi::{ArrowDeviceArray, ArrowDeviceType, EventPointer};
+
+use crate::array_builder::ArrayBuilder;
+use crate::error::Error;
+use crate::owner::{DeviceArray, Owner};
+
+impl<T: Send + 'static> ArrayBuilder<T> {
+    /// The array as a device array without an event. Errors: as [`finish`](Self::finish).
+    #[inline]
+    pub fn finish_on(
+        self,
+        device_type: ArrowDeviceType,
+        device_id: i64,
+    ) -> Result<DeviceArray, Error> {
+        // SAFETY: there is no event.
+        unsafe { self.finish_with_event(device_type, device_id, ptr::null_mut()) }
+    }
+
+    /// The array as a device array with an event.
+    ///
+    /// Errors: as [`finish`](Self::finish); EINVAL also for an event on a device type that has none.
+    ///
+    /// # Safety
+    ///
+    /// `sync_event` is NULL or of the type that the device type has (docs/synchronization.md): the
+    /// address of the handle as a rule, valid until the object is dropped.
+    #[inline]
+    pub unsafe fn finish_with_event(
+        self,
+        device_type: ArrowDeviceType,
+        device_id: i64,
+        sync_event: *mut c_void,
+    ) -> Result<DeviceArray, Error> {
+        if !sync_event.is_null() {
+            require_event(device_type)?;
+        }
+        let array = self.finish()?.into_raw();
+        // SAFETY: the array is ours, and the caller vouches for the event.
+        Ok(unsafe {
+            Owner::from_raw(ArrowDeviceArray {
+                array,
+                device_id,
+                device_type,
+                sync_event,
+                ..ArrowDeviceArray::zeroed()
+            })
+        })
+    }
+}
+
+#[cold]
+fn require_event(device_type: ArrowDeviceType) -> Result<(), Error> {
+    if device_type
+        .info()
+        .is_none_or(|info| info.event_pointer != EventPointer::None)
+    {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
+    ))
+}
