@@ -121,6 +121,7 @@ func (a *arrayOwner[R]) Attach(value any) error {
 	if a.IsReleased() {
 		return closed("attach")
 	}
+	defer runtime.KeepAlive(a)
 	return attach(a.base(), value)
 }
 

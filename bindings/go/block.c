@@ -31,7 +31,7 @@ static void leave_share(struct FletchingShare* share) {
 }
 
 static void drop(uintptr_t handle) {
-  if (handle != 0) fletchingDrop(handle);
+  if (handle != 0) fletching_go_drop(handle);
 }
 
 static void leave_block(struct FletchingBlock* block, size_t structs) {

@@ -114,10 +114,10 @@ func dropHandle(handle uintptr) {
 	}
 }
 
-// fletchingDrop is called by C when the last struct that needs the value is released.
+// fletching_go_drop is called by C when the last struct that needs the value is released.
 //
-//export fletchingDrop
-func fletchingDrop(handle C.uintptr_t) {
+//export fletching_go_drop
+func fletching_go_drop(handle C.uintptr_t) {
 	value, _ := callbacks.DeleteHandle(uintptr(handle))
 	discard(value)
 }

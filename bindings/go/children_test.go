@@ -7,14 +7,17 @@ package fletching_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
+	"weak"
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
@@ -114,6 +117,60 @@ func TestAttach(t *testing.T) {
 	}
 	schema.Close()
 	log.expect(t, "schema")
+}
+
+// What is not needed any more is not kept by the table of handles.
+func TestAnAttachedValueCanBeCollected(t *testing.T) {
+	var log log
+	array := importArray(t, rawArray(&log, "a", 0, false))
+	value := &[1000]int{}
+	kept := weak.Make(value)
+	if err := array.Attach(value); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	if kept.Value() == nil {
+		t.Error("collected before the release")
+	}
+	array.Close()
+	runtime.GC()
+	if kept.Value() != nil {
+		t.Error("kept after the release")
+	}
+}
+
+func TestBuffersOfACountThatWasNeverSet(t *testing.T) {
+	var log log
+	for _, count := range []int64{-1, 1 << 40, math.MaxInt64} {
+		raw := rawArray(&log, "a", 0, false)
+		raw.NBuffers = count
+		array := importArray(t, raw)
+		if array.NumBuffers() != 0 || array.BufferAddresses() != nil || array.Buffer(0) != 0 {
+			t.Error(count)
+		}
+		array.Close()
+	}
+}
+
+// An array of 256 levels below one more.
+func TestViewsOfDeepArrays(t *testing.T) {
+	var log log
+	deep := fletching.ArrayBuilder{}
+	for range 255 {
+		deep = fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{deep}}
+	}
+	raw := rawArray(&log, "a", 1, false)
+	callbacks.ReleaseArrowArray(raw.Child(0))
+	child := must(deep.Build(nil))
+	if err := child.Export(abi.Pointer(raw.ChildAddresses()[0])); err != nil {
+		t.Fatal(err)
+	}
+	shared := must(importArray(t, raw).Share())
+	must(shared.Column(0)).Close()
+	_, err := shared.View()
+	expectError(t, err, syscall.EINVAL, "view: the struct or a descendant is nested too deep: expected at most 256 levels")
+	shared.Close()
+	log.expect(t, "a0", "a")
 }
 
 type panics struct{}

@@ -74,12 +74,12 @@ func TestTheCodeOfAnError(t *testing.T) {
 
 type unprintable struct{}
 
-func (unprintable) Error() string { panic("again") }
+func (u unprintable) Error() string { panic(u) }
 
 func TestAPanicBecomesItsText(t *testing.T) {
 	cause := errors.New("cause")
 	for text, problem := range map[string]any{
-		"panic: number 7": "number 7", "panic: cause": cause, "panic: ": unprintable{},
+		"panic: number 7": "number 7", "panic: cause": cause, "panic: no message": unprintable{},
 	} {
 		err := guarded(func() error { panic(problem) })
 		if !strings.HasPrefix(err.Error(), text) || codeOf(err) != syscall.EIO {

@@ -95,8 +95,8 @@ static struct FletchingShare* NAME(new_share)(struct STRUCT* source, size_t user
   return share;
 }
 
+/* Called once: a struct with a use of a share is never exported. */
 static void NAME(release_use)(struct STRUCT* self) {
-  if (self->release == NULL) return;
   self->release = NULL;
   leave_share(FLETCHING_SHARE_OF(self));
 }

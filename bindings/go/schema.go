@@ -90,6 +90,7 @@ func (s *Schema) Attach(value any) error {
 	if s.IsReleased() {
 		return closed("attach")
 	}
+	defer runtime.KeepAlive(s)
 	return attach(s.get(), value)
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
@@ -93,6 +94,59 @@ func TestTheEndIsRepeated(t *testing.T) {
 	}
 	must(stream.Schema()).Close()
 	stream.Close()
+}
+
+// A stream that counts the calls of get_next, and forgets that it has ended.
+type forgetful struct{ calls int }
+
+func (f *forgetful) GetSchema(*abi.ArrowDeviceArrayStream, *abi.ArrowSchema) int32 { return 0 }
+
+func (f *forgetful) GetNext(*abi.ArrowDeviceArrayStream, *abi.ArrowDeviceArray) int32 {
+	f.calls++
+	return 0
+}
+
+func (f *forgetful) GetLastError(*abi.ArrowDeviceArrayStream) uintptr { return 0 }
+
+func (f *forgetful) Release(self *abi.ArrowDeviceArrayStream) {
+	callbacks.DeleteHandle(self.PrivateData)
+}
+
+func TestNothingIsCalledAfterTheEnd(t *testing.T) {
+	producer := &forgetful{}
+	handle := callbacks.NewHandle(producer)
+	raw := abi.ArrowDeviceArrayStream{
+		DeviceType: abi.DeviceCUDA, GetSchema: callbacks.ArrowDeviceArrayStreamGetSchemaStub(),
+		GetNext:      callbacks.ArrowDeviceArrayStreamGetNextStub(),
+		GetLastError: callbacks.ArrowDeviceArrayStreamGetLastErrorStub(),
+		Release:      callbacks.ArrowDeviceArrayStreamReleaseStub(), PrivateData: handle,
+	}
+	stream := must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw)))
+	for range 3 {
+		if _, err := stream.Next(); err != io.EOF {
+			t.Error(err)
+		}
+	}
+	if producer.calls != 1 {
+		t.Errorf("expected 1 call, got %d", producer.calls)
+	}
+	_, err := stream.Schema()
+	expectError(t, err, syscall.EINVAL, "get_schema: released schema with return value 0: expected a live schema")
+	stream.Close()
+}
+
+// The table of handles forgets a stream of ours that was released.
+func TestTheStateOfAStreamIsDropped(t *testing.T) {
+	var log log
+	var raw abi.ArrowDeviceArrayStream
+	if err := newStream(counted(&log, 1)).Export(unsafe.Pointer(&raw)); err != nil {
+		t.Fatal(err)
+	}
+	handle := raw.PrivateData
+	must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw))).Close()
+	if _, live := callbacks.HandleValue(handle); live {
+		t.Error("the state is kept")
+	}
 }
 
 func TestAStreamIsLeftEarly(t *testing.T) {
