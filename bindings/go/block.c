@@ -51,11 +51,14 @@ static void leave_block(struct FletchingBlock* block, size_t structs) {
 
 /* --- Children that need the event of their parent --- */
 
+static const int64_t most_structs = 1 << 22; /* as in tree.go: no table has as many columns */
+
 /* The release callback of an array that is held in a share: the data of the children that are
  * still there need not wait. */
 static void release_children(struct ArrowArray* self) {
   self->release = NULL;
-  for (int64_t i = 0; self->children != NULL && i < self->n_children; ++i) {
+  const int64_t count = self->n_children > most_structs ? 0 : self->n_children;
+  for (int64_t i = 0; self->children != NULL && i < count; ++i) {
     if (self->children[i] != NULL) release_once_array(self->children[i]);
   }
   if (self->dictionary != NULL) release_once_array(self->dictionary);

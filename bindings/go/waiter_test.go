@@ -6,12 +6,15 @@ package fletching_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/gpu"
 )
 
 const event, queue = 0x1234, 0x5678
@@ -19,12 +22,12 @@ const event, queue = 0x1234, 0x5678
 // checking notes its calls, and blocks while there is a gate.
 type checking struct {
 	t     *testing.T
-	calls int
+	calls atomic.Int32
 	gate  chan struct{}
 }
 
 func (c *checking) check(got fletching.SyncEvent) {
-	c.calls++
+	c.calls.Add(1)
 	if (got != fletching.SyncEvent{DeviceType: got.DeviceType, DeviceID: 7, Address: event}) {
 		c.t.Errorf("event %+v", got)
 	}
@@ -63,15 +66,15 @@ func TestWaiterGetsTheEvent(t *testing.T) {
 	succeed(t, array.Synchronize(background))
 	expectReady(t, array, false)
 	expectCode(t, array.WaitOn(fletching.NewStream(abi.DeviceExtDev, queue)), syscall.EAGAIN, "queue full")
-	if waiter.calls != 3 {
-		t.Errorf("calls: %d", waiter.calls)
+	if got := waiter.calls.Load(); got != 3 {
+		t.Errorf("calls: %d", got)
 	}
 	expectCode(t, array.WaitOn(fletching.NewStream(abi.DeviceMetal, queue)), syscall.EINVAL, "expected one of ext_dev, got one of metal")
 	nothing := awaited(t, abi.DeviceExtDev, 0)
 	defer nothing.Close()
 	succeed(t, nothing.Synchronize(background))
-	if waiter.calls != 3 {
-		t.Errorf("calls: %d", waiter.calls)
+	if got := waiter.calls.Load(); got != 3 {
+		t.Errorf("calls: %d", got)
 	}
 	if !fletching.UnregisterWaiter(abi.DeviceExtDev) || fletching.UnregisterWaiter(abi.DeviceExtDev) {
 		t.Error("the waiter is removed once")
@@ -87,24 +90,40 @@ func TestWaiterIsGivenUp(t *testing.T) {
 	released := newReleases()
 	array := waiterArray(t, abi.DeviceExtDev, released.add)
 	ctx, cancel := context.WithCancelCause(background)
-	go func() {
-		waiter.gate <- struct{}{} // the first wait ends
-	}()
-	succeed(t, array.Synchronize(ctx))
-	first := make(chan error)
-	go func() { first <- array.Synchronize(ctx) }()
-	cancel(syscall.EINTR)
-	if err := <-first; err != context.Canceled {
-		t.Errorf("expected context.Canceled, got %v", err)
+	go func() { waiter.gate <- struct{}{} }()
+	succeed(t, array.Synchronize(ctx)) // the first wait ends
+	given := make(chan error)
+	go func() { given <- array.Synchronize(ctx) }()
+	for waiter.calls.Load() < 2 {
+		runtime.Gosched()
 	}
-	if waiter.calls == 1 { // it was given up before it began
-		array.Close()
-		return
+	cancel(syscall.EINTR)
+	if err := <-given; err != context.Canceled {
+		t.Errorf("expected context.Canceled, got %v", err)
 	}
 	array.Close()
 	expectCount(t, "what is waited for", released, 0)
 	waiter.gate <- struct{}{}
 	released.waitFor(1)
+}
+
+// A foreign array whose list of children is not what it says is not looked at.
+func TestWaiterOfAnArrayWithACountThatIsNone(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, &checking{t: t}))
+	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	for _, count := range []int64{-1, 1<<22 + 1, 1 << 62} {
+		released := newReleases()
+		list := gpu.Alloc(8)
+		raw := abi.ArrowDeviceArray{Array: foreignArray(released.add), DeviceType: abi.DeviceExtDev, DeviceID: 7, SyncEvent: event}
+		raw.Array.NChildren, raw.Array.Children = count, list
+		array := imported(t, raw)
+		succeed(t, array.Synchronize(ctx))
+		array.Close()
+		expectCount(t, "an array", released, 1)
+		gpu.Free(list)
+	}
 }
 
 type panicking struct{ fletching.UnsupportedWaiter }
