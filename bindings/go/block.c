@@ -51,19 +51,20 @@ static void leave_block(struct FletchingBlock* block, size_t structs) {
 
 /* --- Children that need the event of their parent --- */
 
+static const int64_t most_structs = 1 << 22; /* as in tree.go: no table has as many columns */
+
 /* The release callback of an array that is held in a share: the data of the children that are
  * still there need not wait. */
 static void release_children(struct ArrowArray* self) {
   self->release = NULL;
-  for (int64_t i = 0; self->children != NULL && i < self->n_children; ++i) {
+  const int64_t count = self->n_children > most_structs ? 0 : self->n_children;
+  for (int64_t i = 0; self->children != NULL && i < count; ++i) {
     if (self->children[i] != NULL) release_once_array(self->children[i]);
   }
   if (self->dictionary != NULL) release_once_array(self->dictionary);
 }
 
-/* The share that the array holds already, or a new one that the array is moved into. The caller has
- * one use of it. */
-static struct FletchingShare* event_share(struct ArrowArray* parent) {
+struct FletchingShare* fletching_hold_event(struct ArrowArray* parent) {
   if (parent->release == run_hook_array) {
     struct FletchingShare* share = ((struct HookArrowArray*)parent->private_data)->share;
     if (share != NULL) {
@@ -87,7 +88,7 @@ int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* chil
                               struct ArrowArray* out) {
   struct HookArrowArray* hook = calloc(1, sizeof *hook);
   if (hook == NULL) return ENOMEM;
-  hook->share = event_share(parent);
+  hook->share = fletching_hold_event(parent);
   if (hook->share == NULL) {
     free(hook);
     return ENOMEM;
@@ -95,5 +96,35 @@ int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* chil
   *out = *child;
   child->release = NULL;
   set_hook_array(out, hook);
+  return 0;
+}
+
+void fletching_leave_event(struct FletchingShare* share) { leave_share(share); }
+
+/* --- Events of ours --- */
+
+int fletching_attach_event(const uintptr_t* arrays, size_t count, struct FletchingShare* share) {
+  struct HookArrowArray* hooks = NULL; /* a list, by private_data */
+  for (size_t i = 0; i < count; ++i) {
+    struct HookArrowArray* hook = calloc(1, sizeof *hook);
+    if (hook != NULL) {
+      hook->private_data = hooks;
+      hooks = hook;
+      continue;
+    }
+    while (hooks != NULL) {
+      hook = hooks->private_data;
+      free(hooks);
+      hooks = hook;
+    }
+    return ENOMEM;
+  }
+  share->users = count;
+  for (size_t i = 0; i < count; ++i) {
+    struct HookArrowArray* hook = hooks;
+    hooks = hook->private_data;
+    hook->share = share;
+    set_hook_array((struct ArrowArray*)arrays[i], hook);
+  }
   return 0;
 }

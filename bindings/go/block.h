@@ -73,6 +73,15 @@ int fletching_share_array(struct ArrowArray* source);
 int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* child,
                               struct ArrowArray* out);
 
+/* One use of what keeps the event of an array alive: the share that the array holds already, or a new
+ * one that the array is moved into. NULL without memory. */
+struct FletchingShare* fletching_hold_event(struct ArrowArray* array);
+void fletching_leave_event(struct FletchingShare* share);
+
+/* Gives each of these arrays, which are addresses, a use of the share of an event. Returns 0 or
+ * ENOMEM, and then nothing has changed. */
+int fletching_attach_event(const uintptr_t* arrays, size_t count, struct FletchingShare* share);
+
 /* The share that private_data of a struct is, see fletching_share_schema. */
 #define FLETCHING_SHARE_OF(self) ((struct FletchingShare*)(self)->private_data)
 

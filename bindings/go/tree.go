@@ -135,13 +135,31 @@ func toTake[B base](below *B, what func() string) (*B, error) {
 // others.
 func countTree[B base](operation string, root *B) (int, error) {
 	structs := 0
-	if why := countBelow(root, 0, &structs); why != nil {
-		return 0, invalid("%s: the struct or a descendant %v", operation, why)
-	}
-	return structs, nil
+	err := walk(operation, root, func(node *B) error {
+		structs++
+		schema, isSchema := any(node).(*abi.ArrowSchema)
+		switch {
+		case linksOf(node).released:
+			return errors.New("is released or moved out")
+		case isSchema && schema.Format == 0:
+			return errors.New("has format NULL")
+		}
+		return nil
+	})
+	return structs, err
 }
 
-func countBelow[B base](node *B, depth int, structs *int) error {
+// walk visits a struct and every one below it, a parent before its children. Below a released struct
+// nothing is visited.
+func walk[B base](operation string, root *B, visit func(*B) error) error {
+	structs := 0
+	if why := walkBelow(root, 0, &structs, visit); why != nil {
+		return invalid("%s: the struct or a descendant %v", operation, why)
+	}
+	return nil
+}
+
+func walkBelow[B base](node *B, depth int, structs *int, visit func(*B) error) error {
 	*structs++
 	switch {
 	case node == nil:
@@ -151,25 +169,25 @@ func countBelow[B base](node *B, depth int, structs *int) error {
 	case *structs > maxStructs:
 		return fmt.Errorf("is one of too many: expected at most %d", maxStructs)
 	}
+	if why := visit(node); why != nil {
+		return why
+	}
 	below := linksOf(node)
-	schema, isSchema := any(node).(*abi.ArrowSchema)
 	switch {
 	case below.released:
-		return errors.New("is released or moved out")
-	case isSchema && schema.Format == 0:
-		return errors.New("has format NULL")
+		return nil
 	case below.count < 0 || below.count > maxStructs:
 		return fmt.Errorf("has n_children out of range: expected 0 to %d, got %d", maxStructs, below.count)
 	case below.count > 0 && below.list == 0:
 		return fmt.Errorf("has children NULL: expected a list of %d", below.count)
 	}
 	for _, child := range below.children() {
-		if why := countBelow(at[B](child), depth+1, structs); why != nil {
+		if why := walkBelow(at[B](child), depth+1, structs, visit); why != nil {
 			return why
 		}
 	}
 	if below.dictionary == 0 {
 		return nil
 	}
-	return countBelow(at[B](below.dictionary), depth+1, structs)
+	return walkBelow(at[B](below.dictionary), depth+1, structs, visit)
 }

@@ -9,7 +9,7 @@ from ...spec.model import Contract, Device, Field, Spec, Struct
 from ...spec.types import Pointer, StructType, Type
 from ...spelling import contract_facts, field_facts, literal, pascal, struct_facts
 from .. import c
-from . import callbacks, names
+from . import callbacks, names, runtimes
 
 # Which GOOS and GOARCH have C's layouts of which class; a target that is in none has no structs.
 _TARGETS = {
@@ -49,6 +49,7 @@ def outputs(spec: Spec) -> list[Output]:
             Output(f"bindings/go/{path}", path.rpartition("/")[2], source, context)
             for path, source in files.items()
         ),
+        *runtimes.outputs(spec),
     ]
 
 
@@ -165,4 +166,5 @@ FILTERS: Filters = {
     "stub_parameters": callbacks.stub_parameters,
     "to_bits": callbacks.to_bits,
     "type_name": names.type_name,
+    **runtimes.FILTERS,
 }

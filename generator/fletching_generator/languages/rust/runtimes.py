@@ -1,7 +1,4 @@
-"""Rust: the tables of the runtimes that the crate `fletching` calls, and whose events a device has.
-
-A runtime has a table when its events can be waited on by a call: the others need more than that.
-"""
+"""Rust: the tables of the runtimes that the crate `fletching` calls, and whose events they are."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from collections.abc import Sequence
 from ...render import Filters, Output
 from ...runtimes.model import Function, Runtime, VendorType
 from ...runtimes.names import BUILT_IN, snake, statuses
+from ...runtimes.tables import called_runtimes, devices_of, is_required
 from ...spec.model import Spec
 from ...spec.types import Callback, Constant
 from ...spelling import literal, pascal
@@ -23,7 +21,7 @@ _CHAIN = 60  # rustfmt's fn_call_width and array_width
 
 
 def outputs(spec: Spec) -> list[Output]:
-    called = [runtime for runtime in spec.runtimes if runtime.operation("host_wait").by == "call"]
+    called = called_runtimes(spec)
     tables = Output(
         f"{_TABLES}.rs",
         "runtimes.rs",
@@ -48,12 +46,8 @@ def _table(runtime: Runtime) -> Output:
 def of_runtime(spec: Spec) -> dict[str, list[str]]:
     """The device types of each runtime, as the constants are called."""
     return {
-        runtime.name: [
-            f"ArrowDeviceType::{device.name.upper()}"
-            for device in spec.devices
-            if device.runtime == runtime.name
-        ]
-        for runtime in spec.runtimes
+        name: [f"ArrowDeviceType::{device.name.upper()}" for device in devices]
+        for name, devices in devices_of(spec).items()
     }
 
 
@@ -134,11 +128,6 @@ def _wrapped(head: str, holder: str, callback: Callback, indent: int, end: str) 
         return f"{head}\n{' ' * (indent + 4)}{one_line}"
     inner = signature(f"{' ' * (indent + 4)}{_FUNCTION}", callback, indent + 4)
     return f"{head} {holder}<\n{inner},\n{' ' * indent}>{end}"
-
-
-def is_required(function: Function) -> bool:
-    """Whether no operation of a consumer's is possible without it."""
-    return function.party == "consumer" and function.optional is None
 
 
 def function_facts(function: Function) -> str:

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"context"
+	"runtime"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/gpu"
+)
+
+// gate is an array of the reference producer behind a shut gate (cpp/producer/gate.h), and a queue of
+// a consumer that has waited for nothing: CUDA and ROCm on the stand-ins, OpenCL and Vulkan on
+// whatever device there is.
+type gate struct {
+	t        *testing.T
+	producer gpu.Library
+	backend  string
+	gate     uintptr
+	queue    uintptr
+	array    *fletching.DeviceArray
+	schema   abi.ArrowSchema
+}
+
+const (
+	oldData, newData = 0, 1
+	absent           = 2
+	readCase         = "record_batch"
+)
+
+// onGate runs the body in a process of its own, and not where there is no such device.
+func onGate(t *testing.T, backend string, body func(t *testing.T, g *gate)) {
+	t.Helper()
+	gpu.Need(t, "libfletching_producer.so")
+	gpu.InProcess(t, func(t *testing.T) {
+		gpu.Open(t, "standin/libcuda.so.1")
+		gpu.Open(t, "standin/libamdhip64.so.7")
+		g := &gate{t: t, producer: gpu.Open(t, "libfletching_producer.so"), backend: backend}
+		if int32(g.out("FletchingProducerBackendPresence")) == absent {
+			t.Skipf("%s is absent", backend)
+		}
+		g.gate, g.queue = g.out("FletchingProducerGateCreate"), g.out("FletchingProducerQueueCreate")
+		name := gpu.Text(readCase)
+		schema, array := gpu.Alloc(int(unsafe.Sizeof(g.schema))), gpu.Alloc(int(unsafe.Sizeof(abi.ArrowDeviceArray{})))
+		g.call("FletchingProducerExportArrayBehind", g.gate, name, schema, array)
+		g.schema = *(*abi.ArrowSchema)(gpu.At(schema))
+		g.array = imported(t, *(*abi.ArrowDeviceArray)(gpu.At(array)))
+		for _, address := range []uintptr{name, schema, array} {
+			gpu.Free(address)
+		}
+		body(t, g)
+	})
+}
+
+// call appends a message, and prints what the producer says when it fails.
+func (g *gate) call(name string, arguments ...uintptr) {
+	g.t.Helper()
+	message := gpu.Alloc(1024)
+	defer gpu.Free(message)
+	if int32(g.producer.Call(name, append(arguments, message)...)) != 0 {
+		g.t.Fatalf("%s: %s", name, gpu.GoText(message))
+	}
+}
+
+// out is what a function of a backend writes.
+func (g *gate) out(name string) uintptr {
+	g.t.Helper()
+	backend, out := gpu.Text(g.backend), gpu.Alloc(8)
+	defer gpu.Free(backend)
+	defer gpu.Free(out)
+	g.call(name, backend, out)
+	return *(*uintptr)(gpu.At(out))
+}
+
+func (g *gate) handle() uintptr { return g.producer.Call("FletchingProducerQueueHandle", g.queue) }
+
+func (g *gate) stream() fletching.Stream {
+	return fletching.NewStream(g.array.DeviceType(), g.handle())
+}
+
+func (g *gate) open() { g.call("FletchingProducerGateOpen", g.gate) }
+
+func (g *gate) read() {
+	name, raw := gpu.Text(readCase), gpu.Alloc(int(unsafe.Sizeof(abi.ArrowDeviceArray{})))
+	succeed(g.t, g.array.Export(gpu.At(raw))) // the producer reads it, and does not move it
+	g.call("FletchingProducerQueueRead", g.queue, name, raw)
+	g.array = imported(g.t, *(*abi.ArrowDeviceArray)(gpu.At(raw)))
+	gpu.Free(raw)
+	gpu.Free(name)
+}
+
+func (g *gate) isIdle() bool {
+	idle := gpu.Alloc(8)
+	defer gpu.Free(idle)
+	g.call("FletchingProducerQueueIsIdle", g.queue, idle)
+	return *(*int32)(gpu.At(idle)) != 0
+}
+
+func (g *gate) verify(expected uintptr) {
+	g.t.Helper()
+	asserted := gpu.Alloc(8)
+	defer gpu.Free(asserted)
+	g.call("FletchingProducerQueueVerify", g.queue, expected, asserted)
+	if *(*int64)(gpu.At(asserted)) == 0 {
+		g.t.Error("nothing was verified")
+	}
+}
+
+func (g *gate) liveArrays() int64 {
+	counters := gpu.Alloc(7 * 8)
+	defer gpu.Free(counters)
+	g.producer.Call("FletchingProducerReadCounters", counters)
+	return unsafe.Slice((*int64)(gpu.At(counters)), 7)[2]
+}
+
+func (g *gate) end() {
+	g.open()
+	g.array.Close()
+	for g.liveArrays() > 0 { // a wait that was given up ends later
+		runtime.Gosched()
+	}
+	g.call("FletchingProducerQueueDestroy", g.queue)
+	g.call("FletchingProducerGateDestroy", g.gate)
+	if schema, err := fletching.ImportSchema(unsafe.Pointer(&g.schema)); err == nil {
+		schema.Close()
+	}
+}
+
+func waitsBehindTheGate(t *testing.T, g *gate) {
+	expectReady(t, g.array, false)
+	g.read()
+	g.verify(oldData) // the negative control: without a wait the old data is read
+
+	succeed(t, g.array.WaitOn(g.stream())) // it has returned, and the gate is shut
+	g.read()
+	if g.isIdle() {
+		t.Error("the queue does not wait")
+	}
+	expectReady(t, g.array, false)
+	ctx, cancel := context.WithCancel(background)
+	go cancel()
+	if err := g.array.Synchronize(ctx); err != context.Canceled {
+		t.Errorf("expected context.Canceled, got %v", err)
+	}
+	g.open()
+	g.verify(newData)
+	succeed(t, g.array.Synchronize(background))
+	expectReady(t, g.array, true)
+	g.end()
+}
+
+func TestGatedCUDA(t *testing.T)        { onGate(t, "cuda", waitsBehindTheGate) }
+func TestGatedCUDAManaged(t *testing.T) { onGate(t, "cuda_managed", waitsBehindTheGate) }
+func TestGatedROCM(t *testing.T)        { onGate(t, "rocm", waitsBehindTheGate) }
+func TestGatedOpenCL(t *testing.T)      { onGate(t, "opencl", waitsBehindTheGate) }
+
+// A consumer's queue is blocked behind the gate: the array has to live until the gate is open.
+func outlivesTheWork(t *testing.T, g *gate) {
+	succeed(t, g.array.WaitOn(g.stream()))
+	g.read()
+	live, device := g.liveArrays(), g.array.DeviceType()
+	succeed(t, g.array.ReleaseAfter(g.stream()))
+	// One that need not wait overtakes it: the reaper has looked at both by then.
+	other := g.out("FletchingProducerQueueCreate")
+	free, releases, _ := countedArray(t, device)
+	succeed(t, free.ReleaseAfter(fletching.NewStream(device, g.producer.Call("FletchingProducerQueueHandle", other))))
+	releases.waitFor(1)
+	g.call("FletchingProducerQueueDestroy", other)
+	if g.isIdle() || g.liveArrays() != live || fletching.PendingReleases().Pending != 1 {
+		t.Error("the array is released while the work reads it")
+	}
+	g.open()
+	g.verify(newData) // of memory that is still there, or the stand-in breaks the context
+	for g.liveArrays() == live {
+		runtime.Gosched()
+	}
+	g.end()
+}
+
+func TestGatedCUDAOutlivesTheWork(t *testing.T)   { onGate(t, "cuda", outlivesTheWork) }
+func TestGatedROCMOutlivesTheWork(t *testing.T)   { onGate(t, "rocm", outlivesTheWork) }
+func TestGatedOpenCLOutlivesTheWork(t *testing.T) { onGate(t, "opencl", outlivesTheWork) }
+
+func TestGatedOpenCLTakesOnlyAQueueOfTheContext(t *testing.T) {
+	onGate(t, "opencl", func(t *testing.T, g *gate) {
+		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceOpenCL, 0)), syscall.EINVAL, "no default queue")
+		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceCUDA, 0)), syscall.EINVAL, "expected one of opencl, got one of cuda")
+
+		// A queue on the same device, of a context of its own.
+		const queueDevice = 0x1091
+		cl := gpu.OpenInstalled(t, "libOpenCL.so.1")
+		device := gpu.Alloc(8)
+		defer gpu.Free(device)
+		cl.OK("clGetCommandQueueInfo", g.handle(), queueDevice, 8, device, 0)
+		context := cl.Call("clCreateContext", 0, 1, device, 0, 0, 0)
+		queue := cl.Call("clCreateCommandQueue", context, *(*uintptr)(gpu.At(device)), 0, 0)
+		expectCode(t, g.array.WaitOn(fletching.NewStream(abi.DeviceOpenCL, queue)), syscall.EINVAL,
+			"cl_context of the queue differs")
+		cl.OK("clReleaseCommandQueue", queue)
+		cl.OK("clReleaseContext", context)
+		g.end()
+	})
+}
+
+// Every call of OpenCL that an operation makes fails once, behind an interposer (tests/faults).
+func TestGatedOpenCLFailures(t *testing.T) {
+	gpu.Need(t, "interposers")
+	onGate(t, "opencl", func(t *testing.T, g *gate) {
+		g.open()
+		succeed(t, g.array.Synchronize(background))
+		cl := gpu.Open(t, "interposers/libOpenCL.so.1")
+		device, stream := g.array.DeviceType(), g.stream()
+		export := func() error {
+			array, releases, _ := countedArray(t, device)
+			err := array.ExportWithEvent(stream)
+			array.Close()
+			expectCount(t, "the exported array", releases, 1)
+			return err
+		}
+		releaseAfter := func() error {
+			array, releases, _ := countedArray(t, device)
+			err := array.ReleaseAfter(stream)
+			if err != nil {
+				expectCount(t, "what was not taken", releases, 0)
+				array.Close()
+			}
+			releases.waitFor(1)
+			return err
+		}
+		ready := func() error { _, err := g.array.Ready(); return err }
+		failed := map[string]bool{}
+		for _, function := range []string{"clWaitForEvents", "clGetEventInfo", "clGetCommandQueueInfo", "clFlush",
+			"clEnqueueBarrierWithWaitList", "clEnqueueMarkerWithWaitList", "clReleaseEvent"} {
+			for index, operation := range []func() error{
+				func() error { return g.array.Synchronize(background) }, ready,
+				func() error { return g.array.WaitOn(stream) }, export, releaseAfter,
+			} {
+				alive, calls := cl.Call("FletchingInterposerLeaks", 0), cl.CallText("FletchingInterposerCalls", function)
+				cl.CallText("FletchingInterposerSetFault", function+":1:CL_OUT_OF_RESOURCES")
+				err := operation()
+				hasFailed := cl.CallText("FletchingInterposerCalls", function) > calls
+				cl.Call("FletchingInterposerResetFaults")
+				if got := cl.Call("FletchingInterposerLeaks", 0); got != alive {
+					t.Errorf("%s of operation %d: something leaks: expected %d, got %d", function, index, alive, got)
+				}
+				switch {
+				case err != nil:
+					failed[function] = true
+					expectCode(t, err, syscall.EIO, function, "CL_OUT_OF_RESOURCES")
+				case hasFailed && index < 3:
+					t.Errorf("%s of operation %d is lost", function, index)
+				}
+			}
+		}
+		if len(failed) != 6 { // a release reports nothing
+			t.Errorf("only these have failed, the test is blind: %v", failed)
+		}
+		g.end()
+	})
+}
+
+func TestGatedVulkan(t *testing.T) {
+	onGate(t, "vulkan", func(t *testing.T, g *gate) {
+		expectCode(t, g.array.Synchronize(background), syscall.ENOTSUP, "VulkanContext")
+		expectCode(t, g.array.WaitOn(g.stream()), syscall.ENOTSUP, "VulkanContext")
+		handles := gpu.Alloc(6 * 8)
+		defer gpu.Free(handles)
+		g.call("FletchingProducerVulkanHandles", handles)
+		words := unsafe.Slice((*uintptr)(gpu.At(handles)), 6)
+		of := fletching.VulkanContext{Device: words[2], GetDeviceProcAddr: words[5]}
+		// Whether libfletching is in the process decides.
+		_, err := g.array.ReadyVulkan(of)
+		expectCode(t, err, syscall.ENOENT, "libfletching")
+		gpu.Open(t, "libfletching.so.0.1")
+
+		expectReadyVulkan(t, g.array, of, false)
+		expectCode(t, g.array.WaitOnVulkan(of, g.handle()), syscall.ENOTSUP)
+		queued := of
+		queued.ProducerQueue, queued.Queue = words[3], words[3]
+		queued.SetStages = unsafe.Slice((*uint32)(gpu.At(handles)), 12)[9]
+		succeed(t, g.array.WaitOnVulkan(queued, g.handle()))
+		g.read()
+		if g.isIdle() {
+			t.Error("the queue does not wait")
+		}
+		ctx, cancel := context.WithCancel(background)
+		go cancel()
+		if err := g.array.SynchronizeVulkan(ctx, of); err != context.Canceled {
+			t.Errorf("expected context.Canceled, got %v", err)
+		}
+		g.open()
+		g.verify(newData)
+		succeed(t, g.array.SynchronizeVulkan(background, of))
+		expectReadyVulkan(t, g.array, of, true)
+		g.end()
+	})
+}
+
+func expectReadyVulkan(t *testing.T, array *fletching.DeviceArray, of fletching.VulkanContext, expected bool) {
+	t.Helper()
+	ready, err := array.ReadyVulkan(of)
+	if err != nil || ready != expected {
+		t.Errorf("ready: expected %v, got %v, %v", expected, ready, err)
+	}
+}

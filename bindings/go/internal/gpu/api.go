@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package gpu
+
+import (
+	"regexp"
+	"runtime"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// API has CUDA and HIP under the same names, so that one test holds for both, on the stand-ins. Every
+// result is checked.
+type API struct {
+	Library
+	Type                             abi.DeviceType
+	Error                            string
+	Init, Query, Synchronize, Record string
+	ExchangeMode                     string
+	prefix, version                  string
+	makeStream, makeEvent, destroy   string
+}
+
+// CUDA is the stand-in in a folder below Folder.
+func CUDA(tb testing.TB, folder string) *API {
+	return open(tb, folder+"/libcuda.so.1", &API{
+		Type: abi.DeviceCUDA, Error: "CUDA_ERROR_LAUNCH_FAILED", prefix: "cu", version: "_v2",
+		makeStream: "cuStreamCreate", makeEvent: "cuEventCreate", destroy: "cuStreamDestroy_v2",
+	})
+}
+
+// HIP is likewise.
+func HIP(tb testing.TB, folder string) *API {
+	return open(tb, folder+"/libamdhip64.so.7", &API{
+		Type: abi.DeviceROCM, Error: "hipErrorLaunchFailure", prefix: "hip",
+		makeStream: "hipStreamCreateWithFlags", makeEvent: "hipEventCreateWithFlags", destroy: "hipStreamDestroy",
+	})
+}
+
+func open(tb testing.TB, path string, api *API) *API {
+	api.Library = Open(tb, path)
+	p := api.prefix
+	api.Init, api.Query, api.Synchronize = p+"Init", p+"EventQuery", p+"EventSynchronize"
+	api.Record, api.ExchangeMode = p+"EventRecord", p+"ThreadExchangeStreamCaptureMode"
+	api.OK(api.Init, 0)
+	return api
+}
+
+func (api *API) isCUDA() bool { return api.prefix == "cu" }
+
+// OpenDevice makes the device current for the thread.
+func (api *API) OpenDevice(device int) {
+	if !api.isCUDA() {
+		api.OK("hipSetDevice", uintptr(device))
+		return
+	}
+	context := api.Get("cuDevicePrimaryCtxRetain", 0, uintptr(device))
+	api.OK("cuCtxPushCurrent_v2", context)
+}
+
+// CloseDevice is the opposite.
+func (api *API) CloseDevice(device int) {
+	if !api.isCUDA() {
+		api.OK("hipSetDevice", 0)
+		return
+	}
+	api.Get("cuCtxPopCurrent_v2", 0)
+	api.OK("cuDevicePrimaryCtxRelease_v2", uintptr(device))
+}
+
+// Current is the context or the device of the thread.
+func (api *API) Current() uintptr {
+	if api.isCUDA() {
+		return api.Get("cuCtxGetCurrent", 0)
+	}
+	return api.Get("hipGetDevice", 0)
+}
+
+// MakeStream makes a stream that waits for no other.
+func (api *API) MakeStream() uintptr { return api.Get(api.makeStream, 0, 1) }
+
+// SynchronizeStream waits until a stream is done.
+func (api *API) SynchronizeStream(stream uintptr) { api.OK(api.prefix+"StreamSynchronize", stream) }
+
+// DestroyStream waits for the stream first.
+func (api *API) DestroyStream(stream uintptr) {
+	api.SynchronizeStream(stream)
+	api.OK(api.destroy, stream)
+}
+
+// IsIdle reports whether a stream is done.
+func (api *API) IsIdle(stream uintptr) bool {
+	return int32(api.Call(api.prefix+"StreamQuery", stream)) == 0
+}
+
+// MakeEvent makes an event, and returns the address of its handle.
+func (api *API) MakeEvent() uintptr {
+	address := Alloc(8)
+	*(*uintptr)(At(address)) = api.Get(api.makeEvent, 0, 2)
+	return address
+}
+
+// RecordEvent records the event whose handle is at the address.
+func (api *API) RecordEvent(event, stream uintptr) {
+	api.OK(api.Record, *(*uintptr)(At(event)), stream)
+}
+
+// DestroyEvent destroys the event and frees its handle.
+func (api *API) DestroyEvent(event uintptr) {
+	name := map[bool]string{true: "cuEventDestroy_v2", false: "hipEventDestroy"}[api.isCUDA()]
+	api.OK(name, *(*uintptr)(At(event)))
+	Free(event)
+}
+
+// MakeWord makes a word that a stream can wait for.
+func (api *API) MakeWord() uintptr {
+	if api.isCUDA() {
+		return api.Get("cuMemHostAlloc", 0, 4, 2)
+	}
+	return api.Get("hipExtMallocWithFlags", 0, 8, 2)
+}
+
+// FreeWord frees it.
+func (api *API) FreeWord(word uintptr) {
+	api.OK(map[bool]string{true: "cuMemFreeHost", false: "hipFree"}[api.isCUDA()], word)
+}
+
+// WaitFor lets a stream wait until the word is 1.
+func (api *API) WaitFor(stream, word uintptr) {
+	if api.isCUDA() {
+		address := api.Get("cuMemHostGetDevicePointer_v2", 0, word, 0)
+		api.OK("cuStreamWaitValue32_v2", stream, address, 1, 0)
+		return
+	}
+	api.OK("hipStreamWaitValue32", stream, word, 1, 0, 0xFFFFFFFF)
+}
+
+// --- Captures -----------------------------------------------------------------------------------
+
+// BeginCapture begins a capture in global mode.
+func (api *API) BeginCapture(stream uintptr) {
+	api.Library.tb.Helper()
+	api.OK(api.prefix+"StreamBeginCapture"+api.version, stream, 0)
+}
+
+// EndCapture ends one that nothing has invalidated, and returns the graph.
+func (api *API) EndCapture(stream uintptr) uintptr {
+	api.Library.tb.Helper()
+	return api.Get(api.prefix+"StreamEndCapture", 1, stream)
+}
+
+// DestroyGraph destroys a graph.
+func (api *API) DestroyGraph(graph uintptr) { api.OK(api.prefix+"GraphDestroy", graph) }
+
+// Instantiate makes a graph executable.
+func (api *API) Instantiate(graph uintptr) uintptr {
+	return api.Get(api.prefix+"GraphInstantiateWithFlags", 0, graph, 0)
+}
+
+// Launch launches it.
+func (api *API) Launch(executable, stream uintptr) {
+	api.OK(api.prefix+"GraphLaunch", executable, stream)
+}
+
+// DestroyExecutable destroys it.
+func (api *API) DestroyExecutable(executable uintptr) {
+	api.OK(api.prefix+"GraphExecDestroy", executable)
+}
+
+// --- Control ------------------------------------------------------------------------------------
+
+// Counts is struct FletchingStandinCounts.
+type Counts struct {
+	PrimaryReferences, Contexts, Streams, Events, Modules int64
+	DeviceMemory, HostMemory, ManagedMemory               int64
+	Graphs, Abandoned                                     int64
+}
+
+// Alive is what is alive in the stand-in.
+func (api *API) Alive() Counts {
+	counts := Alloc(80)
+	defer Free(counts)
+	api.Call("FletchingStandinLeaks", counts)
+	return *(*Counts)(At(counts))
+}
+
+// SetFault makes calls fail until ResetFaults: `function:n:error`.
+func (api *API) SetFault(fault string) {
+	if int32(api.CallText("FletchingStandinSetFault", fault)) != 0 {
+		api.tb.Fatalf("fault %s", fault)
+	}
+}
+
+// ResetFaults ends that.
+func (api *API) ResetFaults() { api.Call("FletchingStandinResetFaults") }
+
+// Calls is how often a function was called.
+func (api *API) Calls(function string) int64 {
+	return int64(api.CallText("FletchingStandinCalls", function))
+}
+
+// Settle returns when no stream can go on.
+func (api *API) Settle() { api.Call("FletchingStandinSettle") }
+
+// SettleReleases returns when no thread is in the relaxed capture mode, as one that releases arrays
+// is.
+func (api *API) SettleReleases() {
+	for int64(api.Call("FletchingStandinRelaxedThreads")) > 0 {
+		runtime.Gosched()
+	}
+}
+
+// StaleHandles is how many calls got the handle of something that was destroyed.
+func (api *API) StaleHandles() int64 { return int64(api.Call("FletchingStandinStaleHandles")) }
+
+var function = regexp.MustCompile(`\b(cu|hip)[A-Z]\w*`)
+
+// Called are the names of the functions that were called.
+func (api *API) Called() []string {
+	size := api.Call("FletchingStandinReport", 0, 0) + 4096
+	text := Alloc(int(size))
+	defer Free(text)
+	api.Call("FletchingStandinReport", text, size)
+	return function.FindAllString(GoText(text), -1)
+}
+
+// --- Gates --------------------------------------------------------------------------------------
+
+// Gated is a device that is open, a consumer's stream, and a producer's behind a gate.
+type Gated struct {
+	*API
+	Producer, Consumer uintptr
+	before             Counts
+	word               uintptr
+}
+
+// NewGated opens the device for a test.
+func (api *API) NewGated() *Gated {
+	api.SettleReleases()
+	api.OpenDevice(0)
+	gated := &Gated{API: api, before: api.Alive(), word: api.MakeWord()}
+	*(*uint32)(At(gated.word)) = 0
+	gated.Producer, gated.Consumer = api.MakeStream(), api.MakeStream()
+	return gated
+}
+
+// Shut lets the producer's stream wait from now on.
+func (g *Gated) Shut() {
+	*(*uint32)(At(g.word)) = 0
+	g.WaitFor(g.Producer, g.word)
+}
+
+// OpenGate opens the gate.
+func (g *Gated) OpenGate() { *(*uint32)(At(g.word)) = 1 }
+
+// IsBlocked reports whether a stream is.
+func (g *Gated) IsBlocked(stream uintptr) bool {
+	g.Settle()
+	return !g.IsIdle(stream)
+}
+
+// End expects that nothing is alive that was not before.
+func (g *Gated) End() {
+	g.tb.Helper()
+	g.OpenGate()
+	g.DestroyStream(g.Producer)
+	g.DestroyStream(g.Consumer)
+	g.FreeWord(g.word)
+	g.SettleReleases()
+	if after := g.Alive(); after != g.before {
+		g.tb.Errorf("something leaks: expected %+v, got %+v", g.before, after)
+	}
+	g.CloseDevice(0)
+}

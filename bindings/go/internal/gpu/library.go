@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+// Package gpu is for tests: it calls the libraries that stand in for the vendors' (tests/standin),
+// and the reference producer, function by function.
+package gpu
+
+/*
+#cgo linux LDFLAGS: -ldl
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+// All arguments of the functions that tests call are integers and addresses, which these targets
+// pass in registers of one width.
+typedef uintptr_t (*Function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+static uintptr_t call(void* function, const uintptr_t* a) {
+  return ((Function)function)(a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+*/
+import "C"
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+)
+
+// Folder is where the libraries are: FLETCHING_LIB_DIR, else build/lib of the repository.
+func Folder() string {
+	if folder := os.Getenv("FLETCHING_LIB_DIR"); folder != "" {
+		return folder
+	}
+	folder, _ := os.Getwd()
+	for filepath.Dir(folder) != folder {
+		if _, err := os.Stat(filepath.Join(folder, "spec", "project.yaml")); err == nil {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	return filepath.Join(folder, "build", "lib")
+}
+
+// Library is a library of the tests, which is never unloaded.
+type Library struct {
+	tb     testing.TB
+	handle unsafe.Pointer
+}
+
+// Open loads a library by its path in Folder, before another part of the process looks for it by its
+// name.
+func Open(tb testing.TB, path string) Library {
+	tb.Helper()
+	return OpenInstalled(tb, filepath.Join(Folder(), path))
+}
+
+// OpenInstalled loads a library that the loader finds.
+func OpenInstalled(tb testing.TB, name string) Library {
+	tb.Helper()
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	handle := C.dlopen(text, C.RTLD_NOW|C.RTLD_LOCAL)
+	if handle == nil {
+		tb.Fatalf("%s; run `make`, or set FLETCHING_LIB_DIR", C.GoString(C.dlerror()))
+	}
+	return Library{tb, handle}
+}
+
+// Exists reports whether the loader finds a library.
+func Exists(name string) bool {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	return C.dlopen(text, C.RTLD_LAZY) != nil
+}
+
+// Call calls a function with up to 6 integers and addresses of C.
+func (l Library) Call(name string, arguments ...uintptr) uintptr {
+	l.tb.Helper()
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	function := C.dlsym(l.handle, text)
+	if function == nil {
+		l.tb.Fatalf("no function %s", name)
+	}
+	var all [6]C.uintptr_t
+	for i, argument := range arguments {
+		all[i] = C.uintptr_t(argument)
+	}
+	return uintptr(C.call(function, &all[0]))
+}
+
+// OK is Call for a function that has to return 0 as an int.
+func (l Library) OK(name string, arguments ...uintptr) {
+	l.tb.Helper()
+	if code := int32(l.Call(name, arguments...)); code != 0 {
+		l.tb.Fatalf("%s: %d", name, code)
+	}
+}
+
+// Get calls a function that writes 8 bytes or less to an address, its argument `at`, and returns
+// them.
+func (l Library) Get(name string, at int, arguments ...uintptr) uintptr {
+	l.tb.Helper()
+	out := Alloc(8)
+	defer Free(out)
+	arguments = append(arguments[:at:at], append([]uintptr{out}, arguments[at:]...)...)
+	l.OK(name, arguments...)
+	return *(*uintptr)(At(out))
+}
+
+// CallText is Call with a text in front.
+func (l Library) CallText(name, text string, arguments ...uintptr) uintptr {
+	l.tb.Helper()
+	address := Text(text)
+	defer Free(address)
+	return l.Call(name, append([]uintptr{address}, arguments...)...)
+}
+
+// Alloc returns zeroed memory of C.
+func Alloc(size int) uintptr { return uintptr(C.calloc(1, C.size_t(size))) }
+
+// Free frees what Alloc and Text return.
+func Free(address uintptr) { C.free(At(address)) }
+
+// Text returns a text in memory of C.
+func Text(text string) uintptr { return uintptr(unsafe.Pointer(C.CString(text))) }
+
+// GoText is the text at an address.
+func GoText(address uintptr) string { return C.GoString((*C.char)(At(address))) }
+
+// At is an address of C as a pointer.
+func At(address uintptr) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
+}

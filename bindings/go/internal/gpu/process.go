@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package gpu
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+const variable = "FLETCHING_GO_TEST_PROCESS"
+
+// InProcess runs the body in a process of its own, as a test that has its name: a library that is
+// loaded already is preferred, and what a stand-in counts is of the whole process. The goroutine
+// keeps its thread, because contexts belong to threads.
+func InProcess(t *testing.T, body func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv(variable) == t.Name() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		body(t)
+		return
+	}
+	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=45s")
+	// The loader finds the interposers first (tests/faults), which pass on what they do not let fail. The
+	// race detector would sleep for a second at the end of a process.
+	path := filepath.Join(Folder(), "interposers") + ":" + os.Getenv("LD_LIBRARY_PATH")
+	command.Env = append(os.Environ(), variable+"="+t.Name(), "LD_LIBRARY_PATH="+path, "GORACE=atexit_sleep_ms=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	} else if testing.Verbose() {
+		t.Logf("%s", output)
+	}
+}
+
+// OnBoth runs the body for CUDA and for HIP, in a process of its own with the stand-ins of a folder.
+func OnBoth(t *testing.T, folder string, body func(t *testing.T, api *API)) {
+	t.Helper()
+	on(t, folder, body, CUDA, HIP)
+}
+
+// OnCUDA runs the body for CUDA alone.
+func OnCUDA(t *testing.T, folder string, body func(t *testing.T, api *API)) {
+	t.Helper()
+	on(t, folder, body, CUDA)
+}
+
+func on(t *testing.T, folder string, body func(t *testing.T, api *API), open ...func(testing.TB, string) *API) {
+	t.Helper()
+	Need(t, folder)
+	InProcess(t, func(t *testing.T) {
+		for _, open := range open {
+			body(t, open(t, folder))
+		}
+	})
+}
+
+// Need skips the test where a library of the tests, or a folder of them, is not built.
+func Need(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(Folder(), path)); err != nil {
+		t.Skipf("%v; run `make`, or set FLETCHING_LIB_DIR", err)
+	}
+}
+
+// OnThread runs the body on a thread of its own, which has no context.
+func OnThread(body func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and the thread ends with the goroutine
+		body()
+	}()
+	<-done
+}

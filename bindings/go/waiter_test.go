@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/gpu"
+)
+
+const event, queue = 0x1234, 0x5678
+
+// checking notes its calls, and blocks while there is a gate.
+type checking struct {
+	t     *testing.T
+	calls atomic.Int32
+	gate  chan struct{}
+}
+
+func (c *checking) check(got fletching.SyncEvent) {
+	c.calls.Add(1)
+	if (got != fletching.SyncEvent{DeviceType: got.DeviceType, DeviceID: 7, Address: event}) {
+		c.t.Errorf("event %+v", got)
+	}
+}
+
+func (c *checking) Synchronize(_ context.Context, event fletching.SyncEvent) error {
+	c.check(event)
+	if c.gate != nil {
+		<-c.gate
+	}
+	return nil
+}
+
+func (c *checking) WaitOn(event fletching.SyncEvent, stream fletching.Stream) error {
+	c.check(event)
+	if stream.Handle() != queue || stream.DeviceType() != event.DeviceType {
+		c.t.Errorf("stream %+v", stream)
+	}
+	return fletching.NewError(syscall.EAGAIN, "queue full", nil)
+}
+
+func (c *checking) Ready(event fletching.SyncEvent) (bool, error) {
+	c.check(event)
+	return false, nil
+}
+
+func waiterArray(t *testing.T, deviceType abi.DeviceType, onRelease func()) *fletching.DeviceArray {
+	return imported(t, abi.ArrowDeviceArray{Array: foreignArray(onRelease), DeviceType: deviceType, DeviceID: 7, SyncEvent: event})
+}
+
+func TestWaiterGetsTheEvent(t *testing.T) {
+	waiter := &checking{t: t}
+	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))
+	array := waiterArray(t, abi.DeviceExtDev, func() {})
+	defer array.Close()
+	succeed(t, array.Synchronize(background))
+	expectReady(t, array, false)
+	expectCode(t, array.WaitOn(fletching.NewStream(abi.DeviceExtDev, queue)), syscall.EAGAIN, "queue full")
+	if got := waiter.calls.Load(); got != 3 {
+		t.Errorf("calls: %d", got)
+	}
+	expectCode(t, array.WaitOn(fletching.NewStream(abi.DeviceMetal, queue)), syscall.EINVAL, "expected one of ext_dev, got one of metal")
+	nothing := awaited(t, abi.DeviceExtDev, 0)
+	defer nothing.Close()
+	succeed(t, nothing.Synchronize(background))
+	if got := waiter.calls.Load(); got != 3 {
+		t.Errorf("calls: %d", got)
+	}
+	if !fletching.UnregisterWaiter(abi.DeviceExtDev) || fletching.UnregisterWaiter(abi.DeviceExtDev) {
+		t.Error("the waiter is removed once")
+	}
+	expectCode(t, array.Synchronize(background), syscall.ENOTSUP, "synchronize: ")
+}
+
+// A waiter that does not heed the context: it is given up, and the event lives until it returns.
+func TestWaiterIsGivenUp(t *testing.T) {
+	waiter := &checking{t: t, gate: make(chan struct{})}
+	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))
+	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
+	released := newReleases()
+	array := waiterArray(t, abi.DeviceExtDev, released.add)
+	ctx, cancel := context.WithCancelCause(background)
+	go func() { waiter.gate <- struct{}{} }()
+	succeed(t, array.Synchronize(ctx)) // the first wait ends
+	given := make(chan error)
+	go func() { given <- array.Synchronize(ctx) }()
+	for waiter.calls.Load() < 2 {
+		runtime.Gosched()
+	}
+	cancel(syscall.EINTR)
+	if err := <-given; err != context.Canceled {
+		t.Errorf("expected context.Canceled, got %v", err)
+	}
+	array.Close()
+	expectCount(t, "what is waited for", released, 0)
+	waiter.gate <- struct{}{}
+	released.waitFor(1)
+}
+
+// A foreign array whose list of children is not what it says is not looked at.
+func TestWaiterOfAnArrayWithACountThatIsNone(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, &checking{t: t}))
+	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	for _, count := range []int64{-1, 1<<22 + 1, 1 << 62} {
+		released := newReleases()
+		list := gpu.Alloc(8)
+		raw := abi.ArrowDeviceArray{Array: foreignArray(released.add), DeviceType: abi.DeviceExtDev, DeviceID: 7, SyncEvent: event}
+		raw.Array.NChildren, raw.Array.Children = count, list
+		array := imported(t, raw)
+		succeed(t, array.Synchronize(ctx))
+		array.Close()
+		expectCount(t, "an array", released, 1)
+		gpu.Free(list)
+	}
+}
+
+type panicking struct{ fletching.UnsupportedWaiter }
+
+func (panicking) Synchronize(context.Context, fletching.SyncEvent) error { panic("lost") }
+
+func TestWaiterPanicsOnItsOwnGoroutine(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, panicking{}))
+	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
+	array := waiterArray(t, abi.DeviceOneAPI, func() {})
+	defer array.Close()
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	expectCode(t, array.Synchronize(ctx), syscall.EIO, "panic: lost")
+}
+
+func TestWaiterWithoutMethods(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, &checking{t: t}))
+	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, fletching.UnsupportedWaiter{})) // replaces it
+	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
+	array := waiterArray(t, abi.DeviceOneAPI, func() {})
+	defer array.Close()
+	_, err := array.Ready()
+	for _, err := range []error{array.Synchronize(background), array.WaitOn(fletching.NewStream(abi.DeviceOneAPI, queue)), err} {
+		expectCode(t, err, syscall.ENOTSUP, "oneapi: not supported")
+	}
+}
+
+func TestRuleSyncEventWaitedBeforeAccess(t *testing.T) {
+	for device, why := range map[abi.DeviceType]string{
+		abi.DeviceMetal:  "hint: register a waiter",
+		abi.DeviceVulkan: "VkEvent without its VkDevice",
+		abi.DeviceCPU:    "expected sync_event NULL",
+		21:               "unknown(21); hint: register a waiter",
+	} {
+		array := waiterArray(t, device, func() {})
+		_, err := array.Ready()
+		expectCode(t, err, syscall.ENOTSUP, why)
+		if err == nil || !strings.HasPrefix(err.Error(), "ready: ") {
+			t.Errorf("%v", err)
+		}
+		expectCode(t, array.Synchronize(background), syscall.ENOTSUP, why)
+		expectCode(t, array.WaitOn(fletching.NewStream(device, 0)), syscall.ENOTSUP, why)
+		array.Close()
+	}
+}
+
+func TestRuleSyncEventNullAccepted(t *testing.T) {
+	for device := range abi.DeviceType(30) {
+		array := awaited(t, device, 0)
+		succeed(t, array.Synchronize(background))
+		succeed(t, array.WaitOn(fletching.NewStream(device, queue)))
+		expectReady(t, array, true)
+		array.Close()
+	}
+}
+
+func TestVulkanContextIsForVulkan(t *testing.T) {
+	of := fletching.VulkanContext{Device: queue}
+	array := waiterArray(t, abi.DeviceExtDev, func() {})
+	defer array.Close()
+	_, err := array.ReadyVulkan(of)
+	for _, err := range []error{err, array.SynchronizeVulkan(background, of), array.WaitOnVulkan(of, queue)} {
+		expectCode(t, err, syscall.EINVAL, "expected an event of Vulkan, got one of ext_dev")
+	}
+	nothing := awaited(t, abi.DeviceVulkan, 0)
+	defer nothing.Close()
+	ready, err := nothing.ReadyVulkan(of)
+	if err != nil || !ready {
+		t.Errorf("ready: %v, %v", ready, err)
+	}
+	succeed(t, nothing.SynchronizeVulkan(background, of))
+	other := waiterArray(t, abi.DeviceVulkan, func() {})
+	defer other.Close()
+	expectCode(t, other.WaitOnVulkan(of, 0), syscall.EINVAL, "command buffer is NULL")
+}
+
+func TestDevicesWithARuntimeNeedNoWaiter(t *testing.T) {
+	for _, device := range []abi.DeviceType{abi.DeviceCUDA, abi.DeviceROCMHost, abi.DeviceOpenCL} {
+		expectCode(t, fletching.RegisterWaiter(device, panicking{}), syscall.EINVAL, "needs no waiter")
+		if fletching.UnregisterWaiter(device) {
+			t.Errorf("a waiter of %v", device)
+		}
+	}
+	expectCode(t, fletching.RegisterWaiter(abi.DeviceMetal, nil), syscall.EINVAL, "waiter is nil")
+}

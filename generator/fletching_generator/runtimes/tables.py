@@ -1,0 +1,27 @@
+"""What the tables of the runtimes have in common: which there are, and what has to be in a library.
+
+A runtime has a table when its events can be waited on by a call: the others need more than that.
+"""
+
+from __future__ import annotations
+
+from ..spec.model import Device, Spec
+from .model import Function, Runtime
+
+
+def called_runtimes(spec: Spec) -> list[Runtime]:
+    """The runtimes whose libraries a safe layer calls itself."""
+    return [runtime for runtime in spec.runtimes if runtime.operation("host_wait").by == "call"]
+
+
+def devices_of(spec: Spec) -> dict[str, list[Device]]:
+    """The devices whose events are of a runtime, by the name of the runtime."""
+    return {
+        runtime.name: [device for device in spec.devices if device.runtime == runtime.name]
+        for runtime in spec.runtimes
+    }
+
+
+def is_required(function: Function) -> bool:
+    """Whether no operation of a consumer's is possible without it."""
+    return function.party == "consumer" and function.optional is None
