@@ -35,7 +35,10 @@ TESTS = {
     r"src/arrow/": ("--test=arrow",),
     r"src/async_stream/": ("--lib", "--test=async"),
     r"src/dlpack/": ("--test=dlpack", "--test=standin_dlpack"),
-    r"src/runtime/": ("--test=waiter", "--test=event_rules", "--test=standin_*", "--test=gated_*"),
+    r"runtime/(?:mod|waiter)": ("--test=waiter", "--test=standin_broken", "--test=standin_events"),
+    r"runtime/(?:opencl|vendor|vulkan)": ("--test=gated_events", "--test=standin_old"),
+    r"runtime/reaper": ("--test=standin_events", "--test=standin_failures"),
+    r"runtime/": ("--test=standin_contexts", "--test=standin_captures", "--test=standin_failures"),
     r"src/": ("--lib", "--test=core", "--test=owner", "--test=stream", "--test=allocations"),
 }
 RESULTS = {

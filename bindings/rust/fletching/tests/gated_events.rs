@@ -345,9 +345,14 @@ fn vulkan_waits_behind_the_gate() {
         (handles, context)
     };
     // Whether libfletching is in the process decides.
-    let error = gated.array.is_ready_vulkan(&context).unwrap_err();
-    assert_eq!(error.code(), libc::ENOENT, "{error}");
-    assert!(error.message().contains("libfletching"), "{error}");
+    for result in [
+        gated.array.is_ready_vulkan(&context).map(drop),
+        gated.array.synchronize_vulkan(&context),
+    ] {
+        let error = result.unwrap_err();
+        assert_eq!(error.code(), libc::ENOENT, "{error}");
+        assert!(error.message().contains("libfletching"), "{error}");
+    }
     preload("libfletching.so.0.1");
 
     assert!(!gated.array.is_ready_vulkan(&context).unwrap());
