@@ -66,6 +66,58 @@ func TestTheOwnerLivesUntilTheLastStruct(t *testing.T) {
 	}
 }
 
+// Everything that a struct of ours points to is in the allocation that is its private data.
+func TestABuiltTreeIsOneAllocation(t *testing.T) {
+	var schema abi.ArrowSchema
+	builder := table()
+	if err := must(builder.Build()).Export(unsafe.Pointer(&schema)); err != nil {
+		t.Fatal(err)
+	}
+	count := eachAddress(t, reflect.ValueOf(schema), schema.PrivateData)
+	// Format and private data of 6 schemas, 4 names, metadata, 2 lists, a dictionary, and 5 that are listed.
+	if expected := 6*2 + 4 + 1 + 2 + 1 + 5; count != expected {
+		t.Errorf("expected %d addresses in a schema, got %d", expected, count)
+	}
+	must(fletching.ImportSchema(unsafe.Pointer(&schema))).Close()
+
+	var array abi.ArrowArray
+	if err := must(batch(3).Build(nil)).Export(unsafe.Pointer(&array)); err != nil {
+		t.Fatal(err)
+	}
+	eachAddress(t, reflect.ValueOf(array), array.PrivateData)
+	must(fletching.ImportArray(unsafe.Pointer(&array))).Close()
+}
+
+// eachAddress checks and counts the addresses of a struct and of those below it.
+func eachAddress(t *testing.T, value reflect.Value, block uintptr) (count int) {
+	t.Helper()
+	inside := func(name string, address uintptr) {
+		if address != 0 {
+			count++
+		}
+		if address != 0 && address-block >= peer.SizeOf(block) {
+			t.Errorf("%s.%s is not in the allocation", value.Type(), name)
+		}
+	}
+	for i := range value.NumField() {
+		if value.Field(i).Type() == reflect.TypeFor[uintptr]() {
+			inside(value.Type().Field(i).Name, uintptr(value.Field(i).Uint()))
+		}
+	}
+	below := func(address uintptr) {
+		inside("Children[i]", address)
+		count += eachAddress(t, reflect.NewAt(value.Type(), abi.Pointer(address)).Elem(), block)
+	}
+	children := unsafe.Slice((*uintptr)(abi.Pointer(uintptr(value.FieldByName("Children").Uint()))), value.FieldByName("NChildren").Int())
+	for _, child := range children {
+		below(child)
+	}
+	if dictionary := uintptr(value.FieldByName("Dictionary").Uint()); dictionary != 0 {
+		below(dictionary)
+	}
+	return count
+}
+
 // A consumer moves a child out as C does, releases a struct twice, and changes counts of ours.
 func TestRudeConsumersOfABuiltArray(t *testing.T) {
 	var log log

@@ -38,6 +38,31 @@ func TestCollectionsWhileCHoldsStructs(t *testing.T) {
 	wait.Wait()
 }
 
+func TestSeveralGoroutinesShareAnArray(t *testing.T) {
+	var log log
+	shared := must(must(batch(4).BuildOn(abi.DeviceCUDA, 0, 8, &note{&log, "owner"})).Share())
+	var wait sync.WaitGroup
+	for i := range 4 {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for range 200 {
+				column, whole := must(shared.Column(i)), must(shared.View())
+				if column.Length() != 3 || whole.Child(i).Buffer(1) != column.Buffer(1) || shared.NumColumns() != 4 {
+					t.Error("another column")
+				}
+				must(whole.TakeChild(i)).Close()
+				whole.Close()
+				column.Close()
+			}
+		}()
+	}
+	wait.Wait()
+	log.expect(t)
+	shared.Close()
+	log.expect(t, "owner")
+}
+
 func stress(t *testing.T, round int) {
 	values := make([]int64, 100)
 	values[99] = int64(round)

@@ -43,6 +43,17 @@ func TestDeviceTable(t *testing.T) {
 	}
 }
 
+func TestAccessOfDevices(t *testing.T) {
+	for device, expected := range map[abi.DeviceType][]abi.DeviceType{
+		abi.DeviceCUDAHost: {abi.DeviceCPU, abi.DeviceCUDA}, abi.DeviceVulkan: {abi.DeviceVulkan},
+		abi.DeviceMAIA: nil, 1000: nil,
+	} {
+		if found := device.AccessibleFrom(); !slices.Equal(found, expected) {
+			t.Errorf("memory of %v is accessible from %v, expected %v", device, found, expected)
+		}
+	}
+}
+
 // The oracle holds the macros against upstream; here the table is held against the macros.
 func TestDeviceTableHasTheMacros(t *testing.T) {
 	macros := map[string]int64{}

@@ -7,6 +7,7 @@ package peer
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../../tests/hostile -I${SRCDIR}/../../../../cpp/include
 // #cgo linux LDFLAGS: -ldl -lpthread
+// #include <malloc.h>
 // #include <stdlib.h>
 //
 // #include "library.h"
@@ -143,6 +144,11 @@ func NextOnThread(stream *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray)
 
 // Nothing is a call of C.
 func Nothing() { C.fletching_go_peer_nothing() }
+
+// SizeOf is the size of the allocation at an address, at least what was asked for.
+func SizeOf(address uintptr) uintptr {
+	return uintptr(C.malloc_usable_size(abi.Pointer(address)))
+}
 
 // New returns zeroed memory of C.
 func New[T any](count int) []T {
