@@ -74,8 +74,11 @@ func stress(t *testing.T, round int) {
 	var log log
 	raw := peer.New[abi.ArrowDeviceArray](1)
 	defer peer.Free(raw)
-	array := must(builder.BuildOn(abi.DeviceCUDA, 0, ^uintptr(7), &note{&log, "owner"}))
+	array := must(builder.BuildOn(abi.DeviceCUDA, 0, []uintptr{^uintptr(7), looksLikeGo}[round%2], &note{&log, "owner"}))
 	child := must(array.TakeChild(1))
+	if err := array.Attach(&note{&log, ""}); err != nil {
+		t.Error(err)
+	}
 	if err := array.Export(unsafe.Pointer(&raw[0])); err != nil {
 		t.Error(err)
 	}
@@ -93,7 +96,7 @@ func stress(t *testing.T, round int) {
 	}
 	pinned.Close()
 	back.Close()
-	log.expect(t)
+	log.expect(t, "")
 	child.Close()
 	log.expect(t, "owner")
 	stream := overC(newStream(counted(&log, 2)))
