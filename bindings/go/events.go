@@ -7,6 +7,7 @@ package fletching
 import (
 	"context"
 	"runtime"
+	"syscall"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -109,8 +110,8 @@ func (e SyncEvent) handle() (uintptr, error) {
 // Where the context ends first, it returns ctx.Err() and the array is as it was. No runtime can be
 // interrupted: its wait goes on, on a goroutine that ends when the event has happened, and the event
 // lives until then, also when the array is closed or exported in between; then the last of them
-// releases it. Release and private_data of the array change for that. A context that cannot end costs
-// nothing.
+// releases it. Release and private_data of the array change for that. A context that cannot end adds
+// no cost.
 //
 // Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first
 // operation loads; Vulkan needs a [VulkanContext], every other device type a [Waiter]. An event that
@@ -162,9 +163,12 @@ func (a *DeviceArray) waitUntil(ctx context.Context, wait func() error) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		err := guarded(wait)
-		use.end() // so that Close releases the array at once, unless the context has ended
-		done <- err
+		var err error = NewError(syscall.EIO, "synchronize: the waiter has ended its goroutine", nil)
+		defer func() {
+			use.end() // so that Close releases the array at once, unless the context has ended
+			done <- err
+		}()
+		err = guarded(wait)
 	}()
 	select {
 	case err := <-done:
