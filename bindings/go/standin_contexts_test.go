@@ -7,6 +7,7 @@ package fletching_test
 import (
 	"context"
 	"testing"
+	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -193,5 +194,27 @@ func TestStandinEventsOfAContextThatIsGone(t *testing.T) {
 func TestStandinOldEventsOfAContextThatIsGone(t *testing.T) {
 	gpu.OnCUDA(t, "standin-old", func(t *testing.T, api *gpu.API) {
 		exportFromAContextThatGoes(t, api, false)
+	})
+}
+
+// The driver is not there in a child of fork.
+func TestStandinChildOfForkLeavesTheEventAlone(t *testing.T) {
+	gpu.OnCUDA(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		array, err := (&fletching.ArrayBuilder{}).BuildOn(api.Type, 0, 0, nil) // released by C alone
+		succeed(t, err)
+		succeed(t, array.ExportWithEvent(streamOf(api, gated.Producer)))
+		raw := gpu.Alloc(int(unsafe.Sizeof(abi.ArrowDeviceArray{})))
+		defer gpu.Free(raw)
+		succeed(t, array.Export(gpu.At(raw)))
+		release := uintptr((*abi.ArrowDeviceArray)(gpu.At(raw)).Array.Release)
+		if !api.IsLeftAlone("cuEventDestroy", release, gpu.At(raw)) {
+			t.Error("the event of the parent is destroyed, or the child has crashed")
+		}
+		if inherited := fletching.PendingReleases().InheritedEvents; inherited != 0 {
+			t.Errorf("inherited events of the parent: %d", inherited)
+		}
+		imported(t, *(*abi.ArrowDeviceArray)(gpu.At(raw))).Close()
+		gated.End()
 	})
 }
