@@ -25,6 +25,8 @@ func TestStandinWorksWithoutAContext(t *testing.T) {
 				array.ExportWithEvent(streamOf(api, gated.Producer)),
 				array.WaitOn(streamOf(api, gated.Consumer)),
 				array.WaitOn(streamOf(api, 0)),
+				array.WaitOn(streamOf(api, 1)),
+				array.WaitOn(streamOf(api, 2)),
 			} {
 				if err != nil {
 					t.Error(err)
