@@ -6,6 +6,7 @@ package fletching_test
 
 import (
 	"context"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -83,6 +84,14 @@ func TestStandinLeavesTheCurrentContextAlone(t *testing.T) {
 			succeed(t, step())
 			if got := api.Current(); got != second {
 				t.Errorf("step %d: expected context %x, got %x", index, second, got)
+			}
+		}
+		if api.Type == abi.DeviceROCM { // the way back fails, as it may with an earlier error
+			api.SetFault("hipSetDevice:2:" + api.Error)
+			expectCode(t, incoming.WaitOn(streamOf(api, gated.Consumer)), syscall.EIO, "hipSetDevice")
+			api.ResetFaults()
+			if got := api.Current(); got != second {
+				t.Errorf("expected device %d, got %d", second, got)
 			}
 		}
 		api.DestroyStream(other)
