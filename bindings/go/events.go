@@ -7,6 +7,7 @@ package fletching
 import (
 	"context"
 	"runtime"
+	"syscall"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -79,14 +80,21 @@ type SyncEvent struct {
 	context uintptr // of the caller's thread, for a wait on another one
 }
 
-// event is false for NULL.
-func (a *DeviceArray) event(operation string) (event SyncEvent, there bool, err error) {
+// event has the Address 0 for NULL.
+func (a *DeviceArray) event(operation string) (SyncEvent, error) {
 	if a.IsReleased() {
-		return event, false, closed(operation)
+		return SyncEvent{}, closed(operation)
 	}
 	raw := a.get()
-	event = SyncEvent{DeviceType: raw.DeviceType, DeviceID: raw.DeviceID, Address: raw.SyncEvent}
-	return event, raw.SyncEvent != 0, nil
+	return SyncEvent{DeviceType: raw.DeviceType, DeviceID: raw.DeviceID, Address: raw.SyncEvent}, nil
+}
+
+// waiter is nil for NULL and after an error.
+func (a *DeviceArray) waiter(operation string) (event SyncEvent, waiter Waiter, err error) {
+	if event, err = a.event(operation); err == nil && event.Address != 0 {
+		waiter, err = waiterOf(operation, event.DeviceType)
+	}
+	return event, waiter, err
 }
 
 // handle is what sync_event points to. Errors: EINVAL for what is not the address of a handle, and for
@@ -109,8 +117,8 @@ func (e SyncEvent) handle() (uintptr, error) {
 // Where the context ends first, it returns ctx.Err() and the array is as it was. No runtime can be
 // interrupted: its wait goes on, on a goroutine that ends when the event has happened, and the event
 // lives until then, also when the array is closed or exported in between; then the last of them
-// releases it. Release and private_data of the array change for that. A context that cannot end costs
-// nothing.
+// releases it. Release and private_data of the array change for that. A context that cannot end adds
+// no cost.
 //
 // Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first
 // operation loads; Vulkan needs a [VulkanContext], every other device type a [Waiter]. An event that
@@ -133,12 +141,8 @@ func (e SyncEvent) handle() (uintptr, error) {
 // Any goroutine may call this, several at once. Text: Arrow C device data interface, "Synchronization
 // Events".
 func (a *DeviceArray) Synchronize(ctx context.Context) error {
-	event, there, err := a.event("synchronize")
-	if err != nil || !there {
-		return err
-	}
-	waiter, err := waiterOf("synchronize", event.DeviceType)
-	if err != nil {
+	event, waiter, err := a.waiter("synchronize")
+	if waiter == nil {
 		return err
 	}
 	if ours, ok := waiter.(*vendor); ok && ctx.Done() != nil {
@@ -162,9 +166,12 @@ func (a *DeviceArray) waitUntil(ctx context.Context, wait func() error) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		err := guarded(wait)
-		use.end() // so that Close releases the array at once, unless the context has ended
-		done <- err
+		var err error = NewError(syscall.EIO, "synchronize: the waiter has ended its goroutine", nil)
+		defer func() {
+			use.end() // so that Close releases the array at once, unless the context has ended
+			done <- err
+		}()
+		err = guarded(wait)
 	}()
 	select {
 	case err := <-done:
@@ -180,15 +187,11 @@ func (a *DeviceArray) waitUntil(ctx context.Context, wait func() error) error {
 //
 // Errors and threads are as for Synchronize.
 func (a *DeviceArray) WaitOn(stream Stream) error {
-	event, there, err := a.event("wait_on")
-	if err != nil || !there {
+	event, waiter, err := a.waiter("wait_on")
+	if waiter == nil {
 		return err
 	}
 	if err := stream.check("wait_on", event.DeviceType); err != nil {
-		return err
-	}
-	waiter, err := waiterOf("wait_on", event.DeviceType)
-	if err != nil {
 		return err
 	}
 	defer runtime.KeepAlive(a)
@@ -198,13 +201,9 @@ func (a *DeviceArray) WaitOn(stream Stream) error {
 // Ready reports whether the event has happened. It does not block. Errors and threads are as for
 // Synchronize.
 func (a *DeviceArray) Ready() (bool, error) {
-	event, there, err := a.event("ready")
-	if err != nil || !there {
+	event, waiter, err := a.waiter("ready")
+	if waiter == nil {
 		return err == nil, err
-	}
-	waiter, err := waiterOf("ready", event.DeviceType)
-	if err != nil {
-		return false, err
 	}
 	defer runtime.KeepAlive(a)
 	return waiter.Ready(event)

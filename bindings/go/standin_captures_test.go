@@ -83,6 +83,43 @@ func TestStandinCaptureIsNotDisturbed(t *testing.T) {
 	})
 }
 
+func TestStandinInvalidCaptureIsRefused(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		event := api.MakeEvent()
+		incoming := awaited(t, api.Type, event)
+		api.BeginCapture(gated.Consumer)
+		if int32(api.Call(api.Query, *(*uintptr)(gpu.At(event)))) == 0 {
+			t.Error("an unsafe call has not failed") // and has invalidated the capture
+		}
+		for _, choice := range []fletching.OnCapture{fletching.RefuseCapture, fletching.ExternalEvent} {
+			err := incoming.WaitOn(streamOf(api, gated.Consumer).With(choice))
+			expectCode(t, err, syscall.EBUSY, "whose capture is invalid and not ended")
+		}
+		api.AbandonCapture(gated.Consumer)
+		incoming.Close()
+		api.DestroyEvent(event)
+		gated.End()
+	})
+}
+
+// The legacy default stream would depend on a captured one.
+func TestStandinDefaultStreamBesideACapture(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		event, blocking := api.MakeEvent(), api.MakeBlockingStream()
+		incoming := awaited(t, api.Type, event)
+		api.BeginCapture(blocking)
+		expectCode(t, incoming.WaitOn(streamOf(api, 0)), syscall.EBUSY, "the legacy default stream", "hint: ")
+		api.DestroyGraph(api.EndCapture(blocking))
+		succeed(t, incoming.WaitOn(streamOf(api, 0)))
+		incoming.Close()
+		api.DestroyEvent(event)
+		api.DestroyStream(blocking)
+		gated.End()
+	})
+}
+
 func TestStandinExternalEvents(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

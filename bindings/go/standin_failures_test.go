@@ -152,6 +152,19 @@ func TestStandinLostDeviceReleases(t *testing.T) {
 	})
 }
 
+// On the way to the event's context, its loss is an answer too.
+func TestStandinLostContextReleases(t *testing.T) {
+	gpu.OnCUDA(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		gated.Shut()
+		array, releases, _ := countedArray(t, api.Type)
+		succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+		api.SetFault("cuDevicePrimaryCtxGetState:*:700")
+		releases.waitFor(1)
+		api.ResetFaults()
+	})
+}
+
 // Only the event's own answer says whether it is its device that is lost.
 func TestStandinLossThatEveryCallReports(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {

@@ -68,8 +68,8 @@ var libfletching = map[string][]string{
 
 // vulkanEvent is a copy of an array with an event of Vulkan; nil without an event.
 func (a *DeviceArray) vulkanEvent(operation string) (*abi.ArrowDeviceArray, error) {
-	event, there, err := a.event(operation)
-	if err != nil || !there {
+	event, err := a.event(operation)
+	if err != nil || event.Address == 0 {
 		return nil, err
 	}
 	if event.DeviceType != abi.DeviceVulkan {

@@ -140,6 +140,23 @@ func TestWaiterPanicsOnItsOwnGoroutine(t *testing.T) {
 	expectCode(t, array.Synchronize(ctx), syscall.EIO, "panic: lost")
 }
 
+type leaving struct{ fletching.UnsupportedWaiter }
+
+func (leaving) Synchronize(context.Context, fletching.SyncEvent) error {
+	runtime.Goexit()
+	return nil
+}
+
+func TestWaiterEndsItsGoroutine(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, leaving{}))
+	defer fletching.UnregisterWaiter(abi.DeviceOneAPI)
+	array := waiterArray(t, abi.DeviceOneAPI, func() {})
+	defer array.Close()
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	expectCode(t, array.Synchronize(ctx), syscall.EIO, "has ended its goroutine")
+}
+
 func TestWaiterWithoutMethods(t *testing.T) {
 	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, &checking{t: t}))
 	succeed(t, fletching.RegisterWaiter(abi.DeviceOneAPI, fletching.UnsupportedWaiter{})) // replaces it

@@ -82,6 +82,9 @@ func (api *API) Current() uintptr {
 // MakeStream makes a stream that waits for no other.
 func (api *API) MakeStream() uintptr { return api.Get(api.makeStream, 0, 1) }
 
+// MakeBlockingStream makes one that the legacy default stream waits for.
+func (api *API) MakeBlockingStream() uintptr { return api.Get(api.makeStream, 0, 0) }
+
 // SynchronizeStream waits until a stream is done.
 func (api *API) SynchronizeStream(stream uintptr) { api.OK(api.prefix+"StreamSynchronize", stream) }
 
@@ -150,6 +153,15 @@ func (api *API) BeginCapture(stream uintptr) {
 func (api *API) EndCapture(stream uintptr) uintptr {
 	api.Library.tb.Helper()
 	return api.Get(api.prefix+"StreamEndCapture", 1, stream)
+}
+
+// AbandonCapture ends one that was invalidated.
+func (api *API) AbandonCapture(stream uintptr) {
+	graph := Alloc(8)
+	defer Free(graph)
+	if int32(api.Call(api.prefix+"StreamEndCapture", stream, graph)) == 0 {
+		api.tb.Error("the capture was not invalidated")
+	}
 }
 
 // DestroyGraph destroys a graph.
