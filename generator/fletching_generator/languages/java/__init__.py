@@ -229,8 +229,6 @@ FILTERS: Filters = {
     "is_address": is_address,
     "is_array": _is(FixedArray),
     "is_struct": _is(StructType),
-    "is_void": is_void,
-    "java_type": java_type,
     "javadoc": javadoc,
     "jna_invocation": jna_invocation,
     "jna_size": jna_size,

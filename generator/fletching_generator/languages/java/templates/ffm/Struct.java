@@ -212,11 +212,13 @@ public final class /*{ struct.name }*/ {
 /*% if last_call %*/
 
     private static Callbacks take(MemorySegment self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(at(self)));
 /*% if release and release.movable %*/
+      Callbacks callbacks = Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(at(self)));
       markReleased(at(self)); // before the call, which may free the memory of the struct
-/*% endif %*/
       return callbacks;
+/*% else %*/
+      return Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(at(self)));
+/*% endif %*/
     }
 /*% endif %*/
   }

@@ -190,11 +190,13 @@ public final class /*{ struct.name }*/ {
 /*% if last_call %*/
 
     private static Callbacks take(Pointer self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(self));
 /*% if release and release.movable %*/
+      Callbacks callbacks = Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(self));
       markReleased(self); // before the call, which may free the memory of the struct
-/*% endif %*/
       return callbacks;
+/*% else %*/
+      return Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(self));
+/*% endif %*/
     }
 /*% endif %*/
   }

@@ -193,8 +193,7 @@ public final class ArrowAsyncDeviceStreamHandler {
     }
 
     private static Callbacks take(MemorySegment self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(at(self)));
-      return callbacks;
+      return Abi.take(Callbacks.class, getPrivateData(at(self)));
     }
   }
 

@@ -97,8 +97,7 @@ public final class ArrowAsyncTask {
         ExtractData.stub((self, out) -> take(self).extractData(at(self), out));
 
     private static Callbacks take(MemorySegment self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(at(self)));
-      return callbacks;
+      return Abi.take(Callbacks.class, getPrivateData(at(self)));
     }
   }
 

@@ -111,8 +111,7 @@ public final class DLManagedTensor {
     static final MemorySegment DELETER = Deleter.stub((self) -> take(self).deleter(at(self)));
 
     private static Callbacks take(MemorySegment self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, getManagerCtx(at(self)));
-      return callbacks;
+      return Abi.take(Callbacks.class, getManagerCtx(at(self)));
     }
   }
 

@@ -141,8 +141,7 @@ public final class DLManagedTensorVersioned {
     static final MemorySegment DELETER = Deleter.stub((self) -> take(self).deleter(at(self)));
 
     private static Callbacks take(MemorySegment self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, getManagerCtx(at(self)));
-      return callbacks;
+      return Abi.take(Callbacks.class, getManagerCtx(at(self)));
     }
   }
 

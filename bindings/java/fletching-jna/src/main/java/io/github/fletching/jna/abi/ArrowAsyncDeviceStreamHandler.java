@@ -182,8 +182,7 @@ public final class ArrowAsyncDeviceStreamHandler {
     }
 
     private static Callbacks take(Pointer self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(self));
-      return callbacks;
+      return Abi.take(Callbacks.class, getPrivateData(self));
     }
   }
 

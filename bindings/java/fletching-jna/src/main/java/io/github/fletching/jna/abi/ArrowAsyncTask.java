@@ -85,8 +85,7 @@ public final class ArrowAsyncTask {
         ExtractData.stub((self, out) -> take(self).extractData(self, out));
 
     private static Callbacks take(Pointer self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(self));
-      return callbacks;
+      return Abi.take(Callbacks.class, getPrivateData(self));
     }
   }
 

@@ -128,8 +128,7 @@ public final class DLManagedTensorVersioned {
     static final Pointer DELETER = Deleter.stub((self) -> take(self).deleter(self));
 
     private static Callbacks take(Pointer self) {
-      Callbacks callbacks = Abi.take(Callbacks.class, getManagerCtx(self));
-      return callbacks;
+      return Abi.take(Callbacks.class, getManagerCtx(self));
     }
   }
 
