@@ -42,7 +42,6 @@ from .names import (
     from_memory,
     is_address,
     is_void,
-    java_type,
     jna_size,
     jna_suffix,
     singular,
