@@ -17,7 +17,7 @@ final class FfmProbe {
         int number = Integer.parseInt(argument.substring(argument.indexOf(':') + 1));
         if (argument.startsWith("code:")) {
           MemorySegment type = arena.allocate(DLDataType.LAYOUT);
-          DLDataType.setCode(type, (byte) number);
+          DLDataType.setCode(type, number);
           System.out.println(DataTypeCode.of(DLDataType.getCode(type)));
           continue;
         }

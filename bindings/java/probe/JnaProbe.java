@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import com.sun.jna.Memory;
 import io.github.fletching.abi.DataTypeCode;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.jna.abi.ArrowDeviceArray;
@@ -13,18 +14,14 @@ final class JnaProbe {
     for (String argument : arguments) {
       int number = Integer.parseInt(argument.substring(argument.indexOf(':') + 1));
       if (argument.startsWith("code:")) {
-        DLDataType type = new DLDataType();
-        type.code = (byte) number;
-        type.write();
-        type.read();
-        System.out.println(DataTypeCode.of(type.code));
+        Memory type = DLDataType.allocate();
+        DLDataType.setCode(type, number);
+        System.out.println(DataTypeCode.of(DLDataType.getCode(type)));
         continue;
       }
-      ArrowDeviceArray array = new ArrowDeviceArray();
-      array.deviceType = number;
-      array.write();
-      array.read();
-      System.out.println(DeviceType.of(array.deviceType));
+      Memory array = ArrowDeviceArray.allocate();
+      ArrowDeviceArray.setDeviceType(array, number);
+      System.out.println(DeviceType.of(ArrowDeviceArray.getDeviceType(array)));
     }
   }
 }

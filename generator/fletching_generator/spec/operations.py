@@ -12,6 +12,8 @@ from .types import Argument, Callback, Pointer, Scalar, StructType, Type
 
 # What the callback is called that gives a struct back.
 _RELEASE = ("release", "deleter")
+# What the field is called that is the implementation's own.
+_PRIVATE = ("private_data", "manager_ctx")
 
 
 @dataclass(frozen=True)
@@ -80,3 +82,20 @@ def takes_self(struct: Struct, field: Field) -> bool:
     assert isinstance(field.type, Callback)
     arguments = field.type.arguments
     return bool(arguments) and arguments[0].type == Pointer(StructType(struct.name), False)
+
+
+def private_data(struct: Struct) -> Field | None:
+    """The field by which the implementation of the callbacks finds its object."""
+    for field in struct.fields:
+        if field.name in _PRIVATE and field.type == Pointer(Scalar("void"), False):
+            return field
+    return None
+
+
+def last_call(spec: Spec, struct: Struct) -> Field | None:
+    """The callback after which nothing is called: the release, or what is called exactly once."""
+    given_back = release(spec, struct)
+    if given_back:
+        return None if given_back.embedded else given_back.field
+    once = [f for f in struct.callbacks if f.contract and f.contract.times.startswith("exactly")]
+    return once[0] if len(struct.callbacks) == 1 and once else None

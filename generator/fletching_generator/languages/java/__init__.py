@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...render import Filters, Output
+from ...spec import operations
 from ...spec.layout import LAYOUT_CLASSES, LayoutClass, struct_layout, struct_layouts
 from ...spec.model import Device, Enumerator, Field, Interface, Spec, Struct
-from ...spec.types import Callback, FixedArray, StructType, Type
+from ...spec.types import Callback, FixedArray, Pointer, StructType, Type
 from ...spelling import (
     by_class,
     contract_facts,
@@ -17,16 +18,34 @@ from ...spelling import (
     pascal,
     struct_facts,
 )
+from .callbacks import (
+    declared,
+    dispatch,
+    dispatches,
+    failure,
+    ffm_descriptor,
+    ffm_invocation,
+    ffm_stub,
+    jna_invocation,
+    jna_stub,
+    names,
+    reporter,
+    returns_text,
+    signature,
+)
 from .lists import list_callback, list_field, list_leaf, listed_leaves
 from .names import (
     camel,
     constant,
     ffm_layout,
+    field_type,
+    from_memory,
     is_address,
     is_void,
-    java_type,
     jna_size,
     jna_suffix,
+    singular,
+    to_memory,
 )
 from .text import Broken, Call, Node, fit, javadoc
 
@@ -99,39 +118,14 @@ def _struct(folder: str, flavor: str, spec: Spec, interface: Interface, struct: 
         "struct": struct,
         "members": ffm_members(spec, struct),
         "has_array": any(isinstance(field.type, FixedArray) for field in struct.fields),
-        "needs_native": any(
-            isinstance(field.type, FixedArray) and is_address(field.type.of)
-            for field in struct.fields
-        ),
+        "release": operations.release(spec, struct),
+        "texts": operations.texts(struct),
+        "lists": operations.lists(struct),
+        "private_data": operations.private_data(struct) if dispatches(struct) else None,
+        "last_call": operations.last_call(spec, struct),
     }
     template = f"{flavor}/Struct.java"
     return Output(f"{folder}{struct.name}.java", template, f"spec/{interface.id}.yaml", context)
-
-
-# --- JNA ---------------------------------------------------------------------------------------
-
-
-def jna_field_order(struct: Struct) -> str:
-    names = [f'"{camel(field.name)}"' for field in struct.fields]
-    flat = f"@FieldOrder({{{', '.join(names)}}})"
-    return flat if len(flat) <= 100 else "@FieldOrder({\n  " + ",\n  ".join(names) + "\n})"
-
-
-def jna_initializer(type_: Type) -> str:
-    """An array needs its length; everything else starts as zero."""
-    match type_:
-        case FixedArray(of=of, count=count):
-            return f" = new {java_type(of, 'jna')}[{count}]"
-        case _:
-            return ""
-
-
-def jna_invocation(field: Field, struct: Struct) -> Node:
-    callback = _callback(field)
-    java = java_type(callback.returns, "jna")
-    values: list[Node] = [f"{java}.class", "function", f'"{struct.name}.{field.name}"']
-    values += [camel(argument.name) for argument in callback.arguments]
-    return _returned(callback, "jna", Call("call", values))
 
 
 # --- java.lang.foreign -------------------------------------------------------------------------
@@ -155,37 +149,10 @@ def ffm_imports(struct: Struct) -> list[str]:
     types = [f.type.of if isinstance(f.type, FixedArray) else f.type for f in struct.fields]
     for callback in (t for t in tuple(types) if isinstance(t, Callback)):
         types += [callback.returns, *(a.type for a in callback.arguments)]
+    types += [entry.type for entry in operations.lists(struct)]
     return sorted(
         {ffm_layout(t) for t in types if not isinstance(t, StructType) and not is_void(t)}
     )
-
-
-def ffm_descriptor(callback: Callback) -> Call:
-    arguments: list[Node] = [ffm_layout(a.type) for a in callback.arguments]
-    if is_void(callback.returns):
-        return Call("FunctionDescriptor.ofVoid", arguments)
-    return Call("FunctionDescriptor.of", [ffm_layout(callback.returns), *arguments])
-
-
-def ffm_invocation(field: Field) -> Node:
-    callback = _callback(field)
-    values: list[Node] = ["function", *(camel(a.name) for a in callback.arguments)]
-    return _returned(callback, "ffm", Call(f"CALL_{constant(field.name)}.invokeExact", values))
-
-
-# --- Both --------------------------------------------------------------------------------------
-
-
-def signature(callback: Callback, flavor: str, head: str, first: str = "") -> Call:
-    """A method with the arguments of the callback; `head` names it, with {} for the result."""
-    arguments: list[Node] = [first] if first else []
-    arguments += [f"{java_type(a.type, flavor)} {camel(a.name)}" for a in callback.arguments]
-    return Call(head.format(java_type(callback.returns, flavor)), arguments)
-
-
-def _returned(callback: Callback, flavor: str, call: Call) -> Node:
-    java = java_type(callback.returns, flavor)
-    return call if java == "void" else Broken(f"return ({java})", call)
 
 
 def struct_doc(struct: Struct, interface: Interface) -> list[str]:
@@ -225,9 +192,12 @@ def assign(head: str, value: Node) -> Broken:
     return Broken(f"{head} =", value)
 
 
-def _callback(field: Field) -> Callback:
-    assert isinstance(field.type, Callback)
-    return field.type
+def call(head: str, *arguments: Node) -> Call:
+    return Call(head, list(arguments))
+
+
+def points_to_struct(type_: Type) -> bool:
+    return isinstance(type_, Pointer) and isinstance(type_.to, StructType)
 
 
 def _is(kind: type) -> Callable[[Type], bool]:
@@ -236,34 +206,46 @@ def _is(kind: type) -> Callable[[Type], bool]:
 
 FILTERS: Filters = {
     "assign": assign,
+    "by_class": by_class,
+    "call": call,
     "callback_doc": callback_doc,
     "camel": camel,
     "code_row": code_row,
     "constant": constant,
+    "declared": declared,
     "device_row": device_row,
+    "dispatch": dispatch,
+    "failure": failure,
     "ffm_descriptor": ffm_descriptor,
     "ffm_imports": ffm_imports,
     "ffm_invocation": ffm_invocation,
     "ffm_layout": ffm_layout,
+    "ffm_stub": ffm_stub,
     "field_doc": field_doc,
+    "field_type": field_type,
     "fit": fit,
+    "from_memory": from_memory,
+    "is_address": is_address,
     "is_array": _is(FixedArray),
     "is_struct": _is(StructType),
-    "java_type": java_type,
     "javadoc": javadoc,
-    "jna_field_order": jna_field_order,
-    "jna_initializer": jna_initializer,
     "jna_invocation": jna_invocation,
     "jna_size": jna_size,
+    "jna_stub": jna_stub,
     "jna_suffix": jna_suffix,
     "layout_row": layout_row,
     "list_callback": list_callback,
     "list_field": list_field,
     "list_leaf": list_leaf,
     "literal": literal,
-    "by_class": by_class,
+    "names": names,
     "of_field": of_field,
     "pascal": pascal,
+    "points_to_struct": points_to_struct,
+    "reporter": reporter,
+    "returns_text": returns_text,
     "signature": signature,
+    "singular": singular,
     "struct_doc": struct_doc,
+    "to_memory": to_memory,
 }

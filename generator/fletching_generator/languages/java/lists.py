@@ -8,7 +8,7 @@ from ...spec.layout import Leaf, leaves
 from ...spec.model import Field, Spec, Struct
 from ...spec.types import Callback, FixedArray, StructType, Type
 from ...spelling import pascal
-from .names import camel, is_address, is_void, java_type
+from .names import camel, constant, field_type, is_address, is_void, java_type, jna_bytes
 from .text import Broken, Call, Node
 
 
@@ -18,10 +18,11 @@ class ListedLeaf:
 
     path: str  # "array.length"
     element: int  # 0; 0 to 2 for an array of three
-    in_array: bool
     read: Call  # ArrowArray.getLength(ArrowDeviceArray.getArray(p))
     write: Call  # ArrowArray.setLength(ArrowDeviceArray.getArray(p)), without the value
     type: Type
+    owners: tuple[Struct, ...]  # of the fields on the path
+    size: Type  # of the whole field
 
 
 def listed_leaves(spec: Spec, struct: Struct) -> list[ListedLeaf]:
@@ -36,16 +37,19 @@ def _listed(spec: Spec, struct: Struct, leaf: Leaf, element: int) -> ListedLeaf:
     owner = struct
     place: Node = "p"
     *outer, last = leaf.path.split(".")
+    owners = [owner]
     for name in outer:
         place = Call(f"{owner.name}.get{pascal(name)}", [place])
         inner = _field(owner, name).type
         assert isinstance(inner, StructType)
         owner = spec.struct(inner.name)
-    in_array = isinstance(_field(owner, last).type, FixedArray)
-    where: list[Node] = [place, str(element)] if in_array else [place]
+        owners.append(owner)
+    field = _field(owner, last)
+    is_array = isinstance(field.type, FixedArray)
+    where: list[Node] = [place, str(element)] if is_array else [place]
     read = Call(f"{owner.name}.get{pascal(last)}", where)
     write = Call(f"{owner.name}.set{pascal(last)}", where)
-    return ListedLeaf(leaf.path, element, in_array, read, write, leaf.type)
+    return ListedLeaf(leaf.path, element, read, write, leaf.type, tuple(owners), field.type)
 
 
 def _field(struct: Struct, name: str) -> Field:
@@ -53,32 +57,31 @@ def _field(struct: Struct, name: str) -> Field:
 
 
 def list_field(field: Field, flavor: str) -> str:
-    java = f', "{camel(field.name)}"' if flavor == "jna" else ""
-    return f'struct.field("{field.name}"{java})'
+    size = f", {jna_bytes(field.type)}" if flavor == "jna" else ""
+    return f'struct.field("{field.name}"{size})'
 
 
 def list_leaf(leaf: ListedLeaf, flavor: str) -> Call:
-    value = _from_bits(leaf.type, flavor, "v")
+    value = _from_bits(leaf.type, field_type(leaf.type, flavor), "v")
     write = Call(leaf.write.head, [*leaf.write.arguments, value])
-    ways: list[Node] = [Broken("p ->", Call("bits", [leaf.read])), Broken("(p, v) ->", write)]
-    if flavor == "ffm":
-        return Call("struct.leaf", [f'"{leaf.path}"', str(leaf.element), *ways])
-    java_path = ".".join(camel(name) for name in leaf.path.split("."))
-    field = f"s.{java_path}" + (f"[{leaf.element}]" if leaf.in_array else "")
-    assignment = f"{field} = {_from_bits(leaf.type, flavor, 'v')}"
-    ways += [Broken("s ->", f"bits({field})"), Broken("(s, v) ->", assignment)]
-    return Call("struct.leaf", [f'"{leaf.path}"', f'"{java_path}"', str(leaf.element), *ways])
+    row: list[Node] = [f'"{leaf.path}"', str(leaf.element)]
+    row += [Broken("p ->", Call("bits", [leaf.read])), Broken("(p, v) ->", write)]
+    if flavor == "jna":  # a layout of java.lang.foreign knows places by itself
+        row.insert(2, jna_bytes(leaf.size))
+        row += [f"Offsets.{constant(owner.name)}" for owner in leaf.owners]
+    return Call("struct.leaf", row)
 
 
 def list_callback(field: Field, struct: Struct, flavor: str) -> Call:
     callback = field.type
     assert isinstance(callback, Callback)
     function = f"{struct.name}.{pascal(field.name)}"
-    own = Broken("call ->", _recorder(callback, flavor))
-    if flavor == "ffm":
-        own = Broken("call ->", Call(f"{function}.stub", [_recorder(callback, flavor), "ARENA"]))
+    own = Broken("call ->", Call(f"{function}.stub", [_recorder(callback, flavor)]))
     sent: list[Node] = [f"{struct.name}.get{pascal(field.name)}(p)"]
-    sent += [_from_bits(a.type, flavor, f"a[{i}]") for i, a in enumerate(callback.arguments)]
+    sent += [
+        _from_bits(a.type, java_type(a.type, flavor), f"a[{i}]")
+        for i, a in enumerate(callback.arguments)
+    ]
     call: Node = Call(f"{function}.invoke", sent)
     if not is_void(callback.returns):
         call = Call("bits", [call])
@@ -102,8 +105,7 @@ def _recorder(callback: Callback, flavor: str) -> Broken:
     return Broken(f"({', '.join(names)}) ->", record)
 
 
-def _from_bits(type_: Type, flavor: str, bits: str) -> str:
+def _from_bits(type_: Type, java: str, bits: str) -> str:
     if is_address(type_):
         return f"pointer({bits})"
-    java = java_type(type_, flavor)
     return bits if java == "long" else f"({java}) {bits}"

@@ -15,7 +15,7 @@ from ...spec.types import (
     Type,
     Typedef,
 )
-from ...spelling import identifier, pascal
+from ...spelling import identifier
 
 # By size: the type, the suffix of JNA's accessors, the layout of java.lang.foreign.
 _INTEGERS = {
@@ -23,6 +23,12 @@ _INTEGERS = {
     2: ("short", "Short", "JAVA_SHORT"),
     4: ("int", "Int", "JAVA_INT"),
     8: ("long", "Long", "JAVA_LONG"),
+}
+# What Java reads an unsigned field as: the type, and the class and method that widen it.
+_WIDENED = {
+    "uint8": ("int", "Byte.toUnsignedInt"),
+    "uint16": ("int", "Short.toUnsignedInt"),
+    "uint32": ("long", "Integer.toUnsignedLong"),
 }
 _POINTERS = {"jna": "Pointer", "ffm": "MemorySegment"}
 _RESERVED = "case class default for import native new package this"
@@ -60,6 +66,36 @@ def java_type(type_: Type, flavor: str) -> str:
             return _integer(type_)[0]
 
 
+def field_type(type_: Type, flavor: str) -> str:
+    """The type of a value in memory: an unsigned one is widened, but for 64 bits."""
+    widened = _WIDENED.get(_scalar_name(type_))
+    return widened[0] if widened else java_type(type_, flavor)
+
+
+def from_memory(type_: Type, value: str) -> str:
+    """The expression that widens what an accessor of the engine reads."""
+    widened = _WIDENED.get(_scalar_name(type_))
+    return f"{widened[1]}({value})" if widened else value
+
+
+def to_memory(type_: Type, name: str) -> str:
+    """The expression that narrows `value`, which does not fit or does."""
+    if _scalar_name(type_) not in _WIDENED:
+        return "value"
+    java, bits = _integer(type_)[0], 8 * _size(type_)
+    return f'({java}) Checks.unsigned(value, {bits}, "{name}")'
+
+
+def _scalar_name(type_: Type) -> str:
+    scalar = type_.scalar if isinstance(type_, Typedef) else type_
+    return scalar.name if isinstance(scalar, Scalar) else ""
+
+
+def singular(name: str) -> str:
+    """`children` as `child`, `buffers` as `buffer`, `shape` as it is."""
+    return "child" if name == "children" else name.removesuffix("s")
+
+
 def jna_suffix(type_: Type) -> str:
     """What follows `get` and `set` in the accessors of JNA's Pointer."""
     return "Pointer" if is_address(type_) else _integer(type_)[1]
@@ -68,8 +104,8 @@ def jna_suffix(type_: Type) -> str:
 def jna_size(type_: Type) -> str:
     """The size of an element of an array, as an expression."""
     if is_address(type_):
-        return "Native.POINTER_SIZE"
-    return f"{pascal(_integer(type_)[0]).replace('Int', 'Integer')}.BYTES"
+        return "Abi.POINTER_SIZE"
+    return str(_size(type_))
 
 
 def ffm_layout(type_: Type) -> str:
@@ -80,6 +116,21 @@ def ffm_layout(type_: Type) -> str:
             return f"MemoryLayout.sequenceLayout({count}, {ffm_layout(of)})"
         case _:
             return "ADDRESS" if is_address(type_) else _integer(type_)[2]
+
+
+def jna_bytes(type_: Type) -> str:
+    """The size of a field, as an expression."""
+    match type_:
+        case StructType(name=name):
+            return f"{name}.SIZE"
+        case FixedArray(of=of, count=count):
+            return f"{count} * {jna_size(of)}"
+        case _:
+            return jna_size(type_)
+
+
+def _size(type_: Type) -> int:
+    return next(size for size, row in _INTEGERS.items() if row == _integer(type_))
 
 
 def _integer(type_: Type) -> tuple[str, str, str]:

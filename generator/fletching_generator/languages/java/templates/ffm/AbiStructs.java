@@ -3,7 +3,6 @@
 
 package io.github.fletching.ffm.abi;
 
-import static io.github.fletching.ffm.abi.FfmStruct.ARENA;
 import static io.github.fletching.ffm.abi.FfmStruct.bits;
 import static io.github.fletching.ffm.abi.FfmStruct.pointer;
 

@@ -8,8 +8,13 @@ import static java.lang.foreign.ValueLayout./*{ layout }*/;
 /*% endfor %*/
 
 import io.github.fletching.abi.Offsets;
+/*% if lists or struct.fields | map(attribute="type") | map("to_memory", "") | select("ne", "value") | list %*/
+import io.github.fletching.abi.engine.Checks;
+/*% endif %*/
+/*% if struct.callbacks | map("failure") | select("eq", "Failures.EIO") | list %*/
+import io.github.fletching.abi.engine.Failures;
+/*% endif %*/
 /*% if struct.callbacks %*/
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 /*% endif %*/
 /*% if "MemoryLayout." in members | fit(2) %*/
@@ -33,74 +38,221 @@ public final class /*{ struct.name }*/ {
 /*% set offset = 'Abi.offsetOf(LAYOUT, "' ~ field.name ~ '")' %*/
   /*{ ("private static final long " ~ (field.name | constant)) | assign(offset) | fit(2, ";") }*/
 /*% endfor %*/
-/*% if struct.callbacks %*/
-
-/*% for field in struct.callbacks %*/
-  /*{ ("private static final MethodHandle CALL_" ~ (field.name | constant)) | assign("Abi.downcall(" ~ (field.name | pascal) ~ ".DESCRIPTOR)") | fit(2, ";") }*/
-/*% endfor %*/
-/*% endif %*/
 
   private /*{ struct.name }*/() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
+/*% if release %*/
+/*% if release.embedded %*/
+/*% set inner = release.field.type.name %*/
+/*% set place = "get" ~ (release.field.name | pascal) ~ "(struct)" %*/
+/*% endif %*/
+/*% if release.movable %*/
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(MemorySegment struct) {
+/*% if release.embedded %*/
+    return /*{ inner }*/.isReleased(/*{ place }*/);
+/*% else %*/
+    return get/*{ release.field.name | pascal }*/(struct).address() == 0;
+/*% endif %*/
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(MemorySegment from, MemorySegment to) {
+    if (Abi.copy(from, to, LAYOUT)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(MemorySegment struct) {
+/*% if release.embedded %*/
+    /*{ inner }*/.markReleased(/*{ place }*/);
+/*% else %*/
+    set/*{ release.field.name | pascal }*/(struct, MemorySegment.NULL);
+/*% endif %*/
+  }
+/*% endif %*/
+
+  /** Calls the struct's callback {@code /*{ release.path | last }*/}; when that is NULL, does nothing. */
+  public static void release(MemorySegment struct) {
+/*% if release.embedded %*/
+    /*{ inner }*/.release(/*{ place }*/);
+/*% else %*/
+    MemorySegment function = get/*{ release.field.name | pascal }*/(struct);
+    if (function.address() != 0) {
+      /*{ release.field.name | pascal }*/.invoke(function, struct);
+    }
+/*% endif %*/
+  }
+/*% endif %*/
 /*% for field in struct.fields %*/
 
-/*% set java = field.type | java_type("ffm") %*/
+/*% set java = field.type | field_type("ffm") %*/
 /*% set name = field.name | pascal %*/
 /*% set offset = field.name | constant %*/
+/*% set subject = struct.name ~ "." ~ field.name %*/
 /*% if field.type | is_struct %*/
   /*{ field | field_doc | javadoc(2) }*/
   public static MemorySegment get/*{ name }*/(MemorySegment struct) {
     return struct.asSlice(/*{ offset }*/, /*{ java }*/.LAYOUT.byteSize());
   }
 /*% elif field.type | is_array %*/
-/*% set element = field.type.of | java_type("ffm") %*/
+/*% set element = field.type.of | field_type("ffm") %*/
 /*% set layout = field.type.of | ffm_layout %*/
 /*% set place = offset ~ " + index * " ~ layout ~ ".byteSize()" %*/
   /*{ field | field_doc | javadoc(2) }*/
   public static /*{ element }*/ get/*{ name }*/(MemorySegment struct, int index) {
     Objects.checkIndex(index, /*{ field.type.count }*/);
-    return struct.get(/*{ layout }*/, /*{ place }*/);
+    return /*{ field.type.of | from_memory("struct.get(" ~ layout ~ ", " ~ place ~ ")") }*/;
   }
 
   /** Writes what {@link #get/*{ name }*/} reads. */
   public static void set/*{ name }*/(MemorySegment struct, int index, /*{ element }*/ value) {
     Objects.checkIndex(index, /*{ field.type.count }*/);
-    struct.set(/*{ layout }*/, /*{ place }*/, value);
+    struct.set(/*{ layout }*/, /*{ place }*/, /*{ field.type.of | to_memory(subject) }*/);
   }
 /*% else %*/
   /*{ field | field_doc | javadoc(2) }*/
   public static /*{ java }*/ get/*{ name }*/(MemorySegment struct) {
-    return struct.get(/*{ field.type | ffm_layout }*/, /*{ offset }*/);
+    return /*{ field.type | from_memory("struct.get(" ~ (field.type | ffm_layout) ~ ", " ~ offset ~ ")") }*/;
   }
 
   /** Writes what {@link #get/*{ name }*/} reads. */
   public static void set/*{ name }*/(MemorySegment struct, /*{ java }*/ value) {
-    struct.set(/*{ field.type | ffm_layout }*/, /*{ offset }*/, value);
+    struct.set(/*{ field.type | ffm_layout }*/, /*{ offset }*/, /*{ field.type | to_memory(subject) }*/);
   }
 /*% endif %*/
 /*% endfor %*/
+/*% for field in texts %*/
+
+  /** The text that {@link #get/*{ field.name | pascal }*/} points to, or null. What is not UTF-8 is replaced. */
+  public static String get/*{ field.name | pascal }*/Text(MemorySegment struct) {
+    return Abi.text(get/*{ field.name | pascal }*/(struct));
+  }
+/*% endfor %*/
+/*% for entry in lists %*/
+
+/*% set name = entry.field.name | pascal %*/
+/*% set subject = '"' ~ struct.name ~ "." ~ entry.field.name ~ '"' %*/
+/*% set value = "Abi.entries(list, count, " ~ (entry.type | ffm_layout) ~ ").getAtIndex(" ~ (entry.type | ffm_layout) ~ ", index)" %*/
+  /** One entry of {@link #get/*{ name }*/}, from 0 to {@code /*{ entry.count.name }*/} - 1. */
+  public static /*{ entry.type | field_type("ffm") }*/ get/*{ entry.field.name | singular | pascal }*/(MemorySegment struct, long index) {
+    MemorySegment list = get/*{ name }*/(struct);
+    long count = get/*{ entry.count.name | pascal }*/(struct);
+    Checks.entry(/*{ subject }*/, index, count, list.address() == 0);
+/*% if entry.type | points_to_struct %*/
+    /*{ "return Abi.requireStruct" | call(subject, "index", value, entry.type.to.name ~ ".LAYOUT") | fit(4, ";") }*/
+/*% else %*/
+    return /*{ entry.type | from_memory(value) }*/;
+/*% endif %*/
+  }
+/*% if entry.type | is_address and not entry.type | points_to_struct %*/
+
+  /** The same as a segment of {@code size} bytes; when {@code size} is 0, of any address. */
+  public static MemorySegment get/*{ entry.field.name | singular | pascal }*/(MemorySegment struct, long index, long size) {
+    return Abi.sized(get/*{ entry.field.name | singular | pascal }*/(struct, index), size, /*{ subject }*/);
+  }
+/*% endif %*/
+/*% endfor %*/
+/*% if private_data %*/
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+/*% for field in struct.callbacks %*/
+    /** Called as {@link /*{ field.name | pascal }*/}. */
+    /*{ field | declared("ffm") | fit(4, ";") }*/
+/*% if not loop.last %*/
+
+/*% endif %*/
+/*% endfor %*/
+  }
+
+/*% if last_call %*/
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * /*{ last_call.name | pascal }*/}. The functions live as long as the process, one for each callback.
+   */
+/*% else %*/
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
+   * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
+   * process, one for each callback.
+   */
+/*% endif %*/
+  public static void install(MemorySegment struct, Callbacks callbacks) {
+/*% for field in struct.callbacks %*/
+    set/*{ field.name | pascal }*/(struct, Stubs./*{ field.name | constant }*/);
+/*% endfor %*/
+    set/*{ private_data.name | pascal }*/(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(MemorySegment struct) {
+    Abi.remove(get/*{ private_data.name | pascal }*/(struct));
+  }
+
+  private static final class Stubs {
+/*% for field in struct.callbacks %*/
+    /*{ ("static final MemorySegment " ~ (field.name | constant)) | assign(field | dispatch("ffm", field == last_call)) | fit(4, ";") }*/
+/*% endfor %*/
+/*% if struct.callbacks | reject("eq", last_call) | list %*/
+
+    private static Callbacks find(MemorySegment self) {
+      return Abi.find(Callbacks.class, get/*{ private_data.name | pascal }*/(at(self)));
+    }
+/*% endif %*/
+/*% if last_call %*/
+
+    private static Callbacks take(MemorySegment self) {
+/*% if release and release.movable %*/
+      Callbacks callbacks = Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(at(self)));
+      markReleased(at(self)); // before the call, which may free the memory of the struct
+      return callbacks;
+/*% else %*/
+      return Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(at(self)));
+/*% endif %*/
+    }
+/*% endif %*/
+  }
+/*% endif %*/
 /*% for field in struct.callbacks %*/
 
-/*% set name = field.name | pascal %*/
+/*% set reports = field | reporter %*/
   /*{ field | callback_doc | javadoc(2) }*/
   @FunctionalInterface
-  public interface /*{ name }*/ {
+  public interface /*{ field.name | pascal }*/ {
     /** The signature in C. */
     /*{ "FunctionDescriptor DESCRIPTOR" | assign(field.type | ffm_descriptor) | fit(4, ";") }*/
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     /*{ field.type | signature("ffm", "{} callback") | fit(4, ";") }*/
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(/*{ name }*/ callback, Arena arena) {
-      return Abi.stub(/*{ name }*/.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(/*{ field.name | pascal }*/ callback) {
+/*% if reports %*/
+      /*{ field.name | pascal }*/ reporting =
+          (/*{ field | names }*/) -> {
+            try {
+              return callback.callback(/*{ field | names }*/);
+            } catch (Throwable thrown) {
+              Abi.report(/*{ reports }*/, thrown);
+              throw thrown;
+            }
+          };
+/*% endif %*/
+      /*{ field | ffm_stub(struct, "reporting" if reports else "callback") | fit(6, ";") }*/
     }
 
     /** Calls the C function at {@code function}. */
@@ -112,6 +264,22 @@ public final class /*{ struct.name }*/ {
         throw Abi.unexpected(thrown);
       }
     }
+/*% if field | returns_text %*/
+
+    /** Calls it for the text that it returns, or null. What is not UTF-8 is replaced. */
+    /*{ field.type | signature("ffm", "static String invokeText", "MemorySegment function") | fit(4, " {") }*/
+      return Abi.text(invoke(function, /*{ field | names }*/));
+    }
+/*% endif %*/
   }
 /*% endfor %*/
+/*% if struct.callbacks %*/
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+/*% for field in struct.callbacks %*/
+    /*{ ("static final MethodHandle " ~ (field.name | constant)) | assign("Abi.downcall(" ~ (field.name | pascal) ~ ".DESCRIPTOR)") | fit(4, ";") }*/
+/*% endfor %*/
+  }
+/*% endif %*/
 }

@@ -6,6 +6,7 @@ package io.github.fletching.jna.abi;
 import static io.github.fletching.jna.abi.JnaStruct.bits;
 import static io.github.fletching.jna.abi.JnaStruct.pointer;
 
+import io.github.fletching.abi.Offsets;
 import io.github.fletching.testing.AbiStruct;
 import java.util.List;
 
@@ -23,8 +24,9 @@ final class AbiStructs {
 /*% for struct in spec.structs %*/
 
   private static AbiStruct /*{ struct.name | camel }*/() {
-/*% set own = 'new JnaStruct<>("' ~ struct.name ~ '", ' ~ struct.name ~ '::new)' %*/
-    /*{ ("JnaStruct<" ~ struct.name ~ "> struct") | assign(own) | fit(4, ";") }*/
+/*% set offsets = "Offsets." ~ (struct.name | constant) %*/
+/*% set own = "new JnaStruct" | call(offsets, struct.name ~ ".SIZE") %*/
+    /*{ "JnaStruct struct" | assign(own) | fit(4, ";") }*/
 /*% for field in struct.fields %*/
     /*{ field | list_field("jna") }*/;
 /*% endfor %*/

@@ -3,94 +3,244 @@
 
 package io.github.fletching.jna.abi;
 
-/*% if struct.callbacks %*/
-import com.sun.jna.Callback;
-/*% endif %*/
-/*% if needs_native %*/
-import com.sun.jna.Native;
-/*% endif %*/
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+/*% if lists or struct.fields | map(attribute="type") | map("to_memory", "") | select("ne", "value") | list %*/
+import io.github.fletching.abi.engine.Checks;
+/*% endif %*/
+/*% if struct.callbacks | map("failure") | select("eq", "Failures.EIO") | list %*/
+import io.github.fletching.abi.engine.Failures;
+/*% endif %*/
 /*% if has_array %*/
 import java.util.Objects;
 /*% endif %*/
 
 /*{ struct | struct_doc(interface) | javadoc(0) }*/
-/*{ struct | jna_field_order }*/
-public class /*{ struct.name }*/ extends AbiStructure {
+public final class /*{ struct.name }*/ {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets./*{ struct.name | constant }*/);
+  public static final int SIZE = Abi.sizeOf(Offsets./*{ struct.name | constant }*/);
 
 /*% for field in struct.fields %*/
-/*% set offset = 'offsetOf(Offsets.' ~ (struct.name | constant) ~ ', "' ~ field.name ~ '")' %*/
+/*% set offset = 'Abi.offsetOf(Offsets.' ~ (struct.name | constant) ~ ', "' ~ field.name ~ '")' %*/
   /*{ ("private static final long " ~ (field.name | constant)) | assign(offset) | fit(2, ";") }*/
 /*% endfor %*/
 
-  static {
-    new /*{ struct.name }*/().check(Offsets./*{ struct.name | constant }*/);
+  private /*{ struct.name }*/() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
+  }
+/*% if release %*/
+/*% if release.embedded %*/
+/*% set inner = release.field.type.name %*/
+/*% set place = "get" ~ (release.field.name | pascal) ~ "(struct)" %*/
+/*% endif %*/
+/*% if release.movable %*/
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(Pointer struct) {
+/*% if release.embedded %*/
+    return /*{ inner }*/.isReleased(/*{ place }*/);
+/*% else %*/
+    return get/*{ release.field.name | pascal }*/(struct) == null;
+/*% endif %*/
   }
 
-/*% for field in struct.fields %*/
-  /*{ field | field_doc | javadoc(2) }*/
-  public /*{ field.type | java_type("jna") }*/ /*{ field.name | camel }*//*{ field.type | jna_initializer }*/;
-
-/*% endfor %*/
-  /** A struct in memory of its own, zeroed. */
-  public /*{ struct.name }*/() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public /*{ struct.name }*/(Pointer memory) {
-    super(memory);
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(Pointer from, Pointer to) {
+    if (Abi.copy(from, to, SIZE)) {
+      markReleased(from);
+    }
   }
+
+  static void markReleased(Pointer struct) {
+/*% if release.embedded %*/
+    /*{ inner }*/.markReleased(/*{ place }*/);
+/*% else %*/
+    set/*{ release.field.name | pascal }*/(struct, null);
+/*% endif %*/
+  }
+/*% endif %*/
+
+  /** Calls the struct's callback {@code /*{ release.path | last }*/}; when that is NULL, does nothing. */
+  public static void release(Pointer struct) {
+/*% if release.embedded %*/
+    /*{ inner }*/.release(/*{ place }*/);
+/*% else %*/
+    Pointer function = get/*{ release.field.name | pascal }*/(struct);
+    if (function != null) {
+      /*{ release.field.name | pascal }*/.invoke(function, struct);
+    }
+/*% endif %*/
+  }
+/*% endif %*/
 /*% for field in struct.fields %*/
 
-/*% set java = field.type | java_type("jna") %*/
+/*% set java = field.type | field_type("jna") %*/
 /*% set name = field.name | pascal %*/
 /*% set offset = field.name | constant %*/
+/*% set subject = struct.name ~ "." ~ field.name %*/
 /*% if field.type | is_struct %*/
-  /** Returns the address of {@link #/*{ field.name | camel }*/} in the struct at {@code struct}. */
+  /*{ field | field_doc | javadoc(2) }*/
   public static Pointer get/*{ name }*/(Pointer struct) {
     return struct.share(/*{ offset }*/, /*{ java }*/.SIZE);
   }
 /*% elif field.type | is_array %*/
-/*% set element = field.type.of | java_type("jna") %*/
-/*% set suffix = field.type.of | jna_suffix %*/
-/*% set place = offset ~ " + index * " ~ (field.type.of | jna_size) %*/
-  /** Reads one element of {@link #/*{ field.name | camel }*/} of the struct at {@code struct}. */
+/*% set of = field.type.of %*/
+/*% set element = of | field_type("jna") %*/
+/*% set place = offset ~ " + index * " ~ (of | jna_size) %*/
+  /*{ field | field_doc | javadoc(2) }*/
   public static /*{ element }*/ get/*{ name }*/(Pointer struct, int index) {
     Objects.checkIndex(index, /*{ field.type.count }*/);
-    return struct.get/*{ suffix }*/(/*{ place }*/);
+    return /*{ of | from_memory("struct.get" ~ (of | jna_suffix) ~ "(" ~ place ~ ")") }*/;
   }
 
-  /** Writes one element of {@link #/*{ field.name | camel }*/} of the struct at {@code struct}. */
+  /** Writes what {@link #get/*{ name }*/} reads. */
   public static void set/*{ name }*/(Pointer struct, int index, /*{ element }*/ value) {
     Objects.checkIndex(index, /*{ field.type.count }*/);
-    struct.set/*{ suffix }*/(/*{ place }*/, value);
+    struct.set/*{ of | jna_suffix }*/(/*{ place }*/, /*{ of | to_memory(subject) }*/);
   }
 /*% else %*/
-  /** Reads {@link #/*{ field.name | camel }*/} of the struct at {@code struct}. */
+/*% set suffix = field.type | jna_suffix %*/
+  /*{ field | field_doc | javadoc(2) }*/
   public static /*{ java }*/ get/*{ name }*/(Pointer struct) {
-    return struct.get/*{ field.type | jna_suffix }*/(/*{ offset }*/);
+    return /*{ field.type | from_memory("struct.get" ~ suffix ~ "(" ~ offset ~ ")") }*/;
   }
 
-  /** Writes {@link #/*{ field.name | camel }*/} of the struct at {@code struct}. */
+  /** Writes what {@link #get/*{ name }*/} reads. */
   public static void set/*{ name }*/(Pointer struct, /*{ java }*/ value) {
-    struct.set/*{ field.type | jna_suffix }*/(/*{ offset }*/, value);
+    struct.set/*{ suffix }*/(/*{ offset }*/, /*{ field.type | to_memory(subject) }*/);
   }
 /*% endif %*/
 /*% endfor %*/
+/*% for field in texts %*/
+
+  /** The text that {@link #get/*{ field.name | pascal }*/} points to, or null. What is not UTF-8 is replaced. */
+  public static String get/*{ field.name | pascal }*/Text(Pointer struct) {
+    return Abi.text(get/*{ field.name | pascal }*/(struct));
+  }
+/*% endfor %*/
+/*% for entry in lists %*/
+
+/*% set name = entry.field.name | pascal %*/
+/*% set subject = '"' ~ struct.name ~ "." ~ entry.field.name ~ '"' %*/
+/*% set value = "list.get" ~ (entry.type | jna_suffix) ~ "(index * " ~ (entry.type | jna_size) ~ ")" %*/
+  /** One entry of {@link #get/*{ name }*/}, from 0 to {@code /*{ entry.count.name }*/} - 1. */
+  public static /*{ entry.type | field_type("jna") }*/ get/*{ entry.field.name | singular | pascal }*/(Pointer struct, long index) {
+    Pointer list = get/*{ name }*/(struct);
+    long count = get/*{ entry.count.name | pascal }*/(struct);
+    Checks.entry(/*{ subject }*/, index, count, list == null);
+/*% if entry.type | points_to_struct %*/
+    /*{ "return Abi.requireStruct" | call(subject, "index", value) | fit(4, ";") }*/
+/*% else %*/
+    return /*{ entry.type | from_memory(value) }*/;
+/*% endif %*/
+  }
+/*% endfor %*/
+/*% if private_data %*/
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+/*% for field in struct.callbacks %*/
+    /** Called as {@link /*{ field.name | pascal }*/}. */
+    /*{ field | declared("jna") | fit(4, ";") }*/
+/*% if not loop.last %*/
+
+/*% endif %*/
+/*% endfor %*/
+  }
+
+/*% if last_call %*/
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * /*{ last_call.name | pascal }*/}. The functions live as long as the process, one for each callback.
+   */
+/*% else %*/
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
+   * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
+   * process, one for each callback.
+   */
+/*% endif %*/
+  public static void install(Pointer struct, Callbacks callbacks) {
+/*% for field in struct.callbacks %*/
+    set/*{ field.name | pascal }*/(struct, Stubs./*{ field.name | constant }*/);
+/*% endfor %*/
+    set/*{ private_data.name | pascal }*/(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(Pointer struct) {
+    Abi.remove(get/*{ private_data.name | pascal }*/(struct));
+  }
+
+  private static final class Stubs {
+/*% for field in struct.callbacks %*/
+    /*{ ("static final Pointer " ~ (field.name | constant)) | assign(field | dispatch("jna", field == last_call)) | fit(4, ";") }*/
+/*% endfor %*/
+/*% if struct.callbacks | reject("eq", last_call) | list %*/
+
+    private static Callbacks find(Pointer self) {
+      return Abi.find(Callbacks.class, get/*{ private_data.name | pascal }*/(self));
+    }
+/*% endif %*/
+/*% if last_call %*/
+
+    private static Callbacks take(Pointer self) {
+/*% if release and release.movable %*/
+      Callbacks callbacks = Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(self));
+      markReleased(self); // before the call, which may free the memory of the struct
+      return callbacks;
+/*% else %*/
+      return Abi.take(Callbacks.class, get/*{ private_data.name | pascal }*/(self));
+/*% endif %*/
+    }
+/*% endif %*/
+  }
+/*% endif %*/
 /*% for field in struct.callbacks %*/
 
+/*% set reports = field | reporter %*/
   /*{ field | callback_doc | javadoc(2) }*/
-  public interface /*{ field.name | pascal }*/ extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface /*{ field.name | pascal }*/ {
+    /** What C calls. */
     /*{ field.type | signature("jna", "{} callback") | fit(4, ";") }*/
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(/*{ field.name | pascal }*/ callback) {
+/*% if reports %*/
+      /*{ field.name | pascal }*/ reporting =
+          (/*{ field | names }*/) -> {
+            try {
+              return callback.callback(/*{ field | names }*/);
+            } catch (Throwable thrown) {
+              Abi.report(/*{ reports }*/, thrown);
+              throw thrown;
+            }
+          };
+/*% endif %*/
+      /*{ field | jna_stub(struct, "reporting" if reports else "callback") | fit(6, ";") }*/
+    }
 
     /** Calls the C function at {@code function}. */
     /*{ field.type | signature("jna", "static {} invoke", "Pointer function") | fit(4, " {") }*/
       /*{ field | jna_invocation(struct) | fit(6, ";") }*/
     }
+/*% if field | returns_text %*/
+
+    /** Calls it for the text that it returns, or null. What is not UTF-8 is replaced. */
+    /*{ field.type | signature("jna", "static String invokeText", "Pointer function") | fit(4, " {") }*/
+      return Abi.text(invoke(function, /*{ field | names }*/));
+    }
+/*% endif %*/
   }
 /*% endfor %*/
 }

@@ -130,11 +130,6 @@ public final class DataTypeCode {
     return new DataTypeCode(value, "unknown(" + value + ")", null);
   }
 
-  /** The code in a field, whose bits Java reads as a signed byte. */
-  public static DataTypeCode of(byte field) {
-    return of(Byte.toUnsignedInt(field));
-  }
-
   /** Every known code, by number. */
   public static List<DataTypeCode> known() {
     return KNOWN;

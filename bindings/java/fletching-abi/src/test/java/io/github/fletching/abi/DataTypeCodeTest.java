@@ -19,13 +19,13 @@ class DataTypeCodeTest {
     assertEquals("bfloat", DataTypeCode.BFLOAT.toString());
     assertEquals(Optional.of("kDLBfloat"), DataTypeCode.BFLOAT.dlpackName());
     for (DataTypeCode code : DataTypeCode.known()) {
-      assertSame(code, DataTypeCode.of((byte) code.value()));
+      assertSame(code, DataTypeCode.of(code.value()));
     }
   }
 
   @Test
   void anUnknownNumberIsAValueLikeAnyOther() {
-    DataTypeCode code = DataTypeCode.of((byte) -1);
+    DataTypeCode code = DataTypeCode.of(255);
     assertEquals(255, code.value());
     assertFalse(code.isKnown());
     assertEquals("unknown(255)", code.toString());

@@ -29,6 +29,11 @@ public abstract class AbiStruct {
     this.align = align;
   }
 
+  /** The name in C. */
+  public final String name() {
+    return name;
+  }
+
   /** Where a field, or a field of an embedded struct, lies. */
   public static final class Place {
     final long offset;

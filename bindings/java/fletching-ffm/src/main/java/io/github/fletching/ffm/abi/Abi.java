@@ -4,6 +4,8 @@ package io.github.fletching.ffm.abi;
 
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.StructOffsets;
+import io.github.fletching.abi.engine.Failures;
+import io.github.fletching.abi.engine.Handles;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -20,14 +22,9 @@ import java.util.Optional;
 
 /** What the generated structs have in common. */
 final class Abi {
-  /** What a callback that threw returns to C: EIO. */
-  static final int EIO = 5;
-
   private static final LayoutClass TARGET = target();
-  private static final Linker LINKER = Linker.nativeLinker();
-  private static final System.Logger LOG = System.getLogger("io.github.fletching");
-  private static final MethodHandle THROWN =
-      find(Abi.class, "thrown", MethodType.methodType(void.class, Throwable.class), true);
+  private static final MethodHandle LOG =
+      find(Failures.class, "log", MethodType.methodType(void.class, String.class, Throwable.class));
 
   private Abi() {}
 
@@ -71,57 +68,111 @@ final class Abi {
     return layout.byteOffset(PathElement.groupElement(field));
   }
 
-  @SuppressWarnings("restricted")
+  /** Gives a pointer of C's its size; never makes a segment that has one larger. */
   static MemorySegment at(MemorySegment pointer, StructLayout layout) {
+    String struct = layout.name().orElse("struct");
     if (pointer.address() == 0) {
-      throw new IllegalArgumentException(
-          "a pointer to " + layout.name().orElse("a struct") + " is NULL");
+      throw new IllegalArgumentException(struct + ": NULL: expected a pointer to a struct");
     }
-    return pointer.reinterpret(layout.byteSize());
+    return sized(pointer, layout.byteSize(), struct);
+  }
+
+  @SuppressWarnings("restricted")
+  static MemorySegment sized(MemorySegment pointer, long size, String subject) {
+    if (!pointer.isNative()) {
+      throw new IllegalArgumentException(
+          subject + ": segment of an array on the heap: expected native memory");
+    }
+    if (pointer.byteSize() == 0 && size > 0) {
+      if (pointer.address() == 0) {
+        throw new IllegalArgumentException(subject + ": NULL: expected " + size + " bytes");
+      }
+      return pointer.reinterpret(size);
+    }
+    if (pointer.byteSize() < size) {
+      throw new IllegalArgumentException(
+          subject + ": segment too small: expected " + size + " bytes, got " + pointer.byteSize());
+    }
+    return pointer.asSlice(0, size);
+  }
+
+  /** Returns false when both are the same struct. */
+  static boolean copy(MemorySegment from, MemorySegment to, StructLayout layout) {
+    if (from.address() == to.address()) {
+      return false;
+    }
+    MemorySegment.copy(from, 0, to, 0, layout.byteSize());
+    return true;
+  }
+
+  @SuppressWarnings("restricted")
+  static String text(MemorySegment text) {
+    return text.address() == 0 ? null : text.reinterpret(Long.MAX_VALUE).getString(0);
+  }
+
+  static MemorySegment entries(MemorySegment list, long count, ValueLayout layout) {
+    return sized(list, Math.multiplyExact(count, layout.byteSize()), "list");
+  }
+
+  static MemorySegment requireStruct(
+      String list, long index, MemorySegment struct, StructLayout layout) {
+    if (struct.address() == 0) {
+      throw new IllegalStateException(list + "[" + index + "]: NULL: expected a struct");
+    }
+    return at(struct, layout);
   }
 
   static void requireFunction(MemorySegment function, String name) {
     if (function.address() == 0) {
-      throw new IllegalStateException(name + " is NULL");
+      throw new IllegalStateException(name + ": NULL: expected a function");
     }
   }
 
   @SuppressWarnings("restricted")
   static MethodHandle downcall(FunctionDescriptor descriptor) {
-    return LINKER.downcallHandle(descriptor);
+    return Linker.nativeLinker().downcallHandle(descriptor);
   }
 
-  /** Whatever is thrown must not leave Java: that would end the process. */
+  /**
+   * A function for C that lives as long as the process. What is thrown must not leave Java, which
+   * would end the process: C gets {@code failure}, or what is NULL or void when that is null.
+   */
   @SuppressWarnings("restricted")
   static <T> MemorySegment stub(
-      Class<T> type, T callback, FunctionDescriptor descriptor, Arena arena) {
-    MethodHandle method = find(type, "callback", descriptor.toMethodType(), false).bindTo(callback);
-    MethodHandle result = resultAfterThrow(method.type().returnType());
-    MethodHandle handler = MethodHandles.filterReturnValue(THROWN, result);
-    return LINKER.upcallStub(
-        MethodHandles.catchException(method, Throwable.class, handler), descriptor, arena);
+      String name, Object failure, Class<T> type, T callback, FunctionDescriptor descriptor) {
+    MethodHandle method = find(type, "callback", descriptor.toMethodType()).bindTo(callback);
+    Class<?> returned = method.type().returnType();
+    MethodHandle handler = MethodHandles.insertArguments(LOG, 0, name);
+    if (returned != void.class) {
+      Object value = failure == null ? MemorySegment.NULL : failure;
+      handler = MethodHandles.filterReturnValue(handler, MethodHandles.constant(returned, value));
+    }
+    return Linker.nativeLinker()
+        .upcallStub(
+            MethodHandles.catchException(method, Throwable.class, handler),
+            descriptor,
+            Arena.global());
   }
 
-  private static MethodHandle resultAfterThrow(Class<?> type) {
-    if (type == void.class) {
-      return MethodHandles.empty(MethodType.methodType(void.class));
+  /** Calls DLPack's set_error; a NULL function has nobody to notify. */
+  static void report(MemorySegment setError, MemorySegment context, Throwable thrown) {
+    if (setError.address() == 0) {
+      return;
     }
-    if (type == int.class) {
-      return MethodHandles.constant(int.class, EIO);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment kind = arena.allocateFrom(Failures.kind(thrown));
+      MemorySegment message = arena.allocateFrom(thrown.toString().replace('\0', ' '));
+      SetError.CALL.invokeExact(setError, context, kind, message);
+    } catch (Throwable t) {
+      throw unexpected(t);
     }
-    if (type == MemorySegment.class) {
-      return MethodHandles.constant(MemorySegment.class, MemorySegment.NULL);
-    }
-    return MethodHandles.zero(type);
   }
 
-  @SuppressWarnings("unused") // by THROWN
-  private static void thrown(Throwable thrown) {
-    try {
-      LOG.log(System.Logger.Level.ERROR, "a callback from C threw", thrown);
-    } catch (Throwable ignored) {
-      // There is nobody left to tell.
-    }
+  private static final class SetError {
+    static final MethodHandle CALL =
+        downcall(
+            FunctionDescriptor.ofVoid(
+                ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.ADDRESS));
   }
 
   /** The handle of a C function declares Throwable, but C throws nothing. */
@@ -135,14 +186,32 @@ final class Abi {
     return new IllegalStateException(thrown);
   }
 
-  private static MethodHandle find(Class<?> owner, String name, MethodType type, boolean isStatic) {
+  private static MethodHandle find(Class<?> owner, String name, MethodType type) {
     try {
       MethodHandles.Lookup lookup = MethodHandles.lookup();
-      return isStatic
-          ? lookup.findStatic(owner, name, type)
-          : lookup.findVirtual(owner, name, type);
+      return owner.isInterface()
+          ? lookup.findVirtual(owner, name, type)
+          : lookup.findStatic(owner, name, type);
     } catch (ReflectiveOperationException e) {
       throw new LinkageError(owner.getName() + "." + name + " cannot be found", e);
     }
+  }
+
+  // --- private_data
+
+  static MemorySegment add(Object object) {
+    return MemorySegment.ofAddress(Handles.add(object));
+  }
+
+  static <T> T find(Class<T> type, MemorySegment privateData) {
+    return Handles.find(type, privateData.address());
+  }
+
+  static <T> T take(Class<T> type, MemorySegment privateData) {
+    return Handles.take(type, privateData.address());
+  }
+
+  static void remove(MemorySegment privateData) {
+    Handles.remove(privateData.address());
   }
 }

@@ -7,7 +7,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.github.fletching.abi.Offsets;
-import java.lang.foreign.Arena;
+import io.github.fletching.abi.engine.Checks;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
@@ -47,13 +47,38 @@ public final class ArrowArray {
   private static final long RELEASE = Abi.offsetOf(LAYOUT, "release");
   private static final long PRIVATE_DATA = Abi.offsetOf(LAYOUT, "private_data");
 
-  private static final MethodHandle CALL_RELEASE = Abi.downcall(Release.DESCRIPTOR);
-
   private ArrowArray() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
+  }
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(MemorySegment struct) {
+    return getRelease(struct).address() == 0;
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(MemorySegment from, MemorySegment to) {
+    if (Abi.copy(from, to, LAYOUT)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(MemorySegment struct) {
+    setRelease(struct, MemorySegment.NULL);
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(MemorySegment struct) {
+    MemorySegment function = getRelease(struct);
+    if (function.address() != 0) {
+      Release.invoke(function, struct);
+    }
   }
 
   /**
@@ -203,6 +228,62 @@ public final class ArrowArray {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
+  /** One entry of {@link #getBuffers}, from 0 to {@code n_buffers} - 1. */
+  public static MemorySegment getBuffer(MemorySegment struct, long index) {
+    MemorySegment list = getBuffers(struct);
+    long count = getNBuffers(struct);
+    Checks.entry("ArrowArray.buffers", index, count, list.address() == 0);
+    return Abi.entries(list, count, ADDRESS).getAtIndex(ADDRESS, index);
+  }
+
+  /** The same as a segment of {@code size} bytes; when {@code size} is 0, of any address. */
+  public static MemorySegment getBuffer(MemorySegment struct, long index, long size) {
+    return Abi.sized(getBuffer(struct, index), size, "ArrowArray.buffers");
+  }
+
+  /** One entry of {@link #getChildren}, from 0 to {@code n_children} - 1. */
+  public static MemorySegment getChild(MemorySegment struct, long index) {
+    MemorySegment list = getChildren(struct);
+    long count = getNChildren(struct);
+    Checks.entry("ArrowArray.children", index, count, list.address() == 0);
+    return Abi.requireStruct(
+        "ArrowArray.children",
+        index,
+        Abi.entries(list, count, ADDRESS).getAtIndex(ADDRESS, index),
+        ArrowArray.LAYOUT);
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link Release}. */
+    void release(MemorySegment self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Release}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(MemorySegment struct, Callbacks callbacks) {
+    setRelease(struct, Stubs.RELEASE);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(MemorySegment struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final MemorySegment RELEASE = Release.stub((self) -> take(self).release(at(self)));
+
+    private static Callbacks take(MemorySegment self) {
+      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(at(self)));
+      markReleased(at(self)); // before the call, which may free the memory of the struct
+      return callbacks;
+    }
+  }
+
   /**
    * Frees the buffers and everything else that the struct points to, and sets itself to NULL.
    *
@@ -215,25 +296,31 @@ public final class ArrowArray {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     void callback(MemorySegment self);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(Release callback, Arena arena) {
-      return Abi.stub(Release.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(Release callback) {
+      return Abi.stub("ArrowArray.release", null, Release.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowArray.release");
       try {
-        CALL_RELEASE.invokeExact(function, self);
+        Calls.RELEASE.invokeExact(function, self);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
     }
+  }
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+    static final MethodHandle RELEASE = Abi.downcall(Release.DESCRIPTOR);
   }
 }

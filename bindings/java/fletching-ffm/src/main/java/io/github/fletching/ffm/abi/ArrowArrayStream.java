@@ -7,7 +7,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import io.github.fletching.abi.Offsets;
-import java.lang.foreign.Arena;
+import io.github.fletching.abi.engine.Failures;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
@@ -37,16 +37,38 @@ public final class ArrowArrayStream {
   private static final long RELEASE = Abi.offsetOf(LAYOUT, "release");
   private static final long PRIVATE_DATA = Abi.offsetOf(LAYOUT, "private_data");
 
-  private static final MethodHandle CALL_GET_SCHEMA = Abi.downcall(GetSchema.DESCRIPTOR);
-  private static final MethodHandle CALL_GET_NEXT = Abi.downcall(GetNext.DESCRIPTOR);
-  private static final MethodHandle CALL_GET_LAST_ERROR = Abi.downcall(GetLastError.DESCRIPTOR);
-  private static final MethodHandle CALL_RELEASE = Abi.downcall(Release.DESCRIPTOR);
-
   private ArrowArrayStream() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
+  }
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(MemorySegment struct) {
+    return getRelease(struct).address() == 0;
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(MemorySegment from, MemorySegment to) {
+    if (Abi.copy(from, to, LAYOUT)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(MemorySegment struct) {
+    setRelease(struct, MemorySegment.NULL);
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(MemorySegment struct) {
+    MemorySegment function = getRelease(struct);
+    if (function.address() != 0) {
+      Release.invoke(function, struct);
+    }
   }
 
   /**
@@ -121,6 +143,59 @@ public final class ArrowArrayStream {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link GetSchema}. */
+    int getSchema(MemorySegment self, MemorySegment out);
+
+    /** Called as {@link GetNext}. */
+    int getNext(MemorySegment self, MemorySegment out);
+
+    /** Called as {@link GetLastError}. */
+    MemorySegment getLastError(MemorySegment self);
+
+    /** Called as {@link Release}. */
+    void release(MemorySegment self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Release}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(MemorySegment struct, Callbacks callbacks) {
+    setGetSchema(struct, Stubs.GET_SCHEMA);
+    setGetNext(struct, Stubs.GET_NEXT);
+    setGetLastError(struct, Stubs.GET_LAST_ERROR);
+    setRelease(struct, Stubs.RELEASE);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(MemorySegment struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final MemorySegment GET_SCHEMA =
+        GetSchema.stub((self, out) -> find(self).getSchema(at(self), out));
+    static final MemorySegment GET_NEXT =
+        GetNext.stub((self, out) -> find(self).getNext(at(self), out));
+    static final MemorySegment GET_LAST_ERROR =
+        GetLastError.stub((self) -> find(self).getLastError(at(self)));
+    static final MemorySegment RELEASE = Release.stub((self) -> take(self).release(at(self)));
+
+    private static Callbacks find(MemorySegment self) {
+      return Abi.find(Callbacks.class, getPrivateData(at(self)));
+    }
+
+    private static Callbacks take(MemorySegment self) {
+      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(at(self)));
+      markReleased(at(self)); // before the call, which may free the memory of the struct
+      return callbacks;
+    }
+  }
+
   /**
    * Writes the schema of all arrays to out, which the consumer then owns.
    *
@@ -133,22 +208,24 @@ public final class ArrowArrayStream {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(GetSchema callback, Arena arena) {
-      return Abi.stub(GetSchema.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(GetSchema callback) {
+      return Abi.stub(
+          "ArrowArrayStream.get_schema", Failures.EIO, GetSchema.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowArrayStream.get_schema");
       try {
-        return (int) CALL_GET_SCHEMA.invokeExact(function, self, out);
+        return (int) Calls.GET_SCHEMA.invokeExact(function, self, out);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -169,22 +246,24 @@ public final class ArrowArrayStream {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(GetNext callback, Arena arena) {
-      return Abi.stub(GetNext.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(GetNext callback) {
+      return Abi.stub(
+          "ArrowArrayStream.get_next", Failures.EIO, GetNext.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowArrayStream.get_next");
       try {
-        return (int) CALL_GET_NEXT.invokeExact(function, self, out);
+        return (int) Calls.GET_NEXT.invokeExact(function, self, out);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -203,25 +282,32 @@ public final class ArrowArrayStream {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     MemorySegment callback(MemorySegment self);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(GetLastError callback, Arena arena) {
-      return Abi.stub(GetLastError.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(GetLastError callback) {
+      return Abi.stub(
+          "ArrowArrayStream.get_last_error", null, GetLastError.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static MemorySegment invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowArrayStream.get_last_error");
       try {
-        return (MemorySegment) CALL_GET_LAST_ERROR.invokeExact(function, self);
+        return (MemorySegment) Calls.GET_LAST_ERROR.invokeExact(function, self);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
+    }
+
+    /** Calls it for the text that it returns, or null. What is not UTF-8 is replaced. */
+    static String invokeText(MemorySegment function, MemorySegment self) {
+      return Abi.text(invoke(function, self));
     }
   }
 
@@ -236,25 +322,34 @@ public final class ArrowArrayStream {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     void callback(MemorySegment self);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(Release callback, Arena arena) {
-      return Abi.stub(Release.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(Release callback) {
+      return Abi.stub("ArrowArrayStream.release", null, Release.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowArrayStream.release");
       try {
-        CALL_RELEASE.invokeExact(function, self);
+        Calls.RELEASE.invokeExact(function, self);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
     }
+  }
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+    static final MethodHandle GET_SCHEMA = Abi.downcall(GetSchema.DESCRIPTOR);
+    static final MethodHandle GET_NEXT = Abi.downcall(GetNext.DESCRIPTOR);
+    static final MethodHandle GET_LAST_ERROR = Abi.downcall(GetLastError.DESCRIPTOR);
+    static final MethodHandle RELEASE = Abi.downcall(Release.DESCRIPTOR);
   }
 }

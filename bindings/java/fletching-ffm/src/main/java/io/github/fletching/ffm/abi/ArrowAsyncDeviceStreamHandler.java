@@ -7,7 +7,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import io.github.fletching.abi.Offsets;
-import java.lang.foreign.Arena;
+import io.github.fletching.abi.engine.Failures;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
@@ -39,16 +39,22 @@ public final class ArrowAsyncDeviceStreamHandler {
   private static final long PRODUCER = Abi.offsetOf(LAYOUT, "producer");
   private static final long PRIVATE_DATA = Abi.offsetOf(LAYOUT, "private_data");
 
-  private static final MethodHandle CALL_ON_SCHEMA = Abi.downcall(OnSchema.DESCRIPTOR);
-  private static final MethodHandle CALL_ON_NEXT_TASK = Abi.downcall(OnNextTask.DESCRIPTOR);
-  private static final MethodHandle CALL_ON_ERROR = Abi.downcall(OnError.DESCRIPTOR);
-  private static final MethodHandle CALL_RELEASE = Abi.downcall(Release.DESCRIPTOR);
-
   private ArrowAsyncDeviceStreamHandler() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(MemorySegment struct) {
+    MemorySegment function = getRelease(struct);
+    if (function.address() != 0) {
+      Release.invoke(function, struct);
+    }
   }
 
   /**
@@ -138,6 +144,59 @@ public final class ArrowAsyncDeviceStreamHandler {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link OnSchema}. */
+    int onSchema(MemorySegment self, MemorySegment streamSchema);
+
+    /** Called as {@link OnNextTask}. */
+    int onNextTask(MemorySegment self, MemorySegment task, MemorySegment metadata);
+
+    /** Called as {@link OnError}. */
+    void onError(MemorySegment self, int code, MemorySegment message, MemorySegment metadata);
+
+    /** Called as {@link Release}. */
+    void release(MemorySegment self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Release}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(MemorySegment struct, Callbacks callbacks) {
+    setOnSchema(struct, Stubs.ON_SCHEMA);
+    setOnNextTask(struct, Stubs.ON_NEXT_TASK);
+    setOnError(struct, Stubs.ON_ERROR);
+    setRelease(struct, Stubs.RELEASE);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(MemorySegment struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final MemorySegment ON_SCHEMA =
+        OnSchema.stub((self, streamSchema) -> find(self).onSchema(at(self), streamSchema));
+    static final MemorySegment ON_NEXT_TASK =
+        OnNextTask.stub((self, task, metadata) -> find(self).onNextTask(at(self), task, metadata));
+    static final MemorySegment ON_ERROR =
+        OnError.stub(
+            (self, code, message, metadata) ->
+                find(self).onError(at(self), code, message, metadata));
+    static final MemorySegment RELEASE = Release.stub((self) -> take(self).release(at(self)));
+
+    private static Callbacks find(MemorySegment self) {
+      return Abi.find(Callbacks.class, getPrivateData(at(self)));
+    }
+
+    private static Callbacks take(MemorySegment self) {
+      return Abi.take(Callbacks.class, getPrivateData(at(self)));
+    }
+  }
+
   /**
    * Hands over the schema of the stream; the handler moves it out or releases it.
    *
@@ -150,22 +209,28 @@ public final class ArrowAsyncDeviceStreamHandler {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(MemorySegment self, MemorySegment streamSchema);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(OnSchema callback, Arena arena) {
-      return Abi.stub(OnSchema.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(OnSchema callback) {
+      return Abi.stub(
+          "ArrowAsyncDeviceStreamHandler.on_schema",
+          Failures.EIO,
+          OnSchema.class,
+          callback,
+          DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment streamSchema) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.on_schema");
       try {
-        return (int) CALL_ON_SCHEMA.invokeExact(function, self, streamSchema);
+        return (int) Calls.ON_SCHEMA.invokeExact(function, self, streamSchema);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -186,15 +251,21 @@ public final class ArrowAsyncDeviceStreamHandler {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(MemorySegment self, MemorySegment task, MemorySegment metadata);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(OnNextTask callback, Arena arena) {
-      return Abi.stub(OnNextTask.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(OnNextTask callback) {
+      return Abi.stub(
+          "ArrowAsyncDeviceStreamHandler.on_next_task",
+          Failures.EIO,
+          OnNextTask.class,
+          callback,
+          DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
@@ -202,7 +273,7 @@ public final class ArrowAsyncDeviceStreamHandler {
         MemorySegment function, MemorySegment self, MemorySegment task, MemorySegment metadata) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.on_next_task");
       try {
-        return (int) CALL_ON_NEXT_TASK.invokeExact(function, self, task, metadata);
+        return (int) Calls.ON_NEXT_TASK.invokeExact(function, self, task, metadata);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -221,15 +292,17 @@ public final class ArrowAsyncDeviceStreamHandler {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS, JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     void callback(MemorySegment self, int code, MemorySegment message, MemorySegment metadata);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(OnError callback, Arena arena) {
-      return Abi.stub(OnError.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(OnError callback) {
+      return Abi.stub(
+          "ArrowAsyncDeviceStreamHandler.on_error", null, OnError.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
@@ -241,7 +314,7 @@ public final class ArrowAsyncDeviceStreamHandler {
         MemorySegment metadata) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.on_error");
       try {
-        CALL_ON_ERROR.invokeExact(function, self, code, message, metadata);
+        Calls.ON_ERROR.invokeExact(function, self, code, message, metadata);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -260,25 +333,35 @@ public final class ArrowAsyncDeviceStreamHandler {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     void callback(MemorySegment self);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(Release callback, Arena arena) {
-      return Abi.stub(Release.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(Release callback) {
+      return Abi.stub(
+          "ArrowAsyncDeviceStreamHandler.release", null, Release.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowAsyncDeviceStreamHandler.release");
       try {
-        CALL_RELEASE.invokeExact(function, self);
+        Calls.RELEASE.invokeExact(function, self);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
     }
+  }
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+    static final MethodHandle ON_SCHEMA = Abi.downcall(OnSchema.DESCRIPTOR);
+    static final MethodHandle ON_NEXT_TASK = Abi.downcall(OnNextTask.DESCRIPTOR);
+    static final MethodHandle ON_ERROR = Abi.downcall(OnError.DESCRIPTOR);
+    static final MethodHandle RELEASE = Abi.downcall(Release.DESCRIPTOR);
   }
 }

@@ -8,7 +8,6 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.github.fletching.abi.Offsets;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
@@ -40,12 +39,12 @@ public final class ArrowAsyncProducer {
   private static final long ADDITIONAL_METADATA = Abi.offsetOf(LAYOUT, "additional_metadata");
   private static final long PRIVATE_DATA = Abi.offsetOf(LAYOUT, "private_data");
 
-  private static final MethodHandle CALL_REQUEST = Abi.downcall(Request.DESCRIPTOR);
-  private static final MethodHandle CALL_CANCEL = Abi.downcall(Cancel.DESCRIPTOR);
-
   private ArrowAsyncProducer() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
@@ -124,6 +123,40 @@ public final class ArrowAsyncProducer {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link Request}. */
+    void request(MemorySegment self, long n);
+
+    /** Called as {@link Cancel}. */
+    void cancel(MemorySegment self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
+   * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
+   * process, one for each callback.
+   */
+  public static void install(MemorySegment struct, Callbacks callbacks) {
+    setRequest(struct, Stubs.REQUEST);
+    setCancel(struct, Stubs.CANCEL);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(MemorySegment struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final MemorySegment REQUEST = Request.stub((self, n) -> find(self).request(at(self), n));
+    static final MemorySegment CANCEL = Cancel.stub((self) -> find(self).cancel(at(self)));
+
+    private static Callbacks find(MemorySegment self) {
+      return Abi.find(Callbacks.class, getPrivateData(at(self)));
+    }
+  }
+
   /**
    * Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
    * on_error. Does nothing after cancel.
@@ -137,22 +170,23 @@ public final class ArrowAsyncProducer {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     void callback(MemorySegment self, long n);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(Request callback, Arena arena) {
-      return Abi.stub(Request.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(Request callback) {
+      return Abi.stub("ArrowAsyncProducer.request", null, Request.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static void invoke(MemorySegment function, MemorySegment self, long n) {
       Abi.requireFunction(function, "ArrowAsyncProducer.request");
       try {
-        CALL_REQUEST.invokeExact(function, self, n);
+        Calls.REQUEST.invokeExact(function, self, n);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -172,25 +206,32 @@ public final class ArrowAsyncProducer {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     void callback(MemorySegment self);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(Cancel callback, Arena arena) {
-      return Abi.stub(Cancel.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(Cancel callback) {
+      return Abi.stub("ArrowAsyncProducer.cancel", null, Cancel.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowAsyncProducer.cancel");
       try {
-        CALL_CANCEL.invokeExact(function, self);
+        Calls.CANCEL.invokeExact(function, self);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
     }
+  }
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+    static final MethodHandle REQUEST = Abi.downcall(Request.DESCRIPTOR);
+    static final MethodHandle CANCEL = Abi.downcall(Cancel.DESCRIPTOR);
   }
 }

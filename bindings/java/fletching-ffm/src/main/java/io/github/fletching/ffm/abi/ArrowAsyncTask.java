@@ -7,7 +7,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import io.github.fletching.abi.Offsets;
-import java.lang.foreign.Arena;
+import io.github.fletching.abi.engine.Failures;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
@@ -31,11 +31,12 @@ public final class ArrowAsyncTask {
   private static final long EXTRACT_DATA = Abi.offsetOf(LAYOUT, "extract_data");
   private static final long PRIVATE_DATA = Abi.offsetOf(LAYOUT, "private_data");
 
-  private static final MethodHandle CALL_EXTRACT_DATA = Abi.downcall(ExtractData.DESCRIPTOR);
-
   private ArrowAsyncTask() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
@@ -70,6 +71,36 @@ public final class ArrowAsyncTask {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link ExtractData}. */
+    int extractData(MemorySegment self, MemorySegment out);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * ExtractData}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(MemorySegment struct, Callbacks callbacks) {
+    setExtractData(struct, Stubs.EXTRACT_DATA);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(MemorySegment struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final MemorySegment EXTRACT_DATA =
+        ExtractData.stub((self, out) -> take(self).extractData(at(self), out));
+
+    private static Callbacks take(MemorySegment self) {
+      return Abi.take(Callbacks.class, getPrivateData(at(self)));
+    }
+  }
+
   /**
    * Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out the
    * batch is dropped.
@@ -83,25 +114,32 @@ public final class ArrowAsyncTask {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(MemorySegment self, MemorySegment out);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(ExtractData callback, Arena arena) {
-      return Abi.stub(ExtractData.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(ExtractData callback) {
+      return Abi.stub(
+          "ArrowAsyncTask.extract_data", Failures.EIO, ExtractData.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static int invoke(MemorySegment function, MemorySegment self, MemorySegment out) {
       Abi.requireFunction(function, "ArrowAsyncTask.extract_data");
       try {
-        return (int) CALL_EXTRACT_DATA.invokeExact(function, self, out);
+        return (int) Calls.EXTRACT_DATA.invokeExact(function, self, out);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
     }
+  }
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+    static final MethodHandle EXTRACT_DATA = Abi.downcall(ExtractData.DESCRIPTOR);
   }
 }

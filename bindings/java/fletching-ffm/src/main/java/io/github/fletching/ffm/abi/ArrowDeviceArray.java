@@ -40,9 +40,33 @@ public final class ArrowDeviceArray {
 
   private ArrowDeviceArray() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
+  }
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(MemorySegment struct) {
+    return ArrowArray.isReleased(getArray(struct));
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(MemorySegment from, MemorySegment to) {
+    if (Abi.copy(from, to, LAYOUT)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(MemorySegment struct) {
+    ArrowArray.markReleased(getArray(struct));
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(MemorySegment struct) {
+    ArrowArray.release(getArray(struct));
   }
 
   /**

@@ -7,7 +7,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.github.fletching.abi.Offsets;
-import java.lang.foreign.Arena;
+import io.github.fletching.abi.engine.Checks;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
@@ -45,13 +45,38 @@ public final class ArrowSchema {
   private static final long RELEASE = Abi.offsetOf(LAYOUT, "release");
   private static final long PRIVATE_DATA = Abi.offsetOf(LAYOUT, "private_data");
 
-  private static final MethodHandle CALL_RELEASE = Abi.downcall(Release.DESCRIPTOR);
-
   private ArrowSchema() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
+  }
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(MemorySegment struct) {
+    return getRelease(struct).address() == 0;
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(MemorySegment from, MemorySegment to) {
+    if (Abi.copy(from, to, LAYOUT)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(MemorySegment struct) {
+    setRelease(struct, MemorySegment.NULL);
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(MemorySegment struct) {
+    MemorySegment function = getRelease(struct);
+    if (function.address() != 0) {
+      Release.invoke(function, struct);
+    }
   }
 
   /**
@@ -187,6 +212,59 @@ public final class ArrowSchema {
     struct.set(ADDRESS, PRIVATE_DATA, value);
   }
 
+  /** The text that {@link #getFormat} points to, or null. What is not UTF-8 is replaced. */
+  public static String getFormatText(MemorySegment struct) {
+    return Abi.text(getFormat(struct));
+  }
+
+  /** The text that {@link #getName} points to, or null. What is not UTF-8 is replaced. */
+  public static String getNameText(MemorySegment struct) {
+    return Abi.text(getName(struct));
+  }
+
+  /** One entry of {@link #getChildren}, from 0 to {@code n_children} - 1. */
+  public static MemorySegment getChild(MemorySegment struct, long index) {
+    MemorySegment list = getChildren(struct);
+    long count = getNChildren(struct);
+    Checks.entry("ArrowSchema.children", index, count, list.address() == 0);
+    return Abi.requireStruct(
+        "ArrowSchema.children",
+        index,
+        Abi.entries(list, count, ADDRESS).getAtIndex(ADDRESS, index),
+        ArrowSchema.LAYOUT);
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link Release}. */
+    void release(MemorySegment self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Release}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(MemorySegment struct, Callbacks callbacks) {
+    setRelease(struct, Stubs.RELEASE);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(MemorySegment struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final MemorySegment RELEASE = Release.stub((self) -> take(self).release(at(self)));
+
+    private static Callbacks take(MemorySegment self) {
+      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(at(self)));
+      markReleased(at(self)); // before the call, which may free the memory of the struct
+      return callbacks;
+    }
+  }
+
   /**
    * Frees everything that the struct points to, children included, and sets itself to NULL.
    *
@@ -199,25 +277,31 @@ public final class ArrowSchema {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     void callback(MemorySegment self);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(Release callback, Arena arena) {
-      return Abi.stub(Release.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(Release callback) {
+      return Abi.stub("ArrowSchema.release", null, Release.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "ArrowSchema.release");
       try {
-        CALL_RELEASE.invokeExact(function, self);
+        Calls.RELEASE.invokeExact(function, self);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
     }
+  }
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+    static final MethodHandle RELEASE = Abi.downcall(Release.DESCRIPTOR);
   }
 }

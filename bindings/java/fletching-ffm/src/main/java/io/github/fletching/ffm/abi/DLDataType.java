@@ -7,6 +7,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Checks;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 
@@ -30,7 +31,10 @@ public final class DLDataType {
 
   private DLDataType() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
@@ -41,13 +45,13 @@ public final class DLDataType {
    * <p>Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
    * ones.
    */
-  public static byte getCode(MemorySegment struct) {
-    return struct.get(JAVA_BYTE, CODE);
+  public static int getCode(MemorySegment struct) {
+    return Byte.toUnsignedInt(struct.get(JAVA_BYTE, CODE));
   }
 
   /** Writes what {@link #getCode} reads. */
-  public static void setCode(MemorySegment struct, byte value) {
-    struct.set(JAVA_BYTE, CODE, value);
+  public static void setCode(MemorySegment struct, int value) {
+    struct.set(JAVA_BYTE, CODE, (byte) Checks.unsigned(value, 8, "DLDataType.code"));
   }
 
   /**
@@ -56,13 +60,13 @@ public final class DLDataType {
    * <p>Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
    * and 6 for the narrow floating-point types.
    */
-  public static byte getBits(MemorySegment struct) {
-    return struct.get(JAVA_BYTE, BITS);
+  public static int getBits(MemorySegment struct) {
+    return Byte.toUnsignedInt(struct.get(JAVA_BYTE, BITS));
   }
 
   /** Writes what {@link #getBits} reads. */
-  public static void setBits(MemorySegment struct, byte value) {
-    struct.set(JAVA_BYTE, BITS, value);
+  public static void setBits(MemorySegment struct, int value) {
+    struct.set(JAVA_BYTE, BITS, (byte) Checks.unsigned(value, 8, "DLDataType.bits"));
   }
 
   /**
@@ -70,12 +74,12 @@ public final class DLDataType {
    *
    * <p>Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
    */
-  public static short getLanes(MemorySegment struct) {
-    return struct.get(JAVA_SHORT, LANES);
+  public static int getLanes(MemorySegment struct) {
+    return Short.toUnsignedInt(struct.get(JAVA_SHORT, LANES));
   }
 
   /** Writes what {@link #getLanes} reads. */
-  public static void setLanes(MemorySegment struct, short value) {
-    struct.set(JAVA_SHORT, LANES, value);
+  public static void setLanes(MemorySegment struct, int value) {
+    struct.set(JAVA_SHORT, LANES, (short) Checks.unsigned(value, 16, "DLDataType.lanes"));
   }
 }

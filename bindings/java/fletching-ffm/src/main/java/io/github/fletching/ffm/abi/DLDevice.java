@@ -25,7 +25,10 @@ public final class DLDevice {
 
   private DLDevice() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }

@@ -7,7 +7,6 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.github.fletching.abi.Offsets;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
@@ -37,13 +36,22 @@ public final class DLManagedTensorVersioned {
   private static final long FLAGS = Abi.offsetOf(LAYOUT, "flags");
   private static final long DL_TENSOR = Abi.offsetOf(LAYOUT, "dl_tensor");
 
-  private static final MethodHandle CALL_DELETER = Abi.downcall(Deleter.DESCRIPTOR);
-
   private DLManagedTensorVersioned() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
+  }
+
+  /** Calls the struct's callback {@code deleter}; when that is NULL, does nothing. */
+  public static void release(MemorySegment struct) {
+    MemorySegment function = getDeleter(struct);
+    if (function.address() != 0) {
+      Deleter.invoke(function, struct);
+    }
   }
 
   /**
@@ -108,6 +116,35 @@ public final class DLManagedTensorVersioned {
     return struct.asSlice(DL_TENSOR, DLTensor.LAYOUT.byteSize());
   }
 
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link Deleter}. */
+    void deleter(MemorySegment self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Deleter}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(MemorySegment struct, Callbacks callbacks) {
+    setDeleter(struct, Stubs.DELETER);
+    setManagerCtx(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(MemorySegment struct) {
+    Abi.remove(getManagerCtx(struct));
+  }
+
+  private static final class Stubs {
+    static final MemorySegment DELETER = Deleter.stub((self) -> take(self).deleter(at(self)));
+
+    private static Callbacks take(MemorySegment self) {
+      return Abi.take(Callbacks.class, getManagerCtx(at(self)));
+    }
+  }
+
   /**
    * Gives the tensor back, this struct included.
    *
@@ -119,25 +156,32 @@ public final class DLManagedTensorVersioned {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.ofVoid(ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     void callback(MemorySegment self);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(Deleter callback, Arena arena) {
-      return Abi.stub(Deleter.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(Deleter callback) {
+      return Abi.stub(
+          "DLManagedTensorVersioned.deleter", null, Deleter.class, callback, DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static void invoke(MemorySegment function, MemorySegment self) {
       Abi.requireFunction(function, "DLManagedTensorVersioned.deleter");
       try {
-        CALL_DELETER.invokeExact(function, self);
+        Calls.DELETER.invokeExact(function, self);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
     }
+  }
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+    static final MethodHandle DELETER = Abi.downcall(Deleter.DESCRIPTOR);
   }
 }

@@ -7,7 +7,6 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import io.github.fletching.abi.Offsets;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
@@ -42,20 +41,12 @@ public final class DLPackExchangeAPI {
       Abi.offsetOf(LAYOUT, "dltensor_from_py_object_no_sync");
   private static final long CURRENT_WORK_STREAM = Abi.offsetOf(LAYOUT, "current_work_stream");
 
-  private static final MethodHandle CALL_MANAGED_TENSOR_ALLOCATOR =
-      Abi.downcall(ManagedTensorAllocator.DESCRIPTOR);
-  private static final MethodHandle CALL_MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC =
-      Abi.downcall(ManagedTensorFromPyObjectNoSync.DESCRIPTOR);
-  private static final MethodHandle CALL_MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC =
-      Abi.downcall(ManagedTensorToPyObjectNoSync.DESCRIPTOR);
-  private static final MethodHandle CALL_DLTENSOR_FROM_PY_OBJECT_NO_SYNC =
-      Abi.downcall(DltensorFromPyObjectNoSync.DESCRIPTOR);
-  private static final MethodHandle CALL_CURRENT_WORK_STREAM =
-      Abi.downcall(CurrentWorkStream.DESCRIPTOR);
-
   private DLPackExchangeAPI() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
@@ -153,16 +144,31 @@ public final class DLPackExchangeAPI {
     FunctionDescriptor DESCRIPTOR =
         FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(
         MemorySegment prototype, MemorySegment out, MemorySegment errorCtx, MemorySegment setError);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(ManagedTensorAllocator callback, Arena arena) {
-      return Abi.stub(ManagedTensorAllocator.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(ManagedTensorAllocator callback) {
+      ManagedTensorAllocator reporting =
+          (prototype, out, errorCtx, setError) -> {
+            try {
+              return callback.callback(prototype, out, errorCtx, setError);
+            } catch (Throwable thrown) {
+              Abi.report(setError, errorCtx, thrown);
+              throw thrown;
+            }
+          };
+      return Abi.stub(
+          "DLPackExchangeAPI.managed_tensor_allocator",
+          -1,
+          ManagedTensorAllocator.class,
+          reporting,
+          DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
@@ -175,7 +181,8 @@ public final class DLPackExchangeAPI {
       Abi.requireFunction(function, "DLPackExchangeAPI.managed_tensor_allocator");
       try {
         return (int)
-            CALL_MANAGED_TENSOR_ALLOCATOR.invokeExact(function, prototype, out, errorCtx, setError);
+            Calls.MANAGED_TENSOR_ALLOCATOR.invokeExact(
+                function, prototype, out, errorCtx, setError);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -194,15 +201,21 @@ public final class DLPackExchangeAPI {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(MemorySegment pyObject, MemorySegment out);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(ManagedTensorFromPyObjectNoSync callback, Arena arena) {
-      return Abi.stub(ManagedTensorFromPyObjectNoSync.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(ManagedTensorFromPyObjectNoSync callback) {
+      return Abi.stub(
+          "DLPackExchangeAPI.managed_tensor_from_py_object_no_sync",
+          -1,
+          ManagedTensorFromPyObjectNoSync.class,
+          callback,
+          DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
@@ -210,7 +223,7 @@ public final class DLPackExchangeAPI {
       Abi.requireFunction(function, "DLPackExchangeAPI.managed_tensor_from_py_object_no_sync");
       try {
         return (int)
-            CALL_MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC.invokeExact(function, pyObject, out);
+            Calls.MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC.invokeExact(function, pyObject, out);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -228,15 +241,21 @@ public final class DLPackExchangeAPI {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(MemorySegment tensor, MemorySegment outPyObject);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(ManagedTensorToPyObjectNoSync callback, Arena arena) {
-      return Abi.stub(ManagedTensorToPyObjectNoSync.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(ManagedTensorToPyObjectNoSync callback) {
+      return Abi.stub(
+          "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync",
+          -1,
+          ManagedTensorToPyObjectNoSync.class,
+          callback,
+          DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
@@ -244,7 +263,7 @@ public final class DLPackExchangeAPI {
       Abi.requireFunction(function, "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync");
       try {
         return (int)
-            CALL_MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC.invokeExact(function, tensor, outPyObject);
+            Calls.MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC.invokeExact(function, tensor, outPyObject);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -263,22 +282,28 @@ public final class DLPackExchangeAPI {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(MemorySegment pyObject, MemorySegment out);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(DltensorFromPyObjectNoSync callback, Arena arena) {
-      return Abi.stub(DltensorFromPyObjectNoSync.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(DltensorFromPyObjectNoSync callback) {
+      return Abi.stub(
+          "DLPackExchangeAPI.dltensor_from_py_object_no_sync",
+          -1,
+          DltensorFromPyObjectNoSync.class,
+          callback,
+          DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
     static int invoke(MemorySegment function, MemorySegment pyObject, MemorySegment out) {
       Abi.requireFunction(function, "DLPackExchangeAPI.dltensor_from_py_object_no_sync");
       try {
-        return (int) CALL_DLTENSOR_FROM_PY_OBJECT_NO_SYNC.invokeExact(function, pyObject, out);
+        return (int) Calls.DLTENSOR_FROM_PY_OBJECT_NO_SYNC.invokeExact(function, pyObject, out);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
@@ -296,15 +321,21 @@ public final class DLPackExchangeAPI {
     /** The signature in C. */
     FunctionDescriptor DESCRIPTOR = FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS);
 
-    /** What C calls. */
+    /** What C calls. Pointers have no size: use {@code at} of their struct. */
     int callback(int deviceType, int deviceId, MemorySegment outCurrentStream);
 
     /**
-     * A function for C that calls {@code callback}, and lives as long as {@code arena}. What the
-     * callback throws is logged and becomes EIO, where it returns an errno value.
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
      */
-    static MemorySegment stub(CurrentWorkStream callback, Arena arena) {
-      return Abi.stub(CurrentWorkStream.class, callback, DESCRIPTOR, arena);
+    static MemorySegment stub(CurrentWorkStream callback) {
+      return Abi.stub(
+          "DLPackExchangeAPI.current_work_stream",
+          -1,
+          CurrentWorkStream.class,
+          callback,
+          DESCRIPTOR);
     }
 
     /** Calls the C function at {@code function}. */
@@ -313,10 +344,23 @@ public final class DLPackExchangeAPI {
       Abi.requireFunction(function, "DLPackExchangeAPI.current_work_stream");
       try {
         return (int)
-            CALL_CURRENT_WORK_STREAM.invokeExact(function, deviceType, deviceId, outCurrentStream);
+            Calls.CURRENT_WORK_STREAM.invokeExact(function, deviceType, deviceId, outCurrentStream);
       } catch (Throwable thrown) {
         throw Abi.unexpected(thrown);
       }
     }
+  }
+
+  // Made when the first function is called: the accessors need no native access.
+  private static final class Calls {
+    static final MethodHandle MANAGED_TENSOR_ALLOCATOR =
+        Abi.downcall(ManagedTensorAllocator.DESCRIPTOR);
+    static final MethodHandle MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC =
+        Abi.downcall(ManagedTensorFromPyObjectNoSync.DESCRIPTOR);
+    static final MethodHandle MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC =
+        Abi.downcall(ManagedTensorToPyObjectNoSync.DESCRIPTOR);
+    static final MethodHandle DLTENSOR_FROM_PY_OBJECT_NO_SYNC =
+        Abi.downcall(DltensorFromPyObjectNoSync.DESCRIPTOR);
+    static final MethodHandle CURRENT_WORK_STREAM = Abi.downcall(CurrentWorkStream.DESCRIPTOR);
   }
 }

@@ -6,6 +6,7 @@ package io.github.fletching.ffm.abi;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Checks;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 
@@ -24,7 +25,10 @@ public final class DLPackVersion {
 
   private DLPackVersion() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
@@ -35,13 +39,13 @@ public final class DLPackVersion {
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
    */
-  public static int getMajor(MemorySegment struct) {
-    return struct.get(JAVA_INT, MAJOR);
+  public static long getMajor(MemorySegment struct) {
+    return Integer.toUnsignedLong(struct.get(JAVA_INT, MAJOR));
   }
 
   /** Writes what {@link #getMajor} reads. */
-  public static void setMajor(MemorySegment struct, int value) {
-    struct.set(JAVA_INT, MAJOR, value);
+  public static void setMajor(MemorySegment struct, long value) {
+    struct.set(JAVA_INT, MAJOR, (int) Checks.unsigned(value, 32, "DLPackVersion.major"));
   }
 
   /**
@@ -49,12 +53,12 @@ public final class DLPackVersion {
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
    */
-  public static int getMinor(MemorySegment struct) {
-    return struct.get(JAVA_INT, MINOR);
+  public static long getMinor(MemorySegment struct) {
+    return Integer.toUnsignedLong(struct.get(JAVA_INT, MINOR));
   }
 
   /** Writes what {@link #getMinor} reads. */
-  public static void setMinor(MemorySegment struct, int value) {
-    struct.set(JAVA_INT, MINOR, value);
+  public static void setMinor(MemorySegment struct, long value) {
+    struct.set(JAVA_INT, MINOR, (int) Checks.unsigned(value, 32, "DLPackVersion.minor"));
   }
 }

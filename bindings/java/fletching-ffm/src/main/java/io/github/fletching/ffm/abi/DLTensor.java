@@ -8,6 +8,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Checks;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 
@@ -39,7 +40,10 @@ public final class DLTensor {
 
   private DLTensor() {}
 
-  /** The struct that {@code pointer} points to, as a segment of the struct's size. */
+  /**
+   * The struct that {@code pointer} points to, as a segment of the struct's size. A pointer that C
+   * gave has no size and gets it; a segment that is too small is an IllegalArgumentException.
+   */
   public static MemorySegment at(MemorySegment pointer) {
     return Abi.at(pointer, LAYOUT);
   }
@@ -134,5 +138,21 @@ public final class DLTensor {
   /** Writes what {@link #getByteOffset} reads. */
   public static void setByteOffset(MemorySegment struct, long value) {
     struct.set(JAVA_LONG, BYTE_OFFSET, value);
+  }
+
+  /** One entry of {@link #getShape}, from 0 to {@code ndim} - 1. */
+  public static long getShape(MemorySegment struct, long index) {
+    MemorySegment list = getShape(struct);
+    long count = getNdim(struct);
+    Checks.entry("DLTensor.shape", index, count, list.address() == 0);
+    return Abi.entries(list, count, JAVA_LONG).getAtIndex(JAVA_LONG, index);
+  }
+
+  /** One entry of {@link #getStrides}, from 0 to {@code ndim} - 1. */
+  public static long getStride(MemorySegment struct, long index) {
+    MemorySegment list = getStrides(struct);
+    long count = getNdim(struct);
+    Checks.entry("DLTensor.strides", index, count, list.address() == 0);
+    return Abi.entries(list, count, JAVA_LONG).getAtIndex(JAVA_LONG, index);
   }
 }

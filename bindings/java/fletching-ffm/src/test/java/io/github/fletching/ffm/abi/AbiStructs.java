@@ -3,7 +3,6 @@
 
 package io.github.fletching.ffm.abi;
 
-import static io.github.fletching.ffm.abi.FfmStruct.ARENA;
 import static io.github.fletching.ffm.abi.FfmStruct.bits;
 import static io.github.fletching.ffm.abi.FfmStruct.pointer;
 
@@ -88,7 +87,7 @@ final class AbiStructs {
     struct.voidCallback(
         "release",
         ArrowSchema.Release.DESCRIPTOR,
-        call -> ArrowSchema.Release.stub((self) -> call.record(bits(self)), ARENA),
+        call -> ArrowSchema.Release.stub((self) -> call.record(bits(self))),
         ArrowSchema::setRelease,
         (p, a) -> ArrowSchema.Release.invoke(ArrowSchema.getRelease(p), pointer(a[0])));
     return struct;
@@ -153,7 +152,7 @@ final class AbiStructs {
     struct.voidCallback(
         "release",
         ArrowArray.Release.DESCRIPTOR,
-        call -> ArrowArray.Release.stub((self) -> call.record(bits(self)), ARENA),
+        call -> ArrowArray.Release.stub((self) -> call.record(bits(self))),
         ArrowArray::setRelease,
         (p, a) -> ArrowArray.Release.invoke(ArrowArray.getRelease(p), pointer(a[0])));
     return struct;
@@ -286,7 +285,7 @@ final class AbiStructs {
         ArrowArrayStream.GetSchema.DESCRIPTOR,
         call ->
             ArrowArrayStream.GetSchema.stub(
-                (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
+                (self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowArrayStream::setGetSchema,
         (p, a) ->
             bits(
@@ -296,8 +295,7 @@ final class AbiStructs {
         "get_next",
         ArrowArrayStream.GetNext.DESCRIPTOR,
         call ->
-            ArrowArrayStream.GetNext.stub(
-                (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
+            ArrowArrayStream.GetNext.stub((self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowArrayStream::setGetNext,
         (p, a) ->
             bits(
@@ -306,8 +304,7 @@ final class AbiStructs {
     struct.callback(
         "get_last_error",
         ArrowArrayStream.GetLastError.DESCRIPTOR,
-        call ->
-            ArrowArrayStream.GetLastError.stub((self) -> pointer(call.record(bits(self))), ARENA),
+        call -> ArrowArrayStream.GetLastError.stub((self) -> pointer(call.record(bits(self)))),
         ArrowArrayStream::setGetLastError,
         (p, a) ->
             bits(
@@ -316,7 +313,7 @@ final class AbiStructs {
     struct.voidCallback(
         "release",
         ArrowArrayStream.Release.DESCRIPTOR,
-        call -> ArrowArrayStream.Release.stub((self) -> call.record(bits(self)), ARENA),
+        call -> ArrowArrayStream.Release.stub((self) -> call.record(bits(self))),
         ArrowArrayStream::setRelease,
         (p, a) -> ArrowArrayStream.Release.invoke(ArrowArrayStream.getRelease(p), pointer(a[0])));
     return struct;
@@ -365,7 +362,7 @@ final class AbiStructs {
         ArrowDeviceArrayStream.GetSchema.DESCRIPTOR,
         call ->
             ArrowDeviceArrayStream.GetSchema.stub(
-                (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
+                (self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowDeviceArrayStream::setGetSchema,
         (p, a) ->
             bits(
@@ -376,7 +373,7 @@ final class AbiStructs {
         ArrowDeviceArrayStream.GetNext.DESCRIPTOR,
         call ->
             ArrowDeviceArrayStream.GetNext.stub(
-                (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
+                (self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowDeviceArrayStream::setGetNext,
         (p, a) ->
             bits(
@@ -386,8 +383,7 @@ final class AbiStructs {
         "get_last_error",
         ArrowDeviceArrayStream.GetLastError.DESCRIPTOR,
         call ->
-            ArrowDeviceArrayStream.GetLastError.stub(
-                (self) -> pointer(call.record(bits(self))), ARENA),
+            ArrowDeviceArrayStream.GetLastError.stub((self) -> pointer(call.record(bits(self)))),
         ArrowDeviceArrayStream::setGetLastError,
         (p, a) ->
             bits(
@@ -396,7 +392,7 @@ final class AbiStructs {
     struct.voidCallback(
         "release",
         ArrowDeviceArrayStream.Release.DESCRIPTOR,
-        call -> ArrowDeviceArrayStream.Release.stub((self) -> call.record(bits(self)), ARENA),
+        call -> ArrowDeviceArrayStream.Release.stub((self) -> call.record(bits(self))),
         ArrowDeviceArrayStream::setRelease,
         (p, a) ->
             ArrowDeviceArrayStream.Release.invoke(
@@ -423,7 +419,7 @@ final class AbiStructs {
         ArrowAsyncTask.ExtractData.DESCRIPTOR,
         call ->
             ArrowAsyncTask.ExtractData.stub(
-                (self, out) -> (int) call.record(bits(self), bits(out)), ARENA),
+                (self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowAsyncTask::setExtractData,
         (p, a) ->
             bits(
@@ -467,8 +463,7 @@ final class AbiStructs {
     struct.voidCallback(
         "request",
         ArrowAsyncProducer.Request.DESCRIPTOR,
-        call ->
-            ArrowAsyncProducer.Request.stub((self, n) -> call.record(bits(self), bits(n)), ARENA),
+        call -> ArrowAsyncProducer.Request.stub((self, n) -> call.record(bits(self), bits(n))),
         ArrowAsyncProducer::setRequest,
         (p, a) ->
             ArrowAsyncProducer.Request.invoke(
@@ -476,7 +471,7 @@ final class AbiStructs {
     struct.voidCallback(
         "cancel",
         ArrowAsyncProducer.Cancel.DESCRIPTOR,
-        call -> ArrowAsyncProducer.Cancel.stub((self) -> call.record(bits(self)), ARENA),
+        call -> ArrowAsyncProducer.Cancel.stub((self) -> call.record(bits(self))),
         ArrowAsyncProducer::setCancel,
         (p, a) -> ArrowAsyncProducer.Cancel.invoke(ArrowAsyncProducer.getCancel(p), pointer(a[0])));
     return struct;
@@ -526,7 +521,7 @@ final class AbiStructs {
         ArrowAsyncDeviceStreamHandler.OnSchema.DESCRIPTOR,
         call ->
             ArrowAsyncDeviceStreamHandler.OnSchema.stub(
-                (self, streamSchema) -> (int) call.record(bits(self), bits(streamSchema)), ARENA),
+                (self, streamSchema) -> (int) call.record(bits(self), bits(streamSchema))),
         ArrowAsyncDeviceStreamHandler::setOnSchema,
         (p, a) ->
             bits(
@@ -537,8 +532,8 @@ final class AbiStructs {
         ArrowAsyncDeviceStreamHandler.OnNextTask.DESCRIPTOR,
         call ->
             ArrowAsyncDeviceStreamHandler.OnNextTask.stub(
-                (self, task, metadata) -> (int) call.record(bits(self), bits(task), bits(metadata)),
-                ARENA),
+                (self, task, metadata) ->
+                    (int) call.record(bits(self), bits(task), bits(metadata))),
         ArrowAsyncDeviceStreamHandler::setOnNextTask,
         (p, a) ->
             bits(
@@ -553,8 +548,7 @@ final class AbiStructs {
         call ->
             ArrowAsyncDeviceStreamHandler.OnError.stub(
                 (self, code, message, metadata) ->
-                    call.record(bits(self), bits(code), bits(message), bits(metadata)),
-                ARENA),
+                    call.record(bits(self), bits(code), bits(message), bits(metadata))),
         ArrowAsyncDeviceStreamHandler::setOnError,
         (p, a) ->
             ArrowAsyncDeviceStreamHandler.OnError.invoke(
@@ -566,8 +560,7 @@ final class AbiStructs {
     struct.voidCallback(
         "release",
         ArrowAsyncDeviceStreamHandler.Release.DESCRIPTOR,
-        call ->
-            ArrowAsyncDeviceStreamHandler.Release.stub((self) -> call.record(bits(self)), ARENA),
+        call -> ArrowAsyncDeviceStreamHandler.Release.stub((self) -> call.record(bits(self))),
         ArrowAsyncDeviceStreamHandler::setRelease,
         (p, a) ->
             ArrowAsyncDeviceStreamHandler.Release.invoke(
@@ -580,15 +573,9 @@ final class AbiStructs {
     struct.field("major");
     struct.field("minor");
     struct.leaf(
-        "major",
-        0,
-        p -> bits(DLPackVersion.getMajor(p)),
-        (p, v) -> DLPackVersion.setMajor(p, (int) v));
+        "major", 0, p -> bits(DLPackVersion.getMajor(p)), (p, v) -> DLPackVersion.setMajor(p, v));
     struct.leaf(
-        "minor",
-        0,
-        p -> bits(DLPackVersion.getMinor(p)),
-        (p, v) -> DLPackVersion.setMinor(p, (int) v));
+        "minor", 0, p -> bits(DLPackVersion.getMinor(p)), (p, v) -> DLPackVersion.setMinor(p, v));
     return struct;
   }
 
@@ -615,11 +602,11 @@ final class AbiStructs {
     struct.field("bits");
     struct.field("lanes");
     struct.leaf(
-        "code", 0, p -> bits(DLDataType.getCode(p)), (p, v) -> DLDataType.setCode(p, (byte) v));
+        "code", 0, p -> bits(DLDataType.getCode(p)), (p, v) -> DLDataType.setCode(p, (int) v));
     struct.leaf(
-        "bits", 0, p -> bits(DLDataType.getBits(p)), (p, v) -> DLDataType.setBits(p, (byte) v));
+        "bits", 0, p -> bits(DLDataType.getBits(p)), (p, v) -> DLDataType.setBits(p, (int) v));
     struct.leaf(
-        "lanes", 0, p -> bits(DLDataType.getLanes(p)), (p, v) -> DLDataType.setLanes(p, (short) v));
+        "lanes", 0, p -> bits(DLDataType.getLanes(p)), (p, v) -> DLDataType.setLanes(p, (int) v));
     return struct;
   }
 
@@ -649,17 +636,17 @@ final class AbiStructs {
         "dtype.code",
         0,
         p -> bits(DLDataType.getCode(DLTensor.getDtype(p))),
-        (p, v) -> DLDataType.setCode(DLTensor.getDtype(p), (byte) v));
+        (p, v) -> DLDataType.setCode(DLTensor.getDtype(p), (int) v));
     struct.leaf(
         "dtype.bits",
         0,
         p -> bits(DLDataType.getBits(DLTensor.getDtype(p))),
-        (p, v) -> DLDataType.setBits(DLTensor.getDtype(p), (byte) v));
+        (p, v) -> DLDataType.setBits(DLTensor.getDtype(p), (int) v));
     struct.leaf(
         "dtype.lanes",
         0,
         p -> bits(DLDataType.getLanes(DLTensor.getDtype(p))),
-        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(p), (short) v));
+        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(p), (int) v));
     struct.leaf(
         "shape", 0, p -> bits(DLTensor.getShape(p)), (p, v) -> DLTensor.setShape(p, pointer(v)));
     struct.leaf(
@@ -706,18 +693,17 @@ final class AbiStructs {
         "dl_tensor.dtype.code",
         0,
         p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
-        (p, v) -> DLDataType.setCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (byte) v));
+        (p, v) -> DLDataType.setCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (int) v));
     struct.leaf(
         "dl_tensor.dtype.bits",
         0,
         p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
-        (p, v) -> DLDataType.setBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (byte) v));
+        (p, v) -> DLDataType.setBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (int) v));
     struct.leaf(
         "dl_tensor.dtype.lanes",
         0,
         p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
-        (p, v) ->
-            DLDataType.setLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (short) v));
+        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (int) v));
     struct.leaf(
         "dl_tensor.shape",
         0,
@@ -746,7 +732,7 @@ final class AbiStructs {
     struct.voidCallback(
         "deleter",
         DLManagedTensor.Deleter.DESCRIPTOR,
-        call -> DLManagedTensor.Deleter.stub((self) -> call.record(bits(self)), ARENA),
+        call -> DLManagedTensor.Deleter.stub((self) -> call.record(bits(self))),
         DLManagedTensor::setDeleter,
         (p, a) -> DLManagedTensor.Deleter.invoke(DLManagedTensor.getDeleter(p), pointer(a[0])));
     return struct;
@@ -763,12 +749,12 @@ final class AbiStructs {
         "version.major",
         0,
         p -> bits(DLPackVersion.getMajor(DLManagedTensorVersioned.getVersion(p))),
-        (p, v) -> DLPackVersion.setMajor(DLManagedTensorVersioned.getVersion(p), (int) v));
+        (p, v) -> DLPackVersion.setMajor(DLManagedTensorVersioned.getVersion(p), v));
     struct.leaf(
         "version.minor",
         0,
         p -> bits(DLPackVersion.getMinor(DLManagedTensorVersioned.getVersion(p))),
-        (p, v) -> DLPackVersion.setMinor(DLManagedTensorVersioned.getVersion(p), (int) v));
+        (p, v) -> DLPackVersion.setMinor(DLManagedTensorVersioned.getVersion(p), v));
     struct.leaf(
         "manager_ctx",
         0,
@@ -818,21 +804,21 @@ final class AbiStructs {
         p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
             DLDataType.setCode(
-                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v));
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
     struct.leaf(
         "dl_tensor.dtype.bits",
         0,
         p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
             DLDataType.setBits(
-                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v));
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
     struct.leaf(
         "dl_tensor.dtype.lanes",
         0,
         p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
             DLDataType.setLanes(
-                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (short) v));
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (int) v));
     struct.leaf(
         "dl_tensor.shape",
         0,
@@ -851,7 +837,7 @@ final class AbiStructs {
     struct.voidCallback(
         "deleter",
         DLManagedTensorVersioned.Deleter.DESCRIPTOR,
-        call -> DLManagedTensorVersioned.Deleter.stub((self) -> call.record(bits(self)), ARENA),
+        call -> DLManagedTensorVersioned.Deleter.stub((self) -> call.record(bits(self))),
         DLManagedTensorVersioned::setDeleter,
         (p, a) ->
             DLManagedTensorVersioned.Deleter.invoke(
@@ -867,12 +853,12 @@ final class AbiStructs {
         "version.major",
         0,
         p -> bits(DLPackVersion.getMajor(DLPackExchangeAPIHeader.getVersion(p))),
-        (p, v) -> DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(p), (int) v));
+        (p, v) -> DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(p), v));
     struct.leaf(
         "version.minor",
         0,
         p -> bits(DLPackVersion.getMinor(DLPackExchangeAPIHeader.getVersion(p))),
-        (p, v) -> DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(p), (int) v));
+        (p, v) -> DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(p), v));
     struct.leaf(
         "prev_api",
         0,
@@ -898,7 +884,7 @@ final class AbiStructs {
                     DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
         (p, v) ->
             DLPackVersion.setMajor(
-                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v));
+                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), v));
     struct.leaf(
         "header.version.minor",
         0,
@@ -908,7 +894,7 @@ final class AbiStructs {
                     DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
         (p, v) ->
             DLPackVersion.setMinor(
-                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v));
+                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), v));
     struct.leaf(
         "header.prev_api",
         0,
@@ -945,8 +931,7 @@ final class AbiStructs {
         call ->
             DLPackExchangeAPI.ManagedTensorAllocator.stub(
                 (prototype, out, errorCtx, setError) ->
-                    (int) call.record(bits(prototype), bits(out), bits(errorCtx), bits(setError)),
-                ARENA),
+                    (int) call.record(bits(prototype), bits(out), bits(errorCtx), bits(setError))),
         DLPackExchangeAPI::setManagedTensorAllocator,
         (p, a) ->
             bits(
@@ -961,7 +946,7 @@ final class AbiStructs {
         DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.DESCRIPTOR,
         call ->
             DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.stub(
-                (pyObject, out) -> (int) call.record(bits(pyObject), bits(out)), ARENA),
+                (pyObject, out) -> (int) call.record(bits(pyObject), bits(out))),
         DLPackExchangeAPI::setManagedTensorFromPyObjectNoSync,
         (p, a) ->
             bits(
@@ -974,7 +959,7 @@ final class AbiStructs {
         DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.DESCRIPTOR,
         call ->
             DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.stub(
-                (tensor, outPyObject) -> (int) call.record(bits(tensor), bits(outPyObject)), ARENA),
+                (tensor, outPyObject) -> (int) call.record(bits(tensor), bits(outPyObject))),
         DLPackExchangeAPI::setManagedTensorToPyObjectNoSync,
         (p, a) ->
             bits(
@@ -987,7 +972,7 @@ final class AbiStructs {
         DLPackExchangeAPI.DltensorFromPyObjectNoSync.DESCRIPTOR,
         call ->
             DLPackExchangeAPI.DltensorFromPyObjectNoSync.stub(
-                (pyObject, out) -> (int) call.record(bits(pyObject), bits(out)), ARENA),
+                (pyObject, out) -> (int) call.record(bits(pyObject), bits(out))),
         DLPackExchangeAPI::setDltensorFromPyObjectNoSync,
         (p, a) ->
             bits(
@@ -1001,8 +986,7 @@ final class AbiStructs {
         call ->
             DLPackExchangeAPI.CurrentWorkStream.stub(
                 (deviceType, deviceId, outCurrentStream) ->
-                    (int) call.record(bits(deviceType), bits(deviceId), bits(outCurrentStream)),
-                ARENA),
+                    (int) call.record(bits(deviceType), bits(deviceId), bits(outCurrentStream))),
         DLPackExchangeAPI::setCurrentWorkStream,
         (p, a) ->
             bits(

@@ -4,7 +4,6 @@ package io.github.fletching.ffm.abi;
 
 import com.sun.jna.Pointer;
 import io.github.fletching.testing.AbiStruct;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
@@ -18,9 +17,6 @@ import java.util.function.Function;
 
 /** A struct whose values are reached through the accessors. */
 final class FfmStruct extends AbiStruct {
-  /** The functions for C live until the tests are over. */
-  static final Arena ARENA = Arena.global();
-
   private final StructLayout layout;
 
   FfmStruct(String name, StructLayout layout) {

@@ -3,10 +3,10 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Checks;
 
 /**
  * The data of an array or of a record batch: lengths, buffers and children. Read it with the
@@ -15,35 +15,50 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
  * structure.
  */
-@FieldOrder({
-  "length",
-  "nullCount",
-  "offset",
-  "nBuffers",
-  "nChildren",
-  "buffers",
-  "children",
-  "dictionary",
-  "release",
-  "privateData"
-})
-public class ArrowArray extends AbiStructure {
+public final class ArrowArray {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.ARROW_ARRAY);
+  public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ARRAY);
 
-  private static final long LENGTH = offsetOf(Offsets.ARROW_ARRAY, "length");
-  private static final long NULL_COUNT = offsetOf(Offsets.ARROW_ARRAY, "null_count");
-  private static final long OFFSET = offsetOf(Offsets.ARROW_ARRAY, "offset");
-  private static final long N_BUFFERS = offsetOf(Offsets.ARROW_ARRAY, "n_buffers");
-  private static final long N_CHILDREN = offsetOf(Offsets.ARROW_ARRAY, "n_children");
-  private static final long BUFFERS = offsetOf(Offsets.ARROW_ARRAY, "buffers");
-  private static final long CHILDREN = offsetOf(Offsets.ARROW_ARRAY, "children");
-  private static final long DICTIONARY = offsetOf(Offsets.ARROW_ARRAY, "dictionary");
-  private static final long RELEASE = offsetOf(Offsets.ARROW_ARRAY, "release");
-  private static final long PRIVATE_DATA = offsetOf(Offsets.ARROW_ARRAY, "private_data");
+  private static final long LENGTH = Abi.offsetOf(Offsets.ARROW_ARRAY, "length");
+  private static final long NULL_COUNT = Abi.offsetOf(Offsets.ARROW_ARRAY, "null_count");
+  private static final long OFFSET = Abi.offsetOf(Offsets.ARROW_ARRAY, "offset");
+  private static final long N_BUFFERS = Abi.offsetOf(Offsets.ARROW_ARRAY, "n_buffers");
+  private static final long N_CHILDREN = Abi.offsetOf(Offsets.ARROW_ARRAY, "n_children");
+  private static final long BUFFERS = Abi.offsetOf(Offsets.ARROW_ARRAY, "buffers");
+  private static final long CHILDREN = Abi.offsetOf(Offsets.ARROW_ARRAY, "children");
+  private static final long DICTIONARY = Abi.offsetOf(Offsets.ARROW_ARRAY, "dictionary");
+  private static final long RELEASE = Abi.offsetOf(Offsets.ARROW_ARRAY, "release");
+  private static final long PRIVATE_DATA = Abi.offsetOf(Offsets.ARROW_ARRAY, "private_data");
 
-  static {
-    new ArrowArray().check(Offsets.ARROW_ARRAY);
+  private ArrowArray() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
+  }
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(Pointer struct) {
+    return getRelease(struct) == null;
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(Pointer from, Pointer to) {
+    if (Abi.copy(from, to, SIZE)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(Pointer struct) {
+    setRelease(struct, null);
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(Pointer struct) {
+    Pointer function = getRelease(struct);
+    if (function != null) {
+      Release.invoke(function, struct);
+    }
   }
 
   /**
@@ -51,21 +66,42 @@ public class ArrowArray extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
    */
-  public long length;
+  public static long getLength(Pointer struct) {
+    return struct.getLong(LENGTH);
+  }
+
+  /** Writes what {@link #getLength} reads. */
+  public static void setLength(Pointer struct, long value) {
+    struct.setLong(LENGTH, value);
+  }
 
   /**
    * The number of nulls among the values.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater, or -1 when not computed.
    */
-  public long nullCount;
+  public static long getNullCount(Pointer struct) {
+    return struct.getLong(NULL_COUNT);
+  }
+
+  /** Writes what {@link #getNullCount} reads. */
+  public static void setNullCount(Pointer struct, long value) {
+    struct.setLong(NULL_COUNT, value);
+  }
 
   /**
    * The number of values in the buffers before the first value of the array.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
    */
-  public long offset;
+  public static long getOffset(Pointer struct) {
+    return struct.getLong(OFFSET);
+  }
+
+  /** Writes what {@link #getOffset} reads. */
+  public static void setOffset(Pointer struct, long value) {
+    struct.setLong(OFFSET, value);
+  }
 
   /**
    * The number of buffers.
@@ -73,14 +109,28 @@ public class ArrowArray extends AbiStructure {
    * <p>Mandatory, set by the producer. Valid: the number of buffers that the type has in the
    * columnar format.
    */
-  public long nBuffers;
+  public static long getNBuffers(Pointer struct) {
+    return struct.getLong(N_BUFFERS);
+  }
+
+  /** Writes what {@link #getNBuffers} reads. */
+  public static void setNBuffers(Pointer struct, long value) {
+    struct.setLong(N_BUFFERS, value);
+  }
 
   /**
    * The number of children.
    *
    * <p>Mandatory, set by the producer. Valid: equal to n_children of the ArrowSchema.
    */
-  public long nChildren;
+  public static long getNChildren(Pointer struct) {
+    return struct.getLong(N_CHILDREN);
+  }
+
+  /** Writes what {@link #getNChildren} reads. */
+  public static void setNChildren(Pointer struct, long value) {
+    struct.setLong(N_CHILDREN, value);
+  }
 
   /**
    * The addresses of the buffers. The list itself is always in CPU memory; inside an
@@ -90,7 +140,14 @@ public class ArrowArray extends AbiStructure {
    * contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
    * 0.
    */
-  public Pointer buffers;
+  public static Pointer getBuffers(Pointer struct) {
+    return struct.getPointer(BUFFERS);
+  }
+
+  /** Writes what {@link #getBuffers} reads. */
+  public static void setBuffers(Pointer struct, Pointer value) {
+    struct.setPointer(BUFFERS, value);
+  }
 
   /**
    * The data of the children.
@@ -98,7 +155,14 @@ public class ArrowArray extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
    * NULL only when n_children is 0.
    */
-  public Pointer children;
+  public static Pointer getChildren(Pointer struct) {
+    return struct.getPointer(CHILDREN);
+  }
+
+  /** Writes what {@link #getChildren} reads. */
+  public static void setChildren(Pointer struct, Pointer value) {
+    struct.setPointer(CHILDREN, value);
+  }
 
   /**
    * The dictionary's values.
@@ -106,14 +170,28 @@ public class ArrowArray extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
    * dictionary-encoded array, else NULL.
    */
-  public Pointer dictionary;
+  public static Pointer getDictionary(Pointer struct) {
+    return struct.getPointer(DICTIONARY);
+  }
+
+  /** Writes what {@link #getDictionary} reads. */
+  public static void setDictionary(Pointer struct, Pointer value) {
+    struct.setPointer(DICTIONARY, value);
+  }
 
   /**
    * Frees the buffers and everything else that the struct points to, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
    */
-  public Pointer release;
+  public static Pointer getRelease(Pointer struct) {
+    return struct.getPointer(RELEASE);
+  }
+
+  /** Writes what {@link #getRelease} reads. */
+  public static void setRelease(Pointer struct, Pointer value) {
+    struct.setPointer(RELEASE, value);
+  }
 
   /**
    * For the producer alone.
@@ -121,114 +199,61 @@ public class ArrowArray extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
    */
-  public Pointer privateData;
-
-  /** A struct in memory of its own, zeroed. */
-  public ArrowArray() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public ArrowArray(Pointer memory) {
-    super(memory);
-  }
-
-  /** Reads {@link #length} of the struct at {@code struct}. */
-  public static long getLength(Pointer struct) {
-    return struct.getLong(LENGTH);
-  }
-
-  /** Writes {@link #length} of the struct at {@code struct}. */
-  public static void setLength(Pointer struct, long value) {
-    struct.setLong(LENGTH, value);
-  }
-
-  /** Reads {@link #nullCount} of the struct at {@code struct}. */
-  public static long getNullCount(Pointer struct) {
-    return struct.getLong(NULL_COUNT);
-  }
-
-  /** Writes {@link #nullCount} of the struct at {@code struct}. */
-  public static void setNullCount(Pointer struct, long value) {
-    struct.setLong(NULL_COUNT, value);
-  }
-
-  /** Reads {@link #offset} of the struct at {@code struct}. */
-  public static long getOffset(Pointer struct) {
-    return struct.getLong(OFFSET);
-  }
-
-  /** Writes {@link #offset} of the struct at {@code struct}. */
-  public static void setOffset(Pointer struct, long value) {
-    struct.setLong(OFFSET, value);
-  }
-
-  /** Reads {@link #nBuffers} of the struct at {@code struct}. */
-  public static long getNBuffers(Pointer struct) {
-    return struct.getLong(N_BUFFERS);
-  }
-
-  /** Writes {@link #nBuffers} of the struct at {@code struct}. */
-  public static void setNBuffers(Pointer struct, long value) {
-    struct.setLong(N_BUFFERS, value);
-  }
-
-  /** Reads {@link #nChildren} of the struct at {@code struct}. */
-  public static long getNChildren(Pointer struct) {
-    return struct.getLong(N_CHILDREN);
-  }
-
-  /** Writes {@link #nChildren} of the struct at {@code struct}. */
-  public static void setNChildren(Pointer struct, long value) {
-    struct.setLong(N_CHILDREN, value);
-  }
-
-  /** Reads {@link #buffers} of the struct at {@code struct}. */
-  public static Pointer getBuffers(Pointer struct) {
-    return struct.getPointer(BUFFERS);
-  }
-
-  /** Writes {@link #buffers} of the struct at {@code struct}. */
-  public static void setBuffers(Pointer struct, Pointer value) {
-    struct.setPointer(BUFFERS, value);
-  }
-
-  /** Reads {@link #children} of the struct at {@code struct}. */
-  public static Pointer getChildren(Pointer struct) {
-    return struct.getPointer(CHILDREN);
-  }
-
-  /** Writes {@link #children} of the struct at {@code struct}. */
-  public static void setChildren(Pointer struct, Pointer value) {
-    struct.setPointer(CHILDREN, value);
-  }
-
-  /** Reads {@link #dictionary} of the struct at {@code struct}. */
-  public static Pointer getDictionary(Pointer struct) {
-    return struct.getPointer(DICTIONARY);
-  }
-
-  /** Writes {@link #dictionary} of the struct at {@code struct}. */
-  public static void setDictionary(Pointer struct, Pointer value) {
-    struct.setPointer(DICTIONARY, value);
-  }
-
-  /** Reads {@link #release} of the struct at {@code struct}. */
-  public static Pointer getRelease(Pointer struct) {
-    return struct.getPointer(RELEASE);
-  }
-
-  /** Writes {@link #release} of the struct at {@code struct}. */
-  public static void setRelease(Pointer struct, Pointer value) {
-    struct.setPointer(RELEASE, value);
-  }
-
-  /** Reads {@link #privateData} of the struct at {@code struct}. */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes {@link #privateData} of the struct at {@code struct}. */
+  /** Writes what {@link #getPrivateData} reads. */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
+  }
+
+  /** One entry of {@link #getBuffers}, from 0 to {@code n_buffers} - 1. */
+  public static Pointer getBuffer(Pointer struct, long index) {
+    Pointer list = getBuffers(struct);
+    long count = getNBuffers(struct);
+    Checks.entry("ArrowArray.buffers", index, count, list == null);
+    return list.getPointer(index * Abi.POINTER_SIZE);
+  }
+
+  /** One entry of {@link #getChildren}, from 0 to {@code n_children} - 1. */
+  public static Pointer getChild(Pointer struct, long index) {
+    Pointer list = getChildren(struct);
+    long count = getNChildren(struct);
+    Checks.entry("ArrowArray.children", index, count, list == null);
+    return Abi.requireStruct(
+        "ArrowArray.children", index, list.getPointer(index * Abi.POINTER_SIZE));
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link Release}. */
+    void release(Pointer self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Release}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(Pointer struct, Callbacks callbacks) {
+    setRelease(struct, Stubs.RELEASE);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(Pointer struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final Pointer RELEASE = Release.stub((self) -> take(self).release(self));
+
+    private static Callbacks take(Pointer self) {
+      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(self));
+      markReleased(self); // before the call, which may free the memory of the struct
+      return callbacks;
+    }
   }
 
   /**
@@ -238,13 +263,24 @@ public class ArrowArray extends AbiStructure {
    * that was moved to. Inside: the producer releases the children that were not moved out; it calls
    * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
-  public interface Release extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface Release {
+    /** What C calls. */
     void callback(Pointer self);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(Release callback) {
+      return Abi.voidStub(
+          "ArrowArray.release", a -> callback.callback((Pointer) a[0]), Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static void invoke(Pointer function, Pointer self) {
-      call(void.class, function, "ArrowArray.release", self);
+      Abi.call(void.class, function, "ArrowArray.release", self);
     }
   }
 }

@@ -3,10 +3,10 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Failures;
 
 /**
  * A source of arrays in CPU memory. The arrays and the schema that it gives are released
@@ -15,19 +15,46 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the consumer, filled by the producer. Specified in CStreamInterface: Structure
  * definition.
  */
-@FieldOrder({"getSchema", "getNext", "getLastError", "release", "privateData"})
-public class ArrowArrayStream extends AbiStructure {
+public final class ArrowArrayStream {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.ARROW_ARRAY_STREAM);
+  public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ARRAY_STREAM);
 
-  private static final long GET_SCHEMA = offsetOf(Offsets.ARROW_ARRAY_STREAM, "get_schema");
-  private static final long GET_NEXT = offsetOf(Offsets.ARROW_ARRAY_STREAM, "get_next");
-  private static final long GET_LAST_ERROR = offsetOf(Offsets.ARROW_ARRAY_STREAM, "get_last_error");
-  private static final long RELEASE = offsetOf(Offsets.ARROW_ARRAY_STREAM, "release");
-  private static final long PRIVATE_DATA = offsetOf(Offsets.ARROW_ARRAY_STREAM, "private_data");
+  private static final long GET_SCHEMA = Abi.offsetOf(Offsets.ARROW_ARRAY_STREAM, "get_schema");
+  private static final long GET_NEXT = Abi.offsetOf(Offsets.ARROW_ARRAY_STREAM, "get_next");
+  private static final long GET_LAST_ERROR =
+      Abi.offsetOf(Offsets.ARROW_ARRAY_STREAM, "get_last_error");
+  private static final long RELEASE = Abi.offsetOf(Offsets.ARROW_ARRAY_STREAM, "release");
+  private static final long PRIVATE_DATA = Abi.offsetOf(Offsets.ARROW_ARRAY_STREAM, "private_data");
 
-  static {
-    new ArrowArrayStream().check(Offsets.ARROW_ARRAY_STREAM);
+  private ArrowArrayStream() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
+  }
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(Pointer struct) {
+    return getRelease(struct) == null;
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(Pointer from, Pointer to) {
+    if (Abi.copy(from, to, SIZE)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(Pointer struct) {
+    setRelease(struct, null);
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(Pointer struct) {
+    Pointer function = getRelease(struct);
+    if (function != null) {
+      Release.invoke(function, struct);
+    }
   }
 
   /**
@@ -35,7 +62,14 @@ public class ArrowArrayStream extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    */
-  public Pointer getSchema;
+  public static Pointer getGetSchema(Pointer struct) {
+    return struct.getPointer(GET_SCHEMA);
+  }
+
+  /** Writes what {@link #getGetSchema} reads. */
+  public static void setGetSchema(Pointer struct, Pointer value) {
+    struct.setPointer(GET_SCHEMA, value);
+  }
 
   /**
    * Writes the next array to out, which the consumer then owns. A released array and result 0 mean
@@ -43,21 +77,42 @@ public class ArrowArrayStream extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    */
-  public Pointer getNext;
+  public static Pointer getGetNext(Pointer struct) {
+    return struct.getPointer(GET_NEXT);
+  }
+
+  /** Writes what {@link #getGetNext} reads. */
+  public static void setGetNext(Pointer struct, Pointer value) {
+    struct.setPointer(GET_NEXT, value);
+  }
 
   /**
    * The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
    *
    * <p>Mandatory, set by the producer. Valid: never NULL on a live stream.
    */
-  public Pointer getLastError;
+  public static Pointer getGetLastError(Pointer struct) {
+    return struct.getPointer(GET_LAST_ERROR);
+  }
+
+  /** Writes what {@link #getGetLastError} reads. */
+  public static void setGetLastError(Pointer struct, Pointer value) {
+    struct.setPointer(GET_LAST_ERROR, value);
+  }
 
   /**
    * Frees the stream, not the arrays that it gave, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released stream.
    */
-  public Pointer release;
+  public static Pointer getRelease(Pointer struct) {
+    return struct.getPointer(RELEASE);
+  }
+
+  /** Writes what {@link #getRelease} reads. */
+  public static void setRelease(Pointer struct, Pointer value) {
+    struct.setPointer(RELEASE, value);
+  }
 
   /**
    * For the producer alone.
@@ -65,64 +120,65 @@ public class ArrowArrayStream extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
    */
-  public Pointer privateData;
-
-  /** A struct in memory of its own, zeroed. */
-  public ArrowArrayStream() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public ArrowArrayStream(Pointer memory) {
-    super(memory);
-  }
-
-  /** Reads {@link #getSchema} of the struct at {@code struct}. */
-  public static Pointer getGetSchema(Pointer struct) {
-    return struct.getPointer(GET_SCHEMA);
-  }
-
-  /** Writes {@link #getSchema} of the struct at {@code struct}. */
-  public static void setGetSchema(Pointer struct, Pointer value) {
-    struct.setPointer(GET_SCHEMA, value);
-  }
-
-  /** Reads {@link #getNext} of the struct at {@code struct}. */
-  public static Pointer getGetNext(Pointer struct) {
-    return struct.getPointer(GET_NEXT);
-  }
-
-  /** Writes {@link #getNext} of the struct at {@code struct}. */
-  public static void setGetNext(Pointer struct, Pointer value) {
-    struct.setPointer(GET_NEXT, value);
-  }
-
-  /** Reads {@link #getLastError} of the struct at {@code struct}. */
-  public static Pointer getGetLastError(Pointer struct) {
-    return struct.getPointer(GET_LAST_ERROR);
-  }
-
-  /** Writes {@link #getLastError} of the struct at {@code struct}. */
-  public static void setGetLastError(Pointer struct, Pointer value) {
-    struct.setPointer(GET_LAST_ERROR, value);
-  }
-
-  /** Reads {@link #release} of the struct at {@code struct}. */
-  public static Pointer getRelease(Pointer struct) {
-    return struct.getPointer(RELEASE);
-  }
-
-  /** Writes {@link #release} of the struct at {@code struct}. */
-  public static void setRelease(Pointer struct, Pointer value) {
-    struct.setPointer(RELEASE, value);
-  }
-
-  /** Reads {@link #privateData} of the struct at {@code struct}. */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes {@link #privateData} of the struct at {@code struct}. */
+  /** Writes what {@link #getPrivateData} reads. */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link GetSchema}. */
+    int getSchema(Pointer self, Pointer out);
+
+    /** Called as {@link GetNext}. */
+    int getNext(Pointer self, Pointer out);
+
+    /** Called as {@link GetLastError}. */
+    Pointer getLastError(Pointer self);
+
+    /** Called as {@link Release}. */
+    void release(Pointer self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Release}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(Pointer struct, Callbacks callbacks) {
+    setGetSchema(struct, Stubs.GET_SCHEMA);
+    setGetNext(struct, Stubs.GET_NEXT);
+    setGetLastError(struct, Stubs.GET_LAST_ERROR);
+    setRelease(struct, Stubs.RELEASE);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(Pointer struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final Pointer GET_SCHEMA =
+        GetSchema.stub((self, out) -> find(self).getSchema(self, out));
+    static final Pointer GET_NEXT = GetNext.stub((self, out) -> find(self).getNext(self, out));
+    static final Pointer GET_LAST_ERROR =
+        GetLastError.stub((self) -> find(self).getLastError(self));
+    static final Pointer RELEASE = Release.stub((self) -> take(self).release(self));
+
+    private static Callbacks find(Pointer self) {
+      return Abi.find(Callbacks.class, getPrivateData(self));
+    }
+
+    private static Callbacks take(Pointer self) {
+      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(self));
+      markReleased(self); // before the call, which may free the memory of the struct
+      return callbacks;
+    }
   }
 
   /**
@@ -132,13 +188,29 @@ public class ArrowArrayStream extends AbiStructure {
    * between arrays, not after release. Inside: may block; calls nothing of the consumer's. May be
    * NULL: no argument. Returns: 0, or an errno value with nothing written that needs a release.
    */
-  public interface GetSchema extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface GetSchema {
+    /** What C calls. */
     int callback(Pointer self, Pointer out);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(GetSchema callback) {
+      return Abi.stub(
+          "ArrowArrayStream.get_schema",
+          int.class,
+          Failures.EIO,
+          a -> callback.callback((Pointer) a[0], (Pointer) a[1]),
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, Pointer self, Pointer out) {
-      return (int) call(int.class, function, "ArrowArrayStream.get_schema", self, out);
+      return (int) Abi.call(int.class, function, "ArrowArrayStream.get_schema", self, out);
     }
   }
 
@@ -151,13 +223,29 @@ public class ArrowArrayStream extends AbiStructure {
    * argument. Returns: 0 for an array or the end, or an errno value with nothing written that needs
    * a release.
    */
-  public interface GetNext extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface GetNext {
+    /** What C calls. */
     int callback(Pointer self, Pointer out);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(GetNext callback) {
+      return Abi.stub(
+          "ArrowArrayStream.get_next",
+          int.class,
+          Failures.EIO,
+          a -> callback.callback((Pointer) a[0], (Pointer) a[1]),
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, Pointer self, Pointer out) {
-      return (int) call(int.class, function, "ArrowArrayStream.get_next", self, out);
+      return (int) Abi.call(int.class, function, "ArrowArrayStream.get_next", self, out);
     }
   }
 
@@ -168,13 +256,33 @@ public class ArrowArrayStream extends AbiStructure {
    * returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns:
    * a text that lives until the next call on the stream, or NULL.
    */
-  public interface GetLastError extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface GetLastError {
+    /** What C calls. */
     Pointer callback(Pointer self);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(GetLastError callback) {
+      return Abi.stub(
+          "ArrowArrayStream.get_last_error",
+          Pointer.class,
+          null,
+          a -> callback.callback((Pointer) a[0]),
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static Pointer invoke(Pointer function, Pointer self) {
-      return (Pointer) call(Pointer.class, function, "ArrowArrayStream.get_last_error", self);
+      return (Pointer) Abi.call(Pointer.class, function, "ArrowArrayStream.get_last_error", self);
+    }
+
+    /** Calls it for the text that it returns, or null. What is not UTF-8 is replaced. */
+    static String invokeText(Pointer function, Pointer self) {
+      return Abi.text(invoke(function, self));
     }
   }
 
@@ -184,13 +292,24 @@ public class ArrowArrayStream extends AbiStructure {
    * <p>Called by the consumer. Thread: any. Times: exactly once. Inside: calls nothing of the
    * consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
-  public interface Release extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface Release {
+    /** What C calls. */
     void callback(Pointer self);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(Release callback) {
+      return Abi.voidStub(
+          "ArrowArrayStream.release", a -> callback.callback((Pointer) a[0]), Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static void invoke(Pointer function, Pointer self) {
-      call(void.class, function, "ArrowArrayStream.release", self);
+      Abi.call(void.class, function, "ArrowArrayStream.release", self);
     }
   }
 }

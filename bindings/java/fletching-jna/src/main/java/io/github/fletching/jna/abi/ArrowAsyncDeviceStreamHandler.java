@@ -3,10 +3,10 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Failures;
 
 /**
  * What the producer calls. The consumer allocates and fills it and keeps it until release. Never
@@ -15,26 +15,36 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the consumer, filled by the consumer. Specified in CDeviceDataInterface: The
  * ArrowAsyncDeviceStreamHandler structure.
  */
-@FieldOrder({"onSchema", "onNextTask", "onError", "release", "producer", "privateData"})
-public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
+public final class ArrowAsyncDeviceStreamHandler {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
+  public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
 
   private static final long ON_SCHEMA =
-      offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "on_schema");
+      Abi.offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "on_schema");
   private static final long ON_NEXT_TASK =
-      offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "on_next_task");
+      Abi.offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "on_next_task");
   private static final long ON_ERROR =
-      offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "on_error");
+      Abi.offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "on_error");
   private static final long RELEASE =
-      offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "release");
+      Abi.offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "release");
   private static final long PRODUCER =
-      offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "producer");
+      Abi.offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "producer");
   private static final long PRIVATE_DATA =
-      offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "private_data");
+      Abi.offsetOf(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, "private_data");
 
-  static {
-    new ArrowAsyncDeviceStreamHandler().check(Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
+  private ArrowAsyncDeviceStreamHandler() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(Pointer struct) {
+    Pointer function = getRelease(struct);
+    if (function != null) {
+      Release.invoke(function, struct);
+    }
   }
 
   /**
@@ -42,7 +52,14 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
    */
-  public Pointer onSchema;
+  public static Pointer getOnSchema(Pointer struct) {
+    return struct.getPointer(ON_SCHEMA);
+  }
+
+  /** Writes what {@link #getOnSchema} reads. */
+  public static void setOnSchema(Pointer struct, Pointer value) {
+    struct.setPointer(ON_SCHEMA, value);
+  }
 
   /**
    * Tells that a task is available; NULL for the task ends the stream. Task and metadata are valid
@@ -50,21 +67,42 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
    */
-  public Pointer onNextTask;
+  public static Pointer getOnNextTask(Pointer struct) {
+    return struct.getPointer(ON_NEXT_TASK);
+  }
+
+  /** Writes what {@link #getOnNextTask} reads. */
+  public static void setOnNextTask(Pointer struct, Pointer value) {
+    struct.setPointer(ON_NEXT_TASK, value);
+  }
 
   /**
    * Reports an error of the producer. Message and metadata are valid during the call only.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL.
    */
-  public Pointer onError;
+  public static Pointer getOnError(Pointer struct) {
+    return struct.getPointer(ON_ERROR);
+  }
+
+  /** Writes what {@link #getOnError} reads. */
+  public static void setOnError(Pointer struct, Pointer value) {
+    struct.setPointer(ON_ERROR, value);
+  }
 
   /**
    * Frees the handler. The last call on it.
    *
    * <p>Mandatory, set by the consumer. Valid: never NULL before release.
    */
-  public Pointer release;
+  public static Pointer getRelease(Pointer struct) {
+    return struct.getPointer(RELEASE);
+  }
+
+  /** Writes what {@link #getRelease} reads. */
+  public static void setRelease(Pointer struct, Pointer value) {
+    struct.setPointer(RELEASE, value);
+  }
 
   /**
    * The controls of the stream.
@@ -72,7 +110,14 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    * <p>Mandatory, set by the producer, owned by the producer. Valid: set before on_schema is
    * called; not valid before that.
    */
-  public Pointer producer;
+  public static Pointer getProducer(Pointer struct) {
+    return struct.getPointer(PRODUCER);
+  }
+
+  /** Writes what {@link #getProducer} reads. */
+  public static void setProducer(Pointer struct, Pointer value) {
+    struct.setPointer(PRODUCER, value);
+  }
 
   /**
    * For the consumer alone.
@@ -80,74 +125,65 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    * <p>Optional, set by the consumer, owned by the consumer. Valid: anything; producers do not look
    * at it.
    */
-  public Pointer privateData;
-
-  /** A struct in memory of its own, zeroed. */
-  public ArrowAsyncDeviceStreamHandler() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public ArrowAsyncDeviceStreamHandler(Pointer memory) {
-    super(memory);
-  }
-
-  /** Reads {@link #onSchema} of the struct at {@code struct}. */
-  public static Pointer getOnSchema(Pointer struct) {
-    return struct.getPointer(ON_SCHEMA);
-  }
-
-  /** Writes {@link #onSchema} of the struct at {@code struct}. */
-  public static void setOnSchema(Pointer struct, Pointer value) {
-    struct.setPointer(ON_SCHEMA, value);
-  }
-
-  /** Reads {@link #onNextTask} of the struct at {@code struct}. */
-  public static Pointer getOnNextTask(Pointer struct) {
-    return struct.getPointer(ON_NEXT_TASK);
-  }
-
-  /** Writes {@link #onNextTask} of the struct at {@code struct}. */
-  public static void setOnNextTask(Pointer struct, Pointer value) {
-    struct.setPointer(ON_NEXT_TASK, value);
-  }
-
-  /** Reads {@link #onError} of the struct at {@code struct}. */
-  public static Pointer getOnError(Pointer struct) {
-    return struct.getPointer(ON_ERROR);
-  }
-
-  /** Writes {@link #onError} of the struct at {@code struct}. */
-  public static void setOnError(Pointer struct, Pointer value) {
-    struct.setPointer(ON_ERROR, value);
-  }
-
-  /** Reads {@link #release} of the struct at {@code struct}. */
-  public static Pointer getRelease(Pointer struct) {
-    return struct.getPointer(RELEASE);
-  }
-
-  /** Writes {@link #release} of the struct at {@code struct}. */
-  public static void setRelease(Pointer struct, Pointer value) {
-    struct.setPointer(RELEASE, value);
-  }
-
-  /** Reads {@link #producer} of the struct at {@code struct}. */
-  public static Pointer getProducer(Pointer struct) {
-    return struct.getPointer(PRODUCER);
-  }
-
-  /** Writes {@link #producer} of the struct at {@code struct}. */
-  public static void setProducer(Pointer struct, Pointer value) {
-    struct.setPointer(PRODUCER, value);
-  }
-
-  /** Reads {@link #privateData} of the struct at {@code struct}. */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes {@link #privateData} of the struct at {@code struct}. */
+  /** Writes what {@link #getPrivateData} reads. */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link OnSchema}. */
+    int onSchema(Pointer self, Pointer streamSchema);
+
+    /** Called as {@link OnNextTask}. */
+    int onNextTask(Pointer self, Pointer task, Pointer metadata);
+
+    /** Called as {@link OnError}. */
+    void onError(Pointer self, int code, Pointer message, Pointer metadata);
+
+    /** Called as {@link Release}. */
+    void release(Pointer self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Release}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(Pointer struct, Callbacks callbacks) {
+    setOnSchema(struct, Stubs.ON_SCHEMA);
+    setOnNextTask(struct, Stubs.ON_NEXT_TASK);
+    setOnError(struct, Stubs.ON_ERROR);
+    setRelease(struct, Stubs.RELEASE);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(Pointer struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final Pointer ON_SCHEMA =
+        OnSchema.stub((self, streamSchema) -> find(self).onSchema(self, streamSchema));
+    static final Pointer ON_NEXT_TASK =
+        OnNextTask.stub((self, task, metadata) -> find(self).onNextTask(self, task, metadata));
+    static final Pointer ON_ERROR =
+        OnError.stub(
+            (self, code, message, metadata) -> find(self).onError(self, code, message, metadata));
+    static final Pointer RELEASE = Release.stub((self) -> take(self).release(self));
+
+    private static Callbacks find(Pointer self) {
+      return Abi.find(Callbacks.class, getPrivateData(self));
+    }
+
+    private static Callbacks take(Pointer self) {
+      return Abi.take(Callbacks.class, getPrivateData(self));
+    }
   }
 
   /**
@@ -157,14 +193,31 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    * unless on_error comes before it. Inside: the handler may call request and cancel. May be NULL:
    * no argument. Returns: 0, or an errno value, after which the producer calls only release.
    */
-  public interface OnSchema extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface OnSchema {
+    /** What C calls. */
     int callback(Pointer self, Pointer streamSchema);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(OnSchema callback) {
+      return Abi.stub(
+          "ArrowAsyncDeviceStreamHandler.on_schema",
+          int.class,
+          Failures.EIO,
+          a -> callback.callback((Pointer) a[0], (Pointer) a[1]),
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, Pointer self, Pointer streamSchema) {
       return (int)
-          call(int.class, function, "ArrowAsyncDeviceStreamHandler.on_schema", self, streamSchema);
+          Abi.call(
+              int.class, function, "ArrowAsyncDeviceStreamHandler.on_schema", self, streamSchema);
     }
   }
 
@@ -177,14 +230,31 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    * extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
    * producer calls only release.
    */
-  public interface OnNextTask extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface OnNextTask {
+    /** What C calls. */
     int callback(Pointer self, Pointer task, Pointer metadata);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(OnNextTask callback) {
+      return Abi.stub(
+          "ArrowAsyncDeviceStreamHandler.on_next_task",
+          int.class,
+          Failures.EIO,
+          a -> callback.callback((Pointer) a[0], (Pointer) a[1], (Pointer) a[2]),
+          Pointer.class,
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, Pointer self, Pointer task, Pointer metadata) {
       return (int)
-          call(
+          Abi.call(
               int.class,
               function,
               "ArrowAsyncDeviceStreamHandler.on_next_task",
@@ -201,14 +271,30 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    * or without a request before it; only release follows. Inside: the handler calls no method of
    * the producer. May be NULL: message, metadata. Returns: nothing.
    */
-  public interface OnError extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface OnError {
+    /** What C calls. */
     void callback(Pointer self, int code, Pointer message, Pointer metadata);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(OnError callback) {
+      return Abi.voidStub(
+          "ArrowAsyncDeviceStreamHandler.on_error",
+          a -> callback.callback((Pointer) a[0], (Integer) a[1], (Pointer) a[2], (Pointer) a[3]),
+          Pointer.class,
+          int.class,
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static void invoke(
         Pointer function, Pointer self, int code, Pointer message, Pointer metadata) {
-      call(
+      Abi.call(
           void.class,
           function,
           "ArrowAsyncDeviceStreamHandler.on_error",
@@ -226,13 +312,26 @@ public class ArrowAsyncDeviceStreamHandler extends AbiStructure {
    * Inside: the handler calls no method of the producer. May be NULL: no argument. Returns:
    * nothing.
    */
-  public interface Release extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface Release {
+    /** What C calls. */
     void callback(Pointer self);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(Release callback) {
+      return Abi.voidStub(
+          "ArrowAsyncDeviceStreamHandler.release",
+          a -> callback.callback((Pointer) a[0]),
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static void invoke(Pointer function, Pointer self) {
-      call(void.class, function, "ArrowAsyncDeviceStreamHandler.release", self);
+      Abi.call(void.class, function, "ArrowAsyncDeviceStreamHandler.release", self);
     }
   }
 }

@@ -3,9 +3,8 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
 
 /**
@@ -15,20 +14,23 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
  * ArrowAsyncProducer structure.
  */
-@FieldOrder({"deviceType", "request", "cancel", "additionalMetadata", "privateData"})
-public class ArrowAsyncProducer extends AbiStructure {
+public final class ArrowAsyncProducer {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.ARROW_ASYNC_PRODUCER);
+  public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ASYNC_PRODUCER);
 
-  private static final long DEVICE_TYPE = offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "device_type");
-  private static final long REQUEST = offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "request");
-  private static final long CANCEL = offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "cancel");
+  private static final long DEVICE_TYPE = Abi.offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "device_type");
+  private static final long REQUEST = Abi.offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "request");
+  private static final long CANCEL = Abi.offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "cancel");
   private static final long ADDITIONAL_METADATA =
-      offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "additional_metadata");
-  private static final long PRIVATE_DATA = offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "private_data");
+      Abi.offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "additional_metadata");
+  private static final long PRIVATE_DATA =
+      Abi.offsetOf(Offsets.ARROW_ASYNC_PRODUCER, "private_data");
 
-  static {
-    new ArrowAsyncProducer().check(Offsets.ARROW_ASYNC_PRODUCER);
+  private ArrowAsyncProducer() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
   }
 
   /**
@@ -36,7 +38,14 @@ public class ArrowAsyncProducer extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: the device type of every array of the stream.
    */
-  public int deviceType;
+  public static int getDeviceType(Pointer struct) {
+    return struct.getInt(DEVICE_TYPE);
+  }
+
+  /** Writes what {@link #getDeviceType} reads. */
+  public static void setDeviceType(Pointer struct, int value) {
+    struct.setInt(DEVICE_TYPE, value);
+  }
 
   /**
    * Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
@@ -44,7 +53,14 @@ public class ArrowAsyncProducer extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
    */
-  public Pointer request;
+  public static Pointer getRequest(Pointer struct) {
+    return struct.getPointer(REQUEST);
+  }
+
+  /** Writes what {@link #getRequest} reads. */
+  public static void setRequest(Pointer struct, Pointer value) {
+    struct.setPointer(REQUEST, value);
+  }
 
   /**
    * Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
@@ -52,7 +68,14 @@ public class ArrowAsyncProducer extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
    */
-  public Pointer cancel;
+  public static Pointer getCancel(Pointer struct) {
+    return struct.getPointer(CANCEL);
+  }
+
+  /** Writes what {@link #getCancel} reads. */
+  public static void setCancel(Pointer struct, Pointer value) {
+    struct.setPointer(CANCEL, value);
+  }
 
   /**
    * What the producer wants to tell about the whole stream, such as the number of rows.
@@ -60,7 +83,14 @@ public class ArrowAsyncProducer extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
    * ArrowSchema.metadata, or NULL.
    */
-  public Pointer additionalMetadata;
+  public static Pointer getAdditionalMetadata(Pointer struct) {
+    return struct.getPointer(ADDITIONAL_METADATA);
+  }
+
+  /** Writes what {@link #getAdditionalMetadata} reads. */
+  public static void setAdditionalMetadata(Pointer struct, Pointer value) {
+    struct.setPointer(ADDITIONAL_METADATA, value);
+  }
 
   /**
    * For the producer alone.
@@ -68,64 +98,47 @@ public class ArrowAsyncProducer extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
    */
-  public Pointer privateData;
-
-  /** A struct in memory of its own, zeroed. */
-  public ArrowAsyncProducer() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public ArrowAsyncProducer(Pointer memory) {
-    super(memory);
-  }
-
-  /** Reads {@link #deviceType} of the struct at {@code struct}. */
-  public static int getDeviceType(Pointer struct) {
-    return struct.getInt(DEVICE_TYPE);
-  }
-
-  /** Writes {@link #deviceType} of the struct at {@code struct}. */
-  public static void setDeviceType(Pointer struct, int value) {
-    struct.setInt(DEVICE_TYPE, value);
-  }
-
-  /** Reads {@link #request} of the struct at {@code struct}. */
-  public static Pointer getRequest(Pointer struct) {
-    return struct.getPointer(REQUEST);
-  }
-
-  /** Writes {@link #request} of the struct at {@code struct}. */
-  public static void setRequest(Pointer struct, Pointer value) {
-    struct.setPointer(REQUEST, value);
-  }
-
-  /** Reads {@link #cancel} of the struct at {@code struct}. */
-  public static Pointer getCancel(Pointer struct) {
-    return struct.getPointer(CANCEL);
-  }
-
-  /** Writes {@link #cancel} of the struct at {@code struct}. */
-  public static void setCancel(Pointer struct, Pointer value) {
-    struct.setPointer(CANCEL, value);
-  }
-
-  /** Reads {@link #additionalMetadata} of the struct at {@code struct}. */
-  public static Pointer getAdditionalMetadata(Pointer struct) {
-    return struct.getPointer(ADDITIONAL_METADATA);
-  }
-
-  /** Writes {@link #additionalMetadata} of the struct at {@code struct}. */
-  public static void setAdditionalMetadata(Pointer struct, Pointer value) {
-    struct.setPointer(ADDITIONAL_METADATA, value);
-  }
-
-  /** Reads {@link #privateData} of the struct at {@code struct}. */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes {@link #privateData} of the struct at {@code struct}. */
+  /** Writes what {@link #getPrivateData} reads. */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link Request}. */
+    void request(Pointer self, long n);
+
+    /** Called as {@link Cancel}. */
+    void cancel(Pointer self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it arrives at {@code
+   * callbacks}, which stays reachable until {@link #uninstall}. The functions live as long as the
+   * process, one for each callback.
+   */
+  public static void install(Pointer struct, Callbacks callbacks) {
+    setRequest(struct, Stubs.REQUEST);
+    setCancel(struct, Stubs.CANCEL);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(Pointer struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final Pointer REQUEST = Request.stub((self, n) -> find(self).request(self, n));
+    static final Pointer CANCEL = Cancel.stub((self) -> find(self).cancel(self));
+
+    private static Callbacks find(Pointer self) {
+      return Abi.find(Callbacks.class, getPrivateData(self));
+    }
   }
 
   /**
@@ -136,13 +149,27 @@ public class ArrowAsyncProducer extends AbiStructure {
    * number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
    * Returns: nothing; errors arrive through on_error.
    */
-  public interface Request extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface Request {
+    /** What C calls. */
     void callback(Pointer self, long n);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(Request callback) {
+      return Abi.voidStub(
+          "ArrowAsyncProducer.request",
+          a -> callback.callback((Pointer) a[0], (Long) a[1]),
+          Pointer.class,
+          long.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static void invoke(Pointer function, Pointer self, long n) {
-      call(void.class, function, "ArrowAsyncProducer.request", self, n);
+      Abi.call(void.class, function, "ArrowAsyncProducer.request", self, n);
     }
   }
 
@@ -154,13 +181,24 @@ public class ArrowAsyncProducer extends AbiStructure {
    * Inside: calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel
    * that succeeds leads to no on_error.
    */
-  public interface Cancel extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface Cancel {
+    /** What C calls. */
     void callback(Pointer self);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(Cancel callback) {
+      return Abi.voidStub(
+          "ArrowAsyncProducer.cancel", a -> callback.callback((Pointer) a[0]), Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static void invoke(Pointer function, Pointer self) {
-      call(void.class, function, "ArrowAsyncProducer.cancel", self);
+      Abi.call(void.class, function, "ArrowAsyncProducer.cancel", self);
     }
   }
 }

@@ -3,10 +3,10 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Failures;
 
 /**
  * One batch that is available. The consumer extracts it once, on whichever thread it likes; the
@@ -15,16 +15,18 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the producer, filled by the producer. Specified in CDeviceDataInterface: The
  * ArrowAsyncTask structure.
  */
-@FieldOrder({"extractData", "privateData"})
-public class ArrowAsyncTask extends AbiStructure {
+public final class ArrowAsyncTask {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.ARROW_ASYNC_TASK);
+  public static final int SIZE = Abi.sizeOf(Offsets.ARROW_ASYNC_TASK);
 
-  private static final long EXTRACT_DATA = offsetOf(Offsets.ARROW_ASYNC_TASK, "extract_data");
-  private static final long PRIVATE_DATA = offsetOf(Offsets.ARROW_ASYNC_TASK, "private_data");
+  private static final long EXTRACT_DATA = Abi.offsetOf(Offsets.ARROW_ASYNC_TASK, "extract_data");
+  private static final long PRIVATE_DATA = Abi.offsetOf(Offsets.ARROW_ASYNC_TASK, "private_data");
 
-  static {
-    new ArrowAsyncTask().check(Offsets.ARROW_ASYNC_TASK);
+  private ArrowAsyncTask() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
   }
 
   /**
@@ -33,7 +35,14 @@ public class ArrowAsyncTask extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: never NULL.
    */
-  public Pointer extractData;
+  public static Pointer getExtractData(Pointer struct) {
+    return struct.getPointer(EXTRACT_DATA);
+  }
+
+  /** Writes what {@link #getExtractData} reads. */
+  public static void setExtractData(Pointer struct, Pointer value) {
+    struct.setPointer(EXTRACT_DATA, value);
+  }
 
   /**
    * For the producer alone; freed by extract_data.
@@ -41,34 +50,43 @@ public class ArrowAsyncTask extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
    */
-  public Pointer privateData;
-
-  /** A struct in memory of its own, zeroed. */
-  public ArrowAsyncTask() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public ArrowAsyncTask(Pointer memory) {
-    super(memory);
-  }
-
-  /** Reads {@link #extractData} of the struct at {@code struct}. */
-  public static Pointer getExtractData(Pointer struct) {
-    return struct.getPointer(EXTRACT_DATA);
-  }
-
-  /** Writes {@link #extractData} of the struct at {@code struct}. */
-  public static void setExtractData(Pointer struct, Pointer value) {
-    struct.setPointer(EXTRACT_DATA, value);
-  }
-
-  /** Reads {@link #privateData} of the struct at {@code struct}. */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes {@link #privateData} of the struct at {@code struct}. */
+  /** Writes what {@link #getPrivateData} reads. */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link ExtractData}. */
+    int extractData(Pointer self, Pointer out);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * ExtractData}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(Pointer struct, Callbacks callbacks) {
+    setExtractData(struct, Stubs.EXTRACT_DATA);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(Pointer struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final Pointer EXTRACT_DATA =
+        ExtractData.stub((self, out) -> take(self).extractData(self, out));
+
+    private static Callbacks take(Pointer self) {
+      return Abi.take(Callbacks.class, getPrivateData(self));
+    }
   }
 
   /**
@@ -79,13 +97,29 @@ public class ArrowAsyncTask extends AbiStructure {
    * block; calls nothing of the handler's. May be NULL: out. Returns: 0, or an errno value, after
    * which the producer calls on_error.
    */
-  public interface ExtractData extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface ExtractData {
+    /** What C calls. */
     int callback(Pointer self, Pointer out);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(ExtractData callback) {
+      return Abi.stub(
+          "ArrowAsyncTask.extract_data",
+          int.class,
+          Failures.EIO,
+          a -> callback.callback((Pointer) a[0], (Pointer) a[1]),
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, Pointer self, Pointer out) {
-      return (int) call(int.class, function, "ArrowAsyncTask.extract_data", self, out);
+      return (int) Abi.call(int.class, function, "ArrowAsyncTask.extract_data", self, out);
     }
   }
 }

@@ -3,8 +3,8 @@
 
 package io.github.fletching.jna.abi;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
 import java.util.Objects;
 
@@ -15,19 +15,42 @@ import java.util.Objects;
  * <p>Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
  * ArrowDeviceArray structure.
  */
-@FieldOrder({"array", "deviceId", "deviceType", "syncEvent", "reserved"})
-public class ArrowDeviceArray extends AbiStructure {
+public final class ArrowDeviceArray {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.ARROW_DEVICE_ARRAY);
+  public static final int SIZE = Abi.sizeOf(Offsets.ARROW_DEVICE_ARRAY);
 
-  private static final long ARRAY = offsetOf(Offsets.ARROW_DEVICE_ARRAY, "array");
-  private static final long DEVICE_ID = offsetOf(Offsets.ARROW_DEVICE_ARRAY, "device_id");
-  private static final long DEVICE_TYPE = offsetOf(Offsets.ARROW_DEVICE_ARRAY, "device_type");
-  private static final long SYNC_EVENT = offsetOf(Offsets.ARROW_DEVICE_ARRAY, "sync_event");
-  private static final long RESERVED = offsetOf(Offsets.ARROW_DEVICE_ARRAY, "reserved");
+  private static final long ARRAY = Abi.offsetOf(Offsets.ARROW_DEVICE_ARRAY, "array");
+  private static final long DEVICE_ID = Abi.offsetOf(Offsets.ARROW_DEVICE_ARRAY, "device_id");
+  private static final long DEVICE_TYPE = Abi.offsetOf(Offsets.ARROW_DEVICE_ARRAY, "device_type");
+  private static final long SYNC_EVENT = Abi.offsetOf(Offsets.ARROW_DEVICE_ARRAY, "sync_event");
+  private static final long RESERVED = Abi.offsetOf(Offsets.ARROW_DEVICE_ARRAY, "reserved");
 
-  static {
-    new ArrowDeviceArray().check(Offsets.ARROW_DEVICE_ARRAY);
+  private ArrowDeviceArray() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
+  }
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(Pointer struct) {
+    return ArrowArray.isReleased(getArray(struct));
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(Pointer from, Pointer to) {
+    if (Abi.copy(from, to, SIZE)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(Pointer struct) {
+    ArrowArray.markReleased(getArray(struct));
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(Pointer struct) {
+    ArrowArray.release(getArray(struct));
   }
 
   /**
@@ -36,7 +59,9 @@ public class ArrowDeviceArray extends AbiStructure {
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a released array (release is
    * NULL) marks the whole struct as released.
    */
-  public ArrowArray array;
+  public static Pointer getArray(Pointer struct) {
+    return struct.share(ARRAY, ArrowArray.SIZE);
+  }
 
   /**
    * Which device of this type.
@@ -44,7 +69,14 @@ public class ArrowDeviceArray extends AbiStructure {
    * <p>Mandatory, set by the producer. Valid: the runtime's device number; -1 by convention where
    * the device type has none (CPU).
    */
-  public long deviceId;
+  public static long getDeviceId(Pointer struct) {
+    return struct.getLong(DEVICE_ID);
+  }
+
+  /** Writes what {@link #getDeviceId} reads. */
+  public static void setDeviceId(Pointer struct, long value) {
+    struct.setLong(DEVICE_ID, value);
+  }
 
   /**
    * The type of the device that can access the buffers.
@@ -52,7 +84,14 @@ public class ArrowDeviceArray extends AbiStructure {
    * <p>Mandatory, set by the producer. Valid: any int32; the ARROW_DEVICE macros name the known
    * ones.
    */
-  public int deviceType;
+  public static int getDeviceType(Pointer struct) {
+    return struct.getInt(DEVICE_TYPE);
+  }
+
+  /** Writes what {@link #getDeviceType} reads. */
+  public static void setDeviceType(Pointer struct, int value) {
+    struct.setInt(DEVICE_TYPE, value);
+  }
 
   /**
    * NULL when the data may be read at once. Otherwise the consumer must wait on this event before
@@ -61,67 +100,28 @@ public class ArrowDeviceArray extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or what the event table
    * of the device type says; always NULL where the table says none.
    */
-  public Pointer syncEvent;
+  public static Pointer getSyncEvent(Pointer struct) {
+    return struct.getPointer(SYNC_EVENT);
+  }
+
+  /** Writes what {@link #getSyncEvent} reads. */
+  public static void setSyncEvent(Pointer struct, Pointer value) {
+    struct.setPointer(SYNC_EVENT, value);
+  }
 
   /**
    * Room for later versions. The producer sets every byte to zero.
    *
    * <p>Mandatory, set by the producer. Valid: all zero.
    */
-  public long[] reserved = new long[3];
-
-  /** A struct in memory of its own, zeroed. */
-  public ArrowDeviceArray() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public ArrowDeviceArray(Pointer memory) {
-    super(memory);
-  }
-
-  /** Returns the address of {@link #array} in the struct at {@code struct}. */
-  public static Pointer getArray(Pointer struct) {
-    return struct.share(ARRAY, ArrowArray.SIZE);
-  }
-
-  /** Reads {@link #deviceId} of the struct at {@code struct}. */
-  public static long getDeviceId(Pointer struct) {
-    return struct.getLong(DEVICE_ID);
-  }
-
-  /** Writes {@link #deviceId} of the struct at {@code struct}. */
-  public static void setDeviceId(Pointer struct, long value) {
-    struct.setLong(DEVICE_ID, value);
-  }
-
-  /** Reads {@link #deviceType} of the struct at {@code struct}. */
-  public static int getDeviceType(Pointer struct) {
-    return struct.getInt(DEVICE_TYPE);
-  }
-
-  /** Writes {@link #deviceType} of the struct at {@code struct}. */
-  public static void setDeviceType(Pointer struct, int value) {
-    struct.setInt(DEVICE_TYPE, value);
-  }
-
-  /** Reads {@link #syncEvent} of the struct at {@code struct}. */
-  public static Pointer getSyncEvent(Pointer struct) {
-    return struct.getPointer(SYNC_EVENT);
-  }
-
-  /** Writes {@link #syncEvent} of the struct at {@code struct}. */
-  public static void setSyncEvent(Pointer struct, Pointer value) {
-    struct.setPointer(SYNC_EVENT, value);
-  }
-
-  /** Reads one element of {@link #reserved} of the struct at {@code struct}. */
   public static long getReserved(Pointer struct, int index) {
     Objects.checkIndex(index, 3);
-    return struct.getLong(RESERVED + index * Long.BYTES);
+    return struct.getLong(RESERVED + index * 8);
   }
 
-  /** Writes one element of {@link #reserved} of the struct at {@code struct}. */
+  /** Writes what {@link #getReserved} reads. */
   public static void setReserved(Pointer struct, int index, long value) {
     Objects.checkIndex(index, 3);
-    struct.setLong(RESERVED + index * Long.BYTES, value);
+    struct.setLong(RESERVED + index * 8, value);
   }
 }

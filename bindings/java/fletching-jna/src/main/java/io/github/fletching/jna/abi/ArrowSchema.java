@@ -3,10 +3,10 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Checks;
 
 /**
  * The type of an array or the schema of a record batch. Strings and children belong to the producer
@@ -15,33 +15,49 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the consumer, filled by the producer. Specified in CDataInterface: The
  * ArrowSchema structure.
  */
-@FieldOrder({
-  "format",
-  "name",
-  "metadata",
-  "flags",
-  "nChildren",
-  "children",
-  "dictionary",
-  "release",
-  "privateData"
-})
-public class ArrowSchema extends AbiStructure {
+public final class ArrowSchema {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.ARROW_SCHEMA);
+  public static final int SIZE = Abi.sizeOf(Offsets.ARROW_SCHEMA);
 
-  private static final long FORMAT = offsetOf(Offsets.ARROW_SCHEMA, "format");
-  private static final long NAME = offsetOf(Offsets.ARROW_SCHEMA, "name");
-  private static final long METADATA = offsetOf(Offsets.ARROW_SCHEMA, "metadata");
-  private static final long FLAGS = offsetOf(Offsets.ARROW_SCHEMA, "flags");
-  private static final long N_CHILDREN = offsetOf(Offsets.ARROW_SCHEMA, "n_children");
-  private static final long CHILDREN = offsetOf(Offsets.ARROW_SCHEMA, "children");
-  private static final long DICTIONARY = offsetOf(Offsets.ARROW_SCHEMA, "dictionary");
-  private static final long RELEASE = offsetOf(Offsets.ARROW_SCHEMA, "release");
-  private static final long PRIVATE_DATA = offsetOf(Offsets.ARROW_SCHEMA, "private_data");
+  private static final long FORMAT = Abi.offsetOf(Offsets.ARROW_SCHEMA, "format");
+  private static final long NAME = Abi.offsetOf(Offsets.ARROW_SCHEMA, "name");
+  private static final long METADATA = Abi.offsetOf(Offsets.ARROW_SCHEMA, "metadata");
+  private static final long FLAGS = Abi.offsetOf(Offsets.ARROW_SCHEMA, "flags");
+  private static final long N_CHILDREN = Abi.offsetOf(Offsets.ARROW_SCHEMA, "n_children");
+  private static final long CHILDREN = Abi.offsetOf(Offsets.ARROW_SCHEMA, "children");
+  private static final long DICTIONARY = Abi.offsetOf(Offsets.ARROW_SCHEMA, "dictionary");
+  private static final long RELEASE = Abi.offsetOf(Offsets.ARROW_SCHEMA, "release");
+  private static final long PRIVATE_DATA = Abi.offsetOf(Offsets.ARROW_SCHEMA, "private_data");
 
-  static {
-    new ArrowSchema().check(Offsets.ARROW_SCHEMA);
+  private ArrowSchema() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
+  }
+
+  /** Whether the struct is released: its release callback is NULL. */
+  public static boolean isReleased(Pointer struct) {
+    return getRelease(struct) == null;
+  }
+
+  /** Moves the struct: copies it, and marks {@code from} as released without releasing it. */
+  public static void move(Pointer from, Pointer to) {
+    if (Abi.copy(from, to, SIZE)) {
+      markReleased(from);
+    }
+  }
+
+  static void markReleased(Pointer struct) {
+    setRelease(struct, null);
+  }
+
+  /** Calls the struct's callback {@code release}; when that is NULL, does nothing. */
+  public static void release(Pointer struct) {
+    Pointer function = getRelease(struct);
+    if (function != null) {
+      Release.invoke(function, struct);
+    }
   }
 
   /**
@@ -50,14 +66,28 @@ public class ArrowSchema extends AbiStructure {
    * <p>Mandatory, set by the producer, owned by the producer. Valid: NUL-terminated format string,
    * UTF-8; never NULL.
    */
-  public Pointer format;
+  public static Pointer getFormat(Pointer struct) {
+    return struct.getPointer(FORMAT);
+  }
+
+  /** Writes what {@link #getFormat} reads. */
+  public static void setFormat(Pointer struct, Pointer value) {
+    struct.setPointer(FORMAT, value);
+  }
 
   /**
    * The name of the field; NULL and the empty string mean the same.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NUL-terminated UTF-8, or NULL.
    */
-  public Pointer name;
+  public static Pointer getName(Pointer struct) {
+    return struct.getPointer(NAME);
+  }
+
+  /** Writes what {@link #getName} reads. */
+  public static void setName(Pointer struct, Pointer value) {
+    struct.setPointer(NAME, value);
+  }
 
   /**
    * Key-value pairs in a binary encoding (counts and lengths as native-endian int32, then the
@@ -66,7 +96,14 @@ public class ArrowSchema extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block, or
    * NULL.
    */
-  public Pointer metadata;
+  public static Pointer getMetadata(Pointer struct) {
+    return struct.getPointer(METADATA);
+  }
+
+  /** Writes what {@link #getMetadata} reads. */
+  public static void setMetadata(Pointer struct, Pointer value) {
+    struct.setPointer(METADATA, value);
+  }
 
   /**
    * Properties of the field, as ARROW_FLAG bits.
@@ -74,14 +111,28 @@ public class ArrowSchema extends AbiStructure {
    * <p>Optional, set by the producer. Valid: bitwise or of ARROW_FLAG_DICTIONARY_ORDERED,
    * ARROW_FLAG_NULLABLE and ARROW_FLAG_MAP_KEYS_SORTED.
    */
-  public long flags;
+  public static long getFlags(Pointer struct) {
+    return struct.getLong(FLAGS);
+  }
+
+  /** Writes what {@link #getFlags} reads. */
+  public static void setFlags(Pointer struct, long value) {
+    struct.setLong(FLAGS, value);
+  }
 
   /**
    * The number of children of this type.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or greater.
    */
-  public long nChildren;
+  public static long getNChildren(Pointer struct) {
+    return struct.getLong(N_CHILDREN);
+  }
+
+  /** Writes what {@link #getNChildren} reads. */
+  public static void setNChildren(Pointer struct, long value) {
+    struct.setLong(N_CHILDREN, value);
+  }
 
   /**
    * The types of the children.
@@ -89,7 +140,14 @@ public class ArrowSchema extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers;
    * NULL only when n_children is 0.
    */
-  public Pointer children;
+  public static Pointer getChildren(Pointer struct) {
+    return struct.getPointer(CHILDREN);
+  }
+
+  /** Writes what {@link #getChildren} reads. */
+  public static void setChildren(Pointer struct, Pointer value) {
+    struct.setPointer(CHILDREN, value);
+  }
 
   /**
    * The type of the dictionary's values.
@@ -97,14 +155,28 @@ public class ArrowSchema extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: non-NULL for a
    * dictionary-encoded type, else NULL.
    */
-  public Pointer dictionary;
+  public static Pointer getDictionary(Pointer struct) {
+    return struct.getPointer(DICTIONARY);
+  }
+
+  /** Writes what {@link #getDictionary} reads. */
+  public static void setDictionary(Pointer struct, Pointer value) {
+    struct.setPointer(DICTIONARY, value);
+  }
 
   /**
    * Frees everything that the struct points to, children included, and sets itself to NULL.
    *
    * <p>Mandatory, set by the producer. Valid: NULL marks a released struct.
    */
-  public Pointer release;
+  public static Pointer getRelease(Pointer struct) {
+    return struct.getPointer(RELEASE);
+  }
+
+  /** Writes what {@link #getRelease} reads. */
+  public static void setRelease(Pointer struct, Pointer value) {
+    struct.setPointer(RELEASE, value);
+  }
 
   /**
    * For the producer alone.
@@ -112,104 +184,63 @@ public class ArrowSchema extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: anything; consumers do not look
    * at it.
    */
-  public Pointer privateData;
-
-  /** A struct in memory of its own, zeroed. */
-  public ArrowSchema() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public ArrowSchema(Pointer memory) {
-    super(memory);
-  }
-
-  /** Reads {@link #format} of the struct at {@code struct}. */
-  public static Pointer getFormat(Pointer struct) {
-    return struct.getPointer(FORMAT);
-  }
-
-  /** Writes {@link #format} of the struct at {@code struct}. */
-  public static void setFormat(Pointer struct, Pointer value) {
-    struct.setPointer(FORMAT, value);
-  }
-
-  /** Reads {@link #name} of the struct at {@code struct}. */
-  public static Pointer getName(Pointer struct) {
-    return struct.getPointer(NAME);
-  }
-
-  /** Writes {@link #name} of the struct at {@code struct}. */
-  public static void setName(Pointer struct, Pointer value) {
-    struct.setPointer(NAME, value);
-  }
-
-  /** Reads {@link #metadata} of the struct at {@code struct}. */
-  public static Pointer getMetadata(Pointer struct) {
-    return struct.getPointer(METADATA);
-  }
-
-  /** Writes {@link #metadata} of the struct at {@code struct}. */
-  public static void setMetadata(Pointer struct, Pointer value) {
-    struct.setPointer(METADATA, value);
-  }
-
-  /** Reads {@link #flags} of the struct at {@code struct}. */
-  public static long getFlags(Pointer struct) {
-    return struct.getLong(FLAGS);
-  }
-
-  /** Writes {@link #flags} of the struct at {@code struct}. */
-  public static void setFlags(Pointer struct, long value) {
-    struct.setLong(FLAGS, value);
-  }
-
-  /** Reads {@link #nChildren} of the struct at {@code struct}. */
-  public static long getNChildren(Pointer struct) {
-    return struct.getLong(N_CHILDREN);
-  }
-
-  /** Writes {@link #nChildren} of the struct at {@code struct}. */
-  public static void setNChildren(Pointer struct, long value) {
-    struct.setLong(N_CHILDREN, value);
-  }
-
-  /** Reads {@link #children} of the struct at {@code struct}. */
-  public static Pointer getChildren(Pointer struct) {
-    return struct.getPointer(CHILDREN);
-  }
-
-  /** Writes {@link #children} of the struct at {@code struct}. */
-  public static void setChildren(Pointer struct, Pointer value) {
-    struct.setPointer(CHILDREN, value);
-  }
-
-  /** Reads {@link #dictionary} of the struct at {@code struct}. */
-  public static Pointer getDictionary(Pointer struct) {
-    return struct.getPointer(DICTIONARY);
-  }
-
-  /** Writes {@link #dictionary} of the struct at {@code struct}. */
-  public static void setDictionary(Pointer struct, Pointer value) {
-    struct.setPointer(DICTIONARY, value);
-  }
-
-  /** Reads {@link #release} of the struct at {@code struct}. */
-  public static Pointer getRelease(Pointer struct) {
-    return struct.getPointer(RELEASE);
-  }
-
-  /** Writes {@link #release} of the struct at {@code struct}. */
-  public static void setRelease(Pointer struct, Pointer value) {
-    struct.setPointer(RELEASE, value);
-  }
-
-  /** Reads {@link #privateData} of the struct at {@code struct}. */
   public static Pointer getPrivateData(Pointer struct) {
     return struct.getPointer(PRIVATE_DATA);
   }
 
-  /** Writes {@link #privateData} of the struct at {@code struct}. */
+  /** Writes what {@link #getPrivateData} reads. */
   public static void setPrivateData(Pointer struct, Pointer value) {
     struct.setPointer(PRIVATE_DATA, value);
+  }
+
+  /** The text that {@link #getFormat} points to, or null. What is not UTF-8 is replaced. */
+  public static String getFormatText(Pointer struct) {
+    return Abi.text(getFormat(struct));
+  }
+
+  /** The text that {@link #getName} points to, or null. What is not UTF-8 is replaced. */
+  public static String getNameText(Pointer struct) {
+    return Abi.text(getName(struct));
+  }
+
+  /** One entry of {@link #getChildren}, from 0 to {@code n_children} - 1. */
+  public static Pointer getChild(Pointer struct, long index) {
+    Pointer list = getChildren(struct);
+    long count = getNChildren(struct);
+    Checks.entry("ArrowSchema.children", index, count, list == null);
+    return Abi.requireStruct(
+        "ArrowSchema.children", index, list.getPointer(index * Abi.POINTER_SIZE));
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link Release}. */
+    void release(Pointer self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Release}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(Pointer struct, Callbacks callbacks) {
+    setRelease(struct, Stubs.RELEASE);
+    setPrivateData(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(Pointer struct) {
+    Abi.remove(getPrivateData(struct));
+  }
+
+  private static final class Stubs {
+    static final Pointer RELEASE = Release.stub((self) -> take(self).release(self));
+
+    private static Callbacks take(Pointer self) {
+      Callbacks callbacks = Abi.take(Callbacks.class, getPrivateData(self));
+      markReleased(self); // before the call, which may free the memory of the struct
+      return callbacks;
+    }
   }
 
   /**
@@ -219,13 +250,24 @@ public class ArrowSchema extends AbiStructure {
    * that was moved to. Inside: the producer releases the children that were not moved out; it calls
    * nothing of the consumer's. May be NULL: no argument. Returns: nothing; a release cannot fail.
    */
-  public interface Release extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface Release {
+    /** What C calls. */
     void callback(Pointer self);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(Release callback) {
+      return Abi.voidStub(
+          "ArrowSchema.release", a -> callback.callback((Pointer) a[0]), Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static void invoke(Pointer function, Pointer self) {
-      call(void.class, function, "ArrowSchema.release", self);
+      Abi.call(void.class, function, "ArrowSchema.release", self);
     }
   }
 }

@@ -3,26 +3,29 @@
 
 package io.github.fletching.jna.abi;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Checks;
 
 /**
  * The type of an element, such as code float, 32 bits, 1 lane.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
  */
-@FieldOrder({"code", "bits", "lanes"})
-public class DLDataType extends AbiStructure {
+public final class DLDataType {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.DL_DATA_TYPE);
+  public static final int SIZE = Abi.sizeOf(Offsets.DL_DATA_TYPE);
 
-  private static final long CODE = offsetOf(Offsets.DL_DATA_TYPE, "code");
-  private static final long BITS = offsetOf(Offsets.DL_DATA_TYPE, "bits");
-  private static final long LANES = offsetOf(Offsets.DL_DATA_TYPE, "lanes");
+  private static final long CODE = Abi.offsetOf(Offsets.DL_DATA_TYPE, "code");
+  private static final long BITS = Abi.offsetOf(Offsets.DL_DATA_TYPE, "bits");
+  private static final long LANES = Abi.offsetOf(Offsets.DL_DATA_TYPE, "lanes");
 
-  static {
-    new DLDataType().check(Offsets.DL_DATA_TYPE);
+  private DLDataType() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
   }
 
   /**
@@ -31,7 +34,14 @@ public class DLDataType extends AbiStructure {
    * <p>Mandatory, set by the producer. Valid: any; the enumerators of DLDataTypeCode name the known
    * ones.
    */
-  public byte code;
+  public static int getCode(Pointer struct) {
+    return Byte.toUnsignedInt(struct.getByte(CODE));
+  }
+
+  /** Writes what {@link #getCode} reads. */
+  public static void setCode(Pointer struct, int value) {
+    struct.setByte(CODE, (byte) Checks.unsigned(value, 8, "DLDataType.code"));
+  }
 
   /**
    * The width of one lane, in bits.
@@ -39,50 +49,26 @@ public class DLDataType extends AbiStructure {
    * <p>Mandatory, set by the producer. Valid: 8, 16, 32, 64 or 128 for numbers of whole bytes; 4
    * and 6 for the narrow floating-point types.
    */
-  public byte bits;
+  public static int getBits(Pointer struct) {
+    return Byte.toUnsignedInt(struct.getByte(BITS));
+  }
+
+  /** Writes what {@link #getBits} reads. */
+  public static void setBits(Pointer struct, int value) {
+    struct.setByte(BITS, (byte) Checks.unsigned(value, 8, "DLDataType.bits"));
+  }
 
   /**
    * How many values make up one element.
    *
    * <p>Mandatory, set by the producer. Valid: 1 for a scalar, more for a vector.
    */
-  public short lanes;
-
-  /** A struct in memory of its own, zeroed. */
-  public DLDataType() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public DLDataType(Pointer memory) {
-    super(memory);
+  public static int getLanes(Pointer struct) {
+    return Short.toUnsignedInt(struct.getShort(LANES));
   }
 
-  /** Reads {@link #code} of the struct at {@code struct}. */
-  public static byte getCode(Pointer struct) {
-    return struct.getByte(CODE);
-  }
-
-  /** Writes {@link #code} of the struct at {@code struct}. */
-  public static void setCode(Pointer struct, byte value) {
-    struct.setByte(CODE, value);
-  }
-
-  /** Reads {@link #bits} of the struct at {@code struct}. */
-  public static byte getBits(Pointer struct) {
-    return struct.getByte(BITS);
-  }
-
-  /** Writes {@link #bits} of the struct at {@code struct}. */
-  public static void setBits(Pointer struct, byte value) {
-    struct.setByte(BITS, value);
-  }
-
-  /** Reads {@link #lanes} of the struct at {@code struct}. */
-  public static short getLanes(Pointer struct) {
-    return struct.getShort(LANES);
-  }
-
-  /** Writes {@link #lanes} of the struct at {@code struct}. */
-  public static void setLanes(Pointer struct, short value) {
-    struct.setShort(LANES, value);
+  /** Writes what {@link #getLanes} reads. */
+  public static void setLanes(Pointer struct, int value) {
+    struct.setShort(LANES, (short) Checks.unsigned(value, 16, "DLDataType.lanes"));
   }
 }

@@ -3,8 +3,8 @@
 
 package io.github.fletching.jna.abi;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
 
 /**
@@ -12,16 +12,18 @@ import io.github.fletching.abi.Offsets;
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
  */
-@FieldOrder({"deviceType", "deviceId"})
-public class DLDevice extends AbiStructure {
+public final class DLDevice {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.DL_DEVICE);
+  public static final int SIZE = Abi.sizeOf(Offsets.DL_DEVICE);
 
-  private static final long DEVICE_TYPE = offsetOf(Offsets.DL_DEVICE, "device_type");
-  private static final long DEVICE_ID = offsetOf(Offsets.DL_DEVICE, "device_id");
+  private static final long DEVICE_TYPE = Abi.offsetOf(Offsets.DL_DEVICE, "device_type");
+  private static final long DEVICE_ID = Abi.offsetOf(Offsets.DL_DEVICE, "device_id");
 
-  static {
-    new DLDevice().check(Offsets.DL_DEVICE);
+  private DLDevice() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
   }
 
   /**
@@ -29,7 +31,14 @@ public class DLDevice extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: any int32; the kDL enumerators name the known ones.
    */
-  public int deviceType;
+  public static int getDeviceType(Pointer struct) {
+    return struct.getInt(DEVICE_TYPE);
+  }
+
+  /** Writes what {@link #getDeviceType} reads. */
+  public static void setDeviceType(Pointer struct, int value) {
+    struct.setInt(DEVICE_TYPE, value);
+  }
 
   /**
    * Which device of this type.
@@ -37,32 +46,11 @@ public class DLDevice extends AbiStructure {
    * <p>Mandatory, set by the producer. Valid: the runtime's device number; 0 for memory of the
    * host, pinned memory included, and for managed memory.
    */
-  public int deviceId;
-
-  /** A struct in memory of its own, zeroed. */
-  public DLDevice() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public DLDevice(Pointer memory) {
-    super(memory);
-  }
-
-  /** Reads {@link #deviceType} of the struct at {@code struct}. */
-  public static int getDeviceType(Pointer struct) {
-    return struct.getInt(DEVICE_TYPE);
-  }
-
-  /** Writes {@link #deviceType} of the struct at {@code struct}. */
-  public static void setDeviceType(Pointer struct, int value) {
-    struct.setInt(DEVICE_TYPE, value);
-  }
-
-  /** Reads {@link #deviceId} of the struct at {@code struct}. */
   public static int getDeviceId(Pointer struct) {
     return struct.getInt(DEVICE_ID);
   }
 
-  /** Writes {@link #deviceId} of the struct at {@code struct}. */
+  /** Writes what {@link #getDeviceId} reads. */
   public static void setDeviceId(Pointer struct, int value) {
     struct.setInt(DEVICE_ID, value);
   }

@@ -3,9 +3,8 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
 
 /**
@@ -14,17 +13,27 @@ import io.github.fletching.abi.Offsets;
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
  */
-@FieldOrder({"dlTensor", "managerCtx", "deleter"})
-public class DLManagedTensor extends AbiStructure {
+public final class DLManagedTensor {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.DL_MANAGED_TENSOR);
+  public static final int SIZE = Abi.sizeOf(Offsets.DL_MANAGED_TENSOR);
 
-  private static final long DL_TENSOR = offsetOf(Offsets.DL_MANAGED_TENSOR, "dl_tensor");
-  private static final long MANAGER_CTX = offsetOf(Offsets.DL_MANAGED_TENSOR, "manager_ctx");
-  private static final long DELETER = offsetOf(Offsets.DL_MANAGED_TENSOR, "deleter");
+  private static final long DL_TENSOR = Abi.offsetOf(Offsets.DL_MANAGED_TENSOR, "dl_tensor");
+  private static final long MANAGER_CTX = Abi.offsetOf(Offsets.DL_MANAGED_TENSOR, "manager_ctx");
+  private static final long DELETER = Abi.offsetOf(Offsets.DL_MANAGED_TENSOR, "deleter");
 
-  static {
-    new DLManagedTensor().check(Offsets.DL_MANAGED_TENSOR);
+  private DLManagedTensor() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
+  }
+
+  /** Calls the struct's callback {@code deleter}; when that is NULL, does nothing. */
+  public static void release(Pointer struct) {
+    Pointer function = getDeleter(struct);
+    if (function != null) {
+      Deleter.invoke(function, struct);
+    }
   }
 
   /**
@@ -32,14 +41,23 @@ public class DLManagedTensor extends AbiStructure {
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLTensor.
    */
-  public DLTensor dlTensor;
+  public static Pointer getDlTensor(Pointer struct) {
+    return struct.share(DL_TENSOR, DLTensor.SIZE);
+  }
 
   /**
    * The producer's own; opaque to the consumer.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: any.
    */
-  public Pointer managerCtx;
+  public static Pointer getManagerCtx(Pointer struct) {
+    return struct.getPointer(MANAGER_CTX);
+  }
+
+  /** Writes what {@link #getManagerCtx} reads. */
+  public static void setManagerCtx(Pointer struct, Pointer value) {
+    struct.setPointer(MANAGER_CTX, value);
+  }
 
   /**
    * Gives the tensor back, this struct included.
@@ -47,39 +65,42 @@ public class DLManagedTensor extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there
    * is nothing to give back.
    */
-  public Pointer deleter;
-
-  /** A struct in memory of its own, zeroed. */
-  public DLManagedTensor() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public DLManagedTensor(Pointer memory) {
-    super(memory);
-  }
-
-  /** Returns the address of {@link #dlTensor} in the struct at {@code struct}. */
-  public static Pointer getDlTensor(Pointer struct) {
-    return struct.share(DL_TENSOR, DLTensor.SIZE);
-  }
-
-  /** Reads {@link #managerCtx} of the struct at {@code struct}. */
-  public static Pointer getManagerCtx(Pointer struct) {
-    return struct.getPointer(MANAGER_CTX);
-  }
-
-  /** Writes {@link #managerCtx} of the struct at {@code struct}. */
-  public static void setManagerCtx(Pointer struct, Pointer value) {
-    struct.setPointer(MANAGER_CTX, value);
-  }
-
-  /** Reads {@link #deleter} of the struct at {@code struct}. */
   public static Pointer getDeleter(Pointer struct) {
     return struct.getPointer(DELETER);
   }
 
-  /** Writes {@link #deleter} of the struct at {@code struct}. */
+  /** Writes what {@link #getDeleter} reads. */
   public static void setDeleter(Pointer struct, Pointer value) {
     struct.setPointer(DELETER, value);
+  }
+
+  /** What C calls on the structs that {@link #install} filled, on any thread. */
+  public interface Callbacks {
+    /** Called as {@link Deleter}. */
+    void deleter(Pointer self);
+  }
+
+  /**
+   * Fills the callbacks and private_data of {@code struct}: what C calls on it, or on what it is
+   * moved to, arrives at {@code callbacks}, which stays reachable until C has called {@link
+   * Deleter}. The functions live as long as the process, one for each callback.
+   */
+  public static void install(Pointer struct, Callbacks callbacks) {
+    setDeleter(struct, Stubs.DELETER);
+    setManagerCtx(struct, Abi.add(callbacks));
+  }
+
+  /** Undoes {@link #install} for a struct that C will not call any more. */
+  public static void uninstall(Pointer struct) {
+    Abi.remove(getManagerCtx(struct));
+  }
+
+  private static final class Stubs {
+    static final Pointer DELETER = Deleter.stub((self) -> take(self).deleter(self));
+
+    private static Callbacks take(Pointer self) {
+      return Abi.take(Callbacks.class, getManagerCtx(self));
+    }
   }
 
   /**
@@ -88,13 +109,24 @@ public class DLManagedTensor extends AbiStructure {
    * <p>Called by the consumer. Thread: any. Times: once. Inside: frees whatever the producer kept
    * for the tensor, the struct too. May be NULL: no argument. Returns: nothing.
    */
-  public interface Deleter extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface Deleter {
+    /** What C calls. */
     void callback(Pointer self);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(Deleter callback) {
+      return Abi.voidStub(
+          "DLManagedTensor.deleter", a -> callback.callback((Pointer) a[0]), Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static void invoke(Pointer function, Pointer self) {
-      call(void.class, function, "DLManagedTensor.deleter", self);
+      Abi.call(void.class, function, "DLManagedTensor.deleter", self);
     }
   }
 }

@@ -3,9 +3,8 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
 
 /**
@@ -14,32 +13,27 @@ import io.github.fletching.abi.Offsets;
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
  */
-@FieldOrder({
-  "header",
-  "managedTensorAllocator",
-  "managedTensorFromPyObjectNoSync",
-  "managedTensorToPyObjectNoSync",
-  "dltensorFromPyObjectNoSync",
-  "currentWorkStream"
-})
-public class DLPackExchangeAPI extends AbiStructure {
+public final class DLPackExchangeAPI {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.DL_PACK_EXCHANGE_API);
+  public static final int SIZE = Abi.sizeOf(Offsets.DL_PACK_EXCHANGE_API);
 
-  private static final long HEADER = offsetOf(Offsets.DL_PACK_EXCHANGE_API, "header");
+  private static final long HEADER = Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API, "header");
   private static final long MANAGED_TENSOR_ALLOCATOR =
-      offsetOf(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_allocator");
+      Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_allocator");
   private static final long MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC =
-      offsetOf(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_from_py_object_no_sync");
+      Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_from_py_object_no_sync");
   private static final long MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC =
-      offsetOf(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_to_py_object_no_sync");
+      Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API, "managed_tensor_to_py_object_no_sync");
   private static final long DLTENSOR_FROM_PY_OBJECT_NO_SYNC =
-      offsetOf(Offsets.DL_PACK_EXCHANGE_API, "dltensor_from_py_object_no_sync");
+      Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API, "dltensor_from_py_object_no_sync");
   private static final long CURRENT_WORK_STREAM =
-      offsetOf(Offsets.DL_PACK_EXCHANGE_API, "current_work_stream");
+      Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API, "current_work_stream");
 
-  static {
-    new DLPackExchangeAPI().check(Offsets.DL_PACK_EXCHANGE_API);
+  private DLPackExchangeAPI() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
   }
 
   /**
@@ -47,28 +41,51 @@ public class DLPackExchangeAPI extends AbiStructure {
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
    */
-  public DLPackExchangeAPIHeader header;
+  public static Pointer getHeader(Pointer struct) {
+    return struct.share(HEADER, DLPackExchangeAPIHeader.SIZE);
+  }
 
   /**
    * Allocates a tensor like the prototype, of which type, shape and device are read.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    */
-  public Pointer managedTensorAllocator;
+  public static Pointer getManagedTensorAllocator(Pointer struct) {
+    return struct.getPointer(MANAGED_TENSOR_ALLOCATOR);
+  }
+
+  /** Writes what {@link #getManagedTensorAllocator} reads. */
+  public static void setManagedTensorAllocator(Pointer struct, Pointer value) {
+    struct.setPointer(MANAGED_TENSOR_ALLOCATOR, value);
+  }
 
   /**
    * Exports a Python tensor; the consumer owns the result. Waits for no stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    */
-  public Pointer managedTensorFromPyObjectNoSync;
+  public static Pointer getManagedTensorFromPyObjectNoSync(Pointer struct) {
+    return struct.getPointer(MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC);
+  }
+
+  /** Writes what {@link #getManagedTensorFromPyObjectNoSync} reads. */
+  public static void setManagedTensorFromPyObjectNoSync(Pointer struct, Pointer value) {
+    struct.setPointer(MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC, value);
+  }
 
   /**
    * Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    */
-  public Pointer managedTensorToPyObjectNoSync;
+  public static Pointer getManagedTensorToPyObjectNoSync(Pointer struct) {
+    return struct.getPointer(MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC);
+  }
+
+  /** Writes what {@link #getManagedTensorToPyObjectNoSync} reads. */
+  public static void setManagedTensorToPyObjectNoSync(Pointer struct, Pointer value) {
+    struct.setPointer(MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC, value);
+  }
 
   /**
    * Describes a Python tensor in the caller's DLTensor, for use before control goes back to Python.
@@ -76,74 +93,25 @@ public class DLPackExchangeAPI extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: a function, or NULL when the
    * framework has none.
    */
-  public Pointer dltensorFromPyObjectNoSync;
+  public static Pointer getDltensorFromPyObjectNoSync(Pointer struct) {
+    return struct.getPointer(DLTENSOR_FROM_PY_OBJECT_NO_SYNC);
+  }
+
+  /** Writes what {@link #getDltensorFromPyObjectNoSync} reads. */
+  public static void setDltensorFromPyObjectNoSync(Pointer struct, Pointer value) {
+    struct.setPointer(DLTENSOR_FROM_PY_OBJECT_NO_SYNC, value);
+  }
 
   /**
    * Tells the stream on which the framework works now; NULL for the CPU.
    *
    * <p>Mandatory, set by the producer, owned by the producer. Valid: a function.
    */
-  public Pointer currentWorkStream;
-
-  /** A struct in memory of its own, zeroed. */
-  public DLPackExchangeAPI() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public DLPackExchangeAPI(Pointer memory) {
-    super(memory);
-  }
-
-  /** Returns the address of {@link #header} in the struct at {@code struct}. */
-  public static Pointer getHeader(Pointer struct) {
-    return struct.share(HEADER, DLPackExchangeAPIHeader.SIZE);
-  }
-
-  /** Reads {@link #managedTensorAllocator} of the struct at {@code struct}. */
-  public static Pointer getManagedTensorAllocator(Pointer struct) {
-    return struct.getPointer(MANAGED_TENSOR_ALLOCATOR);
-  }
-
-  /** Writes {@link #managedTensorAllocator} of the struct at {@code struct}. */
-  public static void setManagedTensorAllocator(Pointer struct, Pointer value) {
-    struct.setPointer(MANAGED_TENSOR_ALLOCATOR, value);
-  }
-
-  /** Reads {@link #managedTensorFromPyObjectNoSync} of the struct at {@code struct}. */
-  public static Pointer getManagedTensorFromPyObjectNoSync(Pointer struct) {
-    return struct.getPointer(MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC);
-  }
-
-  /** Writes {@link #managedTensorFromPyObjectNoSync} of the struct at {@code struct}. */
-  public static void setManagedTensorFromPyObjectNoSync(Pointer struct, Pointer value) {
-    struct.setPointer(MANAGED_TENSOR_FROM_PY_OBJECT_NO_SYNC, value);
-  }
-
-  /** Reads {@link #managedTensorToPyObjectNoSync} of the struct at {@code struct}. */
-  public static Pointer getManagedTensorToPyObjectNoSync(Pointer struct) {
-    return struct.getPointer(MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC);
-  }
-
-  /** Writes {@link #managedTensorToPyObjectNoSync} of the struct at {@code struct}. */
-  public static void setManagedTensorToPyObjectNoSync(Pointer struct, Pointer value) {
-    struct.setPointer(MANAGED_TENSOR_TO_PY_OBJECT_NO_SYNC, value);
-  }
-
-  /** Reads {@link #dltensorFromPyObjectNoSync} of the struct at {@code struct}. */
-  public static Pointer getDltensorFromPyObjectNoSync(Pointer struct) {
-    return struct.getPointer(DLTENSOR_FROM_PY_OBJECT_NO_SYNC);
-  }
-
-  /** Writes {@link #dltensorFromPyObjectNoSync} of the struct at {@code struct}. */
-  public static void setDltensorFromPyObjectNoSync(Pointer struct, Pointer value) {
-    struct.setPointer(DLTENSOR_FROM_PY_OBJECT_NO_SYNC, value);
-  }
-
-  /** Reads {@link #currentWorkStream} of the struct at {@code struct}. */
   public static Pointer getCurrentWorkStream(Pointer struct) {
     return struct.getPointer(CURRENT_WORK_STREAM);
   }
 
-  /** Writes {@link #currentWorkStream} of the struct at {@code struct}. */
+  /** Writes what {@link #getCurrentWorkStream} reads. */
   public static void setCurrentWorkStream(Pointer struct, Pointer value) {
     struct.setPointer(CURRENT_WORK_STREAM, value);
   }
@@ -155,15 +123,42 @@ public class DLPackExchangeAPI extends AbiStructure {
    * set_error is called when, and only when, the result is not 0. May be NULL: error_ctx. Returns:
    * 0, or -1 after set_error was called.
    */
-  public interface ManagedTensorAllocator extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface ManagedTensorAllocator {
+    /** What C calls. */
     int callback(Pointer prototype, Pointer out, Pointer errorCtx, Pointer setError);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(ManagedTensorAllocator callback) {
+      ManagedTensorAllocator reporting =
+          (prototype, out, errorCtx, setError) -> {
+            try {
+              return callback.callback(prototype, out, errorCtx, setError);
+            } catch (Throwable thrown) {
+              Abi.report(setError, errorCtx, thrown);
+              throw thrown;
+            }
+          };
+      return Abi.stub(
+          "DLPackExchangeAPI.managed_tensor_allocator",
+          int.class,
+          -1,
+          a -> reporting.callback((Pointer) a[0], (Pointer) a[1], (Pointer) a[2], (Pointer) a[3]),
+          Pointer.class,
+          Pointer.class,
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(
         Pointer function, Pointer prototype, Pointer out, Pointer errorCtx, Pointer setError) {
       return (int)
-          call(
+          Abi.call(
               int.class,
               function,
               "DLPackExchangeAPI.managed_tensor_allocator",
@@ -181,14 +176,30 @@ public class DLPackExchangeAPI extends AbiStructure {
    * a Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
    * Returns: 0, or -1 with a Python exception set.
    */
-  public interface ManagedTensorFromPyObjectNoSync extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface ManagedTensorFromPyObjectNoSync {
+    /** What C calls. */
     int callback(Pointer pyObject, Pointer out);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(ManagedTensorFromPyObjectNoSync callback) {
+      return Abi.stub(
+          "DLPackExchangeAPI.managed_tensor_from_py_object_no_sync",
+          int.class,
+          -1,
+          a -> callback.callback((Pointer) a[0], (Pointer) a[1]),
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, Pointer pyObject, Pointer out) {
       return (int)
-          call(
+          Abi.call(
               int.class,
               function,
               "DLPackExchangeAPI.managed_tensor_from_py_object_no_sync",
@@ -203,14 +214,30 @@ public class DLPackExchangeAPI extends AbiStructure {
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
    * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
    */
-  public interface ManagedTensorToPyObjectNoSync extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface ManagedTensorToPyObjectNoSync {
+    /** What C calls. */
     int callback(Pointer tensor, Pointer outPyObject);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(ManagedTensorToPyObjectNoSync callback) {
+      return Abi.stub(
+          "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync",
+          int.class,
+          -1,
+          a -> callback.callback((Pointer) a[0], (Pointer) a[1]),
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, Pointer tensor, Pointer outPyObject) {
       return (int)
-          call(
+          Abi.call(
               int.class,
               function,
               "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync",
@@ -226,14 +253,30 @@ public class DLPackExchangeAPI extends AbiStructure {
    * nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
    * with a Python exception set.
    */
-  public interface DltensorFromPyObjectNoSync extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface DltensorFromPyObjectNoSync {
+    /** What C calls. */
     int callback(Pointer pyObject, Pointer out);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(DltensorFromPyObjectNoSync callback) {
+      return Abi.stub(
+          "DLPackExchangeAPI.dltensor_from_py_object_no_sync",
+          int.class,
+          -1,
+          a -> callback.callback((Pointer) a[0], (Pointer) a[1]),
+          Pointer.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, Pointer pyObject, Pointer out) {
       return (int)
-          call(
+          Abi.call(
               int.class,
               function,
               "DLPackExchangeAPI.dltensor_from_py_object_no_sync",
@@ -248,14 +291,31 @@ public class DLPackExchangeAPI extends AbiStructure {
    * <p>Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise
    * a Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
    */
-  public interface CurrentWorkStream extends Callback {
-    /** What C calls. It must not throw: JNA would return 0 to C, which says that all is well. */
+  @FunctionalInterface
+  public interface CurrentWorkStream {
+    /** What C calls. */
     int callback(int deviceType, int deviceId, Pointer outCurrentStream);
+
+    /**
+     * Makes a function for C that calls {@code callback}. It is never freed: make one, and find the
+     * object of a struct by its private_data. What the callback throws is logged, and C gets the
+     * value with which the callback fails.
+     */
+    static Pointer stub(CurrentWorkStream callback) {
+      return Abi.stub(
+          "DLPackExchangeAPI.current_work_stream",
+          int.class,
+          -1,
+          a -> callback.callback((Integer) a[0], (Integer) a[1], (Pointer) a[2]),
+          int.class,
+          int.class,
+          Pointer.class);
+    }
 
     /** Calls the C function at {@code function}. */
     static int invoke(Pointer function, int deviceType, int deviceId, Pointer outCurrentStream) {
       return (int)
-          call(
+          Abi.call(
               int.class,
               function,
               "DLPackExchangeAPI.current_work_stream",

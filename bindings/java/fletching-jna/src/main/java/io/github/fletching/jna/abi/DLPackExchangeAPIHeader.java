@@ -3,8 +3,8 @@
 
 package io.github.fletching.jna.abi;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
 
 /**
@@ -13,16 +13,19 @@ import io.github.fletching.abi.Offsets;
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h:
  * DLPackExchangeAPIHeader.
  */
-@FieldOrder({"version", "prevApi"})
-public class DLPackExchangeAPIHeader extends AbiStructure {
+public final class DLPackExchangeAPIHeader {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.DL_PACK_EXCHANGE_API_HEADER);
+  public static final int SIZE = Abi.sizeOf(Offsets.DL_PACK_EXCHANGE_API_HEADER);
 
-  private static final long VERSION = offsetOf(Offsets.DL_PACK_EXCHANGE_API_HEADER, "version");
-  private static final long PREV_API = offsetOf(Offsets.DL_PACK_EXCHANGE_API_HEADER, "prev_api");
+  private static final long VERSION = Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API_HEADER, "version");
+  private static final long PREV_API =
+      Abi.offsetOf(Offsets.DL_PACK_EXCHANGE_API_HEADER, "prev_api");
 
-  static {
-    new DLPackExchangeAPIHeader().check(Offsets.DL_PACK_EXCHANGE_API_HEADER);
+  private DLPackExchangeAPIHeader() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
   }
 
   /**
@@ -30,7 +33,9 @@ public class DLPackExchangeAPIHeader extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: see DLPackVersion.
    */
-  public DLPackVersion version;
+  public static Pointer getVersion(Pointer struct) {
+    return struct.share(VERSION, DLPackVersion.SIZE);
+  }
 
   /**
    * The next table to try for a consumer to whom this version is too new.
@@ -38,27 +43,11 @@ public class DLPackExchangeAPIHeader extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an
    * earlier version.
    */
-  public Pointer prevApi;
-
-  /** A struct in memory of its own, zeroed. */
-  public DLPackExchangeAPIHeader() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public DLPackExchangeAPIHeader(Pointer memory) {
-    super(memory);
-  }
-
-  /** Returns the address of {@link #version} in the struct at {@code struct}. */
-  public static Pointer getVersion(Pointer struct) {
-    return struct.share(VERSION, DLPackVersion.SIZE);
-  }
-
-  /** Reads {@link #prevApi} of the struct at {@code struct}. */
   public static Pointer getPrevApi(Pointer struct) {
     return struct.getPointer(PREV_API);
   }
 
-  /** Writes {@link #prevApi} of the struct at {@code struct}. */
+  /** Writes what {@link #getPrevApi} reads. */
   public static void setPrevApi(Pointer struct, Pointer value) {
     struct.setPointer(PREV_API, value);
   }

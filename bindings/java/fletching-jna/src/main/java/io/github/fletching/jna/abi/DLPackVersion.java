@@ -3,25 +3,28 @@
 
 package io.github.fletching.jna.abi;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Checks;
 
 /**
  * The DLPack version that a struct follows.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
  */
-@FieldOrder({"major", "minor"})
-public class DLPackVersion extends AbiStructure {
+public final class DLPackVersion {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.DL_PACK_VERSION);
+  public static final int SIZE = Abi.sizeOf(Offsets.DL_PACK_VERSION);
 
-  private static final long MAJOR = offsetOf(Offsets.DL_PACK_VERSION, "major");
-  private static final long MINOR = offsetOf(Offsets.DL_PACK_VERSION, "minor");
+  private static final long MAJOR = Abi.offsetOf(Offsets.DL_PACK_VERSION, "major");
+  private static final long MINOR = Abi.offsetOf(Offsets.DL_PACK_VERSION, "minor");
 
-  static {
-    new DLPackVersion().check(Offsets.DL_PACK_VERSION);
+  private DLPackVersion() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
   }
 
   /**
@@ -30,40 +33,26 @@ public class DLPackVersion extends AbiStructure {
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MAJOR_VERSION.
    */
-  public int major;
+  public static long getMajor(Pointer struct) {
+    return Integer.toUnsignedLong(struct.getInt(MAJOR));
+  }
+
+  /** Writes what {@link #getMajor} reads. */
+  public static void setMajor(Pointer struct, long value) {
+    struct.setInt(MAJOR, (int) Checks.unsigned(value, 32, "DLPackVersion.major"));
+  }
 
   /**
    * The set of enumerators. Another minor version has the same layout.
    *
    * <p>Mandatory, set by the producer. Valid: the producer's DLPACK_MINOR_VERSION.
    */
-  public int minor;
-
-  /** A struct in memory of its own, zeroed. */
-  public DLPackVersion() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public DLPackVersion(Pointer memory) {
-    super(memory);
+  public static long getMinor(Pointer struct) {
+    return Integer.toUnsignedLong(struct.getInt(MINOR));
   }
 
-  /** Reads {@link #major} of the struct at {@code struct}. */
-  public static int getMajor(Pointer struct) {
-    return struct.getInt(MAJOR);
-  }
-
-  /** Writes {@link #major} of the struct at {@code struct}. */
-  public static void setMajor(Pointer struct, int value) {
-    struct.setInt(MAJOR, value);
-  }
-
-  /** Reads {@link #minor} of the struct at {@code struct}. */
-  public static int getMinor(Pointer struct) {
-    return struct.getInt(MINOR);
-  }
-
-  /** Writes {@link #minor} of the struct at {@code struct}. */
-  public static void setMinor(Pointer struct, int value) {
-    struct.setInt(MINOR, value);
+  /** Writes what {@link #getMinor} reads. */
+  public static void setMinor(Pointer struct, long value) {
+    struct.setInt(MINOR, (int) Checks.unsigned(value, 32, "DLPackVersion.minor"));
   }
 }

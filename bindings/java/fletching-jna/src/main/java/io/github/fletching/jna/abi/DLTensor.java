@@ -3,30 +3,33 @@
 
 package io.github.fletching.jna.abi;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure.FieldOrder;
 import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.engine.Checks;
 
 /**
  * A strided view of memory on one device. It owns nothing.
  *
  * <p>Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
  */
-@FieldOrder({"data", "device", "ndim", "dtype", "shape", "strides", "byteOffset"})
-public class DLTensor extends AbiStructure {
+public final class DLTensor {
   /** Size in bytes on the platform that runs this. */
-  public static final int SIZE = sizeOf(Offsets.DL_TENSOR);
+  public static final int SIZE = Abi.sizeOf(Offsets.DL_TENSOR);
 
-  private static final long DATA = offsetOf(Offsets.DL_TENSOR, "data");
-  private static final long DEVICE = offsetOf(Offsets.DL_TENSOR, "device");
-  private static final long NDIM = offsetOf(Offsets.DL_TENSOR, "ndim");
-  private static final long DTYPE = offsetOf(Offsets.DL_TENSOR, "dtype");
-  private static final long SHAPE = offsetOf(Offsets.DL_TENSOR, "shape");
-  private static final long STRIDES = offsetOf(Offsets.DL_TENSOR, "strides");
-  private static final long BYTE_OFFSET = offsetOf(Offsets.DL_TENSOR, "byte_offset");
+  private static final long DATA = Abi.offsetOf(Offsets.DL_TENSOR, "data");
+  private static final long DEVICE = Abi.offsetOf(Offsets.DL_TENSOR, "device");
+  private static final long NDIM = Abi.offsetOf(Offsets.DL_TENSOR, "ndim");
+  private static final long DTYPE = Abi.offsetOf(Offsets.DL_TENSOR, "dtype");
+  private static final long SHAPE = Abi.offsetOf(Offsets.DL_TENSOR, "shape");
+  private static final long STRIDES = Abi.offsetOf(Offsets.DL_TENSOR, "strides");
+  private static final long BYTE_OFFSET = Abi.offsetOf(Offsets.DL_TENSOR, "byte_offset");
 
-  static {
-    new DLTensor().check(Offsets.DL_TENSOR);
+  private DLTensor() {}
+
+  /** Zeroed memory for a struct; it is freed when Java no longer reaches the returned object. */
+  public static Memory allocate() {
+    return Abi.allocate(SIZE);
   }
 
   /**
@@ -36,28 +39,46 @@ public class DLTensor extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no
    * elements; aligned to 256 bytes by the text, less in practice.
    */
-  public Pointer data;
+  public static Pointer getData(Pointer struct) {
+    return struct.getPointer(DATA);
+  }
+
+  /** Writes what {@link #getData} reads. */
+  public static void setData(Pointer struct, Pointer value) {
+    struct.setPointer(DATA, value);
+  }
 
   /**
    * The device that the memory is on.
    *
    * <p>Mandatory, set by the producer. Valid: the device that can access data.
    */
-  public DLDevice device;
+  public static Pointer getDevice(Pointer struct) {
+    return struct.share(DEVICE, DLDevice.SIZE);
+  }
 
   /**
    * The number of dimensions; 0 for a scalar.
    *
    * <p>Mandatory, set by the producer. Valid: 0 or more.
    */
-  public int ndim;
+  public static int getNdim(Pointer struct) {
+    return struct.getInt(NDIM);
+  }
+
+  /** Writes what {@link #getNdim} reads. */
+  public static void setNdim(Pointer struct, int value) {
+    struct.setInt(NDIM, value);
+  }
 
   /**
    * The type of an element.
    *
    * <p>Mandatory, set by the producer. Valid: see DLDataType.
    */
-  public DLDataType dtype;
+  public static Pointer getDtype(Pointer struct) {
+    return struct.share(DTYPE, DLDataType.SIZE);
+  }
 
   /**
    * The length of each dimension.
@@ -65,7 +86,14 @@ public class DLTensor extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may
    * be NULL when ndim is 0.
    */
-  public Pointer shape;
+  public static Pointer getShape(Pointer struct) {
+    return struct.getPointer(SHAPE);
+  }
+
+  /** Writes what {@link #getShape} reads. */
+  public static void setShape(Pointer struct, Pointer value) {
+    struct.setPointer(SHAPE, value);
+  }
 
   /**
    * The distance between neighbors of each dimension, in elements.
@@ -73,80 +101,42 @@ public class DLTensor extends AbiStructure {
    * <p>Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when
    * ndim is 0, and before version 1.2 also for row-major order.
    */
-  public Pointer strides;
+  public static Pointer getStrides(Pointer struct) {
+    return struct.getPointer(STRIDES);
+  }
+
+  /** Writes what {@link #getStrides} reads. */
+  public static void setStrides(Pointer struct, Pointer value) {
+    struct.setPointer(STRIDES, value);
+  }
 
   /**
    * Where the first element lies, in bytes from data.
    *
    * <p>Mandatory, set by the producer. Valid: any.
    */
-  public long byteOffset;
-
-  /** A struct in memory of its own, zeroed. */
-  public DLTensor() {}
-
-  /** The struct at {@code memory}; {@link #read} fetches its fields. */
-  public DLTensor(Pointer memory) {
-    super(memory);
-  }
-
-  /** Reads {@link #data} of the struct at {@code struct}. */
-  public static Pointer getData(Pointer struct) {
-    return struct.getPointer(DATA);
-  }
-
-  /** Writes {@link #data} of the struct at {@code struct}. */
-  public static void setData(Pointer struct, Pointer value) {
-    struct.setPointer(DATA, value);
-  }
-
-  /** Returns the address of {@link #device} in the struct at {@code struct}. */
-  public static Pointer getDevice(Pointer struct) {
-    return struct.share(DEVICE, DLDevice.SIZE);
-  }
-
-  /** Reads {@link #ndim} of the struct at {@code struct}. */
-  public static int getNdim(Pointer struct) {
-    return struct.getInt(NDIM);
-  }
-
-  /** Writes {@link #ndim} of the struct at {@code struct}. */
-  public static void setNdim(Pointer struct, int value) {
-    struct.setInt(NDIM, value);
-  }
-
-  /** Returns the address of {@link #dtype} in the struct at {@code struct}. */
-  public static Pointer getDtype(Pointer struct) {
-    return struct.share(DTYPE, DLDataType.SIZE);
-  }
-
-  /** Reads {@link #shape} of the struct at {@code struct}. */
-  public static Pointer getShape(Pointer struct) {
-    return struct.getPointer(SHAPE);
-  }
-
-  /** Writes {@link #shape} of the struct at {@code struct}. */
-  public static void setShape(Pointer struct, Pointer value) {
-    struct.setPointer(SHAPE, value);
-  }
-
-  /** Reads {@link #strides} of the struct at {@code struct}. */
-  public static Pointer getStrides(Pointer struct) {
-    return struct.getPointer(STRIDES);
-  }
-
-  /** Writes {@link #strides} of the struct at {@code struct}. */
-  public static void setStrides(Pointer struct, Pointer value) {
-    struct.setPointer(STRIDES, value);
-  }
-
-  /** Reads {@link #byteOffset} of the struct at {@code struct}. */
   public static long getByteOffset(Pointer struct) {
     return struct.getLong(BYTE_OFFSET);
   }
 
-  /** Writes {@link #byteOffset} of the struct at {@code struct}. */
+  /** Writes what {@link #getByteOffset} reads. */
   public static void setByteOffset(Pointer struct, long value) {
     struct.setLong(BYTE_OFFSET, value);
+  }
+
+  /** One entry of {@link #getShape}, from 0 to {@code ndim} - 1. */
+  public static long getShape(Pointer struct, long index) {
+    Pointer list = getShape(struct);
+    long count = getNdim(struct);
+    Checks.entry("DLTensor.shape", index, count, list == null);
+    return list.getLong(index * 8);
+  }
+
+  /** One entry of {@link #getStrides}, from 0 to {@code ndim} - 1. */
+  public static long getStride(Pointer struct, long index) {
+    Pointer list = getStrides(struct);
+    long count = getNdim(struct);
+    Checks.entry("DLTensor.strides", index, count, list == null);
+    return list.getLong(index * 8);
   }
 }

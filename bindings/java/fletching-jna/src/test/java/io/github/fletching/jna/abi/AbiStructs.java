@@ -6,6 +6,7 @@ package io.github.fletching.jna.abi;
 import static io.github.fletching.jna.abi.JnaStruct.bits;
 import static io.github.fletching.jna.abi.JnaStruct.pointer;
 
+import io.github.fletching.abi.Offsets;
 import io.github.fletching.testing.AbiStruct;
 import java.util.List;
 
@@ -35,387 +36,359 @@ final class AbiStructs {
   }
 
   private static AbiStruct arrowSchema() {
-    JnaStruct<ArrowSchema> struct = new JnaStruct<>("ArrowSchema", ArrowSchema::new);
-    struct.field("format", "format");
-    struct.field("name", "name");
-    struct.field("metadata", "metadata");
-    struct.field("flags", "flags");
-    struct.field("n_children", "nChildren");
-    struct.field("children", "children");
-    struct.field("dictionary", "dictionary");
-    struct.field("release", "release");
-    struct.field("private_data", "privateData");
+    JnaStruct struct = new JnaStruct(Offsets.ARROW_SCHEMA, ArrowSchema.SIZE);
+    struct.field("format", Abi.POINTER_SIZE);
+    struct.field("name", Abi.POINTER_SIZE);
+    struct.field("metadata", Abi.POINTER_SIZE);
+    struct.field("flags", 8);
+    struct.field("n_children", 8);
+    struct.field("children", Abi.POINTER_SIZE);
+    struct.field("dictionary", Abi.POINTER_SIZE);
+    struct.field("release", Abi.POINTER_SIZE);
+    struct.field("private_data", Abi.POINTER_SIZE);
     struct.leaf(
         "format",
-        "format",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowSchema.getFormat(p)),
         (p, v) -> ArrowSchema.setFormat(p, pointer(v)),
-        s -> bits(s.format),
-        (s, v) -> s.format = pointer(v));
+        Offsets.ARROW_SCHEMA);
     struct.leaf(
         "name",
-        "name",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowSchema.getName(p)),
         (p, v) -> ArrowSchema.setName(p, pointer(v)),
-        s -> bits(s.name),
-        (s, v) -> s.name = pointer(v));
+        Offsets.ARROW_SCHEMA);
     struct.leaf(
         "metadata",
-        "metadata",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowSchema.getMetadata(p)),
         (p, v) -> ArrowSchema.setMetadata(p, pointer(v)),
-        s -> bits(s.metadata),
-        (s, v) -> s.metadata = pointer(v));
+        Offsets.ARROW_SCHEMA);
     struct.leaf(
         "flags",
-        "flags",
         0,
+        8,
         p -> bits(ArrowSchema.getFlags(p)),
         (p, v) -> ArrowSchema.setFlags(p, v),
-        s -> bits(s.flags),
-        (s, v) -> s.flags = v);
+        Offsets.ARROW_SCHEMA);
     struct.leaf(
         "n_children",
-        "nChildren",
         0,
+        8,
         p -> bits(ArrowSchema.getNChildren(p)),
         (p, v) -> ArrowSchema.setNChildren(p, v),
-        s -> bits(s.nChildren),
-        (s, v) -> s.nChildren = v);
+        Offsets.ARROW_SCHEMA);
     struct.leaf(
         "children",
-        "children",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowSchema.getChildren(p)),
         (p, v) -> ArrowSchema.setChildren(p, pointer(v)),
-        s -> bits(s.children),
-        (s, v) -> s.children = pointer(v));
+        Offsets.ARROW_SCHEMA);
     struct.leaf(
         "dictionary",
-        "dictionary",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowSchema.getDictionary(p)),
         (p, v) -> ArrowSchema.setDictionary(p, pointer(v)),
-        s -> bits(s.dictionary),
-        (s, v) -> s.dictionary = pointer(v));
+        Offsets.ARROW_SCHEMA);
     struct.leaf(
         "release",
-        "release",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowSchema.getRelease(p)),
         (p, v) -> ArrowSchema.setRelease(p, pointer(v)),
-        s -> bits(s.release),
-        (s, v) -> s.release = pointer(v));
+        Offsets.ARROW_SCHEMA);
     struct.leaf(
         "private_data",
-        "privateData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowSchema.getPrivateData(p)),
         (p, v) -> ArrowSchema.setPrivateData(p, pointer(v)),
-        s -> bits(s.privateData),
-        (s, v) -> s.privateData = pointer(v));
+        Offsets.ARROW_SCHEMA);
     struct.voidCallback(
         "release",
         ArrowSchema.Release.class,
-        call -> (self) -> call.record(bits(self)),
+        call -> ArrowSchema.Release.stub((self) -> call.record(bits(self))),
         ArrowSchema::setRelease,
         (p, a) -> ArrowSchema.Release.invoke(ArrowSchema.getRelease(p), pointer(a[0])));
     return struct;
   }
 
   private static AbiStruct arrowArray() {
-    JnaStruct<ArrowArray> struct = new JnaStruct<>("ArrowArray", ArrowArray::new);
-    struct.field("length", "length");
-    struct.field("null_count", "nullCount");
-    struct.field("offset", "offset");
-    struct.field("n_buffers", "nBuffers");
-    struct.field("n_children", "nChildren");
-    struct.field("buffers", "buffers");
-    struct.field("children", "children");
-    struct.field("dictionary", "dictionary");
-    struct.field("release", "release");
-    struct.field("private_data", "privateData");
+    JnaStruct struct = new JnaStruct(Offsets.ARROW_ARRAY, ArrowArray.SIZE);
+    struct.field("length", 8);
+    struct.field("null_count", 8);
+    struct.field("offset", 8);
+    struct.field("n_buffers", 8);
+    struct.field("n_children", 8);
+    struct.field("buffers", Abi.POINTER_SIZE);
+    struct.field("children", Abi.POINTER_SIZE);
+    struct.field("dictionary", Abi.POINTER_SIZE);
+    struct.field("release", Abi.POINTER_SIZE);
+    struct.field("private_data", Abi.POINTER_SIZE);
     struct.leaf(
         "length",
-        "length",
         0,
+        8,
         p -> bits(ArrowArray.getLength(p)),
         (p, v) -> ArrowArray.setLength(p, v),
-        s -> bits(s.length),
-        (s, v) -> s.length = v);
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "null_count",
-        "nullCount",
         0,
+        8,
         p -> bits(ArrowArray.getNullCount(p)),
         (p, v) -> ArrowArray.setNullCount(p, v),
-        s -> bits(s.nullCount),
-        (s, v) -> s.nullCount = v);
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "offset",
-        "offset",
         0,
+        8,
         p -> bits(ArrowArray.getOffset(p)),
         (p, v) -> ArrowArray.setOffset(p, v),
-        s -> bits(s.offset),
-        (s, v) -> s.offset = v);
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "n_buffers",
-        "nBuffers",
         0,
+        8,
         p -> bits(ArrowArray.getNBuffers(p)),
         (p, v) -> ArrowArray.setNBuffers(p, v),
-        s -> bits(s.nBuffers),
-        (s, v) -> s.nBuffers = v);
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "n_children",
-        "nChildren",
         0,
+        8,
         p -> bits(ArrowArray.getNChildren(p)),
         (p, v) -> ArrowArray.setNChildren(p, v),
-        s -> bits(s.nChildren),
-        (s, v) -> s.nChildren = v);
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "buffers",
-        "buffers",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getBuffers(p)),
         (p, v) -> ArrowArray.setBuffers(p, pointer(v)),
-        s -> bits(s.buffers),
-        (s, v) -> s.buffers = pointer(v));
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "children",
-        "children",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getChildren(p)),
         (p, v) -> ArrowArray.setChildren(p, pointer(v)),
-        s -> bits(s.children),
-        (s, v) -> s.children = pointer(v));
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "dictionary",
-        "dictionary",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getDictionary(p)),
         (p, v) -> ArrowArray.setDictionary(p, pointer(v)),
-        s -> bits(s.dictionary),
-        (s, v) -> s.dictionary = pointer(v));
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "release",
-        "release",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getRelease(p)),
         (p, v) -> ArrowArray.setRelease(p, pointer(v)),
-        s -> bits(s.release),
-        (s, v) -> s.release = pointer(v));
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "private_data",
-        "privateData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getPrivateData(p)),
         (p, v) -> ArrowArray.setPrivateData(p, pointer(v)),
-        s -> bits(s.privateData),
-        (s, v) -> s.privateData = pointer(v));
+        Offsets.ARROW_ARRAY);
     struct.voidCallback(
         "release",
         ArrowArray.Release.class,
-        call -> (self) -> call.record(bits(self)),
+        call -> ArrowArray.Release.stub((self) -> call.record(bits(self))),
         ArrowArray::setRelease,
         (p, a) -> ArrowArray.Release.invoke(ArrowArray.getRelease(p), pointer(a[0])));
     return struct;
   }
 
   private static AbiStruct arrowDeviceArray() {
-    JnaStruct<ArrowDeviceArray> struct = new JnaStruct<>("ArrowDeviceArray", ArrowDeviceArray::new);
-    struct.field("array", "array");
-    struct.field("device_id", "deviceId");
-    struct.field("device_type", "deviceType");
-    struct.field("sync_event", "syncEvent");
-    struct.field("reserved", "reserved");
+    JnaStruct struct = new JnaStruct(Offsets.ARROW_DEVICE_ARRAY, ArrowDeviceArray.SIZE);
+    struct.field("array", ArrowArray.SIZE);
+    struct.field("device_id", 8);
+    struct.field("device_type", 4);
+    struct.field("sync_event", Abi.POINTER_SIZE);
+    struct.field("reserved", 3 * 8);
     struct.leaf(
         "array.length",
-        "array.length",
         0,
+        8,
         p -> bits(ArrowArray.getLength(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setLength(ArrowDeviceArray.getArray(p), v),
-        s -> bits(s.array.length),
-        (s, v) -> s.array.length = v);
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.null_count",
-        "array.nullCount",
         0,
+        8,
         p -> bits(ArrowArray.getNullCount(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setNullCount(ArrowDeviceArray.getArray(p), v),
-        s -> bits(s.array.nullCount),
-        (s, v) -> s.array.nullCount = v);
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.offset",
-        "array.offset",
         0,
+        8,
         p -> bits(ArrowArray.getOffset(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setOffset(ArrowDeviceArray.getArray(p), v),
-        s -> bits(s.array.offset),
-        (s, v) -> s.array.offset = v);
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.n_buffers",
-        "array.nBuffers",
         0,
+        8,
         p -> bits(ArrowArray.getNBuffers(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setNBuffers(ArrowDeviceArray.getArray(p), v),
-        s -> bits(s.array.nBuffers),
-        (s, v) -> s.array.nBuffers = v);
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.n_children",
-        "array.nChildren",
         0,
+        8,
         p -> bits(ArrowArray.getNChildren(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setNChildren(ArrowDeviceArray.getArray(p), v),
-        s -> bits(s.array.nChildren),
-        (s, v) -> s.array.nChildren = v);
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.buffers",
-        "array.buffers",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getBuffers(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setBuffers(ArrowDeviceArray.getArray(p), pointer(v)),
-        s -> bits(s.array.buffers),
-        (s, v) -> s.array.buffers = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.children",
-        "array.children",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getChildren(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setChildren(ArrowDeviceArray.getArray(p), pointer(v)),
-        s -> bits(s.array.children),
-        (s, v) -> s.array.children = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.dictionary",
-        "array.dictionary",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getDictionary(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setDictionary(ArrowDeviceArray.getArray(p), pointer(v)),
-        s -> bits(s.array.dictionary),
-        (s, v) -> s.array.dictionary = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.release",
-        "array.release",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getRelease(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setRelease(ArrowDeviceArray.getArray(p), pointer(v)),
-        s -> bits(s.array.release),
-        (s, v) -> s.array.release = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "array.private_data",
-        "array.privateData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArray.getPrivateData(ArrowDeviceArray.getArray(p))),
         (p, v) -> ArrowArray.setPrivateData(ArrowDeviceArray.getArray(p), pointer(v)),
-        s -> bits(s.array.privateData),
-        (s, v) -> s.array.privateData = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY,
+        Offsets.ARROW_ARRAY);
     struct.leaf(
         "device_id",
-        "deviceId",
         0,
+        8,
         p -> bits(ArrowDeviceArray.getDeviceId(p)),
         (p, v) -> ArrowDeviceArray.setDeviceId(p, v),
-        s -> bits(s.deviceId),
-        (s, v) -> s.deviceId = v);
+        Offsets.ARROW_DEVICE_ARRAY);
     struct.leaf(
         "device_type",
-        "deviceType",
         0,
+        4,
         p -> bits(ArrowDeviceArray.getDeviceType(p)),
         (p, v) -> ArrowDeviceArray.setDeviceType(p, (int) v),
-        s -> bits(s.deviceType),
-        (s, v) -> s.deviceType = (int) v);
+        Offsets.ARROW_DEVICE_ARRAY);
     struct.leaf(
         "sync_event",
-        "syncEvent",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowDeviceArray.getSyncEvent(p)),
         (p, v) -> ArrowDeviceArray.setSyncEvent(p, pointer(v)),
-        s -> bits(s.syncEvent),
-        (s, v) -> s.syncEvent = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY);
     struct.leaf(
-        "reserved",
         "reserved",
         0,
+        3 * 8,
         p -> bits(ArrowDeviceArray.getReserved(p, 0)),
         (p, v) -> ArrowDeviceArray.setReserved(p, 0, v),
-        s -> bits(s.reserved[0]),
-        (s, v) -> s.reserved[0] = v);
+        Offsets.ARROW_DEVICE_ARRAY);
     struct.leaf(
-        "reserved",
         "reserved",
         1,
+        3 * 8,
         p -> bits(ArrowDeviceArray.getReserved(p, 1)),
         (p, v) -> ArrowDeviceArray.setReserved(p, 1, v),
-        s -> bits(s.reserved[1]),
-        (s, v) -> s.reserved[1] = v);
+        Offsets.ARROW_DEVICE_ARRAY);
     struct.leaf(
         "reserved",
-        "reserved",
         2,
+        3 * 8,
         p -> bits(ArrowDeviceArray.getReserved(p, 2)),
         (p, v) -> ArrowDeviceArray.setReserved(p, 2, v),
-        s -> bits(s.reserved[2]),
-        (s, v) -> s.reserved[2] = v);
+        Offsets.ARROW_DEVICE_ARRAY);
     return struct;
   }
 
   private static AbiStruct arrowArrayStream() {
-    JnaStruct<ArrowArrayStream> struct = new JnaStruct<>("ArrowArrayStream", ArrowArrayStream::new);
-    struct.field("get_schema", "getSchema");
-    struct.field("get_next", "getNext");
-    struct.field("get_last_error", "getLastError");
-    struct.field("release", "release");
-    struct.field("private_data", "privateData");
+    JnaStruct struct = new JnaStruct(Offsets.ARROW_ARRAY_STREAM, ArrowArrayStream.SIZE);
+    struct.field("get_schema", Abi.POINTER_SIZE);
+    struct.field("get_next", Abi.POINTER_SIZE);
+    struct.field("get_last_error", Abi.POINTER_SIZE);
+    struct.field("release", Abi.POINTER_SIZE);
+    struct.field("private_data", Abi.POINTER_SIZE);
     struct.leaf(
         "get_schema",
-        "getSchema",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArrayStream.getGetSchema(p)),
         (p, v) -> ArrowArrayStream.setGetSchema(p, pointer(v)),
-        s -> bits(s.getSchema),
-        (s, v) -> s.getSchema = pointer(v));
+        Offsets.ARROW_ARRAY_STREAM);
     struct.leaf(
         "get_next",
-        "getNext",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArrayStream.getGetNext(p)),
         (p, v) -> ArrowArrayStream.setGetNext(p, pointer(v)),
-        s -> bits(s.getNext),
-        (s, v) -> s.getNext = pointer(v));
+        Offsets.ARROW_ARRAY_STREAM);
     struct.leaf(
         "get_last_error",
-        "getLastError",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArrayStream.getGetLastError(p)),
         (p, v) -> ArrowArrayStream.setGetLastError(p, pointer(v)),
-        s -> bits(s.getLastError),
-        (s, v) -> s.getLastError = pointer(v));
+        Offsets.ARROW_ARRAY_STREAM);
     struct.leaf(
         "release",
-        "release",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArrayStream.getRelease(p)),
         (p, v) -> ArrowArrayStream.setRelease(p, pointer(v)),
-        s -> bits(s.release),
-        (s, v) -> s.release = pointer(v));
+        Offsets.ARROW_ARRAY_STREAM);
     struct.leaf(
         "private_data",
-        "privateData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowArrayStream.getPrivateData(p)),
         (p, v) -> ArrowArrayStream.setPrivateData(p, pointer(v)),
-        s -> bits(s.privateData),
-        (s, v) -> s.privateData = pointer(v));
+        Offsets.ARROW_ARRAY_STREAM);
     struct.callback(
         "get_schema",
         ArrowArrayStream.GetSchema.class,
-        call -> (self, out) -> (int) call.record(bits(self), bits(out)),
+        call ->
+            ArrowArrayStream.GetSchema.stub(
+                (self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowArrayStream::setGetSchema,
         (p, a) ->
             bits(
@@ -424,7 +397,8 @@ final class AbiStructs {
     struct.callback(
         "get_next",
         ArrowArrayStream.GetNext.class,
-        call -> (self, out) -> (int) call.record(bits(self), bits(out)),
+        call ->
+            ArrowArrayStream.GetNext.stub((self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowArrayStream::setGetNext,
         (p, a) ->
             bits(
@@ -433,7 +407,7 @@ final class AbiStructs {
     struct.callback(
         "get_last_error",
         ArrowArrayStream.GetLastError.class,
-        call -> (self) -> pointer(call.record(bits(self))),
+        call -> ArrowArrayStream.GetLastError.stub((self) -> pointer(call.record(bits(self)))),
         ArrowArrayStream::setGetLastError,
         (p, a) ->
             bits(
@@ -442,73 +416,69 @@ final class AbiStructs {
     struct.voidCallback(
         "release",
         ArrowArrayStream.Release.class,
-        call -> (self) -> call.record(bits(self)),
+        call -> ArrowArrayStream.Release.stub((self) -> call.record(bits(self))),
         ArrowArrayStream::setRelease,
         (p, a) -> ArrowArrayStream.Release.invoke(ArrowArrayStream.getRelease(p), pointer(a[0])));
     return struct;
   }
 
   private static AbiStruct arrowDeviceArrayStream() {
-    JnaStruct<ArrowDeviceArrayStream> struct =
-        new JnaStruct<>("ArrowDeviceArrayStream", ArrowDeviceArrayStream::new);
-    struct.field("device_type", "deviceType");
-    struct.field("get_schema", "getSchema");
-    struct.field("get_next", "getNext");
-    struct.field("get_last_error", "getLastError");
-    struct.field("release", "release");
-    struct.field("private_data", "privateData");
+    JnaStruct struct =
+        new JnaStruct(Offsets.ARROW_DEVICE_ARRAY_STREAM, ArrowDeviceArrayStream.SIZE);
+    struct.field("device_type", 4);
+    struct.field("get_schema", Abi.POINTER_SIZE);
+    struct.field("get_next", Abi.POINTER_SIZE);
+    struct.field("get_last_error", Abi.POINTER_SIZE);
+    struct.field("release", Abi.POINTER_SIZE);
+    struct.field("private_data", Abi.POINTER_SIZE);
     struct.leaf(
         "device_type",
-        "deviceType",
         0,
+        4,
         p -> bits(ArrowDeviceArrayStream.getDeviceType(p)),
         (p, v) -> ArrowDeviceArrayStream.setDeviceType(p, (int) v),
-        s -> bits(s.deviceType),
-        (s, v) -> s.deviceType = (int) v);
+        Offsets.ARROW_DEVICE_ARRAY_STREAM);
     struct.leaf(
         "get_schema",
-        "getSchema",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowDeviceArrayStream.getGetSchema(p)),
         (p, v) -> ArrowDeviceArrayStream.setGetSchema(p, pointer(v)),
-        s -> bits(s.getSchema),
-        (s, v) -> s.getSchema = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY_STREAM);
     struct.leaf(
         "get_next",
-        "getNext",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowDeviceArrayStream.getGetNext(p)),
         (p, v) -> ArrowDeviceArrayStream.setGetNext(p, pointer(v)),
-        s -> bits(s.getNext),
-        (s, v) -> s.getNext = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY_STREAM);
     struct.leaf(
         "get_last_error",
-        "getLastError",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowDeviceArrayStream.getGetLastError(p)),
         (p, v) -> ArrowDeviceArrayStream.setGetLastError(p, pointer(v)),
-        s -> bits(s.getLastError),
-        (s, v) -> s.getLastError = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY_STREAM);
     struct.leaf(
         "release",
-        "release",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowDeviceArrayStream.getRelease(p)),
         (p, v) -> ArrowDeviceArrayStream.setRelease(p, pointer(v)),
-        s -> bits(s.release),
-        (s, v) -> s.release = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY_STREAM);
     struct.leaf(
         "private_data",
-        "privateData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowDeviceArrayStream.getPrivateData(p)),
         (p, v) -> ArrowDeviceArrayStream.setPrivateData(p, pointer(v)),
-        s -> bits(s.privateData),
-        (s, v) -> s.privateData = pointer(v));
+        Offsets.ARROW_DEVICE_ARRAY_STREAM);
     struct.callback(
         "get_schema",
         ArrowDeviceArrayStream.GetSchema.class,
-        call -> (self, out) -> (int) call.record(bits(self), bits(out)),
+        call ->
+            ArrowDeviceArrayStream.GetSchema.stub(
+                (self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowDeviceArrayStream::setGetSchema,
         (p, a) ->
             bits(
@@ -517,7 +487,9 @@ final class AbiStructs {
     struct.callback(
         "get_next",
         ArrowDeviceArrayStream.GetNext.class,
-        call -> (self, out) -> (int) call.record(bits(self), bits(out)),
+        call ->
+            ArrowDeviceArrayStream.GetNext.stub(
+                (self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowDeviceArrayStream::setGetNext,
         (p, a) ->
             bits(
@@ -526,7 +498,8 @@ final class AbiStructs {
     struct.callback(
         "get_last_error",
         ArrowDeviceArrayStream.GetLastError.class,
-        call -> (self) -> pointer(call.record(bits(self))),
+        call ->
+            ArrowDeviceArrayStream.GetLastError.stub((self) -> pointer(call.record(bits(self)))),
         ArrowDeviceArrayStream::setGetLastError,
         (p, a) ->
             bits(
@@ -535,7 +508,7 @@ final class AbiStructs {
     struct.voidCallback(
         "release",
         ArrowDeviceArrayStream.Release.class,
-        call -> (self) -> call.record(bits(self)),
+        call -> ArrowDeviceArrayStream.Release.stub((self) -> call.record(bits(self))),
         ArrowDeviceArrayStream::setRelease,
         (p, a) ->
             ArrowDeviceArrayStream.Release.invoke(
@@ -544,29 +517,29 @@ final class AbiStructs {
   }
 
   private static AbiStruct arrowAsyncTask() {
-    JnaStruct<ArrowAsyncTask> struct = new JnaStruct<>("ArrowAsyncTask", ArrowAsyncTask::new);
-    struct.field("extract_data", "extractData");
-    struct.field("private_data", "privateData");
+    JnaStruct struct = new JnaStruct(Offsets.ARROW_ASYNC_TASK, ArrowAsyncTask.SIZE);
+    struct.field("extract_data", Abi.POINTER_SIZE);
+    struct.field("private_data", Abi.POINTER_SIZE);
     struct.leaf(
         "extract_data",
-        "extractData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncTask.getExtractData(p)),
         (p, v) -> ArrowAsyncTask.setExtractData(p, pointer(v)),
-        s -> bits(s.extractData),
-        (s, v) -> s.extractData = pointer(v));
+        Offsets.ARROW_ASYNC_TASK);
     struct.leaf(
         "private_data",
-        "privateData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncTask.getPrivateData(p)),
         (p, v) -> ArrowAsyncTask.setPrivateData(p, pointer(v)),
-        s -> bits(s.privateData),
-        (s, v) -> s.privateData = pointer(v));
+        Offsets.ARROW_ASYNC_TASK);
     struct.callback(
         "extract_data",
         ArrowAsyncTask.ExtractData.class,
-        call -> (self, out) -> (int) call.record(bits(self), bits(out)),
+        call ->
+            ArrowAsyncTask.ExtractData.stub(
+                (self, out) -> (int) call.record(bits(self), bits(out))),
         ArrowAsyncTask::setExtractData,
         (p, a) ->
             bits(
@@ -576,57 +549,51 @@ final class AbiStructs {
   }
 
   private static AbiStruct arrowAsyncProducer() {
-    JnaStruct<ArrowAsyncProducer> struct =
-        new JnaStruct<>("ArrowAsyncProducer", ArrowAsyncProducer::new);
-    struct.field("device_type", "deviceType");
-    struct.field("request", "request");
-    struct.field("cancel", "cancel");
-    struct.field("additional_metadata", "additionalMetadata");
-    struct.field("private_data", "privateData");
+    JnaStruct struct = new JnaStruct(Offsets.ARROW_ASYNC_PRODUCER, ArrowAsyncProducer.SIZE);
+    struct.field("device_type", 4);
+    struct.field("request", Abi.POINTER_SIZE);
+    struct.field("cancel", Abi.POINTER_SIZE);
+    struct.field("additional_metadata", Abi.POINTER_SIZE);
+    struct.field("private_data", Abi.POINTER_SIZE);
     struct.leaf(
         "device_type",
-        "deviceType",
         0,
+        4,
         p -> bits(ArrowAsyncProducer.getDeviceType(p)),
         (p, v) -> ArrowAsyncProducer.setDeviceType(p, (int) v),
-        s -> bits(s.deviceType),
-        (s, v) -> s.deviceType = (int) v);
+        Offsets.ARROW_ASYNC_PRODUCER);
     struct.leaf(
         "request",
-        "request",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncProducer.getRequest(p)),
         (p, v) -> ArrowAsyncProducer.setRequest(p, pointer(v)),
-        s -> bits(s.request),
-        (s, v) -> s.request = pointer(v));
+        Offsets.ARROW_ASYNC_PRODUCER);
     struct.leaf(
         "cancel",
-        "cancel",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncProducer.getCancel(p)),
         (p, v) -> ArrowAsyncProducer.setCancel(p, pointer(v)),
-        s -> bits(s.cancel),
-        (s, v) -> s.cancel = pointer(v));
+        Offsets.ARROW_ASYNC_PRODUCER);
     struct.leaf(
         "additional_metadata",
-        "additionalMetadata",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncProducer.getAdditionalMetadata(p)),
         (p, v) -> ArrowAsyncProducer.setAdditionalMetadata(p, pointer(v)),
-        s -> bits(s.additionalMetadata),
-        (s, v) -> s.additionalMetadata = pointer(v));
+        Offsets.ARROW_ASYNC_PRODUCER);
     struct.leaf(
         "private_data",
-        "privateData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncProducer.getPrivateData(p)),
         (p, v) -> ArrowAsyncProducer.setPrivateData(p, pointer(v)),
-        s -> bits(s.privateData),
-        (s, v) -> s.privateData = pointer(v));
+        Offsets.ARROW_ASYNC_PRODUCER);
     struct.voidCallback(
         "request",
         ArrowAsyncProducer.Request.class,
-        call -> (self, n) -> call.record(bits(self), bits(n)),
+        call -> ArrowAsyncProducer.Request.stub((self, n) -> call.record(bits(self), bits(n))),
         ArrowAsyncProducer::setRequest,
         (p, a) ->
             ArrowAsyncProducer.Request.invoke(
@@ -634,73 +601,70 @@ final class AbiStructs {
     struct.voidCallback(
         "cancel",
         ArrowAsyncProducer.Cancel.class,
-        call -> (self) -> call.record(bits(self)),
+        call -> ArrowAsyncProducer.Cancel.stub((self) -> call.record(bits(self))),
         ArrowAsyncProducer::setCancel,
         (p, a) -> ArrowAsyncProducer.Cancel.invoke(ArrowAsyncProducer.getCancel(p), pointer(a[0])));
     return struct;
   }
 
   private static AbiStruct arrowAsyncDeviceStreamHandler() {
-    JnaStruct<ArrowAsyncDeviceStreamHandler> struct =
-        new JnaStruct<>("ArrowAsyncDeviceStreamHandler", ArrowAsyncDeviceStreamHandler::new);
-    struct.field("on_schema", "onSchema");
-    struct.field("on_next_task", "onNextTask");
-    struct.field("on_error", "onError");
-    struct.field("release", "release");
-    struct.field("producer", "producer");
-    struct.field("private_data", "privateData");
+    JnaStruct struct =
+        new JnaStruct(
+            Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER, ArrowAsyncDeviceStreamHandler.SIZE);
+    struct.field("on_schema", Abi.POINTER_SIZE);
+    struct.field("on_next_task", Abi.POINTER_SIZE);
+    struct.field("on_error", Abi.POINTER_SIZE);
+    struct.field("release", Abi.POINTER_SIZE);
+    struct.field("producer", Abi.POINTER_SIZE);
+    struct.field("private_data", Abi.POINTER_SIZE);
     struct.leaf(
         "on_schema",
-        "onSchema",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncDeviceStreamHandler.getOnSchema(p)),
         (p, v) -> ArrowAsyncDeviceStreamHandler.setOnSchema(p, pointer(v)),
-        s -> bits(s.onSchema),
-        (s, v) -> s.onSchema = pointer(v));
+        Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
     struct.leaf(
         "on_next_task",
-        "onNextTask",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncDeviceStreamHandler.getOnNextTask(p)),
         (p, v) -> ArrowAsyncDeviceStreamHandler.setOnNextTask(p, pointer(v)),
-        s -> bits(s.onNextTask),
-        (s, v) -> s.onNextTask = pointer(v));
+        Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
     struct.leaf(
         "on_error",
-        "onError",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncDeviceStreamHandler.getOnError(p)),
         (p, v) -> ArrowAsyncDeviceStreamHandler.setOnError(p, pointer(v)),
-        s -> bits(s.onError),
-        (s, v) -> s.onError = pointer(v));
+        Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
     struct.leaf(
         "release",
-        "release",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncDeviceStreamHandler.getRelease(p)),
         (p, v) -> ArrowAsyncDeviceStreamHandler.setRelease(p, pointer(v)),
-        s -> bits(s.release),
-        (s, v) -> s.release = pointer(v));
+        Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
     struct.leaf(
         "producer",
-        "producer",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncDeviceStreamHandler.getProducer(p)),
         (p, v) -> ArrowAsyncDeviceStreamHandler.setProducer(p, pointer(v)),
-        s -> bits(s.producer),
-        (s, v) -> s.producer = pointer(v));
+        Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
     struct.leaf(
         "private_data",
-        "privateData",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(ArrowAsyncDeviceStreamHandler.getPrivateData(p)),
         (p, v) -> ArrowAsyncDeviceStreamHandler.setPrivateData(p, pointer(v)),
-        s -> bits(s.privateData),
-        (s, v) -> s.privateData = pointer(v));
+        Offsets.ARROW_ASYNC_DEVICE_STREAM_HANDLER);
     struct.callback(
         "on_schema",
         ArrowAsyncDeviceStreamHandler.OnSchema.class,
-        call -> (self, streamSchema) -> (int) call.record(bits(self), bits(streamSchema)),
+        call ->
+            ArrowAsyncDeviceStreamHandler.OnSchema.stub(
+                (self, streamSchema) -> (int) call.record(bits(self), bits(streamSchema))),
         ArrowAsyncDeviceStreamHandler::setOnSchema,
         (p, a) ->
             bits(
@@ -709,7 +673,10 @@ final class AbiStructs {
     struct.callback(
         "on_next_task",
         ArrowAsyncDeviceStreamHandler.OnNextTask.class,
-        call -> (self, task, metadata) -> (int) call.record(bits(self), bits(task), bits(metadata)),
+        call ->
+            ArrowAsyncDeviceStreamHandler.OnNextTask.stub(
+                (self, task, metadata) ->
+                    (int) call.record(bits(self), bits(task), bits(metadata))),
         ArrowAsyncDeviceStreamHandler::setOnNextTask,
         (p, a) ->
             bits(
@@ -722,8 +689,9 @@ final class AbiStructs {
         "on_error",
         ArrowAsyncDeviceStreamHandler.OnError.class,
         call ->
-            (self, code, message, metadata) ->
-                call.record(bits(self), bits(code), bits(message), bits(metadata)),
+            ArrowAsyncDeviceStreamHandler.OnError.stub(
+                (self, code, message, metadata) ->
+                    call.record(bits(self), bits(code), bits(message), bits(metadata))),
         ArrowAsyncDeviceStreamHandler::setOnError,
         (p, a) ->
             ArrowAsyncDeviceStreamHandler.OnError.invoke(
@@ -735,7 +703,7 @@ final class AbiStructs {
     struct.voidCallback(
         "release",
         ArrowAsyncDeviceStreamHandler.Release.class,
-        call -> (self) -> call.record(bits(self)),
+        call -> ArrowAsyncDeviceStreamHandler.Release.stub((self) -> call.record(bits(self))),
         ArrowAsyncDeviceStreamHandler::setRelease,
         (p, a) ->
             ArrowAsyncDeviceStreamHandler.Release.invoke(
@@ -744,346 +712,334 @@ final class AbiStructs {
   }
 
   private static AbiStruct dLPackVersion() {
-    JnaStruct<DLPackVersion> struct = new JnaStruct<>("DLPackVersion", DLPackVersion::new);
-    struct.field("major", "major");
-    struct.field("minor", "minor");
+    JnaStruct struct = new JnaStruct(Offsets.DL_PACK_VERSION, DLPackVersion.SIZE);
+    struct.field("major", 4);
+    struct.field("minor", 4);
     struct.leaf(
         "major",
-        "major",
         0,
+        4,
         p -> bits(DLPackVersion.getMajor(p)),
-        (p, v) -> DLPackVersion.setMajor(p, (int) v),
-        s -> bits(s.major),
-        (s, v) -> s.major = (int) v);
+        (p, v) -> DLPackVersion.setMajor(p, v),
+        Offsets.DL_PACK_VERSION);
     struct.leaf(
         "minor",
-        "minor",
         0,
+        4,
         p -> bits(DLPackVersion.getMinor(p)),
-        (p, v) -> DLPackVersion.setMinor(p, (int) v),
-        s -> bits(s.minor),
-        (s, v) -> s.minor = (int) v);
+        (p, v) -> DLPackVersion.setMinor(p, v),
+        Offsets.DL_PACK_VERSION);
     return struct;
   }
 
   private static AbiStruct dLDevice() {
-    JnaStruct<DLDevice> struct = new JnaStruct<>("DLDevice", DLDevice::new);
-    struct.field("device_type", "deviceType");
-    struct.field("device_id", "deviceId");
+    JnaStruct struct = new JnaStruct(Offsets.DL_DEVICE, DLDevice.SIZE);
+    struct.field("device_type", 4);
+    struct.field("device_id", 4);
     struct.leaf(
         "device_type",
-        "deviceType",
         0,
+        4,
         p -> bits(DLDevice.getDeviceType(p)),
         (p, v) -> DLDevice.setDeviceType(p, (int) v),
-        s -> bits(s.deviceType),
-        (s, v) -> s.deviceType = (int) v);
+        Offsets.DL_DEVICE);
     struct.leaf(
         "device_id",
-        "deviceId",
         0,
+        4,
         p -> bits(DLDevice.getDeviceId(p)),
         (p, v) -> DLDevice.setDeviceId(p, (int) v),
-        s -> bits(s.deviceId),
-        (s, v) -> s.deviceId = (int) v);
+        Offsets.DL_DEVICE);
     return struct;
   }
 
   private static AbiStruct dLDataType() {
-    JnaStruct<DLDataType> struct = new JnaStruct<>("DLDataType", DLDataType::new);
-    struct.field("code", "code");
-    struct.field("bits", "bits");
-    struct.field("lanes", "lanes");
+    JnaStruct struct = new JnaStruct(Offsets.DL_DATA_TYPE, DLDataType.SIZE);
+    struct.field("code", 1);
+    struct.field("bits", 1);
+    struct.field("lanes", 2);
     struct.leaf(
         "code",
-        "code",
         0,
+        1,
         p -> bits(DLDataType.getCode(p)),
-        (p, v) -> DLDataType.setCode(p, (byte) v),
-        s -> bits(s.code),
-        (s, v) -> s.code = (byte) v);
+        (p, v) -> DLDataType.setCode(p, (int) v),
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "bits",
-        "bits",
         0,
+        1,
         p -> bits(DLDataType.getBits(p)),
-        (p, v) -> DLDataType.setBits(p, (byte) v),
-        s -> bits(s.bits),
-        (s, v) -> s.bits = (byte) v);
+        (p, v) -> DLDataType.setBits(p, (int) v),
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "lanes",
-        "lanes",
         0,
+        2,
         p -> bits(DLDataType.getLanes(p)),
-        (p, v) -> DLDataType.setLanes(p, (short) v),
-        s -> bits(s.lanes),
-        (s, v) -> s.lanes = (short) v);
+        (p, v) -> DLDataType.setLanes(p, (int) v),
+        Offsets.DL_DATA_TYPE);
     return struct;
   }
 
   private static AbiStruct dLTensor() {
-    JnaStruct<DLTensor> struct = new JnaStruct<>("DLTensor", DLTensor::new);
-    struct.field("data", "data");
-    struct.field("device", "device");
-    struct.field("ndim", "ndim");
-    struct.field("dtype", "dtype");
-    struct.field("shape", "shape");
-    struct.field("strides", "strides");
-    struct.field("byte_offset", "byteOffset");
+    JnaStruct struct = new JnaStruct(Offsets.DL_TENSOR, DLTensor.SIZE);
+    struct.field("data", Abi.POINTER_SIZE);
+    struct.field("device", DLDevice.SIZE);
+    struct.field("ndim", 4);
+    struct.field("dtype", DLDataType.SIZE);
+    struct.field("shape", Abi.POINTER_SIZE);
+    struct.field("strides", Abi.POINTER_SIZE);
+    struct.field("byte_offset", 8);
     struct.leaf(
         "data",
-        "data",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getData(p)),
         (p, v) -> DLTensor.setData(p, pointer(v)),
-        s -> bits(s.data),
-        (s, v) -> s.data = pointer(v));
+        Offsets.DL_TENSOR);
     struct.leaf(
         "device.device_type",
-        "device.deviceType",
         0,
+        4,
         p -> bits(DLDevice.getDeviceType(DLTensor.getDevice(p))),
         (p, v) -> DLDevice.setDeviceType(DLTensor.getDevice(p), (int) v),
-        s -> bits(s.device.deviceType),
-        (s, v) -> s.device.deviceType = (int) v);
+        Offsets.DL_TENSOR,
+        Offsets.DL_DEVICE);
     struct.leaf(
         "device.device_id",
-        "device.deviceId",
         0,
+        4,
         p -> bits(DLDevice.getDeviceId(DLTensor.getDevice(p))),
         (p, v) -> DLDevice.setDeviceId(DLTensor.getDevice(p), (int) v),
-        s -> bits(s.device.deviceId),
-        (s, v) -> s.device.deviceId = (int) v);
+        Offsets.DL_TENSOR,
+        Offsets.DL_DEVICE);
     struct.leaf(
         "ndim",
-        "ndim",
         0,
+        4,
         p -> bits(DLTensor.getNdim(p)),
         (p, v) -> DLTensor.setNdim(p, (int) v),
-        s -> bits(s.ndim),
-        (s, v) -> s.ndim = (int) v);
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dtype.code",
-        "dtype.code",
         0,
+        1,
         p -> bits(DLDataType.getCode(DLTensor.getDtype(p))),
-        (p, v) -> DLDataType.setCode(DLTensor.getDtype(p), (byte) v),
-        s -> bits(s.dtype.code),
-        (s, v) -> s.dtype.code = (byte) v);
+        (p, v) -> DLDataType.setCode(DLTensor.getDtype(p), (int) v),
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "dtype.bits",
-        "dtype.bits",
         0,
+        1,
         p -> bits(DLDataType.getBits(DLTensor.getDtype(p))),
-        (p, v) -> DLDataType.setBits(DLTensor.getDtype(p), (byte) v),
-        s -> bits(s.dtype.bits),
-        (s, v) -> s.dtype.bits = (byte) v);
+        (p, v) -> DLDataType.setBits(DLTensor.getDtype(p), (int) v),
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "dtype.lanes",
-        "dtype.lanes",
         0,
+        2,
         p -> bits(DLDataType.getLanes(DLTensor.getDtype(p))),
-        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(p), (short) v),
-        s -> bits(s.dtype.lanes),
-        (s, v) -> s.dtype.lanes = (short) v);
+        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(p), (int) v),
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "shape",
-        "shape",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getShape(p)),
         (p, v) -> DLTensor.setShape(p, pointer(v)),
-        s -> bits(s.shape),
-        (s, v) -> s.shape = pointer(v));
+        Offsets.DL_TENSOR);
     struct.leaf(
         "strides",
-        "strides",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getStrides(p)),
         (p, v) -> DLTensor.setStrides(p, pointer(v)),
-        s -> bits(s.strides),
-        (s, v) -> s.strides = pointer(v));
+        Offsets.DL_TENSOR);
     struct.leaf(
         "byte_offset",
-        "byteOffset",
         0,
+        8,
         p -> bits(DLTensor.getByteOffset(p)),
         (p, v) -> DLTensor.setByteOffset(p, v),
-        s -> bits(s.byteOffset),
-        (s, v) -> s.byteOffset = v);
+        Offsets.DL_TENSOR);
     return struct;
   }
 
   private static AbiStruct dLManagedTensor() {
-    JnaStruct<DLManagedTensor> struct = new JnaStruct<>("DLManagedTensor", DLManagedTensor::new);
-    struct.field("dl_tensor", "dlTensor");
-    struct.field("manager_ctx", "managerCtx");
-    struct.field("deleter", "deleter");
+    JnaStruct struct = new JnaStruct(Offsets.DL_MANAGED_TENSOR, DLManagedTensor.SIZE);
+    struct.field("dl_tensor", DLTensor.SIZE);
+    struct.field("manager_ctx", Abi.POINTER_SIZE);
+    struct.field("deleter", Abi.POINTER_SIZE);
     struct.leaf(
         "dl_tensor.data",
-        "dlTensor.data",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getData(DLManagedTensor.getDlTensor(p))),
         (p, v) -> DLTensor.setData(DLManagedTensor.getDlTensor(p), pointer(v)),
-        s -> bits(s.dlTensor.data),
-        (s, v) -> s.dlTensor.data = pointer(v));
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dl_tensor.device.device_type",
-        "dlTensor.device.deviceType",
         0,
+        4,
         p -> bits(DLDevice.getDeviceType(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)))),
         (p, v) ->
             DLDevice.setDeviceType(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)), (int) v),
-        s -> bits(s.dlTensor.device.deviceType),
-        (s, v) -> s.dlTensor.device.deviceType = (int) v);
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DEVICE);
     struct.leaf(
         "dl_tensor.device.device_id",
-        "dlTensor.device.deviceId",
         0,
+        4,
         p -> bits(DLDevice.getDeviceId(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)))),
         (p, v) -> DLDevice.setDeviceId(DLTensor.getDevice(DLManagedTensor.getDlTensor(p)), (int) v),
-        s -> bits(s.dlTensor.device.deviceId),
-        (s, v) -> s.dlTensor.device.deviceId = (int) v);
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DEVICE);
     struct.leaf(
         "dl_tensor.ndim",
-        "dlTensor.ndim",
         0,
+        4,
         p -> bits(DLTensor.getNdim(DLManagedTensor.getDlTensor(p))),
         (p, v) -> DLTensor.setNdim(DLManagedTensor.getDlTensor(p), (int) v),
-        s -> bits(s.dlTensor.ndim),
-        (s, v) -> s.dlTensor.ndim = (int) v);
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dl_tensor.dtype.code",
-        "dlTensor.dtype.code",
         0,
+        1,
         p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
-        (p, v) -> DLDataType.setCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (byte) v),
-        s -> bits(s.dlTensor.dtype.code),
-        (s, v) -> s.dlTensor.dtype.code = (byte) v);
+        (p, v) -> DLDataType.setCode(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (int) v),
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "dl_tensor.dtype.bits",
-        "dlTensor.dtype.bits",
         0,
+        1,
         p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
-        (p, v) -> DLDataType.setBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (byte) v),
-        s -> bits(s.dlTensor.dtype.bits),
-        (s, v) -> s.dlTensor.dtype.bits = (byte) v);
+        (p, v) -> DLDataType.setBits(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (int) v),
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "dl_tensor.dtype.lanes",
-        "dlTensor.dtype.lanes",
         0,
+        2,
         p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)))),
-        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (short) v),
-        s -> bits(s.dlTensor.dtype.lanes),
-        (s, v) -> s.dlTensor.dtype.lanes = (short) v);
+        (p, v) -> DLDataType.setLanes(DLTensor.getDtype(DLManagedTensor.getDlTensor(p)), (int) v),
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "dl_tensor.shape",
-        "dlTensor.shape",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getShape(DLManagedTensor.getDlTensor(p))),
         (p, v) -> DLTensor.setShape(DLManagedTensor.getDlTensor(p), pointer(v)),
-        s -> bits(s.dlTensor.shape),
-        (s, v) -> s.dlTensor.shape = pointer(v));
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dl_tensor.strides",
-        "dlTensor.strides",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getStrides(DLManagedTensor.getDlTensor(p))),
         (p, v) -> DLTensor.setStrides(DLManagedTensor.getDlTensor(p), pointer(v)),
-        s -> bits(s.dlTensor.strides),
-        (s, v) -> s.dlTensor.strides = pointer(v));
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dl_tensor.byte_offset",
-        "dlTensor.byteOffset",
         0,
+        8,
         p -> bits(DLTensor.getByteOffset(DLManagedTensor.getDlTensor(p))),
         (p, v) -> DLTensor.setByteOffset(DLManagedTensor.getDlTensor(p), v),
-        s -> bits(s.dlTensor.byteOffset),
-        (s, v) -> s.dlTensor.byteOffset = v);
+        Offsets.DL_MANAGED_TENSOR,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "manager_ctx",
-        "managerCtx",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLManagedTensor.getManagerCtx(p)),
         (p, v) -> DLManagedTensor.setManagerCtx(p, pointer(v)),
-        s -> bits(s.managerCtx),
-        (s, v) -> s.managerCtx = pointer(v));
+        Offsets.DL_MANAGED_TENSOR);
     struct.leaf(
         "deleter",
-        "deleter",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLManagedTensor.getDeleter(p)),
         (p, v) -> DLManagedTensor.setDeleter(p, pointer(v)),
-        s -> bits(s.deleter),
-        (s, v) -> s.deleter = pointer(v));
+        Offsets.DL_MANAGED_TENSOR);
     struct.voidCallback(
         "deleter",
         DLManagedTensor.Deleter.class,
-        call -> (self) -> call.record(bits(self)),
+        call -> DLManagedTensor.Deleter.stub((self) -> call.record(bits(self))),
         DLManagedTensor::setDeleter,
         (p, a) -> DLManagedTensor.Deleter.invoke(DLManagedTensor.getDeleter(p), pointer(a[0])));
     return struct;
   }
 
   private static AbiStruct dLManagedTensorVersioned() {
-    JnaStruct<DLManagedTensorVersioned> struct =
-        new JnaStruct<>("DLManagedTensorVersioned", DLManagedTensorVersioned::new);
-    struct.field("version", "version");
-    struct.field("manager_ctx", "managerCtx");
-    struct.field("deleter", "deleter");
-    struct.field("flags", "flags");
-    struct.field("dl_tensor", "dlTensor");
+    JnaStruct struct =
+        new JnaStruct(Offsets.DL_MANAGED_TENSOR_VERSIONED, DLManagedTensorVersioned.SIZE);
+    struct.field("version", DLPackVersion.SIZE);
+    struct.field("manager_ctx", Abi.POINTER_SIZE);
+    struct.field("deleter", Abi.POINTER_SIZE);
+    struct.field("flags", 8);
+    struct.field("dl_tensor", DLTensor.SIZE);
     struct.leaf(
         "version.major",
-        "version.major",
         0,
+        4,
         p -> bits(DLPackVersion.getMajor(DLManagedTensorVersioned.getVersion(p))),
-        (p, v) -> DLPackVersion.setMajor(DLManagedTensorVersioned.getVersion(p), (int) v),
-        s -> bits(s.version.major),
-        (s, v) -> s.version.major = (int) v);
+        (p, v) -> DLPackVersion.setMajor(DLManagedTensorVersioned.getVersion(p), v),
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_PACK_VERSION);
     struct.leaf(
         "version.minor",
-        "version.minor",
         0,
+        4,
         p -> bits(DLPackVersion.getMinor(DLManagedTensorVersioned.getVersion(p))),
-        (p, v) -> DLPackVersion.setMinor(DLManagedTensorVersioned.getVersion(p), (int) v),
-        s -> bits(s.version.minor),
-        (s, v) -> s.version.minor = (int) v);
+        (p, v) -> DLPackVersion.setMinor(DLManagedTensorVersioned.getVersion(p), v),
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_PACK_VERSION);
     struct.leaf(
         "manager_ctx",
-        "managerCtx",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLManagedTensorVersioned.getManagerCtx(p)),
         (p, v) -> DLManagedTensorVersioned.setManagerCtx(p, pointer(v)),
-        s -> bits(s.managerCtx),
-        (s, v) -> s.managerCtx = pointer(v));
+        Offsets.DL_MANAGED_TENSOR_VERSIONED);
     struct.leaf(
         "deleter",
-        "deleter",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLManagedTensorVersioned.getDeleter(p)),
         (p, v) -> DLManagedTensorVersioned.setDeleter(p, pointer(v)),
-        s -> bits(s.deleter),
-        (s, v) -> s.deleter = pointer(v));
+        Offsets.DL_MANAGED_TENSOR_VERSIONED);
     struct.leaf(
         "flags",
-        "flags",
         0,
+        8,
         p -> bits(DLManagedTensorVersioned.getFlags(p)),
         (p, v) -> DLManagedTensorVersioned.setFlags(p, v),
-        s -> bits(s.flags),
-        (s, v) -> s.flags = v);
+        Offsets.DL_MANAGED_TENSOR_VERSIONED);
     struct.leaf(
         "dl_tensor.data",
-        "dlTensor.data",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getData(DLManagedTensorVersioned.getDlTensor(p))),
         (p, v) -> DLTensor.setData(DLManagedTensorVersioned.getDlTensor(p), pointer(v)),
-        s -> bits(s.dlTensor.data),
-        (s, v) -> s.dlTensor.data = pointer(v));
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dl_tensor.device.device_type",
-        "dlTensor.device.deviceType",
         0,
+        4,
         p ->
             bits(
                 DLDevice.getDeviceType(
@@ -1091,85 +1047,88 @@ final class AbiStructs {
         (p, v) ->
             DLDevice.setDeviceType(
                 DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
-        s -> bits(s.dlTensor.device.deviceType),
-        (s, v) -> s.dlTensor.device.deviceType = (int) v);
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DEVICE);
     struct.leaf(
         "dl_tensor.device.device_id",
-        "dlTensor.device.deviceId",
         0,
+        4,
         p ->
             bits(DLDevice.getDeviceId(DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
             DLDevice.setDeviceId(
                 DLTensor.getDevice(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
-        s -> bits(s.dlTensor.device.deviceId),
-        (s, v) -> s.dlTensor.device.deviceId = (int) v);
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DEVICE);
     struct.leaf(
         "dl_tensor.ndim",
-        "dlTensor.ndim",
         0,
+        4,
         p -> bits(DLTensor.getNdim(DLManagedTensorVersioned.getDlTensor(p))),
         (p, v) -> DLTensor.setNdim(DLManagedTensorVersioned.getDlTensor(p), (int) v),
-        s -> bits(s.dlTensor.ndim),
-        (s, v) -> s.dlTensor.ndim = (int) v);
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dl_tensor.dtype.code",
-        "dlTensor.dtype.code",
         0,
+        1,
         p -> bits(DLDataType.getCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDataType.setCode(
-                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v),
-        s -> bits(s.dlTensor.dtype.code),
-        (s, v) -> s.dlTensor.dtype.code = (byte) v);
+            DLDataType.setCode(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "dl_tensor.dtype.bits",
-        "dlTensor.dtype.bits",
         0,
+        1,
         p -> bits(DLDataType.getBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
-            DLDataType.setBits(
-                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (byte) v),
-        s -> bits(s.dlTensor.dtype.bits),
-        (s, v) -> s.dlTensor.dtype.bits = (byte) v);
+            DLDataType.setBits(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "dl_tensor.dtype.lanes",
-        "dlTensor.dtype.lanes",
         0,
+        2,
         p -> bits(DLDataType.getLanes(DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)))),
         (p, v) ->
             DLDataType.setLanes(
-                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (short) v),
-        s -> bits(s.dlTensor.dtype.lanes),
-        (s, v) -> s.dlTensor.dtype.lanes = (short) v);
+                DLTensor.getDtype(DLManagedTensorVersioned.getDlTensor(p)), (int) v),
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR,
+        Offsets.DL_DATA_TYPE);
     struct.leaf(
         "dl_tensor.shape",
-        "dlTensor.shape",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getShape(DLManagedTensorVersioned.getDlTensor(p))),
         (p, v) -> DLTensor.setShape(DLManagedTensorVersioned.getDlTensor(p), pointer(v)),
-        s -> bits(s.dlTensor.shape),
-        (s, v) -> s.dlTensor.shape = pointer(v));
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dl_tensor.strides",
-        "dlTensor.strides",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLTensor.getStrides(DLManagedTensorVersioned.getDlTensor(p))),
         (p, v) -> DLTensor.setStrides(DLManagedTensorVersioned.getDlTensor(p), pointer(v)),
-        s -> bits(s.dlTensor.strides),
-        (s, v) -> s.dlTensor.strides = pointer(v));
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR);
     struct.leaf(
         "dl_tensor.byte_offset",
-        "dlTensor.byteOffset",
         0,
+        8,
         p -> bits(DLTensor.getByteOffset(DLManagedTensorVersioned.getDlTensor(p))),
         (p, v) -> DLTensor.setByteOffset(DLManagedTensorVersioned.getDlTensor(p), v),
-        s -> bits(s.dlTensor.byteOffset),
-        (s, v) -> s.dlTensor.byteOffset = v);
+        Offsets.DL_MANAGED_TENSOR_VERSIONED,
+        Offsets.DL_TENSOR);
     struct.voidCallback(
         "deleter",
         DLManagedTensorVersioned.Deleter.class,
-        call -> (self) -> call.record(bits(self)),
+        call -> DLManagedTensorVersioned.Deleter.stub((self) -> call.record(bits(self))),
         DLManagedTensorVersioned::setDeleter,
         (p, a) ->
             DLManagedTensorVersioned.Deleter.invoke(
@@ -1178,126 +1137,122 @@ final class AbiStructs {
   }
 
   private static AbiStruct dLPackExchangeAPIHeader() {
-    JnaStruct<DLPackExchangeAPIHeader> struct =
-        new JnaStruct<>("DLPackExchangeAPIHeader", DLPackExchangeAPIHeader::new);
-    struct.field("version", "version");
-    struct.field("prev_api", "prevApi");
+    JnaStruct struct =
+        new JnaStruct(Offsets.DL_PACK_EXCHANGE_API_HEADER, DLPackExchangeAPIHeader.SIZE);
+    struct.field("version", DLPackVersion.SIZE);
+    struct.field("prev_api", Abi.POINTER_SIZE);
     struct.leaf(
         "version.major",
-        "version.major",
         0,
+        4,
         p -> bits(DLPackVersion.getMajor(DLPackExchangeAPIHeader.getVersion(p))),
-        (p, v) -> DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(p), (int) v),
-        s -> bits(s.version.major),
-        (s, v) -> s.version.major = (int) v);
+        (p, v) -> DLPackVersion.setMajor(DLPackExchangeAPIHeader.getVersion(p), v),
+        Offsets.DL_PACK_EXCHANGE_API_HEADER,
+        Offsets.DL_PACK_VERSION);
     struct.leaf(
         "version.minor",
-        "version.minor",
         0,
+        4,
         p -> bits(DLPackVersion.getMinor(DLPackExchangeAPIHeader.getVersion(p))),
-        (p, v) -> DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(p), (int) v),
-        s -> bits(s.version.minor),
-        (s, v) -> s.version.minor = (int) v);
+        (p, v) -> DLPackVersion.setMinor(DLPackExchangeAPIHeader.getVersion(p), v),
+        Offsets.DL_PACK_EXCHANGE_API_HEADER,
+        Offsets.DL_PACK_VERSION);
     struct.leaf(
         "prev_api",
-        "prevApi",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLPackExchangeAPIHeader.getPrevApi(p)),
         (p, v) -> DLPackExchangeAPIHeader.setPrevApi(p, pointer(v)),
-        s -> bits(s.prevApi),
-        (s, v) -> s.prevApi = pointer(v));
+        Offsets.DL_PACK_EXCHANGE_API_HEADER);
     return struct;
   }
 
   private static AbiStruct dLPackExchangeAPI() {
-    JnaStruct<DLPackExchangeAPI> struct =
-        new JnaStruct<>("DLPackExchangeAPI", DLPackExchangeAPI::new);
-    struct.field("header", "header");
-    struct.field("managed_tensor_allocator", "managedTensorAllocator");
-    struct.field("managed_tensor_from_py_object_no_sync", "managedTensorFromPyObjectNoSync");
-    struct.field("managed_tensor_to_py_object_no_sync", "managedTensorToPyObjectNoSync");
-    struct.field("dltensor_from_py_object_no_sync", "dltensorFromPyObjectNoSync");
-    struct.field("current_work_stream", "currentWorkStream");
+    JnaStruct struct = new JnaStruct(Offsets.DL_PACK_EXCHANGE_API, DLPackExchangeAPI.SIZE);
+    struct.field("header", DLPackExchangeAPIHeader.SIZE);
+    struct.field("managed_tensor_allocator", Abi.POINTER_SIZE);
+    struct.field("managed_tensor_from_py_object_no_sync", Abi.POINTER_SIZE);
+    struct.field("managed_tensor_to_py_object_no_sync", Abi.POINTER_SIZE);
+    struct.field("dltensor_from_py_object_no_sync", Abi.POINTER_SIZE);
+    struct.field("current_work_stream", Abi.POINTER_SIZE);
     struct.leaf(
         "header.version.major",
-        "header.version.major",
         0,
+        4,
         p ->
             bits(
                 DLPackVersion.getMajor(
                     DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
         (p, v) ->
             DLPackVersion.setMajor(
-                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v),
-        s -> bits(s.header.version.major),
-        (s, v) -> s.header.version.major = (int) v);
+                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), v),
+        Offsets.DL_PACK_EXCHANGE_API,
+        Offsets.DL_PACK_EXCHANGE_API_HEADER,
+        Offsets.DL_PACK_VERSION);
     struct.leaf(
         "header.version.minor",
-        "header.version.minor",
         0,
+        4,
         p ->
             bits(
                 DLPackVersion.getMinor(
                     DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)))),
         (p, v) ->
             DLPackVersion.setMinor(
-                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), (int) v),
-        s -> bits(s.header.version.minor),
-        (s, v) -> s.header.version.minor = (int) v);
+                DLPackExchangeAPIHeader.getVersion(DLPackExchangeAPI.getHeader(p)), v),
+        Offsets.DL_PACK_EXCHANGE_API,
+        Offsets.DL_PACK_EXCHANGE_API_HEADER,
+        Offsets.DL_PACK_VERSION);
     struct.leaf(
         "header.prev_api",
-        "header.prevApi",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLPackExchangeAPIHeader.getPrevApi(DLPackExchangeAPI.getHeader(p))),
         (p, v) -> DLPackExchangeAPIHeader.setPrevApi(DLPackExchangeAPI.getHeader(p), pointer(v)),
-        s -> bits(s.header.prevApi),
-        (s, v) -> s.header.prevApi = pointer(v));
+        Offsets.DL_PACK_EXCHANGE_API,
+        Offsets.DL_PACK_EXCHANGE_API_HEADER);
     struct.leaf(
         "managed_tensor_allocator",
-        "managedTensorAllocator",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLPackExchangeAPI.getManagedTensorAllocator(p)),
         (p, v) -> DLPackExchangeAPI.setManagedTensorAllocator(p, pointer(v)),
-        s -> bits(s.managedTensorAllocator),
-        (s, v) -> s.managedTensorAllocator = pointer(v));
+        Offsets.DL_PACK_EXCHANGE_API);
     struct.leaf(
         "managed_tensor_from_py_object_no_sync",
-        "managedTensorFromPyObjectNoSync",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLPackExchangeAPI.getManagedTensorFromPyObjectNoSync(p)),
         (p, v) -> DLPackExchangeAPI.setManagedTensorFromPyObjectNoSync(p, pointer(v)),
-        s -> bits(s.managedTensorFromPyObjectNoSync),
-        (s, v) -> s.managedTensorFromPyObjectNoSync = pointer(v));
+        Offsets.DL_PACK_EXCHANGE_API);
     struct.leaf(
         "managed_tensor_to_py_object_no_sync",
-        "managedTensorToPyObjectNoSync",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLPackExchangeAPI.getManagedTensorToPyObjectNoSync(p)),
         (p, v) -> DLPackExchangeAPI.setManagedTensorToPyObjectNoSync(p, pointer(v)),
-        s -> bits(s.managedTensorToPyObjectNoSync),
-        (s, v) -> s.managedTensorToPyObjectNoSync = pointer(v));
+        Offsets.DL_PACK_EXCHANGE_API);
     struct.leaf(
         "dltensor_from_py_object_no_sync",
-        "dltensorFromPyObjectNoSync",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLPackExchangeAPI.getDltensorFromPyObjectNoSync(p)),
         (p, v) -> DLPackExchangeAPI.setDltensorFromPyObjectNoSync(p, pointer(v)),
-        s -> bits(s.dltensorFromPyObjectNoSync),
-        (s, v) -> s.dltensorFromPyObjectNoSync = pointer(v));
+        Offsets.DL_PACK_EXCHANGE_API);
     struct.leaf(
         "current_work_stream",
-        "currentWorkStream",
         0,
+        Abi.POINTER_SIZE,
         p -> bits(DLPackExchangeAPI.getCurrentWorkStream(p)),
         (p, v) -> DLPackExchangeAPI.setCurrentWorkStream(p, pointer(v)),
-        s -> bits(s.currentWorkStream),
-        (s, v) -> s.currentWorkStream = pointer(v));
+        Offsets.DL_PACK_EXCHANGE_API);
     struct.callback(
         "managed_tensor_allocator",
         DLPackExchangeAPI.ManagedTensorAllocator.class,
         call ->
-            (prototype, out, errorCtx, setError) ->
-                (int) call.record(bits(prototype), bits(out), bits(errorCtx), bits(setError)),
+            DLPackExchangeAPI.ManagedTensorAllocator.stub(
+                (prototype, out, errorCtx, setError) ->
+                    (int) call.record(bits(prototype), bits(out), bits(errorCtx), bits(setError))),
         DLPackExchangeAPI::setManagedTensorAllocator,
         (p, a) ->
             bits(
@@ -1310,7 +1265,9 @@ final class AbiStructs {
     struct.callback(
         "managed_tensor_from_py_object_no_sync",
         DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.class,
-        call -> (pyObject, out) -> (int) call.record(bits(pyObject), bits(out)),
+        call ->
+            DLPackExchangeAPI.ManagedTensorFromPyObjectNoSync.stub(
+                (pyObject, out) -> (int) call.record(bits(pyObject), bits(out))),
         DLPackExchangeAPI::setManagedTensorFromPyObjectNoSync,
         (p, a) ->
             bits(
@@ -1321,7 +1278,9 @@ final class AbiStructs {
     struct.callback(
         "managed_tensor_to_py_object_no_sync",
         DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.class,
-        call -> (tensor, outPyObject) -> (int) call.record(bits(tensor), bits(outPyObject)),
+        call ->
+            DLPackExchangeAPI.ManagedTensorToPyObjectNoSync.stub(
+                (tensor, outPyObject) -> (int) call.record(bits(tensor), bits(outPyObject))),
         DLPackExchangeAPI::setManagedTensorToPyObjectNoSync,
         (p, a) ->
             bits(
@@ -1332,7 +1291,9 @@ final class AbiStructs {
     struct.callback(
         "dltensor_from_py_object_no_sync",
         DLPackExchangeAPI.DltensorFromPyObjectNoSync.class,
-        call -> (pyObject, out) -> (int) call.record(bits(pyObject), bits(out)),
+        call ->
+            DLPackExchangeAPI.DltensorFromPyObjectNoSync.stub(
+                (pyObject, out) -> (int) call.record(bits(pyObject), bits(out))),
         DLPackExchangeAPI::setDltensorFromPyObjectNoSync,
         (p, a) ->
             bits(
@@ -1344,8 +1305,9 @@ final class AbiStructs {
         "current_work_stream",
         DLPackExchangeAPI.CurrentWorkStream.class,
         call ->
-            (deviceType, deviceId, outCurrentStream) ->
-                (int) call.record(bits(deviceType), bits(deviceId), bits(outCurrentStream)),
+            DLPackExchangeAPI.CurrentWorkStream.stub(
+                (deviceType, deviceId, outCurrentStream) ->
+                    (int) call.record(bits(deviceType), bits(deviceId), bits(outCurrentStream))),
         DLPackExchangeAPI::setCurrentWorkStream,
         (p, a) ->
             bits(

@@ -2,42 +2,33 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Callback;
-import com.sun.jna.CallbackReference;
-import com.sun.jna.Native;
 import com.sun.jna.Pointer;
+import io.github.fletching.abi.StructOffsets;
 import io.github.fletching.testing.AbiStruct;
 import java.lang.invoke.MethodType;
-import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 
-/** A struct whose values are reached as fields of a Structure, and through the accessors. */
-final class JnaStruct<S extends AbiStructure> extends AbiStruct {
-  private final Function<Pointer, S> at;
-  private final S own;
+/** A struct whose values are reached through the accessors. */
+final class JnaStruct extends AbiStruct {
+  private final StructOffsets offsets;
 
-  JnaStruct(String name, Function<Pointer, S> at) {
-    this(name, at, at.apply(Pointer.NULL));
+  JnaStruct(StructOffsets offsets, int size) {
+    super(offsets.name(), size, offsets.align(Abi.TARGET));
+    this.offsets = offsets;
   }
 
-  private JnaStruct(String name, Function<Pointer, S> at, S own) {
-    super(name, own.size(), own.alignment());
-    this.at = at;
-    this.own = own;
-  }
-
-  /** Reads bits out of an object: a pointer or a Structure. */
-  interface Reader<T> {
-    long read(T object);
+  /** Reads bits out of a struct. */
+  interface Reader {
+    long read(Pointer object);
   }
 
   /** Writes bits into one. */
-  interface Writer<T> {
-    void write(T object, long bits);
+  interface Writer {
+    void write(Pointer object, long bits);
   }
 
   /** Calls what is in the struct. */
@@ -50,18 +41,13 @@ final class JnaStruct<S extends AbiStructure> extends AbiStruct {
     void call(Pointer object, long[] arguments);
   }
 
-  void field(String name, String javaName) {
-    addField(name, place(javaName));
+  void field(String name, long size) {
+    addField(name, new Place(Abi.offsetOf(offsets, name), size));
   }
 
+  /** {@code owners} are the structs of the fields on the path. */
   void leaf(
-      String path,
-      String javaPath,
-      int element,
-      Reader<Pointer> reader,
-      Writer<Pointer> writer,
-      Reader<S> fieldReader,
-      Writer<S> fieldWriter) {
+      String path, int element, long size, Reader reader, Writer writer, StructOffsets... owners) {
     Way accessors =
         new Way() {
           @Override
@@ -74,31 +60,18 @@ final class JnaStruct<S extends AbiStructure> extends AbiStruct {
             writer.write(object, bits);
           }
         };
-    Way fields =
-        new Way() {
-          @Override
-          public long read(Pointer object) {
-            S struct = at.apply(object);
-            struct.read();
-            return fieldReader.read(struct);
-          }
-
-          @Override
-          public void write(Pointer object, long bits) {
-            S struct = at.apply(object);
-            struct.read();
-            fieldWriter.write(struct, bits);
-            struct.write();
-          }
-        };
-    Map<String, Way> ways = Map.of("accessors", accessors, "fields", fields);
-    addLeaf(new Leaf(path, element, ways), place(javaPath));
+    String[] names = path.split("\\.");
+    long offset = 0;
+    for (int i = 0; i < names.length; i++) {
+      offset += Abi.offsetOf(owners[i], names[i]);
+    }
+    addLeaf(new Leaf(path, element, Map.of("accessors", accessors)), new Place(offset, size));
   }
 
-  <C extends Callback> void callback(
+  void callback(
       String name,
-      Class<C> type,
-      Function<Recorder, C> maker,
+      Class<?> type,
+      Function<Recorder, Pointer> maker,
       BiConsumer<Pointer, Pointer> setter,
       Caller caller) {
     addCallback(
@@ -107,7 +80,7 @@ final class JnaStruct<S extends AbiStructure> extends AbiStruct {
           protected MethodType type() {
             Method method =
                 Arrays.stream(type.getDeclaredMethods())
-                    .filter(m -> m.getName().equals(Callback.METHOD_NAME))
+                    .filter(m -> m.getName().equals("callback"))
                     .findFirst()
                     .orElseThrow();
             return MethodType.methodType(method.getReturnType(), method.getParameterTypes());
@@ -115,9 +88,8 @@ final class JnaStruct<S extends AbiStructure> extends AbiStruct {
 
           @Override
           protected Object install(Pointer object, Recorder call) {
-            C callback = maker.apply(call);
-            setter.accept(object, CallbackReference.getFunctionPointer(callback));
-            return callback;
+            setter.accept(object, maker.apply(call));
+            return null;
           }
 
           @Override
@@ -127,10 +99,10 @@ final class JnaStruct<S extends AbiStructure> extends AbiStruct {
         });
   }
 
-  <C extends Callback> void voidCallback(
+  void voidCallback(
       String name,
-      Class<C> type,
-      Function<Recorder, C> maker,
+      Class<?> type,
+      Function<Recorder, Pointer> maker,
       BiConsumer<Pointer, Pointer> setter,
       VoidCaller caller) {
     callback(
@@ -142,36 +114,6 @@ final class JnaStruct<S extends AbiStructure> extends AbiStruct {
           caller.call(object, arguments);
           return 0;
         });
-  }
-
-  /** Where JNA puts a field, and how large it is. */
-  private Place place(String javaPath) {
-    AbiStructure owner = own;
-    long offset = 0;
-    String[] names = javaPath.split("\\.");
-    for (int i = 0; i < names.length - 1; i++) {
-      offset += owner.offset(names[i]);
-      owner = (AbiStructure) value(owner, names[i]);
-    }
-    String last = names[names.length - 1];
-    Class<?> type = javaField(owner, last).getType();
-    return new Place(offset + owner.offset(last), Native.getNativeSize(type, value(owner, last)));
-  }
-
-  private static Object value(AbiStructure struct, String field) {
-    try {
-      return javaField(struct, field).get(struct);
-    } catch (IllegalAccessException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
-  private static Field javaField(AbiStructure struct, String field) {
-    try {
-      return struct.getClass().getField(field);
-    } catch (NoSuchFieldException e) {
-      throw new IllegalStateException(e);
-    }
   }
 
   static long bits(long value) {

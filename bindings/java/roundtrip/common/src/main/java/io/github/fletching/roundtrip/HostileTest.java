@@ -9,11 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.jna.CallbackReference;
 import com.sun.jna.Memory;
 import com.sun.jna.Native;
 import com.sun.jna.Pointer;
-import com.sun.jna.Structure;
 import io.github.fletching.jna.abi.ArrowArray;
 import io.github.fletching.jna.abi.ArrowDeviceArray;
 import io.github.fletching.jna.abi.ArrowDeviceArrayStream;
@@ -43,43 +41,46 @@ public abstract class HostileTest {
   private int schemaReleases;
   private int arrayReleases;
   private int streamReleases;
-  private final ArrowSchema.Release releaseSchema =
-      self -> {
-        schemaReleases++;
-        ArrowSchema.setRelease(self, null);
-      };
-  private final ArrowArray.Release releaseArray =
-      self -> {
-        arrayReleases++;
-        ArrowArray.setRelease(self, null);
-      };
-  private final ArrowDeviceArrayStream.Release releaseStream =
-      self -> {
-        streamReleases++;
-        ArrowDeviceArrayStream.setRelease(self, null);
-      };
+  private final Pointer releaseSchema =
+      ArrowSchema.Release.stub(
+          self -> {
+            schemaReleases++;
+            ArrowSchema.setRelease(self, null);
+          });
+  private final Pointer releaseArray =
+      ArrowArray.Release.stub(
+          self -> {
+            arrayReleases++;
+            ArrowArray.setRelease(self, null);
+          });
+  private final Pointer releaseStream =
+      ArrowDeviceArrayStream.Release.stub(
+          self -> {
+            streamReleases++;
+            ArrowDeviceArrayStream.setRelease(self, null);
+          });
   private Pointer errorText;
-  private final ArrowDeviceArrayStream.GetLastError getLastError = self -> errorText;
+  private final Pointer getLastError = ArrowDeviceArrayStream.GetLastError.stub(self -> errorText);
   private int getSchemaResult;
-  private final ArrowDeviceArrayStream.GetSchema getSchema =
-      (self, out) -> {
-        out.write(
-            0, fakeSchema().getPointer().getByteArray(0, ArrowSchema.SIZE), 0, ArrowSchema.SIZE);
-        return getSchemaResult;
-      };
+  private final Pointer getSchema =
+      ArrowDeviceArrayStream.GetSchema.stub(
+          (self, out) -> {
+            ArrowSchema.move(fakeSchema(), out);
+            return getSchemaResult;
+          });
   private int getNextResult;
-  private final ArrowDeviceArrayStream.GetNext getNext =
-      (self, out) -> {
-        byte[] array = fakeArray().getPointer().getByteArray(0, ArrowDeviceArray.SIZE);
-        out.write(0, array, 0, array.length);
-        return getNextResult;
-      };
+  private final Pointer getNext =
+      ArrowDeviceArrayStream.GetNext.stub(
+          (self, out) -> {
+            ArrowDeviceArray.move(fakeArray(), out);
+            return getNextResult;
+          });
 
   private final Memory format = text("i");
   private final Memory buffers = pointers(null, new Memory(4));
-  private final ArrowSchema outSchema = new ArrowSchema();
-  private final ArrowDeviceArray outArray = new ArrowDeviceArray();
-  private final ArrowDeviceArrayStream outStream = new ArrowDeviceArrayStream();
+  private final Memory outSchema = ArrowSchema.allocate();
+  private final Memory outArray = ArrowDeviceArray.allocate();
+  private final Memory outStream = ArrowDeviceArrayStream.allocate();
 
   /** The flavor under test. */
   protected HostileTest(Structs structs, Transit transit) {
@@ -105,64 +106,65 @@ public abstract class HostileTest {
     return memory;
   }
 
-  private ArrowSchema fakeSchema() {
-    ArrowSchema schema = new ArrowSchema();
-    schema.format = format;
-    schema.flags = 2;
-    schema.release = CallbackReference.getFunctionPointer(releaseSchema);
-    schema.write();
-    kept.add(schema.getPointer());
+  private Memory fakeSchema() {
+    Memory schema = ArrowSchema.allocate();
+    ArrowSchema.setFormat(schema, format);
+    ArrowSchema.setFlags(schema, 2);
+    ArrowSchema.setRelease(schema, releaseSchema);
+    kept.add(schema);
     return schema;
   }
 
-  private ArrowDeviceArray fakeArray() {
-    ArrowDeviceArray array = new ArrowDeviceArray();
-    array.array.length = 1;
-    array.array.nBuffers = 2;
-    array.array.buffers = buffers;
-    array.array.release = CallbackReference.getFunctionPointer(releaseArray);
-    array.deviceType = 1;
-    array.deviceId = -1;
-    array.reserved[1] = 7; // what a careless producer leaves there
-    array.write();
-    kept.add(array.getPointer());
+  private Memory fakeArray() {
+    Memory array = ArrowDeviceArray.allocate();
+    ArrowArray.setLength(inner(array), 1);
+    ArrowArray.setNBuffers(inner(array), 2);
+    ArrowArray.setBuffers(inner(array), buffers);
+    ArrowArray.setRelease(inner(array), releaseArray);
+    ArrowDeviceArray.setDeviceType(array, 1);
+    ArrowDeviceArray.setDeviceId(array, -1);
+    ArrowDeviceArray.setReserved(array, 1, 7); // what a careless producer leaves there
+    kept.add(array);
     return array;
   }
 
-  private ArrowDeviceArrayStream fakeStream() {
-    ArrowDeviceArrayStream stream = new ArrowDeviceArrayStream();
-    stream.deviceType = 1;
-    stream.getSchema = CallbackReference.getFunctionPointer(getSchema);
-    stream.getNext = CallbackReference.getFunctionPointer(getNext);
-    stream.getLastError = CallbackReference.getFunctionPointer(getLastError);
-    stream.release = CallbackReference.getFunctionPointer(releaseStream);
-    stream.write();
-    kept.add(stream.getPointer());
+  private Memory fakeStream() {
+    Memory stream = ArrowDeviceArrayStream.allocate();
+    ArrowDeviceArrayStream.setDeviceType(stream, 1);
+    ArrowDeviceArrayStream.setGetSchema(stream, getSchema);
+    ArrowDeviceArrayStream.setGetNext(stream, getNext);
+    ArrowDeviceArrayStream.setGetLastError(stream, getLastError);
+    ArrowDeviceArrayStream.setRelease(stream, releaseStream);
+    kept.add(stream);
     return stream;
   }
 
-  private static long address(Structure struct) {
-    return Pointer.nativeValue(struct.getPointer());
+  private static Pointer inner(Pointer deviceArray) {
+    return ArrowDeviceArray.getArray(deviceArray);
+  }
+
+  private static long address(Pointer struct) {
+    return Pointer.nativeValue(struct);
   }
 
   // --- Arrays
 
-  private String send(ArrowSchema schema, ArrowDeviceArray array) {
+  private String send(Memory schema, Memory array) {
     return transit.transit(address(schema), address(array), address(outSchema), address(outArray));
   }
 
-  private void assertRefused(ArrowSchema schema, ArrowDeviceArray array, String... words) {
-    byte[] schemaBefore = schema.getPointer().getByteArray(0, ArrowSchema.SIZE);
-    byte[] arrayBefore = array.getPointer().getByteArray(0, ArrowDeviceArray.SIZE);
+  private void assertRefused(Memory schema, Memory array, String... words) {
+    byte[] schemaBefore = schema.getByteArray(0, ArrowSchema.SIZE);
+    byte[] arrayBefore = array.getByteArray(0, ArrowDeviceArray.SIZE);
     long exported = transit.exported();
     String problem = send(schema, array);
     assertNotEquals(null, problem, "it was accepted");
     for (String word : words) {
       assertTrue(problem.contains(word), problem + " does not say '" + word + "'");
     }
-    assertArrayEquals(schemaBefore, schema.getPointer().getByteArray(0, ArrowSchema.SIZE));
-    assertArrayEquals(arrayBefore, array.getPointer().getByteArray(0, ArrowDeviceArray.SIZE));
-    assertNull(ArrowSchema.getRelease(outSchema.getPointer()));
+    assertArrayEquals(schemaBefore, schema.getByteArray(0, ArrowSchema.SIZE));
+    assertArrayEquals(arrayBefore, array.getByteArray(0, ArrowDeviceArray.SIZE));
+    assertNull(ArrowSchema.getRelease(outSchema));
     assertEquals(exported, transit.exported());
     assertEquals(0, schemaReleases + arrayReleases);
   }
@@ -170,16 +172,13 @@ public abstract class HostileTest {
   @Test
   void goodOnesPassAndAreReleasedOnce() {
     long released = transit.released();
-    ArrowSchema schema = fakeSchema();
-    ArrowDeviceArray array = fakeArray();
+    Memory schema = fakeSchema();
+    Memory array = fakeArray();
     assertNull(send(schema, array));
-    schema.read();
-    array.read();
-    outArray.read();
-    assertNull(schema.release);
-    assertNull(array.array.release);
-    assertArrayEquals(new long[3], outArray.reserved);
-    assertEquals(-1, outArray.deviceId);
+    assertTrue(ArrowSchema.isReleased(schema));
+    assertTrue(ArrowDeviceArray.isReleased(array));
+    assertEquals(0, ArrowDeviceArray.getReserved(outArray, 1));
+    assertEquals(-1, ArrowDeviceArray.getDeviceId(outArray));
     structs.schema.callRelease.accept(address(outSchema));
     structs.array.callRelease.accept(address(outArray));
     assertEquals(1, schemaReleases);
@@ -190,9 +189,8 @@ public abstract class HostileTest {
   @Test
   void aSecondReleaseIsSeenAndNotFollowed() {
     assertNull(send(fakeSchema(), fakeArray()));
-    ArrowSchema copy = new ArrowSchema();
-    copy.getPointer()
-        .write(0, outSchema.getPointer().getByteArray(0, ArrowSchema.SIZE), 0, ArrowSchema.SIZE);
+    Memory copy = ArrowSchema.allocate();
+    copy.write(0, outSchema.getByteArray(0, ArrowSchema.SIZE), 0, ArrowSchema.SIZE);
     structs.schema.callRelease.accept(address(outSchema));
     long released = transit.released();
     structs.schema.callRelease.accept(address(copy));
@@ -203,27 +201,22 @@ public abstract class HostileTest {
 
   @Test
   void aChildThatIsMovedOutOutlivesItsParent() {
-    ArrowSchema child = fakeSchema();
-    ArrowSchema parent = fakeSchema();
-    parent.format = text("+s");
-    parent.nChildren = 1;
-    parent.children = pointers(child.getPointer());
-    parent.write();
-    ArrowDeviceArray childArray = fakeArray();
-    ArrowDeviceArray array = fakeArray();
-    array.array.nChildren = 1;
-    array.array.children = pointers(childArray.getPointer());
-    array.write();
+    Memory child = fakeSchema();
+    Memory parent = fakeSchema();
+    ArrowSchema.setFormat(parent, text("+s"));
+    ArrowSchema.setNChildren(parent, 1);
+    ArrowSchema.setChildren(parent, pointers(child));
+    Memory childArray = fakeArray();
+    Memory array = fakeArray();
+    ArrowArray.setNChildren(inner(array), 1);
+    ArrowArray.setChildren(inner(array), pointers(childArray));
     assertNull(send(parent, array));
 
-    ArrowSchema moved = new ArrowSchema();
-    Pointer source = ArrowSchema.getChildren(outSchema.getPointer()).getPointer(0);
-    moved.getPointer().write(0, source.getByteArray(0, ArrowSchema.SIZE), 0, ArrowSchema.SIZE);
-    ArrowSchema.setRelease(source, null);
+    Memory moved = ArrowSchema.allocate();
+    ArrowSchema.move(ArrowSchema.getChild(outSchema, 0), moved);
     structs.schema.callRelease.accept(address(outSchema));
     assertEquals(1, schemaReleases);
-    moved.read();
-    assertEquals("i", moved.format.getString(0));
+    assertEquals("i", ArrowSchema.getFormatText(moved));
     structs.schema.callRelease.accept(address(moved));
     assertEquals(2, schemaReleases);
     structs.array.callRelease.accept(address(outArray));
@@ -232,10 +225,10 @@ public abstract class HostileTest {
 
   @Test
   void releasedStructsAreRefused() {
-    ArrowSchema schema = fakeSchema();
-    ArrowDeviceArray array = fakeArray();
-    assertRefused(new ArrowSchema(), array, "ArrowSchema", "released");
-    assertRefused(schema, new ArrowDeviceArray(), "ArrowArray", "released");
+    Memory schema = fakeSchema();
+    Memory array = fakeArray();
+    assertRefused(ArrowSchema.allocate(), array, "ArrowSchema", "released");
+    assertRefused(schema, ArrowDeviceArray.allocate(), "ArrowArray", "released");
   }
 
   @Test
@@ -246,21 +239,19 @@ public abstract class HostileTest {
 
   @Test
   void aNullFormatIsRefused() {
-    ArrowSchema schema = fakeSchema();
-    schema.format = null;
-    schema.write();
+    Memory schema = fakeSchema();
+    ArrowSchema.setFormat(schema, null);
     assertRefused(schema, fakeArray(), "schema", "format is NULL");
   }
 
   @Test
   void namesThatAreNotUtf8Pass() {
-    ArrowSchema schema = fakeSchema();
+    Memory schema = fakeSchema();
     Memory name = new Memory(NOT_UTF8.length + 1L);
     name.clear();
     name.write(0, NOT_UTF8, 0, NOT_UTF8.length);
-    schema.name = name;
-    schema.write();
-    ArrowDeviceArray array = fakeArray();
+    ArrowSchema.setName(schema, name);
+    Memory array = fakeArray();
     String text = Describe.describe(structs, address(schema), address(array));
     assertTrue(text.contains("name=bad \ufffd"), text);
     assertNull(send(schema, array));
@@ -268,10 +259,9 @@ public abstract class HostileTest {
     structs.array.callRelease.accept(address(outArray));
   }
 
-  private void assertNotDescribed(String format, ArrowDeviceArray array, String problem) {
-    ArrowSchema schema = fakeSchema();
-    schema.format = text(format);
-    schema.write();
+  private void assertNotDescribed(String format, Memory array, String problem) {
+    Memory schema = fakeSchema();
+    ArrowSchema.setFormat(schema, text(format));
     TransitException refused =
         assertThrows(
             TransitException.class,
@@ -295,74 +285,62 @@ public abstract class HostileTest {
     Memory sizes = new Memory(Long.BYTES);
     sizes.setLong(0, -8);
     assertNotDescribed("vz", viewArray(sizes), "the size of data buffer 0 is -8");
-    ArrowDeviceArray array = fakeArray();
-    array.array.length = 1L << 60;
-    array.write();
+    Memory array = fakeArray();
+    ArrowArray.setLength(inner(array), 1L << 60);
     assertNotDescribed("w:999999999", array, "length is " + (1L << 60));
   }
 
   /** With one data buffer. */
-  private ArrowDeviceArray viewArray(Pointer sizes) {
-    ArrowDeviceArray array = fakeArray();
-    array.array.nBuffers = 4;
-    array.array.buffers = pointers(null, null, null, sizes);
-    array.write();
+  private Memory viewArray(Pointer sizes) {
+    Memory array = fakeArray();
+    ArrowArray.setNBuffers(inner(array), 4);
+    ArrowArray.setBuffers(inner(array), pointers(null, null, null, sizes));
     return array;
   }
 
   @Test
   void childrenThatAreNotThereAreRefused() {
-    ArrowSchema schema = fakeSchema();
-    schema.nChildren = -1;
-    schema.write();
+    Memory schema = fakeSchema();
+    ArrowSchema.setNChildren(schema, -1);
     assertRefused(schema, fakeArray(), "n_children is -1");
-    schema.nChildren = 1;
-    schema.write();
+    ArrowSchema.setNChildren(schema, 1);
     assertRefused(schema, fakeArray(), "children is NULL");
-    schema.children = pointers((Pointer) null);
-    schema.write();
+    ArrowSchema.setChildren(schema, pointers((Pointer) null));
     assertRefused(schema, fakeArray(), "children[0] is NULL");
-    schema.children = pointers(new ArrowSchema().getPointer());
-    schema.write();
+    ArrowSchema.setChildren(schema, pointers(ArrowSchema.allocate()));
     assertRefused(schema, fakeArray(), "ArrowSchema /0", "released");
-    schema.children = pointers(fakeSchema().getPointer());
-    schema.write();
+    ArrowSchema.setChildren(schema, pointers(fakeSchema()));
     assertRefused(schema, fakeArray(), "n_children is 0, in the schema it is 1");
   }
 
   @Test
   void numbersThatCannotBeAreRefused() {
-    ArrowDeviceArray array = fakeArray();
-    array.array.length = -1;
-    array.write();
+    Memory array = fakeArray();
+    ArrowArray.setLength(inner(array), -1);
     assertRefused(fakeSchema(), array, "length");
     array = fakeArray();
-    array.array.nullCount = -2;
-    array.write();
+    ArrowArray.setNullCount(inner(array), -2);
     assertRefused(fakeSchema(), array, "null_count");
     array = fakeArray();
-    array.array.buffers = null;
-    array.write();
+    ArrowArray.setBuffers(inner(array), null);
     assertRefused(fakeSchema(), array, "buffers is NULL");
     array = fakeArray();
-    ArrowDeviceArray dictionary = fakeArray();
-    array.array.dictionary = dictionary.array.getPointer();
-    array.write();
+    Memory dictionary = fakeArray();
+    ArrowArray.setDictionary(inner(array), inner(dictionary));
     assertRefused(fakeSchema(), array, "dictionary");
   }
 
   // --- Streams
 
-  private String send(ArrowDeviceArrayStream stream, Streams.Observer observer) {
+  private String send(Memory stream, Streams.Observer observer) {
     return transit.transitStream(address(stream), address(outStream), observer);
   }
 
-  private void assertRefused(ArrowDeviceArrayStream stream, String word) {
-    stream.write();
+  private void assertRefused(Memory stream, String word) {
     String problem = send(stream, (schema, array) -> {});
     assertNotEquals(null, problem, "it was accepted");
     assertTrue(problem.contains(word), problem + " does not say '" + word + "'");
-    assertNull(ArrowDeviceArrayStream.getRelease(outStream.getPointer()));
+    assertNull(ArrowDeviceArrayStream.getRelease(outStream));
     assertEquals(0, streamReleases);
   }
 
@@ -383,17 +361,17 @@ public abstract class HostileTest {
 
   @Test
   void streamsWithoutCallbacksAreRefused() {
-    ArrowDeviceArrayStream stream = fakeStream();
-    stream.release = null;
+    Memory stream = fakeStream();
+    ArrowDeviceArrayStream.setRelease(stream, null);
     assertRefused(stream, "released");
     stream = fakeStream();
-    stream.getSchema = null;
+    ArrowDeviceArrayStream.setGetSchema(stream, null);
     assertRefused(stream, "get_schema is NULL");
     stream = fakeStream();
-    stream.getNext = null;
+    ArrowDeviceArrayStream.setGetNext(stream, null);
     assertRefused(stream, "get_next is NULL");
     stream = fakeStream();
-    stream.getLastError = null;
+    ArrowDeviceArrayStream.setGetLastError(stream, null);
     assertRefused(stream, "get_last_error is NULL");
   }
 
@@ -435,7 +413,7 @@ public abstract class HostileTest {
     assertEquals(TransitException.EIO, next(address(outArray)));
     assertTrue(new String(lastError(), StandardCharsets.UTF_8).contains("on purpose"));
     assertEquals(1, arrayReleases);
-    assertNull(ArrowArray.getRelease(ArrowDeviceArray.getArray(outArray.getPointer())));
+    assertNull(ArrowArray.getRelease(inner(outArray)));
     releaseStreamOnce();
   }
 

@@ -6,7 +6,6 @@ import io.github.fletching.ffm.abi.ArrowArray;
 import io.github.fletching.ffm.abi.ArrowDeviceArray;
 import io.github.fletching.ffm.abi.ArrowDeviceArrayStream;
 import io.github.fletching.ffm.abi.ArrowSchema;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
@@ -17,8 +16,6 @@ import java.util.function.Function;
 
 /** The structs through fletching-ffm. */
 final class FfmStructs extends Structs {
-  // What C may call lives for as long as the process runs.
-  private static final Arena ARENA = Arena.global();
   private static final MethodHandle CALLOC =
       downcall(
           "calloc",
@@ -46,8 +43,7 @@ final class FfmStructs extends Structs {
             ArrowSchema.Release.invoke(
                 ArrowSchema.getRelease(ArrowSchema.at(pointer(s))), pointer(s));
     schema.newRelease =
-        callback ->
-            address(ArrowSchema.Release.stub(self -> callback.accept(address(self)), ARENA));
+        callback -> address(ArrowSchema.Release.stub(self -> callback.accept(address(self))));
     schema.privateData =
         field(ArrowSchema::at, ArrowSchema::getPrivateData, ArrowSchema::setPrivateData);
     schema.format = s -> address(ArrowSchema.getFormat(ArrowSchema.at(pointer(s))));
@@ -67,7 +63,7 @@ final class FfmStructs extends Structs {
         s ->
             ArrowArray.Release.invoke(ArrowArray.getRelease(ArrowArray.at(pointer(s))), pointer(s));
     array.newRelease =
-        callback -> address(ArrowArray.Release.stub(self -> callback.accept(address(self)), ARENA));
+        callback -> address(ArrowArray.Release.stub(self -> callback.accept(address(self))));
     array.privateData =
         field(ArrowArray::at, ArrowArray::getPrivateData, ArrowArray::setPrivateData);
     array.length = s -> ArrowArray.getLength(ArrowArray.at(pointer(s)));
@@ -94,7 +90,7 @@ final class FfmStructs extends Structs {
         callback ->
             address(
                 ArrowDeviceArrayStream.GetSchema.stub(
-                    (self, out) -> callback.fill(address(self), address(out)), ARENA));
+                    (self, out) -> callback.fill(address(self), address(out))));
     stream.getNext =
         field(
             ArrowDeviceArrayStream::at,
@@ -110,7 +106,7 @@ final class FfmStructs extends Structs {
         callback ->
             address(
                 ArrowDeviceArrayStream.GetNext.stub(
-                    (self, out) -> callback.fill(address(self), address(out)), ARENA));
+                    (self, out) -> callback.fill(address(self), address(out))));
     stream.getLastError =
         field(
             ArrowDeviceArrayStream::at,
@@ -126,7 +122,7 @@ final class FfmStructs extends Structs {
         callback ->
             address(
                 ArrowDeviceArrayStream.GetLastError.stub(
-                    self -> pointer(callback.of(address(self))), ARENA));
+                    self -> pointer(callback.of(address(self)))));
     stream.release =
         field(
             ArrowDeviceArrayStream::at,
@@ -139,8 +135,7 @@ final class FfmStructs extends Structs {
                 pointer(s));
     stream.newRelease =
         callback ->
-            address(
-                ArrowDeviceArrayStream.Release.stub(self -> callback.accept(address(self)), ARENA));
+            address(ArrowDeviceArrayStream.Release.stub(self -> callback.accept(address(self))));
     stream.privateData =
         field(
             ArrowDeviceArrayStream::at,

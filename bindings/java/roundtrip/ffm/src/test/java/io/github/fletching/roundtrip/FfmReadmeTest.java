@@ -18,7 +18,7 @@ class FfmReadmeTest extends ReadmeTest {
     DeviceType device = DeviceType.of(ArrowDeviceArray.getDeviceType(deviceArray));
     MemorySegment array = ArrowDeviceArray.getArray(deviceArray);
     String text = ArrowArray.getLength(array) + " values on " + device;
-    ArrowArray.Release.invoke(ArrowArray.getRelease(array), array);
+    ArrowArray.release(array);
     return text;
   }
 

@@ -2,24 +2,17 @@
 
 package io.github.fletching.roundtrip;
 
-import com.sun.jna.Callback;
-import com.sun.jna.CallbackReference;
 import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import io.github.fletching.jna.abi.ArrowArray;
 import io.github.fletching.jna.abi.ArrowDeviceArray;
 import io.github.fletching.jna.abi.ArrowDeviceArrayStream;
 import io.github.fletching.jna.abi.ArrowSchema;
-import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 
 /** The structs through fletching-jna. */
 final class JnaStructs extends Structs {
-  // What C may call stays reachable for as long as the process runs.
-  private static final List<Callback> CALLBACKS = new CopyOnWriteArrayList<>();
-
   JnaStructs() {
     super("java-jna", ArrowDeviceArray.SIZE);
     fillSchema();
@@ -37,10 +30,7 @@ final class JnaStructs extends Structs {
     schema.callRelease =
         s -> ArrowSchema.Release.invoke(ArrowSchema.getRelease(pointer(s)), pointer(s));
     schema.newRelease =
-        callback -> {
-          ArrowSchema.Release function = self -> callback.accept(address(self));
-          return function(function);
-        };
+        callback -> address(ArrowSchema.Release.stub(self -> callback.accept(address(self))));
     schema.privateData = field(ArrowSchema::getPrivateData, ArrowSchema::setPrivateData);
     schema.format = s -> address(ArrowSchema.getFormat(pointer(s)));
     schema.fieldName = s -> address(ArrowSchema.getName(pointer(s)));
@@ -58,10 +48,7 @@ final class JnaStructs extends Structs {
     array.callRelease =
         s -> ArrowArray.Release.invoke(ArrowArray.getRelease(pointer(s)), pointer(s));
     array.newRelease =
-        callback -> {
-          ArrowArray.Release function = self -> callback.accept(address(self));
-          return function(function);
-        };
+        callback -> address(ArrowArray.Release.stub(self -> callback.accept(address(self))));
     array.privateData = field(ArrowArray::getPrivateData, ArrowArray::setPrivateData);
     array.length = s -> ArrowArray.getLength(pointer(s));
     array.nullCount = s -> ArrowArray.getNullCount(pointer(s));
@@ -79,22 +66,20 @@ final class JnaStructs extends Structs {
             ArrowDeviceArrayStream.GetSchema.invoke(
                 ArrowDeviceArrayStream.getGetSchema(pointer(s)), pointer(s), pointer(out));
     stream.newGetSchema =
-        callback -> {
-          ArrowDeviceArrayStream.GetSchema function =
-              (self, out) -> callback.fill(address(self), address(out));
-          return function(function);
-        };
+        callback ->
+            address(
+                ArrowDeviceArrayStream.GetSchema.stub(
+                    (self, out) -> callback.fill(address(self), address(out))));
     stream.getNext = field(ArrowDeviceArrayStream::getGetNext, ArrowDeviceArrayStream::setGetNext);
     stream.callGetNext =
         (s, out) ->
             ArrowDeviceArrayStream.GetNext.invoke(
                 ArrowDeviceArrayStream.getGetNext(pointer(s)), pointer(s), pointer(out));
     stream.newGetNext =
-        callback -> {
-          ArrowDeviceArrayStream.GetNext function =
-              (self, out) -> callback.fill(address(self), address(out));
-          return function(function);
-        };
+        callback ->
+            address(
+                ArrowDeviceArrayStream.GetNext.stub(
+                    (self, out) -> callback.fill(address(self), address(out))));
     stream.getLastError =
         field(ArrowDeviceArrayStream::getGetLastError, ArrowDeviceArrayStream::setGetLastError);
     stream.callGetLastError =
@@ -103,21 +88,18 @@ final class JnaStructs extends Structs {
                 ArrowDeviceArrayStream.GetLastError.invoke(
                     ArrowDeviceArrayStream.getGetLastError(pointer(s)), pointer(s)));
     stream.newGetLastError =
-        callback -> {
-          ArrowDeviceArrayStream.GetLastError function =
-              self -> pointer(callback.of(address(self)));
-          return function(function);
-        };
+        callback ->
+            address(
+                ArrowDeviceArrayStream.GetLastError.stub(
+                    self -> pointer(callback.of(address(self)))));
     stream.release = field(ArrowDeviceArrayStream::getRelease, ArrowDeviceArrayStream::setRelease);
     stream.callRelease =
         s ->
             ArrowDeviceArrayStream.Release.invoke(
                 ArrowDeviceArrayStream.getRelease(pointer(s)), pointer(s));
     stream.newRelease =
-        callback -> {
-          ArrowDeviceArrayStream.Release function = self -> callback.accept(address(self));
-          return function(function);
-        };
+        callback ->
+            address(ArrowDeviceArrayStream.Release.stub(self -> callback.accept(address(self))));
     stream.privateData =
         field(ArrowDeviceArrayStream::getPrivateData, ArrowDeviceArrayStream::setPrivateData);
   }
@@ -162,11 +144,6 @@ final class JnaStructs extends Structs {
         setter.accept(pointer(struct), pointer(value));
       }
     };
-  }
-
-  private static long function(Callback callback) {
-    CALLBACKS.add(callback);
-    return address(CallbackReference.getFunctionPointer(callback));
   }
 
   private static Pointer pointer(long address) {

@@ -17,7 +17,7 @@ class JnaReadmeTest extends ReadmeTest {
     DeviceType device = DeviceType.of(ArrowDeviceArray.getDeviceType(deviceArray));
     Pointer array = ArrowDeviceArray.getArray(deviceArray);
     String text = ArrowArray.getLength(array) + " values on " + device;
-    ArrowArray.Release.invoke(ArrowArray.getRelease(array), array);
+    ArrowArray.release(array);
     return text;
   }
 

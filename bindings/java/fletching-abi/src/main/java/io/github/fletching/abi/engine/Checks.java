@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi.engine;
+
+/** What the accessors refuse. */
+public final class Checks {
+  private Checks() {}
+
+  /**
+   * Returns {@code value}, which a field of {@code bits} bits without a sign can hold.
+   *
+   * @throws IllegalArgumentException when it cannot
+   */
+  public static long unsigned(long value, int bits, String field) {
+    long last = (1L << bits) - 1;
+    if (value < 0 || value > last) {
+      throw new IllegalArgumentException(
+          field + ": value out of range: expected 0 to " + last + ", got " + value);
+    }
+    return value;
+  }
+
+  /**
+   * Checks that a list has an entry.
+   *
+   * @throws IndexOutOfBoundsException when {@code index} is not below {@code count}
+   * @throws IllegalStateException when the list is NULL
+   */
+  public static void entry(String list, long index, long count, boolean isNull) {
+    if (index < 0 || index >= count) {
+      throw new IndexOutOfBoundsException(
+          list + ": index out of range: expected less than " + count + ", got " + index);
+    }
+    if (isNull) {
+      throw new IllegalStateException(list + ": NULL: expected " + count + " entries");
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi.engine;
+
+/** What becomes of an exception that must not reach C. */
+public final class Failures {
+  /** What a callback that returns an errno value returns when it throws. */
+  public static final int EIO = 5;
+
+  private static final System.Logger LOG = System.getLogger("io.github.fletching");
+
+  private Failures() {}
+
+  /** Logs what a callback threw. Throws nothing. */
+  public static void log(String callback, Throwable thrown) {
+    try {
+      LOG.log(System.Logger.Level.ERROR, callback + ": the callback threw", thrown);
+    } catch (Throwable ignored) {
+      // Nothing is left that could report it.
+    }
+  }
+
+  /** The kind of an error as DLPack's set_error names it: a Python exception. */
+  public static String kind(Throwable thrown) {
+    return thrown instanceof OutOfMemoryError ? "MemoryError" : "RuntimeError";
+  }
+}

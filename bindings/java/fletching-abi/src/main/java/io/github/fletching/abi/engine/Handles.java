@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi.engine;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The objects behind private_data. A handle is a number and not an address: one that was used
+ * before is noticed. Where pointers have 32 bits, handles repeat after 4 billion. Any thread.
+ */
+public final class Handles {
+  private static final Map<Long, Object> OBJECTS = new ConcurrentHashMap<>();
+  private static final AtomicLong LAST = new AtomicLong();
+
+  private Handles() {}
+
+  /** Keeps an object reachable until its handle is removed; returns the handle, which is not 0. */
+  public static long add(Object object) {
+    long handle = LAST.incrementAndGet();
+    OBJECTS.put(handle, object);
+    return handle;
+  }
+
+  /**
+   * Returns the object of a handle.
+   *
+   * @throws IllegalStateException when there is none of that type
+   */
+  public static <T> T find(Class<T> type, long handle) {
+    return checked(type, OBJECTS.get(handle), handle);
+  }
+
+  /** Returns what {@link #find} does, and forgets it: of two calls one throws. */
+  public static <T> T take(Class<T> type, long handle) {
+    T object = find(type, handle);
+    return checked(type, OBJECTS.remove(handle, object) ? object : null, handle);
+  }
+
+  /** Forgets the object of a handle, if there is one. */
+  public static void remove(long handle) {
+    OBJECTS.remove(handle);
+  }
+
+  /** How many objects are reachable through handles. */
+  public static int count() {
+    return OBJECTS.size();
+  }
+
+  private static <T> T checked(Class<T> type, Object object, long handle) {
+    if (!type.isInstance(object)) {
+      throw new IllegalStateException(
+          "private_data: invalid handle " + handle + ": expected a struct that is not released");
+    }
+    return type.cast(object);
+  }
+}

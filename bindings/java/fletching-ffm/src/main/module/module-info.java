@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The structs of the Arrow C interfaces through java.lang.foreign. */
+module io.github.fletching.ffm {
+  requires transitive io.github.fletching.abi;
+
+  exports io.github.fletching.ffm.abi;
+}

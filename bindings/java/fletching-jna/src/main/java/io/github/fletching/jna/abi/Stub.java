@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.jna.abi;
+
+import com.sun.jna.CallbackProxy;
+import com.sun.jna.CallbackThreadInitializer;
+import io.github.fletching.abi.engine.Failures;
+
+/** A function for C. Nothing that its body throws reaches C, where JNA would return 0. */
+final class Stub implements CallbackProxy {
+  /**
+   * A thread that C started is attached as a daemon at its first call, and detached when it ends:
+   * to detach it after every call would cost more than the calls.
+   */
+  static final CallbackThreadInitializer FOREIGN_THREADS =
+      new CallbackThreadInitializer(true, false, "fletching-callback");
+
+  /** What runs, with the arguments of C. */
+  interface Body {
+    Object run(Object[] arguments);
+  }
+
+  /** The same without a result. */
+  interface VoidBody {
+    void run(Object[] arguments);
+  }
+
+  private final String name;
+  private final Class<?> result;
+  private final Object failure;
+  private final Body body;
+  private final Class<?>[] arguments;
+
+  Stub(String name, Class<?> result, Object failure, Body body, Class<?>... arguments) {
+    this.name = name;
+    this.result = result;
+    this.failure = failure;
+    this.body = body;
+    this.arguments = arguments;
+  }
+
+  @Override
+  public Object callback(Object[] arguments) {
+    try {
+      return body.run(arguments);
+    } catch (Throwable thrown) {
+      Failures.log(name, thrown);
+      return failure;
+    }
+  }
+
+  @Override
+  public Class<?>[] getParameterTypes() {
+    return arguments.clone();
+  }
+
+  @Override
+  public Class<?> getReturnType() {
+    return result;
+  }
+}

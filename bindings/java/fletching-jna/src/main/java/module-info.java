@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The structs of the Arrow C interfaces through JNA. */
+@SuppressWarnings({"requires-automatic", "requires-transitive-automatic"}) // or its jna-jpms
+module io.github.fletching.jna {
+  requires transitive com.sun.jna;
+  requires transitive io.github.fletching.abi;
+
+  exports io.github.fletching.jna.abi;
+}

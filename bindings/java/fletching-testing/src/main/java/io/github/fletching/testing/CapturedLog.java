@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+
+/** What Fletching logs until it is closed, instead of the console. */
+public final class CapturedLog extends Handler {
+  private final Logger logger = Logger.getLogger("io.github.fletching");
+  private final List<LogRecord> records = new CopyOnWriteArrayList<>();
+
+  /** Captures from now on. */
+  public CapturedLog() {
+    logger.addHandler(this);
+    logger.setUseParentHandlers(false);
+  }
+
+  /** Returns what was logged since the last call: {@code message: exception's message}. */
+  public List<String> take() {
+    List<String> lines = new ArrayList<>();
+    records.forEach(r -> lines.add(r.getMessage() + ": " + r.getThrown().getMessage()));
+    records.clear();
+    return lines;
+  }
+
+  @Override
+  public void publish(LogRecord entry) {
+    records.add(entry);
+  }
+
+  @Override
+  public void flush() {}
+
+  @Override
+  public void close() {
+    logger.removeHandler(this);
+    logger.setUseParentHandlers(true);
+  }
+}

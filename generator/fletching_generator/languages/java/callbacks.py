@@ -1,0 +1,143 @@
+"""Callbacks in Java: how C calls them, how they call C, and what they return when they throw."""
+
+from __future__ import annotations
+
+from ...spec.model import Field, Struct
+from ...spec.operations import private_data, takes_self
+from ...spec.types import Callback, Pointer, Scalar
+from ...spelling import pascal
+from .names import camel, constant, ffm_layout, is_address, is_void, java_type
+from .text import Broken, Call, Node
+
+
+def signature(callback: Callback, flavor: str, head: str, first: str = "") -> Call:
+    """A method with the arguments of the callback; `head` names it, with {} for the result."""
+    return Call(
+        head.format(java_type(callback.returns, flavor)), _declared(callback, flavor, first)
+    )
+
+
+def _declared(callback: Callback, flavor: str, first: str = "") -> list[Node]:
+    arguments: list[Node] = [first] if first else []
+    return arguments + [f"{java_type(a.type, flavor)} {camel(a.name)}" for a in callback.arguments]
+
+
+def declared(field: Field, flavor: str) -> Call:
+    """The method of `Callbacks` that stands for the callback."""
+    callback = _callback(field)
+    return signature(callback, flavor, f"{{}} {camel(field.name)}")
+
+
+def failure(field: Field) -> str:
+    """What C gets when the callback throws: the contract says it, in the type that is returned."""
+    callback = _callback(field)
+    if is_void(callback.returns) or is_address(callback.returns):
+        return "null"
+    value = "-1" if field.contract and field.contract.failure == -1 else "Failures.EIO"
+    java = java_type(callback.returns, "ffm")
+    return value if java == "int" else f"({java}) {value}"
+
+
+def reporter(field: Field) -> str | None:
+    """The arguments by which a callback has to report an error: its function and its context."""
+    callback = _callback(field)
+    if is_void(callback.returns):
+        return None
+    others = {a.name for a in callback.arguments}
+    text = Pointer(Scalar("char"), True)
+    for argument in callback.arguments:
+        if isinstance(argument.type, Callback):
+            inner = argument.type.arguments
+            if [a.type for a in inner[1:]] == [text, text] and inner[0].name in others:
+                return f"{camel(argument.name)}, {camel(inner[0].name)}"
+    return None
+
+
+def names(field: Field) -> str:
+    """The arguments as they are handed on: `self, out`."""
+    return ", ".join(camel(a.name) for a in _callback(field).arguments)
+
+
+def returns_text(field: Field) -> bool:
+    returns = _callback(field).returns
+    return isinstance(returns, Pointer) and returns.to == Scalar("char")
+
+
+# --- JNA ---------------------------------------------------------------------------------------
+
+
+def jna_stub(field: Field, struct: Struct, target: str) -> Call:
+    """Makes the function: JNA hands the arguments on as objects."""
+    callback = _callback(field)
+    java = java_type(callback.returns, "jna")
+    types = [java_type(a.type, "jna") for a in callback.arguments]
+    sent: list[Node] = [f"({_boxed(name)}) a[{i}]" for i, name in enumerate(types)]
+    values: list[Node] = [f'"{struct.name}.{field.name}"']
+    if java != "void":
+        values += [f"{java}.class", failure(field)]
+    values += [Broken("a ->", Call(f"{target}.callback", sent))]
+    values += [f"{name}.class" for name in types]
+    return Call("return Abi.voidStub" if java == "void" else "return Abi.stub", values)
+
+
+def _boxed(java: str) -> str:
+    return {"int": "Integer", "Pointer": "Pointer"}.get(java, java.capitalize())
+
+
+def jna_invocation(field: Field, struct: Struct) -> Node:
+    callback = _callback(field)
+    java = java_type(callback.returns, "jna")
+    values: list[Node] = [f"{java}.class", "function", f'"{struct.name}.{field.name}"']
+    values += [camel(argument.name) for argument in callback.arguments]
+    return _returned(callback, "jna", Call("Abi.call", values))
+
+
+# --- java.lang.foreign -------------------------------------------------------------------------
+
+
+def ffm_descriptor(callback: Callback) -> Call:
+    arguments: list[Node] = [ffm_layout(a.type) for a in callback.arguments]
+    if is_void(callback.returns):
+        return Call("FunctionDescriptor.ofVoid", arguments)
+    return Call("FunctionDescriptor.of", [ffm_layout(callback.returns), *arguments])
+
+
+def ffm_stub(field: Field, struct: Struct, target: str) -> Call:
+    name = pascal(field.name)
+    returned = "null" if is_void(_callback(field).returns) else failure(field)
+    subject = f'"{struct.name}.{field.name}"'
+    return Call("return Abi.stub", [subject, returned, f"{name}.class", target, "DESCRIPTOR"])
+
+
+def ffm_invocation(field: Field) -> Node:
+    callback = _callback(field)
+    values: list[Node] = ["function", *(camel(a.name) for a in callback.arguments)]
+    return _returned(callback, "ffm", Call(f"Calls.{constant(field.name)}.invokeExact", values))
+
+
+# --- Both --------------------------------------------------------------------------------------
+
+
+def dispatches(struct: Struct) -> bool:
+    """Whether a callback can find its object: by a field of the struct that it gets."""
+    own = [takes_self(struct, field) for field in struct.callbacks]
+    return private_data(struct) is not None and bool(own) and all(own)
+
+
+def dispatch(field: Field, flavor: str, is_last: bool) -> Call:
+    """The function that C calls, whichever the struct: `Callbacks` of the struct has the method."""
+    own, *rest = names(field).split(", ")
+    sent: list[Node] = [own if flavor == "jna" else f"at({own})", *rest]
+    found = "take" if is_last else "find"
+    call = Call(f"{found}({own}).{camel(field.name)}", sent)
+    return Call(f"{pascal(field.name)}.stub", [Broken(f"({names(field)}) ->", call)])
+
+
+def _returned(callback: Callback, flavor: str, call: Call) -> Node:
+    java = java_type(callback.returns, flavor)
+    return call if java == "void" else Broken(f"return ({java})", call)
+
+
+def _callback(field: Field) -> Callback:
+    assert isinstance(field.type, Callback)
+    return field.type

@@ -1,0 +1,97 @@
+"""The Java structs: what a callback returns when it throws, what is released, moved and counted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from fletching_generator.languages import java
+from fletching_generator.languages.java.callbacks import failure, reporter
+from fletching_generator.languages.java.names import field_type, from_memory, singular, to_memory
+from fletching_generator.render import render_module
+from fletching_generator.spec import operations
+from fletching_generator.spec.model import Field, Spec, Struct
+from fletching_generator.spec.types import Scalar, Typedef
+
+ENGINES = ("jna", "ffm")
+EXPECTED = {"errno": "Failures.EIO", -1: "-1", "NULL": "null", "nothing": "null"}
+
+
+@pytest.fixture(scope="module")
+def texts(spec: Spec) -> dict[tuple[str, str], str]:
+    """The main file of every struct, by engine and struct."""
+    found = {}
+    for path, text in render_module(java, spec).items():
+        parts = re.fullmatch(r".*/fletching-(jna|ffm)/src/main/.*/(\w+)\.java", path)
+        if parts:
+            found[parts[1], parts[2]] = text
+    return found
+
+
+def callbacks(spec: Spec) -> list[tuple[Struct, Field]]:
+    return [(struct, field) for struct in spec.structs for field in struct.callbacks]
+
+
+def test_every_stub_returns_what_the_contract_says(
+    texts: dict[tuple[str, str], str], spec: Spec
+) -> None:
+    assert {field.contract.failure for _, field in callbacks(spec) if field.contract} == {*EXPECTED}
+    for struct, field in callbacks(spec):
+        assert field.contract is not None
+        expected = EXPECTED[field.contract.failure]
+        name = re.escape(f'"{struct.name}.{field.name}"')
+        ffm = re.search(rf"Abi\.stub\(\s*{name},\s*([\w.-]+),", texts["ffm", struct.name])
+        assert ffm is not None, name
+        assert ffm[1] == expected
+        if field.contract.failure == "nothing":
+            assert re.search(rf"Abi\.voidStub\(\s*{name},", texts["jna", struct.name]), name
+            continue
+        jna = re.search(rf"Abi\.stub\(\s*{name},\s*[\w.]+,\s*([\w.-]+),", texts["jna", struct.name])
+        assert jna is not None, name
+        assert jna[1] == expected
+
+
+def test_another_contract_is_another_value(spec: Spec) -> None:
+    field = next(f for _, f in callbacks(spec) if f.contract and f.contract.failure == "errno")
+    assert field.contract is not None
+    assert failure(field) == "Failures.EIO"
+    assert failure(replace(field, contract=replace(field.contract, failure=-1))) == "-1"
+
+
+def test_one_callback_reports_by_a_function_that_it_gets(spec: Spec) -> None:
+    reporting = {field.name: reporter(field) for _, field in callbacks(spec) if reporter(field)}
+    assert reporting == {"managed_tensor_allocator": "setError, errorCtx"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_filled_by_the_producer_is_moved(
+    engine: str, texts: dict[tuple[str, str], str], spec: Spec
+) -> None:
+    moved = {s.name for s in spec.structs if "static void move(" in texts[engine, s.name]}
+    assert moved == {
+        "ArrowSchema",
+        "ArrowArray",
+        "ArrowDeviceArray",
+        "ArrowArrayStream",
+        "ArrowDeviceArrayStream",
+    }
+    last = {s.name: field.name for s in spec.structs if (field := operations.last_call(spec, s))}
+    assert last["ArrowAsyncTask"] == "extract_data"
+    assert last["DLManagedTensor"] == "deleter"
+    assert "ArrowAsyncProducer" not in last
+    installed = {s.name for s in spec.structs if "void install(" in texts[engine, s.name]}
+    assert installed == {*last, "ArrowAsyncProducer"}
+
+
+def test_unsigned_values_are_widened() -> None:
+    byte, word, long = Scalar("uint8"), Typedef("Flags", Scalar("uint32")), Scalar("uint64")
+    assert [field_type(t, "ffm") for t in (byte, word, long)] == ["int", "long", "long"]
+    assert from_memory(byte, "x") == "Byte.toUnsignedInt(x)"
+    assert to_memory(word, "S.f") == '(int) Checks.unsigned(value, 32, "S.f")'
+    assert (from_memory(long, "x"), to_memory(long, "S.f")) == ("x", "value")
+
+
+def test_an_entry_of_a_list_has_its_own_name() -> None:
+    assert [singular(n) for n in ("children", "buffers", "shape")] == ["child", "buffer", "shape"]
