@@ -114,6 +114,23 @@ func TestStandinEveryFailureIsAnError(t *testing.T) {
 	})
 }
 
+// What fails while a failure is handled says nothing about its cause.
+func TestStandinFirstFailureIsReported(t *testing.T) {
+	gpu.OnCUDA(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		event := api.MakeEvent()
+		array := awaited(t, api.Type, event)
+		gpu.OnThread(func() { // which needs the primary context
+			api.SetFault("cuCtxPushCurrent:1:719,cuDevicePrimaryCtxRelease:1:304")
+			expectCode(t, array.Synchronize(background), syscall.EIO, "cuCtxPushCurrent", "719")
+			api.ResetFaults()
+		})
+		array.Close()
+		api.DestroyEvent(event)
+		gated.End()
+	})
+}
+
 func TestStandinRefusedQueryIsNotDone(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
