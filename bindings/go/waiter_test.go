@@ -101,6 +101,10 @@ func TestWaiterIsGivenUp(t *testing.T) {
 	if err := <-given; err != context.Canceled {
 		t.Errorf("expected context.Canceled, got %v", err)
 	}
+	// From now on no wait begins: it would hold the array for ever.
+	if err := array.Synchronize(ctx); err != context.Canceled {
+		t.Errorf("expected context.Canceled, got %v", err)
+	}
 	array.Close()
 	expectCount(t, "what is waited for", released, 0)
 	waiter.gate <- struct{}{}
