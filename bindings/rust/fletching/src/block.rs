@@ -145,17 +145,23 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
     #[inline]
     pub(crate) fn join(this: *mut Self, node: &mut B) {
         let (release, private_data) = node.hook();
-        *release = Some(B::in_block());
+        *release = Some(release_in_block::<B>);
         *private_data = this.cast();
     }
 
-    /// The block of which a struct holds a share, if its object is a `T`.
+    /// The same so that [`of`](Self::of) knows the struct again.
+    pub(crate) fn join_known(this: *mut Self, node: &mut B) {
+        Self::join(this, node);
+        *node.hook().0 = Some(B::in_block());
+    }
+
+    /// The block that a struct has joined, if its object is a `T`.
     pub(crate) fn of(node: &B) -> Option<*mut Self> {
         let (Some(release), block) = node.private_data() else {
             return None;
         };
         let is_block = ptr::fn_addr_eq(release, B::in_block());
-        // SAFETY: `join` made the struct, whose share keeps the block alive.
+        // SAFETY: `join_known` made the struct, whose share keeps the block alive.
         let object = || unsafe { ((*block.cast::<Head>()).kind.object)() };
         (is_block && object() == TypeId::of::<T>()).then(|| block.cast())
     }

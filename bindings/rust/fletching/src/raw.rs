@@ -67,8 +67,8 @@ pub(crate) mod sealed {
         }
         /// A copy of the fields, which owns nothing.
         fn copy_fields(&self) -> Self;
-        /// The release callback of a struct in a [`Block`](crate::block::Block), by which it is
-        /// known again. From a static, because each mention of a generic function may have another
+        /// The release callback by which a struct in a [`Block`](crate::block::Block) is known
+        /// again. From a static, because each mention of a generic function may have another
         /// address.
         fn in_block() -> Release<Self>;
         /// The same of a struct with a [`Hook`](crate::hook::Hook).
@@ -146,7 +146,6 @@ macro_rules! base {
                 }
                 $missing(self)
             }
-            #[inline]
             fn in_block() -> Release<Self> {
                 static CALLBACK: Release<$struct> = block::release_in_block::<$struct>;
                 CALLBACK

@@ -25,29 +25,26 @@ pub(crate) mod sealed {
 
     pub(crate) type Pull<S, Out> = unsafe extern "C" fn(*mut S, *mut Out) -> c_int;
     pub(crate) type LastError<S> = unsafe extern "C" fn(*mut S) -> *const c_char;
-    pub(crate) type Callbacks<S, Batch> = (
-        Pull<S, ArrowSchema>,
-        Pull<S, Batch>,
-        LastError<S>,
-        unsafe extern "C" fn(*mut S),
-    );
+
+    /// What a stream has, beside its type of devices and its release.
+    pub struct Callbacks<S: RawStream> {
+        pub get_schema: Option<Pull<S, ArrowSchema>>,
+        pub get_next: Option<Pull<S, S::Batch>>,
+        pub get_last_error: Option<LastError<S>>,
+        pub private_data: *mut std::ffi::c_void,
+    }
 
     pub trait RawStream: crate::raw::Raw {
         type Batch: crate::raw::Raw;
         const NAME: &'static str;
         const CALLBACKS_SET: &'static str;
-        fn device_type(&self) -> ArrowDeviceType;
-        fn get_schema(&self) -> Option<Pull<Self, ArrowSchema>>;
-        fn get_next(&self) -> Option<Pull<Self, Self::Batch>>;
-        fn get_last_error(&self) -> Option<LastError<Self>>;
-        fn private_data(&self) -> *mut std::ffi::c_void;
-        /// Marks the stream as released. NULL when it was before.
-        fn take_private_data(&mut self) -> *mut std::ffi::c_void;
         fn new(
             device_type: ArrowDeviceType,
-            callbacks: Callbacks<Self, Self::Batch>,
-            private_data: *mut std::ffi::c_void,
+            callbacks: Callbacks<Self>,
+            release: Option<unsafe extern "C" fn(*mut Self)>,
         ) -> Self;
+        fn device_type(&self) -> ArrowDeviceType;
+        fn callbacks(&self) -> Callbacks<Self>;
         fn check_batch(&self, batch: &Self::Batch, options: &mut Options) -> Result<(), Error>;
     }
 }
@@ -58,37 +55,29 @@ macro_rules! raw_stream {
             type Batch = $batch;
             const NAME: &'static str = stringify!($stream);
             const CALLBACKS_SET: &'static str = $rule;
-            fn device_type(&self) -> ArrowDeviceType {
-                $device_type(self)
-            }
-            fn get_schema(&self) -> Option<sealed::Pull<Self, ArrowSchema>> {
-                self.get_schema
-            }
-            fn get_next(&self) -> Option<sealed::Pull<Self, $batch>> {
-                self.get_next
-            }
-            fn get_last_error(&self) -> Option<sealed::LastError<Self>> {
-                self.get_last_error
-            }
-            fn private_data(&self) -> *mut std::ffi::c_void {
-                self.private_data
-            }
-            fn take_private_data(&mut self) -> *mut std::ffi::c_void {
-                self.release = None;
-                std::mem::replace(&mut self.private_data, std::ptr::null_mut())
-            }
             fn new(
                 _device_type: ArrowDeviceType,
-                (get_schema, get_next, get_last_error, release): sealed::Callbacks<Self, $batch>,
-                private_data: *mut std::ffi::c_void,
+                callbacks: sealed::Callbacks<Self>,
+                release: Option<unsafe extern "C" fn(*mut Self)>,
             ) -> Self {
                 Self {
                     $($field: _device_type,)?
-                    get_schema: Some(get_schema),
-                    get_next: Some(get_next),
-                    get_last_error: Some(get_last_error),
-                    release: Some(release),
-                    private_data,
+                    get_schema: callbacks.get_schema,
+                    get_next: callbacks.get_next,
+                    get_last_error: callbacks.get_last_error,
+                    release,
+                    private_data: callbacks.private_data,
+                }
+            }
+            fn device_type(&self) -> ArrowDeviceType {
+                $device_type(self)
+            }
+            fn callbacks(&self) -> sealed::Callbacks<Self> {
+                sealed::Callbacks {
+                    get_schema: self.get_schema,
+                    get_next: self.get_next,
+                    get_last_error: self.get_last_error,
+                    private_data: self.private_data,
                 }
             }
             fn check_batch(&self, batch: &$batch, options: &mut Options) -> Result<(), Error> {
@@ -191,7 +180,7 @@ impl<S: RawStream> StreamReader<S> {
     }
 
     fn pull_schema(&mut self) -> Result<Schema, Error> {
-        let schema: Schema = self.call("get_schema", |stream| stream.get_schema())?;
+        let schema: Schema = self.call("get_schema", |stream| stream.get_schema)?;
         if schema.is_released() {
             return Err(Error::invalid(
                 "get_schema: released schema with return value 0: expected a live schema",
@@ -201,7 +190,7 @@ impl<S: RawStream> StreamReader<S> {
     }
 
     fn pull_batch(&mut self) -> Result<BatchOf<S>, Error> {
-        let batch: BatchOf<S> = self.call("get_next", |stream| stream.get_next())?;
+        let batch: BatchOf<S> = self.call("get_next", |stream| stream.get_next)?;
         if !batch.is_released() {
             self.stream
                 .as_raw()
@@ -213,13 +202,13 @@ impl<S: RawStream> StreamReader<S> {
     fn call<Out: Raw>(
         &mut self,
         name: &str,
-        callback: impl Fn(&S) -> Option<sealed::Pull<S, Out>>,
+        callback: impl Fn(&sealed::Callbacks<S>) -> Option<sealed::Pull<S, Out>>,
     ) -> Result<Owner<Out>, Error> {
         let Some(stream) = self.stream.live() else {
             return Err(Error::invalid("stream: released: expected a live stream"));
         };
-        let (pull, last_error) = (callback(stream), stream.get_last_error());
-        let Some(pull) = pull else {
+        let callbacks = stream.callbacks();
+        let Some(pull) = callback(&callbacks) else {
             let message = format!(
                 "{}.{name}: NULL: expected a callback; hint: fix the producer",
                 S::NAME
@@ -234,7 +223,8 @@ impl<S: RawStream> StreamReader<S> {
             match pull(stream, &mut out) {
                 0 => Ok(Owner::from_raw(out)),
                 code => {
-                    let message = last_error.map_or(std::ptr::null(), |text| text(stream));
+                    let text = callbacks.get_last_error;
+                    let message = text.map_or(std::ptr::null(), |text| text(stream));
                     Err(Error::foreign(code, message))
                 }
             }

@@ -12,6 +12,7 @@ use crate::options::Options;
 use crate::owner::{Array, ArrayStream, DeviceArray, DeviceArrayStream, Owner, Schema};
 use crate::raw::Raw;
 use crate::shared::Shared;
+use crate::stream::sealed::Callbacks;
 use crate::stream::{BatchOf, RawStream};
 
 impl DeviceArrayStream {
@@ -77,13 +78,13 @@ where
         failure: None,
         last_error: None,
     });
-    let callbacks: (_, _, _, unsafe extern "C" fn(*mut S)) = (
-        get_schema::<S, I> as _,
-        get_next::<S, I> as _,
-        get_last_error::<S, I> as _,
-        release::<S, I>,
-    );
-    let stream = S::new(device_type, callbacks, Box::into_raw(state).cast());
+    let callbacks = Callbacks {
+        get_schema: Some(get_schema::<S, I>),
+        get_next: Some(get_next::<S, I>),
+        get_last_error: Some(get_last_error::<S, I>),
+        private_data: Box::into_raw(state).cast(),
+    };
+    let stream = S::new(device_type, callbacks, Some(release::<S, I>));
     // SAFETY: the callbacks are ours.
     Ok(unsafe { Owner::from_raw(stream) })
 }
@@ -137,7 +138,12 @@ unsafe fn enter<S: RawStream, I, Out: Raw>(
     // SAFETY: the caller vouches for both; a stream is used by one thread at a time.
     unsafe {
         out.write(Out::zeroed());
-        let Some(state) = (*this).private_data().cast::<Export<I>>().as_mut() else {
+        let Some(state) = (*this)
+            .callbacks()
+            .private_data
+            .cast::<Export<I>>()
+            .as_mut()
+        else {
             return EINVAL;
         };
         state.last_error = None;
@@ -174,7 +180,7 @@ unsafe extern "C" fn get_last_error<S: RawStream, I>(this: *mut S) -> *const c_c
     unsafe {
         let state = this
             .as_ref()
-            .and_then(|stream| stream.private_data().cast::<Export<I>>().as_ref());
+            .and_then(|stream| stream.callbacks().private_data.cast::<Export<I>>().as_ref());
         let text = state.and_then(|state| state.last_error.as_deref());
         text.map_or(std::ptr::null(), |text| text.as_ptr())
     }
@@ -183,7 +189,10 @@ unsafe extern "C" fn get_last_error<S: RawStream, I>(this: *mut S) -> *const c_c
 unsafe extern "C" fn release<S: RawStream, I>(this: *mut S) {
     // SAFETY: the consumer passes the stream, whose state is taken once.
     unsafe {
-        let state = (*this).take_private_data().cast::<Export<I>>();
+        let mut callbacks = (*this).callbacks();
+        let data = std::mem::replace(&mut callbacks.private_data, std::ptr::null_mut());
+        *this = S::new((*this).device_type(), callbacks, None);
+        let state = data.cast::<Export<I>>();
         if !state.is_null() {
             discard(Box::from_raw(state));
         }

@@ -2,8 +2,6 @@
 
 //! The stream argument of `__dlpack__`: what the integer means on which device.
 
-use std::ffi::c_void;
-
 use fletching_abi::ArrowDeviceType;
 
 use super::types::is_host_readable;
@@ -79,11 +77,16 @@ impl ConsumerStream {
 
     /// Orders what the argument asks for behind the array's event.
     pub(super) fn wait_for(&self, array: &DeviceArray) -> Result<Ordering, Error> {
-        match self.0 {
-            _ if array.sync_event().is_null() => {}
-            Ordering::Nothing => {}
-            Ordering::Host => event::synchronize(array)?,
-            Ordering::Stream(handle) => event::wait_on(array, self.1, handle as *mut c_void)?,
+        if !array.sync_event().is_null() {
+            match self.0 {
+                Ordering::Nothing => {}
+                #[cfg(feature = "runtime")]
+                Ordering::Host => array.synchronize()?,
+                #[cfg(feature = "runtime")]
+                Ordering::Stream(handle) => array.wait_on(&self.stream(handle))?,
+                #[cfg(not(feature = "runtime"))]
+                _ => needs_runtime("ArrowDeviceArray.sync_event")?,
+            }
         }
         Ok(self.0)
     }
@@ -91,73 +94,30 @@ impl ConsumerStream {
     /// Gives the array an event that happens when all is done that is on the stream now.
     pub(super) fn record(&self, array: &mut DeviceArray) -> Result<(), Error> {
         match self.0 {
-            Ordering::Stream(handle) => event::record(array, self.1, handle as *mut c_void),
+            #[cfg(feature = "runtime")]
+            Ordering::Stream(handle) => array.export_with_event(&self.stream(handle)),
+            #[cfg(not(feature = "runtime"))]
+            Ordering::Stream(_) => {
+                let _ = array;
+                needs_runtime("stream")
+            }
             Ordering::Nothing | Ordering::Host => Ok(()),
         }
     }
-}
 
-#[cfg(feature = "runtime")]
-mod event {
-    use super::*;
-    use crate::runtime::Stream;
-
-    fn stream(of: ArrowDeviceType, handle: *mut c_void) -> Stream {
+    #[cfg(feature = "runtime")]
+    fn stream(&self, handle: usize) -> crate::runtime::Stream {
         // SAFETY: see ConsumerStream::read.
-        unsafe { Stream::from_raw(of, handle) }
-    }
-
-    pub(super) fn wait_on(
-        array: &DeviceArray,
-        of: ArrowDeviceType,
-        handle: *mut c_void,
-    ) -> Result<(), Error> {
-        array.wait_on(&stream(of, handle))
-    }
-
-    pub(super) fn synchronize(array: &DeviceArray) -> Result<(), Error> {
-        array.synchronize()
-    }
-
-    pub(super) fn record(
-        array: &mut DeviceArray,
-        of: ArrowDeviceType,
-        handle: *mut c_void,
-    ) -> Result<(), Error> {
-        array.export_with_event(&stream(of, handle))
+        unsafe { crate::runtime::Stream::from_raw(self.1, handle as *mut std::ffi::c_void) }
     }
 }
 
 /// Without the feature `runtime` there is no way to wait, and to skip a wait is never right.
 #[cfg(not(feature = "runtime"))]
-mod event {
-    use super::*;
-
-    fn needs_runtime(what: &str) -> Result<(), Error> {
-        bail!(
-            ENOTSUP,
-            "{what}: no way to wait: expected the feature runtime of the crate fletching; hint: \
-             enable it, or order the work yourself"
-        )
-    }
-
-    pub(super) fn wait_on(
-        _: &DeviceArray,
-        _: ArrowDeviceType,
-        _: *mut c_void,
-    ) -> Result<(), Error> {
-        needs_runtime("ArrowDeviceArray.sync_event")
-    }
-
-    pub(super) fn synchronize(_: &DeviceArray) -> Result<(), Error> {
-        needs_runtime("ArrowDeviceArray.sync_event")
-    }
-
-    pub(super) fn record(
-        _: &mut DeviceArray,
-        _: ArrowDeviceType,
-        _: *mut c_void,
-    ) -> Result<(), Error> {
-        needs_runtime("stream")
-    }
+fn needs_runtime(what: &str) -> Result<(), Error> {
+    bail!(
+        ENOTSUP,
+        "{what}: no way to wait: expected the feature runtime of the crate fletching; hint: \
+         enable it, or order the work yourself"
+    )
 }

@@ -2,11 +2,12 @@
 
 //! OpenCL. A wait is enqueued on a queue of the event's own cl_context. OpenCL captures nothing.
 
+use std::ffi::c_void;
 use std::ptr;
 
 use super::event::{Events, Handle, Origin, Recorded, SyncEvent};
 use super::tables::opencl::{self as cl, cl_command_queue, cl_event, cl_int, Functions, TITLE};
-use super::vendor::{call, Answer, EventState};
+use super::vendor::{call, Answer, EventState, Symbol};
 use super::{OnCapture, Stream};
 use crate::Error;
 
@@ -29,23 +30,22 @@ fn queue_of(stream: &Stream) -> Result<cl_command_queue, Error> {
     }
 }
 
-/// The state of the event.
-fn ask(cl: &Functions, event: cl_event) -> Result<cl_int, Error> {
-    let (what, mut state) = (cl::CL_EVENT_COMMAND_EXECUTION_STATUS, cl::CL_QUEUED);
-    let value = (&raw mut state).cast();
-    let answer = call!(
-        cl.cl_get_event_info,
-        event,
-        what,
-        size_of_val(&state),
-        value,
-        ptr::null_mut()
-    );
-    check(answer).map(|()| state)
+/// A function that answers what is asked of an event or a queue.
+type Get = Symbol<unsafe extern "system" fn(Handle, u32, usize, *mut c_void, *mut usize) -> cl_int>;
+
+/// `found` is what it is as long as there is no answer.
+fn ask<T: Copy>(get: Get, of: Handle, what: u32, mut found: T) -> Result<T, Error> {
+    let (size, value) = (size_of::<T>(), (&raw mut found).cast());
+    check(call!(get, of, what, size, value, ptr::null_mut())).map(|()| found)
+}
+
+fn state_of(cl: &Functions, event: cl_event) -> Result<cl_int, Error> {
+    let what = cl::CL_EVENT_COMMAND_EXECUTION_STATUS;
+    ask(cl.cl_get_event_info, event, what, cl::CL_QUEUED)
 }
 
 fn is_complete(cl: &Functions, event: cl_event) -> Result<bool, Error> {
-    let code = ask(cl, event)?;
+    let code = state_of(cl, event)?;
     let function = "the command of the event";
     match cl::event_state(code) {
         EventState::Failed => check(Answer { function, code }).map(|()| false),
@@ -53,33 +53,11 @@ fn is_complete(cl: &Functions, event: cl_event) -> Result<bool, Error> {
     }
 }
 
-/// A handle that belongs to the event: its cl_context or its queue.
-fn handle_of(cl: &Functions, event: cl_event, what: u32) -> Result<Handle, Error> {
-    let mut found: Handle = ptr::null_mut();
-    let value = (&raw mut found).cast();
-    let answer = call!(
-        cl.cl_get_event_info,
-        event,
-        what,
-        size_of_val(&found),
-        value,
-        ptr::null_mut()
-    );
-    check(answer).map(|()| found)
-}
-
 fn check_context(cl: &Functions, event: cl_event, queue: cl_command_queue) -> Result<(), Error> {
-    let (what, mut found) = (cl::CL_QUEUE_CONTEXT, ptr::null_mut::<()>());
-    let (value, get) = ((&raw mut found).cast(), cl.cl_get_command_queue_info);
-    check(call!(
-        get,
-        queue,
-        what,
-        size_of_val(&found),
-        value,
-        ptr::null_mut()
-    ))?;
-    if handle_of(cl, event, cl::CL_EVENT_CONTEXT)? == found.cast() {
+    let null: Handle = ptr::null_mut();
+    let (of_queue, of_event) = (cl::CL_QUEUE_CONTEXT, cl::CL_EVENT_CONTEXT);
+    let context = ask(cl.cl_get_command_queue_info, queue, of_queue, null)?;
+    if ask(cl.cl_get_event_info, event, of_event, null)? == context {
         return Ok(());
     }
     Err(Error::invalid(
@@ -104,7 +82,8 @@ impl Events for OpenclEvents {
         let cl = cl::functions()?;
         check_context(cl, event, queue)?;
         // A queue need not begin with a command before it is flushed. A user event has no queue.
-        let producer = handle_of(cl, event, cl::CL_EVENT_COMMAND_QUEUE)?;
+        let (what, null): (_, Handle) = (cl::CL_EVENT_COMMAND_QUEUE, ptr::null_mut());
+        let producer = ask(cl.cl_get_event_info, event, what, null)?;
         if !producer.is_null() {
             check(call!(cl.cl_flush, producer))?;
         }
@@ -129,7 +108,7 @@ impl Events for OpenclEvents {
     }
 
     fn has_passed(&self, recorded: &Recorded) -> Result<bool, Error> {
-        let state = ask(cl::functions()?, recorded.event)?;
+        let state = state_of(cl::functions()?, recorded.event)?;
         Ok(cl::event_state(state) == EventState::Done || cl::is_lost(state))
     }
 
