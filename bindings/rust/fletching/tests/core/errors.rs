@@ -4,7 +4,7 @@
 
 use std::error::Error as _;
 
-use fletching::Error;
+use fletching::{Error, Options, SchemaBuilder};
 
 #[test]
 fn an_error_has_a_code_a_message_and_a_source() {
@@ -36,4 +36,17 @@ fn an_error_of_io_keeps_its_code() {
     assert_eq!(error.code(), libc::ENOENT);
     assert_eq!(error.source().unwrap().to_string(), error.message());
     assert_eq!(Error::from(std::io::Error::other("odd")).code(), libc::EIO);
+}
+
+#[test]
+fn values_are_printed_for_a_log() {
+    let strict = format!("{:?} {:?}", Options::strict(), Options::default());
+    assert_eq!(
+        strict,
+        "Options { strict: true, .. } Options { strict: false, .. }"
+    );
+    let schema = SchemaBuilder::new("i").metadata("k", "v").build().unwrap();
+    assert_eq!(format!("{:?}", schema.metadata().unwrap()), r#"{"k": "v"}"#);
+    let text = format!("{schema:?}");
+    assert!(text.starts_with("Owner(ArrowSchema { format: 0x"), "{text}");
 }
