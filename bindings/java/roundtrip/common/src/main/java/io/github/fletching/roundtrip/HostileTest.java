@@ -10,74 +10,25 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.Memory;
-import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import io.github.fletching.jna.abi.ArrowArray;
 import io.github.fletching.jna.abi.ArrowDeviceArray;
 import io.github.fletching.jna.abi.ArrowDeviceArrayStream;
 import io.github.fletching.jna.abi.ArrowSchema;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
  * Foreign code that does what it must not do, or may do but seldom does: a flavor answers with an
- * error that names it, and leaves alone what it did not take. The foreign side is JNA's in either
- * flavor.
+ * error that names it, and leaves alone what it did not take.
  */
-public abstract class HostileTest {
+public abstract class HostileTest extends ForeignSide {
   private static final byte[] NOT_UTF8 = {'b', 'a', 'd', ' ', (byte) 0xff, (byte) 0xc3};
 
   private final Structs structs;
   private final Transit transit;
   private final long alive; // before the test
 
-  // Memory of which Java has only the address.
-  private final List<Pointer> kept = new ArrayList<>();
-
-  // C keeps pointers to the callbacks.
-  private int schemaReleases;
-  private int arrayReleases;
-  private int streamReleases;
-  private final Pointer releaseSchema =
-      ArrowSchema.Release.stub(
-          self -> {
-            schemaReleases++;
-            ArrowSchema.setRelease(self, null);
-          });
-  private final Pointer releaseArray =
-      ArrowArray.Release.stub(
-          self -> {
-            arrayReleases++;
-            ArrowArray.setRelease(self, null);
-          });
-  private final Pointer releaseStream =
-      ArrowDeviceArrayStream.Release.stub(
-          self -> {
-            streamReleases++;
-            ArrowDeviceArrayStream.setRelease(self, null);
-          });
-  private Pointer errorText;
-  private final Pointer getLastError = ArrowDeviceArrayStream.GetLastError.stub(self -> errorText);
-  private int getSchemaResult;
-  private final Pointer getSchema =
-      ArrowDeviceArrayStream.GetSchema.stub(
-          (self, out) -> {
-            ArrowSchema.move(fakeSchema(), out);
-            return getSchemaResult;
-          });
-  private int getNextResult;
-  private final Pointer getNext =
-      ArrowDeviceArrayStream.GetNext.stub(
-          (self, out) -> {
-            ArrowDeviceArray.move(fakeArray(), out);
-            return getNextResult;
-          });
-
-  private final Memory format = text("i");
-  private final Memory buffers = pointers(null, new Memory(4));
   private final Memory outSchema = ArrowSchema.allocate();
   private final Memory outArray = ArrowDeviceArray.allocate();
   private final Memory outStream = ArrowDeviceArrayStream.allocate();
@@ -87,64 +38,6 @@ public abstract class HostileTest {
     this.structs = structs;
     this.transit = transit;
     this.alive = transit.exported() - transit.released();
-  }
-
-  // --- The foreign side
-
-  private static Memory text(String text) {
-    Memory memory = new Memory(text.length() + 1);
-    memory.setString(0, text, "UTF-8");
-    return memory;
-  }
-
-  private Memory pointers(Pointer... values) {
-    kept.addAll(Arrays.asList(values));
-    Memory memory = new Memory((long) values.length * Native.POINTER_SIZE);
-    for (int i = 0; i < values.length; i++) {
-      memory.setPointer((long) i * Native.POINTER_SIZE, values[i]);
-    }
-    return memory;
-  }
-
-  private Memory fakeSchema() {
-    Memory schema = ArrowSchema.allocate();
-    ArrowSchema.setFormat(schema, format);
-    ArrowSchema.setFlags(schema, 2);
-    ArrowSchema.setRelease(schema, releaseSchema);
-    kept.add(schema);
-    return schema;
-  }
-
-  private Memory fakeArray() {
-    Memory array = ArrowDeviceArray.allocate();
-    ArrowArray.setLength(inner(array), 1);
-    ArrowArray.setNBuffers(inner(array), 2);
-    ArrowArray.setBuffers(inner(array), buffers);
-    ArrowArray.setRelease(inner(array), releaseArray);
-    ArrowDeviceArray.setDeviceType(array, 1);
-    ArrowDeviceArray.setDeviceId(array, -1);
-    ArrowDeviceArray.setReserved(array, 1, 7); // what a careless producer leaves there
-    kept.add(array);
-    return array;
-  }
-
-  private Memory fakeStream() {
-    Memory stream = ArrowDeviceArrayStream.allocate();
-    ArrowDeviceArrayStream.setDeviceType(stream, 1);
-    ArrowDeviceArrayStream.setGetSchema(stream, getSchema);
-    ArrowDeviceArrayStream.setGetNext(stream, getNext);
-    ArrowDeviceArrayStream.setGetLastError(stream, getLastError);
-    ArrowDeviceArrayStream.setRelease(stream, releaseStream);
-    kept.add(stream);
-    return stream;
-  }
-
-  private static Pointer inner(Pointer deviceArray) {
-    return ArrowDeviceArray.getArray(deviceArray);
-  }
-
-  private static long address(Pointer struct) {
-    return Pointer.nativeValue(struct);
   }
 
   // --- Arrays
