@@ -9,7 +9,7 @@ import io.github.fletching.abi.Offsets;
 /*% if lists or struct.fields | map(attribute="type") | map("to_memory", "") | select("ne", "value") | list %*/
 import io.github.fletching.abi.engine.Checks;
 /*% endif %*/
-/*% if struct.callbacks | map("failure") | select("eq", "Failures.EIO") | list %*/
+/*% if "Failures" in struct.callbacks | map("failure") | join %*/
 import io.github.fletching.abi.engine.Failures;
 /*% endif %*/
 /*% if has_array %*/
