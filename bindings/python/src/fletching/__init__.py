@@ -4,3 +4,5 @@
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
 `fletching.cuda_array_interface` checks the dictionaries of the CUDA Array Interface.
 """
+
+from ._version import __version__ as __version__
