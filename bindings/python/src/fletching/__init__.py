@@ -1,8 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fletching for Python: the device-data binding kit for Apache Arrow.
 
+`Schema`, `Array` and `DeviceArray` own what the Arrow C interfaces exchange, and produce and
+consume the Arrow PyCapsule protocols. `from_arrow` takes what an object has.
+
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
 `fletching.cuda_array_interface` checks the dictionaries of the CUDA Array Interface.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._error import Error as Error
 from ._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from ._core import Array as Array
+    from ._core import DeviceArray as DeviceArray
+    from ._core import Schema as Schema
+    from ._core import from_arrow as from_arrow
+
+_NATIVE = ("Array", "DeviceArray", "Schema", "from_arrow")
+
+
+def __getattr__(name: str) -> object:
+    """Loads the extension when it is first used: `fletching.abi` does without."""
+    if name not in _NATIVE:
+        raise AttributeError(f"module 'fletching' has no attribute '{name}'")
+    from . import _core  # noqa: PLC0415
+
+    globals().update({each: getattr(_core, each) for each in _NATIVE})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NATIVE})

@@ -1,0 +1,8 @@
+# What the stub has instead of what nanobind finds.
+DeviceArray.__getattr__:
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Only where the CPU can read the data. It waits for the event."""
+
+# Every class has one.
+\.__repr__:
+

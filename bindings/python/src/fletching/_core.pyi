@@ -1,0 +1,132 @@
+"""What fletching has over C++: see fletching."""
+
+class Schema:
+    """The type of an array, or the schema of a record batch."""
+
+    @staticmethod
+    def from_arrow(object: object) -> Schema:
+        """The schema of an object that has __arrow_c_schema__."""
+
+    @property
+    def format(self) -> str:
+        """The format string."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def flags(self) -> int: ...
+    @property
+    def nullable(self) -> bool: ...
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """Keys and values, as bytes."""
+
+    @property
+    def children(self) -> list[Schema]: ...
+    @property
+    def dictionary(self) -> Schema | None: ...
+    @property
+    def type(self) -> str:
+        """The type in words."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+class Array:
+    """An array, or a record batch, in memory of the CPU."""
+
+    def __len__(self) -> int: ...
+    @property
+    def null_count(self) -> int:
+        """The number of nulls, -1 when the producer has not counted."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def n_buffers(self) -> int: ...
+    @property
+    def type(self) -> str:
+        """The type in words."""
+
+    @property
+    def schema(self) -> Schema: ...
+    def column(self, column: int | str) -> Array:
+        """
+        A child by its index or its name. It keeps the data and the event alive.
+        """
+
+    @staticmethod
+    def from_arrow(object: object) -> Array:
+        """
+        The array of an object that has __arrow_c_array__, or __arrow_c_device_array__
+        and memory that the CPU can read; then it waits for the event.
+        """
+
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+    def __arrow_c_device_array__(
+        self, requested_schema: object | None = None, **kwargs: object
+    ) -> tuple[object, object]: ...
+
+class DeviceArray:
+    """
+    An array, or a record batch, on any device.
+
+    Before the buffers are read, wait for the event.
+    """
+
+    def __len__(self) -> int: ...
+    @property
+    def null_count(self) -> int:
+        """The number of nulls, -1 when the producer has not counted."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def n_buffers(self) -> int: ...
+    @property
+    def type(self) -> str:
+        """The type in words."""
+
+    @property
+    def schema(self) -> Schema: ...
+    def column(self, column: int | str) -> DeviceArray:
+        """
+        A child by its index or its name. It keeps the data and the event alive.
+        """
+
+    @staticmethod
+    def from_arrow(object: object) -> DeviceArray:
+        """
+        The array of an object that has __arrow_c_device_array__ or
+        __arrow_c_array__. It does not wait for the event.
+        """
+
+    @property
+    def device_type(self) -> int:
+        """A number of fletching.abi.DeviceType."""
+
+    @property
+    def device_id(self) -> int: ...
+    @property
+    def sync_event(self) -> int:
+        """The address of the event, 0 for none."""
+
+    def synchronize(self) -> None:
+        """Blocks until the data may be read by the host."""
+
+    def wait_on(self, stream: object) -> None:
+        """Lets a stream of the device wait for the data; returns at once."""
+
+    def ready(self) -> bool:
+        """Whether the data may be read. Does not block."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Only where the CPU can read the data. It waits for the event."""
+
+    def __arrow_c_device_array__(
+        self, requested_schema: object | None = None, **kwargs: object
+    ) -> tuple[object, object]: ...
+
+def from_arrow(object: object) -> DeviceArray | Array | Schema:
+    """What an object has by the Arrow PyCapsule protocols."""
