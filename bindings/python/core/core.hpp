@@ -51,6 +51,10 @@ std::optional<PySchema> import_schema(nb::handle object);
 std::optional<PyArray> import_array(nb::handle object);
 std::optional<PyDeviceArray> import_device_array(nb::handle object);
 
+/// The stream of `object` as a Python object, not valid when it has none.
+nb::object import_array_stream(nb::handle object);
+nb::object import_device_array_stream(nb::handle object);
+
 /// The column of an array under an index or a name of its schema.
 int64_t column_index(const ArrowSchema& schema, nb::handle column);
 

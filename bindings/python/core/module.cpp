@@ -15,6 +15,8 @@ nb::object from_arrow(nb::handle object) {
   constexpr Import kImports[] = {
       [](nb::handle given) { return cast_if_any(import_device_array(given)); },
       [](nb::handle given) { return cast_if_any(import_array(given)); },
+      &import_device_array_stream,
+      &import_array_stream,
       [](nb::handle given) { return cast_if_any(import_schema(given)); },
   };
   for (const Import import : kImports) {
@@ -35,7 +37,10 @@ NB_MODULE(_core, module) {
   bind_schema(module);
   bind_array(module);
   bind_device_array(module);
+  bind_array_stream(module);
+  bind_device_array_stream(module);
   module.def("from_arrow", &from_arrow, nb::arg("object"),
              "What an object has by the Arrow PyCapsule protocols.",
-             nb::sig("def from_arrow(object: object) -> DeviceArray | Array | Schema"));
+             nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "
+                     "ArrayStream | Schema"));
 }

@@ -85,6 +85,8 @@ Error current_python_error() {
   return {code, std::move(text)};
 }
 
+bool python_is_ending() noexcept { return closed; }
+
 AnyThreadGil::AnyThreadGil() noexcept : entered_(false) {
   inside.fetch_add(1);
   if (closed) {

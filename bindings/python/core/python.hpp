@@ -68,6 +68,9 @@ class Foreign {
   std::optional<T> value_;
 };
 
+/// Whether the interpreter has begun to end: then nothing of Python may be used.
+bool python_is_ending() noexcept;
+
 /// Holds the GIL on any thread, whatever exception is set there. Invalid when the interpreter has
 /// begun to end: then nothing of Python may be used, and what was to be released is leaked.
 class AnyThreadGil {

@@ -3,6 +3,10 @@ DeviceArray.__getattr__:
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         """Only where the CPU can read the data. It waits for the event."""
 
+DeviceArrayStream.__getattr__:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Only where the CPU can read the batches."""
+
 # Every class has one.
 \.__repr__:
 

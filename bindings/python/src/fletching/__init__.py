@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fletching for Python: the device-data binding kit for Apache Arrow.
 
-`Schema`, `Array` and `DeviceArray` own what the Arrow C interfaces exchange, and produce and
-consume the Arrow PyCapsule protocols. `from_arrow` takes what an object has.
+`Schema`, `Array`, `DeviceArray`, `ArrayStream` and `DeviceArrayStream` own what the Arrow C
+interfaces exchange, and produce and consume the Arrow PyCapsule protocols. `from_arrow` takes what
+an object has.
 
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
 `fletching.cuda_array_interface` checks the dictionaries of the CUDA Array Interface.
@@ -17,11 +18,13 @@ from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from ._core import Array as Array
+    from ._core import ArrayStream as ArrayStream
     from ._core import DeviceArray as DeviceArray
+    from ._core import DeviceArrayStream as DeviceArrayStream
     from ._core import Schema as Schema
     from ._core import from_arrow as from_arrow
 
-_NATIVE = ("Array", "DeviceArray", "Schema", "from_arrow")
+_NATIVE = ("Array", "ArrayStream", "DeviceArray", "DeviceArrayStream", "Schema", "from_arrow")
 
 
 def __getattr__(name: str) -> object:

@@ -1,5 +1,7 @@
 """What fletching has over C++: see fletching."""
 
+from collections.abc import Iterable
+
 class Schema:
     """The type of an array, or the schema of a record batch."""
 
@@ -128,5 +130,71 @@ class DeviceArray:
         self, requested_schema: object | None = None, **kwargs: object
     ) -> tuple[object, object]: ...
 
-def from_arrow(object: object) -> DeviceArray | Array | Schema:
+class ArrayStream:
+    """Batches in memory of the CPU, read or exported once."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of every batch. The first access asks the producer."""
+
+    def __iter__(self) -> ArrayStream: ...
+    def __next__(self) -> Array: ...
+    def close(self) -> None:
+        """Releases the stream before its end. Batches stay valid."""
+
+    @staticmethod
+    def from_arrow(object: object) -> ArrayStream:
+        """
+        The stream of an object that has __arrow_c_stream__, or
+        __arrow_c_device_stream__ and memory that the CPU can read.
+        """
+
+    @staticmethod
+    def from_batches(schema: Schema, batches: Iterable[object]) -> ArrayStream:
+        """
+        A stream of what an iterable of arrays has; an exception of it is the error of the
+        stream, and it is asked on the consumer's thread.
+        """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_device_stream__(
+        self, requested_schema: object | None = None, **kwargs: object
+    ) -> object: ...
+
+class DeviceArrayStream:
+    """Batches on any device, read or exported once."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of every batch. The first access asks the producer."""
+
+    def __iter__(self) -> DeviceArrayStream: ...
+    def __next__(self) -> DeviceArray: ...
+    def close(self) -> None:
+        """Releases the stream before its end. Batches stay valid."""
+
+    @staticmethod
+    def from_arrow(object: object) -> DeviceArrayStream:
+        """
+        The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__.
+        """
+
+    @staticmethod
+    def from_batches(
+        schema: Schema, device_type: int, batches: Iterable[object]
+    ) -> DeviceArrayStream:
+        """
+        A stream of what an iterable of arrays on that type of device has; see ArrayStream.
+        """
+
+    @property
+    def device_type(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Only where the CPU can read the batches."""
+
+    def __arrow_c_device_stream__(
+        self, requested_schema: object | None = None, **kwargs: object
+    ) -> object: ...
+
+def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | ArrayStream | Schema:
     """What an object has by the Arrow PyCapsule protocols."""
