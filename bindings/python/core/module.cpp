@@ -39,6 +39,7 @@ NB_MODULE(_core, module) {
   bind_device_array(module);
   bind_array_stream(module);
   bind_device_array_stream(module);
+  bind_buffer(module);
   module.def("from_arrow", &from_arrow, nb::arg("object"),
              "What an object has by the Arrow PyCapsule protocols.",
              nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "

@@ -39,6 +39,9 @@ void leak() noexcept {
 }  // namespace
 
 void bind_python(nb::module_& module) {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    throw nb::import_error("fletching: expected the main interpreter, got a second one");
+  }
   error_type = nb::module_::import_("fletching._error").attr("Error").ptr();
   Py_INCREF(error_type);
   module.def("_leaked", [] { return leaked.load(); });

@@ -196,5 +196,12 @@ class DeviceArrayStream:
         self, requested_schema: object | None = None, **kwargs: object
     ) -> object: ...
 
+def from_buffer(object: object, *, name: str = "") -> Array:
+    """
+    The memory of an object that has the buffer protocol, such as bytes or a NumPy array
+    of one dimension, as an array without nulls. Nothing is copied: do not change the
+    values while the array or an export of it is used.
+    """
+
 def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | ArrayStream | Schema:
     """What an object has by the Arrow PyCapsule protocols."""
