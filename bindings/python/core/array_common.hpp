@@ -31,7 +31,8 @@ const ArrowArray& array_of(const Object& self) {
 template <class Object, class Raw>
 Object make_object(Schema schema, Owner<Raw> array) {
   SharedSchema shared_schema = unwrap(share(std::move(schema)));
-  return Object{Foreign(std::move(shared_schema)), Foreign(unwrap(share(std::move(array))))};
+  const bool waits = may_wait(array);
+  return Object{Foreign(std::move(shared_schema)), Foreign(unwrap(share(std::move(array))), waits)};
 }
 
 /// The structs that the two capsules of `result` hold, moved out. Nothing is moved when one of them

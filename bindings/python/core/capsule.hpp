@@ -35,6 +35,16 @@ struct CapsuleOf<ArrowDeviceArrayStream> {
   static constexpr const char* kName = "arrow_device_array_stream";
 };
 
+/// Whether the release of a struct may wait: see Foreign.
+template <class Raw>
+bool may_wait(const Owner<Raw>& owner) noexcept {
+  if constexpr (std::same_as<Raw, ArrowDeviceArray>) {
+    return owner.device_type() != ARROW_DEVICE_CPU;
+  } else {
+    return std::same_as<Raw, ArrowArrayStream> || std::same_as<Raw, ArrowDeviceArrayStream>;
+  }
+}
+
 /// The destructor of a capsule: releases the struct, unless a consumer has moved it out, and frees
 /// its memory.
 template <class Raw>
@@ -43,7 +53,8 @@ void destroy_capsule(PyObject* capsule) noexcept {
   std::unique_ptr<Owner<Raw>> owner(
       static_cast<Owner<Raw>*>(PyCapsule_GetPointer(capsule, CapsuleOf<Raw>::kName)));
   if (owner == nullptr || owner->is_released()) return;
-  const nb::gil_scoped_release released;
+  std::optional<nb::gil_scoped_release> released;
+  if (may_wait(*owner)) released.emplace();
   owner.reset();
 }
 

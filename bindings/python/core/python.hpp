@@ -43,19 +43,24 @@ auto without_gil(const Call& call) {
 /// Afterwards none is set. With the GIL.
 Error current_python_error();
 
-/// What owns foreign structs, destroyed without the GIL: a foreign release may wait for a thread
-/// that needs the GIL. An exception that is set stays set.
+/// What owns foreign structs, destroyed with an exception kept that is set. Without the GIL where a
+/// release may wait: for a vendor's runtime, or for a producer's thread that needs the GIL. Not for
+/// memory of the CPU: whoever gives the GIL up may wait long to get it back.
 template <class T>
 class Foreign {
  public:
-  explicit Foreign(T value) noexcept : value_(std::move(value)) {}
-  Foreign(Foreign&&) noexcept = default;
+  explicit Foreign(T value, bool may_wait = false) noexcept
+      : value_(std::move(value)), may_wait_(may_wait) {}
+  Foreign(Foreign&& other) noexcept
+      : value_(std::exchange(other.value_, std::nullopt)), may_wait_(other.may_wait_) {}
   Foreign& operator=(Foreign&&) = delete;
   Foreign(const Foreign&) = delete;
   Foreign& operator=(const Foreign&) = delete;
   ~Foreign() {
+    if (!value_) return;
     const nb::error_scope pending;
-    const nb::gil_scoped_release released;
+    std::optional<nb::gil_scoped_release> released;
+    if (may_wait_) released.emplace();
     value_.reset();
   }
 
@@ -66,6 +71,7 @@ class Foreign {
 
  private:
   std::optional<T> value_;
+  bool may_wait_;
 };
 
 /// Whether the interpreter has begun to end: then nothing of Python may be used.

@@ -123,7 +123,7 @@ struct PyStream {
 
 template <class Raw>
 PyStream<Raw> make_stream_object(Owner<Raw> stream) {
-  return PyStream<Raw>{Foreign(std::make_unique<StreamState<Raw>>(std::move(stream)))};
+  return PyStream<Raw>{Foreign(std::make_unique<StreamState<Raw>>(std::move(stream)), true)};
 }
 
 /// The stream in the capsule that a method of `object` returns, if it has the method.
@@ -151,7 +151,8 @@ typename StreamTypes<Raw>::Batch next(PyStream<Raw>& self) {
   auto batch = without_gil([&] { return (*self.state)->next(); });
   if (!batch) throw nb::stop_iteration();
   auto [schema, array] = unwrap(*std::move(batch));
-  return {Foreign(std::move(schema)), Foreign(unwrap(share(std::move(array))))};
+  const bool waits = may_wait(array);
+  return {Foreign(std::move(schema)), Foreign(unwrap(share(std::move(array))), waits)};
 }
 
 template <class Raw>
