@@ -53,12 +53,14 @@ void bind_array(nb::module_& module) {
       .def("__repr__",
            [](const PyArray& self) { return "<fletching.Array " + values_text(self) + ">"; })
       .def("__arrow_c_array__", &export_array, nb::arg("requested_schema") = nb::none(),
-           nb::sig("def __arrow_c_array__(self, requested_schema: object | None = None) -> "
-                   "tuple[object, object]"))
+           nb::sig(
+               "def __arrow_c_array__(self, requested_schema: typing_extensions.CapsuleType | None "
+               "= None) -> tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
       .def("__arrow_c_device_array__", &export_device_array,
            nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           nb::sig("def __arrow_c_device_array__(self, requested_schema: object | None = None, "
-                   "**kwargs: object) -> tuple[object, object]"));
+           nb::sig("def __arrow_c_device_array__(self, requested_schema: "
+                   "typing_extensions.CapsuleType | None = None, **kwargs: object) -> "
+                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
 }
 
 }  // namespace fletching::python

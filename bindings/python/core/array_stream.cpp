@@ -51,19 +51,20 @@ void bind_array_stream(nb::module_& module) {
   type.def_static("from_arrow", &from_arrow, nb::arg("object"),
                   "The stream of an object that has __arrow_c_stream__, or\n"
                   "__arrow_c_device_stream__ and memory that the CPU can read.")
-      .def_static(
-          "from_batches", &from_batches, nb::arg("schema"), nb::arg("batches"),
-          "A stream of what an iterable of arrays has; an exception of it is the error of "
-          "the\nstream, and it is asked on the consumer's thread.",
-          nb::sig("def from_batches(schema: Schema, batches: collections.abc.Iterable[object]) -> "
-                  "ArrayStream"))
+      .def_static("from_batches", &from_batches, nb::arg("schema"), nb::arg("batches"),
+                  "A stream of what an iterable of arrays has; an exception of it is the error of "
+                  "the\nstream, and it is asked on the consumer's thread.",
+                  nb::sig("def from_batches(schema: Schema, batches: "
+                          "collections.abc.Iterable[object]) -> ArrayStream"))
       .def("__arrow_c_stream__", &export_stream, nb::arg("requested_schema") = nb::none(),
-           nb::sig("def __arrow_c_stream__(self, requested_schema: object | None = None) -> "
-                   "object"))
-      .def("__arrow_c_device_stream__", &export_device_stream,
-           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           nb::sig("def __arrow_c_device_stream__(self, requested_schema: object | None = None, "
-                   "**kwargs: object) -> object"));
+           nb::sig("def __arrow_c_stream__(self, requested_schema: typing_extensions.CapsuleType | "
+                   "None = None) -> typing_extensions.CapsuleType"))
+      .def(
+          "__arrow_c_device_stream__", &export_device_stream,
+          nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+          nb::sig(
+              "def __arrow_c_device_stream__(self, requested_schema: typing_extensions.CapsuleType "
+              "| None = None, **kwargs: object) -> typing_extensions.CapsuleType"));
 }
 
 }  // namespace fletching::python

@@ -131,13 +131,15 @@ void bind_device_array(nb::module_& module) {
       .def("ready", &ready, "Whether the data may be read. Does not block.")
       .def("__repr__", &shown)
       .def("__getattr__", &missing_attribute, nb::sig("def __getattr__(self, name: str) -> object"))
-      .def("_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
-           nb::sig("def _arrow_c_array(self, requested_schema: object | None = None) -> "
-                   "tuple[object, object]"))
+      .def(
+          "_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
+          nb::sig("def _arrow_c_array(self, requested_schema: typing_extensions.CapsuleType | None "
+                  "= None) -> tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
       .def("__arrow_c_device_array__", &export_device_array,
            nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           nb::sig("def __arrow_c_device_array__(self, requested_schema: object | None = None, "
-                   "**kwargs: object) -> tuple[object, object]"));
+           nb::sig("def __arrow_c_device_array__(self, requested_schema: "
+                   "typing_extensions.CapsuleType | None = None, **kwargs: object) -> "
+                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
 }
 
 }  // namespace fletching::python

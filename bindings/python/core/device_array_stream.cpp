@@ -74,11 +74,14 @@ void bind_device_array_stream(nb::module_& module) {
       .def_prop_ro("device_type", [](const Stream& self) { return (*self.state)->device_type(); })
       .def("__getattr__", &missing_attribute, nb::sig("def __getattr__(self, name: str) -> object"))
       .def("_arrow_c_stream", &export_stream, nb::arg("requested_schema") = nb::none(),
-           nb::sig("def _arrow_c_stream(self, requested_schema: object | None = None) -> object"))
-      .def("__arrow_c_device_stream__", &export_device_stream,
-           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           nb::sig("def __arrow_c_device_stream__(self, requested_schema: object | None = None, "
-                   "**kwargs: object) -> object"));
+           nb::sig("def _arrow_c_stream(self, requested_schema: typing_extensions.CapsuleType | "
+                   "None = None) -> typing_extensions.CapsuleType"))
+      .def(
+          "__arrow_c_device_stream__", &export_device_stream,
+          nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+          nb::sig(
+              "def __arrow_c_device_stream__(self, requested_schema: typing_extensions.CapsuleType "
+              "| None = None, **kwargs: object) -> typing_extensions.CapsuleType"));
 }
 
 }  // namespace fletching::python

@@ -40,6 +40,7 @@ NB_MODULE(_core, module) {
   bind_array_stream(module);
   bind_device_array_stream(module);
   bind_buffer(module);
+  bind_dlpack(module);
   module.def("from_arrow", &from_arrow, nb::arg("object"),
              "What an object has by the Arrow PyCapsule protocols.",
              nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "

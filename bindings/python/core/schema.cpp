@@ -108,8 +108,10 @@ void bind_schema(nb::module_& module) {
       .def_prop_ro(
           "type", [](const PySchema& self) { return type_text(raw(self)); }, "The type in words.")
       .def("__repr__", &shown)
-      .def("__arrow_c_schema__",
-           [](const PySchema& self) { return to_capsule(unwrap(self.shared->view())); });
+      .def(
+          "__arrow_c_schema__",
+          [](const PySchema& self) { return to_capsule(unwrap(self.shared->view())); },
+          nb::sig("def __arrow_c_schema__(self) -> typing_extensions.CapsuleType"));
 }
 
 }  // namespace fletching::python

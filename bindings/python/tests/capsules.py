@@ -34,7 +34,7 @@ def struct_in(kind: Any, capsule: object) -> Any:
     return kind.from_address(_get_pointer(capsule, NAMES[kind]))
 
 
-def capsule_of(struct: ctypes.Structure, name: bytes | None = None) -> object:
+def capsule_of(struct: ctypes.Structure, name: bytes | None = None) -> Any:
     """A capsule without a destructor; the struct has to outlive it."""
     return _new(ctypes.addressof(struct), name or NAMES[type(struct)], None)
 
@@ -59,7 +59,7 @@ class Source:
         abi.implement(self.schema, _Release(self, "schema"))
         abi.implement(self.array, _Release(self, "array"))
 
-    def __arrow_c_schema__(self) -> object:
+    def __arrow_c_schema__(self) -> Any:
         return capsule_of(self.schema)
 
 

@@ -3,7 +3,7 @@
 
 `Schema`, `Array`, `DeviceArray`, `ArrayStream` and `DeviceArrayStream` own what the Arrow C
 interfaces exchange, and produce and consume the Arrow PyCapsule protocols. `from_arrow` takes what
-an object has, `from_buffer` the memory of one.
+an object has, `from_dlpack` its tensor, `from_buffer` its memory.
 
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
 `fletching.cuda_array_interface` checks the dictionaries of the CUDA Array Interface.
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from ._core import Schema as Schema
     from ._core import from_arrow as from_arrow
     from ._core import from_buffer as from_buffer
+    from ._core import from_dlpack as from_dlpack
 
 _NATIVE = (
     *("Array", "ArrayStream", "DeviceArray", "DeviceArrayStream", "Schema"),
-    *("from_arrow", "from_buffer"),
+    *("from_arrow", "from_buffer", "from_dlpack"),
 )
 
 

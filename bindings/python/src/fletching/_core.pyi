@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from typing_extensions import CapsuleType
+
 class Schema:
     """The type of an array, or the schema of a record batch."""
 
@@ -31,7 +33,7 @@ class Schema:
     def type(self) -> str:
         """The type in words."""
 
-    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_schema__(self) -> CapsuleType: ...
 
 class Array:
     """An array, or a record batch, in memory of the CPU."""
@@ -64,11 +66,20 @@ class Array:
         """
 
     def __arrow_c_array__(
-        self, requested_schema: object | None = None
-    ) -> tuple[object, object]: ...
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]: ...
     def __arrow_c_device_array__(
-        self, requested_schema: object | None = None, **kwargs: object
-    ) -> tuple[object, object]: ...
+        self, requested_schema: CapsuleType | None = None, **kwargs: object
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class DeviceArray:
     """
@@ -123,12 +134,23 @@ class DeviceArray:
     def ready(self) -> bool:
         """Whether the data may be read. Does not block."""
 
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
 
     def __arrow_c_device_array__(
-        self, requested_schema: object | None = None, **kwargs: object
-    ) -> tuple[object, object]: ...
+        self, requested_schema: CapsuleType | None = None, **kwargs: object
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class ArrayStream:
     """Batches in memory of the CPU, read or exported once."""
@@ -156,10 +178,10 @@ class ArrayStream:
         stream, and it is asked on the consumer's thread.
         """
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType: ...
     def __arrow_c_device_stream__(
-        self, requested_schema: object | None = None, **kwargs: object
-    ) -> object: ...
+        self, requested_schema: CapsuleType | None = None, **kwargs: object
+    ) -> CapsuleType: ...
 
 class DeviceArrayStream:
     """Batches on any device, read or exported once."""
@@ -189,18 +211,31 @@ class DeviceArrayStream:
 
     @property
     def device_type(self) -> int: ...
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """Only where the CPU can read the batches."""
 
     def __arrow_c_device_stream__(
-        self, requested_schema: object | None = None, **kwargs: object
-    ) -> object: ...
+        self, requested_schema: CapsuleType | None = None, **kwargs: object
+    ) -> CapsuleType: ...
 
 def from_buffer(object: object, *, name: str = "") -> Array:
     """
     The memory of an object that has the buffer protocol, such as bytes or a NumPy array
     of one dimension, as an array without nulls. Nothing is copied: do not change the
     values while the array or an export of it is used.
+    """
+
+def from_dlpack(
+    object: object,
+    *,
+    device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+    stream: int | None = None,
+) -> DeviceArray:
+    """
+    The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is
+    copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the
+    producer orders its work before it, and the event of the array is after both.
     """
 
 def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | ArrayStream | Schema:
