@@ -22,8 +22,7 @@ import transit
 from cells import Cell, Checks, append, device_key, reporting
 from devices import CASES
 from expected import backend_names
-from fletching.abi import ArrowDeviceArray, ArrowSchema
-from foreign import move, move_device_array
+from fletching.abi import ArrowDeviceArray, ArrowSchema, move
 from libraries import declare, load
 from producer import Message
 from transits import NativeTransit
@@ -122,7 +121,7 @@ def _move_back(
     to_array: ArrowDeviceArray,
 ) -> None:
     move(from_schema, to_schema)
-    move_device_array(from_array, to_array)
+    move(from_array, to_array)
 
 
 def run_chain(chain: Chain, hops: dict[str, NativeTransit], backend: str, case: str) -> int:

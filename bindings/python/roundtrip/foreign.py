@@ -7,11 +7,10 @@ import errno
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
+from fletching.abi import ArrowArray, ArrowSchema
 
 MAX_DEPTH = 64
 
-Owner = TypeVar("Owner", ArrowSchema, ArrowArray, ArrowDeviceArrayStream)
 Tree = TypeVar("Tree", ArrowSchema, ArrowArray)
 
 
@@ -45,22 +44,6 @@ def text_at(address: int | None) -> str | None:
     return (
         None if address is None else ctypes.string_at(address).decode("utf-8", "backslashreplace")
     )
-
-
-def release(struct: Owner) -> None:
-    if struct.release:
-        struct.release(struct)
-
-
-def move(source: Owner, target: Owner) -> None:
-    """A bitwise copy; the source becomes a released struct."""
-    ctypes.memmove(ctypes.byref(target), ctypes.byref(source), ctypes.sizeof(source))
-    source.release = type(source.release)()
-
-
-def move_device_array(source: ArrowDeviceArray, target: ArrowDeviceArray) -> None:
-    ctypes.memmove(ctypes.byref(target), ctypes.byref(source), ctypes.sizeof(source))
-    source.array.release = type(source.array.release)()
 
 
 def read_tree(schema: ArrowSchema, array: ArrowArray, path: str = "/") -> Node:

@@ -13,8 +13,13 @@ from collections.abc import Callable
 import transit
 from cells import Checks, case_key, reporting
 from describe import describe
-from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
-from foreign import release
+from fletching.abi import (
+    ArrowArray,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream,
+    ArrowSchema,
+    release,
+)
 from producer import Producer
 
 LANGUAGE = "python"

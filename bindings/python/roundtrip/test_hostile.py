@@ -12,8 +12,15 @@ import pytest
 import transit
 from describe import describe
 from fletching import abi
-from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
-from foreign import ForeignError, move, release
+from fletching.abi import (
+    ArrowArray,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream,
+    ArrowSchema,
+    move,
+    release,
+)
+from foreign import ForeignError
 from producer import Producer, ProducerError
 
 NOT_UTF8 = b"\xff\xfe text"

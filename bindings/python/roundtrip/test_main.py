@@ -11,8 +11,13 @@ import pytest
 import main
 import transit
 from cells import Checks
-from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
-from foreign import release
+from fletching.abi import (
+    ArrowArray,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream,
+    ArrowSchema,
+    release,
+)
 from producer import Producer
 
 

@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from fletching import abi
-from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
-from foreign import (
-    ForeignError,
-    Tree,
+from fletching.abi import (
+    ArrowArray,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream,
+    ArrowSchema,
     move,
-    move_device_array,
-    read_tree,
     release,
 )
+from foreign import ForeignError, Tree, read_tree
 
 
 @dataclass
@@ -85,7 +85,7 @@ def pass_array_on(
     """
     read_tree(schema, array.array)
     source = ArrowDeviceArray()
-    move_device_array(array, source)
+    move(array, source)
     _give_array_out(source, out_array)
     _give_schema_out(schema, out_schema)
 

@@ -51,6 +51,7 @@ def structs() -> dict[str, type[ctypes.Structure]]:
         for name, value in vars(abi).items()
         if isinstance(value, type)
         and issubclass(value, ctypes.Structure)
+        and hasattr(value, "_fields_")
         and not name.startswith("_")
     }
 

@@ -24,7 +24,9 @@ def test_unknown_codes_print_their_number_and_survive_a_field() -> None:
 
 @pytest.mark.parametrize("value", [256, -1, 2**64 + 1])
 def test_what_the_field_would_cut_is_refused(value: int) -> None:
-    with pytest.raises(ValueError, match=f"data-type code {value} does not fit into a uint8"):
+    with pytest.raises(
+        ValueError, match=f"DataTypeCode: out of range: expected a uint8, got {value}"
+    ):
         DataTypeCode(value)
 
 

@@ -18,6 +18,7 @@ SOURCE = Path(abi.__file__).read_text(encoding="utf-8")
 def import_text(source: str) -> ModuleType:
     """Runs the text of fletching.abi as a module of another name."""
     module = ModuleType("altered_abi")
+    module.__package__ = abi.__package__
     sys.modules[module.__name__] = module
     try:
         exec(compile(source, "altered_abi.py", "exec"), module.__dict__)

@@ -1,6 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fletching for Python: the device-data binding kit for Apache Arrow.
 
+`Schema`, `Array`, `DeviceArray`, `ArrayStream` and `DeviceArrayStream` own what the Arrow C
+interfaces exchange, and produce and consume the Arrow PyCapsule protocols. `from_arrow` takes what
+an object has, `from_dlpack` its tensor, `from_buffer` its memory.
+
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
 `fletching.cuda_array_interface` checks the dictionaries of the CUDA Array Interface.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._error import Error as Error
+from ._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from ._core import Array as Array
+    from ._core import ArrayStream as ArrayStream
+    from ._core import DeviceArray as DeviceArray
+    from ._core import DeviceArrayStream as DeviceArrayStream
+    from ._core import Schema as Schema
+    from ._core import from_arrow as from_arrow
+    from ._core import from_buffer as from_buffer
+    from ._core import from_dlpack as from_dlpack
+
+_NATIVE = (
+    *("Array", "ArrayStream", "DeviceArray", "DeviceArrayStream", "Schema"),
+    *("from_arrow", "from_buffer", "from_dlpack"),
+)
+
+
+def __getattr__(name: str) -> object:
+    """Loads the extension when it is first used: `fletching.abi` does without."""
+    if name not in _NATIVE:
+        raise AttributeError(f"module 'fletching' has no attribute '{name}'")
+    from . import _core  # noqa: PLC0415
+
+    globals().update({each: getattr(_core, each) for each in _NATIVE})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NATIVE})

@@ -3,19 +3,17 @@
 """The structs of the Arrow C data, stream, device data, device stream and async device stream
 interfaces and of DLPack, for ctypes.
 
-They have the fields, the names and the layout of the C declarations, and nothing else: they own
-nothing and release nothing. A fresh struct is all zero, which is what a consumer passes to be
-filled, and what a released struct looks like.
+They have the fields, the names and the layout of the C declarations. They own nothing: no struct is
+released when its object is destroyed. A fresh struct is all zero, which is what a consumer passes
+to be filled, and what a released struct looks like.
 
-- A struct is released when `bool(struct.release)` is False. Write a NULL callback as the callback's
-  type without arguments: `schema.release = ArrowSchemaRelease()`.
-- Text and plain memory are addresses, `int` or None for NULL; read text with `ctypes.string_at`.
-- A callback is an object of its type around a Python function: `ArrowSchemaRelease(function)`.
-  ctypes keeps it alive only as long as the struct object that it was assigned to: hold a reference
-  until nobody can call it anymore, also after the struct was moved.
-- An exception that leaves a callback is printed and lost, and the caller sees an arbitrary result:
-  catch everything inside, and return an errno value.
-- ctypes releases the GIL around calls, and a callback may arrive on any thread.
+- `is_released`, `move` and `release` work as the texts describe them.
+- Text and plain memory are addresses, `int` or None for NULL; `text` reads a text, `values` a list.
+- A callback is an object of its type: `ArrowSchemaRelease(function)`, or `ArrowSchemaRelease()` for
+  NULL. No exception leaves it, and it lives as long as the process (see `Callback`).
+- `implement` fills all callbacks of a struct with the methods of an object.
+- The GIL is released around calls, except of the callbacks that need it, and a callback may arrive
+  on any thread. After the end of the interpreter no callback may be called.
 """
 
 from __future__ import annotations
@@ -23,6 +21,17 @@ from __future__ import annotations
 import ctypes
 import enum
 from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
+
+from ._callbacks import WITH_GIL, WITHOUT_GIL
+from ._callbacks import Callback as Callback
+from ._callbacks import implement as implement
+from ._callbacks import withdraw as withdraw
+from ._structs import OpenField, Pointer, Struct, fitting
+from ._structs import is_released as is_released
+from ._structs import move as move
+from ._structs import release as release
+from ._structs import text as text
+from ._structs import values as values
 
 # --- Constants -----------------------------------------------------------------------------------
 
@@ -182,9 +191,7 @@ class DeviceType(int):
 
     def __new__(cls, value: int) -> Self:
         """A ValueError when the number does not fit into the field, which is an int32."""
-        if ctypes.c_int32(value).value != value:
-            raise ValueError(f"device type {int(value)} does not fit into an int32")
-        return super().__new__(cls, value)
+        return super().__new__(cls, fitting("DeviceType", ctypes.c_int32, value))
 
     def __repr__(self) -> str:
         """The name; "unknown(21)" for a number that is not known."""
@@ -442,9 +449,7 @@ class DataTypeCode(int):
 
     def __new__(cls, value: int) -> Self:
         """A ValueError when the number does not fit into the field, which is a uint8."""
-        if ctypes.c_uint8(value).value != value:
-            raise ValueError(f"data-type code {int(value)} does not fit into a uint8")
-        return super().__new__(cls, value)
+        return super().__new__(cls, fitting("DataTypeCode", ctypes.c_uint8, value))
 
     def __repr__(self) -> str:
         """The name; "unknown(99)" for a number that is not known."""
@@ -518,17 +523,18 @@ def find_data_type_code(code: int) -> DataTypeCodeInfo | None:
 # First the classes with their docs, then the callback types, which point to the classes, then the
 # fields, which need both.
 
-CallbackPointer: TypeAlias = "ctypes._CFunctionType"
-"""What a callback field holds: False when it is NULL, else callable like a function."""
 
-
-class ArrowSchema(ctypes.Structure):
+class ArrowSchema(Struct):
     """The type of an array or the schema of a record batch. Strings and children belong to the
     producer and live until release.
 
     Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowSchema
     structure.
     """
+
+    __slots__ = ()
+    _release_ = ("release",)
+    _movable_ = True
 
     format: int | None
     """The type as a format string. For a dictionary-encoded type, the type of the indices.
@@ -558,19 +564,19 @@ class ArrowSchema(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: 0 or greater.
     """
-    children: ctypes._Pointer[ctypes._Pointer[ArrowSchema]]
+    children: Pointer[Pointer[ArrowSchema]]
     """The types of the children.
 
     Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers; NULL
     only when n_children is 0.
     """
-    dictionary: ctypes._Pointer[ArrowSchema]
+    dictionary: Pointer[ArrowSchema]
     """The type of the dictionary's values.
 
     Optional, set by the producer, owned by the producer. Valid: non-NULL for a dictionary-encoded
     type, else NULL.
     """
-    release: CallbackPointer
+    release: ArrowSchemaRelease
     """Frees everything that the struct points to, children included, and sets itself to NULL.
 
     Mandatory, set by the producer. Valid: NULL marks a released struct.
@@ -587,13 +593,17 @@ class ArrowSchema(ctypes.Structure):
     """
 
 
-class ArrowArray(ctypes.Structure):
+class ArrowArray(Struct):
     """The data of an array or of a record batch: lengths, buffers and children. Read it with the
     ArrowSchema that came with it.
 
     Allocated by the consumer, filled by the producer. Specified in CDataInterface: The ArrowArray
     structure.
     """
+
+    __slots__ = ()
+    _release_ = ("release",)
+    _movable_ = True
 
     length: int
     """The number of values, from offset on.
@@ -621,7 +631,7 @@ class ArrowArray(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: equal to n_children of the ArrowSchema.
     """
-    buffers: ctypes._Pointer[ctypes.c_void_p]
+    buffers: Pointer[ctypes.c_void_p]
     """The addresses of the buffers. The list itself is always in CPU memory; inside an
     ArrowDeviceArray the buffers are on the device.
 
@@ -629,19 +639,19 @@ class ArrowArray(ctypes.Structure):
     contiguous memory; NULL for a buffer of 0 bytes, and for the validity buffer when null_count is
     0.
     """
-    children: ctypes._Pointer[ctypes._Pointer[ArrowArray]]
+    children: Pointer[Pointer[ArrowArray]]
     """The data of the children.
 
     Optional, set by the producer, owned by the producer. Valid: n_children non-NULL pointers; NULL
     only when n_children is 0.
     """
-    dictionary: ctypes._Pointer[ArrowArray]
+    dictionary: Pointer[ArrowArray]
     """The dictionary's values.
 
     Optional, set by the producer, owned by the producer. Valid: non-NULL for a dictionary-encoded
     array, else NULL.
     """
-    release: CallbackPointer
+    release: ArrowArrayRelease
     """Frees the buffers and everything else that the struct points to, and sets itself to NULL.
 
     Mandatory, set by the producer. Valid: NULL marks a released struct.
@@ -658,13 +668,17 @@ class ArrowArray(ctypes.Structure):
     """
 
 
-class ArrowDeviceArray(ctypes.Structure):
+class ArrowDeviceArray(Struct):
     """An array whose buffers are on a device. Everything but the buffers is in CPU memory. It is
     released through its embedded array.
 
     Allocated by the consumer, filled by the producer. Specified in CDeviceDataInterface: The
     ArrowDeviceArray structure.
     """
+
+    __slots__ = ()
+    _release_ = ("array", "release")
+    _movable_ = True
 
     array: ArrowArray
     """The array. Its release callback also frees the event.
@@ -697,7 +711,7 @@ class ArrowDeviceArray(ctypes.Structure):
     """
 
 
-class ArrowArrayStream(ctypes.Structure):
+class ArrowArrayStream(Struct):
     """A source of arrays in CPU memory. The arrays and the schema that it gives are released
     independently of it and may outlive it.
 
@@ -705,7 +719,11 @@ class ArrowArrayStream(ctypes.Structure):
     definition.
     """
 
-    get_schema: CallbackPointer
+    __slots__ = ()
+    _release_ = ("release",)
+    _movable_ = True
+
+    get_schema: ArrowArrayStreamGetSchema
     """Writes the schema of all arrays to out, which the consumer then owns.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
@@ -714,7 +732,7 @@ class ArrowArrayStream(ctypes.Structure):
     arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
     argument. Returns: 0, or an errno value with nothing written that needs a release.
     """
-    get_next: CallbackPointer
+    get_next: ArrowArrayStreamGetNext
     """Writes the next array to out, which the consumer then owns. A released array and result 0
     mean the end of the stream.
 
@@ -724,7 +742,7 @@ class ArrowArrayStream(ctypes.Structure):
     after release. Inside: may block; calls nothing of the consumer's. May be NULL: no argument.
     Returns: 0 for an array or the end, or an errno value with nothing written that needs a release.
     """
-    get_last_error: CallbackPointer
+    get_last_error: ArrowArrayStreamGetLastError
     """The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
@@ -733,7 +751,7 @@ class ArrowArrayStream(ctypes.Structure):
     returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns: a
     text that lives until the next call on the stream, or NULL.
     """
-    release: CallbackPointer
+    release: ArrowArrayStreamRelease
     """Frees the stream, not the arrays that it gave, and sets itself to NULL.
 
     Mandatory, set by the producer. Valid: NULL marks a released stream.
@@ -749,7 +767,7 @@ class ArrowArrayStream(ctypes.Structure):
     """
 
 
-class ArrowDeviceArrayStream(ctypes.Structure):
+class ArrowDeviceArrayStream(Struct):
     """A source of device arrays. The arrays and the schema that it gives are released independently
     of it and may outlive it.
 
@@ -757,13 +775,17 @@ class ArrowDeviceArrayStream(ctypes.Structure):
     ArrowDeviceArrayStream structure.
     """
 
+    __slots__ = ()
+    _release_ = ("release",)
+    _movable_ = True
+
     device_type: int
     """The type of device that can access every array of the stream.
 
     Mandatory, set by the producer. Valid: the device type of every array of the stream; the device
     id may differ from array to array.
     """
-    get_schema: CallbackPointer
+    get_schema: ArrowDeviceArrayStreamGetSchema
     """Writes the schema of all arrays, in CPU memory, to out, which the consumer then owns.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
@@ -772,7 +794,7 @@ class ArrowDeviceArrayStream(ctypes.Structure):
     arrays, not after release. Inside: may block; calls nothing of the consumer's. May be NULL: no
     argument. Returns: 0, or an errno value with nothing written that needs a release.
     """
-    get_next: CallbackPointer
+    get_next: ArrowDeviceArrayStreamGetNext
     """Writes the next device array to out, which the consumer then owns and whose event it waits
     on. A released array and result 0 mean the end of the stream.
 
@@ -782,7 +804,7 @@ class ArrowDeviceArrayStream(ctypes.Structure):
     after release. Inside: may block; calls nothing of the consumer's. May be NULL: no argument.
     Returns: 0 for an array or the end, or an errno value with nothing written that needs a release.
     """
-    get_last_error: CallbackPointer
+    get_last_error: ArrowDeviceArrayStreamGetLastError
     """The text of the last error, NUL-terminated UTF-8, or NULL when there is none.
 
     Mandatory, set by the producer. Valid: never NULL on a live stream.
@@ -791,7 +813,7 @@ class ArrowDeviceArrayStream(ctypes.Structure):
     returned an error. Inside: calls nothing of the consumer's. May be NULL: no argument. Returns: a
     text that lives until the next call on the stream, or NULL.
     """
-    release: CallbackPointer
+    release: ArrowDeviceArrayStreamRelease
     """Frees the stream, not the arrays that it gave, and sets itself to NULL.
 
     Mandatory, set by the producer. Valid: NULL marks a released stream.
@@ -807,7 +829,7 @@ class ArrowDeviceArrayStream(ctypes.Structure):
     """
 
 
-class ArrowAsyncTask(ctypes.Structure):
+class ArrowAsyncTask(Struct):
     """One batch that is available. The consumer extracts it once, on whichever thread it likes; the
     struct may be copied for that.
 
@@ -815,7 +837,9 @@ class ArrowAsyncTask(ctypes.Structure):
     ArrowAsyncTask structure.
     """
 
-    extract_data: CallbackPointer
+    __slots__ = ()
+
+    extract_data: ArrowAsyncTaskExtractData
     """Writes the batch to out, which the consumer then owns, and frees the task. With a NULL out
     the batch is dropped.
 
@@ -833,7 +857,7 @@ class ArrowAsyncTask(ctypes.Structure):
     """
 
 
-class ArrowAsyncProducer(ctypes.Structure):
+class ArrowAsyncProducer(Struct):
     """The consumer's side of the controls. It belongs to the producer and stays valid until the
     handler's release has returned.
 
@@ -841,12 +865,14 @@ class ArrowAsyncProducer(ctypes.Structure):
     ArrowAsyncProducer structure.
     """
 
+    __slots__ = ()
+
     device_type: int
     """The type of device that can access every array of the stream.
 
     Mandatory, set by the producer. Valid: the device type of every array of the stream.
     """
-    request: CallbackPointer
+    request: ArrowAsyncProducerRequest
     """Allows n more calls of on_next_task. An n of 0 or less is an error that arrives through
     on_error. Does nothing after cancel.
 
@@ -856,7 +882,7 @@ class ArrowAsyncProducer(ctypes.Structure):
     number, from on_schema on. Inside: calls no handler synchronously. May be NULL: no argument.
     Returns: nothing; errors arrive through on_error.
     """
-    cancel: CallbackPointer
+    cancel: ArrowAsyncProducerCancel
     """Ends the stream early. Tasks that were already asked for may still arrive, and so may an
     error that came before; then release.
 
@@ -880,7 +906,7 @@ class ArrowAsyncProducer(ctypes.Structure):
     """
 
 
-class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
+class ArrowAsyncDeviceStreamHandler(Struct):
     """What the producer calls. The consumer allocates and fills it and keeps it until release.
     Never are two of its callbacks called at once.
 
@@ -888,7 +914,11 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
     ArrowAsyncDeviceStreamHandler structure.
     """
 
-    on_schema: CallbackPointer
+    __slots__ = ()
+    _release_ = ("release",)
+    _movable_ = False
+
+    on_schema: ArrowAsyncDeviceStreamHandlerOnSchema
     """Hands over the schema of the stream; the handler moves it out or releases it.
 
     Mandatory, set by the consumer. Valid: never NULL.
@@ -897,7 +927,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
     on_error comes before it. Inside: the handler may call request and cancel. May be NULL: no
     argument. Returns: 0, or an errno value, after which the producer calls only release.
     """
-    on_next_task: CallbackPointer
+    on_next_task: ArrowAsyncDeviceStreamHandlerOnNextTask
     """Tells that a task is available; NULL for the task ends the stream. Task and metadata are
     valid during the call only, but a copy of the task may be extracted later.
 
@@ -908,7 +938,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
     extract_data. May be NULL: task, metadata. Returns: 0, or an errno value, after which the
     producer calls only release.
     """
-    on_error: CallbackPointer
+    on_error: ArrowAsyncDeviceStreamHandlerOnError
     """Reports an error of the producer. Message and metadata are valid during the call only.
 
     Mandatory, set by the consumer. Valid: never NULL.
@@ -917,7 +947,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
     without a request before it; only release follows. Inside: the handler calls no method of the
     producer. May be NULL: message, metadata. Returns: nothing.
     """
-    release: CallbackPointer
+    release: ArrowAsyncDeviceStreamHandlerRelease
     """Frees the handler. The last call on it.
 
     Mandatory, set by the consumer. Valid: never NULL before release.
@@ -925,7 +955,7 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
     Called by the producer. Thread: any, one handler call at a time. Times: exactly once. Inside:
     the handler calls no method of the producer. May be NULL: no argument. Returns: nothing.
     """
-    producer: ctypes._Pointer[ArrowAsyncProducer]
+    producer: Pointer[ArrowAsyncProducer]
     """The controls of the stream.
 
     Mandatory, set by the producer, owned by the producer. Valid: set before on_schema is called;
@@ -939,11 +969,13 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
     """
 
 
-class DLPackVersion(ctypes.Structure):
+class DLPackVersion(Struct):
     """The DLPack version that a struct follows.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackVersion.
     """
+
+    __slots__ = ()
 
     major: int
     """The layout. A consumer that meets another major version than its own reads nothing behind the
@@ -958,11 +990,13 @@ class DLPackVersion(ctypes.Structure):
     """
 
 
-class DLDevice(ctypes.Structure):
+class DLDevice(Struct):
     """A device, by type and number.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDevice.
     """
+
+    __slots__ = ()
 
     device_type: int
     """The type of the device.
@@ -977,11 +1011,13 @@ class DLDevice(ctypes.Structure):
     """
 
 
-class DLDataType(ctypes.Structure):
+class DLDataType(Struct):
     """The type of an element, such as code float, 32 bits, 1 lane.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLDataType.
     """
+
+    __slots__ = ()
 
     code: int
     """The family of the type.
@@ -1002,11 +1038,13 @@ class DLDataType(ctypes.Structure):
     """
 
 
-class DLTensor(ctypes.Structure):
+class DLTensor(Struct):
     """A strided view of memory on one device. It owns nothing.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
     """
+
+    __slots__ = ()
 
     data: int | None
     """The memory block: an address that the device understands, a cl_mem on OpenCL. The first
@@ -1030,13 +1068,13 @@ class DLTensor(ctypes.Structure):
 
     Mandatory, set by the producer. Valid: see DLDataType.
     """
-    shape: ctypes._Pointer[ctypes.c_int64]
+    shape: Pointer[ctypes.c_int64]
     """The length of each dimension.
 
     Optional, set by the producer, owned by the producer. Valid: ndim numbers of 0 or more; may be
     NULL when ndim is 0.
     """
-    strides: ctypes._Pointer[ctypes.c_int64]
+    strides: Pointer[ctypes.c_int64]
     """The distance between neighbors of each dimension, in elements.
 
     Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when ndim
@@ -1049,12 +1087,16 @@ class DLTensor(ctypes.Structure):
     """
 
 
-class DLManagedTensor(ctypes.Structure):
+class DLManagedTensor(Struct):
     """A tensor and the function that gives it back; the form from before version 1.0, without a
     version and without flags.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLManagedTensor.
     """
+
+    __slots__ = ()
+    _release_ = ("deleter",)
+    _movable_ = False
 
     dl_tensor: DLTensor
     """The tensor. Valid until the deleter is called.
@@ -1066,7 +1108,7 @@ class DLManagedTensor(ctypes.Structure):
 
     Optional, set by the producer, owned by the producer. Valid: any.
     """
-    deleter: CallbackPointer
+    deleter: DLManagedTensorDeleter
     """Gives the tensor back, this struct included.
 
     Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there is
@@ -1077,13 +1119,17 @@ class DLManagedTensor(ctypes.Structure):
     """
 
 
-class DLManagedTensorVersioned(ctypes.Structure):
+class DLManagedTensorVersioned(Struct):
     """A tensor, its version and flags, and the function that gives it back. Every later version
     keeps the fields before dl_tensor, so that the deleter can always be called.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h:
     DLManagedTensorVersioned.
     """
+
+    __slots__ = ()
+    _release_ = ("deleter",)
+    _movable_ = False
 
     version: DLPackVersion
     """The version that the struct follows. Read it first.
@@ -1095,7 +1141,7 @@ class DLManagedTensorVersioned(ctypes.Structure):
 
     Optional, set by the producer, owned by the producer. Valid: any.
     """
-    deleter: CallbackPointer
+    deleter: DLManagedTensorVersionedDeleter
     """Gives the tensor back, this struct included.
 
     Optional, set by the producer, owned by the producer. Valid: a function, or NULL when there is
@@ -1117,19 +1163,21 @@ class DLManagedTensorVersioned(ctypes.Structure):
     """
 
 
-class DLPackExchangeAPIHeader(ctypes.Structure):
+class DLPackExchangeAPIHeader(Struct):
     """The part of the function table that every version of it begins with.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h:
     DLPackExchangeAPIHeader.
     """
 
+    __slots__ = ()
+
     version: DLPackVersion
     """The version of the table. A consumer uses the rest only when it knows the major version.
 
     Mandatory, set by the producer. Valid: see DLPackVersion.
     """
-    prev_api: ctypes._Pointer[DLPackExchangeAPIHeader]
+    prev_api: Pointer[DLPackExchangeAPIHeader]
     """The next table to try for a consumer to whom this version is too new.
 
     Optional, set by the producer, owned by the producer. Valid: NULL, or the table of an earlier
@@ -1137,19 +1185,21 @@ class DLPackExchangeAPIHeader(ctypes.Structure):
     """
 
 
-class DLPackExchangeAPI(ctypes.Structure):
+class DLPackExchangeAPI(Struct):
     """The functions of a Python framework, reached through the attribute __dlpack_c_exchange_api__
     of its tensor type: a capsule named dlpack_exchange_api. The table lives as long as the process.
 
     Allocated by the producer, filled by the producer. Specified in dlpack.h: DLPackExchangeAPI.
     """
 
+    __slots__ = ()
+
     header: DLPackExchangeAPIHeader
     """The version, and earlier tables.
 
     Mandatory, set by the producer, owned by the producer. Valid: see DLPackExchangeAPIHeader.
     """
-    managed_tensor_allocator: CallbackPointer
+    managed_tensor_allocator: DLPackExchangeAPIManagedTensorAllocator
     """Allocates a tensor like the prototype, of which type, shape and device are read.
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
@@ -1158,7 +1208,7 @@ class DLPackExchangeAPI(ctypes.Structure):
     set_error is called when, and only when, the result is not 0. May be NULL: error_ctx. Returns:
     0, or -1 after set_error was called.
     """
-    managed_tensor_from_py_object_no_sync: CallbackPointer
+    managed_tensor_from_py_object_no_sync: DLPackExchangeAPIManagedTensorFromPyObjectNoSync
     """Exports a Python tensor; the consumer owns the result. Waits for no stream.
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
@@ -1167,7 +1217,7 @@ class DLPackExchangeAPI(ctypes.Structure):
     Python exception, a BufferError for what DLPack cannot describe. May be NULL: no argument.
     Returns: 0, or -1 with a Python exception set.
     """
-    managed_tensor_to_py_object_no_sync: CallbackPointer
+    managed_tensor_to_py_object_no_sync: DLPackExchangeAPIManagedTensorToPyObjectNoSync
     """Makes a Python tensor of the framework, which then owns the memory. Waits for no stream.
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
@@ -1175,7 +1225,7 @@ class DLPackExchangeAPI(ctypes.Structure):
     Called by the consumer. Thread: one that holds the GIL. Times: any number. Inside: may raise a
     Python exception. May be NULL: no argument. Returns: 0, or -1 with a Python exception set.
     """
-    dltensor_from_py_object_no_sync: CallbackPointer
+    dltensor_from_py_object_no_sync: DLPackExchangeAPIDltensorFromPyObjectNoSync
     """Describes a Python tensor in the caller's DLTensor, for use before control goes back to
     Python.
 
@@ -1186,7 +1236,7 @@ class DLPackExchangeAPI(ctypes.Structure):
     nothing; shape and strides stay the framework's. May be NULL: no argument. Returns: 0, or -1
     with a Python exception set.
     """
-    current_work_stream: CallbackPointer
+    current_work_stream: DLPackExchangeAPICurrentWorkStream
     """Tells the stream on which the framework works now; NULL for the CPU.
 
     Mandatory, set by the producer, owned by the producer. Valid: a function.
@@ -1196,73 +1246,283 @@ class DLPackExchangeAPI(ctypes.Structure):
     """
 
 
-ArrowSchemaRelease = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowSchema))
-ArrowArrayRelease = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowArray))
-ArrowArrayStreamGetSchema = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(ArrowArrayStream), ctypes.POINTER(ArrowSchema)
-)
-ArrowArrayStreamGetNext = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(ArrowArrayStream), ctypes.POINTER(ArrowArray)
-)
-ArrowArrayStreamGetLastError = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ArrowArrayStream))
-ArrowArrayStreamRelease = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowArrayStream))
-ArrowDeviceArrayStreamGetSchema = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(ArrowDeviceArrayStream), ctypes.POINTER(ArrowSchema)
-)
-ArrowDeviceArrayStreamGetNext = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(ArrowDeviceArrayStream), ctypes.POINTER(ArrowDeviceArray)
-)
-ArrowDeviceArrayStreamGetLastError = ctypes.CFUNCTYPE(
-    ctypes.c_void_p, ctypes.POINTER(ArrowDeviceArrayStream)
-)
-ArrowDeviceArrayStreamRelease = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowDeviceArrayStream))
-ArrowAsyncTaskExtractData = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(ArrowAsyncTask), ctypes.POINTER(ArrowDeviceArray)
-)
-ArrowAsyncProducerRequest = ctypes.CFUNCTYPE(
-    None, ctypes.POINTER(ArrowAsyncProducer), ctypes.c_int64
-)
-ArrowAsyncProducerCancel = ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowAsyncProducer))
-ArrowAsyncDeviceStreamHandlerOnSchema = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(ArrowAsyncDeviceStreamHandler), ctypes.POINTER(ArrowSchema)
-)
-ArrowAsyncDeviceStreamHandlerOnNextTask = ctypes.CFUNCTYPE(
-    ctypes.c_int,
-    ctypes.POINTER(ArrowAsyncDeviceStreamHandler),
-    ctypes.POINTER(ArrowAsyncTask),
-    ctypes.c_void_p,
-)
-ArrowAsyncDeviceStreamHandlerOnError = ctypes.CFUNCTYPE(
-    None,
-    ctypes.POINTER(ArrowAsyncDeviceStreamHandler),
-    ctypes.c_int,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
-ArrowAsyncDeviceStreamHandlerRelease = ctypes.CFUNCTYPE(
-    None, ctypes.POINTER(ArrowAsyncDeviceStreamHandler)
-)
-DLManagedTensorDeleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensor))
-DLManagedTensorVersionedDeleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensorVersioned))
-DLPackExchangeAPIManagedTensorAllocator = ctypes.CFUNCTYPE(
-    ctypes.c_int,
-    ctypes.POINTER(DLTensor),
-    ctypes.POINTER(ctypes.POINTER(DLManagedTensorVersioned)),
-    ctypes.c_void_p,
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
-)
-DLPackExchangeAPIManagedTensorFromPyObjectNoSync = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.POINTER(DLManagedTensorVersioned))
-)
-DLPackExchangeAPIManagedTensorToPyObjectNoSync = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(DLManagedTensorVersioned), ctypes.POINTER(ctypes.c_void_p)
-)
-DLPackExchangeAPIDltensorFromPyObjectNoSync = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(DLTensor)
-)
-DLPackExchangeAPICurrentWorkStream = ctypes.CFUNCTYPE(
-    ctypes.c_int, DLDeviceType, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)
-)
+class ArrowSchemaRelease(Callback):
+    """The type of ArrowSchema.release."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(ArrowSchema),)
+    name = "ArrowSchema.release"
+    failure = None
+
+
+class ArrowArrayRelease(Callback):
+    """The type of ArrowArray.release."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(ArrowArray),)
+    name = "ArrowArray.release"
+    failure = None
+
+
+class ArrowArrayStreamGetSchema(Callback):
+    """The type of ArrowArrayStream.get_schema."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.POINTER(ArrowArrayStream), ctypes.POINTER(ArrowSchema))
+    name = "ArrowArrayStream.get_schema"
+    failure = "errno"
+
+
+class ArrowArrayStreamGetNext(Callback):
+    """The type of ArrowArrayStream.get_next."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.POINTER(ArrowArrayStream), ctypes.POINTER(ArrowArray))
+    name = "ArrowArrayStream.get_next"
+    failure = "errno"
+
+
+class ArrowArrayStreamGetLastError(Callback):
+    """The type of ArrowArrayStream.get_last_error."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_void_p
+    _argtypes_ = (ctypes.POINTER(ArrowArrayStream),)
+    name = "ArrowArrayStream.get_last_error"
+    failure = "NULL"
+
+
+class ArrowArrayStreamRelease(Callback):
+    """The type of ArrowArrayStream.release."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(ArrowArrayStream),)
+    name = "ArrowArrayStream.release"
+    failure = None
+
+
+class ArrowDeviceArrayStreamGetSchema(Callback):
+    """The type of ArrowDeviceArrayStream.get_schema."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.POINTER(ArrowDeviceArrayStream), ctypes.POINTER(ArrowSchema))
+    name = "ArrowDeviceArrayStream.get_schema"
+    failure = "errno"
+
+
+class ArrowDeviceArrayStreamGetNext(Callback):
+    """The type of ArrowDeviceArrayStream.get_next."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.POINTER(ArrowDeviceArrayStream), ctypes.POINTER(ArrowDeviceArray))
+    name = "ArrowDeviceArrayStream.get_next"
+    failure = "errno"
+
+
+class ArrowDeviceArrayStreamGetLastError(Callback):
+    """The type of ArrowDeviceArrayStream.get_last_error."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_void_p
+    _argtypes_ = (ctypes.POINTER(ArrowDeviceArrayStream),)
+    name = "ArrowDeviceArrayStream.get_last_error"
+    failure = "NULL"
+
+
+class ArrowDeviceArrayStreamRelease(Callback):
+    """The type of ArrowDeviceArrayStream.release."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(ArrowDeviceArrayStream),)
+    name = "ArrowDeviceArrayStream.release"
+    failure = None
+
+
+class ArrowAsyncTaskExtractData(Callback):
+    """The type of ArrowAsyncTask.extract_data."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.POINTER(ArrowAsyncTask), ctypes.POINTER(ArrowDeviceArray))
+    name = "ArrowAsyncTask.extract_data"
+    failure = "errno"
+
+
+class ArrowAsyncProducerRequest(Callback):
+    """The type of ArrowAsyncProducer.request."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(ArrowAsyncProducer), ctypes.c_int64)
+    name = "ArrowAsyncProducer.request"
+    failure = None
+
+
+class ArrowAsyncProducerCancel(Callback):
+    """The type of ArrowAsyncProducer.cancel."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(ArrowAsyncProducer),)
+    name = "ArrowAsyncProducer.cancel"
+    failure = None
+
+
+class ArrowAsyncDeviceStreamHandlerOnSchema(Callback):
+    """The type of ArrowAsyncDeviceStreamHandler.on_schema."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.POINTER(ArrowAsyncDeviceStreamHandler), ctypes.POINTER(ArrowSchema))
+    name = "ArrowAsyncDeviceStreamHandler.on_schema"
+    failure = "errno"
+
+
+class ArrowAsyncDeviceStreamHandlerOnNextTask(Callback):
+    """The type of ArrowAsyncDeviceStreamHandler.on_next_task."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (
+        ctypes.POINTER(ArrowAsyncDeviceStreamHandler),
+        ctypes.POINTER(ArrowAsyncTask),
+        ctypes.c_void_p,
+    )
+    name = "ArrowAsyncDeviceStreamHandler.on_next_task"
+    failure = "errno"
+
+
+class ArrowAsyncDeviceStreamHandlerOnError(Callback):
+    """The type of ArrowAsyncDeviceStreamHandler.on_error."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (
+        ctypes.POINTER(ArrowAsyncDeviceStreamHandler),
+        ctypes.c_int,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+    )
+    name = "ArrowAsyncDeviceStreamHandler.on_error"
+    failure = None
+
+
+class ArrowAsyncDeviceStreamHandlerRelease(Callback):
+    """The type of ArrowAsyncDeviceStreamHandler.release."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(ArrowAsyncDeviceStreamHandler),)
+    name = "ArrowAsyncDeviceStreamHandler.release"
+    failure = None
+
+
+class DLManagedTensorDeleter(Callback):
+    """The type of DLManagedTensor.deleter."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(DLManagedTensor),)
+    name = "DLManagedTensor.deleter"
+    failure = None
+
+
+class DLManagedTensorVersionedDeleter(Callback):
+    """The type of DLManagedTensorVersioned.deleter."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = None
+    _argtypes_ = (ctypes.POINTER(DLManagedTensorVersioned),)
+    name = "DLManagedTensorVersioned.deleter"
+    failure = None
+
+
+class DLPackExchangeAPIManagedTensorAllocator(Callback):
+    """The type of DLPackExchangeAPI.managed_tensor_allocator."""
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (
+        ctypes.POINTER(DLTensor),
+        ctypes.POINTER(ctypes.POINTER(DLManagedTensorVersioned)),
+        ctypes.c_void_p,
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+    )
+    name = "DLPackExchangeAPI.managed_tensor_allocator"
+    failure = -1
+
+
+class DLPackExchangeAPIManagedTensorFromPyObjectNoSync(Callback):
+    """The type of DLPackExchangeAPI.managed_tensor_from_py_object_no_sync."""
+
+    __slots__ = ()
+    _flags_ = WITH_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.c_void_p, ctypes.POINTER(ctypes.POINTER(DLManagedTensorVersioned)))
+    name = "DLPackExchangeAPI.managed_tensor_from_py_object_no_sync"
+    failure = -1
+
+
+class DLPackExchangeAPIManagedTensorToPyObjectNoSync(Callback):
+    """The type of DLPackExchangeAPI.managed_tensor_to_py_object_no_sync."""
+
+    __slots__ = ()
+    _flags_ = WITH_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.POINTER(DLManagedTensorVersioned), ctypes.POINTER(ctypes.c_void_p))
+    name = "DLPackExchangeAPI.managed_tensor_to_py_object_no_sync"
+    failure = -1
+
+
+class DLPackExchangeAPIDltensorFromPyObjectNoSync(Callback):
+    """The type of DLPackExchangeAPI.dltensor_from_py_object_no_sync."""
+
+    __slots__ = ()
+    _flags_ = WITH_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (ctypes.c_void_p, ctypes.POINTER(DLTensor))
+    name = "DLPackExchangeAPI.dltensor_from_py_object_no_sync"
+    failure = -1
+
+
+class DLPackExchangeAPICurrentWorkStream(Callback):
+    """The type of DLPackExchangeAPI.current_work_stream."""
+
+    __slots__ = ()
+    _flags_ = WITH_GIL
+    _restype_ = ctypes.c_int
+    _argtypes_ = (DLDeviceType, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+    name = "DLPackExchangeAPI.current_work_stream"
+    failure = -1
+
 
 ArrowSchema._fields_ = [
     ("format", ctypes.c_void_p),
@@ -1374,6 +1634,12 @@ DLPackExchangeAPI._fields_ = [
     ("dltensor_from_py_object_no_sync", DLPackExchangeAPIDltensorFromPyObjectNoSync),
     ("current_work_stream", DLPackExchangeAPICurrentWorkStream),
 ]
+
+OpenField(ArrowDeviceArray, "device_type", ArrowDeviceType)
+OpenField(ArrowDeviceArrayStream, "device_type", ArrowDeviceType)
+OpenField(ArrowAsyncProducer, "device_type", ArrowDeviceType)
+OpenField(DLDevice, "device_type", DLDeviceType)
+OpenField(DLDataType, "code", ctypes.c_uint8)
 
 # --- Layout --------------------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from ...render import Filters, Output
 from ...spec.layout import struct_layouts
-from ...spec.model import Device, Enumerator, Field, Interface, Spec, Struct
+from ...spec.model import Contract, Device, Enumerator, Field, Interface, Spec, Struct
 from ...spec.types import Callback, FixedArray, Pointer, Scalar, StructType, Type, Typedef
 from ...spelling import contract_facts, field_facts, fill, literal, pascal, struct_facts
 from . import cuda_array_interface
-from .spelling import WIDTH, call
+from .spelling import WIDTH, call, items
 
 
 def outputs(spec: Spec) -> list[Output]:
@@ -18,9 +18,17 @@ def outputs(spec: Spec) -> list[Output]:
         "spec": spec,
         "device_typedef": spec.device_typedef,
         "layouts": {struct.name: layout_rows(spec, struct) for struct in spec.structs},
+        "open_fields": open_fields(spec),
+        "releases": {struct.name: release_path(spec, struct) for struct in spec.structs},
     }
     abi = Output("bindings/python/src/fletching/abi.py", "abi.py", "spec/*.yaml", context)
-    return [abi, *cuda_array_interface.outputs(spec)]
+    version = Output(
+        "bindings/python/src/fletching/_version.py",
+        "_version.py",
+        "spec/project.yaml",
+        {"version": spec.project.version},
+    )
+    return [abi, version, *cuda_array_interface.outputs(spec)]
 
 
 # --- Types -------------------------------------------------------------------------------------
@@ -41,17 +49,17 @@ def ctype(type_: Type) -> str:
         case FixedArray(of=of, count=count):
             return f"{ctype(of)} * {count}"
         case Callback(arguments=arguments, returns=returns):
-            inner = ", ".join([_result(returns), *(ctype(a.type) for a in arguments)])
+            inner = ", ".join([result(returns), *(ctype(a.type) for a in arguments)])
             return f"ctypes.CFUNCTYPE({inner})"
 
 
 def field_ctype(field: Field, struct: Struct) -> str:
-    return callback_name(struct, field) if field.is_callback else ctype(field.type)
+    return callback_name(field, struct) if field.is_callback else ctype(field.type)
 
 
-def annotation(type_: Type) -> str:
+def annotation(field: Field, struct: Struct) -> str:
     """The type of the field's value, for type checkers."""
-    match type_:
+    match field.type:
         case Scalar() | Typedef():
             return "int"
         case StructType(name=name):
@@ -59,36 +67,75 @@ def annotation(type_: Type) -> str:
         case Pointer(to=Scalar(name="void" | "char")):
             return "int | None"
         case Pointer(to=to):
-            return f"ctypes._Pointer[{_pointee(to)}]"
+            return f"Pointer[{_pointee(to)}]"
         case FixedArray(of=of):
             return f"ctypes.Array[{ctype(of)}]"
         case Callback():
-            return "CallbackPointer"
+            return callback_name(field, struct)
 
 
 def _pointee(type_: Type) -> str:
     if isinstance(type_, Pointer) and ctype(type_) != "ctypes.c_void_p":
-        return f"ctypes._Pointer[{_pointee(type_.to)}]"
+        return f"Pointer[{_pointee(type_.to)}]"
     return ctype(type_)
 
 
-def callback_name(struct: Struct, field: Field) -> str:
+def callback_name(field: Field, struct: Struct) -> str:
     """The name of a callback's type: "ArrowArrayStreamGetNext"."""
     return struct.name + pascal(field.name)
 
 
-def callback_type(field: Field, struct: Struct) -> str:
-    """The definition of a callback's type, broken as the formatter does it."""
+def argument_types(field: Field) -> str:
+    """The line of a callback's type that has its arguments, broken as the formatter does it."""
     assert isinstance(field.type, Callback)
-    arguments = [_result(field.type.returns), *(ctype(a.type) for a in field.type.arguments)]
-    return call(f"{callback_name(struct, field)} = ctypes.CFUNCTYPE", arguments)
+    arguments = [ctype(argument.type) for argument in field.type.arguments]
+    return items("_argtypes_ = ", arguments, indent=4)
 
 
-def _result(type_: Type) -> str:
+def failure(contract: Contract) -> str:
+    return literal(None if contract.failure == "nothing" else contract.failure)
+
+
+def result(type_: Type) -> str:
     """ctypes lets a Python callback return simple types only, so a pointer is an address."""
     if type_ == Scalar("void"):
         return "None"
     return "ctypes.c_void_p" if isinstance(type_, Pointer) else ctype(type_)
+
+
+# --- Releases and open fields --------------------------------------------------------------------
+
+
+def release_path(spec: Spec, struct: Struct) -> tuple[str, ...]:
+    """The callback that releases the struct: its own, or that of an embedded struct."""
+    for field in struct.callbacks:
+        if field.name in ("release", "deleter"):
+            return (field.name,)
+    for field in struct.fields:
+        if isinstance(field.type, StructType):
+            inner = spec.struct(field.type.name)
+            if movable(inner) and release_path(spec, inner):
+                return (field.name, *release_path(spec, inner))
+    return ()
+
+
+def names(values: tuple[str, ...], head: str) -> str:
+    return items(head, [literal(value) for value in values], indent=4)
+
+
+def movable(struct: Struct) -> bool:
+    """Whether a producer fills the consumer's memory, so that nobody knows the address."""
+    return (struct.allocated_by, struct.filled_by) == ("consumer", "producer")
+
+
+def open_fields(spec: Spec) -> list[tuple[str, str, str]]:
+    """The fields with numbers of an open set: the struct, the field and its type."""
+    return [
+        (struct.name, field.name, ctype(field.type))
+        for struct in spec.structs
+        for field in struct.fields
+        if isinstance(field.type, Typedef) or field.enumerated_by
+    ]
 
 
 # --- Docs --------------------------------------------------------------------------------------
@@ -151,12 +198,17 @@ FILTERS: Filters = {
     **cuda_array_interface.FILTERS,
     "data_type_code_row": data_type_code_row,
     "annotation": annotation,
-    "callback_type": callback_type,
+    "argument_types": argument_types,
+    "callback_name": callback_name,
     "ctype": ctype,
     "device_doc": device_doc,
     "docstring": docstring,
+    "failure": failure,
     "field_ctype": field_ctype,
     "field_doc": field_doc,
     "literal": literal,
+    "movable": movable,
+    "names": names,
+    "result": result,
     "struct_doc": struct_doc,
 }

@@ -15,3 +15,13 @@ def call(head: str, arguments: list[str], indent: int = 0, tail: str = "") -> st
     if len(inner) > WIDTH:
         inner = "\n".join(f"{margin}    {argument}," for argument in arguments)
     return f"{margin}{head}(\n{inner}\n{margin}){tail}"
+
+
+def items(head: str, values: list[str], indent: int) -> str:
+    """`head` and a tuple of the values as ruff breaks it: on one line, or one value per line."""
+    margin = " " * indent
+    line = f"{margin}{head}({', '.join(values)}{',' if len(values) == 1 else ''})"
+    if len(line) <= WIDTH:
+        return line
+    rows = "".join(f"{margin}    {value},\n" for value in values)
+    return f"{margin}{head}(\n{rows}{margin})"

@@ -3,19 +3,17 @@
 """The structs of the Arrow C data, stream, device data, device stream and async device stream
 interfaces and of DLPack, for ctypes.
 
-They have the fields, the names and the layout of the C declarations, and nothing else: they own
-nothing and release nothing. A fresh struct is all zero, which is what a consumer passes to be
-filled, and what a released struct looks like.
+They have the fields, the names and the layout of the C declarations. They own nothing: no struct is
+released when its object is destroyed. A fresh struct is all zero, which is what a consumer passes
+to be filled, and what a released struct looks like.
 
-- A struct is released when `bool(struct.release)` is False. Write a NULL callback as the callback's
-  type without arguments: `schema.release = ArrowSchemaRelease()`.
-- Text and plain memory are addresses, `int` or None for NULL; read text with `ctypes.string_at`.
-- A callback is an object of its type around a Python function: `ArrowSchemaRelease(function)`.
-  ctypes keeps it alive only as long as the struct object that it was assigned to: hold a reference
-  until nobody can call it anymore, also after the struct was moved.
-- An exception that leaves a callback is printed and lost, and the caller sees an arbitrary result:
-  catch everything inside, and return an errno value.
-- ctypes releases the GIL around calls, and a callback may arrive on any thread.
+- `is_released`, `move` and `release` work as the texts describe them.
+- Text and plain memory are addresses, `int` or None for NULL; `text` reads a text, `values` a list.
+- A callback is an object of its type: `ArrowSchemaRelease(function)`, or `ArrowSchemaRelease()` for
+  NULL. No exception leaves it, and it lives as long as the process (see `Callback`).
+- `implement` fills all callbacks of a struct with the methods of an object.
+- The GIL is released around calls, except of the callbacks that need it, and a callback may arrive
+  on any thread. After the end of the interpreter no callback may be called.
 """
 
 from __future__ import annotations
@@ -23,6 +21,17 @@ from __future__ import annotations
 import ctypes
 import enum
 from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
+
+from ._callbacks import WITH_GIL, WITHOUT_GIL
+from ._callbacks import Callback as Callback
+from ._callbacks import implement as implement
+from ._callbacks import withdraw as withdraw
+from ._structs import OpenField, Pointer, Struct, fitting
+from ._structs import is_released as is_released
+from ._structs import move as move
+from ._structs import release as release
+from ._structs import text as text
+from ._structs import values as values
 
 # --- Constants -----------------------------------------------------------------------------------
 
@@ -49,9 +58,7 @@ class DeviceType(int):
 
     def __new__(cls, value: int) -> Self:
         """A ValueError when the number does not fit into the field, which is an int32."""
-        if ctypes.c_int32(value).value != value:
-            raise ValueError(f"device type {int(value)} does not fit into an int32")
-        return super().__new__(cls, value)
+        return super().__new__(cls, fitting("DeviceType", ctypes.c_int32, value))
 
     def __repr__(self) -> str:
         """The name; "unknown(21)" for a number that is not known."""
@@ -131,9 +138,7 @@ class DataTypeCode(int):
 
     def __new__(cls, value: int) -> Self:
         """A ValueError when the number does not fit into the field, which is a uint8."""
-        if ctypes.c_uint8(value).value != value:
-            raise ValueError(f"data-type code {int(value)} does not fit into a uint8")
-        return super().__new__(cls, value)
+        return super().__new__(cls, fitting("DataTypeCode", ctypes.c_uint8, value))
 
     def __repr__(self) -> str:
         """The name; "unknown(99)" for a number that is not known."""
@@ -175,26 +180,38 @@ def find_data_type_code(code: int) -> DataTypeCodeInfo | None:
 # First the classes with their docs, then the callback types, which point to the classes, then the
 # fields, which need both.
 
-CallbackPointer: TypeAlias = "ctypes._CFunctionType"
-"""What a callback field holds: False when it is NULL, else callable like a function."""
-
 #% for interface in spec.interfaces %#
 #% for struct in interface.structs %#
 
-class {{ struct.name }}(ctypes.Structure):
+class {{ struct.name }}(Struct):
 {{ struct | struct_doc(interface) | docstring(4) }}
 
+    __slots__ = ()
+#% if releases[struct.name] %#
+{{ releases[struct.name] | names("_release_ = ") }}
+    _movable_ = {{ struct | movable }}
+#% endif %#
+
 #% for field in struct.fields %#
-    {{ field.name }}: {{ field.type | annotation }}
+    {{ field.name }}: {{ field | annotation(struct) }}
 {{ field | field_doc | docstring(4) }}
 #% endfor %#
 
 #% endfor %#
 #% endfor %#
-
 #% for struct in spec.structs %#
 #% for field in struct.callbacks %#
-{{ field | callback_type(struct) }}
+
+class {{ field | callback_name(struct) }}(Callback):
+    """The type of {{ struct.name }}.{{ field.name }}."""
+
+    __slots__ = ()
+    _flags_ = {{ "WITH_GIL" if field.contract.gil else "WITHOUT_GIL" }}
+    _restype_ = {{ field.type.returns | result }}
+{{ field | argument_types }}
+    name = "{{ struct.name }}.{{ field.name }}"
+    failure = {{ field.contract | failure }}
+
 #% endfor %#
 #% endfor %#
 
@@ -204,6 +221,10 @@ class {{ struct.name }}(ctypes.Structure):
     ("{{ field.name }}", {{ field | field_ctype(struct) }}),
 #% endfor %#
 ]
+#% endfor %#
+
+#% for struct, field, type in open_fields %#
+OpenField({{ struct }}, "{{ field }}", {{ type }})
 #% endfor %#
 
 # --- Layout --------------------------------------------------------------------------------------

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "array_common.hpp"
+#include "fletching/stream_adapters.hpp"
+
+namespace fletching::python {
+namespace {
+
+constexpr const char* kMethod = "__arrow_c_array__";
+constexpr const char* kDeviceMethod = "__arrow_c_device_array__";
+
+PyArray from_arrow(nb::handle object) {
+  if (std::optional<PyArray> array = import_array(object)) return *std::move(array);
+  std::optional<PyDeviceArray> device = import_device_array(object);
+  if (!device) {
+    raise_type_error(
+        "Array: object has no array: expected __arrow_c_array__ or "
+        "__arrow_c_device_array__");
+  }
+  DeviceArray view = unwrap(device->shared->view());
+  Array array = unwrap(without_gil([&] { return to_array(std::move(view)); }));
+  return make_object<PyArray>(unwrap(device->schema->view()), std::move(array));
+}
+
+nb::object export_array(const PyArray& self, nb::handle requested) {
+  check_requested(requested, schema_of(self), kMethod);
+  return array_capsules(*self.schema, unwrap(self.shared->view()));
+}
+
+nb::object export_device_array(const PyArray& self, nb::handle requested,
+                               const nb::kwargs& keywords) {
+  refuse_keywords(keywords, kDeviceMethod);
+  check_requested(requested, schema_of(self), kDeviceMethod);
+  return array_capsules(*self.schema, to_device_array(unwrap(self.shared->view())));
+}
+
+}  // namespace
+
+std::optional<PyArray> import_array(nb::handle object) {
+  const nb::object result = call_protocol(object, kMethod);
+  if (!result.is_valid()) return std::nullopt;
+  auto [schema, array] = take_array<ArrowArray>(result, kMethod);
+  return make_object<PyArray>(std::move(schema), std::move(array));
+}
+
+void bind_array(nb::module_& module) {
+  nb::class_<PyArray> type(module, "Array", "An array, or a record batch, in memory of the CPU.");
+  bind_common(type, "def column(self, column: int | str) -> Array");
+  type.def_static("from_arrow", &from_arrow, nb::arg("object"),
+                  "The array of an object that has __arrow_c_array__, or __arrow_c_device_array__\n"
+                  "and memory that the CPU can read; then it waits for the event.")
+      .def("__repr__",
+           [](const PyArray& self) { return "<fletching.Array " + values_text(self) + ">"; })
+      .def("__arrow_c_array__", &export_array, nb::arg("requested_schema") = nb::none(),
+           nb::sig(
+               "def __arrow_c_array__(self, requested_schema: typing_extensions.CapsuleType | None "
+               "= None) -> tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
+      .def("__arrow_c_device_array__", &export_device_array,
+           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+           nb::sig("def __arrow_c_device_array__(self, requested_schema: "
+                   "typing_extensions.CapsuleType | None = None, **kwargs: object) -> "
+                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
+}
+
+}  // namespace fletching::python

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What arrays and device arrays have in common in Python.
+#ifndef FLETCHING_PYTHON_ARRAY_COMMON_HPP
+#define FLETCHING_PYTHON_ARRAY_COMMON_HPP
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "capsule.hpp"
+#include "core.hpp"
+
+namespace fletching::python {
+
+template <class Object>
+const ArrowSchema& schema_of(const Object& self) {
+  return *(**self.schema).get();
+}
+template <class Object>
+const ArrowArray& array_of(const Object& self) {
+  return detail::base(*(**self.shared).get());
+}
+
+/// Moves the structs of an array that was imported or built into an object.
+template <class Object, class Raw>
+Object make_object(Schema schema, Owner<Raw> array) {
+  SharedSchema shared_schema = unwrap(share(std::move(schema)));
+  const bool waits = may_wait(array);
+  return Object{Foreign(std::move(shared_schema)), Foreign(unwrap(share(std::move(array))), waits)};
+}
+
+/// The structs that the two capsules of `result` hold, moved out. Nothing is moved when one of them
+/// is refused.
+template <class Raw>
+std::pair<Schema, Owner<Raw>> take_array(const nb::object& result, const char* method) {
+  const auto [schema_capsule, array_capsule] = two_capsules(result, method);
+  auto* schema = look_into<ArrowSchema>(schema_capsule, method);
+  auto* array = look_into<Raw>(array_capsule, method);
+  return {Schema(schema), Owner<Raw>(array)};
+}
+
+/// The two capsules of `array` and its schema.
+template <class Raw>
+nb::object array_capsules(const SharedSchema& schema, Owner<Raw> array) {
+  return nb::make_tuple(to_capsule(unwrap(schema.view())), to_capsule(std::move(array)));
+}
+
+/// Column `index` as an array of its own. That of a struct or a sparse union begins at the parent's
+/// offset, and is as long as the parent.
+template <class Raw>
+Owner<Raw> column_of(const Shared<Raw>& parent, const ArrowSchema& schema, int64_t index) {
+  Owner<Raw> column = unwrap(parent.column(index));
+  const std::string_view format(schema.format == nullptr ? "" : schema.format);
+  if (format != "+s" && !format.starts_with("+us:")) return column;
+  const ArrowArray& whole = detail::base(*(*parent).get());
+  ArrowArray& raw = detail::base(*column.get());
+  if (whole.offset == 0 && whole.length == raw.length) return column;
+  if (whole.offset < 0 || whole.length < 0 || raw.length - whole.offset < whole.length) {
+    raise(Error(EINVAL, "column: child " + std::to_string(index) +
+                            ": too short for its parent: expected at least " +
+                            std::to_string(whole.length) + " values from " +
+                            std::to_string(whole.offset) + ", got " + std::to_string(raw.length)));
+  }
+  raw.offset += whole.offset;
+  raw.length = whole.length;
+  if (raw.null_count > 0) raw.null_count = -1;
+  return column;
+}
+
+template <class Object>
+Object column(const Object& self, nb::handle which) {
+  const int64_t index = column_index(schema_of(self), which);
+  auto array = column_of(*self.shared, schema_of(self), index);
+  return make_object<Object>(unwrap(self.schema->column(index)), std::move(array));
+}
+
+/// "int32, length 3, nulls 1".
+template <class Object>
+std::string values_text(const Object& self) {
+  const ArrowArray& array = array_of(self);
+  std::string text = type_text(schema_of(self)) + ", length " + std::to_string(array.length);
+  if (array.null_count > 0) text.append(", nulls ").append(std::to_string(array.null_count));
+  return text;
+}
+
+template <class Object>
+void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
+  type.def("__len__", [](const Object& self) { return array_of(self).length; })
+      .def_prop_ro(
+          "null_count", [](const Object& self) { return array_of(self).null_count; },
+          "The number of nulls, -1 when the producer has not counted.")
+      .def_prop_ro("offset", [](const Object& self) { return array_of(self).offset; })
+      .def_prop_ro("n_buffers", [](const Object& self) { return array_of(self).n_buffers; })
+      .def_prop_ro(
+          "type", [](const Object& self) { return type_text(schema_of(self)); },
+          "The type in words.")
+      .def_prop_ro("schema",
+                   [](const Object& self) { return PySchema{Foreign(SharedSchema(*self.schema))}; })
+      .def("column", &column<Object>, nb::arg("column"), nb::sig(signature_of_column),
+           "A child by its index or its name. It keeps the data and the event alive.");
+}
+
+}  // namespace fletching::python
+
+#endif  // FLETCHING_PYTHON_ARRAY_COMMON_HPP

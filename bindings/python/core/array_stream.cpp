@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fletching/stream_producer.hpp"
+#include "stream_common.hpp"
+
+namespace fletching::python {
+namespace {
+
+using Stream = PyStream<ArrowArrayStream>;
+
+constexpr const char* kMethod = "__arrow_c_stream__";
+constexpr const char* kDeviceMethod = "__arrow_c_device_stream__";
+
+Stream from_arrow(nb::handle object) {
+  if (auto stream = import_raw_stream<ArrowArrayStream>(object, kMethod)) {
+    return make_stream_object(*std::move(stream));
+  }
+  auto device = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceMethod);
+  if (!device) {
+    raise_type_error(
+        "ArrayStream: object has no stream: expected __arrow_c_stream__ or "
+        "__arrow_c_device_stream__");
+  }
+  return make_stream_object(unwrap(to_array_stream(*std::move(device))));
+}
+
+Stream from_batches(const PySchema& schema, nb::iterable batches) {
+  return make_stream_object(unwrap(make_array_stream(
+      unwrap(schema.shared->view()), PythonBatches<ArrowArrayStream>(nb::iter(batches)))));
+}
+
+nb::object export_stream(Stream& self, nb::handle requested) {
+  return to_capsule(move_out(self, requested, kMethod));
+}
+
+nb::object export_device_stream(Stream& self, nb::handle requested, const nb::kwargs& keywords) {
+  refuse_keywords(keywords, kDeviceMethod);
+  return to_capsule(unwrap(to_device_stream(move_out(self, requested, kDeviceMethod))));
+}
+
+}  // namespace
+
+nb::object import_array_stream(nb::handle object) {
+  auto stream = import_raw_stream<ArrowArrayStream>(object, kMethod);
+  return stream ? nb::cast(make_stream_object(*std::move(stream))) : nb::object();
+}
+
+void bind_array_stream(nb::module_& module) {
+  nb::class_<Stream> type(module, "ArrayStream",
+                          "Batches in memory of the CPU, read or exported once.");
+  bind_stream_common(type, "def __iter__(self) -> ArrayStream");
+  type.def_static("from_arrow", &from_arrow, nb::arg("object"),
+                  "The stream of an object that has __arrow_c_stream__, or\n"
+                  "__arrow_c_device_stream__ and memory that the CPU can read.")
+      .def_static("from_batches", &from_batches, nb::arg("schema"), nb::arg("batches"),
+                  "A stream of what an iterable of arrays has; an exception of it is the error of "
+                  "the\nstream, and it is asked on the consumer's thread.",
+                  nb::sig("def from_batches(schema: Schema, batches: "
+                          "collections.abc.Iterable[object]) -> ArrayStream"))
+      .def("__arrow_c_stream__", &export_stream, nb::arg("requested_schema") = nb::none(),
+           nb::sig("def __arrow_c_stream__(self, requested_schema: typing_extensions.CapsuleType | "
+                   "None = None) -> typing_extensions.CapsuleType"))
+      .def(
+          "__arrow_c_device_stream__", &export_device_stream,
+          nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+          nb::sig(
+              "def __arrow_c_device_stream__(self, requested_schema: typing_extensions.CapsuleType "
+              "| None = None, **kwargs: object) -> typing_extensions.CapsuleType"));
+}
+
+}  // namespace fletching::python

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/string_view.h>
+
+#include <bit>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "array_common.hpp"
+#include "fletching/array_builder.hpp"
+#include "fletching/schema_builder.hpp"
+#include "fletching/stream_adapters.hpp"
+
+namespace fletching::python {
+namespace {
+
+/// A view of another object's memory, until any thread destroys it.
+class BufferView {
+ public:
+  /// Raises BufferError, from the object, when it has no memory that is in one piece.
+  explicit BufferView(nb::handle object) : view_(std::make_unique<Py_buffer>()) {
+    if (PyObject_GetBuffer(object.ptr(), view_.get(), PyBUF_FORMAT | PyBUF_ND) != 0) {
+      view_.reset();
+      throw nb::python_error();
+    }
+  }
+  BufferView(BufferView&&) noexcept = default;
+  BufferView& operator=(BufferView&&) = delete;
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+  ~BufferView() {
+    if (view_ == nullptr) return;
+    const AnyThreadGil gil;
+    // What an exporter has set in its view may be a part of the view: it is leaked as a whole.
+    gil ? PyBuffer_Release(view_.get()) : static_cast<void>(view_.release());
+  }
+
+  const Py_buffer& operator*() const noexcept { return *view_; }
+  const Py_buffer* operator->() const noexcept { return view_.get(); }
+
+ private:
+  std::unique_ptr<Py_buffer> view_;
+};
+
+std::string_view integer_format(bool is_signed, Py_ssize_t bytes) {
+  switch (bytes) {
+    case 1:
+      return is_signed ? "c" : "C";
+    case 2:
+      return is_signed ? "s" : "S";
+    case 4:
+      return is_signed ? "i" : "I";
+    case 8:
+      return is_signed ? "l" : "L";
+    default:
+      return {};
+  }
+}
+
+/// The Arrow format of elements in the notation of the struct module; empty for none.
+std::string_view arrow_format(std::string_view text, Py_ssize_t bytes) {
+  constexpr bool kLittle = std::endian::native == std::endian::little;
+  if (!text.empty() && std::string_view("@=<>!").find(text.front()) != std::string_view::npos) {
+    const char order = text.front();
+    text.remove_prefix(1);
+    const bool foreign = kLittle ? order == '>' || order == '!' : order == '<';
+    if (foreign && bytes > 1) return {};
+  }
+  if (text.size() != 1) return {};
+  constexpr std::string_view kSigned("bhilqn");
+  constexpr std::string_view kUnsigned("BHILQNc");
+  if (kSigned.find(text) != std::string_view::npos) return integer_format(true, bytes);
+  if (kUnsigned.find(text) != std::string_view::npos) return integer_format(false, bytes);
+  if (text == "e" && bytes == 2) return "e";
+  if (text == "f" && bytes == 4) return "f";
+  if (text == "d" && bytes == 8) return "g";
+  return {};
+}
+
+PyArray from_buffer(nb::handle object, std::string_view name) {
+  BufferView view(object);
+  if (view->ndim != 1) {
+    raise(Error(EINVAL, "from_buffer: number of dimensions is wrong: expected 1, got " +
+                            std::to_string(view->ndim)));
+  }
+  const std::string_view given(view->format == nullptr ? "B" : view->format);
+  const std::string_view format = arrow_format(given, view->itemsize);
+  if (format.empty()) {
+    raise(Error(
+        ENOTSUP,
+        "from_buffer: type of the elements has no Arrow type: expected integers or floating "
+        "point numbers of this machine, got format '" +
+            std::string(given) + "'" + (given == "?" ? "; hint: Arrow's booleans are bits" : "")));
+  }
+  Schema schema = unwrap(make_schema({.format = format, .name = name, .flags = 0}));
+  const void* const values = view->buf;
+  const ArrayValues size{.length = view->len / view->itemsize};
+  DeviceArray array = unwrap(make_cpu_array(size, {nullptr, values}, std::move(view)));
+  return make_object<PyArray>(std::move(schema), unwrap(to_array(std::move(array))));
+}
+
+}  // namespace
+
+void bind_buffer(nb::module_& module) {
+  module.def(
+      "from_buffer", &from_buffer, nb::arg("object"), nb::kw_only(), nb::arg("name") = "",
+      "The memory of an object that has the buffer protocol, such as bytes or a NumPy array\n"
+      "of one dimension, as an array without nulls. Nothing is copied: do not change the\n"
+      "values while the array or an export of it is used.");
+}
+
+}  // namespace fletching::python

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The structs in Python's capsules. Arrow PyCapsule interface.
+#ifndef FLETCHING_PYTHON_CAPSULE_HPP
+#define FLETCHING_PYTHON_CAPSULE_HPP
+
+#include <memory>
+#include <utility>
+
+#include "fletching/owner.hpp"
+#include "python.hpp"
+
+namespace fletching::python {
+
+template <class Raw>
+struct CapsuleOf;
+template <>
+struct CapsuleOf<ArrowSchema> {
+  static constexpr const char* kName = "arrow_schema";
+};
+template <>
+struct CapsuleOf<ArrowArray> {
+  static constexpr const char* kName = "arrow_array";
+};
+template <>
+struct CapsuleOf<ArrowDeviceArray> {
+  static constexpr const char* kName = "arrow_device_array";
+};
+template <>
+struct CapsuleOf<ArrowArrayStream> {
+  static constexpr const char* kName = "arrow_array_stream";
+};
+template <>
+struct CapsuleOf<ArrowDeviceArrayStream> {
+  static constexpr const char* kName = "arrow_device_array_stream";
+};
+
+/// Whether the release of a struct may wait: see Foreign.
+template <class Raw>
+bool may_wait(const Owner<Raw>& owner) noexcept {
+  if constexpr (std::same_as<Raw, ArrowDeviceArray>) {
+    return owner.device_type() != ARROW_DEVICE_CPU;
+  } else {
+    return std::same_as<Raw, ArrowArrayStream> || std::same_as<Raw, ArrowDeviceArrayStream>;
+  }
+}
+
+/// The destructor of a capsule: releases the struct, unless a consumer has moved it out, and frees
+/// its memory.
+template <class Raw>
+void destroy_capsule(PyObject* capsule) noexcept {
+  const nb::error_scope pending;
+  std::unique_ptr<Owner<Raw>> owner(
+      static_cast<Owner<Raw>*>(PyCapsule_GetPointer(capsule, CapsuleOf<Raw>::kName)));
+  if (owner == nullptr || owner->is_released()) return;
+  std::optional<nb::gil_scoped_release> released;
+  if (may_wait(*owner)) released.emplace();
+  owner.reset();
+}
+
+/// The struct in a capsule, which releases it if no consumer moves it out.
+template <class Raw>
+nb::object to_capsule(Owner<Raw> struct_) {
+  // The owner begins with the struct, so that its address is the struct's.
+  auto owner = std::make_unique<Owner<Raw>>();
+  PyObject* capsule = PyCapsule_New(owner.get(), CapsuleOf<Raw>::kName, &destroy_capsule<Raw>);
+  if (capsule == nullptr) throw nb::python_error();
+  *owner.release() = std::move(struct_);
+  return nb::steal(capsule);
+}
+
+/// The struct in a capsule, still owned by it. Raises TypeError for what is not a capsule of that
+/// name, fletching.Error when the struct was consumed. `method` is where the capsule is from.
+void* look_into(nb::handle capsule, const char* name, const char* method);
+[[noreturn]] void raise_consumed(const char* name, const char* method);
+
+template <class Raw>
+Raw* look_into(nb::handle capsule, const char* method) {
+  auto* raw = static_cast<Raw*>(look_into(capsule, CapsuleOf<Raw>::kName, method));
+  if (detail::base(*raw).release == nullptr) raise_consumed(CapsuleOf<Raw>::kName, method);
+  return raw;
+}
+
+/// The two capsules that the array methods return. Raises TypeError for anything else.
+std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const char* method);
+
+/// Calls the method of `object`, if it has one; else the result is not valid.
+nb::object call_protocol(nb::handle object, const char* method);
+
+/// Accepts unknown keywords that are None, as the device methods do; else NotImplementedError.
+void refuse_keywords(const nb::kwargs& keywords, const char* method);
+
+}  // namespace fletching::python
+
+#endif  // FLETCHING_PYTHON_CAPSULE_HPP

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Python objects of the module, and what they make of each other.
+#ifndef FLETCHING_PYTHON_CORE_HPP
+#define FLETCHING_PYTHON_CORE_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "fletching/owner.hpp"
+#include "fletching/shared.hpp"
+#include "python.hpp"
+
+namespace fletching::python {
+
+/// fletching.Schema.
+struct PySchema {
+  Foreign<SharedSchema> shared;
+};
+
+/// fletching.Array: in memory of the CPU.
+struct PyArray {
+  Foreign<SharedSchema> schema;
+  Foreign<SharedArray> shared;
+};
+
+/// fletching.DeviceArray: with a device and an event.
+struct PyDeviceArray {
+  Foreign<SharedSchema> schema;
+  Foreign<SharedDeviceArray> shared;
+};
+
+void bind_schema(nb::module_& module);
+void bind_array(nb::module_& module);
+void bind_device_array(nb::module_& module);
+void bind_array_stream(nb::module_& module);
+void bind_device_array_stream(nb::module_& module);
+void bind_buffer(nb::module_& module);
+void bind_dlpack(nb::module_& module);
+
+/// The type in words: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
+std::string type_text(const ArrowSchema& schema);
+
+/// Raises fletching.Error for a requested schema, a capsule or None, that does not fit the data:
+/// another kind of type, or another number of fields. One that fits is not a demand: the data keeps
+/// its own schema.
+void check_requested(nb::handle requested, const ArrowSchema& own, const char* method);
+
+/// What `object` has to give by its methods, or nothing when it lacks them.
+std::optional<PySchema> import_schema(nb::handle object);
+std::optional<PyArray> import_array(nb::handle object);
+std::optional<PyDeviceArray> import_device_array(nb::handle object);
+
+/// The stream of `object` as a Python object, not valid when it has none.
+nb::object import_array_stream(nb::handle object);
+nb::object import_device_array_stream(nb::handle object);
+
+/// The column of an array under an index or a name of its schema.
+int64_t column_index(const ArrowSchema& schema, nb::handle column);
+
+}  // namespace fletching::python
+
+#endif  // FLETCHING_PYTHON_CORE_HPP

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
+#include "fletching/stream_producer.hpp"
+#include "stream_common.hpp"
+
+namespace fletching::python {
+namespace {
+
+using Stream = PyStream<ArrowDeviceArrayStream>;
+
+constexpr const char* kMethod = "__arrow_c_stream__";
+constexpr const char* kDeviceMethod = "__arrow_c_device_stream__";
+
+Stream from_arrow(nb::handle object) {
+  if (auto stream = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceMethod)) {
+    return make_stream_object(*std::move(stream));
+  }
+  auto plain = import_raw_stream<ArrowArrayStream>(object, kMethod);
+  if (!plain) {
+    raise_type_error(
+        "DeviceArrayStream: object has no stream: expected __arrow_c_device_stream__ or "
+        "__arrow_c_stream__");
+  }
+  return make_stream_object(unwrap(to_device_stream(*std::move(plain))));
+}
+
+Stream from_batches(const PySchema& schema, ArrowDeviceType device_type, nb::iterable batches) {
+  return make_stream_object(
+      unwrap(make_device_stream(unwrap(schema.shared->view()), device_type,
+                                PythonBatches<ArrowDeviceArrayStream>(nb::iter(batches)))));
+}
+
+nb::object export_device_stream(Stream& self, nb::handle requested, const nb::kwargs& keywords) {
+  refuse_keywords(keywords, kDeviceMethod);
+  return to_capsule(move_out(self, requested, kDeviceMethod));
+}
+
+nb::object export_stream(Stream& self, nb::handle requested) {
+  return to_capsule(unwrap(to_array_stream(move_out(self, requested, kMethod))));
+}
+
+/// As of DeviceArray: hasattr says whether a call makes sense.
+nb::object missing_attribute(nb::handle self, std::string_view name) {
+  const ArrowDeviceType type = (*nb::cast<Stream&>(self).state)->device_type();
+  if (name == kMethod && is_accessible(type, ARROW_DEVICE_CPU)) {
+    return self.attr("_arrow_c_stream");
+  }
+  const std::string text =
+      "'DeviceArrayStream' object has no attribute '" + std::string(name) + "'";
+  throw nb::attribute_error(text.c_str());
+}
+
+}  // namespace
+
+nb::object import_device_array_stream(nb::handle object) {
+  auto stream = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceMethod);
+  return stream ? nb::cast(make_stream_object(*std::move(stream))) : nb::object();
+}
+
+void bind_device_array_stream(nb::module_& module) {
+  nb::class_<Stream> type(module, "DeviceArrayStream",
+                          "Batches on any device, read or exported once.");
+  bind_stream_common(type, "def __iter__(self) -> DeviceArrayStream");
+  type.def_static("from_arrow", &from_arrow, nb::arg("object"),
+                  "The stream of an object that has __arrow_c_device_stream__ or "
+                  "__arrow_c_stream__.")
+      .def_static("from_batches", &from_batches, nb::arg("schema"), nb::arg("device_type"),
+                  nb::arg("batches"),
+                  "A stream of what an iterable of arrays on that type of device has; see "
+                  "ArrayStream.",
+                  nb::sig("def from_batches(schema: Schema, device_type: int, batches: "
+                          "collections.abc.Iterable[object]) -> DeviceArrayStream"))
+      .def_prop_ro("device_type", [](const Stream& self) { return (*self.state)->device_type(); })
+      .def("__getattr__", &missing_attribute, nb::sig("def __getattr__(self, name: str) -> object"))
+      .def("_arrow_c_stream", &export_stream, nb::arg("requested_schema") = nb::none(),
+           nb::sig("def _arrow_c_stream(self, requested_schema: typing_extensions.CapsuleType | "
+                   "None = None) -> typing_extensions.CapsuleType"))
+      .def(
+          "__arrow_c_device_stream__", &export_device_stream,
+          nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+          nb::sig(
+              "def __arrow_c_device_stream__(self, requested_schema: typing_extensions.CapsuleType "
+              "| None = None, **kwargs: object) -> typing_extensions.CapsuleType"));
+}
+
+}  // namespace fletching::python

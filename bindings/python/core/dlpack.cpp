@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "array_common.hpp"
+#include "fletching/dlpack_export.hpp"
+#include "fletching/dlpack_import.hpp"
+#include "fletching/dlpack_stream.hpp"
+#include "fletching/stream_adapters.hpp"
+
+namespace fletching::python {
+namespace {
+
+using Device = std::pair<int32_t, int32_t>;
+using Version = std::pair<uint32_t, uint32_t>;
+
+template <class Managed>
+struct Names;
+template <>
+struct Names<DLManagedTensor> {
+  static constexpr const char* kNew = "dltensor";
+  static constexpr const char* kUsed = "used_dltensor";
+};
+template <>
+struct Names<DLManagedTensorVersioned> {
+  static constexpr const char* kNew = "dltensor_versioned";
+  static constexpr const char* kUsed = "used_dltensor_versioned";
+};
+
+template <class Managed>
+using Tensor = std::unique_ptr<Managed, detail::CallDeleter>;
+
+/// What DLPack asks of a producer that cannot export.
+template <class T>
+T or_buffer_error(Result<T> result) {
+  if (result.ok()) return *std::move(result);
+  if (result.error().code() == ENOMEM) raise(result.error());
+  throw nb::buffer_error(result.error().message().c_str());
+}
+/// And of a consumer that cannot import.
+template <class T>
+T or_type_error(Result<T> result) {
+  if (result.ok()) return *std::move(result);
+  if (result.error().code() == ENOMEM) raise(result.error());
+  raise_type_error(result.error().message());
+}
+
+// --- Export ---
+
+template <class Managed>
+void destroy_capsule(PyObject* capsule) noexcept {
+  // A consumer has renamed the capsule of a tensor that it took.
+  if (!PyCapsule_IsValid(capsule, Names<Managed>::kNew)) return;
+  const nb::error_scope pending;
+  Tensor<Managed> tensor(
+      static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::kNew)));
+  std::optional<nb::gil_scoped_release> released;
+  if (tensor->dl_tensor.device.device_type != kDLCPU) released.emplace();
+  tensor.reset();
+}
+
+template <class Managed>
+nb::object to_capsule(Tensor<Managed> tensor) {
+  PyObject* capsule = PyCapsule_New(tensor.get(), Names<Managed>::kNew, &destroy_capsule<Managed>);
+  if (capsule == nullptr) throw nb::python_error();
+  tensor.release();
+  return nb::steal(capsule);
+}
+
+/// A tensor in memory of its own on the CPU.
+template <class Managed>
+struct Copied {
+  Managed managed{};
+  std::vector<int64_t> extents;  // shape and strides
+  std::unique_ptr<std::byte[]> bytes;
+
+  static void destroy(Managed* self) noexcept { delete static_cast<Copied*>(self->manager_ctx); }
+};
+
+void mark_copied(DLManagedTensorVersioned& managed, uint64_t flags) {
+  managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  managed.flags =
+      (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) | DLPACK_FLAG_BITMASK_IS_COPIED;
+}
+void mark_copied(DLManagedTensor& /*managed*/, uint64_t /*flags*/) {}
+
+/// A copy of what the host may read: the tensor of an array is in one piece.
+template <class Managed>
+Tensor<Managed> copy_of(const DLManagedTensorVersioned& source) {
+  const DLTensor& from = source.dl_tensor;
+  auto copied = std::make_unique<Copied<Managed>>();
+  size_t elements = 1;
+  for (int32_t i = 0; i < from.ndim; ++i) elements *= static_cast<size_t>(from.shape[i]);
+  const size_t size = (elements * from.dtype.bits * from.dtype.lanes + 7) / 8;
+  copied->bytes = std::make_unique<std::byte[]>(size == 0 ? 1 : size);
+  const auto* bytes = static_cast<const std::byte*>(from.data);
+  if (size != 0) std::memcpy(copied->bytes.get(), bytes + from.byte_offset, size);
+  copied->extents.assign(from.shape, from.shape + from.ndim);
+  copied->extents.insert(copied->extents.end(), from.strides, from.strides + from.ndim);
+  DLTensor& to = copied->managed.dl_tensor;
+  to = from;
+  to.data = size == 0 ? nullptr : copied->bytes.get();
+  to.byte_offset = 0;
+  to.device = {kDLCPU, 0};
+  to.shape = copied->extents.data();
+  to.strides = copied->extents.data() + from.ndim;
+  mark_copied(copied->managed, source.flags);
+  copied->managed.manager_ctx = copied.get();
+  copied->managed.deleter = &Copied<Managed>::destroy;
+  return Tensor<Managed>(&copied.release()->managed);
+}
+
+/// What a consumer asks for.
+struct Request {
+  ConsumerStream stream;
+  bool copies = false;
+  bool legacy = false;  // without version and flags
+};
+
+Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>& stream,
+                     const std::optional<Version>& max_version, const std::optional<Device>& device,
+                     const std::optional<bool>& copy) {
+  Request request;
+  request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
+  request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
+  const DLDevice own = or_buffer_error(to_dlpack_device(array.device_type, array.device_id));
+  const bool elsewhere =
+      device && *device != Device(static_cast<int32_t>(own.device_type), own.device_id);
+  // The struct without flags cannot say that the memory is read-only.
+  request.copies = copy.value_or(false) || elsewhere || request.legacy;
+  if (!request.copies) return request;
+  if (elsewhere && device->first != kDLCPU) {
+    throw nb::buffer_error("__dlpack__: dl_device: expected the device of the array, or the CPU");
+  }
+  if (!copy.value_or(true)) {
+    throw nb::buffer_error(
+        "__dlpack__: copy: expected a copy to be allowed, because memory is on another device or "
+        "is read-only");
+  }
+  if (!is_accessible(array.device_type, ARROW_DEVICE_CPU)) {
+    throw nb::buffer_error("__dlpack__: copy: expected memory that the CPU can read");
+  }
+  request.stream = {Ordering::kHost, 0, array.device_type};
+  return request;
+}
+
+nb::object export_tensor(const ArrowSchema& schema, DeviceArray array, const Request& request) {
+  DlpackTensor tensor = or_buffer_error(
+      without_gil([&] { return to_dlpack(schema, array, request.stream, DlpackExportOptions{}); }));
+  if (!request.copies) return to_capsule(std::move(tensor));
+  if (request.legacy) {
+    return to_capsule(without_gil([&] { return copy_of<DLManagedTensor>(*tensor); }));
+  }
+  return to_capsule(without_gil([&] { return copy_of<DLManagedTensorVersioned>(*tensor); }));
+}
+
+DeviceArray device_view(const PyDeviceArray& self) { return unwrap(self.shared->view()); }
+DeviceArray device_view(const PyArray& self) {
+  return to_device_array(unwrap(self.shared->view()));
+}
+
+template <class Object>
+nb::object export_dlpack(const Object& self, const std::optional<int64_t>& stream,
+                         const std::optional<Version>& max_version,
+                         const std::optional<Device>& dl_device, const std::optional<bool>& copy) {
+  DeviceArray array = device_view(self);
+  const Request request = read_request(*array.get(), stream, max_version, dl_device, copy);
+  return export_tensor(schema_of(self), std::move(array), request);
+}
+
+template <class Object>
+Device device_of(const Object& self) {
+  const DeviceArray array = device_view(self);
+  const DLDevice device = or_buffer_error(to_dlpack_device(array->device_type, array->device_id));
+  return {static_cast<int32_t>(device.device_type), device.device_id};
+}
+
+// --- Import ---
+
+/// The tensor in a capsule, which is renamed so that nobody else takes it.
+template <class Managed>
+Tensor<Managed> take_tensor(nb::handle capsule) {
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), Names<Managed>::kNew));
+  if (managed == nullptr || PyCapsule_SetName(capsule.ptr(), Names<Managed>::kUsed) != 0) {
+    throw nb::python_error();
+  }
+  return Tensor<Managed>(managed);
+}
+
+template <class Managed>
+PyDeviceArray import_tensor(nb::handle capsule, const ConsumerStream& stream,
+                            const DlpackImportOptions& options) {
+  Tensor<Managed> tensor = take_tensor<Managed>(capsule);
+  ImportedTensor imported =
+      or_type_error(without_gil([&] { return from_dlpack(std::move(tensor), stream, options); }));
+  return make_object<PyDeviceArray>(std::move(imported.schema), std::move(imported.array));
+}
+
+/// __dlpack__ with the newer keywords, or without them for a producer that does not know them.
+nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, nb::handle copy) {
+  const nb::object method = object.attr("__dlpack__");
+  nb::dict newer;
+  newer.update(keywords);
+  newer["max_version"] = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  if (!device.is_none()) newer["dl_device"] = device;
+  if (!copy.is_none()) newer["copy"] = copy;
+  try {
+    return method(**newer);
+  } catch (nb::python_error& error) {
+    const bool older = error.matches(PyExc_TypeError) && device.is_none() && copy.is_none();
+    if (!older) throw;
+  }
+  return method(**keywords);
+}
+
+PyDeviceArray import_dlpack(nb::handle object, nb::handle device, nb::handle copy,
+                            const std::optional<int64_t>& stream) {
+  const auto source =
+      nb::cast<Device>(device.is_none() ? object.attr("__dlpack_device__")() : nb::borrow(device));
+  const ConsumerStream consumer = or_type_error(read_dlpack_stream(source.first, stream));
+  nb::dict keywords;
+  if (consumer.ordering == Ordering::kStream) keywords["stream"] = consumer.handle;
+  if (consumer.ordering == Ordering::kNone) keywords["stream"] = -1;
+  const nb::object capsule = call_dlpack(object, std::move(keywords), device, copy);
+  DlpackImportOptions options;
+  const bool may_copy = copy.is_none() || nb::cast<bool>(copy);
+  options.strided = may_copy ? Strided::kCopy : Strided::kRefuse;
+  if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensorVersioned>::kNew)) {
+    return import_tensor<DLManagedTensorVersioned>(capsule, consumer, options);
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensor>::kNew)) {
+    return import_tensor<DLManagedTensor>(capsule, consumer, options);
+  }
+  raise_type_error(
+      "__dlpack__: result is wrong: expected a capsule dltensor_versioned or dltensor that nobody "
+      "has used");
+}
+
+template <class Object>
+void bind_export() {
+  auto type = nb::borrow<nb::class_<Object>>(nb::type<Object>());
+  type.def("__dlpack__", &export_dlpack<Object>, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, "
+                   "int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | "
+                   "None = None) -> typing_extensions.CapsuleType"))
+      .def("__dlpack_device__", &device_of<Object>);
+}
+
+}  // namespace
+
+void bind_dlpack(nb::module_& module) {
+  bind_export<PyArray>();
+  bind_export<PyDeviceArray>();
+  module.def(
+      "from_dlpack", &import_dlpack, nb::arg("object"), nb::kw_only(),
+      nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(), nb::arg("stream") = nb::none(),
+      nb::sig("def from_dlpack(object: object, *, device: tuple[int, int] | None = None, copy: "
+              "bool | None = None, stream: int | None = None) -> DeviceArray"),
+      "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is\n"
+      "copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the\n"
+      "producer orders its work before it, and the event of the array is after both.");
+}
+
+}  // namespace fletching::python

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+namespace fletching::python {
+namespace {
+
+PyObject* error_type = nullptr;  // fletching.Error, as long as the process
+
+// Foreign threads that use Python now, and whether no more may begin.
+std::atomic<int> inside{0};
+std::atomic<bool> closed{false};
+std::atomic<long> leaked{0};
+
+/// Runs as an atexit function: waits for the threads that are inside, which need the GIL to leave.
+void close() {
+  closed = true;
+  const nb::gil_scoped_release released;
+  for (int now = inside; now > 0; now = inside) inside.wait(now);
+}
+
+void leave() noexcept {
+  if (inside.fetch_sub(1) == 1) inside.notify_all();
+}
+
+/// Counts what is leaked, and warns once.
+void leak() noexcept {
+  if (leaked.fetch_add(1) == 0) {
+    std::fputs("fletching: released after the end of Python: the objects are leaked\n", stderr);
+  }
+}
+
+}  // namespace
+
+void bind_python(nb::module_& module) {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    throw nb::import_error("fletching: expected the main interpreter, got a second one");
+  }
+  error_type = nb::module_::import_("fletching._error").attr("Error").ptr();
+  Py_INCREF(error_type);
+  module.def("_leaked", [] { return leaked.load(); });
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
+  // In a child of fork the threads that were inside are gone.
+  pthread_atfork(nullptr, nullptr, [] { inside = 0; });
+}
+
+void raise(const Error& error) {
+  if (error.code() == ENOMEM) {
+    PyErr_NoMemory();
+    throw nb::python_error();
+  }
+  PyObject* text = PyUnicode_DecodeUTF8(
+      error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace");
+  if (text == nullptr) throw nb::python_error();
+  const nb::object arguments = nb::make_tuple(error.code(), nb::steal(text));
+  PyErr_SetObject(error_type, arguments.ptr());
+  throw nb::python_error();
+}
+
+void raise_type_error(const std::string& message) {
+  PyErr_SetString(PyExc_TypeError, message.c_str());
+  throw nb::python_error();
+}
+
+Error current_python_error() {
+  const nb::python_error raised;
+  int code = EIO;
+  if (raised.matches(PyExc_MemoryError)) code = ENOMEM;
+  if (raised.matches(PyExc_KeyboardInterrupt)) code = EINTR;
+  if (raised.matches(PyExc_OSError)) {
+    const nb::object number = nb::getattr(raised.value(), "errno", nb::none());
+    if (PyLong_Check(number.ptr())) code = static_cast<int>(PyLong_AsLong(number.ptr()));
+    PyErr_Clear();
+  }
+  std::string text(nb::borrow<nb::str>(nb::handle(raised.type()).attr("__name__")).c_str());
+  PyObject* shown = PyObject_Str(raised.value().ptr());
+  if (shown == nullptr) {
+    PyErr_Clear();
+  } else if (const nb::str message = nb::steal<nb::str>(shown); nb::len(message) != 0) {
+    text.append(": ").append(message.c_str());
+  }
+  return {code, std::move(text)};
+}
+
+bool python_is_ending() noexcept { return closed; }
+
+AnyThreadGil::AnyThreadGil() noexcept : entered_(false) {
+  inside.fetch_add(1);
+  if (closed) {
+    leave();
+    leak();
+    return;
+  }
+  entered_ = true;
+  state_ = PyGILState_Ensure();
+  pending_.emplace();
+}
+
+AnyThreadGil::~AnyThreadGil() {
+  if (!entered_) return;
+  pending_.reset();
+  PyGILState_Release(state_);
+  leave();
+}
+
+}  // namespace fletching::python

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Between Python and the C++ library: errors, the GIL, references that outlive the interpreter.
+#ifndef FLETCHING_PYTHON_PYTHON_HPP
+#define FLETCHING_PYTHON_PYTHON_HPP
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <utility>
+
+#include "fletching/result.hpp"
+
+namespace fletching::python {
+
+namespace nb = nanobind;
+
+/// Finds fletching.Error, and lets foreign releases know when the interpreter ends.
+void bind_python(nb::module_& module);
+
+/// Raises fletching.Error with the errno value and the message; MemoryError for ENOMEM.
+[[noreturn]] void raise(const Error& error);
+/// Raises a TypeError.
+[[noreturn]] void raise_type_error(const std::string& message);
+
+template <class T>
+T unwrap(Result<T> result) {
+  if (!result.ok()) raise(result.error());
+  return *std::move(result);
+}
+inline void unwrap(const Status& status) {
+  if (!status.ok()) raise(status.error());
+}
+
+/// What `call` returns, called without the GIL: for foreign callbacks and for waits.
+template <class Call>
+auto without_gil(const Call& call) {
+  const nb::gil_scoped_release released;
+  return call();
+}
+
+/// The exception that is set, as an Error: the errno value of an OSError, ENOMEM, or else EIO.
+/// Afterwards none is set. With the GIL.
+Error current_python_error();
+
+/// What owns foreign structs, destroyed with an exception kept that is set. Without the GIL where a
+/// release may wait: for a vendor's runtime, or for a producer's thread that needs the GIL. Not for
+/// memory of the CPU: whoever gives the GIL up may wait long to get it back.
+template <class T>
+class Foreign {
+ public:
+  explicit Foreign(T value, bool may_wait = false) noexcept
+      : value_(std::move(value)), may_wait_(may_wait) {}
+  Foreign(Foreign&& other) noexcept
+      : value_(std::exchange(other.value_, std::nullopt)), may_wait_(other.may_wait_) {}
+  Foreign& operator=(Foreign&&) = delete;
+  Foreign(const Foreign&) = delete;
+  Foreign& operator=(const Foreign&) = delete;
+  ~Foreign() {
+    if (!value_) return;
+    const nb::error_scope pending;
+    std::optional<nb::gil_scoped_release> released;
+    if (may_wait_) released.emplace();
+    value_.reset();
+  }
+
+  T& operator*() noexcept { return *value_; }
+  const T& operator*() const noexcept { return *value_; }
+  T* operator->() noexcept { return &*value_; }
+  const T* operator->() const noexcept { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  bool may_wait_;
+};
+
+/// Whether the interpreter has begun to end: then nothing of Python may be used.
+bool python_is_ending() noexcept;
+
+/// Holds the GIL on any thread, whatever exception is set there. Invalid when the interpreter has
+/// begun to end: then nothing of Python may be used, and what was to be released is leaked.
+class AnyThreadGil {
+ public:
+  AnyThreadGil() noexcept;
+  ~AnyThreadGil();
+  AnyThreadGil(const AnyThreadGil&) = delete;
+  AnyThreadGil& operator=(const AnyThreadGil&) = delete;
+
+  explicit operator bool() const noexcept { return entered_; }
+
+ private:
+  bool entered_;
+  PyGILState_STATE state_{};
+  std::optional<nb::error_scope> pending_;
+};
+
+/// A reference to a Python object in an object that any thread may destroy.
+class Reference {
+ public:
+  explicit Reference(nb::handle object) noexcept : object_(object.inc_ref().ptr()) {}
+  Reference(Reference&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Reference& operator=(Reference&&) = delete;
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+  ~Reference() {
+    if (object_ == nullptr) return;
+    if (const AnyThreadGil gil; gil) Py_DECREF(object_);
+  }
+
+  [[nodiscard]] nb::handle get() const noexcept { return object_; }
+
+ private:
+  PyObject* object_;
+};
+
+}  // namespace fletching::python
+
+#endif  // FLETCHING_PYTHON_PYTHON_HPP

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the callbacks of `fletching.abi` have in common: NULL, exceptions and lifetime."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import itertools
+import logging
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
+
+from ._structs import Struct
+
+if TYPE_CHECKING:
+    from _ctypes import CFuncPtr as _Function
+else:
+    _Function = ctypes.CFUNCTYPE(None).__base__
+
+# How ctypes calls: most callbacks without the GIL; those of DLPack that use Python objects, or
+# raise, with it.
+WITHOUT_GIL = ctypes.CFUNCTYPE(None)._flags_
+WITH_GIL = ctypes.PYFUNCTYPE(None)._flags_
+
+_log = logging.getLogger("fletching.abi")
+
+
+class Callback(_Function):
+    """A callback of C: False when it is NULL, else callable like a function.
+
+    `ArrowSchemaRelease(function)` is a callback that calls a Python function. It lives as long as
+    the process, because C code may call it at any time: make one for a function of a module, not
+    one for every struct; `implement` does that. No exception leaves it: the exception is logged as
+    "fletching.abi", and the caller sees the failure that the callback has in the texts, an errno
+    value, -1 or NULL. The result None is success or NULL.
+
+    `ArrowSchemaRelease()` is NULL. A call of it raises ValueError.
+    """
+
+    __slots__ = ()
+    _flags_ = WITHOUT_GIL
+    # "ArrowSchema.release"
+    name = ""
+    # What a caller sees when the function raises: an errno value, -1, NULL or nothing.
+    failure = cast("Literal['errno', -1, 'NULL'] | None", None)
+
+    def __new__(cls, function: Callable[..., object] | int | None = None) -> Self:
+        if function is None:
+            return super().__new__(cls)
+        if not callable(function):
+            return super().__new__(cls, function)
+        callback = super().__new__(cls, _guarded(cls, function))
+        _immortal.append(callback)
+        return callback
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not self:
+            raise ValueError(f"{self.name}: NULL callback: expected a function, got NULL")
+        return super().__call__(*arguments)
+
+
+_immortal: list[Callback] = []
+
+
+def _guarded(kind: type[Callback], function: Callable[..., object]) -> Callable[..., int | None]:
+    """The function without its exceptions, and with a result that C can read."""
+
+    def call(*arguments: Any) -> int | None:
+        try:
+            return _result(kind, function(*arguments))
+        except BaseException as error:
+            _report(kind, error)
+            return _failure(kind, error)
+
+    return call
+
+
+def _result(kind: type[Callback], value: Any) -> int | None:
+    if kind.failure is None:
+        return None
+    return operator.index(value) if value is not None else 0
+
+
+def _failure(kind: type[Callback], error: BaseException) -> int | None:
+    if kind.failure == "errno":
+        return _errno_of(error)
+    return 0 if kind.failure == "NULL" else kind.failure
+
+
+def _errno_of(error: BaseException) -> int:
+    if isinstance(error, MemoryError):
+        return errno.ENOMEM
+    if isinstance(error, KeyboardInterrupt):
+        return errno.EINTR
+    code = error.errno if isinstance(error, OSError) else None
+    return code if code and code > 0 else errno.EIO
+
+
+def _report(kind: type[Callback], error: BaseException) -> None:
+    _log.error("%s: exception in a callback: %s", kind.name, describe(error), exc_info=error)
+
+
+def describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+# --- Implementations -----------------------------------------------------------------------------
+
+_RELEASES = ("release", "deleter")
+_OPTIONAL = (*_RELEASES, "get_last_error")
+_PRIVATE = ("private_data", "manager_ctx")
+
+
+class _Implemented:
+    """An object under its number, and the text of its last error."""
+
+    __slots__ = ("error", "methods")
+
+    def __init__(self, methods: object) -> None:
+        self.methods = methods
+        self.error: ctypes.Array[ctypes.c_char] | None = None
+
+
+_implemented: dict[int, _Implemented] = {}
+_numbers = itertools.count(1)
+_trampolines: dict[type[Callback], Callback] = {}
+
+
+def implement(struct: Struct, methods: object) -> None:
+    """Fills the callbacks of a struct with the methods of an object.
+
+    Each callback calls the method of its name with the struct and the other arguments. `methods` is
+    found by the number in `private_data`, which the struct takes along when it is moved, and lives
+    until the struct is released; hold in it what the other fields point to. A struct that has no
+    release callback is ended by `withdraw`.
+
+    `release` (or `deleter`) may be missing, and need not mark the struct as released. Without
+    `get_last_error` the struct returns the text of the exception that the last call raised.
+    Exceptions become results as `Callback` describes.
+    """
+    kind = type(struct)
+    callbacks = {name: type_ for name, type_ in _fields(kind) if issubclass(type_, Callback)}
+    private = _private_field(kind)
+    for name in callbacks:
+        if name not in _OPTIONAL and not callable(getattr(methods, name, None)):
+            got = type(methods).__name__
+            raise TypeError(f"{kind.__name__}: no method {name}: expected one, got {got} without")
+    number = next(_numbers)
+    _implemented[number] = _Implemented(methods)
+    setattr(struct, private, number)
+    for name, type_ in callbacks.items():
+        setattr(struct, name, _trampoline(type_, name, private))
+
+
+def withdraw(struct: Struct) -> None:
+    """Ends `implement` for a struct without a release callback: nobody may call it any more."""
+    _implemented.pop(getattr(struct, _private_field(type(struct))) or 0, None)
+
+
+def _fields(kind: type[Struct]) -> list[tuple[str, type]]:
+    return [(name, type_) for name, type_, *_ in kind._fields_]
+
+
+def _private_field(kind: type[Struct]) -> str:
+    for name, _ in _fields(kind):
+        if name in _PRIVATE:
+            return name
+    raise TypeError(f"{kind.__name__}: no private_data: its callbacks are not of one object")
+
+
+def _trampoline(kind: type[Callback], name: str, private: str) -> Callback:
+    """The one callback of that type, for all structs."""
+    if kind not in _trampolines:
+        make = {**dict.fromkeys(_RELEASES, _releasing), "get_last_error": _telling}
+        _trampolines.setdefault(kind, kind(make.get(name, _calling)(kind, name, private)))
+    return _trampolines[kind]
+
+
+def _calling(kind: type[Callback], name: str, private: str) -> Callable[..., Any]:
+    def call(pointer: Any, *arguments: Any) -> Any:
+        implemented = _find(kind, getattr(pointer.contents, private))
+        implemented.error = None
+        try:
+            return getattr(implemented.methods, name)(pointer.contents, *arguments)
+        except Exception as error:
+            implemented.error = _c_text(describe(error))
+            if kind.failure == "errno" and hasattr(pointer.contents, "get_last_error"):
+                return _errno_of(error)  # the caller reads the text
+            raise
+
+    return call
+
+
+def _telling(kind: type[Callback], name: str, private: str) -> Callable[..., Any]:
+    def get_last_error(pointer: Any) -> int | None:
+        implemented = _find(kind, getattr(pointer.contents, private))
+        own = getattr(implemented.methods, name, None)
+        if own is not None:
+            return cast("int | None", own(pointer.contents))
+        return None if implemented.error is None else ctypes.addressof(implemented.error)
+
+    return get_last_error
+
+
+def _releasing(kind: type[Callback], name: str, private: str) -> Callable[..., Any]:
+    def release(pointer: Any) -> None:
+        number = getattr(pointer.contents, private)
+        implemented = _find(kind, number)
+        del _implemented[number]
+        if name == "release":  # a deleter may free the struct
+            pointer.contents.release = kind()
+        getattr(implemented.methods, name, lambda _: None)(pointer.contents)
+
+    return release
+
+
+def _find(kind: type[Callback], number: int | None) -> _Implemented:
+    found = _implemented.get(number or 0)
+    if found is None:
+        raise OSError(errno.EINVAL, f"{kind.name}: nothing is implemented under {number}")
+    return found
+
+
+def _c_text(text: str) -> ctypes.Array[ctypes.c_char]:
+    return ctypes.create_string_buffer(text.encode("utf-8", "backslashreplace"))

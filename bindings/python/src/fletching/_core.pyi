@@ -1,0 +1,242 @@
+"""What fletching has over C++: see fletching."""
+
+from collections.abc import Iterable
+
+from typing_extensions import CapsuleType
+
+class Schema:
+    """The type of an array, or the schema of a record batch."""
+
+    @staticmethod
+    def from_arrow(object: object) -> Schema:
+        """The schema of an object that has __arrow_c_schema__."""
+
+    @property
+    def format(self) -> str:
+        """The format string."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def flags(self) -> int: ...
+    @property
+    def nullable(self) -> bool: ...
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """Keys and values, as bytes."""
+
+    @property
+    def children(self) -> list[Schema]: ...
+    @property
+    def dictionary(self) -> Schema | None: ...
+    @property
+    def type(self) -> str:
+        """The type in words."""
+
+    def __arrow_c_schema__(self) -> CapsuleType: ...
+
+class Array:
+    """An array, or a record batch, in memory of the CPU."""
+
+    def __len__(self) -> int: ...
+    @property
+    def null_count(self) -> int:
+        """The number of nulls, -1 when the producer has not counted."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def n_buffers(self) -> int: ...
+    @property
+    def type(self) -> str:
+        """The type in words."""
+
+    @property
+    def schema(self) -> Schema: ...
+    def column(self, column: int | str) -> Array:
+        """
+        A child by its index or its name. It keeps the data and the event alive.
+        """
+
+    @staticmethod
+    def from_arrow(object: object) -> Array:
+        """
+        The array of an object that has __arrow_c_array__, or __arrow_c_device_array__
+        and memory that the CPU can read; then it waits for the event.
+        """
+
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+    def __arrow_c_device_array__(
+        self, requested_schema: CapsuleType | None = None, **kwargs: object
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class DeviceArray:
+    """
+    An array, or a record batch, on any device.
+
+    Before the buffers are read, wait for the event.
+    """
+
+    def __len__(self) -> int: ...
+    @property
+    def null_count(self) -> int:
+        """The number of nulls, -1 when the producer has not counted."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def n_buffers(self) -> int: ...
+    @property
+    def type(self) -> str:
+        """The type in words."""
+
+    @property
+    def schema(self) -> Schema: ...
+    def column(self, column: int | str) -> DeviceArray:
+        """
+        A child by its index or its name. It keeps the data and the event alive.
+        """
+
+    @staticmethod
+    def from_arrow(object: object) -> DeviceArray:
+        """
+        The array of an object that has __arrow_c_device_array__ or
+        __arrow_c_array__. It does not wait for the event.
+        """
+
+    @property
+    def device_type(self) -> int:
+        """A number of fletching.abi.DeviceType."""
+
+    @property
+    def device_id(self) -> int: ...
+    @property
+    def sync_event(self) -> int:
+        """The address of the event, 0 for none."""
+
+    def synchronize(self) -> None:
+        """Blocks until the data may be read by the host."""
+
+    def wait_on(self, stream: object) -> None:
+        """Lets a stream of the device wait for the data; returns at once."""
+
+    def ready(self) -> bool:
+        """Whether the data may be read. Does not block."""
+
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Only where the CPU can read the data. It waits for the event."""
+
+    def __arrow_c_device_array__(
+        self, requested_schema: CapsuleType | None = None, **kwargs: object
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class ArrayStream:
+    """Batches in memory of the CPU, read or exported once."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of every batch. The first access asks the producer."""
+
+    def __iter__(self) -> ArrayStream: ...
+    def __next__(self) -> Array: ...
+    def close(self) -> None:
+        """Releases the stream before its end. Batches stay valid."""
+
+    @staticmethod
+    def from_arrow(object: object) -> ArrayStream:
+        """
+        The stream of an object that has __arrow_c_stream__, or
+        __arrow_c_device_stream__ and memory that the CPU can read.
+        """
+
+    @staticmethod
+    def from_batches(schema: Schema, batches: Iterable[object]) -> ArrayStream:
+        """
+        A stream of what an iterable of arrays has; an exception of it is the error of the
+        stream, and it is asked on the consumer's thread.
+        """
+
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType: ...
+    def __arrow_c_device_stream__(
+        self, requested_schema: CapsuleType | None = None, **kwargs: object
+    ) -> CapsuleType: ...
+
+class DeviceArrayStream:
+    """Batches on any device, read or exported once."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of every batch. The first access asks the producer."""
+
+    def __iter__(self) -> DeviceArrayStream: ...
+    def __next__(self) -> DeviceArray: ...
+    def close(self) -> None:
+        """Releases the stream before its end. Batches stay valid."""
+
+    @staticmethod
+    def from_arrow(object: object) -> DeviceArrayStream:
+        """
+        The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__.
+        """
+
+    @staticmethod
+    def from_batches(
+        schema: Schema, device_type: int, batches: Iterable[object]
+    ) -> DeviceArrayStream:
+        """
+        A stream of what an iterable of arrays on that type of device has; see ArrayStream.
+        """
+
+    @property
+    def device_type(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+        """Only where the CPU can read the batches."""
+
+    def __arrow_c_device_stream__(
+        self, requested_schema: CapsuleType | None = None, **kwargs: object
+    ) -> CapsuleType: ...
+
+def from_buffer(object: object, *, name: str = "") -> Array:
+    """
+    The memory of an object that has the buffer protocol, such as bytes or a NumPy array
+    of one dimension, as an array without nulls. Nothing is copied: do not change the
+    values while the array or an export of it is used.
+    """
+
+def from_dlpack(
+    object: object,
+    *,
+    device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+    stream: int | None = None,
+) -> DeviceArray:
+    """
+    The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is
+    copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the
+    producer orders its work before it, and the event of the array is after both.
+    """
+
+def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | ArrayStream | Schema:
+    """What an object has by the Arrow PyCapsule protocols."""

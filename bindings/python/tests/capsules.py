@@ -1,0 +1,87 @@
+"""What the tests need of Python's capsules, through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from fletching import abi
+from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
+
+_get_name = ctypes.pythonapi.PyCapsule_GetName
+_get_name.restype, _get_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_new = ctypes.pythonapi.PyCapsule_New
+_new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+NAMES: dict[type[ctypes.Structure], bytes] = {
+    ArrowSchema: b"arrow_schema",
+    ArrowArray: b"arrow_array",
+    ArrowDeviceArray: b"arrow_device_array",
+    abi.ArrowArrayStream: b"arrow_array_stream",
+    abi.ArrowDeviceArrayStream: b"arrow_device_array_stream",
+}
+
+
+def name_of(capsule: object) -> bytes:
+    name: bytes = _get_name(capsule)
+    return name
+
+
+def struct_in(kind: Any, capsule: object) -> Any:
+    """The struct in a capsule, still owned by it."""
+    return kind.from_address(_get_pointer(capsule, NAMES[kind]))
+
+
+def capsule_of(struct: ctypes.Structure, name: bytes | None = None) -> Any:
+    """A capsule without a destructor; the struct has to outlive it."""
+    return _new(ctypes.addressof(struct), name or NAMES[type(struct)], None)
+
+
+class Source:
+    """An int32 array, or whatever the format says, whose releases are counted."""
+
+    def __init__(
+        self, values: tuple[int, ...] = (1, 2, 3), format: str = "i", **fields: Any
+    ) -> None:
+        self.releases: list[str] = []
+        self._text = ctypes.create_string_buffer(format.encode())
+        self._values = (ctypes.c_int32 * len(values))(*values)
+        self._buffers = (ctypes.c_void_p * 2)(None, ctypes.addressof(self._values))
+        self.schema = ArrowSchema(format=ctypes.addressof(self._text), flags=2)
+        self.device = ArrowDeviceArray(device_type=1, device_id=-1)
+        self.array = self.device.array
+        self.array.length, self.array.n_buffers = len(values), 2
+        self.array.buffers = ctypes.cast(self._buffers, ctypes.POINTER(ctypes.c_void_p))
+        for name, value in fields.items():
+            setattr(self.device, name, value)
+        abi.implement(self.schema, _Release(self, "schema"))
+        abi.implement(self.array, _Release(self, "array"))
+
+    def __arrow_c_schema__(self) -> Any:
+        return capsule_of(self.schema)
+
+
+class Produced(Source):
+    """By the method of the CPU."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return capsule_of(self.schema), capsule_of(self.array)
+
+
+class ProducedOnDevice(Source):
+    """By the method of devices."""
+
+    def __arrow_c_device_array__(
+        self, requested_schema: object = None, **_: object
+    ) -> tuple[object, object]:
+        return capsule_of(self.schema), capsule_of(self.device)
+
+
+class _Release:
+    def __init__(self, source: Source, what: str) -> None:
+        self._source, self._what = source, what
+
+    def release(self, struct: object) -> None:
+        self._source.releases.append(self._what)

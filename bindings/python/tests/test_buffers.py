@@ -1,0 +1,236 @@
+"""Memory of other objects as arrays, and the release of Python's objects by foreign code."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+
+import fletching
+from capsules import struct_in
+from fletching import abi, from_buffer
+from fletching.abi import ArrowArray
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(abi.__file__).parents[1])}
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "<i4", "=i4", "l", "q"],
+)
+def test_numpy(dtype: str) -> None:
+    values = numpy.arange(5).astype(dtype)
+    found = pyarrow.array(from_buffer(values))
+    assert found.equals(pyarrow.array(values))
+    assert found.buffers()[1].address == values.ctypes.data
+
+
+@pytest.mark.parametrize(
+    ("source", "type_", "values"),
+    [
+        (b"ab", "uint8", [97, 98]),
+        (bytearray(b"ab"), "uint8", [97, 98]),
+        (memoryview(b"ab").cast("c"), "uint8", [97, 98]),
+        (array.array("d", [1.5, 2]), "float64", [1.5, 2]),
+        ((ctypes.c_int16 * 2)(-1, 2), "int16", [-1, 2]),
+        (b"", "uint8", []),
+        (numpy.arange(6)[2:4], "int64", [2, 3]),
+    ],
+)
+def test_other_objects(source: Any, type_: str, values: list[Any]) -> None:
+    found = from_buffer(source, name="x")
+    assert (found.type, found.null_count, found.schema.name) == (type_, 0, "x")
+    assert not found.schema.nullable
+    assert pyarrow.array(found).to_pylist() == values
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "text"),
+    [
+        (numpy.zeros((2, 2)), errno.EINVAL, "number of dimensions is wrong: expected 1, got 2"),
+        (numpy.zeros(()), errno.EINVAL, "expected 1, got 0"),
+        (numpy.zeros(2, ">i4"), errno.ENOTSUP, "got format '>i'"),
+        (numpy.zeros(2, bool), errno.ENOTSUP, "hint: Arrow's booleans are bits"),
+        (numpy.zeros(2, "c8"), errno.ENOTSUP, "got format 'Zf'"),
+        (numpy.zeros(2, "i4,i4"), errno.ENOTSUP, "got format 'T{"),
+    ],
+)
+def test_what_arrow_has_no_type_for(source: Any, code: int, text: str) -> None:
+    with pytest.raises(fletching.Error, match=text) as error:
+        from_buffer(source)
+    assert error.value.errno == code
+
+
+def test_what_is_not_a_buffer() -> None:
+    with pytest.raises(TypeError, match="bytes-like object is required"):
+        from_buffer(5)
+    with pytest.raises((BufferError, ValueError)):
+        from_buffer(numpy.arange(6)[::2])
+
+
+# --- Release -------------------------------------------------------------------------------------
+
+
+def is_held(source: bytearray) -> bool:
+    try:
+        source.append(0)
+    except BufferError:
+        return True
+    return False
+
+
+def exported(source: bytearray) -> ArrowArray:
+    """A struct that alone holds the memory."""
+    moved = ArrowArray()
+    capsules = from_buffer(source).__arrow_c_array__()
+    abi.move(struct_in(ArrowArray, capsules[1]), moved)
+    del capsules
+    gc.collect()
+    return moved
+
+
+def test_the_memory_is_held_until_the_last_release() -> None:
+    source = bytearray(8)
+    first = from_buffer(source)
+    capsules = first.__arrow_c_array__()
+    del first
+    assert is_held(source)
+    del capsules
+    assert not is_held(source)
+
+
+def test_release_on_a_thread_without_python() -> None:
+    """A thread that C has started: Python does not know it."""
+    source = bytearray(8)
+    struct = exported(source)
+    assert is_held(source)
+    libc = ctypes.CDLL(None)
+    thread = ctypes.c_ulong()
+    release = ctypes.cast(struct.release, ctypes.c_void_p)
+    assert libc.pthread_create(ctypes.byref(thread), None, release, ctypes.byref(struct)) == 0
+    assert libc.pthread_join(thread, None) == 0
+    assert abi.is_released(struct)
+    assert not is_held(source)
+
+
+def test_release_on_many_threads() -> None:
+    sources = [bytearray(8) for _ in range(200)]
+    structs = [exported(source) for source in sources]
+
+    def release(part: list[ArrowArray]) -> None:
+        for struct in part:
+            abi.release(struct)
+
+    threads = [threading.Thread(target=release, args=(structs[i::4],)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not any(map(is_held, sources))
+
+
+def test_release_with_an_exception_set() -> None:
+    """The capsules are destroyed while the exception leaves the method."""
+    source = bytearray(8)
+
+    class Raising:
+        def __arrow_c_array__(self) -> object:
+            capsules = from_buffer(source).__arrow_c_array__()
+            raise LookupError(f"while {len(capsules)} capsules are destroyed")
+
+    with pytest.raises(LookupError, match="while 2 capsules") as error:
+        fletching.Array.from_arrow(Raising())
+    del error
+    gc.collect()
+    assert not is_held(source)
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+
+
+LATE = """
+    import ctypes
+    from fletching import abi, from_buffer
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    def keep(source):
+        capsules = from_buffer(source).__arrow_c_array__()
+        struct = abi.ArrowArray.from_address(libc.malloc(ctypes.sizeof(abi.ArrowArray)))
+        abi.move(abi.ArrowArray.from_address(get(capsules[1], b"arrow_array")), struct)
+        address = ctypes.c_void_p(ctypes.addressof(struct))
+        return ctypes.cast(struct.release, ctypes.c_void_p), address
+"""
+
+
+def test_release_after_the_end_of_the_interpreter() -> None:
+    done = run(
+        LATE
+        + """
+    for _ in range(3):
+        libc.__cxa_atexit(*keep(bytearray(8)), None)
+    """
+    )
+    assert done.returncode == 0, done.stderr
+    expected = "fletching: released after the end of Python: the objects are leaked\n"
+    assert done.stderr == expected  # once
+
+
+def test_a_child_of_fork_goes_on() -> None:
+    done = run(
+        LATE
+        + """
+    import os, sys
+    source = bytearray(8)
+    array = from_buffer(source)
+    pid = os.fork()
+    again = from_buffer(bytearray(4))
+    del array, again
+    source.append(0)
+    if pid == 0:
+        sys.exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
+
+
+def test_a_second_interpreter_gets_an_import_error() -> None:
+    done = run(
+        """
+    import fletching._core
+    try:
+        import _xxsubinterpreters as interpreters
+    except ImportError:
+        import _interpreters as interpreters
+    second = interpreters.create()
+    try:
+        failure = interpreters.run_string(second, "import fletching._core")
+    except interpreters.RunFailedError as error:
+        failure = error
+    print(failure)
+    """
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ImportError" in done.stdout
+    assert "interpreter" in done.stdout

@@ -1,0 +1,337 @@
+"""Streams through the PyCapsule protocols, both ways, and as iterators."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import nanoarrow
+import pyarrow
+import pytest
+
+import fletching
+from capsules import NAMES, Produced, ProducedOnDevice, capsule_of, name_of, struct_in
+from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, Schema, abi
+from fletching.abi import ArrowArrayStream, ArrowDeviceArrayStream
+
+TABLE = pyarrow.table({"n": [1, 2, 3, 4], "t": ["a", None, "c", "d"]})
+BATCHES = TABLE.to_batches(max_chunksize=2)
+SCHEMA = Schema.from_arrow(TABLE.schema)
+KINDS = [ArrayStream, DeviceArrayStream]
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+class Given:
+    """An object with one method, which returns what the test gives it."""
+
+    def __init__(self, method: str, result: object) -> None:
+        setattr(self, method, lambda *_, **__: result)
+
+
+class Numbers:
+    """A stream in Python: int32 batches, then the end or an error."""
+
+    def __init__(self, batches: int, error: Exception | None = None) -> None:
+        self.left, self.error = batches, error
+        self.asked: list[str] = []
+        self.released: list[str] = []
+
+    def get_schema(self, stream: object, out: Any) -> None:
+        self.asked.append("schema")
+        source = Produced()
+        source.releases = self.released
+        abi.release(source.array)
+        abi.move(source.schema, out.contents)
+
+    def get_next(self, stream: object, out: Any) -> None:
+        self.asked.append("next")
+        if self.left == 0:
+            if self.error:
+                raise self.error
+            return
+        self.left -= 1
+        source = Produced()
+        source.releases = self.released
+        abi.release(source.schema)
+        is_device = isinstance(out.contents, abi.ArrowDeviceArray)
+        abi.move(source.device if is_device else source.array, out.contents)
+
+    def release(self, stream: object) -> None:
+        self.released.append("stream")
+
+
+def streamed(numbers: Numbers, kind: Any = ArrowArrayStream, **fields: Any) -> tuple[Any, Given]:
+    struct = kind(**fields)
+    abi.implement(struct, numbers)
+    method = "__arrow_c_stream__" if kind is ArrowArrayStream else "__arrow_c_device_stream__"
+    return struct, Given(method, capsule_of(struct))
+
+
+# --- Protocols -----------------------------------------------------------------------------------
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("method", "struct"),
+    [
+        ("__arrow_c_stream__", ArrowArrayStream),
+        ("__arrow_c_device_stream__", ArrowDeviceArrayStream),
+    ],
+)
+def test_names_single_use_and_destructors(kind: Any, method: str, struct: Any) -> None:
+    numbers = Numbers(2)
+    raw, source = streamed(numbers)
+    stream = kind.from_arrow(source)
+    assert abi.is_released(raw)
+    capsule = getattr(stream, method)()
+    assert name_of(capsule) == NAMES[struct]
+    assert not abi.is_released(struct_in(struct, capsule))
+    for use in (getattr(stream, method), lambda: next(stream), lambda: stream.schema):
+        with pytest.raises(fletching.Error, match="stream is consumed") as error:
+            use()
+        assert error.value.errno == errno.EINVAL
+    assert numbers.released == []
+    del capsule
+    assert numbers.released == ["stream"]
+    assert numbers.asked == []
+
+
+@each_kind
+def test_a_consumed_capsule_is_refused(kind: Any) -> None:
+    struct, source = streamed(Numbers(1))
+    kind.from_arrow(source)
+    with pytest.raises(fletching.Error, match="arrow_array_stream is released"):
+        kind.from_arrow(source)
+    with pytest.raises(TypeError, match="expected arrow_array_stream, got other"):
+        kind.from_arrow(Given("__arrow_c_stream__", capsule_of(struct, b"other")))
+    for nothing in (object(), pyarrow.int8()):
+        with pytest.raises(TypeError, match="object has no stream"):
+            kind.from_arrow(nothing)
+
+
+@each_kind
+def test_keywords_and_requested_schemas(kind: Any) -> None:
+    stream = kind.from_arrow(TABLE)
+    with pytest.raises(NotImplementedError, match="unknown keyword: expected None, got stream"):
+        stream.__arrow_c_device_stream__(stream=1)
+    for method in (stream.__arrow_c_stream__, stream.__arrow_c_device_stream__):
+        with pytest.raises(fletching.Error, match="requested_schema does not fit the data"):
+            method(pyarrow.int8().__arrow_c_schema__())
+    fits = TABLE.schema.__arrow_c_schema__()
+    capsule = stream.__arrow_c_device_stream__(fits, later=None)
+    assert name_of(capsule) == b"arrow_device_array_stream"
+    assert (
+        DeviceArrayStream.from_arrow(Given("__arrow_c_device_stream__", capsule)).device_type == 1
+    )
+
+
+@each_kind
+def test_pyarrow_both_ways(kind: Any) -> None:
+    assert pyarrow.table(kind.from_arrow(TABLE)).equals(TABLE)
+    assert pyarrow.table(kind.from_arrow(kind.from_arrow(TABLE))).equals(TABLE)
+    other = ArrayStream if kind is DeviceArrayStream else DeviceArrayStream
+    assert pyarrow.table(other.from_arrow(kind.from_arrow(TABLE))).equals(TABLE)
+
+
+@each_kind
+def test_nanoarrow_both_ways(kind: Any) -> None:
+    source = nanoarrow.c_array_stream(TABLE)
+    through = nanoarrow.c_array_stream(kind.from_arrow(source))
+    assert pyarrow.table(through).equals(TABLE)
+
+
+def test_from_arrow_finds_streams() -> None:
+    assert type(fletching.from_arrow(TABLE)) is ArrayStream
+    assert type(fletching.from_arrow(DeviceArrayStream.from_arrow(TABLE))) is DeviceArrayStream
+
+
+# --- Iteration -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "batch"), [(ArrayStream, Array), (DeviceArrayStream, DeviceArray)]
+)
+def test_iteration(kind: Any, batch: Any) -> None:
+    stream = kind.from_arrow(pyarrow.RecordBatchReader.from_batches(TABLE.schema, BATCHES))
+    assert repr(stream).startswith(f"<fletching.{kind.__name__} of a schema that is not read")
+    assert stream.schema.type == "struct<n: int64, t: string>"
+    assert repr(stream).startswith(f"<fletching.{kind.__name__} struct<n: int64, t: string>")
+    found = list(stream)
+    assert [type(each) for each in found] == [batch, batch]
+    assert [pyarrow.record_batch(each) for each in found] == BATCHES
+    assert next(stream, "end") == "end"
+    assert pyarrow.table(stream).num_rows == 0
+
+
+@each_kind
+def test_the_rest_is_exported(kind: Any) -> None:
+    stream = kind.from_arrow(pyarrow.RecordBatchReader.from_batches(TABLE.schema, BATCHES))
+    assert pyarrow.record_batch(next(stream)) == BATCHES[0]
+    assert pyarrow.table(stream).to_batches() == BATCHES[1:]
+    with pytest.raises(fletching.Error, match="stream is consumed"):
+        next(stream)
+
+
+@each_kind
+def test_batches_outlive_the_stream(kind: Any) -> None:
+    numbers = Numbers(2)
+    _, source = streamed(numbers)
+    stream = kind.from_arrow(source)
+    batches = [next(stream), next(stream)]
+    stream.close()
+    assert numbers.released.count("stream") == 1
+    with pytest.raises(fletching.Error, match="stream is consumed"):
+        next(stream)
+    assert [pyarrow.array(batch).to_pylist() for batch in batches] == [[1, 2, 3]] * 2
+    assert numbers.released.count("array") == 1  # of the source of the schema
+    del batches, stream
+    gc.collect()
+    assert numbers.released.count("array") == 3
+
+
+@each_kind
+def test_errors_have_errno_and_text(kind: Any) -> None:
+    numbers = Numbers(1, OSError(errno.EPIPE, "gone"))
+    _, source = streamed(numbers)
+    stream = kind.from_arrow(source)
+    next(stream)
+    with pytest.raises(fletching.Error, match="gone") as error:
+        next(stream)
+    assert error.value.errno == errno.EPIPE
+    assert next(stream, "end") == "end"
+    assert numbers.asked == ["schema", "next", "next"]
+
+
+def test_a_device_that_the_cpu_cannot_read() -> None:
+    numbers = Numbers(1)
+    _, source = streamed(numbers, ArrowDeviceArrayStream, device_type=2)
+    stream = DeviceArrayStream.from_arrow(source)
+    assert stream.device_type == 2
+    assert not hasattr(stream, "__arrow_c_stream__")
+    assert repr(stream).endswith(", cuda>")
+    with pytest.raises(fletching.Error, match="device-stream-result"):
+        next(stream)
+    _, source = streamed(numbers, ArrowDeviceArrayStream, device_type=2)
+    with pytest.raises(fletching.Error, match="expected memory that the CPU can read, got cuda"):
+        ArrayStream.from_arrow(source)
+    assert numbers.released.count("stream") == 1
+
+
+# --- Streams of Python's batches -----------------------------------------------------------------
+
+
+def from_batches(kind: Any, batches: Any) -> Any:
+    if kind is ArrayStream:
+        return ArrayStream.from_batches(SCHEMA, batches)
+    return DeviceArrayStream.from_batches(SCHEMA, 1, batches)
+
+
+@each_kind
+def test_a_stream_of_batches(kind: Any) -> None:
+    batches = [BATCHES[0], Array.from_arrow(BATCHES[1]), DeviceArray.from_arrow(BATCHES[0])]
+    found = pyarrow.table(from_batches(kind, batches))
+    assert found.to_batches() == [BATCHES[0], BATCHES[1], BATCHES[0]]
+    assert pyarrow.table(from_batches(kind, [])).schema == TABLE.schema
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (ValueError("no more"), errno.EIO, "ValueError: no more"),
+        (OSError(errno.EPIPE, "gone"), errno.EPIPE, "gone"),
+        (KeyboardInterrupt(), errno.EINTR, "KeyboardInterrupt"),
+    ],
+)
+def test_an_exception_is_the_error_of_the_stream(
+    kind: Any, error: BaseException, code: int, text: str
+) -> None:
+    def batches() -> Iterator[Any]:
+        yield BATCHES[0]
+        raise error
+
+    stream = from_batches(kind, batches())
+    next(stream)
+    with pytest.raises(fletching.Error, match=text) as raised:
+        next(stream)
+    assert raised.value.errno == code
+    with pytest.raises((OSError, pyarrow.ArrowException), match=text):
+        pyarrow.table(from_batches(kind, batches()))
+
+
+@each_kind
+def test_what_is_not_a_batch_is_an_error(kind: Any) -> None:
+    with pytest.raises(fletching.Error, match="object has no array"):
+        next(from_batches(kind, [5]))
+    with pytest.raises(TypeError):
+        from_batches(kind, 5)
+
+
+def test_a_batch_of_another_device_is_an_error() -> None:
+    schema = Schema.from_arrow(Produced())
+    batches = [ProducedOnDevice(device_type=2, device_id=0)]
+    stream = DeviceArrayStream.from_batches(schema, 1, batches)
+    with pytest.raises(fletching.Error, match="device-stream-result"):
+        next(stream)
+
+
+@each_kind
+def test_a_stream_is_read_on_another_thread(kind: Any) -> None:
+    """The producer's Python runs on the thread that reads, which has no Python state before."""
+    threads: list[int] = []
+
+    def batches() -> Iterator[Any]:
+        for batch in BATCHES:
+            threads.append(threading.get_ident())
+            yield batch
+
+    stream = from_batches(kind, batches())
+    found: list[Any] = []
+    reader = threading.Thread(target=lambda: found.extend(stream))
+    reader.start()
+    reader.join()
+    assert len(found) == 2
+    assert threads == [reader.ident] * 2
+
+
+@each_kind
+def test_the_gil_is_free_while_a_producer_works(kind: Any) -> None:
+    """get_next waits for another Python thread: with the GIL held neither would get on."""
+    ready, go = threading.Event(), threading.Event()
+
+    class Waiting(Numbers):
+        def get_next(self, stream: object, out: Any) -> None:
+            ready.set()
+            assert go.wait(60)
+            super().get_next(stream, out)
+
+    def open_gate() -> None:
+        assert ready.wait(60)
+        go.set()
+
+    opener = threading.Thread(target=open_gate)
+    opener.start()
+    _, source = streamed(Waiting(1))
+    assert len(list(kind.from_arrow(source))) == 1
+    opener.join()
+
+
+def test_nothing_leaks() -> None:
+    def exercise() -> None:
+        stream = from_batches(ArrayStream, iter(BATCHES))
+        next(stream)
+        pyarrow.table(DeviceArrayStream.from_arrow(stream))
+        from_batches(DeviceArrayStream, BATCHES).__arrow_c_stream__()
+
+    exercise()
+    gc.collect()
+    before = [sys.getrefcount(batch) for batch in BATCHES]
+    for _ in range(20):
+        exercise()
+    gc.collect()
+    assert [sys.getrefcount(batch) for batch in BATCHES] == before
