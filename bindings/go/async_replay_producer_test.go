@@ -306,4 +306,4 @@ func (p *producerPlayer) OnError(_ *abi.ArrowAsyncDeviceStreamHandler, code int3
 
 func (p *producerPlayer) Release(*abi.ArrowAsyncDeviceStreamHandler) { p.called("release") }
 
-func TestReplayProducer(t *testing.T) { playAll(t, "producer", playProducer) }
+func TestReplayProducer(t *testing.T) { playAll(t, "producer", 246, playProducer) }
