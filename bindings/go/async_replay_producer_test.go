@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 import (
@@ -113,7 +115,7 @@ func (p *producerPlayer) open(ctx context.Context) (*Schema, iter.Seq2[AsyncBatc
 func (p *producerPlayer) settle() {
 	for settled := false; !settled; runtime.Gosched() {
 		p.sending.mutex.Lock()
-		settled = p.sending.stopped != asyncRunning || p.sending.next != nil || p.sending.ended
+		settled = p.sending.stopped != asyncRunning || p.sending.schema != nil || p.sending.next != nil || p.sending.ended
 		p.sending.mutex.Unlock()
 		p.offers.Lock()
 		settled = settled || p.offers.idle

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 // #include <stdlib.h>
@@ -48,7 +50,7 @@ type asyncSending struct {
 	source    context.Context // of the batches
 	endSource context.CancelFunc
 	sourceEnd chan struct{} // closed when the batches have ended
-	taken     chan struct{} // a batch was sent, and the next one may be read
+	taken     chan struct{} // what was read is being sent, and more may be read; there is always room
 
 	mutex     sync.Mutex
 	stopped   asyncStop
@@ -181,12 +183,13 @@ func (s *asyncSending) step() asyncStep {
 	case schema != nil:
 		s.schema = nil
 		s.mutex.Unlock()
+		s.taken <- struct{}{}
 		return s.sendSchema(schema)
 	case next != nil && s.requested > s.sent:
 		s.next = nil
 		s.open++
 		s.mutex.Unlock()
-		s.taken <- struct{}{} // there is room: the batch before is gone, or the stream has stopped
+		s.taken <- struct{}{}
 		return s.sendBatch(next)
 	case next == nil && s.ended:
 		s.stopped = asyncOver

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build cgo
+
 package fletching
 
 import (
@@ -59,6 +61,9 @@ func (s *asyncSending) read(open openBatches) (err error) {
 		schema.Close()
 		return nil
 	}
+	if s.waitTaken(); s.source.Err() != nil {
+		return nil
+	}
 	batches(func(batch AsyncBatch, problem error) bool {
 		if problem == nil && s.source.Err() == nil {
 			problem = s.pass(batch)
@@ -101,11 +106,16 @@ func (s *asyncSending) pass(batch AsyncBatch) error {
 		task.discard()
 		return nil
 	}
+	s.waitTaken()
+	return nil
+}
+
+// waitTaken returns when the last offer was taken, or the stream is over.
+func (s *asyncSending) waitTaken() {
 	select {
 	case <-s.taken:
 	case <-s.source.Done():
 	}
-	return nil
 }
 
 // take moves an array in. It is closed when the stream may not have it.
