@@ -77,14 +77,13 @@ func (c *asyncConsumer) receiveSchema(producer uintptr, raw *abi.ArrowSchema) er
 	if err != nil {
 		return err
 	}
-	// Moved back when the application refuses it.
-	schema := newSchema(*raw)
+	promise := promiseOf(raw, object.DeviceType)
+	schema := newSchema(*raw) // moved back when the application refuses it
 	if c.options.OnSchema != nil && state == asyncCreated {
 		if err := guarded(func() error { return c.options.OnSchema(schema, metadata) }); err != nil {
 			return giveBack(schema, raw, err)
 		}
 	}
-	promise := promiseOf(schema.get(), object.DeviceType)
 	shared, err := schema.Share()
 	if err != nil {
 		return giveBack(schema, raw, err)
