@@ -177,27 +177,11 @@ func notPositive(n int64) error {
 	return invalid("request: n is not positive: expected 1 or more, got %d", n)
 }
 
-// fifo is a queue whose memory is used again.
-type fifo[T any] struct {
-	items []T
-	first int
-}
-
-func (f *fifo[T]) len() int { return len(f.items) - f.first }
-
-func (f *fifo[T]) push(item T) {
-	if f.first > len(f.items)/2 {
-		rest := copy(f.items, f.items[f.first:])
-		clear(f.items[rest:])
-		f.items, f.first = f.items[:rest], 0
-	}
-	f.items = append(f.items, item)
-}
-
-func (f *fifo[T]) pop() T {
+// popFirst takes the first element off.
+func popFirst[T any](queue *[]T) T {
 	var none T
-	item := f.items[f.first]
-	f.items[f.first] = none
-	f.first++
-	return item
+	first := (*queue)[0]
+	(*queue)[0] = none
+	*queue = (*queue)[1:]
+	return first
 }

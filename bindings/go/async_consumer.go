@@ -58,10 +58,10 @@ type asyncConsumer struct {
 	producer *abi.ArrowAsyncProducer
 	demand   int64 // what was requested before on_schema; then what may still arrive
 	owed     int64 // batches that were taken and not requested again
-	queue    fifo[queuedTask]
-	shut     bool           // no task is taken from the queue any more
-	kept     fifo[received] // what the release of a stream that has ended has extracted
-	keeping  bool           // while it extracts
+	queue    []queuedTask
+	shut     bool       // no task is taken from the queue any more
+	kept     []received // what the release of a stream that has ended has extracted
+	keeping  bool       // while it extracts
 	failure  error
 	closed   bool   // by the application
 	running  [2]int // calls to tasks, and to the producer's object
@@ -190,8 +190,8 @@ func (c *asyncConsumer) drop(task abi.ArrowAsyncTask) {
 }
 
 func (c *asyncConsumer) dropQueue() {
-	for c.queue.len() > 0 {
-		c.drop(c.queue.pop().task)
+	for len(c.queue) > 0 {
+		c.drop(popFirst(&c.queue).task)
 	}
 }
 
@@ -222,7 +222,7 @@ func (c *asyncConsumer) request(n int64) {
 // isQueued reports whether there is a task to take. It sends the request for more first: the producer of
 // libarrow goes with its last task; and by half windows, because it costs as much as a batch.
 func (c *asyncConsumer) isQueued() bool {
-	for !c.shut && c.queue.len() > 0 {
+	for !c.shut && len(c.queue) > 0 {
 		if half := (c.options.Window + 1) / 2; half <= 0 || c.owed+1 < int64(half) {
 			return true
 		}
@@ -242,14 +242,14 @@ func (c *asyncConsumer) next(ctx context.Context) (*DeviceArray, Metadata, error
 		}
 		if c.isQueued() {
 			c.owed++
-			result, producerKnows := c.extract(c.queue.pop())
+			result, producerKnows := c.extract(popFirst(&c.queue))
 			if result.err != nil {
 				c.lose(result.err, producerKnows)
 			}
 			return result.batch, result.metadata, result.err
 		}
-		if c.kept.len() > 0 {
-			result := c.kept.pop()
+		if len(c.kept) > 0 {
+			result := popFirst(&c.kept)
 			return result.batch, result.metadata, result.err
 		}
 		switch {
@@ -279,13 +279,13 @@ func (c *asyncConsumer) skip() bool {
 	defer c.mutex.Unlock()
 	if c.isQueued() {
 		c.owed++
-		c.drop(c.queue.pop().task)
+		c.drop(popFirst(&c.queue).task)
 		return true
 	}
-	if c.kept.len() == 0 {
+	if len(c.kept) == 0 {
 		return false
 	}
-	if batch := c.kept.pop().batch; batch != nil {
+	if batch := popFirst(&c.kept).batch; batch != nil {
 		c.unlocked(batch.Close)
 	}
 	return true
@@ -313,10 +313,10 @@ func (c *asyncConsumer) waitSchema(ctx context.Context) (*Schema, error) {
 func (c *asyncConsumer) cancel(reason error) {
 	c.mutex.Lock()
 	before, kept := c.state, c.kept
-	if before.isLive() || kept.len() > 0 || c.queue.len() > 0 || c.keeping {
+	if before.isLive() || len(kept) > 0 || len(c.queue) > 0 || c.keeping {
 		c.failure = reason
 	}
-	c.kept, c.keeping = fifo[received]{}, false
+	c.kept, c.keeping = nil, false
 	switch before {
 	case asyncCreated:
 		c.state = asyncCancelledEarly
@@ -325,8 +325,8 @@ func (c *asyncConsumer) cancel(reason error) {
 	}
 	c.stop(before == asyncStreaming)
 	c.mutex.Unlock()
-	for kept.len() > 0 {
-		discard(kept.pop().batch)
+	for _, result := range kept {
+		discard(result.batch)
 	}
 	c.wake()
 }

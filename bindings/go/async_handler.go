@@ -149,7 +149,7 @@ func (c *asyncConsumer) receiveTask(task abi.ArrowAsyncTask, address uintptr) er
 		c.drop(task)
 		return nil
 	}
-	c.queue.push(queuedTask{task, metadata})
+	c.queue = append(c.queue, queuedTask{task, metadata})
 	c.unlocked(c.wake)
 	return nil
 }
@@ -228,10 +228,10 @@ func (c *asyncConsumer) receiveRelease() bool {
 
 // settle extracts what is queued: for the application, or to drop it.
 func (c *asyncConsumer) settle() {
-	for c.keeping && c.queue.len() > 0 {
-		result, _ := c.extract(c.queue.pop())
+	for c.keeping && len(c.queue) > 0 {
+		result, _ := c.extract(popFirst(&c.queue))
 		if c.keeping {
-			c.kept.push(result)
+			c.kept = append(c.kept, result)
 		} else if result.batch != nil { // cancelled meanwhile
 			c.unlocked(result.batch.Close)
 		}

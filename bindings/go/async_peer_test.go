@@ -419,7 +419,9 @@ func (p *producerPeer) called(line string) {
 	p.add(line)
 }
 
-func (p *producerPeer) Request(_ *abi.ArrowAsyncProducer, n int64) { p.called(fmt.Sprint("request ", n)) }
+func (p *producerPeer) Request(_ *abi.ArrowAsyncProducer, n int64) {
+	p.called(fmt.Sprint("request ", n))
+}
 
 func (p *producerPeer) Cancel(*abi.ArrowAsyncProducer) { p.called("cancel") }
 

@@ -56,8 +56,7 @@ type asyncSending struct {
 	stopped   asyncStop
 	failure   error
 	requested int64
-	open      int // the tasks that are delivered and not extracted
-	spare     []*asyncTask
+	open      int        // the tasks that are delivered and not extracted
 	schema    *Schema    // read and not sent
 	next      *asyncTask // read and not sent
 	ended     bool       // there is no further batch
@@ -219,7 +218,7 @@ func (s *asyncSending) sendBatch(task *asyncTask) asyncStep {
 	code, called := callbacks.CallArrowAsyncDeviceStreamHandlerOnNextTask(s.handler, &s.task, metadata)
 	pinner.Unpin()
 	if code != 0 || !called {
-		s.takeBack(handle)
+		takeBack(handle)
 	}
 	return s.called("on_next_task", code, called)
 }

@@ -7,7 +7,7 @@ package fletching
 import (
 	"context"
 	"iter"
-	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -92,7 +92,8 @@ func (s *asyncSending) offer(set func()) bool {
 
 // pass returns when the batch was sent, or the stream is over.
 func (s *asyncSending) pass(batch AsyncBatch) error {
-	task := s.newTask()
+	task := asyncTasks.Get().(*asyncTask)
+	task.sending = s
 	var err error
 	if task.metadata, err = encoded(batch.Metadata); err == nil && batch.Make == nil {
 		task.slot, err = s.take(batch.Array)
@@ -149,19 +150,7 @@ type asyncTask struct {
 	metadata []byte
 }
 
-// So many tasks are kept to be used again.
-const spareTasks = 64
-
-func (s *asyncSending) newTask() *asyncTask {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if last := len(s.spare) - 1; last >= 0 {
-		task := s.spare[last]
-		s.spare = slices.Delete(s.spare, last, last+1)
-		return task
-	}
-	return &asyncTask{sending: s}
-}
+var asyncTasks = sync.Pool{New: func() any { return new(asyncTask) }}
 
 // spentTask is what a task is when it was extracted.
 type spentTask struct{}
@@ -183,8 +172,7 @@ func (t *asyncTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceAr
 	if err != nil {
 		t.sending.stop(asyncByFailure, err)
 	}
-	t.discard()
-	t.sending.close(t)
+	t.close()
 	if err != nil {
 		return int32(codeOf(err))
 	}
@@ -211,33 +199,31 @@ func (t *asyncTask) move(out *abi.ArrowDeviceArray) (err error) {
 	return nil
 }
 
-// discard releases what was not moved out.
+// discard releases what was not moved out. The task is used again.
 func (t *asyncTask) discard() {
 	if t.slot != nil {
 		releaseSlot(t.slot)
 	}
-	t.slot, t.make, t.metadata = nil, nil, nil
+	*t = asyncTask{}
+	asyncTasks.Put(t)
 }
 
 // takeBack drops a task that the consumer has refused, and has not extracted.
-func (s *asyncSending) takeBack(handle uintptr) {
+func takeBack(handle uintptr) {
 	if value, ours := callbacks.DeleteHandle(handle); ours {
-		task := value.(*asyncTask)
-		task.discard()
-		s.close(task)
+		value.(*asyncTask).close()
 	}
 }
 
-// close counts a task that is not open any more.
-func (s *asyncSending) close(task *asyncTask) {
+// close is the end of a task that was delivered.
+func (t *asyncTask) close() {
+	s := t.sending
+	t.discard()
 	s.mutex.Lock()
 	s.open--
-	if len(s.spare) < spareTasks {
-		s.spare = append(s.spare, task)
-	}
-	stopped := s.stopped != asyncRunning
+	mayRelease := s.open == 0 && s.stopped != asyncRunning
 	s.mutex.Unlock()
-	if stopped {
+	if mayRelease {
 		s.wake()
 	}
 }
