@@ -195,9 +195,13 @@ func releaseLeaked[R raw](kind *kind[R], raw *R) {
 	}
 	leaks.Add(1)
 	kind.release(raw)
+	reportLeak(kind.name)
+}
+
+func reportLeak(what string) {
 	if report := onLeak.Load(); report != nil && *report != nil {
 		_ = guarded(func() error {
-			(*report)(Leak{kind.name})
+			(*report)(Leak{what})
 			return nil
 		})
 	}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+// #include <stdlib.h>
+// #include "async.h"
+import "C"
+
+import (
+	"context"
+	"io"
+	"math"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// asyncState is a state of the consumer in docs/reference/async.md.
+type asyncState int
+
+const (
+	asyncCreated asyncState = iota
+	asyncCancelledEarly
+	asyncStreaming
+	asyncCancelled
+	asyncEnded
+	asyncBroken
+	asyncFailed
+	asyncRefused
+	asyncReleasing
+	asyncReleased
+)
+
+// isLive reports whether the application does not know yet how the stream ends.
+func (s asyncState) isLive() bool { return s == asyncCreated || s == asyncStreaming }
+
+// asyncConsumer is the state of an AsyncStream. The handler has it by a handle, and the stream.
+type asyncConsumer struct {
+	options AsyncOptions
+	handler *abi.ArrowAsyncDeviceStreamHandler // in memory of C, until nobody uses it
+	users   atomic.Int32                       // the stream, the handler until its release, and running handler calls
+	calling atomic.Bool                        // a handler call
+	woken   func()                             // for the replay of the traces: called when there is news
+
+	mutex    sync.Mutex
+	quiet    sync.Cond     // a call to the producer has returned
+	news     chan struct{} // for those who wait; nil when nobody does
+	state    asyncState
+	schema   *Shared[*Schema] // nil until there is one
+	metadata Metadata
+	promise  asyncPromise
+	producer *abi.ArrowAsyncProducer
+	demand   int64 // what was requested before on_schema; then what may still arrive
+	owed     int64 // batches that were taken and not requested again
+	queue    []queuedTask
+	shut     bool       // no task is taken from the queue any more
+	kept     []received // what the release of a stream that has ended has extracted
+	keeping  bool       // while it extracts
+	failure  error
+	closed   bool   // by the application
+	running  [2]int // calls to tasks, and to the producer's object
+}
+
+// queuedTask is a copy of what on_next_task was called with.
+type queuedTask struct {
+	task     abi.ArrowAsyncTask
+	metadata Metadata
+}
+
+// received is a batch, or why there is none.
+type received struct {
+	batch    *DeviceArray
+	metadata Metadata
+	err      error
+}
+
+func newAsyncConsumer(options AsyncOptions) *asyncConsumer {
+	if options.Window == 0 {
+		options.Window = 16
+	}
+	c := &asyncConsumer{options: options, demand: max(int64(options.Window), 0)}
+	c.quiet.L = &c.mutex
+	c.users.Store(1)
+	return c
+}
+
+// wake tells those who wait. Without the lock.
+func (c *asyncConsumer) wake() {
+	c.mutex.Lock()
+	if c.news != nil {
+		close(c.news)
+		c.news = nil
+	}
+	c.mutex.Unlock()
+	if c.woken != nil {
+		c.woken()
+	}
+}
+
+// wait returns with the lock when there is news, or the context is done.
+func (c *asyncConsumer) wait(ctx context.Context) {
+	if c.news == nil {
+		c.news = make(chan struct{})
+	}
+	news := c.news
+	c.mutex.Unlock()
+	defer c.mutex.Lock()
+	select {
+	case <-news:
+	case <-ctx.Done():
+	}
+}
+
+// unlocked runs what is not ours without the lock.
+func (c *asyncConsumer) unlocked(body func()) {
+	c.mutex.Unlock()
+	defer c.mutex.Lock()
+	body()
+}
+
+// --- Calls to the producer ------------------------------------------------------------------------
+//
+// All of them begin and return with the lock, which is not held during the call. Whoever takes a task
+// from the queue counts its call with the same lock, so that the release finds it in either place.
+
+func (c *asyncConsumer) out(kind int, call func(stream C.uintptr_t)) {
+	c.running[kind]++
+	c.mutex.Unlock()
+	call(C.uintptr_t(uintptr(unsafe.Pointer(c.handler))))
+	c.mutex.Lock()
+	c.running[kind]--
+	c.quiet.Broadcast()
+}
+
+// sendRequest does nothing unless the stream is streaming.
+func (c *asyncConsumer) sendRequest(n int64) {
+	if c.state == asyncStreaming {
+		c.demand = saturated(c.demand, n)
+		c.callRequest(n)
+	}
+}
+
+func (c *asyncConsumer) callRequest(n int64) {
+	c.out(C.kFletchingToProducer, func(stream C.uintptr_t) {
+		C.fletching_async_request(stream, C.uintptr_t(c.producer.Request), C.uintptr_t(uintptr(unsafe.Pointer(c.producer))), C.int64_t(n))
+	})
+}
+
+func (c *asyncConsumer) callCancel() {
+	c.out(C.kFletchingToProducer, func(stream C.uintptr_t) {
+		C.fletching_async_cancel(stream, C.uintptr_t(c.producer.Cancel), C.uintptr_t(uintptr(unsafe.Pointer(c.producer))))
+	})
+}
+
+// extract returns a code, and whether it is the producer's.
+func (c *asyncConsumer) extract(queued queuedTask) (result received, producerKnows bool) {
+	slot := newSlot(&deviceArrayKind)
+	var code C.int
+	c.out(C.kFletchingToTask, func(stream C.uintptr_t) {
+		code = C.fletching_async_extract(stream, C.uintptr_t(queued.task.ExtractData), C.uintptr_t(queued.task.PrivateData),
+			(*C.uint8_t)(unsafe.Pointer(slot.raw)))
+	})
+	if code != 0 { // of a failed extraction nothing is ours to release
+		slot.free()
+		return received{err: foreign(int32(code), "extract_data: failed without a message")}, true
+	}
+	err := c.promise.check(slot.raw)
+	batch := &DeviceArray{}
+	batch.slot.Store(slot)
+	if err == nil {
+		c.unlocked(func() { err = c.options.checkBatch(slot.raw, c.promise.deviceType) })
+	}
+	if err != nil {
+		c.unlocked(batch.Close)
+		return received{err: err}, false
+	}
+	return received{batch, queued.metadata, nil}, false
+}
+
+func (c *asyncConsumer) drop(task abi.ArrowAsyncTask) {
+	c.out(C.kFletchingToTask, func(stream C.uintptr_t) {
+		C.fletching_async_extract(stream, C.uintptr_t(task.ExtractData), C.uintptr_t(task.PrivateData), nil)
+	})
+}
+
+func (c *asyncConsumer) dropQueue() {
+	for len(c.queue) > 0 {
+		c.drop(popFirst(&c.queue).task)
+	}
+}
+
+// stop ends the taking of tasks.
+func (c *asyncConsumer) stop(cancel bool) {
+	if c.shut {
+		return
+	}
+	c.shut = true
+	if cancel {
+		c.callCancel()
+	}
+	c.dropQueue()
+}
+
+// --- The application ------------------------------------------------------------------------------
+
+func (c *asyncConsumer) request(n int64) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.state == asyncCreated {
+		c.demand = saturated(c.demand, n)
+	} else {
+		c.sendRequest(n)
+	}
+}
+
+// isQueued reports whether there is a task to take. It sends the request for more first: the producer of
+// libarrow goes with its last task; and by half windows, because it costs as much as a batch.
+func (c *asyncConsumer) isQueued() bool {
+	for !c.shut && len(c.queue) > 0 {
+		if half := (c.options.Window + 1) / 2; half <= 0 || c.owed+1 < int64(half) {
+			return true
+		}
+		more := c.owed + 1
+		c.owed = -1
+		c.sendRequest(more)
+	}
+	return false
+}
+
+func (c *asyncConsumer) next(ctx context.Context) (*DeviceArray, Metadata, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for {
+		if ctx.Err() != nil {
+			return nil, nil, canceled("async stream", ctx)
+		}
+		if c.isQueued() {
+			c.owed++
+			result, producerKnows := c.extract(popFirst(&c.queue))
+			if result.err != nil {
+				c.lose(result.err, producerKnows)
+			}
+			return result.batch, result.metadata, result.err
+		}
+		if len(c.kept) > 0 {
+			result := popFirst(&c.kept)
+			return result.batch, result.metadata, result.err
+		}
+		switch {
+		case c.keeping:
+		case c.failure != nil:
+			return nil, nil, c.failure
+		case !c.state.isLive():
+			return nil, nil, io.EOF
+		}
+		c.wait(ctx)
+	}
+}
+
+// lose ends a stream of which an extraction has failed. A producer that does not know of it would wait
+// for the next request.
+func (c *asyncConsumer) lose(err error, producerKnows bool) {
+	if c.state == asyncStreaming {
+		c.state = asyncBroken
+		c.failure = err
+		c.stop(!producerKnows)
+		c.unlocked(c.wake)
+	}
+}
+
+func (c *asyncConsumer) skip() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.isQueued() {
+		c.owed++
+		c.drop(popFirst(&c.queue).task)
+		return true
+	}
+	if len(c.kept) == 0 {
+		return false
+	}
+	if batch := popFirst(&c.kept).batch; batch != nil {
+		c.unlocked(batch.Close)
+	}
+	return true
+}
+
+func (c *asyncConsumer) waitSchema(ctx context.Context) (*Schema, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for {
+		switch {
+		case c.closed:
+			return nil, closed("async stream")
+		case c.schema != nil:
+			return c.schema.View()
+		case !c.state.isLive():
+			return nil, c.failure
+		case ctx.Err() != nil:
+			return nil, canceled("async stream", ctx)
+		}
+		c.wait(ctx)
+	}
+}
+
+// cancel drops what is queued. The reason is the error of later calls, unless the stream has ended.
+func (c *asyncConsumer) cancel(reason error) {
+	c.mutex.Lock()
+	before, kept := c.state, c.kept
+	if before.isLive() || len(kept) > 0 || len(c.queue) > 0 || c.keeping {
+		c.failure = reason
+	}
+	c.kept, c.keeping = nil, false
+	switch before {
+	case asyncCreated:
+		c.state = asyncCancelledEarly
+	case asyncStreaming:
+		c.state = asyncCancelled
+	}
+	c.stop(before == asyncStreaming)
+	c.mutex.Unlock()
+	for _, result := range kept {
+		discard(result.batch)
+	}
+	c.wake()
+}
+
+// --- Lifetime -------------------------------------------------------------------------------------
+
+// expose makes the handler.
+func (c *asyncConsumer) expose() unsafe.Pointer {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.handler == nil && !c.closed {
+		c.handler = (*abi.ArrowAsyncDeviceStreamHandler)(C.malloc(C.size_t(unsafe.Sizeof(*c.handler))))
+		*c.handler = abi.ArrowAsyncDeviceStreamHandler{
+			OnSchema:    callbacks.ArrowAsyncDeviceStreamHandlerOnSchemaStub(),
+			OnNextTask:  callbacks.ArrowAsyncDeviceStreamHandlerOnNextTaskStub(),
+			OnError:     callbacks.ArrowAsyncDeviceStreamHandlerOnErrorStub(),
+			Release:     callbacks.ArrowAsyncDeviceStreamHandlerReleaseStub(),
+			PrivateData: callbacks.NewHandle(c),
+		}
+		c.users.Add(1)
+	}
+	if c.closed {
+		return nil
+	}
+	return unsafe.Pointer(c.handler)
+}
+
+// leave frees the handler when it has no user any more.
+func (c *asyncConsumer) leave() {
+	if c.users.Add(-1) == 0 && c.handler != nil {
+		callbacks.DeleteHandle(c.handler.PrivateData)
+		C.free(unsafe.Pointer(c.handler))
+	}
+}
+
+// close reports whether it was the first call.
+func (c *asyncConsumer) close() bool {
+	c.mutex.Lock()
+	before := c.closed
+	c.closed = true
+	c.mutex.Unlock()
+	if before {
+		return false
+	}
+	c.cancel(closed("async stream"))
+	c.mutex.Lock()
+	schema := c.schema
+	c.schema = nil
+	c.failure = closed("async stream")
+	c.mutex.Unlock()
+	discard(schema)
+	c.leave()
+	return true
+}
+
+// collected is the close of a stream that was forgotten.
+func (c *asyncConsumer) collected() {
+	if c.close() {
+		leaks.Add(1)
+		reportLeak("async stream")
+	}
+}
+
+func saturated(sum, n int64) int64 {
+	if n > math.MaxInt64-sum {
+		return math.MaxInt64
+	}
+	return sum + n
+}
+
+// errLostProducer is the failure of a stream whose handler was released before its end.
+var errLostProducer = NewError(syscall.EIO, "release: called too early: expected on_next_task(NULL) or on_error before", nil)

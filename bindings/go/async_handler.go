@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+// #include "async.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// The callbacks of a handler: what happens in the cells of docs/reference/async.md.
+
+// receive runs a handler call that may refuse what it gets.
+func (c *asyncConsumer) receive(body func() error) int32 {
+	c.users.Add(1)
+	defer c.leave()
+	err := invalid("handler call: overlaps another one: expected one call at a time")
+	if c.calling.CompareAndSwap(false, true) {
+		defer c.calling.Store(false)
+		err = guarded(body)
+	}
+	if err == nil {
+		return 0
+	}
+	c.end(asyncRefused, err)
+	return int32(codeOf(err))
+}
+
+// OnSchema takes the schema, or refuses it.
+func (c *asyncConsumer) OnSchema(self *abi.ArrowAsyncDeviceStreamHandler, schema *abi.ArrowSchema) int32 {
+	return c.receive(func() error { return c.receiveSchema(self.Producer, schema) })
+}
+
+// OnNextTask queues a task, or takes the end.
+func (c *asyncConsumer) OnNextTask(_ *abi.ArrowAsyncDeviceStreamHandler, task *abi.ArrowAsyncTask, metadata uintptr) int32 {
+	return c.receive(func() error {
+		if task == nil {
+			return c.receiveEnd()
+		}
+		return c.receiveTask(*task, metadata)
+	})
+}
+
+// OnError ends the stream.
+func (c *asyncConsumer) OnError(_ *abi.ArrowAsyncDeviceStreamHandler, code int32, message, _ uintptr) {
+	c.users.Add(1)
+	defer c.leave()
+	c.end(asyncFailed, foreign(code, printableC(message)))
+}
+
+// Release gives the handler back; a second one does nothing.
+func (c *asyncConsumer) Release(*abi.ArrowAsyncDeviceStreamHandler) {
+	if c.receiveRelease() {
+		c.leave()
+	}
+}
+
+func (c *asyncConsumer) receiveSchema(producer uintptr, raw *abi.ArrowSchema) error {
+	state := c.current()
+	if state != asyncCreated && state != asyncCancelledEarly {
+		return invalid("on_schema: called twice: expected one call")
+	}
+	if raw == nil || raw.IsReleased() {
+		return invalid("on_schema: schema is NULL or released: expected a schema")
+	}
+	object := (*abi.ArrowAsyncProducer)(abi.Pointer(producer))
+	if object == nil || object.Request == 0 || object.Cancel == 0 {
+		return invalid("handler.producer: NULL, or request or cancel NULL: expected callbacks")
+	}
+	metadata, err := metadataAt(object.AdditionalMetadata)
+	if err != nil {
+		return err
+	}
+	promise := promiseOf(raw, object.DeviceType)
+	schema := newSchema(*raw) // moved back when the application refuses it
+	if c.options.OnSchema != nil && state == asyncCreated {
+		if err := guarded(func() error { return c.options.OnSchema(schema, metadata) }); err != nil {
+			return giveBack(schema, raw, err)
+		}
+	}
+	shared, err := schema.Share()
+	if err != nil {
+		return giveBack(schema, raw, err)
+	}
+	markReleased(raw)
+	c.begin(object, promise, shared, metadata)
+	c.wake()
+	return nil
+}
+
+// giveBack leaves the schema with the producer.
+func giveBack(schema *Schema, raw *abi.ArrowSchema, err error) error {
+	if slot := schema.slot.Swap(nil); slot != nil {
+		slot.free()
+		return err
+	}
+	markReleased(raw) // the application has closed what was lent to it
+	return err
+}
+
+// begin is the first demand, unless the application has cancelled.
+func (c *asyncConsumer) begin(object *abi.ArrowAsyncProducer, promise asyncPromise, shared *Shared[*Schema], metadata Metadata) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.producer = object
+	if c.state != asyncCreated {
+		c.state, c.demand = asyncCancelled, 0
+		c.callCancel()
+		c.unlocked(shared.Close)
+		return
+	}
+	c.state, c.promise, c.schema, c.metadata = asyncStreaming, promise, shared, metadata
+	if c.demand > 0 {
+		c.callRequest(c.demand)
+	}
+}
+
+func (c *asyncConsumer) receiveTask(task abi.ArrowAsyncTask, address uintptr) error {
+	if task.ExtractData == 0 {
+		return invalid("task.extract_data: NULL: expected a callback")
+	}
+	metadata, err := metadataAt(address)
+	if err != nil {
+		return err
+	}
+	if c.options.OnTask != nil && c.current() == asyncStreaming {
+		if err := c.options.OnTask(metadata); err != nil {
+			return err
+		}
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch c.state {
+	case asyncStreaming, asyncCancelled, asyncBroken:
+		if c.demand == 0 {
+			return invalid("on_next_task: too many tasks: expected at most the sum of the requests")
+		}
+	default:
+		return invalid("on_next_task: out of order: expected a call after on_schema and before the end")
+	}
+	c.demand--
+	if c.state != asyncStreaming {
+		c.drop(task)
+		return nil
+	}
+	c.queue = append(c.queue, queuedTask{task, metadata})
+	c.unlocked(c.wake)
+	return nil
+}
+
+func (c *asyncConsumer) receiveEnd() error {
+	c.mutex.Lock()
+	switch c.state {
+	case asyncStreaming, asyncCancelled:
+		c.state = asyncEnded
+	case asyncBroken:
+		c.state = asyncFailed
+	default:
+		c.mutex.Unlock()
+		return invalid("on_next_task(NULL): out of order: expected one call after on_schema")
+	}
+	c.mutex.Unlock()
+	c.wake()
+	return nil
+}
+
+// end is an error, unless the application knows how the stream has ended.
+func (c *asyncConsumer) end(state asyncState, err error) {
+	c.mutex.Lock()
+	live := c.state.isLive()
+	if live || c.state == asyncCancelledEarly || c.state == asyncCancelled || c.state == asyncBroken {
+		c.state = state
+	}
+	if live {
+		c.failure = err
+		c.stop(false)
+	}
+	c.mutex.Unlock()
+	if live {
+		c.wake()
+	}
+}
+
+// receiveRelease is false when it is not the first call.
+func (c *asyncConsumer) receiveRelease() bool {
+	stream := C.uintptr_t(uintptr(unsafe.Pointer(c.handler)))
+	tasks := int(C.fletching_async_here(stream, C.kFletchingToTask))
+	producer := int(C.fletching_async_here(stream, C.kFletchingToProducer))
+	c.mutex.Lock()
+	before := c.state
+	if before == asyncReleasing || before == asyncReleased {
+		c.mutex.Unlock()
+		return false
+	}
+	keep := before == asyncEnded && !c.shut
+	c.shut, c.keeping = true, keep
+	waits := tasks+producer == 0 && c.running != [2]int{}
+	c.state = asyncReleased
+	if waits {
+		c.state = asyncReleasing
+	}
+	if before.isLive() {
+		c.failure = errLostProducer
+	}
+	// A producer that is destroyed with its last task outlives another thread's call to it.
+	for c.running[C.kFletchingToProducer] > producer {
+		c.quiet.Wait()
+	}
+	c.settle()
+	c.mutex.Unlock()
+	if before.isLive() || keep {
+		c.wake()
+	}
+	c.mutex.Lock()
+	for waits && c.running != [2]int{} {
+		c.quiet.Wait()
+	}
+	c.state = asyncReleased
+	c.mutex.Unlock()
+	return true
+}
+
+// settle extracts what is queued: for the application, or to drop it.
+func (c *asyncConsumer) settle() {
+	for c.keeping && len(c.queue) > 0 {
+		result, _ := c.extract(popFirst(&c.queue))
+		if c.keeping {
+			c.kept = append(c.kept, result)
+		} else if result.batch != nil { // cancelled meanwhile
+			c.unlocked(result.batch.Close)
+		}
+	}
+	c.keeping = false
+	c.dropQueue()
+}
+
+func (c *asyncConsumer) current() asyncState {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.state
+}
+
+var _ callbacks.ArrowAsyncDeviceStreamHandlerCallbacks = (*asyncConsumer)(nil)

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+type seqOfBatches = iter.Seq2[AsyncBatch, error]
+
+// The races that such code has had: an error that is seen as an end, a release that wakes nobody, an
+// extraction that happens twice, a producer that goes away while a request is pending.
+
+const raceRuns = 300
+
+// start runs a function on a goroutine.
+func start[T any](body func() T) <-chan T {
+	result := make(chan T, 1)
+	go func() { result <- body() }()
+	return result
+}
+
+func TestAnErrorIsNeverSeenAsTheEnd(t *testing.T) {
+	for range raceRuns {
+		p, stream := opened(t, 4)
+		p.task(1)
+		rows := start(func() []int64 { return allRows(stream) })
+		p.fail(71, "")
+		p.release()
+		if found := <-rows; !slices.Equal(found, []int64{1, -71}) && !slices.Equal(found, []int64{-71}) {
+			t.Fatal(found)
+		}
+	}
+}
+
+func TestAReleaseWakesTheReaders(t *testing.T) {
+	for run := range raceRuns {
+		p, stream := opened(t, 4)
+		readers := []<-chan int64{start(func() int64 { return nextRow(stream) }), start(func() int64 { return nextRow(stream) })}
+		expected := -int64(syscall.EIO)
+		if run%2 == 0 {
+			p.end()
+			expected = 0
+		}
+		p.release()
+		for _, reader := range readers {
+			expectRows(t, []int64{<-reader}, expected)
+		}
+		// The same before the schema.
+		p, stream = created(t, AsyncOptions{})
+		failed := start(func() error { _, err := stream.Schema(context.Background()); return err })
+		p.release()
+		if err := <-failed; !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestABrokenStreamWakesTheOtherReader(t *testing.T) {
+	for range raceRuns {
+		p, stream := opened(t, 4)
+		first, second := start(func() int64 { return nextRow(stream) }), start(func() int64 { return nextRow(stream) })
+		p.give(&givenTask{number: 1, batch: rowsOf(1), code: 71}, nil)
+		expectRows(t, []int64{<-first, <-second}, -71, -71)
+		p.release()
+	}
+}
+
+func TestNothingIsLostWhenReleaseFollowsTheEnd(t *testing.T) {
+	for range raceRuns {
+		var live live
+		p, stream := opened(t, 9)
+		for rows := 1; rows <= 9; rows++ {
+			p.give(&givenTask{number: rows, batch: live.batch(rows)}, nil)
+		}
+		rows := start(func() []int64 { return allRows(stream) })
+		p.end()
+		p.release()
+		expectRows(t, <-rows, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
+		expectNone(t, &live)
+	}
+}
+
+func TestACancelAtAnyTimeLosesNoTask(t *testing.T) {
+	for run := range raceRuns {
+		var live live
+		p, stream := opened(t, 9)
+		canceller := start(func() bool { stream.Close(); return true })
+		for rows := 1; rows <= 9; rows++ {
+			expectCode(t, p.give(&givenTask{number: rows, batch: live.batch(rows)}, nil), 0)
+		}
+		if run%2 == 0 {
+			p.end()
+			p.release()
+		}
+		<-canceller
+		expectNone(t, &live)
+		if run%2 != 0 {
+			p.release()
+		}
+	}
+}
+
+// Extracting the queue in the release and a cancel meet.
+func TestACancelDuringTheReleaseDropsWhatIsKept(t *testing.T) {
+	var live live
+	p, stream := opened(t, 9)
+	for rows := 1; rows <= 3; rows++ {
+		p.give(&givenTask{number: rows, batch: live.batch(rows)}, nil)
+	}
+	p.end()
+	cancel := func(string) { stream.Close() }
+	p.inside.Store(&cancel)
+	p.release()
+	expectText(t, p.take(), "request 9, extract 1, drop 2, drop 3")
+	expectNone(t, &live)
+}
+
+func TestAStreamHasNotEndedWhileReleaseExtracts(t *testing.T) {
+	p, stream := opened(t, 2)
+	p.task(1)
+	p.end()
+	var rows <-chan []int64
+	look := func(string) {
+		rows = start(func() []int64 { return allRows(stream) })
+		for waits := false; !waits; runtime.Gosched() {
+			stream.core.mutex.Lock()
+			waits = stream.core.news != nil
+			stream.core.mutex.Unlock()
+		}
+	}
+	p.inside.Store(&look)
+	p.release()
+	expectRows(t, <-rows, 1, 0)
+}
+
+// releaseDuring calls release while a call of the stream runs on another thread.
+func releaseDuring(t *testing.T, call string, action func(stream *AsyncStream)) {
+	p, stream := opened(t, 4)
+	if call == "extract 1" || call == "drop 1" {
+		p.task(1)
+	}
+	p.take()
+	inside, mayGoOn := make(chan string), make(chan struct{})
+	hold := func(line string) { inside <- line; <-mayGoOn }
+	p.inside.Store(&hold)
+	acted := start(func() bool { action(stream); return true })
+	expectText(t, <-inside, call)
+	released := start(func() bool { p.release(); return true })
+	for stream.core.current() != asyncReleasing {
+		runtime.Gosched()
+	}
+	select { // it cannot be seen that it waits, only that it has not returned
+	case <-released:
+		t.Errorf("release does not wait for %s", call)
+	default:
+	}
+	close(mayGoOn)
+	<-released
+	<-acted
+	expectText(t, p.take(), call)
+}
+
+func TestReleaseWaitsForCallsOfOtherThreads(t *testing.T) {
+	releaseDuring(t, "request 1", func(stream *AsyncStream) { _ = stream.Request(1) })
+	releaseDuring(t, "cancel", (*AsyncStream).Close)
+	releaseDuring(t, "extract 1", func(stream *AsyncStream) { nextRow(stream) })
+	releaseDuring(t, "drop 1", func(stream *AsyncStream) { stream.Skip() })
+}
+
+func TestReleaseExtractsNothingWhileARequestRuns(t *testing.T) {
+	p, stream := opened(t, 2)
+	p.task(1)
+	p.take()
+	inside, mayGoOn := make(chan struct{}), make(chan struct{})
+	hold := func(string) { close(inside); <-mayGoOn }
+	p.inside.Store(&hold)
+	requested := start(func() error { return stream.Request(1) })
+	<-inside
+	p.end()
+	released := start(func() bool { p.release(); return true })
+	for stream.core.current() != asyncReleasing {
+		runtime.Gosched()
+	}
+	expectText(t, p.take(), "")
+	close(mayGoOn)
+	<-released
+	<-requested
+	expectText(t, p.take(), "request 1, extract 1") // the peer writes a call down when it is over
+	expectRows(t, allRows(stream), 1, 0)
+}
+
+// A producer that breaks the rules calls release from inside of a call to it: no call is waited for
+// that cannot return before.
+func TestReleaseInsideACall(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		for _, call := range []string{"request", "cancel", "next", "skip"} {
+			var live live
+			p, stream := opened(t, 1)
+			p.give(&givenTask{number: 1, batch: live.batch(1)}, nil)
+			inside := func(string) {
+				if ends {
+					p.end()
+				}
+				p.release()
+			}
+			p.inside.Store(&inside)
+			switch call {
+			case "request":
+				_ = stream.Request(1)
+			case "cancel":
+				stream.Close()
+			case "next": // which requests first
+				if found := nextRow(stream); found != 1 && ends || found != -5 && !ends {
+					t.Error(call, found)
+				}
+			case "skip":
+				if stream.Skip() != ends {
+					t.Error("skipped")
+				}
+			}
+			stream.Close()
+			expectNone(t, &live)
+		}
+	}
+}
+
+func TestExtractionsAndTheEndReleaseOnce(t *testing.T) {
+	for range raceRuns {
+		var live live
+		p := newConsumerPeer(t)
+		arrived := make(chan bool, 3)
+		p.inside = func(name string) {
+			if name == "task" {
+				arrived <- true
+			}
+			if name == "schema" {
+				p.request(3)
+			}
+		}
+		sent := start(func() error {
+			batches := func(yield func(*DeviceArray, error) bool) {
+				_ = yield(live.batch(1), nil) && yield(live.batch(2), nil) && yield(live.batch(3), nil)
+			}
+			return SendAsync(context.Background(), intSchema(), abi.DeviceCPU, batches, p.handler())
+		})
+		for rows := int64(1); rows <= 3; rows++ {
+			<-arrived
+			expectRows(t, []int64{p.extract()}, rows)
+		}
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+		expectText(t, p.take(), "schema, task, task, task, end, release")
+		expectNone(t, &live)
+	}
+}
+
+// The context of a producer is done, its batches end, and a request is pending.
+func TestAProducerThatGoesAwayIsAnError(t *testing.T) {
+	for range raceRuns {
+		ctx, cancel := context.WithCancel(context.Background())
+		stream := NewAsyncStream(context.Background(), AsyncOptions{Window: 2})
+		sent := start(func() error {
+			return AsyncProducer{DeviceType: abi.DeviceCPU, Open: opens(intSchema(), &new(hand).idle, items(rowsOf(1), endless))}.Send(ctx, stream.Handler())
+		})
+		expectRows(t, []int64{nextRow(stream)}, 1)
+		rows := start(func() []int64 { return allRows(stream) })
+		cancel()
+		expectRows(t, <-rows, -int64(syscall.ECANCELED))
+		if err := <-sent; !errors.Is(err, syscall.ECANCELED) || !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		stream.Close()
+	}
+}
+
+func TestAnIdleProducerIsNotWoken(t *testing.T) {
+	_, h := started(t, rowsOf(1), endless)
+	h.run()
+	for range cap(h.news) {
+		select {
+		case <-h.news:
+		default:
+		}
+	}
+	h.run()
+	select {
+	case <-h.news:
+		t.Error("woken without a reason")
+	default:
+	}
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// Every trace of `fletching traces` (tests/traces/README.md), against both sides. In this package,
+// because a replay reads the state.
+
+type traceCall struct {
+	Call, Notify string
+	Task         *int
+	Out          *bool
+	Code         *int
+	N            *int64
+}
+
+// String is how a call and a notification are compared.
+func (c traceCall) String() string {
+	text := c.Call
+	if c.Notify != "" {
+		text = "notify " + c.Notify
+	}
+	if c.Task != nil {
+		text += fmt.Sprint(" ", *c.Task)
+	}
+	if c.Out != nil && !*c.Out {
+		text += " drop"
+	}
+	if c.Code != nil {
+		text += fmt.Sprint(" ", *c.Code)
+	}
+	if c.N != nil {
+		text += fmt.Sprint(" ", *c.N)
+	}
+	return text
+}
+
+type traceStep struct {
+	Event, Call, Within, Beside, State string
+	N                                  int64
+	Task, Errno                        int
+	Calls, Notifications               []traceCall
+	Result                             *int32
+	Returns                            *bool
+	ThenReturns                        string `json:"then_returns"`
+}
+
+type trace struct {
+	Name    string
+	Steps   []traceStep
+	Finally struct {
+		Calls  map[string]int
+		Code   *int
+		Schema string
+		Tasks  []string
+	}
+}
+
+// playAll plays all traces of a side, and says which differ.
+func playAll(t *testing.T, side string, count int, play func(*trace) string) {
+	path := filepath.Join("..", "..", "build", "go", "traces", side+".json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run `fletching traces --output build/go/traces`", err)
+	}
+	var file struct{ Traces []trace }
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	for i := range file.Traces {
+		if problem := play(&file.Traces[i]); problem != "" {
+			t.Errorf("%s: %s", file.Traces[i].Name, problem)
+		}
+	}
+	if len(file.Traces) != count {
+		t.Errorf("%s: expected %d traces, got %d", path, count, len(file.Traces))
+	}
+}
+
+// replay is the cursor over the steps of one trace. The first difference ends it.
+type replay struct {
+	trace    *trace
+	mutex    sync.Mutex
+	at       int
+	depth    int
+	expected []string
+	counts   map[string]int
+	failed   string
+}
+
+func (r *replay) fail(format string, values ...any) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.failed == "" {
+		at := max(r.at-1, 0)
+		r.failed = fmt.Sprintf("step %d, %s: %s", at, r.trace.Steps[at].Event, fmt.Sprintf(format, values...))
+	}
+}
+
+func (r *replay) hasFailed() bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.failed != ""
+}
+
+// next is nil after the last step.
+func (r *replay) next() *traceStep {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.failed != "" || r.at == len(r.trace.Steps) {
+		return nil
+	}
+	return &r.trace.Steps[r.at]
+}
+
+func (r *replay) expects() int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return len(r.expected)
+}
+
+// expectsAnother reports whether another call of the name is expected in this step.
+func (r *replay) expectsAnother(name string) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.ContainsFunc(r.expected, func(what string) bool {
+		return what == name || strings.HasPrefix(what, name+" ")
+	})
+}
+
+// happened is a call of the side under test, or a notification.
+func (r *replay) happened(format string, values ...any) {
+	what := fmt.Sprintf(format, values...)
+	r.mutex.Lock()
+	if len(r.expected) == 0 || r.expected[0] != what {
+		expected := r.expected
+		r.mutex.Unlock()
+		r.fail("%s: expected %q", what, expected)
+		return
+	}
+	r.expected = r.expected[1:]
+	name, _, _ := strings.Cut(what, " ")
+	if what == "on_next_task" {
+		name = "end"
+	}
+	r.counts[name]++
+	r.mutex.Unlock()
+}
+
+// perform is one step, from its event to its result.
+func (r *replay) perform(step *traceStep, work func() int32) {
+	r.mutex.Lock()
+	r.at++
+	r.depth++
+	outer := r.expected
+	r.expected = nil
+	for _, call := range slices.Concat(step.Calls, step.Notifications) {
+		r.expected = append(r.expected, call.String())
+	}
+	r.mutex.Unlock()
+	result := work()
+	if r.expects() > 0 {
+		r.fail("expected %q", r.expected)
+	}
+	if step.Result != nil && *step.Result != result {
+		r.fail("expected to return %d, got %d", *step.Result, result)
+	}
+	r.mutex.Lock()
+	r.expected = outer
+	r.depth--
+	r.mutex.Unlock()
+}
+
+func (r *replay) compareFinal(schema string, tasks []string, codes []int) string {
+	last := r.trace.Finally
+	for name, expected := range last.Calls {
+		if r.counts[name] != expected {
+			r.fail("finally: expected %d calls of %s, got %d", expected, name, r.counts[name])
+		}
+	}
+	var expected []int
+	if last.Code != nil {
+		expected = []int{*last.Code}
+	}
+	if schema != last.Schema || !slices.Equal(tasks, last.Tasks) || !slices.Equal(codes, expected) {
+		r.fail("finally: expected %s %q %v, got %s %q %v", last.Schema, last.Tasks, expected, schema, tasks, codes)
+	}
+	return r.failed
+}
+
+// thing is a schema or a batch, and what becomes of it.
+type thing struct {
+	number           int
+	mutex            sync.Mutex
+	fates            []string
+	arrays, released int
+}
+
+func (t *thing) meets(fate string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.fates = append(t.fates, fate)
+}
+
+// fate is what became of it, once; anything else shows in the comparison.
+func (t *thing) fate(freed string) string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if len(t.fates) == 1 && t.fates[0] == "freed" {
+		return freed
+	}
+	return strings.Join(t.fates, ", ")
+}
+
+// freedSchema and freedArray note the release.
+type freedSchema struct{ *thing }
+
+func (f freedSchema) Release(self *abi.ArrowSchema) {
+	callbacks.DeleteHandle(self.PrivateData)
+	f.meets("freed")
+}
+
+type freedArray struct{ *thing }
+
+func (f freedArray) Release(self *abi.ArrowArray) {
+	callbacks.DeleteHandle(self.PrivateData)
+	f.meets("freed")
+}
+
+func (t *thing) schema() abi.ArrowSchema {
+	return abi.ArrowSchema{Release: callbacks.ArrowSchemaReleaseStub(), PrivateData: callbacks.NewHandle(freedSchema{t})}
+}
+
+func (t *thing) array(value callbacks.ArrowArrayCallbacks) abi.ArrowDeviceArray {
+	array := abi.ArrowArray{Release: callbacks.ArrowArrayReleaseStub(), PrivateData: callbacks.NewHandle(value)}
+	return abi.ArrowDeviceArray{Array: array, DeviceType: abi.DeviceCPU}
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+)
+
+// --- The sending side ---------------------------------------------------------------------------------
+
+func TestSendAsyncChannel(t *testing.T) {
+	var live live
+	stream := NewAsyncStream(context.Background(), AsyncOptions{})
+	batches := make(chan *DeviceArray, 3)
+	sent := start(func() error {
+		return SendAsyncChannel(context.Background(), intSchema(), abi.DeviceCPU, batches, stream.Handler())
+	})
+	for rows := 1; rows <= 3; rows++ {
+		batches <- live.batch(rows)
+	}
+	close(batches)
+	expectRows(t, allRows(stream), 1, 2, 3, 0)
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	stream.Close()
+	expectNone(t, &live)
+	// A cancel is noticed while the channel is empty.
+	stream = NewAsyncStream(context.Background(), AsyncOptions{})
+	empty := make(chan *DeviceArray)
+	sent = start(func() error {
+		return SendAsyncChannel(context.Background(), intSchema(), abi.DeviceCPU, empty, stream.Handler())
+	})
+	schema := must(stream.Schema(context.Background()))
+	schema.Close()
+	stream.Close()
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBatchesThatMisbehave(t *testing.T) {
+	var live live
+	for expected, batches := range map[string]func(yield func(*DeviceArray, error) bool){
+		"panic: lost": func(func(*DeviceArray, error) bool) { panic("lost") },
+		"batches: ended by runtime.Goexit: expected a return": func(func(*DeviceArray, error) bool) { runtime.Goexit() },
+		"disk":                          func(yield func(*DeviceArray, error) bool) { yield(live.batch(1), disk()) },
+		"batch: nil: expected an array": func(yield func(*DeviceArray, error) bool) { yield(nil, nil) },
+	} {
+		stream := NewAsyncStream(context.Background(), AsyncOptions{})
+		sent := start(func() error {
+			return SendAsync(context.Background(), intSchema(), abi.DeviceCPU, batches, stream.Handler())
+		})
+		failure := failed(stream.All(context.Background()))
+		if err := <-sent; err == nil || err.Error() != expected || failure == nil || failure.Error() != expected {
+			t.Errorf("%s: %v, %v", expected, err, failure)
+		}
+	}
+	// Yield is called after it has returned false.
+	rude := AsyncProducer{DeviceType: abi.DeviceCPU, Open: func(context.Context) (*Schema, seqOfBatches, error) {
+		return intSchema(), func(yield func(AsyncBatch, error) bool) {
+			for yield(AsyncBatch{Array: live.batch(1)}, nil) {
+			}
+			for range 3 {
+				if yield(AsyncBatch{Array: live.batch(1)}, nil) || yield(AsyncBatch{Array: live.batch(1)}, disk()) {
+					t.Error("the stream goes on")
+				}
+			}
+		}, nil
+	}}
+	stream := NewAsyncStream(context.Background(), AsyncOptions{})
+	sent := start(func() error { return rude.Send(context.Background(), stream.Handler()) })
+	nextRow(stream)
+	stream.Close()
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	expectNone(t, &live)
+}
+
+func TestOpenThatFails(t *testing.T) {
+	closed := intSchema()
+	closed.Close()
+	for expected, open := range map[string]openBatches{
+		"disk": func(context.Context) (*Schema, seqOfBatches, error) { return intSchema(), nil, disk() },
+		"schema: released: expected a live schema": func(context.Context) (*Schema, seqOfBatches, error) { return closed, nil, nil },
+		"panic: lost": func(context.Context) (*Schema, seqOfBatches, error) { panic("lost") },
+	} {
+		stream := NewAsyncStream(context.Background(), AsyncOptions{})
+		sent := start(func() error {
+			return AsyncProducer{DeviceType: abi.DeviceCPU, Open: open}.Send(context.Background(), stream.Handler())
+		})
+		_, failure := stream.Schema(context.Background())
+		if err := <-sent; err == nil || err.Error() != expected || failure == nil || failure.Error() != expected {
+			t.Errorf("%s: %v, %v", expected, err, failure)
+		}
+		stream.Close()
+	}
+	schema := intSchema()
+	if err := SendAsync(context.Background(), schema, abi.DeviceCPU, nil, nil); !errors.Is(err, syscall.EINVAL) || schema.IsReleased() {
+		t.Error(err)
+	}
+	schema.Close()
+	if err := (AsyncProducer{}).Send(context.Background(), nil); !errors.Is(err, syscall.EINVAL) {
+		t.Error(err)
+	}
+}
+
+func TestSeveralReaders(t *testing.T) {
+	var live live
+	var wait sync.WaitGroup
+	var mutex sync.Mutex
+	seen := map[int64]bool{}
+	stream := NewAsyncStream(context.Background(), AsyncOptions{Window: 3})
+	for range 4 {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for rows := nextRow(stream); rows > 0; rows = nextRow(stream) {
+				mutex.Lock()
+				if seen[rows] {
+					t.Error("twice:", rows)
+				}
+				seen[rows] = true
+				mutex.Unlock()
+			}
+		}()
+	}
+	err := SendAsync(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
+		for rows := 1; rows <= 500; rows++ {
+			yield(live.batch(rows), nil)
+		}
+	}, stream.Handler())
+	wait.Wait()
+	stream.Close()
+	if err != nil || len(seen) != 500 {
+		t.Error(err, len(seen))
+	}
+	expectNone(t, &live)
+}
+
+// --- Waking -------------------------------------------------------------------------------------------
+
+// isWoken takes the news of a producer.
+func (h *hand) isWoken() bool {
+	select {
+	case <-h.news:
+		return true
+	default:
+		return false
+	}
+}
+
+// After the last call before the release the extraction of the last task wakes the producer, and none
+// before does.
+func TestTheLastTaskWakesTheProducer(t *testing.T) {
+	for name, stop := range map[string]func(p *consumerPeer){
+		"end":    nil,
+		"cancel": (*consumerPeer).cancel,
+		"error":  func(p *consumerPeer) { p.request(0) },
+		"refuse": func(p *consumerPeer) { p.refuses, p.code = "task", 22; p.request(1) },
+	} {
+		all := counting(2)
+		if stop != nil {
+			all = append(counting(3), endless)
+		}
+		p, h := started(t, all...)
+		p.request(2)
+		h.run()
+		if stop != nil {
+			stop(p)
+		}
+		h.run()
+		<-h.sourceEnd
+		for h.isWoken() {
+		}
+		p.drop()
+		if h.isWoken() || h.run() {
+			t.Errorf("%s: woken by a task that is not the last", name)
+		}
+		if p.drop(); !h.isWoken() || !h.run() {
+			t.Errorf("%s: not woken by the last task", name)
+		}
+	}
+	p, h := started(t, rowsOf(1), endless)
+	p.request(1)
+	h.run()
+	for h.isWoken() {
+	}
+	if p.drop(); h.isWoken() {
+		t.Error("woken by a task of a stream that goes on")
+	}
+}
+
+func TestSendReturnsWhenItsBatchesHaveEnded(t *testing.T) {
+	for range raceRuns {
+		var ended atomic.Bool
+		stream := NewAsyncStream(context.Background(), AsyncOptions{})
+		sent := start(func() error {
+			err := SendAsync(context.Background(), intSchema(), abi.DeviceCPU, func(yield func(*DeviceArray, error) bool) {
+				for yield(rowsOf(1), nil) {
+				}
+				for range 100 {
+					runtime.Gosched()
+				}
+				ended.Store(true)
+			}, stream.Handler())
+			if !ended.Load() {
+				return errors.New("the batches have not ended")
+			}
+			return err
+		})
+		nextRow(stream)
+		stream.Close()
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A context that is done ends the batches before the stream has noticed.
+func TestBatchesAfterTheirContextAreDropped(t *testing.T) {
+	var live live
+	p := newConsumerPeer(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := newAsyncSending(ctx, AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())
+	s.start(func(context.Context) (*Schema, seqOfBatches, error) {
+		return intSchema(), func(yield func(AsyncBatch, error) bool) {
+			for range 3 {
+				yield(AsyncBatch{Array: live.batch(1)}, nil)
+			}
+		}, nil
+	})
+	h := &hand{asyncSending: s}
+	h.run()
+	cancel()
+	<-s.sourceEnd
+	h.run()
+	expectText(t, p.take(), "schema, error 125 producer: context canceled, release")
+	expectNone(t, &live)
+	s.free()
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+// #include <stdlib.h>
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// asyncStop is why a stream stops. The first reason counts.
+type asyncStop int
+
+const (
+	asyncRunning asyncStop = iota
+	asyncByConsumer
+	asyncByFailure
+	asyncOver // the end was sent, or the consumer has refused something
+)
+
+// asyncStep is what a step has done.
+type asyncStep int
+
+const (
+	asyncCalls asyncStep = iota // one call of the handler
+	asyncWaits
+	asyncReleases
+)
+
+// asyncSending is a producer at work: one goroutine calls the handler, another one reads the batches,
+// and the consumer calls from any thread.
+type asyncSending struct {
+	producer *abi.ArrowAsyncProducer // in memory of C
+	handler  *abi.ArrowAsyncDeviceStreamHandler
+	promise  asyncPromise
+	news     chan struct{} // there is something to do
+
+	user      context.Context // of the caller of Send
+	source    context.Context // of the batches
+	endSource context.CancelFunc
+	sourceEnd chan struct{} // closed when the batches have ended
+	taken     chan struct{} // what was read is being sent, and more may be read; there is always room
+
+	mutex     sync.Mutex
+	stopped   asyncStop
+	failure   error
+	requested int64
+	open      int        // the tasks that are delivered and not extracted
+	schema    *Schema    // read and not sent
+	next      *asyncTask // read and not sent
+	ended     bool       // there is no further batch
+
+	// Of the goroutine that calls.
+	sent   int64
+	over   bool // only the release is due
+	task   abi.ArrowAsyncTask
+	result error
+}
+
+// newAsyncSending sets the producer of the handler, in one allocation of C with its metadata.
+func newAsyncSending(ctx context.Context, p AsyncProducer, handler unsafe.Pointer) *asyncSending {
+	s := &asyncSending{
+		handler: (*abi.ArrowAsyncDeviceStreamHandler)(handler), promise: asyncPromise{deviceType: p.DeviceType},
+		news: make(chan struct{}, 1), taken: make(chan struct{}, 1), sourceEnd: make(chan struct{}), user: ctx,
+	}
+	s.source, s.endSource = context.WithCancel(ctx)
+	metadata, err := encoded(p.Metadata)
+	if p.DeviceType == 0 {
+		err = brokenRule("async-producer.device-type-set", "producer: device_type: 0: expected the device type of the batches")
+	}
+	if err != nil {
+		s.stop(asyncByFailure, err)
+	}
+	size := unsafe.Sizeof(*s.producer)
+	memory := C.malloc(C.size_t(size + uintptr(len(metadata))))
+	s.producer = (*abi.ArrowAsyncProducer)(memory)
+	*s.producer = abi.ArrowAsyncProducer{
+		DeviceType: p.DeviceType, PrivateData: callbacks.NewHandle(s),
+		Request: callbacks.ArrowAsyncProducerRequestStub(), Cancel: callbacks.ArrowAsyncProducerCancelStub(),
+	}
+	if len(metadata) > 0 {
+		text := unsafe.Add(memory, size)
+		copy(unsafe.Slice((*byte)(text), len(metadata)), metadata)
+		s.producer.AdditionalMetadata = uintptr(text)
+	}
+	s.handler.Producer = uintptr(memory)
+	return s
+}
+
+func encoded(metadata Metadata) ([]byte, error) {
+	if len(metadata) == 0 {
+		return nil, nil
+	}
+	return metadata.Encode()
+}
+
+// free is called when nothing is read and the consumer is gone.
+func (s *asyncSending) free() {
+	s.endSource()
+	<-s.sourceEnd
+	callbacks.DeleteHandle(s.producer.PrivateData)
+	C.free(unsafe.Pointer(s.producer))
+}
+
+func (s *asyncSending) wake() {
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when there is something to do. A context that is done stops the stream.
+func (s *asyncSending) wait() {
+	done := s.user.Done()
+	if s.over {
+		done = nil
+	}
+	select {
+	case <-s.news:
+	case <-done:
+		s.stop(asyncByFailure, canceled("producer", s.user))
+	}
+}
+
+// --- The consumer's calls -------------------------------------------------------------------------
+
+// stop does nothing for a stream that has stopped.
+func (s *asyncSending) stop(reason asyncStop, err error) {
+	s.mutex.Lock()
+	if s.stopped == asyncRunning {
+		s.stopped, s.failure = reason, err
+	}
+	s.mutex.Unlock()
+	s.endSource()
+	s.wake()
+}
+
+// Request adds to the demand.
+func (s *asyncSending) Request(_ *abi.ArrowAsyncProducer, n int64) {
+	if n < 1 {
+		s.stop(asyncByFailure, notPositive(n))
+		return
+	}
+	s.mutex.Lock()
+	s.requested = saturated(s.requested, n)
+	s.mutex.Unlock()
+	s.wake()
+}
+
+// Cancel ends the stream.
+func (s *asyncSending) Cancel(*abi.ArrowAsyncProducer) { s.stop(asyncByConsumer, nil) }
+
+// --- The handler's calls --------------------------------------------------------------------------
+
+// step makes at most one call of the handler.
+func (s *asyncSending) step() asyncStep {
+	s.mutex.Lock()
+	schema, next := s.schema, s.next
+	switch {
+	case s.over:
+		waits := s.open > 0
+		s.mutex.Unlock()
+		if waits {
+			return asyncWaits
+		}
+		callbacks.ReleaseArrowAsyncDeviceStreamHandler(s.handler)
+		return asyncReleases
+	case s.stopped != asyncRunning:
+		s.mutex.Unlock()
+		return s.sendStop()
+	case schema != nil:
+		s.schema = nil
+		s.mutex.Unlock()
+		s.taken <- struct{}{}
+		return s.sendSchema(schema)
+	case next != nil && s.requested > s.sent:
+		s.next = nil
+		s.open++
+		s.mutex.Unlock()
+		s.taken <- struct{}{}
+		return s.sendBatch(next)
+	case next == nil && s.ended:
+		s.stopped = asyncOver
+		s.mutex.Unlock()
+		return s.sendEnd()
+	}
+	s.mutex.Unlock()
+	return asyncWaits
+}
+
+func (s *asyncSending) sendSchema(schema *Schema) asyncStep {
+	code, called := callbacks.CallArrowAsyncDeviceStreamHandlerOnSchema(s.handler, schema.get())
+	schema.Close() // when the consumer has not moved it out
+	return s.called("on_schema", code, called)
+}
+
+func (s *asyncSending) sendBatch(task *asyncTask) asyncStep {
+	s.sent++
+	handle := callbacks.NewHandle(task)
+	var metadata uintptr
+	var pinner runtime.Pinner
+	if len(task.metadata) > 0 {
+		pinner.Pin(&task.metadata[0])
+		metadata = uintptr(unsafe.Pointer(&task.metadata[0]))
+	}
+	s.task = abi.ArrowAsyncTask{ExtractData: callbacks.ArrowAsyncTaskExtractDataStub(), PrivateData: handle}
+	code, called := callbacks.CallArrowAsyncDeviceStreamHandlerOnNextTask(s.handler, &s.task, metadata)
+	pinner.Unpin()
+	if code != 0 || !called {
+		takeBack(handle)
+	}
+	return s.called("on_next_task", code, called)
+}
+
+func (s *asyncSending) sendEnd() asyncStep {
+	code, called := callbacks.CallArrowAsyncDeviceStreamHandlerOnNextTask(s.handler, nil, 0)
+	s.called("on_next_task", code, called)
+	s.finish()
+	return asyncCalls
+}
+
+// sendStop drops what was read, and reports a failure.
+func (s *asyncSending) sendStop() asyncStep {
+	s.finish()
+	if s.failure == nil {
+		return s.step()
+	}
+	code := codeOf(s.failure)
+	text := "producer: failed without a message"
+	_ = guarded(func() error {
+		if message := printable(s.failure.Error()); message != "" {
+			text = message
+		}
+		return nil
+	})
+	message := C.CString(text)
+	callbacks.CallArrowAsyncDeviceStreamHandlerOnError(s.handler, int32(code), uintptr(unsafe.Pointer(message)), 0)
+	C.free(unsafe.Pointer(message))
+	s.result = s.failure
+	return asyncCalls
+}
+
+// called takes what a call of the handler has returned.
+func (s *asyncSending) called(call string, code int32, called bool) asyncStep {
+	switch {
+	case !called:
+		s.result = invalid("handler.%s: NULL: expected a callback", call)
+	case code != 0:
+		s.result = NewError(syscall.Errno(max(code, 0)), fmt.Sprintf("%s: refused by the consumer: expected 0, got %d", call, code), nil)
+	default:
+		return asyncCalls
+	}
+	s.mutex.Lock()
+	s.stopped = asyncOver
+	s.mutex.Unlock()
+	s.finish()
+	return asyncCalls
+}
+
+// finish ends the reading. Only the release is due.
+func (s *asyncSending) finish() {
+	s.over = true
+	s.endSource()
+	s.mutex.Lock()
+	schema, next := s.schema, s.next
+	s.schema, s.next = nil, nil
+	s.mutex.Unlock()
+	if schema != nil {
+		schema.Close()
+	}
+	if next != nil {
+		next.discard()
+	}
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package fletching
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"syscall"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+)
+
+// openBatches is AsyncProducer.Open.
+type openBatches = func(ctx context.Context) (*Schema, iter.Seq2[AsyncBatch, error], error)
+
+// start reads the stream on a goroutine, unless it has stopped already.
+func (s *asyncSending) start(open openBatches) {
+	if !s.offer(func() {}) {
+		close(s.sourceEnd)
+		return
+	}
+	go func() {
+		defer close(s.sourceEnd)
+		var err error = NewError(syscall.EIO, "batches: ended by runtime.Goexit: expected a return", nil)
+		defer func() {
+			if s.user.Err() != nil { // the batches may have ended for that reason
+				err = canceled("producer", s.user)
+			}
+			s.readAll(err)
+		}()
+		err = guarded(func() error { return s.read(open) })
+	}()
+}
+
+// readAll is called after the last batch.
+func (s *asyncSending) readAll(err error) {
+	if err != nil {
+		s.stop(asyncByFailure, err)
+	}
+	s.mutex.Lock()
+	s.ended = true
+	s.mutex.Unlock()
+	s.wake()
+}
+
+func (s *asyncSending) read(open openBatches) (err error) {
+	schema, batches, err := open(s.source)
+	if err != nil {
+		discard(schema)
+		return err
+	}
+	if schema == nil || schema.IsReleased() {
+		return invalid("schema: released: expected a live schema")
+	}
+	s.promise = promiseOf(schema.get(), s.promise.deviceType)
+	if !s.offer(func() { s.schema = schema }) {
+		schema.Close()
+		return nil
+	}
+	if s.waitTaken(); s.source.Err() != nil {
+		return nil
+	}
+	batches(func(batch AsyncBatch, problem error) bool {
+		if problem == nil && s.source.Err() == nil {
+			problem = s.pass(batch)
+		} else {
+			discard(batch.Array)
+		}
+		if problem != nil && err == nil {
+			err = problem
+		}
+		return problem == nil && s.source.Err() == nil
+	})
+	return err
+}
+
+// offer is false for a stream that has stopped.
+func (s *asyncSending) offer(set func()) bool {
+	s.mutex.Lock()
+	running := s.stopped == asyncRunning
+	if running {
+		set()
+	}
+	s.mutex.Unlock()
+	s.wake()
+	return running
+}
+
+// pass returns when the batch was sent, or the stream is over.
+func (s *asyncSending) pass(batch AsyncBatch) error {
+	task := asyncTasks.Get().(*asyncTask)
+	task.sending = s
+	var err error
+	if task.metadata, err = encoded(batch.Metadata); err == nil && batch.Make == nil {
+		task.slot, err = s.take(batch.Array)
+	}
+	if err != nil {
+		discard(batch.Array)
+		return err
+	}
+	task.make = batch.Make
+	if !s.offer(func() { s.next = task }) {
+		task.discard()
+		return nil
+	}
+	s.waitTaken()
+	return nil
+}
+
+// waitTaken returns when the last offer was taken, or the stream is over.
+func (s *asyncSending) waitTaken() {
+	select {
+	case <-s.taken:
+	case <-s.source.Done():
+	}
+}
+
+// take moves an array in. It is closed when the stream may not have it.
+func (s *asyncSending) take(array *DeviceArray) (*slot[abi.ArrowDeviceArray], error) {
+	if array == nil {
+		return nil, invalid("batch: nil: expected an array")
+	}
+	taken, err := array.take("batch")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.promise.check(taken.raw); err != nil {
+		releaseSlot(taken)
+		return nil, err
+	}
+	return taken, nil
+}
+
+func releaseSlot(taken *slot[abi.ArrowDeviceArray]) {
+	taken.kind.release(taken.raw)
+	taken.free()
+}
+
+// --- Tasks ----------------------------------------------------------------------------------------
+
+// asyncTask is one batch, from the reading to the consumer's extract_data. It is used again.
+type asyncTask struct {
+	sending  *asyncSending
+	slot     *slot[abi.ArrowDeviceArray] // nil when the array is not made yet
+	make     func() (*DeviceArray, error)
+	metadata []byte
+}
+
+var asyncTasks = sync.Pool{New: func() any { return new(asyncTask) }}
+
+// spentTask is what a task is when it was extracted.
+type spentTask struct{}
+
+func (spentTask) ExtractData(*abi.ArrowAsyncTask, *abi.ArrowDeviceArray) int32 {
+	return int32(syscall.EINVAL)
+}
+
+var spent = callbacks.NewHandle(spentTask{})
+
+// ExtractData moves the array out, or drops it. Of several calls one deletes the handle.
+func (t *asyncTask) ExtractData(self *abi.ArrowAsyncTask, out *abi.ArrowDeviceArray) int32 {
+	_, ours := callbacks.DeleteHandle(self.PrivateData)
+	self.PrivateData = spent
+	if !ours {
+		return int32(syscall.EINVAL)
+	}
+	err := guarded(func() error { return t.move(out) })
+	if err != nil {
+		t.sending.stop(asyncByFailure, err)
+	}
+	t.close()
+	if err != nil {
+		return int32(codeOf(err))
+	}
+	return 0
+}
+
+func (t *asyncTask) move(out *abi.ArrowDeviceArray) (err error) {
+	if out == nil {
+		return nil
+	}
+	if t.slot == nil {
+		array, err := t.make()
+		if err != nil {
+			discard(array)
+			return err
+		}
+		if t.slot, err = t.sending.take(array); err != nil {
+			return err
+		}
+	}
+	*out = *t.slot.raw
+	t.slot.free()
+	t.slot = nil
+	return nil
+}
+
+// discard releases what was not moved out. The task is used again.
+func (t *asyncTask) discard() {
+	if t.slot != nil {
+		releaseSlot(t.slot)
+	}
+	*t = asyncTask{}
+	asyncTasks.Put(t)
+}
+
+// takeBack drops a task that the consumer has refused, and has not extracted.
+func takeBack(handle uintptr) {
+	if value, ours := callbacks.DeleteHandle(handle); ours {
+		value.(*asyncTask).close()
+	}
+}
+
+// close is the end of a task that was delivered.
+func (t *asyncTask) close() {
+	s := t.sending
+	t.discard()
+	s.mutex.Lock()
+	s.open--
+	mayRelease := s.open == 0 && s.stopped != asyncRunning
+	s.mutex.Unlock()
+	if mayRelease {
+		s.wake()
+	}
+}
