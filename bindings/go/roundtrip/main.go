@@ -11,6 +11,7 @@ import (
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 	"github.com/fletching/fletching/bindings/go/roundtrip/cells"
 	"github.com/fletching/fletching/bindings/go/roundtrip/dump"
 	"github.com/fletching/fletching/bindings/go/roundtrip/producer"
@@ -82,7 +83,12 @@ func checkDump(c *cells.Checks, schema *abi.ArrowSchema, array *abi.ArrowDeviceA
 func passArray(name string, c *cells.Checks) error {
 	var schema, ourSchema abi.ArrowSchema
 	var array, ourArray abi.ArrowDeviceArray
-	defer closeAll(&schema, &array, &ourSchema, &ourArray)
+	defer func() { // what was not moved
+		callbacks.ReleaseArrowSchema(&schema)
+		callbacks.ReleaseArrowArray(&array.Array)
+		callbacks.ReleaseArrowSchema(&ourSchema)
+		callbacks.ReleaseArrowArray(&ourArray.Array)
+	}()
 	if err := producer.ExportArray(backend, name, &schema, &array); err != nil {
 		return err
 	}
@@ -124,18 +130,4 @@ func passStream(name string, failAt int64, c *cells.Checks) error {
 		expected = failAt
 	}
 	return errors.Join(c.Succeeded("verification", verified), c.Equal("the number of batches", seen, expected))
-}
-
-// closeAll releases what was not moved.
-func closeAll(schema *abi.ArrowSchema, array *abi.ArrowDeviceArray, ourSchema *abi.ArrowSchema, ourArray *abi.ArrowDeviceArray) {
-	for _, each := range []*abi.ArrowSchema{schema, ourSchema} {
-		if owner, err := fletching.ImportSchema(unsafe.Pointer(each)); err == nil {
-			owner.Close()
-		}
-	}
-	for _, each := range []*abi.ArrowDeviceArray{array, ourArray} {
-		if owner, err := fletching.ImportDeviceArray(unsafe.Pointer(each)); err == nil {
-			owner.Close()
-		}
-	}
 }
