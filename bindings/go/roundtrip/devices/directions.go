@@ -26,10 +26,6 @@ var directions = []direction{
 	{"stream_control", passStream, true, false},
 	{"stream_failure", passStream, false, true},
 	{"stream_failure_control", passStream, true, true},
-	{"async", passAsync, false, false},
-	{"async_control", passAsync, true, false},
-	{"async_failure", passAsync, false, true},
-	{"async_failure_control", passAsync, true, true},
 	{"chain", passChain, false, false},
 }
 
@@ -91,50 +87,6 @@ func (r *run) readStream(stream *fletching.DeviceArrayStream) (*content, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := schema.Export(unsafe.Pointer(c.schema)); err != nil {
-		return nil, err
-	}
-	for array, err := range stream.All(context.Background()) {
-		if err != nil {
-			c.ended = err
-		} else if err := c.addBatch(array); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-func passAsync(r *run) error {
-	gate, err := r.gate()
-	if err != nil {
-		return err
-	}
-	// A failure overtakes what was requested and is not read yet. One batch at a time: none is lost.
-	options := fletching.AsyncOptions{Window: batchCount}
-	if r.direction.fails {
-		options.Window = 1
-	}
-	stream := fletching.NewAsyncStream(context.Background(), options)
-	defer stream.Close()
-	if err := gate.RunAsync(r.name, batchCount, r.failAt(), stream.Handler()); err != nil {
-		return err
-	}
-	c, err := r.readAsync(stream)
-	stream.Close()
-	if err != nil {
-		return err
-	}
-	err = r.requireContent(gate, c)
-	producer.AwaitAsync()
-	return err
-}
-
-func (r *run) readAsync(stream *fletching.AsyncStream) (*content, error) {
-	schema, err := stream.Schema(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	c := r.newContent(stream.DeviceType())
 	if err := schema.Export(unsafe.Pointer(c.schema)); err != nil {
 		return nil, err
 	}
