@@ -73,14 +73,14 @@ func foreignArray(onRelease func(), children ...abi.ArrowArray) abi.ArrowArray {
 	p := &arrayProducer{onRelease: onRelease}
 	array := abi.ArrowArray{Release: callbacks.ArrowArrayReleaseStub(), NChildren: int64(len(children))}
 	if len(children) > 0 {
-		array.Children = gpu.Alloc(8 * len(children))
+		array.Children = gpu.Alloc(int(unsafe.Sizeof(array.Children)) * len(children))
 		p.memory = append(p.memory, array.Children)
 	}
 	for i, child := range children {
 		address := gpu.Alloc(int(unsafe.Sizeof(child)))
 		p.children, p.memory = append(p.children, address), append(p.memory, address)
 		*(*abi.ArrowArray)(gpu.At(address)) = child
-		*(*uintptr)(unsafe.Add(gpu.At(array.Children), 8*i)) = address
+		*(*uintptr)(unsafe.Add(gpu.At(array.Children), i*int(unsafe.Sizeof(address)))) = address
 	}
 	array.PrivateData = callbacks.NewHandle(p)
 	return array

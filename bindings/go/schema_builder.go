@@ -81,8 +81,9 @@ func (v SchemaView) copy(depth int) (SchemaBuilder, error) {
 
 // Build returns the schema, which has copies of the texts, in one allocation of C.
 //
-// Errors: EINVAL for a format that is empty, a format or name with a NUL in it, metadata that cannot
-// be encoded, and more than 256 levels or 2^22 structs, where the message says in which child; ENOMEM.
+// Errors: EINVAL for a format that is empty, a format or name that is not UTF-8 or has a NUL in it,
+// metadata that cannot be encoded, and more than 256 levels or 2^22 structs, where the message says in
+// which child; ENOMEM.
 func (b *SchemaBuilder) Build() (*Schema, error) {
 	structs := 0
 	var texts []byte // in the order in which write needs them
@@ -112,6 +113,10 @@ func (b *SchemaBuilder) collect(structs *int, texts *[]byte, depth int) error {
 		return errors.New("format: NUL character: expected text without it")
 	case strings.Contains(b.Name, "\x00"):
 		return errors.New("name: NUL character: expected text without it")
+	case !utf8.ValidString(b.Format):
+		return errors.New("format: not UTF-8")
+	case !utf8.ValidString(b.Name):
+		return errors.New("name: not UTF-8")
 	}
 	*texts = appendPadded(*texts, b.Format+"\x00")
 	if b.Name != "" {

@@ -1,5 +1,8 @@
 // The library libfletching_transit_go is what tests/roundtrip/transit.h declares; build it with
 // -buildmode=c-shared.
+//
+// Like every Go library it is never unloaded: dlclose of it, or of a library that embeds it, leaves it in
+// the process, and what it exported stays valid.
 package main
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../../tests/roundtrip
@@ -8,15 +11,18 @@ import "C"
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"syscall"
+	"unicode/utf8"
 	"unsafe"
 
+	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/roundtrip/reexport"
-	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
-// No line is longer, whatever room there is said to be.
+// No message is longer, whatever the capacity is.
 const maxMessage = 4096
 
 //export FletchingTransitArray
@@ -26,9 +32,9 @@ func FletchingTransitArray(schema *C.struct_ArrowSchema, array *C.struct_ArrowDe
 		(*abi.ArrowSchema)(unsafe.Pointer(schema)), (*abi.ArrowDeviceArray)(unsafe.Pointer(array)),
 		(*abi.ArrowSchema)(unsafe.Pointer(outSchema)), (*abi.ArrowDeviceArray)(unsafe.Pointer(outArray)))
 	if message != nil {
-		say(err, unsafe.Slice((*byte)(unsafe.Pointer(message)), min(capacity, maxMessage)))
+		writeMessage(err, unsafe.Slice((*byte)(unsafe.Pointer(message)), min(capacity, maxMessage)))
 	}
-	return C.int(errno(err))
+	return C.int(codeOf(err))
 }
 
 //export FletchingTransitExported
@@ -40,7 +46,7 @@ func FletchingTransitReleased() C.int64_t { return C.int64_t(reexport.Released()
 func transit(schema *abi.ArrowSchema, array *abi.ArrowDeviceArray, outSchema *abi.ArrowSchema, outArray *abi.ArrowDeviceArray) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
-			err = walk.Errorf(syscall.EIO, "panic in Go: %v", problem)
+			err = fletching.NewError(syscall.EIO, fmt.Sprintf("panic in Go: %v", problem), nil)
 		}
 	}()
 	for _, argument := range []struct {
@@ -50,37 +56,38 @@ func transit(schema *abi.ArrowSchema, array *abi.ArrowDeviceArray, outSchema *ab
 		{"schema", schema == nil}, {"array", array == nil}, {"out_schema", outSchema == nil}, {"out_array", outArray == nil},
 	} {
 		if argument.missing {
-			return walk.Errorf(syscall.EINVAL, "%s is NULL", argument.name)
+			return errors.New(argument.name + ": NULL: expected an address")
 		}
 	}
-	// The array first: it needs the schema as it is, and checks both, so that the second one cannot fail.
-	if err := reexport.Array(schema, array, outArray); err != nil {
-		return err
-	}
-	return reexport.Schema(schema, outSchema)
+	return reexport.Structs(schema, array, outSchema, outArray)
 }
 
-// say writes one line, NUL-terminated, empty for nil.
-func say(err error, room []byte) {
+// writeMessage writes one line, NUL-terminated and empty for nil, which ends with a whole character.
+func writeMessage(err error, room []byte) {
 	if len(room) == 0 {
 		return
 	}
 	line := ""
 	if err != nil {
-		line = walk.Fit(walk.Printable(err.Error()), len(room)-1)
+		line = strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\n", "; "), "\uFFFD")
 	}
-	room[copy(room, line)] = 0
+	end := min(len(line), len(room)-1)
+	for end < len(line) && !utf8.RuneStart(line[end]) {
+		end--
+	}
+	room[copy(room, line[:end])] = 0
 }
 
-func errno(err error) int {
-	var known *walk.Error
+// codeOf is EINVAL for an error without a code: that of a struct that is refused.
+func codeOf(err error) int {
+	var code syscall.Errno
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &known) && known.Code != 0:
-		return known.Code
+	case errors.As(err, &code):
+		return int(code)
 	}
-	return int(syscall.EIO)
+	return int(syscall.EINVAL)
 }
 
 func main() {}

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* The types are those of producer.h: a forwarder that does not fit it does not compile. */
+/* The types are those of the headers: a forwarder that does not fit them does not compile. */
 #define FORWARD(result, name, parameters, arguments)    \
   static __typeof__(FletchingProducer##name)* g_##name; \
   result fletching_go_producer_##name parameters { return g_##name arguments; }
@@ -18,4 +18,20 @@ const char* fletching_go_producer_open(const char* path) {
   if (library == NULL) return dlerror();
   FLETCHING_GO_PRODUCER_FUNCTIONS(RESOLVE)
   return NULL;
+}
+
+static const struct FletchingExtDevEvent* event_at(uintptr_t event) {
+  return (const struct FletchingExtDevEvent*)event;
+}
+
+int fletching_go_producer_ext_dev_query(uintptr_t event) {
+  return event_at(event)->query(event_at(event));
+}
+
+void fletching_go_producer_ext_dev_synchronize(uintptr_t event) {
+  event_at(event)->synchronize(event_at(event));
+}
+
+int fletching_go_producer_ext_dev_wait_on(uintptr_t event, uintptr_t queue) {
+  return event_at(event)->wait_on(event_at(event), (struct FletchingExtDevQueue*)queue);
 }

@@ -1,4 +1,5 @@
-// Package producer calls the reference producer, a library that it opens at run time.
+// Package producer calls the reference producer, a library that it opens at run time
+// (cpp/producer/producer.h and gate.h).
 package producer
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../../cpp/include -I${SRCDIR}/../../../../cpp/producer
@@ -11,10 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"unsafe"
 
+	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
-	"github.com/fletching/fletching/bindings/go/roundtrip/walk"
 )
 
 // Counters is struct FletchingProducerCounters.
@@ -23,12 +25,12 @@ type Counters struct {
 	Exported, Released, DoubleReleased                    int64
 }
 
-// Path is where the library lies: in FLETCHING_LIB_DIR, else in build/lib of the repository that
-// the working directory is in.
-func Path() string {
-	name := "libfletching_producer.so"
+// Path is the path of a library of this repository: in FLETCHING_LIB_DIR, else in build/lib of the
+// repository that the working directory is in.
+func Path(library string) string {
+	name := "lib" + library + ".so"
 	if runtime.GOOS == "darwin" {
-		name = "libfletching_producer.dylib"
+		name = "lib" + library + ".dylib"
 	}
 	if folder := os.Getenv("FLETCHING_LIB_DIR"); folder != "" {
 		return filepath.Join(folder, name)
@@ -36,7 +38,7 @@ func Path() string {
 	return filepath.Join(repository(), "build", "lib", name)
 }
 
-// repository is the nearest folder above the working directory that holds the spec, else ".".
+// repository is the nearest folder above the working directory that contains the spec, else ".".
 func repository() string {
 	folder, err := os.Getwd()
 	for err == nil {
@@ -52,14 +54,24 @@ func repository() string {
 }
 
 // Open loads the library; call it before anything else.
-func Open(path string) error {
+func Open() error {
+	path := Path("fletching_producer")
 	if problem := C.fletching_go_producer_open(text(path)); problem != nil {
-		return fmt.Errorf("cannot use the producer %s: %s; run `make`, or set FLETCHING_LIB_DIR", path, C.GoString(problem))
+		return fmt.Errorf("cannot use the producer %s: %s; hint: run `make`, or set FLETCHING_LIB_DIR", path, C.GoString(problem))
 	}
 	return nil
 }
 
-// Cases lists the names of the catalogue.
+// Backends returns the names of the backends.
+func Backends() []string {
+	var names []string
+	for i := range C.fletching_go_producer_BackendCount() {
+		names = append(names, C.GoString(C.fletching_go_producer_BackendName(i)))
+	}
+	return names
+}
+
+// Cases returns the names of the cases.
 func Cases() []string {
 	var names []string
 	for i := range C.fletching_go_producer_CaseCount() {
@@ -68,9 +80,13 @@ func Cases() []string {
 	return names
 }
 
-// Describe is the text of a case.
-func Describe(name string) string {
-	return C.GoString(C.fletching_go_producer_Describe(text(name)))
+// VerifyDump returns how many lines are as the producer exported them: all.
+func VerifyDump(dump string) (int64, error) {
+	var lines C.int64_t
+	err := call(func(message *C.Message) C.int {
+		return C.fletching_go_producer_VerifyDump(text(dump), &lines, message)
+	})
+	return int64(lines), err
 }
 
 // ExportArray fills schema and array.
@@ -80,14 +96,14 @@ func ExportArray(backend, name string, schema *abi.ArrowSchema, array *abi.Arrow
 	})
 }
 
-// ExportStream fills stream; it fails before batch failAt, or never when that is -1.
+// ExportStream fills stream, which fails before batch failAt, or never when that is -1.
 func ExportStream(backend, name string, batches, failAt int64, stream *abi.ArrowDeviceArrayStream) error {
 	return call(func(message *C.Message) C.int {
 		return C.fletching_go_producer_ExportStream(text(backend), text(name), C.int64_t(batches), C.int64_t(failAt), cStream(stream), message)
 	})
 }
 
-// VerifyArray compares with the catalogue.
+// VerifyArray compares with the catalogue, and releases nothing.
 func VerifyArray(backend, name string, schema *abi.ArrowSchema, array *abi.ArrowDeviceArray) error {
 	return call(func(message *C.Message) C.int {
 		return C.fletching_go_producer_VerifyArray(text(backend), text(name), cSchema(schema), cArray(array), message)
@@ -101,7 +117,7 @@ func VerifyStream(backend, name string, batches, failAt int64, stream *abi.Arrow
 	})
 }
 
-// ReadCounters says what is alive, and what happened since ResetCounters.
+// ReadCounters returns what is alive, and what happened since ResetCounters.
 func ReadCounters() Counters {
 	var c C.struct_FletchingProducerCounters
 	C.fletching_go_producer_ReadCounters(&c)
@@ -112,7 +128,7 @@ func ReadCounters() Counters {
 	}
 }
 
-// ResetCounters begins to count anew.
+// ResetCounters sets what happened to 0.
 func ResetCounters() {
 	C.fletching_go_producer_ResetCounters()
 }
@@ -120,7 +136,7 @@ func ResetCounters() {
 func call(run func(*C.Message) C.int) error {
 	var message C.Message
 	if code := run(&message); code != 0 {
-		return &walk.Error{Code: int(code), Text: walk.Printable(C.GoString(&message.text[0]))}
+		return fletching.NewError(syscall.Errno(code), C.GoString(&message.text[0]), nil)
 	}
 	return nil
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// A host that is unloaded and loaded again, while what Go exported is alive. It is a program of C: this one has
+// a Go runtime already.
+func TestTheHostOfALibraryOfGoMayBeUnloaded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("testdata/unload.c is for Linux")
+	}
+	run := func(name string, arguments ...string) string {
+		t.Helper()
+		output, err := exec.Command(name, arguments...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, output)
+		}
+		return strings.TrimSpace(string(output))
+	}
+	folder := t.TempDir()
+	library := filepath.Join(folder, "libfletching_transit_go.so")
+	host, program := filepath.Join(folder, "libhost.so"), filepath.Join(folder, "unload")
+	compiler := strings.Fields(run("go", "env", "CC"))
+	compile := func(arguments ...string) {
+		t.Helper()
+		include := []string{"-std=gnu11", "-Wall", "-Werror", "-I../../../../tests/roundtrip", "-I../../../../cpp/include"}
+		run(compiler[0], append(append(compiler[1:len(compiler):len(compiler)], include...), arguments...)...)
+	}
+	run("go", "build", "-buildmode=c-shared", "-o", library, ".")
+	compile("-shared", "-fPIC", "-o", host, "testdata/host.c", library, "-Wl,-rpath,"+folder)
+	compile("-o", program, "testdata/unload.c", "-ldl")
+	if printed := run(program, host, library); printed != "unloaded" {
+		t.Error(printed)
+	}
+}
