@@ -81,7 +81,7 @@ def main() -> int:
     if os.environ.get("SAMPLE"):
         chosen = sample(chosen)
     names = {m.name for m in everything}
-    found = kept(chosen)
+    found = kept(everything)
     chosen = [m for m in chosen if m.name not in found]
     for pattern, tests in TESTS.items():
         left = [m for m in chosen if first_fit(m.file) == pattern]
@@ -153,8 +153,8 @@ def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
     return [mutant for mutant in mutants if mutant in taken]
 
 
-def kept(chosen: Sequence[Mutant]) -> Results:
-    """What earlier results have as killed, when $KEEP is set."""
+def kept(everything: Sequence[Mutant]) -> Results:
+    """What earlier results have as killed or not compiled, when $KEEP is set."""
     path = Path(os.environ["RESULTS"])
     if not os.environ.get("KEEP") or not path.is_file():
         return {}
@@ -164,7 +164,7 @@ def kept(chosen: Sequence[Mutant]) -> Results:
         for e in entries
         if e["result"] not in ("", "survived")
     }
-    return {m.name: known[m.key] for m in chosen if m.key in known}
+    return {m.name: known[m.key] for m in everything if m.key in known}
 
 
 def first_fit(file: str) -> str:
