@@ -48,6 +48,7 @@ RESULTS = {
     "Unviable": "does not compile",
 }
 _NAME = re.compile(r"(?P<file>[^:]+):(?P<line>\d+):\d+: (?P<change>.*)")
+_DOUBTFUL = re.compile(r"default\(\)|::from(?:_iter)?\(|(?<!String)::new\(")
 _RUNNING = re.compile(r"^ +Running `\S*/deps/(\w+)-[0-9a-f]+`", re.MULTILINE)
 _FAILED = re.compile(r"^(?:test (\S+) \.\.\. FAILED|    (\w+(?:::\w+)*))$", re.MULTILINE)
 _SIGNAL = re.compile(r"\(signal: \d+, (\w+)")
@@ -68,9 +69,11 @@ class Mutant:
         return self.file, self.change, self.nth
 
     @property
-    def rank(self) -> str:
-        """By a hash of what it is: a change elsewhere leaves a sample as it was."""
-        return hashlib.sha256(f"{SEED} {self.key}".encode()).hexdigest()
+    def rank(self) -> tuple[bool, str]:
+        """By a hash of what it is: a change elsewhere leaves a sample as it was. Last are those
+        that hardly ever compile."""
+        is_doubtful = bool(_DOUBTFUL.search(self.change))
+        return is_doubtful, hashlib.sha256(f"{SEED} {self.key}".encode()).hexdigest()
 
 
 def main() -> int:
