@@ -49,6 +49,7 @@ RESULTS = {
     "Unviable": "does not compile",
 }
 _NAME = re.compile(r"(?P<file>[^:]+):(?P<line>\d+):\d+: (?P<change>.*)")
+_DOUBTFUL = re.compile(r"default\(\)|::from(?:_iter)?\(|(?<!String)::new\(")
 _RUNNING = re.compile(r"^ +Running `\S*/deps/(\w+)-[0-9a-f]+`", re.MULTILINE)
 _FAILED = re.compile(r"^(?:test (\S+) \.\.\. FAILED|    (\w+(?:::\w+)*))$", re.MULTILINE)
 _SIGNAL = re.compile(r"\(signal: \d+, (\w+)")
@@ -69,9 +70,11 @@ class Mutant:
         return self.file, self.change, self.nth
 
     @property
-    def rank(self) -> str:
-        """By a hash of what it is: a change elsewhere leaves a sample as it was."""
-        return hashlib.sha256(f"{SEED} {self.key}".encode()).hexdigest()
+    def rank(self) -> tuple[bool, str]:
+        """By a hash of what it is: a change elsewhere leaves a sample as it was. Last are those
+        that hardly ever compile."""
+        is_doubtful = bool(_DOUBTFUL.search(self.change))
+        return is_doubtful, hashlib.sha256(f"{SEED} {self.key}".encode()).hexdigest()
 
 
 def main() -> int:
@@ -82,7 +85,7 @@ def main() -> int:
     if os.environ.get("SAMPLE"):
         chosen = sample(chosen)
     names = {m.name for m in everything}
-    found = kept(chosen)
+    found = kept(everything)
     chosen = [m for m in chosen if m.name not in found]
     for pattern, tests in TESTS.items():
         left = [m for m in chosen if first_fit(m.file) == pattern]
@@ -154,8 +157,8 @@ def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
     return [mutant for mutant in mutants if mutant in taken]
 
 
-def kept(chosen: Sequence[Mutant]) -> Results:
-    """What earlier results have as killed, when $KEEP is set."""
+def kept(everything: Sequence[Mutant]) -> Results:
+    """What earlier results have as killed or not compiled, when $KEEP is set."""
     path = Path(os.environ["RESULTS"])
     if not os.environ.get("KEEP") or not path.is_file():
         return {}
@@ -165,7 +168,7 @@ def kept(chosen: Sequence[Mutant]) -> Results:
         for e in entries
         if e["result"] not in ("", "survived")
     }
-    return {m.name: known[m.key] for m in chosen if m.key in known}
+    return {m.name: known[m.key] for m in everything if m.key in known}
 
 
 def first_fit(file: str) -> str:

@@ -19,6 +19,7 @@ mod rules_data;
 mod rules_moves;
 mod rules_stream;
 mod schema_builder;
+mod schema_copy;
 mod shared;
 mod stream_producer;
 mod take_child;

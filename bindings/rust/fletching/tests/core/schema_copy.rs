@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A builder that is a copy of a schema: what it says, and what is refused.
+
+use std::ptr;
+
+use fletching::abi::{ArrowSchema, ARROW_FLAG_DICTIONARY_ORDERED};
+use fletching::{Schema, SchemaBuilder};
+
+use crate::foreign::{bare_schema, refused};
+
+fn copy(schema: &Schema) -> Result<Schema, fletching::Error> {
+    SchemaBuilder::from_schema(schema)?.build()
+}
+
+/// What a schema says, with what is below it.
+fn said(schema: &Schema) -> String {
+    let children = schema.children().iter();
+    let below: String = children.map(|child| said(child.unwrap())).collect();
+    let dictionary = schema.dictionary().map(said).unwrap_or_default();
+    let texts = (schema.format(), schema.name(), schema.flags());
+    let metadata = schema.metadata().unwrap();
+    format!("{texts:?} {metadata:?} [{below}] <{dictionary}>")
+}
+
+#[test]
+fn a_copy_says_what_the_schema_says() {
+    let words = SchemaBuilder::new("u").metadata("d", "e");
+    let item = SchemaBuilder::new("c")
+        .name("item")
+        .flags(ARROW_FLAG_DICTIONARY_ORDERED)
+        .dictionary(words.child(SchemaBuilder::new("n")));
+    let schema = SchemaBuilder::new("+s")
+        .metadata("k", "v")
+        .metadata("", "w")
+        .child(SchemaBuilder::new("i").name("key"))
+        .child(SchemaBuilder::new("+l").name("lists").child(item))
+        .build()
+        .unwrap();
+    let expected = said(&schema);
+    let copied = copy(&schema).unwrap();
+    drop(schema);
+    assert_eq!(said(&copied), expected);
+}
+
+#[test]
+fn what_cannot_be_copied_is_refused() {
+    let because = |why: &str| format!("schema builder: a copy: {why}");
+    refused(
+        copy(&Schema::default()),
+        &because("schema is released: expected a live schema"),
+    );
+    let utf8 = "invalid utf-8 sequence of 1 bytes from index 1";
+    let format = bare_schema(|schema| schema.format = c"i\xff".as_ptr());
+    refused(copy(&format), &because(&format!("format: {utf8}")));
+    let name = bare_schema(|schema| schema.name = c"n\xff".as_ptr());
+    refused(copy(&name), &because(&format!("name: {utf8}")));
+    let count = (-1_i32).to_ne_bytes();
+    let metadata = bare_schema(|schema| schema.metadata = count.as_ptr().cast());
+    assert!(copy(&metadata).is_err());
+    let list = [ptr::null_mut::<ArrowSchema>()];
+    let childless = bare_schema(|schema| {
+        schema.n_children = 1;
+        schema.children = list.as_ptr().cast_mut();
+    });
+    refused(copy(&childless), &because("a child is NULL"));
+}
+
+#[test]
+fn a_copy_is_nested_as_deep_as_a_schema() {
+    let innermost = SchemaBuilder::new("i");
+    let nested = (1..256).fold(innermost, |inner, _| SchemaBuilder::new("+l").child(inner));
+    let schema = nested.build().unwrap();
+    assert_eq!(said(&copy(&schema).unwrap()), said(&schema));
+    // One that is its own dictionary has no end.
+    let mut endless = bare_schema(|_| {}).into_raw();
+    endless.dictionary = &raw mut endless;
+    let too_deep = bare_schema(|schema| schema.dictionary = endless.dictionary);
+    let limit = "nested too deep: expected at most 256 levels";
+    refused(copy(&too_deep), &format!("schema builder: a copy: {limit}"));
+}
