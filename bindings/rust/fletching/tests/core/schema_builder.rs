@@ -71,13 +71,13 @@ fn a_child_outlives_its_parent() {
 }
 
 /// Why a schema is not copied whose second child is as `spoil` leaves it.
-fn why_not_copied(spoil: impl FnOnce(&mut ArrowSchema)) -> String {
+fn why_not_copied(spoil: impl FnOnce(*mut ArrowSchema)) -> String {
     let schema = batch();
     // SAFETY: the schema is ours, and as the texts ask or refused. It is restored afterwards.
     let error = unsafe {
         let child = *schema.as_raw().children.add(1);
         let sound = std::ptr::read(child);
-        spoil(&mut *child);
+        spoil(child);
         let error = SchemaBuilder::from_schema(&schema).map(drop).unwrap_err();
         child.write(sound);
         error
@@ -89,22 +89,24 @@ fn why_not_copied(spoil: impl FnOnce(&mut ArrowSchema)) -> String {
 
 #[test]
 fn only_a_sound_schema_is_copied() {
-    assert_eq!(
-        why_not_copied(|child| child.format = std::ptr::null()),
-        "has format NULL"
-    );
-    assert_eq!(
-        why_not_copied(|child| child.n_children = -1),
-        "has n_children out of range: expected 0 to 4194304, got -1"
-    );
+    // SAFETY: of these four too, the child is restored.
+    let why = why_not_copied(|child| unsafe { (*child).format = std::ptr::null() });
+    assert_eq!(why, "has format NULL");
+    // SAFETY: see above.
+    let why = why_not_copied(|child| unsafe { (*child).n_children = -1 });
+    let expected = "has n_children out of range: expected 0 to 4194304, got -1";
+    assert_eq!(why, expected);
     // Twice below itself: 2^256 structs.
-    let mut list = [std::ptr::null_mut(); 2];
-    let why = why_not_copied(|child| {
-        list = [child; 2];
-        (child.children, child.n_children) = (list.as_mut_ptr(), 2);
+    let mut list = [std::ptr::null_mut::<ArrowSchema>(); 2];
+    let pointer = list.as_mut_ptr();
+    // SAFETY: see above; the list outlives the copy.
+    let why = why_not_copied(|child| unsafe {
+        pointer.cast::<[*mut ArrowSchema; 2]>().write([child; 2]);
+        ((*child).children, (*child).n_children) = (pointer, 2);
     });
     assert_eq!(why, "is nested too deep: expected at most 256 levels");
-    let why = why_not_copied(|child| child.release = None);
+    // SAFETY: see above.
+    let why = why_not_copied(|child| unsafe { (*child).release = None });
     assert_eq!(why, "is released or moved out");
     let error = SchemaBuilder::from_schema(&Schema::default()).map(drop);
     assert!(error.unwrap_err().message().ends_with(&why));

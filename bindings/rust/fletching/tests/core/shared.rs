@@ -103,9 +103,9 @@ fn a_view_of_a_changed_view_keeps_the_view() {
 
     let log = Log::default();
     let view = array(&log, "b", 2).share().unwrap().view().unwrap();
-    let place = std::ptr::from_ref(view.children()[1].unwrap().as_raw()).cast_mut();
     // SAFETY: the child is ours, and is replaced while nobody uses the view.
     unsafe {
+        let place = *view.as_raw().children.add(1);
         drop(Array::move_from(place));
         array(&log, "c", 0).move_to(place);
     }
