@@ -30,7 +30,7 @@ sys.path.append(str(ROOT / "tools"))
 
 import languages  # noqa: E402
 
-MEASURES = ["instructions", "locks", "nanoseconds"]
+MEASURES = ["instructions", "allocations", "locks", "nanoseconds"]
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
 
 
@@ -121,6 +121,7 @@ def _build(home: languages.Language) -> None:
 def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
     allocations: dict[str, float] = {}
     locks: dict[str, float] = {}
+    os.environ.update(row.environment)
     if row.measure == "instructions":
         counts = {
             who: _instructions(bin_folder, program, row.rounds)
@@ -128,6 +129,11 @@ def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
         }
         values = {who: value for who, (value, _) in counts.items()}
         allocations = {who: number for who, (_, number) in counts.items()}
+    elif row.measure == "allocations":
+        values = {
+            who: _printed(bin_folder, program)["allocations"]
+            for who, program in row.programs.items()
+        }
     elif row.measure == "locks":
         counted = {who: _printed(bin_folder, program) for who, program in row.programs.items()}
         values = {who: each["locks"] for who, each in counted.items()}

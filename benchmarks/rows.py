@@ -2,12 +2,13 @@
 
 A program of `instructions` is called with the case and the number of rounds; one of `nanoseconds`
 with its arguments alone, and prints a line of JSON: {"ns": 498.1}, and one that counts also
-"allocations" and "locks", all of them for one round; a program of `locks` prints all three.
+"allocations" and "locks", all of them for one round; a program of `locks` prints all three. One of
+`allocations` prints those of the language's own memory, which callgrind does not see.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,13 @@ class Limit:
 @dataclass(frozen=True)
 class Row:
     case: str  # "one leaf"
-    measure: str  # "instructions": callgrind counts them; "nanoseconds", "locks": the program does
+    measure: str  # "instructions": callgrind counts them; the others: the program prints them
     programs: dict[str, tuple[str, ...]]  # who -> program in the build's bin folder, arguments
     limits: tuple[Limit, ...] = ()
     rounds: tuple[int, int] = (100, 300)  # instructions: two runs, so that the start does not count
     at_most: float | None = None  # a bound on ours alone, in the row's measure
     repeats: int = 25  # nanoseconds: the median of so many runs, the programs interleaved
+    environment: dict[str, str] = field(default_factory=dict)  # of every program
     counter: str = ""  # nanoseconds: the program that counts allocations and locks, if any; slower
 
     @property

@@ -147,7 +147,9 @@ func importInto[R raw](o *owner[R], kind *kind[R], address unsafe.Pointer) error
 	if kind.isReleased(source) {
 		return invalid("import: %s is released: expected a live struct", kind.name)
 	}
-	o.fill(kind, *source)
+	s := newSlot(kind)
+	*s.raw = *source // in place: every leaf pays for a copy
+	o.slot.Store(s)
 	markReleased(source)
 	return nil
 }

@@ -81,7 +81,9 @@ func DeleteHandle(handle uintptr) (value any, live bool) {
 		return nil, false
 	}
 	value = slot.value
-	C.free(slot.text)
+	if slot.text != nil { // else a call of C for nothing
+		C.free(slot.text)
+	}
 	slot.value, slot.text, slot.live = nil, nil, false
 	s.free = append(s.free, handle>>shardBits%(1<<indexBits))
 	return value, true

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The cases of `make bench-go` as a user of arrow-go writes them. It has no device array, so the fields
+// of the device are set beside it. Its arrays exist before: only the handoff is measured.
+package main
+
+import (
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/bench/internal/peer"
+)
+
+var (
+	leaf   = peer.Leaf()
+	raw    = new(abi.ArrowDeviceArray)
+	target = (*cdata.CArrowArray)(unsafe.Pointer(&raw.Array))
+	column = newColumn()
+	batch  = newBatch()
+)
+
+func newColumn() arrow.Array {
+	bytes := unsafe.Slice((*byte)(abi.Pointer(peer.Data()[0])), 8*peer.Rows)
+	buffers := []*memory.Buffer{nil, memory.NewBufferBytes(bytes)} // of C: no unpinned memory of Go is exported
+	return array.NewInt64Data(array.NewData(arrow.PrimitiveTypes.Int64, peer.Rows, buffers, nil, 0, 0))
+}
+
+func newBatch() arrow.RecordBatch {
+	fields := make([]arrow.Field, peer.Columns)
+	columns := make([]arrow.Array, peer.Columns)
+	for i := range fields {
+		fields[i] = arrow.Field{Type: arrow.PrimitiveTypes.Int64, Nullable: true}
+		columns[i] = column
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, peer.Rows)
+}
+
+func take() {
+	imported, err := cdata.ImportCArrayWithType(target, arrow.PrimitiveTypes.Int64)
+	peer.Check(err)
+	imported.Release()
+}
+
+func importLeaf() {
+	*raw = leaf
+	take()
+}
+
+func exportLeaf() {
+	cdata.ExportArrowArray(column, target, nil)
+	take()
+}
+
+func handoff() {
+	cdata.ExportArrowRecordBatch(batch, target, nil)
+	raw.DeviceID, raw.DeviceType = -1, abi.DeviceCPU
+	peer.Consume(raw)
+}
+
+func main() {
+	peer.Main(map[string]func(){"import": importLeaf, "export": exportLeaf, "handoff": handoff})
+}

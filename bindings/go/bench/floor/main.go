@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The floor of the cases of `make bench-go`, hand-written with cgo: one object of Go for what the user
+// holds, one call of C for each release and each allocation of C. It checks nothing, notices no owner
+// that nobody closes, and keeps what is pinned in one variable.
+package main
+
+// #cgo CFLAGS: -O2 -I${SRCDIR}/../../../../cpp/include
+// #include "native.h"
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/bench/internal/peer"
+)
+
+var (
+	leaf   = peer.Leaf()
+	raw    = new(abi.ArrowDeviceArray)
+	values = make([]int64, peer.Rows)
+	last   *owned
+	pinned *runtime.Pinner
+)
+
+// owned is what a user holds.
+type owned struct{ raw abi.ArrowDeviceArray }
+
+func move(source *abi.ArrowDeviceArray) *owned {
+	array := &owned{*source}
+	source.Array.Release = 0
+	return array
+}
+
+func (o *owned) close() { C.floor_release((*C.struct_ArrowArray)(unsafe.Pointer(&o.raw.Array))) }
+
+func importLeaf() {
+	*raw = leaf
+	last = move(raw)
+	last.close()
+}
+
+func exportLeaf() {
+	pinned = new(runtime.Pinner)
+	pinned.Pin(&values[0])
+	exported := C.floor_new(peer.Rows, C.uintptr_t(uintptr(unsafe.Pointer(&values[0]))), 1)
+	if exported == nil {
+		panic("out of memory")
+	}
+	raw.Array = *(*abi.ArrowArray)(unsafe.Pointer(exported))
+	last = move(raw)
+	last.close()
+}
+
+//export floor_go_unpin
+func floor_go_unpin(C.uintptr_t) { pinned.Unpin() }
+
+func main() {
+	peer.Main(map[string]func(){"import": importLeaf, "export": exportLeaf})
+}

@@ -1,0 +1,54 @@
+"""What package fletching is measured against: one entry per row of the table.
+
+Callgrind counts instructions of Go as it does those of C; preemption by signals, which it does not
+survive, is off.
+"""
+
+from __future__ import annotations
+
+from rows import Limit, Row
+
+_OURS = "Fletching, Go"
+_FLOOR = "the floor: the calls and allocations that the job needs"
+_ARROW = "arrow-go, cdata"
+_RAW = "raw C"
+_GO = {"GODEBUG": "asyncpreemptoff=1"}
+
+
+def _leaf(case: str, name: str, floor: float, arrow: float) -> Row:
+    """`floor` and `arrow`: how much of their cost is allowed."""
+    programs = {
+        _OURS: ("fletching_bench_go", name),
+        _FLOOR: ("fletching_bench_floor_go", name),
+        _ARROW: ("fletching_bench_arrow_go", name),
+    }
+    limits = (Limit(_FLOOR, floor), Limit(_ARROW, arrow))
+    return Row(case, "instructions", programs, limits, (2000, 12000), environment=_GO)
+
+
+ROWS = (
+    _leaf("one leaf of C: import, close", "import", 1.3, 0.25),
+    # The floor itself, with a call into Go that unpins, is a quarter of arrow-go here.
+    _leaf("one leaf of Go: export, import, close", "export", 1.9, 0.42),
+    Row(
+        "one leaf of C: import, close",
+        "allocations",
+        {
+            _OURS: ("fletching_bench_go", "import", "100000"),
+            _ARROW: ("fletching_bench_arrow_go", "import", "100000"),
+        },
+        at_most=1.01,  # what the runtime allocates meanwhile is counted too
+    ),
+    Row(
+        "handoff of 1,000 columns",
+        "instructions",
+        {
+            _OURS: ("fletching_bench_go", "handoff"),
+            _RAW: ("fletching_bench_raw", "handoff"),
+            _ARROW: ("fletching_bench_arrow_go", "handoff"),
+        },
+        (Limit(_ARROW, 0.1),),
+        (10, 60),
+        environment=_GO,
+    ),
+)
