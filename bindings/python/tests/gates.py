@@ -1,0 +1,132 @@
+"""The reference producer's gate and queues (cpp/producer/gate.h), through ctypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_void_p
+from types import TracebackType
+from typing import Any, Self
+
+from capsules import capsule_of, struct_in
+from fletching import abi
+from fletching.abi import ArrowDeviceArray, ArrowSchema
+from libraries import declare, load
+from producer import Message
+
+OLD, NEW = 0, 1
+ABSENT = 2  # of FletchingProducerBackendPresence
+
+_library = load("libfletching_producer.so")
+_handle = (POINTER(c_void_p), POINTER(Message))
+
+
+def _function(name: str, *arguments: Any, result: Any = c_int) -> Any:
+    return declare(_library, f"FletchingProducer{name}", result, *arguments)
+
+
+_presence = _function("BackendPresence", c_char_p, POINTER(c_int32), POINTER(Message))
+_gate_create = _function("GateCreate", c_char_p, *_handle)
+_gate_open = _function("GateOpen", c_void_p, POINTER(Message))
+_gate_destroy = _function("GateDestroy", c_void_p, POINTER(Message))
+_export_behind = _function(
+    "ExportArrayBehind",
+    *(c_void_p, c_char_p, POINTER(ArrowSchema), POINTER(ArrowDeviceArray), POINTER(Message)),
+)
+_queue_create = _function("QueueCreate", c_char_p, *_handle)
+_queue_handle = _function("QueueHandle", c_void_p, result=c_void_p)
+_queue_read = _function(
+    "QueueRead", c_void_p, c_char_p, POINTER(ArrowDeviceArray), POINTER(Message)
+)
+_queue_idle = _function("QueueIsIdle", c_void_p, POINTER(c_int32), POINTER(Message))
+_queue_verify = _function("QueueVerify", c_void_p, c_int32, POINTER(c_int64), POINTER(Message))
+_queue_destroy = _function("QueueDestroy", c_void_p, POINTER(Message))
+
+
+def _run(function: Any, *arguments: Any) -> None:
+    message = Message()
+    code = function(*arguments, message)
+    assert code == 0, message.text.decode("utf-8", "backslashreplace")
+
+
+def absence(backend: str) -> str | None:
+    """Why there is no such device; None where there is one."""
+    number, message = c_int32(), Message()
+    assert _presence(backend.encode(), byref(number), message) == 0
+    return message.text.decode() if number.value == ABSENT else None
+
+
+class _Owned:
+    """An object of the producer's, destroyed at the end of a with block."""
+
+    def __init__(self, create: Any, destroy: Any, backend: str) -> None:
+        self.pointer = c_void_p()
+        self._destroy = destroy
+        _run(create, backend.encode(), byref(self.pointer))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        _run(self._destroy, self.pointer)
+
+
+class Gate(_Owned):
+    """Arrays of int32 behind it wait until it is opened."""
+
+    def __init__(self, backend: str) -> None:
+        super().__init__(_gate_create, _gate_destroy, backend)
+        self.schema, self.array = ArrowSchema(), ArrowDeviceArray()
+        _run(_export_behind, self.pointer, b"int32", self.schema, self.array)
+
+    def open(self) -> None:
+        _run(_gate_open, self.pointer)
+
+    @contextmanager
+    def opened_at_the_end(self) -> Iterator[None]:
+        """A queue would wait for ever for a gate that a failed test has left shut."""
+        try:
+            yield
+        finally:
+            self.open()
+
+    def __arrow_c_device_array__(
+        self, requested_schema: object = None, **_: object
+    ) -> tuple[object, object]:
+        return capsule_of(self.schema), capsule_of(self.array)
+
+
+class Queue(_Owned):
+    """A consumer's queue, which copies the buffers of an array."""
+
+    def __init__(self, backend: str) -> None:
+        super().__init__(_queue_create, _queue_destroy, backend)
+
+    @property
+    def handle(self) -> int:
+        handle: int | None = _queue_handle(self.pointer)
+        return handle or 0
+
+    def read(self, array: ArrowDeviceArray) -> None:
+        _run(_queue_read, self.pointer, b"int32", array)
+
+    def is_idle(self) -> bool:
+        idle = c_int32()
+        _run(_queue_idle, self.pointer, byref(idle))
+        return bool(idle.value)
+
+    def verify(self, expected: int) -> int:
+        """How much was compared with the data before or after the gate."""
+        asserted = c_int64()
+        _run(_queue_verify, self.pointer, expected, byref(asserted))
+        return asserted.value
+
+
+def exported(array: Any) -> ArrowDeviceArray:
+    """The struct of an array, moved out of the capsules of an export."""
+    struct = ArrowDeviceArray()
+    capsules = array.__arrow_c_device_array__()  # alive until the struct is moved
+    abi.move(struct_in(ArrowDeviceArray, capsules[1]), struct)
+    return struct
