@@ -178,6 +178,18 @@ TEST(Attach, ToASchemaAndWithACopy) {
   EXPECT_EQ(object.use_count(), 1);
 }
 
+TEST(Attach, AnyNumberOfObjectsIsDestroyedWithoutRecursion) {
+  constexpr int kObjects = 1 << 18;
+  const auto object = std::make_shared<int>(1);
+  ArrowSchema raw{};
+  raw.release = [](ArrowSchema* self) { self->release = nullptr; };
+  Schema schema(&raw);
+  for (int i = 0; i < kObjects; ++i) ASSERT_TRUE(attach(schema, object));
+  EXPECT_EQ(object.use_count(), 1 + kObjects);
+  schema.release();
+  EXPECT_EQ(object.use_count(), 1);
+}
+
 TEST(Attach, ToAReleasedOneIsRefused) {
   Log log;
   Array array;

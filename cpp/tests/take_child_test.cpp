@@ -277,6 +277,26 @@ TEST(TakeChild, OfAParentWithAnAttachedObjectKeepsTheEvent) {
   EXPECT_EQ(attached.use_count(), 1);
 }
 
+// The array is held back once, whatever is attached between two children.
+TEST(TakeChild, ChildrenAndObjectsByTurns) {
+  constexpr int kObjects = 1 << 17;
+  Log log;
+  DeviceArray array = own(foreign_device_array(&log, "a", 2, true));
+  const auto object = std::make_shared<int>(0);
+  std::vector<DeviceArray> children;
+  for (int64_t i = 0; i < 2; ++i) {
+    children.push_back(array.take_child(i).value());
+    for (int j = 0; j < kObjects; ++j) ASSERT_TRUE(attach(array, object));
+  }
+  children.push_back(array.take_dictionary().value());
+  array.release();
+  EXPECT_EQ(object.use_count(), 1)
+      << "no child prolongs the life of what is attached to the parent";
+  EXPECT_EQ(log, Log{});
+  for (DeviceArray& child : children) child.release();
+  EXPECT_EQ(log, (Log{"a0", "a1", "ad", "a", "event"}));
+}
+
 TEST(TakeChild, TheDictionaryThatStaysDoesNotWaitForTheChild) {
   Log log;
   DeviceArray array = own(foreign_device_array(&log, "a", 1, true));

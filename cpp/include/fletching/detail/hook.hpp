@@ -31,36 +31,57 @@ struct EventShare {
   Share owner;
 };
 
-/// The beginning of every hook: the struct's former members. private_data points to it.
+/// The beginning of every hook. private_data of a struct points to its first hook, which has the
+/// struct's former members and the list of the others, so that a release needs no recursion.
 template <class Base>
 struct HookHead {
   void (*release)(Base*) = nullptr;
   void* private_data = nullptr;
+  void (*destroy)(HookHead*) noexcept = nullptr;
+  HookHead* next = nullptr;  // the one that was set after this one
+  HookHead* last = nullptr;  // of the first: the end of the list
   bool has_event =
       false;  // the callback does not show it: linkers fold functions with the same code
+
+  /// The release callback of a hooked struct.
+  static void run(Base* self) noexcept {
+    auto* hook = static_cast<HookHead*>(self->private_data);
+    self->private_data = hook->private_data;
+    self->release = hook->release;
+    release_moved_out(self);
+    while (hook != nullptr) {
+      HookHead* const next = hook->next;
+      hook->destroy(hook);
+      hook = next;
+    }
+  }
+
+  /// Hooks a struct that is alive.
+  static void set(HookHead* hook, Base* target) noexcept {
+    if (target->release == &run) {
+      auto* const first = static_cast<HookHead*>(target->private_data);
+      first->last->next = hook;
+      first->last = hook;
+      return;
+    }
+    hook->last = hook;
+    hook->release = target->release;
+    hook->private_data = target->private_data;
+    target->release = &run;
+    target->private_data = hook;
+  }
 };
 
-/// The private_data of a hooked struct, with an object that is destroyed after the release.
+/// A hook with an object that is destroyed after the release, after those that were set before.
 template <class Base, class Object>
 struct Hook : HookHead<Base> {
   static_assert(std::is_nothrow_destructible_v<Object>, "a release callback cannot throw");
 
   /// Hooks a struct that is alive.
   static void set(Hook* hook, Base* target) noexcept {
-    hook->release = target->release;
-    hook->private_data = target->private_data;
+    hook->destroy = [](HookHead<Base>* head) noexcept { delete static_cast<Hook*>(head); };
     hook->has_event = std::is_same_v<Object, EventShare>;
-    target->release = &run;
-    target->private_data = static_cast<HookHead<Base>*>(hook);
-  }
-
-  static void run(Base* self) noexcept {
-    auto* const head = static_cast<HookHead<Base>*>(self->private_data);
-    auto* const hook = static_cast<Hook*>(head);
-    self->private_data = hook->private_data;
-    self->release = hook->release;
-    release_moved_out(self);
-    delete hook;
+    HookHead<Base>::set(hook, target);
   }
 
   Object object;
@@ -70,11 +91,12 @@ struct Hook : HookHead<Base> {
 /// its owner is released.
 using EventHook = Hook<ArrowArray, EventShare>;
 
-/// The hook that was set last, if it is one for an event.
+/// The first hook for an event.
 [[nodiscard]] inline const EventHook* event_hook_of(const ArrowArray& array) noexcept {
-  if (array.release != &EventHook::run) return nullptr;
-  const auto* const head = static_cast<const HookHead<ArrowArray>*>(array.private_data);
-  return head->has_event ? static_cast<const EventHook*>(head) : nullptr;
+  if (array.release != &HookHead<ArrowArray>::run) return nullptr;
+  const auto* head = static_cast<const HookHead<ArrowArray>*>(array.private_data);
+  while (head != nullptr && !head->has_event) head = head->next;
+  return static_cast<const EventHook*>(head);
 }
 
 /// The owner of a foreign event: the array, whose own release destroys the event.
