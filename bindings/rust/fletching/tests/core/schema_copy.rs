@@ -46,9 +46,10 @@ fn a_copy_says_what_the_schema_says() {
 #[test]
 fn what_cannot_be_copied_is_refused() {
     let because = |why: &str| format!("schema builder: a copy: {why}");
+    let malformed = |why: &str| because(&format!("the struct or a descendant {why}"));
     refused(
         copy(&Schema::default()),
-        &because("schema is released: expected a live schema"),
+        &malformed("is released or moved out"),
     );
     let utf8 = "invalid utf-8 sequence of 1 bytes from index 1";
     let format = bare_schema(|schema| schema.format = c"i\xff".as_ptr());
@@ -63,7 +64,7 @@ fn what_cannot_be_copied_is_refused() {
         schema.n_children = 1;
         schema.children = list.as_ptr().cast_mut();
     });
-    refused(copy(&childless), &because("a child is NULL"));
+    refused(copy(&childless), &malformed("is NULL"));
 }
 
 #[test]
@@ -76,6 +77,9 @@ fn a_copy_is_nested_as_deep_as_a_schema() {
     let mut endless = bare_schema(|_| {}).into_raw();
     endless.dictionary = &raw mut endless;
     let too_deep = bare_schema(|schema| schema.dictionary = endless.dictionary);
-    let limit = "nested too deep: expected at most 256 levels";
-    refused(copy(&too_deep), &format!("schema builder: a copy: {limit}"));
+    refused(
+        copy(&too_deep),
+        "schema builder: a copy: the struct or a descendant is nested too deep: expected at most 256 \
+         levels",
+    );
 }
