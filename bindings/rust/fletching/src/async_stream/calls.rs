@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::ptr;
 
-use super::consumer_core::Taken;
+use super::queued::Taken;
 
 /// How a call of `extract_data` is counted.
 pub(super) const TASK: u64 = 2;

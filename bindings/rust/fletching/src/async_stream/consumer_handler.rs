@@ -13,7 +13,8 @@ use libc::EIO;
 
 use super::calls::{each_here, MARK, PRODUCER, TASK};
 use super::consumer::AsyncOffer;
-use super::consumer_core::{Core, Info, Queued, State, Taken};
+use super::consumer_core::{Core, Info, State};
+use super::queued::{Queued, Taken};
 use super::Promise;
 use crate::error::{discard, guarded, Error};
 use crate::metadata::Metadata;

@@ -8,6 +8,7 @@ mod consumer_core;
 mod consumer_handler;
 mod producer;
 mod producer_core;
+mod queued;
 mod sending;
 mod task;
 
