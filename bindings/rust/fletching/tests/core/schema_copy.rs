@@ -48,7 +48,7 @@ fn what_cannot_be_copied_is_refused() {
     let because = |why: &str| format!("schema builder: a copy: {why}");
     refused(
         copy(&Schema::default()),
-        &because("schema is released: expected a live schema"),
+        &because("the struct or a descendant is released or moved out"),
     );
     let utf8 = "invalid utf-8 sequence of 1 bytes from index 1";
     let format = bare_schema(|schema| schema.format = c"i\xff".as_ptr());
@@ -63,7 +63,10 @@ fn what_cannot_be_copied_is_refused() {
         schema.n_children = 1;
         schema.children = list.as_ptr().cast_mut();
     });
-    refused(copy(&childless), &because("a child is NULL"));
+    refused(
+        copy(&childless),
+        &because("the struct or a descendant is NULL"),
+    );
 }
 
 #[test]
@@ -76,6 +79,6 @@ fn a_copy_is_nested_as_deep_as_a_schema() {
     let mut endless = bare_schema(|_| {}).into_raw();
     endless.dictionary = &raw mut endless;
     let too_deep = bare_schema(|schema| schema.dictionary = endless.dictionary);
-    let limit = "nested too deep: expected at most 256 levels";
+    let limit = "the struct or a descendant is nested too deep: expected at most 256 levels";
     refused(copy(&too_deep), &format!("schema builder: a copy: {limit}"));
 }
