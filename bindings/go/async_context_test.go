@@ -151,14 +151,7 @@ func TestAForgottenAsyncStreamIsCancelled(t *testing.T) {
 	expectNone(t, &live)
 
 	p, core := waitingReader()
-	for ; ; runtime.Gosched() {
-		core.mutex.Lock()
-		waits := core.news != nil
-		core.mutex.Unlock()
-		if waits {
-			break
-		}
-	}
+	untilSomeoneWaits(core)
 	runtime.GC()
 	runtime.GC()
 	if state := core.current(); state != asyncCreated {

@@ -59,6 +59,15 @@ func TestRuleAsyncTaskCleansUp(t *testing.T) {
 	if h.open != 0 {
 		t.Error(h.open, "tasks are open")
 	}
+	// Two calls that have found the task at the same time.
+	p, h = started(t, rowsOf(1), endless)
+	p.request(1)
+	h.run()
+	first := p.oldest()
+	second := first
+	value, _ := callbacks.HandleValue(first.PrivateData)
+	expectCode(t, value.(*asyncTask).ExtractData(&first, nil), 0)
+	expectCode(t, value.(*asyncTask).ExtractData(&second, nil), syscall.EINVAL)
 }
 
 func TestRuleAsyncTaskFailureThenOnError(t *testing.T) {

@@ -30,6 +30,14 @@ func start[T any](body func() T) <-chan T {
 	return result
 }
 
+func untilSomeoneWaits(core *asyncConsumer) {
+	for waits := false; !waits; runtime.Gosched() {
+		core.mutex.Lock()
+		waits = core.news != nil
+		core.mutex.Unlock()
+	}
+}
+
 func TestAnErrorIsNeverSeenAsTheEnd(t *testing.T) {
 	for range raceRuns {
 		p, stream := opened(t, 4)
@@ -69,6 +77,8 @@ func TestAReleaseWakesTheReaders(t *testing.T) {
 func TestABrokenStreamWakesTheOtherReader(t *testing.T) {
 	for range raceRuns {
 		p, stream := opened(t, 4)
+		look := func(string) { untilSomeoneWaits(stream.core) }
+		p.inside.Store(&look)
 		first, second := start(func() int64 { return nextRow(stream) }), start(func() int64 { return nextRow(stream) })
 		p.give(&givenTask{number: 1, batch: rowsOf(1), code: 71}, nil)
 		expectRows(t, []int64{<-first, <-second}, -71, -71)
@@ -133,11 +143,7 @@ func TestAStreamHasNotEndedWhileReleaseExtracts(t *testing.T) {
 	var rows <-chan []int64
 	look := func(string) {
 		rows = start(func() []int64 { return allRows(stream) })
-		for waits := false; !waits; runtime.Gosched() {
-			stream.core.mutex.Lock()
-			waits = stream.core.news != nil
-			stream.core.mutex.Unlock()
-		}
+		untilSomeoneWaits(stream.core)
 	}
 	p.inside.Store(&look)
 	p.release()

@@ -295,7 +295,7 @@ func (p *consumerPlayer) news() string {
 	case hasSchema && !p.knows.schema:
 		p.knows.schema = true
 		return "notify schema"
-	case arriving != nil:
+	case arriving != nil && state == asyncStreaming: // a release that waits may wake late
 		return traceCall{Notify: "task", Task: &arriving.number}.String()
 	}
 	return ""

@@ -202,6 +202,36 @@ func TestTheLastTaskWakesTheProducer(t *testing.T) {
 	}
 }
 
+// What is done already is not waited for again and again.
+func TestAContextThatIsDoneWakesOnce(t *testing.T) {
+	p := newConsumerPeer(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &hand{asyncSending: newAsyncSending(ctx, AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())}
+	h.start(opens(intSchema(), &h.idle, items(rowsOf(1), endless)))
+	h.run()
+	p.request(1)
+	h.run()
+	cancel()
+	<-h.sourceEnd
+	h.run()
+	for h.isWoken() {
+	}
+	waited := start(func() bool { h.wait(); return true })
+	for range 1000 {
+		runtime.Gosched()
+	}
+	select {
+	case <-waited:
+		t.Error("woken without a reason")
+	default:
+	}
+	p.drop()
+	if <-waited; !h.run() {
+		t.Error("not released")
+	}
+	h.free()
+}
+
 func TestSendReturnsWhenItsBatchesHaveEnded(t *testing.T) {
 	for range raceRuns {
 		var ended atomic.Bool
