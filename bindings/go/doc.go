@@ -22,4 +22,9 @@
 //
 // An owner may move between goroutines. Several may read it at once; none may while it is closed,
 // exported, or a child is taken. Streams say more.
+//
+// # Unloading
+//
+// A library in Go cannot be unloaded: dlclose of it, or of a library that embeds it, leaves it in the
+// process. What it exported stays valid, and its release callbacks may be called later.
 package fletching
