@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package arrowgo_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+	"github.com/fletching/fletching/bindings/go/arrowgo"
+)
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// counter counts how often it was closed.
+type counter int
+
+func (c *counter) Close() { *c++ }
+
+// checked is an allocator that notices at the end of the test what was not released.
+func checked(t *testing.T) memory.Allocator {
+	allocator := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	t.Cleanup(func() { allocator.AssertSize(t, 0) })
+	return allocator
+}
+
+var types = []struct {
+	name     string
+	dataType arrow.DataType
+	values   string
+}{
+	{"null", arrow.Null, `[null, null, null]`},
+	{"bool", arrow.FixedWidthTypes.Boolean, `[true, null, false]`},
+	{"int8", arrow.PrimitiveTypes.Int8, `[1, null, 3]`},
+	{"float64", arrow.PrimitiveTypes.Float64, `[0.5, null, 2.5]`},
+	{"decimal128", &arrow.Decimal128Type{Precision: 10, Scale: 2}, `["1.25", null, "3.00"]`},
+	{"decimal256", &arrow.Decimal256Type{Precision: 50, Scale: 2}, `["1.25", null, "3.00"]`},
+	{"timestamp", &arrow.TimestampType{Unit: arrow.Second, TimeZone: "UTC"}, `[1, null, 3]`},
+	{"interval", arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months": 1, "days": 2, "nanoseconds": 3}, null, {"months": 0, "days": 0, "nanoseconds": 1}]`},
+	{"fixed size binary", &arrow.FixedSizeBinaryType{ByteWidth: 3}, `["AAEC", null, "AwQF"]`},
+	{"string", arrow.BinaryTypes.String, `["a", null, "ccc"]`},
+	{"large binary", arrow.BinaryTypes.LargeBinary, `["YQ==", null, "Y2Nj"]`},
+	{"string view", arrow.BinaryTypes.StringView, `["a", null, "longer than twelve bytes"]`},
+	{"list", arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[1, 2], null, [3]]`},
+	{"large list", arrow.LargeListOf(arrow.BinaryTypes.String), `[["a"], null, []]`},
+	{"list view", arrow.ListViewOf(arrow.PrimitiveTypes.Int32), `[[1, 2], null, [3]]`},
+	{"fixed size list", arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int32), `[[1, 2], null, [3, 4]]`},
+	{"struct", arrow.StructOf(
+		arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true},
+	), `[{"a": 1, "b": "x"}, null, {"a": null, "b": "z"}]`},
+	{"map", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), `[[{"key": "a", "value": 1}], null, []]`},
+	{"dictionary", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a", "b", "a"]`},
+}
+
+func build(t *testing.T, allocator memory.Allocator, dataType arrow.DataType, values string) arrow.Array {
+	t.Helper()
+	built, _, err := array.FromJSON(allocator, dataType, strings.NewReader(values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built
+}
+
+// others are built by the functions of arrow-go, since FromJSON does not know them.
+func others(t *testing.T, allocator memory.Allocator) map[string]arrow.Array {
+	ints := build(t, allocator, arrow.PrimitiveTypes.Int32, `[1, 2, 3]`)
+	texts := build(t, allocator, arrow.BinaryTypes.String, `["a", "b", "c"]`)
+	ids := build(t, allocator, arrow.PrimitiveTypes.Int8, `[0, 1, 0]`)
+	offsets := build(t, allocator, arrow.PrimitiveTypes.Int32, `[0, 1, 2]`)
+	ends := build(t, allocator, arrow.PrimitiveTypes.Int32, `[2, 3, 7]`)
+	defer func() {
+		for _, each := range []arrow.Array{ints, texts, ids, offsets, ends} {
+			each.Release()
+		}
+	}()
+	return map[string]arrow.Array{
+		"sparse union":    must(array.NewSparseUnionFromArrays(ids, []arrow.Array{ints, texts})),
+		"dense union":     must(array.NewDenseUnionFromArrays(ids, offsets, []arrow.Array{ints, texts})),
+		"run-end encoded": array.NewRunEndEncodedArray(ends, texts, 7, 0),
+	}
+}
+
+// thereAndBack exports and imports.
+func thereAndBack(source arrow.Array, options arrowgo.Options) (arrow.Array, error) {
+	exported := must(must(arrowgo.ExportArray(source)).ToDevice())
+	return arrowgo.ImportArray(context.Background(), exported, source.DataType(), options)
+}
+
+func TestEveryTypeThereAndBack(t *testing.T) {
+	allocator := checked(t)
+	sources := others(t, allocator)
+	for _, each := range types {
+		sources[each.name] = build(t, allocator, each.dataType, each.values)
+	}
+	for name, source := range sources {
+		for _, part := range []arrow.Array{source, array.NewSlice(source, 1, 3), array.NewSlice(source, 1, 1)} {
+			t.Run(name, func(t *testing.T) {
+				back, err := thereAndBack(part, arrowgo.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				runtime.GC() // what is not pinned may be collected or moved now
+				if !array.Equal(part, back) {
+					t.Errorf("expected %v, got %v", part, back)
+				}
+				back.Release()
+			})
+			part.Release()
+		}
+	}
+}
+
+func TestExportPins(t *testing.T) {
+	allocator := checked(t)
+	sources := others(t, allocator)
+	for _, each := range types {
+		sources[each.name] = build(t, allocator, each.dataType, each.values)
+	}
+	for name, source := range sources {
+		raw := new(abi.ArrowArray)
+		must(0, must(arrowgo.ExportArray(source)).Export(unsafe.Pointer(raw)))
+		if err := callbacks.CheckPinned(raw); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		callbacks.ReleaseArrowArray(raw)
+		source.Release()
+	}
+}
+
+// What arrow-go imports with its own functions is the same.
+func TestExportForCdata(t *testing.T) {
+	allocator := checked(t)
+	for _, each := range types {
+		t.Run(each.name, func(t *testing.T) {
+			source := build(t, allocator, each.dataType, each.values)
+			defer source.Release()
+			raw := new(cdata.CArrowArray)
+			if err := must(arrowgo.ExportArray(source)).Export(unsafe.Pointer(raw)); err != nil {
+				t.Fatal(err)
+			}
+			back := must(cdata.ImportCArrayWithType(raw, each.dataType))
+			defer back.Release()
+			if !array.Equal(source, back) {
+				t.Errorf("expected %v, got %v", source, back)
+			}
+		})
+	}
+}
+
+func TestSchemas(t *testing.T) {
+	metadata := arrow.NewMetadata([]string{"k"}, []string{"v"})
+	var fields []arrow.Field
+	for _, each := range types {
+		fields = append(fields, arrow.Field{Name: each.name, Type: each.dataType, Nullable: true, Metadata: metadata})
+	}
+	schema := arrow.NewSchema(fields, &metadata)
+	if back := must(arrowgo.ImportSchema(must(arrowgo.ExportSchema(schema)))); !back.Equal(schema) || !back.Metadata().Equal(metadata) {
+		t.Errorf("expected %v, got %v", schema, back)
+	}
+	for _, field := range fields {
+		if back := must(arrowgo.ImportField(must(arrowgo.ExportField(field)))); !back.Equal(field) {
+			t.Errorf("expected %v, got %v", field, back)
+		}
+	}
+}
+
+func TestSchemasThatAreRefused(t *testing.T) {
+	unknown := must((&fletching.SchemaBuilder{Format: "unknown"}).Build())
+	_, err := arrowgo.ImportField(unknown)
+	if !errors.Is(err, syscall.EINVAL) || !unknown.IsReleased() {
+		t.Error(err, unknown.IsReleased())
+	}
+	if _, err = arrowgo.ImportField(unknown); !errors.Is(err, fletching.ErrClosed) {
+		t.Error(err)
+	}
+	notStruct := must((&fletching.SchemaBuilder{Format: "i"}).Build())
+	if _, err = arrowgo.ImportSchema(notStruct); !errors.Is(err, syscall.EINVAL) {
+		t.Error(err)
+	}
+	field := arrow.Field{Type: &arrow.Time32Type{Unit: arrow.Nanosecond}} // which arrow-go panics about
+	if _, err = arrowgo.ExportField(field); !errors.Is(err, syscall.EIO) {
+		t.Error(err)
+	}
+}
+
+func TestRecordBatch(t *testing.T) {
+	allocator := checked(t)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+	column := build(t, allocator, arrow.PrimitiveTypes.Int32, `[1, null, 3]`)
+	batch := array.NewRecordBatch(schema, []arrow.Array{column}, 3)
+	column.Release()
+	exported := must(must(arrowgo.ExportRecordBatch(batch)).ToDevice())
+	back := must(arrowgo.ImportRecordBatch(context.Background(), exported, schema, arrowgo.Options{}))
+	if !array.RecordEqual(batch, back) {
+		t.Errorf("expected %v, got %v", batch, back)
+	}
+	batch.Release() // the memory lives on
+	runtime.GC()
+	if values := back.Column(0).(*array.Int32); values.Value(2) != 3 {
+		t.Error(values)
+	}
+	back.Release()
+}
+
+// numbers is an array of int32 at an address, which counts its releases.
+func numbers(address uintptr, releases *counter) *fletching.DeviceArray {
+	builder := fletching.ArrayBuilder{Length: 3, Buffers: []uintptr{0, address}}
+	return must(builder.BuildOn(abi.DeviceCPU, -1, 0, releases))
+}
+
+func TestAlignment(t *testing.T) {
+	bytes := make([]uint32, 4)
+	var pinner runtime.Pinner
+	pinner.Pin(&bytes[0])
+	defer pinner.Unpin()
+	address := uintptr(unsafe.Pointer(&bytes[0])) + 1
+	*(*byte)(abi.Pointer(address)) = 7 // 7, 0, 0
+	*(*byte)(abi.Pointer(address + 8)) = 9
+	imported := func(alignment arrowgo.Alignment) (copied []string, releases *counter, found arrow.Array, err error) {
+		releases = new(counter)
+		options := arrowgo.Options{Alignment: alignment, OnCopy: func(text string) { copied = append(copied, text) }}
+		found, err = arrowgo.ImportArray(context.Background(), numbers(address, releases), arrow.PrimitiveTypes.Int32, options)
+		return copied, releases, found, err
+	}
+	const named = "ArrowArray.buffers[1]: not aligned for int32: expected a multiple of 4"
+
+	_, releases, _, err := imported(arrowgo.RefuseMisaligned)
+	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), named) || *releases != 1 {
+		t.Error(err, *releases)
+	}
+	copied, releases, found, err := imported(arrowgo.CopyMisaligned)
+	if err != nil || len(copied) != 1 || !strings.Contains(copied[0], named) {
+		t.Fatal(err, copied)
+	}
+	*(*byte)(abi.Pointer(address)) = 8 // the copy does not change
+	runtime.GC()
+	if values := found.(*array.Int32).Int32Values(); values[0] != 7 || values[2] != 9 {
+		t.Error(values)
+	}
+	if found.Release(); *releases != 1 {
+		t.Error(*releases)
+	}
+	copied, releases, found, err = imported(arrowgo.AcceptMisaligned)
+	if err != nil || len(copied) != 0 || uintptr(unsafe.Pointer(&found.Data().Buffers()[1].Bytes()[0])) != address {
+		t.Fatal(err, copied)
+	}
+	if found.Release(); *releases != 1 {
+		t.Error(*releases)
+	}
+}
+
+func TestArraysThatAreRefused(t *testing.T) {
+	int32s, list := arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.PrimitiveTypes.Int32)
+	var values [4]int64
+	var pinner runtime.Pinner
+	pinner.Pin(&values)
+	defer pinner.Unpin()
+	at := uintptr(unsafe.Pointer(&values))
+	child := fletching.ArrayBuilder{Buffers: []uintptr{0, at}}
+	for _, each := range []struct {
+		builder  fletching.ArrayBuilder
+		dataType arrow.DataType
+		message  string
+	}{
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0}}, int32s, "n_buffers: wrong for int32: expected 2, got 1"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at, at}}, int32s, "n_buffers: wrong for int32: expected 2, got 3"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, 0}}, int32s, "buffers[1]: NULL: expected 1 values of int32"},
+		{fletching.ArrayBuilder{Length: 1 << 62, Buffers: []uintptr{0, at}}, int32s, "length or offset out of range"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, list, "n_children: wrong for"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: []fletching.ArrayBuilder{child, child}}, list, "expected 1, got 2"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: []fletching.ArrayBuilder{{}}}, list, "ArrowArray.children[0].n_buffers"},
+		{fletching.ArrayBuilder{Buffers: []uintptr{0, at}}, arrow.BinaryTypes.StringView, "expected one with sizes at the end"},
+		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, types[len(types)-1].dataType, "ArrowArray.dictionary: NULL or released"},
+	} {
+		releases := new(counter)
+		source := must(must(each.builder.Build(releases)).ToDevice())
+		_, err := arrowgo.ImportArray(context.Background(), source, each.dataType, arrowgo.Options{})
+		if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), each.message) {
+			t.Errorf("expected %q, got %v", each.message, err)
+		}
+		if *releases != 1 || !source.IsReleased() {
+			t.Errorf("%s: %d releases", each.message, *releases)
+		}
+	}
+}
+
+// A string array without values may have no offsets.
+func TestOffsetsThatAreNull(t *testing.T) {
+	releases := new(counter)
+	source := must(must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0, 0}}).Build(releases)).ToDevice())
+	found := must(arrowgo.ImportArray(context.Background(), source, arrow.BinaryTypes.String, arrowgo.Options{}))
+	if found.Len() != 0 {
+		t.Error(found)
+	}
+	if found.Release(); *releases != 1 {
+		t.Error(*releases)
+	}
+}
+
+func TestOtherDevicesAreRefused(t *testing.T) {
+	for _, device := range []abi.DeviceType{abi.DeviceCUDA, abi.DeviceVulkan, abi.DeviceExtDev, 21} {
+		releases := new(counter)
+		source := must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).BuildOn(device, 0, 0, releases))
+		_, err := arrowgo.ImportArray(context.Background(), source, arrow.PrimitiveTypes.Int32, arrowgo.Options{})
+		if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), "memory of "+device.String()) || *releases != 1 {
+			t.Error(device, err, *releases)
+		}
+		if _, err = arrowgo.ImportArray(context.Background(), source, arrow.PrimitiveTypes.Int32, arrowgo.Options{}); !errors.Is(err, fletching.ErrClosed) {
+			t.Error(err)
+		}
+	}
+	pinned := must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).BuildOn(abi.DeviceCUDAHost, 0, 0, nil))
+	must(arrowgo.ImportArray(context.Background(), pinned, arrow.PrimitiveTypes.Int32, arrowgo.Options{})).Release()
+}
+
+func TestNullsAtTheTop(t *testing.T) {
+	releases := new(counter)
+	var validity [8]byte
+	var pinner runtime.Pinner
+	pinner.Pin(&validity)
+	defer pinner.Unpin()
+	builder := fletching.ArrayBuilder{Length: 1, NullCount: 1, Buffers: []uintptr{uintptr(unsafe.Pointer(&validity))}}
+	source := must(must(builder.Build(releases)).ToDevice())
+	_, err := arrowgo.ImportRecordBatch(context.Background(), source, arrow.NewSchema(nil, nil), arrowgo.Options{})
+	if !errors.Is(err, syscall.EINVAL) || *releases != 1 {
+		t.Error(err, *releases)
+	}
+}
+
+// gate is a waiter whose events happen when it is opened.
+type gate struct {
+	fletching.UnsupportedWaiter
+	waiting, open chan struct{}
+}
+
+func (g *gate) Synchronize(ctx context.Context, _ fletching.SyncEvent) error {
+	close(g.waiting)
+	select {
+	case <-g.open:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func withEvent(t *testing.T, releases *counter) (*fletching.DeviceArray, *gate) {
+	waiter := &gate{waiting: make(chan struct{}), open: make(chan struct{})}
+	must(0, fletching.RegisterWaiter(abi.DeviceCPU, waiter))
+	t.Cleanup(func() { fletching.UnregisterWaiter(abi.DeviceCPU) })
+	raw := new(abi.ArrowDeviceArray)
+	source := must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0}}).BuildOn(abi.DeviceCPU, -1, 0, releases))
+	must(0, source.Export(unsafe.Pointer(raw)))
+	raw.SyncEvent = 4096
+	return must(fletching.ImportDeviceArray(unsafe.Pointer(raw))), waiter
+}
+
+func TestEventsAreWaitedFor(t *testing.T) {
+	releases := new(counter)
+	source, waiter := withEvent(t, releases)
+	done := make(chan struct{})
+	var opened bool
+	go func() {
+		defer close(done)
+		found := must(arrowgo.ImportArray(context.Background(), source, arrow.PrimitiveTypes.Int32, arrowgo.Options{}))
+		if !opened { // written before the gate opens
+			t.Error("read before the event")
+		}
+		found.Release()
+	}()
+	select {
+	case <-waiter.waiting:
+	case <-done:
+		t.Fatal("not waited for")
+	}
+	opened = true
+	close(waiter.open)
+	if <-done; *releases != 1 {
+		t.Error(*releases)
+	}
+}
+
+func TestAWaitThatIsCanceled(t *testing.T) {
+	releases := new(counter)
+	source, waiter := withEvent(t, releases)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-waiter.waiting
+		cancel()
+	}()
+	_, err := arrowgo.ImportArray(ctx, source, arrow.PrimitiveTypes.Int32, arrowgo.Options{})
+	if !errors.Is(err, context.Canceled) || !source.IsReleased() {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+// Package arrowgo converts between package fletching and arrow-go: schemas, arrays, record batches and
+// record readers, without a copy of the data. It is a module of its own, so that package fletching
+// depends on no Arrow library.
+//
+// # cdata by address
+//
+// The structs of arrow-go's package cdata are those of the C data interface, and need no conversion:
+//
+//	array, err := fletching.ImportArray(unsafe.Pointer(cArray)) // of a *cdata.CArrowArray
+//	err = array.Export(unsafe.Pointer(cArray))
+//
+// What cdata exports of an array whose buffers the garbage collector owns are addresses of Go memory
+// that nothing pins. ExportArray and the other functions here pin it.
+//
+// # Ownership
+//
+// What is imported is consumed, also when the import fails: then it is released, once. The arrow-go value
+// releases it when its last buffer is released. What is exported is retained, and released by the
+// consumer's release callback, on the thread where that is called.
+//
+// # Errors
+//
+// Errors are *fletching.Error: errors.Is(err, syscall.EINVAL). A panic of arrow-go, which it raises for
+// types that it does not know, becomes an error, EIO.
+//
+// # Versions
+//
+// arrow-go 18.5.2 or later. Before, a failed import kept what it had been given.
+package arrowgo

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package arrowgo
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/fletching/fletching/bindings/go"
+)
+
+func invalid(format string, values ...any) error {
+	return fletching.NewError(syscall.EINVAL, fmt.Sprintf(format, values...), nil)
+}
+
+// guarded calls arrow-go, whose panics and errors become errors of ours.
+func guarded[T any](operation string, body func() (T, error)) (value T, err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			cause, _ := problem.(error)
+			err = fletching.NewError(syscall.EIO, fmt.Sprintf("%s: panic in arrow-go: %v", operation, problem), cause)
+		}
+	}()
+	if value, err = body(); err != nil {
+		err = fletching.NewError(syscall.EINVAL, fmt.Sprintf("%s: %v", operation, err), err)
+	}
+	return value, err
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package arrowgo_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/arrowgo"
+)
+
+var schemaOfA = arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+
+// tables is a reader of so many batches: 0; 0, 1; ...
+func tables(t *testing.T, count int) array.RecordReader {
+	allocator := checked(t)
+	var batches []arrow.RecordBatch
+	for i := range count {
+		builder := array.NewInt32Builder(allocator)
+		for value := range i + 1 {
+			builder.Append(int32(value))
+		}
+		column := builder.NewArray()
+		builder.Release()
+		batches = append(batches, array.NewRecordBatch(schemaOfA, []arrow.Array{column}, int64(i+1)))
+		column.Release()
+	}
+	reader := must(array.NewRecordReader(schemaOfA, batches))
+	for _, batch := range batches {
+		batch.Release()
+	}
+	return reader
+}
+
+func checkTables(t *testing.T, reader array.RecordReader, count int) {
+	t.Helper()
+	if !reader.Schema().Equal(schemaOfA) {
+		t.Error(reader.Schema())
+	}
+	read := 0
+	for ; reader.Next(); read++ {
+		runtime.GC()
+		values := reader.RecordBatch().Column(0).(*array.Int32).Int32Values()
+		if len(values) != read+1 || values[read] != int32(read) {
+			t.Errorf("batch %d: got %v", read, values)
+		}
+	}
+	if reader.Err() != nil || read != count || reader.Next() {
+		t.Errorf("%d batches, %v", read, reader.Err())
+	}
+}
+
+func TestReaderThereAndBack(t *testing.T) {
+	source := tables(t, 3)
+	stream := must(arrowgo.ExportReader(source))
+	source.Release() // the stream has it
+	reader := must(arrowgo.ImportHostReader(context.Background(), stream, arrowgo.Options{}))
+	reader.Retain()
+	reader.Release()
+	checkTables(t, reader, 3)
+	if reader.Release(); !stream.IsReleased() {
+		t.Error("the stream is open: expected that the last release closes it")
+	}
+}
+
+// A reader that nobody reads to its end releases its batch.
+func TestReaderLeftEarly(t *testing.T) {
+	source := tables(t, 3)
+	stream := must(arrowgo.ExportReader(source))
+	source.Release()
+	reader := must(arrowgo.ImportHostReader(context.Background(), stream, arrowgo.Options{}))
+	if !reader.Next() {
+		t.Fatal(reader.Err())
+	}
+	reader.Release()
+}
+
+func TestReadersOfCdata(t *testing.T) {
+	raw := new(cdata.CArrowArrayStream)
+	source := tables(t, 3)
+	must(0, must(arrowgo.ExportReader(source)).Export(unsafe.Pointer(raw)))
+	source.Release()
+	reader := must(cdata.ImportCRecordReader(raw, nil)).(array.RecordReader)
+	checkTables(t, reader, 3)
+	reader.Release()
+
+	source = tables(t, 2)
+	cdata.ExportRecordReader(source, raw)
+	source.Release()
+	stream := must(fletching.ImportArrayStream(unsafe.Pointer(raw)))
+	reader = must(arrowgo.ImportHostReader(context.Background(), stream, arrowgo.Options{}))
+	checkTables(t, reader, 2)
+	reader.Release()
+}
+
+// failing is a reader of devices that ends with an error.
+type failing struct {
+	batches []*fletching.DeviceArray
+	err     error
+}
+
+func (f *failing) Next() (*fletching.DeviceArray, error) {
+	if len(f.batches) == 0 {
+		return nil, f.err
+	}
+	batch := f.batches[0]
+	f.batches = f.batches[1:]
+	return batch, nil
+}
+
+func (f *failing) Close() {}
+
+func TestDeviceReader(t *testing.T) {
+	batch := func() *fletching.DeviceArray {
+		source := tables(t, 1)
+		defer source.Release()
+		source.Next()
+		return must(must(arrowgo.ExportRecordBatch(source.RecordBatch())).ToDevice())
+	}
+	stream := must(fletching.NewDeviceArrayStreamFrom(must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU,
+		&failing{[]*fletching.DeviceArray{batch()}, syscall.ENOSPC}))
+	reader := must(arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}))
+	if !reader.Next() || reader.Next() || !errors.Is(reader.Err(), syscall.ENOSPC) || reader.Next() {
+		t.Error(reader.Err())
+	}
+	reader.Release()
+}
+
+func TestReadersThatFail(t *testing.T) {
+	stream := must(fletching.NewDeviceArrayStreamFrom(must((&fletching.SchemaBuilder{Format: "i"}).Build()), abi.DeviceCPU, &failing{err: io.EOF}))
+	if _, err := arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}); !errors.Is(err, syscall.EINVAL) || !stream.IsReleased() {
+		t.Error(err)
+	}
+	if _, err := arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}); !errors.Is(err, fletching.ErrClosed) {
+		t.Error(err)
+	}
+	source := &broken{tables(t, 1)}
+	failed := must(arrowgo.ExportReader(source))
+	if _, err := failed.Next(); !errors.Is(err, syscall.EIO) {
+		t.Error(err)
+	}
+	failed.Close()
+	source.RecordReader.Release()
+}
+
+// broken fails at once.
+type broken struct{ array.RecordReader }
+
+func (*broken) Next() bool { return false }
+func (*broken) Err() error { return errors.New("broken") }
