@@ -50,8 +50,9 @@ void bind_array(nb::module_& module) {
   type.def_static("from_arrow", &from_arrow, nb::arg("object"),
                   "The array of an object that has __arrow_c_array__, or __arrow_c_device_array__\n"
                   "and memory that the CPU can read; then it waits for the event.")
-      .def("__repr__",
-           [](const PyArray& self) { return "<fletching.Array " + values_text(self) + ">"; })
+      .def(
+          "__repr__",
+          [](const PyArray& self) { return to_str("<fletching.Array " + values_text(self) + ">"); })
       .def("__arrow_c_array__", &export_array, nb::arg("requested_schema") = nb::none(),
            nb::sig(
                "def __arrow_c_array__(self, requested_schema: typing_extensions.CapsuleType | None "

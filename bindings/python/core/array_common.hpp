@@ -98,7 +98,7 @@ void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
       .def_prop_ro("offset", [](const Object& self) { return array_of(self).offset; })
       .def_prop_ro("n_buffers", [](const Object& self) { return array_of(self).n_buffers; })
       .def_prop_ro(
-          "type", [](const Object& self) { return type_text(schema_of(self)); },
+          "type", [](const Object& self) { return to_str(type_text(schema_of(self))); },
           "The type in words.")
       .def_prop_ro("schema",
                    [](const Object& self) { return PySchema{Foreign(SharedSchema(*self.schema))}; })

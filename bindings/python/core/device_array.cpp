@@ -87,14 +87,14 @@ bool ready(const PyDeviceArray& self) {
   return unwrap(without_gil([&] { return event(self).ready(); }));
 }
 
-std::string shown(const PyDeviceArray& self) {
+nb::str shown(const PyDeviceArray& self) {
   std::string text = "<fletching.DeviceArray " + values_text(self) + ", " +
                      DeviceType(raw(self).device_type).name();
   if (raw(self).device_id >= 0) text.append(":").append(std::to_string(raw(self).device_id));
-  if (event(self).is_null()) return text.append(", no event>");
+  if (event(self).is_null()) return to_str(text.append(", no event>"));
   const Result<bool> done = without_gil([&] { return event(self).ready(); });
-  if (!done.ok()) return text.append(", event unknown>");
-  return text.append(*done ? ", event done>" : ", event pending>");
+  if (!done.ok()) return to_str(text.append(", event unknown>"));
+  return to_str(text.append(*done ? ", event done>" : ", event pending>"));
 }
 
 }  // namespace

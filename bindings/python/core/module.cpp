@@ -33,7 +33,7 @@ nb::object from_arrow(nb::handle object) {
 NB_MODULE(_core, module) {
   using namespace fletching::python;
   module.doc() = "What fletching has over C++: see fletching.";
-  bind_python(module);
+  bind_python();
   bind_schema(module);
   bind_array(module);
   bind_device_array(module);

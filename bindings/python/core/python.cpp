@@ -16,7 +16,7 @@ PyObject* error_type = nullptr;  // fletching.Error, as long as the process
 // Foreign threads that use Python now, and whether no more may begin.
 std::atomic<int> inside{0};
 std::atomic<bool> closed{false};
-std::atomic<long> leaked{0};
+std::atomic<bool> has_leaked{false};
 
 /// Runs as an atexit function: waits for the threads that are inside, which need the GIL to leave.
 void close() {
@@ -29,25 +29,31 @@ void leave() noexcept {
   if (inside.fetch_sub(1) == 1) inside.notify_all();
 }
 
-/// Counts what is leaked, and warns once.
+/// Warns once.
 void leak() noexcept {
-  if (leaked.fetch_add(1) == 0) {
+  if (!has_leaked.exchange(true)) {
     std::fputs("fletching: released after the end of Python: the objects are leaked\n", stderr);
   }
 }
 
 }  // namespace
 
-void bind_python(nb::module_& module) {
+void bind_python() {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
     throw nb::import_error("fletching: expected the main interpreter, got a second one");
   }
   error_type = nb::module_::import_("fletching._error").attr("Error").ptr();
   Py_INCREF(error_type);
-  module.def("_leaked", [] { return leaked.load(); });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
   // In a child of fork the threads that were inside are gone.
   pthread_atfork(nullptr, nullptr, [] { inside = 0; });
+}
+
+nb::str to_str(std::string_view text, const char* errors) {
+  PyObject* decoded =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), errors);
+  if (decoded == nullptr) throw nb::python_error();
+  return nb::steal<nb::str>(decoded);
 }
 
 void raise(const Error& error) {
@@ -55,16 +61,13 @@ void raise(const Error& error) {
     PyErr_NoMemory();
     throw nb::python_error();
   }
-  PyObject* text = PyUnicode_DecodeUTF8(
-      error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace");
-  if (text == nullptr) throw nb::python_error();
-  const nb::object arguments = nb::make_tuple(error.code(), nb::steal(text));
+  const nb::object arguments = nb::make_tuple(error.code(), to_str(error.message()));
   PyErr_SetObject(error_type, arguments.ptr());
   throw nb::python_error();
 }
 
 void raise_type_error(const std::string& message) {
-  PyErr_SetString(PyExc_TypeError, message.c_str());
+  PyErr_SetObject(PyExc_TypeError, to_str(message).ptr());
   throw nb::python_error();
 }
 

@@ -7,6 +7,8 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "fletching/result.hpp"
@@ -16,10 +18,13 @@ namespace fletching::python {
 namespace nb = nanobind;
 
 /// Finds fletching.Error, and lets foreign releases know when the interpreter ends.
-void bind_python(nb::module_& module);
+void bind_python();
 
 /// Raises fletching.Error with the errno value and the message; MemoryError for ENOMEM.
 [[noreturn]] void raise(const Error& error);
+/// Foreign text, which may not be UTF-8: other bytes read "\\xff", or as `errors` says.
+nb::str to_str(std::string_view text, const char* errors = "backslashreplace");
+
 /// Raises a TypeError.
 [[noreturn]] void raise_type_error(const std::string& message);
 

@@ -15,12 +15,7 @@ namespace {
 
 const ArrowSchema& raw(const PySchema& self) { return *(**self.shared).get(); }
 
-nb::str text(std::string_view bytes) {
-  PyObject* decoded =
-      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");
-  if (decoded == nullptr) throw nb::python_error();
-  return nb::steal<nb::str>(decoded);
-}
+nb::str text(std::string_view bytes) { return to_str(bytes, "surrogateescape"); }
 
 nb::dict metadata(const PySchema& self) {
   nb::dict found;
@@ -49,13 +44,13 @@ nb::object dictionary(const PySchema& self) {
   return nb::cast(PySchema{Foreign(unwrap(share(std::move(values))))});
 }
 
-std::string shown(const PySchema& self) {
+nb::str shown(const PySchema& self) {
   const std::string_view name = (**self.shared).name();
   std::string text("<fletching.Schema ");
   if (!name.empty()) text.append(name).append(": ");
   text.append(type_text(raw(self)));
   if ((raw(self).flags & ARROW_FLAG_NULLABLE) == 0) text.append(", not nullable");
-  return text.append(">");
+  return to_str(text.append(">"));
 }
 
 constexpr const char* kMethod = "__arrow_c_schema__";
@@ -106,7 +101,8 @@ void bind_schema(nb::module_& module) {
       .def_prop_ro("children", &children, nb::sig("def children(self) -> list[Schema]"))
       .def_prop_ro("dictionary", &dictionary, nb::sig("def dictionary(self) -> Schema | None"))
       .def_prop_ro(
-          "type", [](const PySchema& self) { return type_text(raw(self)); }, "The type in words.")
+          "type", [](const PySchema& self) { return to_str(type_text(raw(self))); },
+          "The type in words.")
       .def("__repr__", &shown)
       .def(
           "__arrow_c_schema__",

@@ -156,7 +156,7 @@ typename StreamTypes<Raw>::Batch next(PyStream<Raw>& self) {
 }
 
 template <class Raw>
-std::string shown(PyStream<Raw>& self) {
+nb::str shown(PyStream<Raw>& self) {
   const auto schema = without_gil([&] { return (*self.state)->known_schema(); });
   std::string text("<fletching.");
   text.append(StreamTypes<Raw>::kName).append(" ");
@@ -164,7 +164,7 @@ std::string shown(PyStream<Raw>& self) {
   if constexpr (std::same_as<Raw, ArrowDeviceArrayStream>) {
     text.append(", ").append(device_name((*self.state)->device_type()));
   }
-  return text.append(">");
+  return to_str(text.append(">"));
 }
 
 /// The batches of a Python iterator, for a stream whose consumer may be on any thread.

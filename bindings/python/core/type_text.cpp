@@ -72,11 +72,15 @@ const TypeName& known(const Format& format) { return kTypes[static_cast<size_t>(
 std::string parameters(const Format& format) {
   switch (format.id) {
     case TypeId::kDecimal:
-      return std::to_string(format.bit_width) + "(" + std::to_string(format.precision) + ", " +
-             std::to_string(format.scale) + ")";
+      return std::to_string(format.bit_width)
+          .append("(")
+          .append(std::to_string(format.precision))
+          .append(", ")
+          .append(std::to_string(format.scale))
+          .append(")");
     case TypeId::kFixedSizeBinary:
     case TypeId::kFixedSizeList:
-      return "(" + std::to_string(format.size) + ")";
+      return std::string("(").append(std::to_string(format.size)).append(")");
     default:
       break;
   }

@@ -296,6 +296,16 @@ def test_types_in_words(type_: Any, text: str | None) -> None:
 def test_odd_schemas_are_shown() -> None:
     assert Schema.from_arrow(Produced(format="?")).type == "unknown(?)"
     assert Schema.from_arrow(Produced(format="?")).format == "?"
+    produced = Produced()
+    name = ctypes.create_string_buffer(b"\xff")
+    produced.schema.format = produced.schema.name = ctypes.addressof(name)
+    array = Array.from_arrow(produced)
+    assert array.schema.name == array.schema.format == "\udcff"
+    assert repr(array.schema) == r"<fletching.Schema \xff: unknown(\xff)>"
+    assert repr(array) == r"<fletching.Array unknown(\xff), length 3>"
+    wrong = capsule_of(produced.schema, b"\xff")
+    with pytest.raises(TypeError, match=r"got \\xff$"):
+        Schema.from_arrow(Given(schema=wrong))
 
 
 @pytest.mark.parametrize("kind", [Array, DeviceArray])
