@@ -231,6 +231,7 @@ fn opencl_failures() {
                 assert_eq!(result.is_err(), has_failed && !is_silent, "{case}");
                 if let Err(error) = result {
                     let text = error.message();
+                    assert_eq!(error.code(), libc::EIO, "{case}: {error}");
                     assert!(text.contains(function), "{case}: {error}");
                     assert!(text.contains("CL_OUT_OF_RESOURCES (-5)"), "{case}: {error}");
                 }
@@ -287,6 +288,14 @@ fn opencl_command_failures() {
         text.contains("clWaitForEvents") && text.contains(code),
         "{text}"
     );
+    device
+        .control
+        .fail("clWaitForEvents", 1, "CL_INVALID_EVENT");
+    let error = sound.synchronize().unwrap_err();
+    (device.control.reset_faults)();
+    assert_eq!(error.code(), libc::EINVAL, "{error}");
+    let hint = "the address of the event's handle, not the handle";
+    assert!(error.message().ends_with(hint), "{error}");
     drop((awaited, sound));
     device.end(&[event, done]);
 }
