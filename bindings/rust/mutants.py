@@ -86,7 +86,7 @@ def main() -> int:
         chosen = sample(chosen)
     names = {m.name for m in everything}
     found = kept(everything)
-    chosen = [m for m in chosen if m.name not in found]
+    chosen = [m for m in chosen if found.get(m.name, ("survived",))[0] == "survived"]
     for pattern, tests in TESTS.items():
         left = [m for m in chosen if first_fit(m.file) == pattern]
         for arguments in (("--all-features", *tests), ALL):
@@ -158,15 +158,13 @@ def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
 
 
 def kept(everything: Sequence[Mutant]) -> Results:
-    """What earlier results have as killed or not compiled, when $KEEP is set."""
+    """The earlier results, when $KEEP is set; what survived is tried again."""
     path = Path(os.environ["RESULTS"])
     if not os.environ.get("KEEP") or not path.is_file():
         return {}
     entries = json.loads(path.read_text(encoding="utf-8"))["mutants"]
     known = {
-        (e["file"], e["change"], e["nth"]): (e["result"], e["text"])
-        for e in entries
-        if e["result"] not in ("", "survived")
+        (e["file"], e["change"], e["nth"]): (e["result"], e["text"]) for e in entries if e["result"]
     }
     return {m.name: known[m.key] for m in everything if m.key in known}
 
