@@ -125,7 +125,11 @@ fn a_list_of_values_is_one_allocation_beside_it() {
 fn a_view_is_one_allocation() {
     let shared = batch(100).unwrap().share().unwrap();
     let live = LIVE.get();
-    let (allocations, view) = made(|| shared.view().unwrap());
+    let structs = 100 * (size_of::<ArrowArray>() + size_of::<*mut ArrowArray>());
+    LIMIT.set(structs + 10 * size_of::<usize>()); // less than another struct
+    let (allocations, view) = made(|| shared.view());
+    LIMIT.set(usize::MAX);
+    let view = view.unwrap();
     assert_eq!(allocations, 1);
     drop(view);
     assert_eq!(LIVE.get(), live);
