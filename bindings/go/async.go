@@ -179,9 +179,15 @@ func notPositive(n int64) error {
 
 // popFirst takes the first element off.
 func popFirst[T any](queue *[]T) T {
+	return popAt(queue, 0)
+}
+
+// popAt moves those before the item, which are few.
+func popAt[T any](queue *[]T, index int) T {
 	var none T
-	first := (*queue)[0]
+	item := (*queue)[index]
+	copy((*queue)[1:], (*queue)[:index])
 	(*queue)[0] = none
 	*queue = (*queue)[1:]
-	return first
+	return item
 }

@@ -59,6 +59,7 @@ type asyncConsumer struct {
 	demand   int64 // what was requested before on_schema; then what may still arrive
 	owed     int64 // batches that were taken and not requested again
 	queue    []queuedTask
+	promised int        // of the queue, to callers that request more before they take it
 	shut     bool       // no task is taken from the queue any more
 	kept     []received // what the release of a stream that has ended has extracted
 	keeping  bool       // while it extracts
@@ -189,24 +190,6 @@ func (c *asyncConsumer) drop(task abi.ArrowAsyncTask) {
 	})
 }
 
-func (c *asyncConsumer) dropQueue() {
-	for len(c.queue) > 0 {
-		c.drop(popFirst(&c.queue).task)
-	}
-}
-
-// stop ends the taking of tasks.
-func (c *asyncConsumer) stop(cancel bool) {
-	if c.shut {
-		return
-	}
-	c.shut = true
-	if cancel {
-		c.callCancel()
-	}
-	c.dropQueue()
-}
-
 // --- The application ------------------------------------------------------------------------------
 
 func (c *asyncConsumer) request(n int64) {
@@ -220,7 +203,8 @@ func (c *asyncConsumer) request(n int64) {
 }
 
 // isQueued reports whether there is a task to take. It sends the request for more first: the producer of
-// libarrow goes with its last task; and by half windows, because it costs as much as a batch.
+// libarrow goes with its last task; and by half windows, because it costs as much as a batch. When the stream
+// ends meanwhile, the task is the caller's all the same.
 func (c *asyncConsumer) isQueued() bool {
 	for !c.shut && len(c.queue) > 0 {
 		if half := (c.options.Window + 1) / 2; half <= 0 || c.owed+1 < int64(half) {
@@ -228,7 +212,12 @@ func (c *asyncConsumer) isQueued() bool {
 		}
 		more := c.owed + 1
 		c.owed = -1
+		c.promised++
 		c.sendRequest(more)
+		c.promised--
+		if c.shut {
+			return len(c.queue) > 0
+		}
 	}
 	return false
 }

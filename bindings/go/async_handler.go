@@ -226,6 +226,25 @@ func (c *asyncConsumer) receiveRelease() bool {
 	return true
 }
 
+// dropQueue leaves what is promised.
+func (c *asyncConsumer) dropQueue() {
+	for len(c.queue) > c.promised {
+		c.drop(popAt(&c.queue, c.promised).task)
+	}
+}
+
+// stop ends the taking of tasks.
+func (c *asyncConsumer) stop(cancel bool) {
+	if c.shut {
+		return
+	}
+	c.shut = true
+	if cancel {
+		c.callCancel()
+	}
+	c.dropQueue()
+}
+
 // settle extracts what is queued: for the application, or to drop it.
 func (c *asyncConsumer) settle() {
 	for c.keeping && len(c.queue) > 0 {
@@ -238,6 +257,10 @@ func (c *asyncConsumer) settle() {
 	}
 	c.keeping = false
 	c.dropQueue()
+	for len(c.queue) > 0 { // promised to a caller further out on this thread
+		result, _ := c.extract(popFirst(&c.queue))
+		c.kept = append(c.kept, result)
+	}
 }
 
 func (c *asyncConsumer) current() asyncState {

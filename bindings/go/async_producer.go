@@ -49,11 +49,10 @@ type AsyncProducer struct {
 //
 // An error of Open or of the batches is what on_error gets, with its errno value or EIO; so is a panic,
 // with EIO and its message, and the cause of a context that is done before the end, with its errno value
-// or ECANCELED. They, and a cancel,
-// overtake batches that are not sent.
+// or ECANCELED. They, and a cancel, overtake batches that are not sent.
 //
-// Errors: EINVAL for an address that is nil, a handler without a callback, a device type of 0, a schema
-// or a batch that is closed, and a batch on another type of device or of another schema.
+// Errors: EINVAL for an address that is nil, a handler without on_schema or on_next_task, a device type of
+// 0, a schema or a batch that is closed, and a batch on another type of device or of another schema.
 func (p AsyncProducer) Send(ctx context.Context, handler unsafe.Pointer) error {
 	if handler == nil {
 		return invalid("send: handler is nil: expected an address")

@@ -219,11 +219,12 @@ func TestRuleSyncEventNullMeansReady(t *testing.T) {
 		array.Close()
 	}
 	shared.Close()
-	onHost := must((&fletching.ArrayBuilder{}).BuildOn(21, 0, 0x1000, nil))
-	defer onHost.Close()
-	if _, err := onHost.ToHost(); err == nil {
-		t.Error("an array without its event")
-	}
+	log.expect(t, "a0", "ad", "a1", "a", "event")
+	onHost := rawDeviceArray(&log, "b", 0, false)
+	onHost.DeviceType = abi.DeviceCPU
+	array := importDeviceArray(t, onHost)
+	expectError(t, second(array.ToHost()), syscall.EINVAL, "array: sync_event not NULL: expected none on cpu")
+	array.Close()
 }
 
 func TestRuleSyncEventNullWhereNone(t *testing.T) {

@@ -35,6 +35,14 @@
     (const char* name, int64_t batches, struct ArrowDeviceArrayStream* stream,                   \
      struct FletchingMessage* m),                                                                \
     (name, batches, stream, m))                                                                  \
+  X(int, StartProducer,                                                                          \
+    (const char* name, struct ArrowAsyncDeviceStreamHandler* handler,                            \
+     struct FletchingMessage* m),                                                                \
+    (name, handler, m))                                                                          \
+  X(int, OpenHandler,                                                                            \
+    (const char* name, int64_t batches, struct ArrowAsyncDeviceStreamHandler** out,              \
+     struct FletchingMessage* m),                                                                \
+    (name, batches, out, m))                                                                     \
   X(int, Finish, (struct FletchingMessage * m), (m))
 
 #define FLETCHING_GO_PEER_DECLARE(result, name, parameters, arguments) \

@@ -29,13 +29,16 @@ const (
 	Array          = C.kFletchingHostileArray
 	Stream         = C.kFletchingHostileStream
 	DeviceStream   = C.kFletchingHostileDeviceStream
+	Producer       = C.kFletchingHostileProducer
 	ArrayConsumer  = C.kFletchingHostileArrayConsumer
 	StreamConsumer = C.kFletchingHostileStreamConsumer
+	Handler        = C.kFletchingHostileHandler
 
 	Accepted  = C.kFletchingHostileAccepted
 	Refused   = C.kFletchingHostileRefused
 	Reported  = C.kFletchingHostileReported
 	Tolerated = C.kFletchingHostileTolerated
+	Stalled   = C.kFletchingHostileStalled
 )
 
 // Case is a case of the catalogue.
@@ -119,6 +122,22 @@ func ConsumeDeviceStream(name string, batches int, stream *abi.ArrowDeviceArrayS
 	return check(func(message *C.struct_FletchingMessage) C.int {
 		return C.fletching_go_peer_ConsumeDeviceStream(text(name), C.int64_t(batches), (*C.struct_ArrowDeviceArrayStream)(unsafe.Pointer(stream)), message)
 	})
+}
+
+// StartProducer lets threads of the peer play an async producer.
+func StartProducer(name string, handler unsafe.Pointer) error {
+	return check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_StartProducer(text(name), (*C.struct_ArrowAsyncDeviceStreamHandler)(handler), message)
+	})
+}
+
+// OpenHandler returns the handler of an async consumer that is sent so many batches.
+func OpenHandler(name string, batches int) (unsafe.Pointer, error) {
+	var handler *C.struct_ArrowAsyncDeviceStreamHandler
+	err := check(func(message *C.struct_FletchingMessage) C.int {
+		return C.fletching_go_peer_OpenHandler(text(name), C.int64_t(batches), &handler, message)
+	})
+	return unsafe.Pointer(handler), err
 }
 
 // Finish ends a case: an error for whatever is alive, and for every mistake.

@@ -26,6 +26,10 @@ var directions = []direction{
 	{"stream_control", passStream, true, false},
 	{"stream_failure", passStream, false, true},
 	{"stream_failure_control", passStream, true, true},
+	{"async", passAsync, false, false},
+	{"async_control", passAsync, true, false},
+	{"async_failure", passAsync, false, true},
+	{"async_failure_control", passAsync, true, true},
 	{"chain", passChain, false, false},
 }
 

@@ -15,7 +15,7 @@ import (
 func structs(t *testing.T) (*abi.ArrowSchema, *abi.ArrowDeviceArray) {
 	t.Helper()
 	schemas := fletching.SchemaBuilder{
-		Format: "+s", Name: "a\"%\n\xff", Flags: abi.FlagNullable,
+		Format: "+s", Name: "a\"%\né", Flags: abi.FlagNullable,
 		Metadata:   fletching.Metadata{{Key: "k", Value: "\x00v"}},
 		Children:   []fletching.SchemaBuilder{{Format: "c"}},
 		Dictionary: &fletching.SchemaBuilder{Format: "u"},
@@ -60,7 +60,7 @@ func TestEveryFieldHasALine(t *testing.T) {
 		}
 	}
 	expected := `schema.format="+s"
-schema.name="a%22%25%0a%ff"
+schema.name="a%22%25%0a%c3%a9"
 schema.metadata="` + strings.NewReplacer(" ", "").Replace(metadata()) + `"
 schema.flags=2
 schema.n_children=1
