@@ -3,8 +3,8 @@
 //go:build cgo
 
 // Package fletching exchanges Arrow data on any device with other libraries of the process, through
-// the Arrow C data interface, C stream interface, C device data interface and C device stream
-// interface. It needs cgo, and no Arrow library.
+// the Arrow C data interface, C stream interface, C device data interface, C device stream interface
+// and async C device stream interface. It needs cgo, and no Arrow library.
 //
 // # Ownership
 //
@@ -22,4 +22,7 @@
 //
 // An owner may move between goroutines. Several may read it at once; none may while it is closed,
 // exported, or a child is taken. Streams say more.
+//
+// SendAsync runs the batches on a goroutine of its own, which has ended when it returns. An AsyncStream
+// has no goroutine.
 package fletching
