@@ -3,8 +3,8 @@
 //go:build cgo
 
 // Package fletching exchanges Arrow data on any device with other libraries of the process, through
-// the Arrow C data interface, C stream interface, C device data interface and C device stream
-// interface. It needs cgo, and no Arrow library.
+// the Arrow C data interface, C stream interface, C device data interface, C device stream interface
+// and async C device stream interface. It needs cgo, and no Arrow library.
 //
 // # Ownership
 //
@@ -27,7 +27,8 @@
 //
 // An owner may move between goroutines. Several may read it at once; none may while it is closed,
 // exported, or a child is taken. Streams say more. A release callback of ours may be called on any thread of
-// C, and closes the owner of a builder there.
+// C, and closes the owner of a builder there. SendAsync runs the batches on a goroutine of its own, which has
+// ended when it returns; an AsyncStream has no goroutine.
 //
 // # Errors
 //
@@ -44,8 +45,7 @@
 // # A Go library is not unloaded
 //
 // A process cannot unload Go: its runtime has threads, signal handlers and thread-local storage of which
-// none ends. dlclose of a shared library that was built with -buildmode=c-shared or c-archive returns, and
-// the code stays where it is. So every release callback that this package has handed out stays callable
-// until the process ends, which is what the C data interface asks for. After fork only the child that calls
-// exec may go on.
+// none ends. A library that is built with -buildmode=c-shared is linked so that dlclose leaves it where it is;
+// link one that contains a c-archive with -z nodelete. So every release callback that this package has handed
+// out stays callable until the process ends, which is what the C data interface asks for.
 package fletching

@@ -75,3 +75,32 @@ func ExampleNewDeviceArrayStream() {
 	// 2 cpu
 	// 3 cpu
 }
+
+// One goroutine sends, as a producer in another library would, and this one receives.
+func ExampleAsyncStream() {
+	ctx := context.Background()
+	stream := fletching.NewAsyncStream(ctx, fletching.AsyncOptions{Window: 4})
+	defer stream.Close()
+	sent := make(chan error, 1)
+	go func(handler unsafe.Pointer) {
+		schema := must((&fletching.SchemaBuilder{Format: "i"}).Build())
+		batches := func(yield func(*fletching.DeviceArray, error) bool) {
+			for rows := 1; rows <= 3 && yield(must(fletching.FromValues(make([]int32, rows))).ToDevice()); rows++ {
+			}
+		}
+		sent <- fletching.SendAsync(ctx, schema, abi.DeviceCPU, batches, handler)
+	}(stream.Handler())
+	for batch, err := range stream.All(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(batch.Length(), batch.DeviceType())
+		batch.Close()
+	}
+	fmt.Println(<-sent)
+	// Output:
+	// 1 cpu
+	// 2 cpu
+	// 3 cpu
+	// <nil>
+}
