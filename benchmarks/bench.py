@@ -260,7 +260,7 @@ def _write_docs(language: str, table: str, versions: list[str]) -> None:
         "with -O2. Raw C's batch is the safe one: a block that is counted, so that a child may be\n"
         "moved out. Nanoseconds are the median of many runs, the programs interleaved; of what\n"
         "runs on one thread they are CPU time. Locks are calls of pthread_mutex_lock, of all\n"
-        "threads.\n"
+        "threads. A row of allocations counts those of the language's own memory.\n"
         f"`make bench-{language}` measures it again;\n"
         f"`.venv/bin/python benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
         f"{table}\n\n"

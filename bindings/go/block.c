@@ -17,6 +17,8 @@ struct FletchingBlock* fletching_block_new(size_t size, size_t structs, uintptr_
   return block;
 }
 
+void fletching_block_free(uintptr_t block) { free((void*)block); }
+
 /* Whether these were the last. When all are ours no other thread can have one, so the count need
  * not be written. */
 static int take_last(size_t* count, size_t ours) {

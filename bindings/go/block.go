@@ -8,6 +8,7 @@ package fletching
 import "C"
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -120,6 +121,22 @@ func dropHandle(handle uintptr) {
 func fletching_go_drop(handle C.uintptr_t) {
 	value, _ := callbacks.DeleteHandle(uintptr(handle))
 	discard(value)
+}
+
+// callArrayRelease releases a leaf of ours, when it is the last of its block, without the way from Go to C
+// and back to Go. It does what fletching_release_array does.
+func callArrayRelease(raw *abi.ArrowArray) (called bool) {
+	if raw.Release != releaseArray || raw.NChildren != 0 || raw.Dictionary != 0 {
+		return callbacks.CallArrowArrayRelease(raw)
+	}
+	block := (*C.struct_FletchingBlock)(abi.Pointer(raw.PrivateData))
+	if block.owner == 0 || block.share != nil || atomic.LoadUintptr((*uintptr)(unsafe.Pointer(&block.structs))) != 1 {
+		return callbacks.CallArrowArrayRelease(raw)
+	}
+	raw.Release = 0
+	fletching_go_drop(block.owner)
+	C.fletching_block_free(C.uintptr_t(raw.PrivateData)) // a number, so that cgo checks no pointer
+	return true
 }
 
 // attach hooks a struct of any producer: the value is dropped after its release.

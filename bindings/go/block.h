@@ -57,6 +57,9 @@ struct FletchingBlock {
 struct FletchingBlock* fletching_block_new(size_t size, size_t structs, uintptr_t owner,
                                            uintptr_t share);
 
+/* Frees a block that nothing needs any more, by its address. */
+void fletching_block_free(uintptr_t block);
+
 void fletching_release_schema(struct ArrowSchema* self);
 void fletching_release_array(struct ArrowArray* self);
 

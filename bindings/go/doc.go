@@ -8,26 +8,44 @@
 //
 // # Ownership
 //
-// Schema, Array, DeviceArray, ArrayStream and DeviceArrayStream each own one C struct. Close releases
-// it, Export moves it on. A collected owner that was not closed is released by the garbage collector and
-// counted by Leaks. A closed owner is an empty one: what reads it returns zeros, and what needs a live
-// one returns an error that is ErrClosed and EINVAL.
+// Schema, Array, DeviceArray, ArrayStream and DeviceArrayStream each own one C struct. Import moves a struct
+// in: what is at the address is released afterwards. Export moves it on. Close releases it, and does nothing
+// the second time. A collected owner that was not closed is released by the garbage collector and counted
+// by Leaks: that is a safety net, at a time that nobody knows. A closed owner is an empty one: what reads it
+// returns zeros, and what needs a live one returns an error that is ErrClosed and EINVAL.
+//
+// A failed import of a struct leaves it with the caller; what a function documents as moved in is released
+// once, also when the function fails.
 //
 // # Memory
 //
 // What C keeps is memory of C, or pinned memory of Go. No pointer of Go is stored in it. Reading a
-// struct needs no call of C, a release needs one.
+// struct needs no call of C, a release needs one. No buffer is ever read: a device array may be on a device
+// that the CPU cannot access.
 //
 // # Threads
 //
 // An owner may move between goroutines. Several may read it at once; none may while it is closed,
-// exported, or a child is taken. Streams say more.
+// exported, or a child is taken. Streams say more. A release callback of ours may be called on any thread of
+// C, and closes the owner of a builder there. SendAsync runs the batches on a goroutine of its own, which has
+// ended when it returns; an AsyncStream has no goroutine.
 //
-// SendAsync runs the batches on a goroutine of its own, which has ended when it returns. An AsyncStream
-// has no goroutine.
+// # Errors
 //
-// # Unloading
+// An error is a *Error: the errno value that C passes, and the message, which has the text of a foreign
+// producer. errors.Is compares it with a syscall.Errno, with ErrClosed and with its cause. A panic in what
+// C calls, an iterator or a Close, ends there and becomes EIO.
 //
-// A library in Go cannot be unloaded: dlclose of it, or of a library that embeds it, leaves it in the
-// process. What it exported stays valid, and its release callbacks may be called later.
+// # Events
+//
+// A device array may be handed over before a device has filled it. Synchronize, WaitOn and Ready wait for its
+// event or ask it, ExportWithEvent records one, and ReleaseAfter closes an array that a kernel still
+// reads. The vendors' libraries are loaded when the first event needs them, and never unloaded.
+//
+// # A Go library is not unloaded
+//
+// A process cannot unload Go: its runtime has threads, signal handlers and thread-local storage of which
+// none ends. A library that is built with -buildmode=c-shared is linked so that dlclose leaves it where it is;
+// link one that contains a c-archive with -z nodelete. So every release callback that this package has handed
+// out stays callable until the process ends, which is what the C data interface asks for.
 package fletching

@@ -33,11 +33,11 @@ var (
 		name: "schema", isReleased: (*abi.ArrowSchema).IsReleased, release: callbacks.CallArrowSchemaRelease,
 	}
 	arrayKind = kind[abi.ArrowArray]{
-		name: "array", isReleased: (*abi.ArrowArray).IsReleased, release: callbacks.CallArrowArrayRelease,
+		name: "array", isReleased: (*abi.ArrowArray).IsReleased, release: callArrayRelease,
 	}
 	deviceArrayKind = kind[abi.ArrowDeviceArray]{
 		name: "device array", isReleased: (*abi.ArrowDeviceArray).IsReleased,
-		release: func(raw *abi.ArrowDeviceArray) bool { return callbacks.CallArrowArrayRelease(&raw.Array) },
+		release: func(raw *abi.ArrowDeviceArray) bool { return callArrayRelease(&raw.Array) },
 	}
 	arrayStreamKind = kind[abi.ArrowArrayStream]{
 		name: "stream", isReleased: (*abi.ArrowArrayStream).IsReleased, release: callbacks.CallArrowArrayStreamRelease,

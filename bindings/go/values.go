@@ -24,7 +24,7 @@ func FromValues[T Primitive](values []T) (*Array, error) {
 	if len(values) == 0 {
 		return builder.Build(nil)
 	}
-	owner := &pinned{}
+	var owner pinned
 	first := unsafe.SliceData(values)
 	owner.pinner.Pin(first)
 	builder.Buffers[1] = uintptr(unsafe.Pointer(first))
@@ -43,8 +43,9 @@ var formats = map[reflect.Kind]string{
 // FormatOf returns the format string of the values.
 func FormatOf[T Primitive]() string { return formats[reflect.TypeFor[T]().Kind()] }
 
+// pinned has the size of a pointer, so that an interface holds it without an allocation.
 type pinned struct {
 	pinner runtime.Pinner
 }
 
-func (p *pinned) Close() { p.pinner.Unpin() }
+func (p pinned) Close() { p.pinner.Unpin() }
