@@ -112,18 +112,18 @@ struct Request {
 Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>& stream,
                      const std::optional<Version>& max_version, const std::optional<Device>& device,
                      const std::optional<bool>& copy) {
-  Request request;
-  request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
-  request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
   const DLDevice own = or_buffer_error(to_dlpack_device(array.device_type, array.device_id));
   const bool elsewhere =
       device && *device != Device(static_cast<int32_t>(own.device_type), own.device_id);
-  // The struct without flags cannot say that the memory is read-only.
-  request.copies = copy.value_or(false) || elsewhere || request.legacy;
-  if (!request.copies) return request;
   if (elsewhere && device->first != kDLCPU) {
     throw nb::buffer_error("__dlpack__: dl_device: expected the device of the array, or the CPU");
   }
+  Request request;
+  request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
+  request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
+  // The struct without flags cannot say that the memory is read-only.
+  request.copies = copy.value_or(false) || elsewhere || request.legacy;
+  if (!request.copies) return request;
   if (!copy.value_or(true)) {
     throw nb::buffer_error(
         "__dlpack__: copy: expected a copy to be allowed, because memory is on another device or "
