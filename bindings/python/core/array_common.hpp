@@ -77,7 +77,9 @@ template <class Object>
 Object column(const Object& self, nb::handle which) {
   const int64_t index = column_index(schema_of(self), which);
   auto array = column_of(*self.shared, schema_of(self), index);
-  return make_object<Object>(unwrap(self.schema->column(index)), std::move(array));
+  auto out = make_object<Object>(unwrap(self.schema->column(index)), std::move(array));
+  if constexpr (std::same_as<Object, PyDeviceArray>) out.writable = self.writable;
+  return out;
 }
 
 /// "int32, length 3, nulls 1".

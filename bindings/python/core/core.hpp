@@ -5,6 +5,7 @@
 #define FLETCHING_PYTHON_CORE_HPP
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,10 @@ struct PyArray {
 struct PyDeviceArray {
   Foreign<SharedSchema> schema;
   Foreign<SharedDeviceArray> shared;
+  /// The producer has said that the memory may be written to.
+  bool writable = false;
+  /// What __cuda_array_interface__ has described, as long as the object: a stream among it.
+  std::optional<Foreign<std::shared_ptr<const void>>> described{};
 };
 
 void bind_schema(nb::module_& module);
@@ -38,6 +43,15 @@ void bind_array_stream(nb::module_& module);
 void bind_device_array_stream(nb::module_& module);
 void bind_buffer(nb::module_& module);
 void bind_dlpack(nb::module_& module);
+void bind_cuda_array(nb::module_& module);
+void bind_streams(nb::module_& module);
+void bind_exchange(nb::module_& module);
+
+/// The handle of a stream: a number, or an object that has __cuda_stream__, `ptr` or `handle`.
+void* stream_of(nb::handle stream);
+
+/// What is under __cuda_array_interface__. Raises AttributeError where there is nothing.
+nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 
 /// The type in words: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
 std::string type_text(const ArrowSchema& schema);

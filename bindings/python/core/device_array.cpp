@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kMethod = "__arrow_c_array__";
 constexpr const char* kDeviceMethod = "__arrow_c_device_array__";
+constexpr const char* kCudaInterface = "__cuda_array_interface__";
 
 const ArrowDeviceArray& raw(const PyDeviceArray& self) { return *(**self.shared).get(); }
 SyncEvent event(const PyDeviceArray& self) { return SyncEvent(raw(self)); }
@@ -45,33 +46,16 @@ nb::object export_array(const PyDeviceArray& self, nb::handle requested) {
 }
 
 /// Called for attributes that the type does not have: __arrow_c_array__ where the CPU can read the
-/// data, so that hasattr says whether a call makes sense.
+/// data, and what CUDA's consumers look for where they can, so that hasattr says whether a call
+/// makes sense.
 nb::object missing_attribute(nb::handle self, std::string_view name) {
-  const auto& array = nb::cast<const PyDeviceArray&>(self);
+  auto& array = nb::cast<PyDeviceArray&>(self);
+  if (name == kCudaInterface) return cuda_array_interface_of(self, array);
   if (name == kMethod && is_accessible(raw(array).device_type, ARROW_DEVICE_CPU)) {
     return self.attr("_arrow_c_array");
   }
   const std::string text = "'DeviceArray' object has no attribute '" + std::string(name) + "'";
   throw nb::attribute_error(text.c_str());
-}
-
-/// A stream is a number, or an object with __cuda_stream__, which returns (0, number).
-void* stream_of(nb::handle stream) {
-  nb::object number = nb::borrow(stream);
-  const nb::object method = nb::getattr(stream, "__cuda_stream__", nb::object());
-  if (method.is_valid()) {
-    const nb::object pair = method();
-    if (!PyTuple_Check(pair.ptr()) || nb::len(pair) != 2) {
-      raise_type_error("__cuda_stream__: result is wrong: expected (0, handle)");
-    }
-    number = pair[1];
-  }
-  if (!PyLong_Check(number.ptr())) {
-    raise_type_error("stream: expected a number or an object with __cuda_stream__");
-  }
-  void* handle = PyLong_AsVoidPtr(number.ptr());
-  if (handle == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
-  return handle;
 }
 
 void synchronize(const PyDeviceArray& self) {

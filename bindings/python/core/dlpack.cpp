@@ -12,10 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "array_common.hpp"
-#include "fletching/dlpack_export.hpp"
-#include "fletching/dlpack_import.hpp"
-#include "fletching/dlpack_stream.hpp"
+#include "dlpack_common.hpp"
 #include "fletching/stream_adapters.hpp"
 
 namespace fletching::python {
@@ -39,21 +36,6 @@ struct Names<DLManagedTensorVersioned> {
 
 template <class Managed>
 using Tensor = std::unique_ptr<Managed, detail::CallDeleter>;
-
-/// What DLPack asks of a producer that cannot export.
-template <class T>
-T or_buffer_error(Result<T> result) {
-  if (result.ok()) return *std::move(result);
-  if (result.error().code() == ENOMEM) raise(result.error());
-  throw nb::buffer_error(result.error().message().c_str());
-}
-/// And of a consumer that cannot import.
-template <class T>
-T or_type_error(Result<T> result) {
-  if (result.ok()) return *std::move(result);
-  if (result.error().code() == ENOMEM) raise(result.error());
-  raise_type_error(result.error().message());
-}
 
 // --- Export ---
 
@@ -130,18 +112,18 @@ struct Request {
 Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>& stream,
                      const std::optional<Version>& max_version, const std::optional<Device>& device,
                      const std::optional<bool>& copy) {
-  Request request;
-  request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
-  request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
   const DLDevice own = or_buffer_error(to_dlpack_device(array.device_type, array.device_id));
   const bool elsewhere =
       device && *device != Device(static_cast<int32_t>(own.device_type), own.device_id);
-  // The struct without flags cannot say that the memory is read-only.
-  request.copies = copy.value_or(false) || elsewhere || request.legacy;
-  if (!request.copies) return request;
   if (elsewhere && device->first != kDLCPU) {
     throw nb::buffer_error("__dlpack__: dl_device: expected the device of the array, or the CPU");
   }
+  Request request;
+  request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
+  request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
+  // The struct without flags cannot say that the memory is read-only.
+  request.copies = copy.value_or(false) || elsewhere || request.legacy;
+  if (!request.copies) return request;
   if (!copy.value_or(true)) {
     throw nb::buffer_error(
         "__dlpack__: copy: expected a copy to be allowed, because memory is on another device or "
@@ -178,6 +160,33 @@ nb::object export_dlpack(const Object& self, const std::optional<int64_t>& strea
   return export_tensor(schema_of(self), std::move(array), request);
 }
 
+/// A tensor for one consumer, which is ready.
+struct ReadyTensor {
+  nb::object capsule;
+  Device device;
+};
+
+bool is_writable(const PyArray& /*self*/) { return false; }
+bool is_writable(const PyDeviceArray& self) { return self.writable; }
+
+template <class Object>
+nb::object to_numpy(const Object& self, bool writable) {
+  if (writable && !is_writable(self)) {
+    throw nb::buffer_error(
+        "to_numpy: writable: memory is read-only: expected a producer that says otherwise");
+  }
+  DeviceArray array = device_view(self);
+  if (!is_accessible(array->device_type, ARROW_DEVICE_CPU)) {
+    throw nb::buffer_error("to_numpy: expected memory that the CPU can read");
+  }
+  const ConsumerStream host{Ordering::kHost, 0, array->device_type};
+  const DLDevice device = or_buffer_error(to_dlpack_device(array->device_type, array->device_id));
+  DlpackTensor tensor = or_buffer_error(without_gil(
+      [&] { return to_dlpack(schema_of(self), array, host, {.read_only = !writable}); }));
+  ReadyTensor ready{to_capsule(std::move(tensor)), {device.device_type, device.device_id}};
+  return nb::module_::import_("numpy").attr("from_dlpack")(nb::cast(std::move(ready)));
+}
+
 template <class Object>
 Device device_of(const Object& self) {
   const DeviceArray array = device_view(self);
@@ -195,15 +204,6 @@ Tensor<Managed> take_tensor(nb::handle capsule) {
     throw nb::python_error();
   }
   return Tensor<Managed>(managed);
-}
-
-template <class Managed>
-PyDeviceArray import_tensor(nb::handle capsule, const ConsumerStream& stream,
-                            const DlpackImportOptions& options) {
-  Tensor<Managed> tensor = take_tensor<Managed>(capsule);
-  ImportedTensor imported =
-      or_type_error(without_gil([&] { return from_dlpack(std::move(tensor), stream, options); }));
-  return make_object<PyDeviceArray>(std::move(imported.schema), std::move(imported.array));
 }
 
 /// __dlpack__ with the newer keywords, or without them for a producer that does not know them.
@@ -225,6 +225,9 @@ nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, 
 
 PyDeviceArray import_dlpack(nb::handle object, nb::handle device, nb::handle copy,
                             const std::optional<int64_t>& stream) {
+  if (device.is_none() && copy.is_none() && !stream) {
+    if (auto array = import_by_table(object, {.strided = Strided::kCopy})) return *std::move(array);
+  }
   const auto source =
       nb::cast<Device>(device.is_none() ? object.attr("__dlpack_device__")() : nb::borrow(device));
   const ConsumerStream consumer = or_type_error(read_dlpack_stream(source.first, stream));
@@ -236,10 +239,10 @@ PyDeviceArray import_dlpack(nb::handle object, nb::handle device, nb::handle cop
   const bool may_copy = copy.is_none() || nb::cast<bool>(copy);
   options.strided = may_copy ? Strided::kCopy : Strided::kRefuse;
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensorVersioned>::kNew)) {
-    return import_tensor<DLManagedTensorVersioned>(capsule, consumer, options);
+    return import_tensor(take_tensor<DLManagedTensorVersioned>(capsule), consumer, options);
   }
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensor>::kNew)) {
-    return import_tensor<DLManagedTensor>(capsule, consumer, options);
+    return import_tensor(take_tensor<DLManagedTensor>(capsule), consumer, options);
   }
   raise_type_error(
       "__dlpack__: result is wrong: expected a capsule dltensor_versioned or dltensor that nobody "
@@ -255,12 +258,36 @@ void bind_export() {
            nb::sig("def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, "
                    "int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | "
                    "None = None) -> typing_extensions.CapsuleType"))
-      .def("__dlpack_device__", &device_of<Object>);
+      .def("__dlpack_device__", &device_of<Object>)
+      .def(
+          "to_numpy", &to_numpy<Object>, nb::kw_only(), nb::arg("writable") = false,
+          nb::sig(
+              "def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[typing.Any]"),
+          "The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the\n"
+          "event. BufferError for nulls, for types that are not numbers, for memory that the CPU\n"
+          "cannot read, and for `writable` where no producer has said that it is.");
 }
 
 }  // namespace
 
+DlpackTensor export_by_default(nb::handle object) {
+  const auto export_it = [](const auto& self) {
+    DeviceArray array = device_view(self);
+    const ConsumerStream stream = or_buffer_error(read_dlpack_stream(array->device_type, {}));
+    return or_buffer_error(
+        without_gil([&] { return to_dlpack(schema_of(self), array, stream, {}); }));
+  };
+  if (nb::isinstance<PyDeviceArray>(object)) {
+    return export_it(nb::cast<const PyDeviceArray&>(object));
+  }
+  if (nb::isinstance<PyArray>(object)) return export_it(nb::cast<const PyArray&>(object));
+  raise_type_error("__dlpack_c_exchange_api__: expected an array of fletching");
+}
+
 void bind_dlpack(nb::module_& module) {
+  nb::class_<ReadyTensor>(module, "_ReadyTensor")
+      .def("__dlpack__", [](const ReadyTensor& self, const nb::kwargs&) { return self.capsule; })
+      .def("__dlpack_device__", [](const ReadyTensor& self) { return self.device; });
   bind_export<PyArray>();
   bind_export<PyDeviceArray>();
   module.def(

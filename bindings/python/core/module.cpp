@@ -41,6 +41,9 @@ NB_MODULE(_core, module) {
   bind_device_array_stream(module);
   bind_buffer(module);
   bind_dlpack(module);
+  bind_cuda_array(module);
+  bind_exchange(module);
+  bind_streams(module);
   module.def("from_arrow", &from_arrow, nb::arg("object"),
              "What an object has by the Arrow PyCapsule protocols.",
              nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "

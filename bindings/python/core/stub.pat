@@ -1,8 +1,12 @@
 # What the stub has instead of what nanobind finds.
 DeviceArray.__getattr__:
+    \from typing import Any
     \from typing_extensions import CapsuleType
     def __arrow_c_array__(self, requested_schema: CapsuleType | None = None) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
 
 DeviceArrayStream.__getattr__:
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
@@ -10,4 +14,12 @@ DeviceArrayStream.__getattr__:
 
 # Every class has one.
 \.__repr__:
+
+# A capsule of the module's.
+\.__dlpack_c_exchange_api__$:
+    \from typing_extensions import CapsuleType
+    __dlpack_c_exchange_api__: CapsuleType
+
+# For NumPy alone.
+_ReadyTensor$:
 

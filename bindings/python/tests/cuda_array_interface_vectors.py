@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fletching.cuda_array_interface import ATTRIBUTE
-
+ATTRIBUTE = "__cuda_array_interface__"
 FILE = Path(__file__).parents[3] / "tests" / "cuda_array_interface" / "vectors.json"
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from fletching.cuda_array_interface import ATTRIBUTE, KEYS, Typestr, check
+from cuda_array_interface_vectors import ATTRIBUTE
+from fletching import check_cuda_array_interface as check
+
+KEYS = ("shape", "typestr", "data", "version", "strides", "descr", "mask", "stream")
+
+
+class Typestr(NamedTuple):
+    """A tuple by inheritance, as the parts of a type string are."""
+
+    order: str
+    kind: str
+    number: int | None
 
 
 def touch(*_: object) -> Any:

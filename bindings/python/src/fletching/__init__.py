@@ -3,10 +3,10 @@
 
 `Schema`, `Array`, `DeviceArray`, `ArrayStream` and `DeviceArrayStream` own what the Arrow C
 interfaces exchange, and produce and consume the Arrow PyCapsule protocols. `from_arrow` takes what
-an object has, `from_dlpack` its tensor, `from_buffer` its memory.
+an object has, `from_dlpack` its tensor, `from_cuda_array_interface` its array on a GPU,
+`from_buffer` its memory.
 
 `fletching.abi` declares the structs of the Arrow C interfaces for ctypes.
-`fletching.cuda_array_interface` checks the dictionaries of the CUDA Array Interface.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from ._core import DeviceArray as DeviceArray
     from ._core import DeviceArrayStream as DeviceArrayStream
     from ._core import Schema as Schema
+    from ._core import check_cuda_array_interface as check_cuda_array_interface
     from ._core import from_arrow as from_arrow
     from ._core import from_buffer as from_buffer
+    from ._core import from_cuda_array_interface as from_cuda_array_interface
     from ._core import from_dlpack as from_dlpack
 
 _NATIVE = (
     *("Array", "ArrayStream", "DeviceArray", "DeviceArrayStream", "Schema"),
-    *("from_arrow", "from_buffer", "from_dlpack"),
+    *("from_arrow", "from_buffer", "from_cuda_array_interface", "from_dlpack"),
+    "check_cuda_array_interface",
 )
 
 

@@ -1,8 +1,12 @@
 """What fletching has over C++: see fletching."""
 
 from collections.abc import Iterable
+from typing import Any
 
+import numpy.typing
 from typing_extensions import CapsuleType
+
+import fletching._violation
 
 class Schema:
     """The type of an array, or the schema of a record batch."""
@@ -80,6 +84,14 @@ class Array:
         copy: bool | None = None,
     ) -> CapsuleType: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+    def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[Any]:
+        """
+        The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the
+        event. BufferError for nulls, for types that are not numbers, for memory that the CPU
+        cannot read, and for `writable` where no producer has said that it is.
+        """
+
+    __dlpack_c_exchange_api__: CapsuleType
 
 class DeviceArray:
     """
@@ -138,6 +150,9 @@ class DeviceArray:
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
 
     def __arrow_c_device_array__(
         self, requested_schema: CapsuleType | None = None, **kwargs: object
@@ -151,6 +166,26 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> CapsuleType: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+    def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[Any]:
+        """
+        The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the
+        event. BufferError for nulls, for types that are not numbers, for memory that the CPU
+        cannot read, and for `writable` where no producer has said that it is.
+        """
+
+    __dlpack_c_exchange_api__: CapsuleType
+
+    def export_with_event(self, stream: object) -> DeviceArray:
+        """
+        The same data with an event that is after everything on the stream now. For data
+        that work on the stream is still writing. The array must not have an event.
+        """
+
+    def release_after(self, stream: object) -> None:
+        """
+        Keeps the data until everything is done that is on the stream now. Call it before
+        you drop an array that your own work still reads. Does not block.
+        """
 
 class ArrayStream:
     """Batches in memory of the CPU, read or exported once."""
@@ -236,6 +271,29 @@ def from_dlpack(
     The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is
     copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the
     producer orders its work before it, and the event of the array is after both.
+    """
+
+class CudaArrayMask:
+    """The mask of an array in __cuda_array_interface__."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]: ...
+
+def from_cuda_array_interface(
+    object: object, owner: object = None, sync: bool = True, *, stream: object = None
+) -> DeviceArray:
+    """
+    The array that __cuda_array_interface__ describes: of an object, or a dictionary. `owner`,
+    or else the object, is kept until the array is released. The event of the array is after
+    the stream of the dictionary, unless `sync` is False or the environment variable
+    FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.
+    `stream` is where you use the data: the producer's stream waits for it at the release.
+    """
+
+def check_cuda_array_interface(interface: object) -> list[fletching._violation.Violation]:
+    """
+    What is wrong with a dictionary and with those of its masks. No Exception leaves it,
+    whatever the values do, and no device memory is read.
     """
 
 def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | ArrayStream | Schema:

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "array_common.hpp"
+#include "cuda_dictionary.hpp"
+#include "fletching/cuda_array_import.hpp"
+
+namespace fletching::python {
+namespace {
+
+// --- Export ---
+
+/// The mask of an array, an object with a dictionary of its own.
+struct CudaArrayMask {
+  nb::object array;  // whose memory and stream it is
+  nb::dict interface;
+};
+
+nb::object to_tuple(std::span<const int64_t> numbers) {
+  nb::list list;
+  for (const int64_t number : numbers) list.append(number);
+  return nb::steal(PyList_AsTuple(list.ptr()));
+}
+
+nb::dict to_dictionary(nb::handle owner, const cai::Interface& says) {
+  nb::dict out;
+  out["shape"] = to_tuple(says.shape);
+  out["typestr"] = nb::str(says.typestr.data(), says.typestr.size());
+  out["data"] = nb::make_tuple(says.pointer, says.read_only);
+  out["version"] = says.version;
+  out["strides"] = says.strides ? to_tuple(*says.strides) : nb::none();
+  out["stream"] = says.stream ? nb::cast(*says.stream) : nb::none();
+  if (says.mask != nullptr) {
+    out["mask"] = nb::cast(CudaArrayMask{nb::borrow(owner), to_dictionary(owner, *says.mask)});
+  }
+  return out;
+}
+
+/// What the interface cannot describe does not have the attribute, so that hasattr is right.
+[[noreturn]] void raise_no_attribute(const Error& error) {
+  if (error.code() != ENOTSUP) raise(error);
+  throw nb::attribute_error(error.message().c_str());
+}
+
+// --- Import ---
+
+/// Numba has a variable of the same kind. Only "0" leaves the synchronization to the user.
+bool is_synchronized_by_default() {
+  const char* const value = std::getenv("FLETCHING_CUDA_ARRAY_INTERFACE_SYNC");
+  return value == nullptr || std::string_view(value) != "0";
+}
+
+void refuse_wrong(const CudaDictionary& dictionary) {
+  for (const CudaViolation& found : check_cuda_dictionary(dictionary)) {
+    if (found.severity != "error") continue;
+    raise_type_error("__cuda_array_interface__['" + found.key + "']: invalid: got " + found.found +
+                     " (rule " + found.rule + "); hint: " + found.hint);
+  }
+  if (dictionary.exceeds_words) {
+    raise_type_error("__cuda_array_interface__: number too large: expected at most 2**63 - 1");
+  }
+}
+
+nb::object interface_of(nb::handle object) {
+  if (PyDict_Check(object.ptr())) return nb::borrow(object);
+  const std::string attribute(cai::kAttribute);
+  nb::object found = nb::getattr(object, attribute.c_str(), nb::object());
+  if (!found.is_valid()) {
+    raise_type_error("from_cuda_array_interface: object has no " + attribute +
+                     ": expected a dictionary or an object that has it");
+  }
+  return found;
+}
+
+PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchronize,
+                                nb::handle stream) {
+  const nb::object interface = interface_of(object);
+  const std::unique_ptr<CudaDictionary> dictionary = read_cuda_dictionary(interface);
+  refuse_wrong(*dictionary);
+  CudaArrayImportOptions options;
+  options.synchronize = synchronize && is_synchronized_by_default();
+  if (!stream.is_none()) options.consumer_stream = stream_of(stream);
+  // The dictionary has the mask.
+  const nb::object kept = nb::make_tuple(owner.is_none() ? object : owner, interface);
+  Reference reference(kept);
+  Result<ImportedTensor> imported =
+      without_gil([&] { return from_cuda_array(dictionary->says, std::move(reference), options); });
+  if (!imported.ok()) {
+    const Error& error = imported.error();
+    if (error.code() == ENOTSUP || error.code() == EINVAL) raise_type_error(error.message());
+    raise(error);
+  }
+  auto array = make_object<PyDeviceArray>(std::move(imported->schema), std::move(imported->array));
+  array.writable = !imported->read_only;
+  return array;
+}
+
+nb::object check_interface(nb::handle interface) {
+  const nb::object violation = nb::module_::import_("fletching._violation").attr("Violation");
+  nb::list out;
+  for (const CudaViolation& one : check_cuda_dictionary(*read_cuda_dictionary(interface))) {
+    out.append(violation(one.rule, one.key, one.severity, one.found, one.hint));
+  }
+  return out;
+}
+
+}  // namespace
+
+nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array) {
+  const nb::ft_object_guard guard(self);
+  if (!array.described) {
+    DeviceArray view = unwrap(array.shared->view());
+    const CudaArrayExportOptions options{.read_only = !array.writable, .mask = true};
+    Result<CudaArray> made =
+        without_gil([&] { return to_cuda_array(schema_of(array), view, std::nullopt, options); });
+    if (!made.ok()) raise_no_attribute(made.error());
+    Foreign<std::shared_ptr<const void>> described(
+        std::make_shared<const CudaArray>(*std::move(made)), true);
+    // Another thread may have been faster.
+    if (!array.described) array.described.emplace(std::move(described));
+  }
+  return to_dictionary(self,
+                       static_cast<const CudaArray*>((**array.described).get())->array_interface());
+}
+
+void bind_cuda_array(nb::module_& module) {
+  nb::class_<CudaArrayMask>(module, "CudaArrayMask",
+                            "The mask of an array in __cuda_array_interface__.")
+      .def_prop_ro(
+          "__cuda_array_interface__", [](const CudaArrayMask& self) { return self.interface; },
+          nb::sig("def __cuda_array_interface__(self) -> dict[str, object]"));
+  module.def(
+      "from_cuda_array_interface", &import_cuda_array, nb::arg("object"),
+      nb::arg("owner") = nb::none(), nb::arg("sync") = true, nb::kw_only(),
+      nb::arg("stream") = nb::none(),
+      nb::sig("def from_cuda_array_interface(object: object, owner: object = None, sync: bool = "
+              "True, *, stream: object = None) -> DeviceArray"),
+      "The array that __cuda_array_interface__ describes: of an object, or a dictionary. `owner`,\n"
+      "or else the object, is kept until the array is released. The event of the array is after\n"
+      "the stream of the dictionary, unless `sync` is False or the environment variable\n"
+      "FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.\n"
+      "`stream` is where you use the data: the producer's stream waits for it at the release.");
+  module.def(
+      "check_cuda_array_interface", &check_interface, nb::arg("interface").none(),
+      nb::sig("def check_cuda_array_interface(interface: object) -> list[fletching._violation."
+              "Violation]"),
+      "What is wrong with a dictionary and with those of its masks. No Exception leaves it,\n"
+      "whatever the values do, and no device memory is read.");
+}
+
+}  // namespace fletching::python

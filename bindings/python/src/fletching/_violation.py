@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a dictionary of the CUDA Array Interface."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Violation(NamedTuple):
+    """A rule that a dictionary breaks: docs/reference/cuda-array-interface.md has all of them."""
+
+    rule: str
+    """Its id, "cuda-array-interface.stream-zero"."""
+    key: str
+    """Where: "stream", or "mask.stream" in the dictionary of the mask."""
+    severity: str
+    """"error" or "warning"."""
+    found: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.key or 'dictionary'}: {self.found}; {self.hint} [{self.rule}]"

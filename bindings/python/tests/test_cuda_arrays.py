@@ -1,0 +1,363 @@
+"""__cuda_array_interface__ both ways, events and releases, on the stand-in for CUDA."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import fletching
+import standin
+from capsules import Produced, ProducedOnDevice
+from fletching import Array, DeviceArray, check_cuda_array_interface, from_cuda_array_interface
+from standin import Gpu, Stream
+
+CUDA, PINNED, MANAGED = 2, 3, 13
+
+
+@pytest.fixture
+def gpu() -> Iterator[Gpu]:
+    with standin.gpu() as device:
+        yield device
+        gc.collect()
+
+
+class Peer:
+    """An object of another library."""
+
+    def __init__(self, gpu: Gpu, **changes: object) -> None:
+        self.interface: dict[str, object] = {
+            "shape": (3,),
+            "typestr": "<i4",
+            "data": (gpu.memory, False),
+            "version": 3,
+            **changes,
+        }
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return self.interface
+
+
+def produced(gpu: Gpu, **fields: Any) -> ProducedOnDevice:
+    """Three numbers at the memory of the GPU."""
+    source = ProducedOnDevice(device_type=CUDA, device_id=0, **fields)
+    source._buffers[1] = gpu.memory
+    return source
+
+
+def dictionary_of(array: DeviceArray) -> dict[str, Any]:
+    found: dict[str, Any] = array.__cuda_array_interface__
+    assert check_cuda_array_interface(found) == []
+    return found
+
+
+# --- Import --------------------------------------------------------------------------------------
+
+
+def test_rule_cai_entries(gpu: Gpu) -> None:
+    array = from_cuda_array_interface(Peer(gpu))
+    assert repr(array) == "<fletching.DeviceArray int32, length 3, cuda:0, no event>"
+    assert set(dictionary_of(array)) >= {"shape", "typestr", "data", "version"}
+    for key in ("shape", "typestr", "data", "version"):
+        peer = Peer(gpu)
+        del peer.interface[key]
+        with pytest.raises(TypeError, match=f"got no {key} .*required-keys"):
+            from_cuda_array_interface(peer)
+    with pytest.raises(TypeError, match=r"got None .*interface\.dictionary"):
+        peer.interface = None  # type: ignore[assignment]
+        from_cuda_array_interface(peer)
+
+
+def test_rule_cai_data_pair(gpu: Gpu) -> None:
+    data = dictionary_of(from_cuda_array_interface(Peer(gpu)))["data"]
+    assert data == (gpu.memory, False)
+    assert [type(part) for part in data] == [int, bool]
+    for wrong in (gpu.memory, [gpu.memory, False], (gpu.memory, 0), (None, False)):
+        with pytest.raises(TypeError, match=r"\['data'\]: invalid: .*data-pair"):
+            from_cuda_array_interface(Peer(gpu, data=wrong))
+
+
+def test_rule_cai_version(gpu: Gpu) -> None:
+    assert dictionary_of(from_cuda_array_interface(Peer(gpu, version=2)))["version"] == 3
+
+
+def test_rule_cai_data_device_accessible(gpu: Gpu) -> None:
+    local = numpy.zeros(3, "i4")
+    with pytest.raises(fletching.Error, match="cuPointerGetAttribute"):
+        from_cuda_array_interface(Peer(gpu, data=(local.ctypes.data, False)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": [3]},
+        {"typestr": b"<i4"},
+        {"typestr": ">i4"},
+        {"typestr": "<U4"},
+        {"stream": 0},
+        {"stream": 2**64 - 1},
+        {"stream": True},
+        {"strides": (8,)},
+        {"strides": (4, 4)},
+        {"shape": (-1,)},
+        {"mask": 5},
+        {"data": (0, False)},
+        {"data": (-1, False)},
+    ],
+    ids=str,
+)
+def test_what_is_refused(gpu: Gpu, changes: dict[str, object]) -> None:
+    peer = Peer(gpu, **changes)
+    before = sys.getrefcount(peer)
+    with pytest.raises(TypeError):
+        from_cuda_array_interface(peer)
+    gc.collect()
+    assert sys.getrefcount(peer) == before
+
+
+def test_an_object_without_the_interface() -> None:
+    with pytest.raises(TypeError, match="has no __cuda_array_interface__"):
+        from_cuda_array_interface(object())
+
+
+def test_kinds_of_memory(gpu: Gpu) -> None:
+    pinned = from_cuda_array_interface(Peer(gpu, data=(gpu.pinned, True)))
+    assert (pinned.device_type, pinned.device_id) == (PINNED, 0)
+    assert hasattr(pinned, "__cuda_array_interface__")
+    assert hasattr(pinned, "__arrow_c_array__")
+    managed = from_cuda_array_interface(Peer(gpu, data=(gpu.managed(), False)))
+    assert managed.device_type == MANAGED
+
+
+def test_rule_cai_zero_size_pointer(gpu: Gpu) -> None:
+    empty = from_cuda_array_interface(Peer(gpu, shape=(0,), data=(0, False)))
+    assert len(empty) == 0
+    assert dictionary_of(empty)["data"] == (0, False)
+
+
+def test_rule_cai_lifetime_owner_kept(gpu: Gpu) -> None:
+    peer, owner = Peer(gpu), object()
+    before = sys.getrefcount(peer), sys.getrefcount(owner)
+    array = from_cuda_array_interface(peer)
+    other = from_cuda_array_interface(peer.interface, owner)
+    assert (sys.getrefcount(peer), sys.getrefcount(owner)) == (before[0] + 1, before[1] + 1)
+    child = other.__arrow_c_device_array__()
+    del array, other
+    assert (sys.getrefcount(peer), sys.getrefcount(owner)) == (before[0], before[1] + 1)
+    del child
+    gc.collect()
+    assert sys.getrefcount(owner) == before[1]
+
+
+def test_rule_cai_sync_consumer_synchronizes(gpu: Gpu) -> None:
+    """The array has an event behind the producer's stream; nothing blocks."""
+    producer = gpu.gated()
+    array = from_cuda_array_interface(Peer(gpu, stream=producer.number))
+    assert array.sync_event != 0
+    assert not array.ready()
+    assert "event pending" in repr(array)
+    consumer = gpu.stream()
+    array.wait_on(consumer)
+    assert not consumer.is_idle()
+    gpu.open()
+    array.synchronize()
+    consumer.finish()
+    assert array.ready()
+    assert "event done" in repr(array)
+
+
+def test_rule_cai_sync_override_off_by_default(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = Peer(gpu, stream=gpu.stream().number)
+    name = "FLETCHING_CUDA_ARRAY_INTERFACE_SYNC"
+    monkeypatch.delenv(name, raising=False)
+    assert from_cuda_array_interface(peer).sync_event != 0
+    assert from_cuda_array_interface(peer, sync=False).sync_event == 0
+    for value, has_event in (("0", False), ("1", True), ("", True)):
+        monkeypatch.setenv(name, value)
+        assert (from_cuda_array_interface(peer).sync_event != 0) == has_event
+        assert from_cuda_array_interface(peer, sync=False).sync_event == 0
+
+
+def test_rule_cai_sync_blocks_producer_stream(gpu: Gpu) -> None:
+    producer, consumer = gpu.stream(), gpu.gated()
+    peer = Peer(gpu, stream=producer.number)
+    array = from_cuda_array_interface(peer, stream=consumer)
+    assert producer.is_idle()
+    del array
+    gc.collect()
+    assert not producer.is_idle()
+    gpu.open()
+    producer.finish()
+
+
+def test_rule_cai_stream_none_needs_no_sync(gpu: Gpu) -> None:
+    before = standin.calls("cuEventRecord")
+    assert from_cuda_array_interface(Peer(gpu, stream=None)).sync_event == 0
+    assert standin.calls("cuEventRecord") == before
+
+
+def test_an_error_of_the_driver_has_an_errno(gpu: Gpu) -> None:
+    standin.set_fault("cuEventRecord:1:CUDA_ERROR_LAUNCH_FAILED")
+    peer = Peer(gpu, stream=gpu.stream().number)
+    with pytest.raises(fletching.Error, match="cuEventRecord"):
+        from_cuda_array_interface(peer)
+
+
+# --- Export --------------------------------------------------------------------------------------
+
+
+def test_the_attribute_is_where_the_interface_is(gpu: Gpu) -> None:
+    assert not hasattr(Array.from_arrow(Produced()), "__cuda_array_interface__")
+    assert not hasattr(DeviceArray.from_arrow(Produced()), "__cuda_array_interface__")
+    bits = ProducedOnDevice(format="b", device_type=CUDA, device_id=0)
+    assert not hasattr(DeviceArray.from_arrow(bits), "__cuda_array_interface__")
+    assert hasattr(DeviceArray.from_arrow(produced(gpu)), "__cuda_array_interface__")
+
+
+def test_what_the_dictionary_says(gpu: Gpu) -> None:
+    found = dictionary_of(DeviceArray.from_arrow(produced(gpu)))
+    assert found == {
+        "shape": (3,),
+        "typestr": "<i4",
+        "data": (gpu.memory, True),
+        "version": 3,
+        "strides": None,
+        "stream": None,
+    }
+
+
+def test_the_object_keeps_the_memory(gpu: Gpu) -> None:
+    source = produced(gpu)
+    array = DeviceArray.from_arrow(source)
+    again = from_cuda_array_interface(array)
+    assert again.__cuda_array_interface__["data"] == (gpu.memory, True)
+    del array
+    gc.collect()
+    assert "array" not in source.releases
+    del again
+    gc.collect()
+    assert sorted(source.releases) == ["array", "schema"]
+
+
+def test_rule_cai_stream_covers_all_work(gpu: Gpu) -> None:
+    """The stream that is named waits for the event of the array."""
+    array = DeviceArray.from_arrow(produced(gpu)).export_with_event(gpu.gated())
+    named = array.__cuda_array_interface__["stream"]
+    assert array.__cuda_array_interface__["stream"] == named
+    mine = from_cuda_array_interface(array)
+    assert not mine.ready()
+    gpu.open()
+    mine.synchronize()
+
+
+def test_rule_cai_stream_none_without_work(gpu: Gpu) -> None:
+    assert dictionary_of(DeviceArray.from_arrow(produced(gpu)))["stream"] is None
+
+
+def test_rule_cai_stream_not_zero(gpu: Gpu) -> None:
+    array = DeviceArray.from_arrow(produced(gpu)).export_with_event(1)
+    assert array.__cuda_array_interface__["stream"] not in (0, None)
+
+
+def test_rule_cai_mask(gpu: Gpu) -> None:
+    source = produced(gpu)
+    source._buffers[0], source.array.null_count = gpu.memory + 32, 1
+    array = DeviceArray.from_arrow(source)
+    mask = dictionary_of(array)["mask"]
+    assert mask.__cuda_array_interface__["typestr"] == "<t1"
+    assert mask.__cuda_array_interface__["data"] == (gpu.memory + 32, True)
+    again = from_cuda_array_interface(array)
+    assert again.null_count == -1
+    before = sys.getrefcount(source)
+    del array
+    gc.collect()
+    assert sys.getrefcount(source) == before
+    assert "array" not in source.releases
+    del again, mask
+    gc.collect()
+    assert "array" in source.releases
+
+
+# --- Events and releases -------------------------------------------------------------------------
+
+
+class WithPointer:
+    def __init__(self, stream: Stream, name: str) -> None:
+        setattr(self, name, stream.number)
+
+
+@pytest.mark.parametrize("kind", ["number", "__cuda_stream__", "ptr", "handle"])
+def test_streams_of_others(gpu: Gpu, kind: str) -> None:
+    stream = gpu.gated()
+    objects: dict[str, object] = {"number": stream.number, "__cuda_stream__": stream}
+    given = objects.get(kind) or WithPointer(stream, kind)
+    array = DeviceArray.from_arrow(produced(gpu)).export_with_event(given)
+    assert not array.ready()
+    gpu.open()
+    array.synchronize()
+    assert array.ready()
+
+
+@pytest.mark.parametrize("stream", [None, "1", 1.0, True, object()], ids=repr)
+def test_what_is_not_a_stream(gpu: Gpu, stream: object) -> None:
+    array = DeviceArray.from_arrow(produced(gpu))
+    for method in (array.wait_on, array.export_with_event, array.release_after):
+        with pytest.raises(TypeError, match="stream: expected a number"):
+            method(stream)
+
+
+@pytest.mark.parametrize("result", [(1, 5), 5, (0,), ("0", 5)], ids=repr)
+def test_wrong_results_of_cuda_stream(gpu: Gpu, result: object) -> None:
+    class Wrong:
+        def __cuda_stream__(self) -> object:
+            return result
+
+    with pytest.raises(TypeError, match="__cuda_stream__"):
+        DeviceArray.from_arrow(produced(gpu)).wait_on(Wrong())
+
+
+def test_an_event_lives_as_long_as_the_data(gpu: Gpu) -> None:
+    source = produced(gpu)
+    plain = DeviceArray.from_arrow(source)
+    array = plain.export_with_event(gpu.gated())
+    assert (plain.sync_event == 0, array.sync_event == 0) == (True, False)
+    with pytest.raises(fletching.Error, match="sync_event is set"):
+        array.export_with_event(gpu.stream())
+    again = DeviceArray.from_arrow(array)
+    del plain, array
+    gc.collect()
+    assert not again.ready()
+    gpu.open()
+    again.synchronize()
+    del again
+    gc.collect()
+    assert "array" in source.releases
+
+
+def test_release_after(gpu: Gpu) -> None:
+    source = produced(gpu)
+    array = DeviceArray.from_arrow(source)
+    stream = gpu.gated()
+    array.release_after(stream)
+    del array
+    gc.collect()
+    assert "array" not in source.releases
+    gpu.open()
+    stream.finish()
+    while "array" not in source.releases:
+        pass
+
+
+def test_a_captured_stream_is_refused(gpu: Gpu) -> None:
+    array, stream = DeviceArray.from_arrow(produced(gpu)), gpu.stream()
+    awaited = array.export_with_event(gpu.stream())
+    with stream.captured():
+        for method in (awaited.wait_on, array.export_with_event, array.release_after):
+            with pytest.raises(fletching.Error, match="captur") as caught:
+                method(stream)
+            assert caught.value.errno == 16

@@ -1,0 +1,261 @@
+"""The rules of the Arrow PyCapsule interface (spec/rules/pycapsule.yaml), each by its id."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import gc
+from typing import Any
+
+import nanoarrow.device
+import pyarrow
+import pytest
+
+import fletching
+from capsules import Produced, ProducedOnDevice, capsule_of, name_of, struct_in
+from fletching import (
+    Array,
+    ArrayStream,
+    DeviceArray,
+    DeviceArrayStream,
+    Schema,
+    abi,
+)
+from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
+
+TABLE = pyarrow.table({"n": [1, 2, 3]})
+NUMBERS = pyarrow.array([1, 2, 3], pyarrow.int32())
+SCHEMA, ARRAY, DEVICE = b"arrow_schema", b"arrow_array", b"arrow_device_array"
+
+
+class Given:
+    """An object whose methods return what the test gives them."""
+
+    def __init__(self, **results: Any) -> None:
+        for method, result in results.items():
+            setattr(self, f"__arrow_c_{method}__", lambda *_, result=result, **__: result)
+
+
+def names(capsules: Any) -> list[bytes]:
+    return [name_of(capsule) for capsule in capsules]
+
+
+def in_use() -> int:
+    """The bytes that malloc has given out."""
+
+    class Info(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_size_t) for name in "abcdefghij"]
+
+    query = ctypes.CDLL(None).mallinfo2
+    query.restype = Info
+    used: int = query().h
+    return used
+
+
+# --- Capsules ------------------------------------------------------------------------------------
+
+
+def test_rule_capsule_structs_in_capsules() -> None:
+    capsules = Array.from_arrow(NUMBERS).__arrow_c_array__()
+    assert {type(capsule).__name__ for capsule in capsules} == {"PyCapsule"}
+    with pytest.raises(TypeError, match="is not a capsule"):
+        Array.from_arrow(Given(array=(1, 2)))
+
+
+def test_rule_capsule_names() -> None:
+    array = DeviceArray.from_arrow(NUMBERS)
+    assert names(array.__arrow_c_array__()) == [SCHEMA, ARRAY]
+    assert names(array.__arrow_c_device_array__()) == [SCHEMA, DEVICE]
+    plain, device = ArrayStream.from_arrow(TABLE), DeviceArrayStream.from_arrow(TABLE)
+    assert name_of(plain.__arrow_c_stream__()) == b"arrow_array_stream"
+    assert name_of(device.__arrow_c_device_stream__()) == b"arrow_device_array_stream"
+
+
+def test_rule_capsule_name_verified() -> None:
+    source = Produced()
+    for wrong in (b"arrow_schema", b"arrow_device_array"):
+        pair = capsule_of(source.schema), capsule_of(source.array, wrong)
+        with pytest.raises(TypeError, match="name of the capsule is wrong: expected arrow_array"):
+            Array.from_arrow(Given(array=pair))
+    assert source.releases == []
+
+
+def test_rule_capsule_destructor_releases() -> None:
+    source = Produced()
+    capsules = Array.from_arrow(source).__arrow_c_array__()
+    assert source.releases == []
+    del capsules
+    gc.collect()
+    assert sorted(source.releases) == ["array", "schema"]
+    moved = Produced()
+    capsules = Array.from_arrow(moved).__arrow_c_array__()
+    kept = [ArrowSchema(), ArrowArray()]
+    for capsule, kind, target in zip(capsules, (ArrowSchema, ArrowArray), kept, strict=True):
+        abi.move(struct_in(kind, capsule), target)
+    del capsules, capsule
+    gc.collect()
+    assert moved.releases == []
+    for target in kept:
+        abi.release(target)
+
+
+def test_rule_capsule_destructor_frees() -> None:
+    array = Array.from_arrow(NUMBERS)
+    for _ in range(100):
+        array.__arrow_c_device_array__()
+    before = in_use()
+    for _ in range(1000):
+        array.__arrow_c_device_array__()
+    assert in_use() - before < 1000 * ctypes.sizeof(ArrowSchema)
+
+
+def test_rule_capsule_device_release() -> None:
+    source = ProducedOnDevice()
+    capsules = DeviceArray.from_arrow(source).__arrow_c_device_array__()
+    struct = struct_in(ArrowDeviceArray, capsules[1])
+    assert struct.array.release
+    del capsules
+    gc.collect()
+    assert source.releases.count("array") == 1
+
+
+def test_rule_capsule_moved_out() -> None:
+    source = ProducedOnDevice()
+    array = DeviceArray.from_arrow(source)
+    assert not source.schema.release
+    assert not source.array.release
+    capsule = array.__arrow_c_device_array__()[1]
+    nanoarrow.device.c_device_array(array)
+    assert struct_in(ArrowDeviceArray, capsule).array.release
+
+
+def test_rule_capsule_consumed_once() -> None:
+    source = Produced()
+    Array.from_arrow(source)
+    with pytest.raises(fletching.Error, match="is consumed once") as caught:
+        Array.from_arrow(source)
+    assert caught.value.errno == errno.EINVAL
+
+
+def test_rule_capsule_kept_until_imported() -> None:
+    """The capsules are the only references to structs that die with them."""
+    array = Array.from_arrow(Given(array=Array.from_arrow(NUMBERS).__arrow_c_array__()))
+    gc.collect()
+    assert array.to_numpy().tolist() == [1, 2, 3]
+
+
+# --- Methods of CPU data -------------------------------------------------------------------------
+
+
+def test_rule_arrow_methods_schema_returns() -> None:
+    for producer in (Schema.from_arrow(NUMBERS.type), Array.from_arrow(NUMBERS).schema):
+        assert name_of(producer.__arrow_c_schema__()) == SCHEMA
+
+
+def test_rule_arrow_methods_array_returns() -> None:
+    for kind in (Array, DeviceArray):
+        result = kind.from_arrow(NUMBERS).__arrow_c_array__()
+        assert type(result) is tuple
+        assert names(result) == [SCHEMA, ARRAY]
+
+
+def test_rule_arrow_methods_stream_returns() -> None:
+    for kind in (ArrayStream, DeviceArrayStream):
+        assert name_of(kind.from_arrow(TABLE).__arrow_c_stream__()) == b"arrow_array_stream"
+
+
+@pytest.mark.parametrize("kind", [Array, DeviceArray])
+def test_rule_arrow_methods_requested_schema_tried(kind: Any) -> None:
+    requested = NUMBERS.type.__arrow_c_schema__()
+    for capsules in (
+        kind.from_arrow(NUMBERS).__arrow_c_array__(requested),
+        kind.from_arrow(NUMBERS).__arrow_c_device_array__(requested_schema=requested),
+    ):
+        assert Schema.from_arrow(Given(schema=capsules[0])).format == "i"
+
+
+@pytest.mark.parametrize("kind", [Array, DeviceArray])
+def test_rule_arrow_methods_requested_schema_incompatible(kind: Any) -> None:
+    requested = pyarrow.struct([]).__arrow_c_schema__()
+    with pytest.raises(fletching.Error):
+        kind.from_arrow(NUMBERS).__arrow_c_array__(requested)
+    with pytest.raises(fletching.Error):
+        kind.from_arrow(NUMBERS).__arrow_c_device_array__(requested)
+
+
+def test_rule_arrow_methods_cpu_pointers() -> None:
+    pinned = ProducedOnDevice(device_type=3, device_id=0)
+    assert pyarrow.array(Array.from_arrow(pinned)).to_pylist() == [1, 2, 3]
+    device = ProducedOnDevice(device_type=2, device_id=0)
+    with pytest.raises(fletching.Error):
+        Array.from_arrow(device)
+
+
+def test_rule_arrow_methods_preferred() -> None:
+    class Both(Given):
+        def _export_to_c(self, *_: object) -> None:
+            raise AssertionError("pyarrow's own method")
+
+    pair = Array.from_arrow(NUMBERS).__arrow_c_array__()
+    assert len(Array.from_arrow(Both(array=pair))) == 3
+
+
+# --- Methods of device data ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Array, DeviceArray])
+def test_rule_arrow_device_methods_array_returns(kind: Any) -> None:
+    result = kind.from_arrow(NUMBERS).__arrow_c_device_array__()
+    assert type(result) is tuple
+    assert names(result) == [SCHEMA, DEVICE]
+
+
+def test_rule_arrow_device_methods_stream_returns() -> None:
+    capsule = DeviceArrayStream.from_arrow(TABLE).__arrow_c_device_stream__()
+    assert name_of(capsule) == b"arrow_device_array_stream"
+
+
+def methods(**keywords: object) -> list[Any]:
+    return [
+        lambda: Array.from_arrow(NUMBERS).__arrow_c_device_array__(**keywords),  # type: ignore[arg-type]
+        lambda: DeviceArray.from_arrow(NUMBERS).__arrow_c_device_array__(**keywords),  # type: ignore[arg-type]
+        lambda: DeviceArrayStream.from_arrow(TABLE).__arrow_c_device_stream__(**keywords),  # type: ignore[arg-type]
+    ]
+
+
+@pytest.mark.parametrize("method", range(3))
+def test_rule_arrow_device_methods_keywords_none(method: int) -> None:
+    assert methods(requested_schema=None, new_keyword=None)[method]() is not None
+
+
+@pytest.mark.parametrize("method", range(3))
+def test_rule_arrow_device_methods_keywords_refused(method: int) -> None:
+    for value in (0, False, ""):
+        with pytest.raises(NotImplementedError, match="new_keyword"):
+            methods(new_keyword=value)[method]()
+
+
+def test_rule_arrow_device_methods_only_for_device_data() -> None:
+    device = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=0))
+    assert hasattr(device, "__arrow_c_device_array__")
+    assert not hasattr(device, "__arrow_c_array__")
+    stream = DeviceArrayStream.from_batches(device.schema, 2, [])
+    assert hasattr(stream, "__arrow_c_device_stream__")
+    assert not hasattr(stream, "__arrow_c_stream__")
+
+
+def test_rule_arrow_device_methods_consumed_by_cpu_consumers() -> None:
+    device = Given(device_array=DeviceArray.from_arrow(NUMBERS).__arrow_c_device_array__())
+    assert Array.from_arrow(device).to_numpy().tolist() == [1, 2, 3]
+    plain = Given(array=Array.from_arrow(NUMBERS).__arrow_c_array__())
+    assert Array.from_arrow(plain).to_numpy().tolist() == [1, 2, 3]
+    stream = DeviceArrayStream.from_arrow(TABLE).__arrow_c_device_stream__()
+    assert len(list(ArrayStream.from_arrow(Given(device_stream=stream)))) == 1
+
+
+def test_rule_arrow_device_methods_no_cross_device_copy() -> None:
+    source = ProducedOnDevice(device_type=2, device_id=5)
+    capsules = DeviceArray.from_arrow(source).__arrow_c_device_array__()
+    found = struct_in(ArrowDeviceArray, capsules[1])
+    assert (found.device_type, found.device_id) == (2, 5)
+    assert found.array.buffers[1] == ctypes.addressof(source._values)
