@@ -177,6 +177,11 @@ def device_row(device: Device) -> Broken:
     return Broken(f"public static final DeviceType {name} =", Call("new DeviceType", row))
 
 
+def device_access(device: Device) -> Call:
+    """The devices that can access the memory of this one."""
+    return Call("return List.of", [name.upper() for name in device.accessible_from.devices])
+
+
 def code_row(code: Enumerator) -> Broken:
     row: list[Node] = [str(code.value), f'"{code.label}"', f'"{code.name}"']
     name = code.label.upper()
@@ -213,6 +218,7 @@ FILTERS: Filters = {
     "code_row": code_row,
     "constant": constant,
     "declared": declared,
+    "device_access": device_access,
     "device_row": device_row,
     "dispatch": dispatch,
     "failure": failure,

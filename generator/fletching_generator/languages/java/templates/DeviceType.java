@@ -96,6 +96,21 @@ public final class DeviceType {
     return Optional.ofNullable(eventType);
   }
 
+  /**
+   * The device types that are known to access memory of this one without a copy; empty where
+   * nothing is known.
+   */
+  public List<DeviceType> accessibleFrom() {
+    switch (value) {
+/*% for device in spec.devices if device.accessible_from.devices %*/
+      case /*{ device.value }*/:
+        /*{ device | device_access | fit(8, ";") }*/
+/*% endfor %*/
+      default:
+        return List.of();
+    }
+  }
+
   @Override
   public boolean equals(Object other) {
     return other instanceof DeviceType && ((DeviceType) other).value == value;

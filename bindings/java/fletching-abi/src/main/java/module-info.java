@@ -5,6 +5,7 @@
 module io.github.fletching.abi {
   exports io.github.fletching.abi;
   exports io.github.fletching.abi.engine to
+      io.github.fletching,
       io.github.fletching.ffm,
       io.github.fletching.jna;
 }

@@ -5,4 +5,7 @@ module io.github.fletching.ffm {
   requires transitive io.github.fletching.abi;
 
   exports io.github.fletching.ffm.abi;
+
+  provides io.github.fletching.abi.engine.EngineProvider with
+      io.github.fletching.ffm.FfmProvider;
 }

@@ -7,4 +7,7 @@ module io.github.fletching.jna {
   requires transitive io.github.fletching.abi;
 
   exports io.github.fletching.jna.abi;
+
+  provides io.github.fletching.abi.engine.EngineProvider with
+      io.github.fletching.jna.abi.JnaProvider;
 }

@@ -213,6 +213,41 @@ public final class DeviceType {
     return Optional.ofNullable(eventType);
   }
 
+  /**
+   * The device types that are known to access memory of this one without a copy; empty where
+   * nothing is known.
+   */
+  public List<DeviceType> accessibleFrom() {
+    switch (value) {
+      case 1:
+        return List.of(CPU);
+      case 2:
+        return List.of(CUDA);
+      case 3:
+        return List.of(CPU, CUDA);
+      case 4:
+        return List.of(OPENCL);
+      case 7:
+        return List.of(VULKAN);
+      case 8:
+        return List.of(METAL);
+      case 10:
+        return List.of(ROCM);
+      case 11:
+        return List.of(CPU, ROCM);
+      case 12:
+        return List.of(EXT_DEV);
+      case 13:
+        return List.of(CPU, CUDA);
+      case 14:
+        return List.of(ONEAPI);
+      case 15:
+        return List.of(WEBGPU);
+      default:
+        return List.of();
+    }
+  }
+
   @Override
   public boolean equals(Object other) {
     return other instanceof DeviceType && ((DeviceType) other).value == value;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi.engine;
+
+/** A callback that throws nothing: what it threw is logged. */
+public final class Guarded implements Engine.Callback {
+  private final String name;
+  private final long failure;
+  private final Engine.Callback callback;
+
+  /** Returns {@code failure} when the callback throws. */
+  public Guarded(String name, long failure, Engine.Callback callback) {
+    this.name = name;
+    this.failure = failure;
+    this.callback = callback;
+  }
+
+  @Override
+  public long run(long first, long second, long third, long fourth) {
+    try {
+      return callback.run(first, second, third, fourth);
+    } catch (Throwable thrown) {
+      Failures.log(name, thrown);
+      return failure;
+    }
+  }
+}

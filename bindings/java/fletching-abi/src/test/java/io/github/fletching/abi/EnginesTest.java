@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.github.fletching.abi.engine.Engine;
+import io.github.fletching.abi.engine.EngineProvider;
+import io.github.fletching.abi.engine.Engines;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class EnginesTest {
+  private final List<String> opened = new ArrayList<>();
+
+  private final class Fake implements EngineProvider {
+    private final String name;
+    private final int rank;
+    private final Throwable failure;
+
+    Fake(String name, int rank, Throwable failure) {
+      this.name = name;
+      this.rank = rank;
+      this.failure = failure;
+    }
+
+    @Override
+    public String name() {
+      return name;
+    }
+
+    @Override
+    public int rank() {
+      return rank;
+    }
+
+    @Override
+    public Engine open() {
+      if (failure instanceof Error) {
+        throw (Error) failure;
+      }
+      if (failure != null) {
+        throw (RuntimeException) failure;
+      }
+      opened.add(name);
+      return null;
+    }
+  }
+
+  private void open(String wanted, EngineProvider... providers) {
+    Engines.open(List.of(providers), wanted);
+  }
+
+  @Test
+  void theHighestRankThatCanBeOpenedWins() {
+    Fake jna = new Fake("jna", 1, null);
+    Fake ffm = new Fake("ffm", 2, null);
+    Fake old = new Fake("ffm", 2, new UnsupportedOperationException("Java 17"));
+    open(null, jna, ffm);
+    open(null, ffm, jna);
+    open(null, jna, old);
+    open("jna", ffm, jna);
+    assertEquals(List.of("ffm", "ffm", "jna", "jna"), opened);
+  }
+
+  @Test
+  void withoutAnEngineTheErrorSaysWhy() {
+    String hint = "; hint: add fletching-ffm (Java 22 or later) or fletching-jna";
+    assertEquals(
+        "engine: none available: expected ffm or jna, got no artifact" + hint,
+        assertThrows(IllegalStateException.class, () -> open(null)).getMessage());
+    Fake jna = new Fake("jna", 1, new NoClassDefFoundError("com/sun/jna/Native"));
+    Fake ffm = new Fake("ffm", 2, new UnsupportedOperationException("expected Java 22"));
+    assertEquals(
+        "engine: none available: expected ffm or jna, got ffm failed: expected Java 22, jna failed:"
+            + " com/sun/jna/Native"
+            + hint,
+        assertThrows(IllegalStateException.class, () -> open(null, jna, ffm)).getMessage());
+    assertEquals(
+        "engine: none available: expected io.github.fletching.engine=ffm, got ffm failed: expected"
+            + " Java 22, jna not chosen"
+            + hint,
+        assertThrows(IllegalStateException.class, () -> open("ffm", jna, ffm)).getMessage());
+  }
+}

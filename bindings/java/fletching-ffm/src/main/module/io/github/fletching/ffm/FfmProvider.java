@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.ffm;
+
+import io.github.fletching.abi.engine.Engine;
+import io.github.fletching.abi.engine.EngineProvider;
+
+/** For Java 11, so that an older JVM with both engines on its path uses the other one. */
+public final class FfmProvider implements EngineProvider {
+  /** For {@link java.util.ServiceLoader} alone. */
+  public FfmProvider() {}
+
+  @Override
+  public String name() {
+    return "ffm";
+  }
+
+  @Override
+  public int rank() {
+    return 2;
+  }
+
+  @Override
+  public Engine open() {
+    int version = Runtime.version().feature();
+    if (version < 22) {
+      throw new UnsupportedOperationException("expected Java 22 or later, got " + version);
+    }
+    try {
+      Class<?> engine = Class.forName("io.github.fletching.ffm.FfmEngine");
+      return (Engine) engine.getDeclaredConstructor().newInstance();
+    } catch (ReflectiveOperationException e) {
+      throw new UnsupportedOperationException(String.valueOf(e.getCause()), e);
+    }
+  }
+}

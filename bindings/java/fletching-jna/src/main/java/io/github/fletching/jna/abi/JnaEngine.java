@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.jna.abi;
+
+import com.sun.jna.Function;
+import com.sun.jna.Native;
+import com.sun.jna.NativeLibrary;
+import com.sun.jna.Pointer;
+import io.github.fletching.abi.LayoutClass;
+import io.github.fletching.abi.engine.Engine;
+import io.github.fletching.abi.engine.Guarded;
+import java.nio.Buffer;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The engine over JNA. */
+final class JnaEngine implements Engine {
+  /** All memory: the offset is the address, so that no access makes an object. */
+  private static final Pointer MEMORY = new Pointer(0);
+
+  private final Map<Long, NativeLibrary> libraries = new ConcurrentHashMap<>();
+  private final AtomicLong lastLibrary = new AtomicLong();
+
+  @Override
+  public LayoutClass target() {
+    return Abi.TARGET;
+  }
+
+  @Override
+  public int pointerSize() {
+    return Abi.POINTER_SIZE;
+  }
+
+  @Override
+  public byte getByte(long address) {
+    return MEMORY.getByte(address);
+  }
+
+  @Override
+  public int getInt(long address) {
+    return MEMORY.getInt(address);
+  }
+
+  @Override
+  public long getLong(long address) {
+    return MEMORY.getLong(address);
+  }
+
+  @Override
+  public long getAddress(long address) {
+    return Abi.POINTER_SIZE == 8
+        ? MEMORY.getLong(address)
+        : Integer.toUnsignedLong(MEMORY.getInt(address));
+  }
+
+  @Override
+  public void read(long address, byte[] into) {
+    MEMORY.read(address, into, 0, into.length);
+  }
+
+  @Override
+  public void putInt(long address, int value) {
+    MEMORY.setInt(address, value);
+  }
+
+  @Override
+  public void putLong(long address, long value) {
+    MEMORY.setLong(address, value);
+  }
+
+  @Override
+  public void putAddress(long address, long value) {
+    if (Abi.POINTER_SIZE == 8) {
+      MEMORY.setLong(address, value);
+    } else {
+      MEMORY.setInt(address, (int) value);
+    }
+  }
+
+  @Override
+  public void write(long address, byte[] from) {
+    MEMORY.write(address, from, 0, from.length);
+  }
+
+  @Override
+  public void copy(long from, long to, long size) {
+    MEMORY.write(to, MEMORY.getByteArray(from, (int) size), 0, (int) size); // structs alone
+  }
+
+  @Override
+  public long allocate(long size) {
+    long address = Native.malloc(Math.max(size, 1));
+    if (address != 0) {
+      MEMORY.setMemory(address, size, (byte) 0);
+    }
+    return address;
+  }
+
+  @Override
+  public void free(long address) {
+    Native.free(address);
+  }
+
+  @Override
+  public long addressOf(Buffer direct) {
+    return Pointer.nativeValue(Native.getDirectBufferPointer(direct));
+  }
+
+  @Override
+  public void run(long function, long argument) {
+    Function.getFunction(new Pointer(function)).invokeVoid(new Object[] {pointer(argument)});
+  }
+
+  @Override
+  public long call(String signature, long function, long... arguments) {
+    Object[] values = new Object[arguments.length];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = value(signature.charAt(i + 1), arguments[i]);
+    }
+    Function target = Function.getFunction(new Pointer(function));
+    return number(target.invoke(type(signature.charAt(0)), values));
+  }
+
+  @Override
+  public long stub(String name, String signature, long failure, Callback callback) {
+    Callback guarded = new Guarded(name, failure, callback);
+    Class<?>[] types = new Class<?>[signature.length() - 1];
+    for (int i = 0; i < types.length; i++) {
+      types[i] = type(signature.charAt(i + 1));
+    }
+    char result = signature.charAt(0);
+    Stub.Body body =
+        a -> value(result, guarded.run(number(a, 0), number(a, 1), number(a, 2), number(a, 3)));
+    return Pointer.nativeValue(Abi.stub(name, type(result), value(result, failure), body, types));
+  }
+
+  @Override
+  public long load(String library) {
+    try {
+      NativeLibrary loaded = NativeLibrary.getInstance(library);
+      long handle = lastLibrary.incrementAndGet();
+      libraries.put(handle, loaded);
+      return handle;
+    } catch (UnsatisfiedLinkError e) {
+      return 0;
+    }
+  }
+
+  @Override
+  public long symbol(long library, String name) {
+    try {
+      return Pointer.nativeValue(libraries.get(library).getGlobalVariableAddress(name));
+    } catch (UnsatisfiedLinkError e) {
+      return 0;
+    }
+  }
+
+  private static Pointer pointer(long address) {
+    return address == 0 ? null : new Pointer(address);
+  }
+
+  private static Class<?> type(char kind) {
+    switch (kind) {
+      case 'v':
+        return void.class;
+      case 'i':
+        return int.class;
+      case 'l':
+        return long.class;
+      case 'a':
+        return Pointer.class;
+      default:
+        throw new IllegalArgumentException("signature: " + kind + ": expected v, i, l or a");
+    }
+  }
+
+  private static Object value(char kind, long number) {
+    switch (kind) {
+      case 'v':
+        return null;
+      case 'i':
+        return (int) number;
+      case 'l':
+        return number;
+      default:
+        return pointer(number);
+    }
+  }
+
+  private static long number(Object[] values, int index) {
+    return index < values.length ? number(values[index]) : 0;
+  }
+
+  private static long number(Object value) {
+    return value instanceof Number
+        ? ((Number) value).longValue()
+        : Pointer.nativeValue((Pointer) value);
+  }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.jna.Native;
+import com.sun.jna.Pointer;
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.FletchingException;
+import io.github.fletching.Metadata;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What builders write, and what they refuse. */
+public abstract class BuildersSuite {
+  private int exported;
+
+  @BeforeEach
+  void countExported() {
+    exported = Handles.count();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    assertEquals(exported, Handles.count());
+  }
+
+  private static void assertInvalid(String text, ArrayBuilder builder) {
+    assertEquals(
+        text, assertThrows(FletchingException.class, () -> builder.build(null)).getMessage());
+  }
+
+  private static void assertInvalid(String text, SchemaBuilder builder) {
+    assertEquals(text, assertThrows(FletchingException.class, builder::build).getMessage());
+  }
+
+  @Test
+  void anArrayIsWrittenAsTheTextsSay() {
+    Raw raw = Raw.array();
+    new ArrayBuilder(5)
+        .nullCount(-1)
+        .offset(2)
+        .buffers(0, 64, 128)
+        .child(new ArrayBuilder(1))
+        .child(new ArrayBuilder(2).buffers(256))
+        .dictionary(new ArrayBuilder(9))
+        .build(null)
+        .moveTo(raw.address());
+    assertEquals(5, raw.get("length"));
+    assertEquals(-1, raw.get("null_count"));
+    assertEquals(2, raw.get("offset"));
+    assertEquals(3, raw.get("n_buffers"));
+    assertArrayEquals(new long[] {0, 64, 128}, new Pointer(raw.get("buffers")).getLongArray(0, 3));
+    assertEquals(2, raw.get("n_children"));
+    assertEquals(0, raw.child(0).get("buffers")); // no buffers: NULL
+    assertEquals(0, raw.child(0).get("children"));
+    assertEquals(256, new Pointer(raw.child(1).get("buffers")).getLong(0));
+    try (Array array = Array.wrap(raw.address())) {
+      assertEquals(9, array.dictionary().length());
+      assertEquals(2, array.child(1).length());
+      assertTrue(array.child(1).dictionary().isReleased());
+      assertThrows(IndexOutOfBoundsException.class, () -> array.child(2));
+    }
+  }
+
+  @Test
+  void aSchemaIsWrittenAsTheTextsSay() {
+    Metadata metadata = Metadata.EMPTY.with("key", "caf\u00e9").with("key", "");
+    SchemaBuilder builder =
+        new SchemaBuilder("+s")
+            .flags(2)
+            .metadata(metadata)
+            .child(new SchemaBuilder("i").name("\u00fc").dictionary(new SchemaBuilder("u")));
+    Raw raw = Raw.schema();
+    builder.build().moveTo(raw.address());
+    assertEquals(0, raw.get("name"));
+    assertEquals(0, raw.get("metadata") % 8);
+    assertEquals(0, raw.child(0).get("metadata"));
+    assertEquals("+s", new Pointer(raw.get("format")).getString(0, "UTF-8"));
+    try (Schema schema = Schema.wrap(raw.address());
+        Schema again = schema.view().toBuilder().build()) {
+      for (Schema each : new Schema[] {schema, again}) {
+        assertEquals("+s", each.format());
+        assertEquals("", each.name());
+        assertEquals(2, each.flags());
+        assertEquals(metadata, each.metadata());
+        assertEquals("caf\u00e9", each.metadata().get("key").orElseThrow());
+        assertEquals("\u00fc", each.child(0).name());
+        assertEquals("u", each.child(0).dictionary().format());
+      }
+      assertEquals(Metadata.EMPTY, schema.child(0).metadata());
+    }
+  }
+
+  @Test
+  void whatIsOutOfRangeIsRefused() {
+    String range =
+        "array builder: length, offset or null_count out of range: expected 0 or more, null_count"
+            + " -1 to length";
+    assertInvalid(range, new ArrayBuilder(-1));
+    assertInvalid(range, new ArrayBuilder(1).offset(-1));
+    assertInvalid(range, new ArrayBuilder(1).nullCount(2));
+    assertInvalid(range, new ArrayBuilder(1).child(new ArrayBuilder(1).nullCount(-2)));
+    FletchingException event =
+        assertThrows(
+            FletchingException.class,
+            () -> new ArrayBuilder(0).buildOn(DeviceType.CPU, -1, 8, null));
+    assertEquals(
+        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
+        event.getMessage());
+    assertInvalid("schema builder: format: empty: expected a format string", new SchemaBuilder(""));
+    assertInvalid(
+        "schema builder: child 1: dictionary: name: NUL character: expected text without it",
+        new SchemaBuilder("+s")
+            .child(new SchemaBuilder("i"))
+            .child(new SchemaBuilder("i").dictionary(new SchemaBuilder("u").name("a\0b"))));
+    assertInvalid(
+        "schema builder: format: NUL character: expected text without it",
+        new SchemaBuilder("i\0"));
+  }
+
+  @Test
+  void thereAreAtMost256Levels() {
+    ArrayBuilder array = new ArrayBuilder(0);
+    SchemaBuilder schema = new SchemaBuilder("i");
+    for (int level = 1; level < 256; level++) {
+      array = new ArrayBuilder(0).child(array);
+      schema = new SchemaBuilder("+s").child(schema);
+    }
+    array.build(null).close();
+    schema.build().close();
+    assertInvalid(
+        "array builder: nested too deep: expected at most 256 levels",
+        new ArrayBuilder(0).child(array));
+    SchemaBuilder deep = new SchemaBuilder("+s").child(schema);
+    String text = assertThrows(FletchingException.class, deep::build).getMessage();
+    assertTrue(text.endsWith("child 0: nested too deep: expected at most 256 levels"), text);
+  }
+
+  @Test
+  @Timeout(60)
+  void buffersOfJavaStayReachableUntilTheRelease() {
+    ByteBuffer values = ByteBuffer.allocateDirect(16).putInt(7);
+    long address = Pointer.nativeValue(Native.getDirectBufferPointer(values));
+    WeakReference<ByteBuffer> reference = new WeakReference<>(values);
+    Array array = new ArrayBuilder(4).buffers(null, values).build(null);
+    values = null;
+    System.gc();
+    assertEquals(address, array.buffers()[1]);
+    assertEquals(7, Integer.reverseBytes(new Pointer(array.buffers()[1]).getInt(0)));
+    assertTrue(reference.get() != null);
+    array.close();
+    while (reference.get() != null) {
+      System.gc();
+    }
+    assertEquals(
+        "buffer 0: on the heap: expected a direct buffer",
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> new ArrayBuilder(1).buffers(ByteBuffer.allocate(1)))
+            .getMessage());
+  }
+}

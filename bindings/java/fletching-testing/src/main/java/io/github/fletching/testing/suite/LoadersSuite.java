@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.Test;
+
+/** Two copies of the library, each with its engine, and the end of the JVM. */
+public abstract class LoadersSuite {
+  /** Loads Fletching itself; everything else is the parent's. */
+  private static final class Copy extends URLClassLoader {
+    Copy() {
+      super(urls(), LoadersSuite.class.getClassLoader());
+    }
+
+    private static URL[] urls() {
+      return java.util.Arrays.stream(classPath().split(File.pathSeparator))
+          .map(
+              entry -> {
+                try {
+                  return Path.of(entry).toUri().toURL();
+                } catch (MalformedURLException e) {
+                  throw new IllegalArgumentException(e);
+                }
+              })
+          .toArray(URL[]::new);
+    }
+
+    @Override
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+      if (!name.startsWith("io.github.fletching.")) {
+        return super.loadClass(name, resolve);
+      }
+      synchronized (getClassLoadingLock(name)) {
+        Class<?> known = findLoadedClass(name);
+        return known != null ? known : findClass(name);
+      }
+    }
+  }
+
+  private static String classPath() {
+    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+  }
+
+  @Test
+  void anAddressCrossesClassLoaders() throws Exception {
+    try (Copy producer = new Copy();
+        Copy consumer = new Copy()) {
+      List<String> closed = new CopyOnWriteArrayList<>();
+      Class<?> builders = producer.loadClass("io.github.fletching.ArrayBuilder");
+      Class<?> arrays = consumer.loadClass("io.github.fletching.Array");
+      assertNotSame(producer.loadClass("io.github.fletching.Array"), arrays);
+      Object builder = builders.getConstructor(long.class).newInstance(3L);
+      Object child = builders.getConstructor(long.class).newInstance(5L);
+      builders.getMethod("child", builders).invoke(builder, child);
+      AutoCloseable object = () -> closed.add("array");
+      Object array = builders.getMethod("build", Object.class).invoke(builder, object);
+      long there = (long) array.getClass().getMethod("address").invoke(array);
+
+      Object received = arrays.getMethod("wrap", long.class).invoke(null, there);
+      assertTrue((boolean) array.getClass().getMethod("isReleased").invoke(array));
+      Object taken = arrays.getMethod("takeChild", int.class).invoke(received, 0);
+      assertEquals(5L, arrays.getMethod("length").invoke(taken));
+      ((AutoCloseable) received).close();
+      assertEquals(List.of(), closed);
+      ((AutoCloseable) taken).close();
+      assertEquals(List.of("array"), closed);
+    }
+  }
+
+  @Test
+  void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
+    Path java = Path.of(System.getProperty("java.home"), "bin", "java");
+    Process process =
+        new ProcessBuilder(java.toString(), "-Xcheck:jni", "-cp", classPath(), Late.class.getName())
+            .redirectErrorStream(true)
+            .start();
+    String output = new String(process.getInputStream().readAllBytes());
+    assertEquals(0, process.waitFor(), output);
+    assertTrue(
+        output.contains("fletching: release of ArrowArray during shutdown: it leaks, as any later"),
+        output);
+    assertTrue(output.contains("late 2, closed in Java"), output);
+  }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.FletchingException;
+import io.github.fletching.Metadata;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
+import net.jqwik.api.Example;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.NotEmpty;
+import net.jqwik.api.constraints.Size;
+
+/** Metadata and texts of any content. */
+public abstract class MetadataSuite {
+  private static Metadata of(List<byte[]> texts) {
+    Metadata metadata = Metadata.EMPTY;
+    for (int i = 0; i + 1 < texts.size(); i += 2) {
+      metadata = metadata.with(texts.get(i), texts.get(i + 1));
+    }
+    return metadata;
+  }
+
+  @Property
+  void pairsSurviveASchema(@ForAll @Size(max = 12) List<byte[]> texts) {
+    Metadata metadata = of(texts);
+    assertEquals(metadata, Metadata.decode(metadata.encode()));
+    try (Schema schema = new SchemaBuilder("i").metadata(metadata).build()) {
+      assertEquals(metadata, schema.metadata());
+      assertEquals(texts.size() / 2, schema.metadata().size());
+      for (int i = 0; i < metadata.size(); i++) {
+        assertArrayEquals(texts.get(2 * i), schema.metadata().key(i));
+        assertArrayEquals(texts.get(2 * i + 1), schema.metadata().value(i));
+      }
+    }
+  }
+
+  /** What is cut off anywhere is refused, and what follows is not looked at. */
+  @Property
+  void aBlockThatIsCutIsRefused(
+      @ForAll @Size(min = 2, max = 6) List<byte[]> texts, @ForAll int at) {
+    byte[] block = of(texts).encode();
+    byte[] longer = Arrays.copyOf(block, block.length + 3);
+    assertEquals(of(texts), Metadata.decode(longer));
+    byte[] cut = Arrays.copyOf(block, Math.floorMod(at, block.length));
+    String text = assertThrows(FletchingException.class, () -> Metadata.decode(cut)).getMessage();
+    assertTrue(text.startsWith("metadata: "), text);
+  }
+
+  @Property
+  void anyBytesAreReadOrRefused(@ForAll byte[] block) {
+    try {
+      Metadata metadata = Metadata.decode(block);
+      byte[] again = metadata.encode();
+      assertArrayEquals(Arrays.copyOf(block, again.length), again);
+    } catch (FletchingException e) {
+      assertEquals(22, e.errno());
+    }
+  }
+
+  @Property
+  void namesSurviveASchema(@ForAll String name, @ForAll @NotEmpty String format) {
+    if (name.indexOf('\0') >= 0 || format.indexOf('\0') >= 0) {
+      assertThrows(FletchingException.class, () -> new SchemaBuilder(format).name(name).build());
+      return;
+    }
+    try (Schema schema = new SchemaBuilder(format).name(name).build()) {
+      // A lone surrogate is not a character: Java writes a question mark.
+      assertEquals(new String(name.getBytes(UTF_8), UTF_8), schema.name());
+      assertEquals(new String(format.getBytes(UTF_8), UTF_8), schema.format());
+    }
+  }
+
+  private static final java.nio.charset.Charset UTF_8 = java.nio.charset.StandardCharsets.UTF_8;
+
+  private static void assertMalformed(String text, int... numbers) {
+    ByteBuffer block = ByteBuffer.allocate(4 * numbers.length).order(ByteOrder.nativeOrder());
+    for (int number : numbers) {
+      block.putInt(number);
+    }
+    assertEquals(
+        text,
+        assertThrows(FletchingException.class, () -> Metadata.decode(block.array())).getMessage());
+  }
+
+  @Example
+  void theErrorsSayWhere() {
+    assertMalformed("metadata: number of pairs at byte 0: truncated: expected 4 bytes");
+    assertMalformed(
+        "metadata: number of pairs at byte 0: negative: expected 0 or more, got -1", -1);
+    assertMalformed(
+        "metadata: length of key 0 at byte 4: too large: expected at most the bytes that follow,"
+            + " got 9",
+        1,
+        9);
+    assertMalformed(
+        "metadata: length of value 0 at byte 8: negative: expected 0 or more, got -2", 1, 0, -2);
+  }
+}

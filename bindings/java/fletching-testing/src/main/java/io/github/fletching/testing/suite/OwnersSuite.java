@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Raw.assertClosed;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayView;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.FletchingException;
+import io.github.fletching.Owner;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.Shared;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.testing.CapturedLog;
+import io.github.fletching.testing.suite.Raw.Counted;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CyclicBarrier;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
+
+/** Owners: moved, released once, taken apart. */
+public abstract class OwnersSuite {
+  private static final int EINVAL = 22;
+
+  private final List<String> closed = new CopyOnWriteArrayList<>();
+  private final CapturedLog log = new CapturedLog();
+  private int exported;
+
+  /** Everything that was exported is released at the end of a test. */
+  @BeforeEach
+  void countExported() {
+    exported = Handles.count();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    log.close();
+    assertEquals(exported, Handles.count());
+  }
+
+  private Counted object(String name) {
+    return new Counted(closed, name);
+  }
+
+  private static ArrayBuilder tableBuilder() {
+    ArrayBuilder table = new ArrayBuilder(3).buffers(0);
+    for (int i = 0; i < 2; i++) {
+      table.child(new ArrayBuilder(3).buffers(0, 4096 + i).dictionary(new ArrayBuilder(1)));
+    }
+    return table;
+  }
+
+  private Array table() {
+    return tableBuilder().build(object("table"));
+  }
+
+  private DeviceArray deviceTable(long event) {
+    return tableBuilder().buildOn(DeviceType.CUDA, 7, event, object("table"));
+  }
+
+  private static void assertInvalid(String text, Executable action) {
+    FletchingException thrown = assertThrows(FletchingException.class, action);
+    assertEquals(text, thrown.getMessage());
+    assertEquals(EINVAL, thrown.errno());
+  }
+
+  @Test
+  void aMovedStructIsReleasedOnce() {
+    Raw there = Raw.array();
+    Array array = table();
+    array.moveTo(there.address());
+    assertTrue(array.isReleased());
+    array.close();
+    assertClosed(closed);
+    Array back = Array.wrap(there.address());
+    assertTrue(there.isReleased());
+    assertEquals(3, back.length());
+    back.close();
+    back.close();
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void everyMethodOfAClosedOwnerIsIllegalState() {
+    Array array = table();
+    ArrayView view = array.view();
+    array.close();
+    Schema schema = new SchemaBuilder("i").build();
+    schema.close();
+    DeviceArray device = deviceTable(0);
+    device.close();
+    List<Executable> uses =
+        List.of(
+            array::address,
+            array::length,
+            array::buffers,
+            array::childCount,
+            view::length,
+            () -> view.child(0),
+            () -> array.moveTo(Raw.array().address()),
+            () -> array.takeChild(0),
+            array::takeDictionary,
+            () -> array.attach(object("attached")),
+            array::share,
+            array::toDevice,
+            schema::format,
+            schema::metadata,
+            () -> schema.takeChild(0),
+            schema::share,
+            device::deviceType,
+            device::syncEvent,
+            device::toHost,
+            () -> device.takeChild(0));
+    for (Executable use : uses) {
+      String text = assertThrows(IllegalStateException.class, use).getMessage();
+      assertTrue(text.endsWith(": closed or moved: expected a live struct"), text);
+    }
+    assertTrue(view.isReleased());
+    assertClosed(closed, "table", "table");
+  }
+
+  @Test
+  void nothingIsImportedFromNullOrAReleasedStruct() {
+    assertInvalid("import: array is NULL: expected an address", () -> Array.wrap(0));
+    assertInvalid(
+        "import: device array is released: expected a live struct",
+        () -> DeviceArray.wrap(Raw.deviceArray().address()));
+    assertInvalid("import: schema is NULL: expected an address", () -> Schema.wrap(0));
+    try (Array array = table()) {
+      assertInvalid("export: address is NULL: expected room for a struct", () -> array.moveTo(0));
+      assertFalse(array.isReleased());
+    }
+  }
+
+  @Test
+  void aStructThatForeignCodeMovedOutReadsAsEmpty() {
+    try (Array array = table()) {
+      Raw there = Raw.array().set("release", 1);
+      long address = array.address();
+      Array moved = Array.wrap(address);
+      assertTrue(array.isReleased());
+      assertEquals(0, array.length());
+      assertEquals(0, array.childCount());
+      assertThrows(IllegalStateException.class, () -> array.moveTo(there.address()));
+      moved.close();
+    }
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void aSecondReleaseOfACopyIsSeenAndNotFollowed() {
+    Raw there = Raw.array();
+    table().moveTo(there.address());
+    Raw copy = there.copy(Raw.array());
+    there.release();
+    assertTrue(there.isReleased());
+    assertClosed(closed, "table");
+    copy.release();
+    assertClosed(closed);
+    assertTrue(log.take().toString().contains("invalid handle"));
+  }
+
+  @Test
+  void aConsumerInCMovesChildrenOut() {
+    Raw there = Raw.array();
+    table().moveTo(there.address());
+    Raw first = there.child(0).move(Raw.array());
+    Raw second = there.child(1).move(Raw.array());
+    there.release();
+    first.release();
+    assertClosed(closed);
+    assertEquals(3, second.get("length"));
+    Array.wrap(second.address()).close();
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void childrenAreTakenInAnyOrder() {
+    Array table = table();
+    Array second = table.takeChild(1);
+    assertTrue(table.child(1).isReleased());
+    assertInvalid(
+        "take_child: child 1: released or moved out: expected a live struct",
+        () -> table.takeChild(1));
+    assertInvalid(
+        "take_child: child 2: no such child: expected an index below 2", () -> table.takeChild(2));
+    assertInvalid("take_dictionary: NULL: expected a struct", table::takeDictionary);
+    Array values = second.takeDictionary();
+    table.close();
+    second.close();
+    assertClosed(closed);
+    assertEquals(1, values.length());
+    values.close();
+    assertClosed(closed, "table");
+    assertThrows(IllegalStateException.class, () -> table.child(0));
+  }
+
+  @Test
+  void theEventLivesUntilTheParentAndEveryChildAreReleased() {
+    DeviceArray table = deviceTable(4096);
+    DeviceArray first = table.takeChild(0);
+    DeviceArray second = table.takeChild(1);
+    assertEquals(4096, first.syncEvent());
+    assertEquals(7, second.deviceId());
+    assertEquals(DeviceType.CUDA, second.deviceType());
+    first.close();
+    table.close();
+    assertClosed(closed);
+    Raw there = Raw.deviceArray();
+    second.moveTo(there.address());
+    there.release();
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void anObjectIsKeptUntilTheRelease() {
+    Array table = table();
+    table.attach(object("first"));
+    table.attach(object("second"));
+    Array child = table.takeChild(0);
+    Raw there = Raw.array();
+    table.moveTo(there.address());
+    there.release();
+    assertClosed(closed, "first", "second");
+    child.close();
+    assertClosed(closed, "table");
+    try (Schema schema = new SchemaBuilder("i").build()) {
+      schema.attach(object("schema"));
+    }
+    assertClosed(closed, "schema");
+  }
+
+  @Test
+  void anObjectThatThrowsStopsNothing() {
+    AutoCloseable thrower =
+        () -> {
+          throw new Exception("on purpose");
+        };
+    Array array = new ArrayBuilder(0).build(thrower);
+    array.attach(object("attached"));
+    array.close();
+    assertClosed(closed, "attached");
+    assertEquals(List.of("close: the callback threw: on purpose"), log.take());
+  }
+
+  @Test
+  void aSharedArrayIsReleasedByItsLastUser() {
+    Shared<DeviceArray> shared = deviceTable(4096).share();
+    assertEquals(2, shared.columnCount());
+    DeviceArray column = shared.column(1);
+    DeviceArray all = shared.view();
+    assertInvalid(
+        "column: child 2: no such child: expected an index below 2", () -> shared.column(2));
+    shared.close();
+    shared.close();
+    assertThrows(IllegalStateException.class, shared::view);
+    assertEquals(4096, column.syncEvent());
+    assertEquals(4097, column.buffers()[1]);
+    Raw there = Raw.deviceArray();
+    all.moveTo(there.address());
+    Raw child = there.child(0).move(Raw.array());
+    there.release();
+    column.close();
+    assertClosed(closed);
+    child.release();
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void aSharedSchemaShowsItsTexts() {
+    SchemaBuilder builder = new SchemaBuilder("+s").child(new SchemaBuilder("i").name("a"));
+    try (Shared<Schema> shared = builder.build().share();
+        Schema view = shared.view();
+        Schema column = shared.column(0)) {
+      assertEquals("+s", view.format());
+      assertEquals("a", column.name());
+    }
+  }
+
+  @Test
+  void arraysMoveBetweenHostAndDevice() {
+    DeviceArray device = table().toDevice();
+    assertEquals(DeviceType.CPU, device.deviceType());
+    assertEquals(-1, device.deviceId());
+    Array host = device.toHost();
+    assertTrue(device.isReleased());
+    assertEquals(2, host.childCount());
+    host.close();
+    assertClosed(closed, "table");
+    try (DeviceArray cuda = deviceTable(0)) {
+      assertInvalid("array: wrong device type: expected cpu, got cuda", cuda::toHost);
+    }
+  }
+
+  @Test
+  void severalThreadsCloseOnce() throws Exception {
+    for (int round = 0; round < 200; round++) {
+      Array table = table();
+      CyclicBarrier start = new CyclicBarrier(2);
+      Thread other = new Thread(() -> closeAt(start, table));
+      other.start();
+      closeAt(start, table);
+      other.join();
+      assertClosed(closed, "table");
+    }
+  }
+
+  private static void closeAt(CyclicBarrier start, Owner owner) {
+    try {
+      start.await();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+    owner.close();
+  }
+
+  /** Several threads release the structs of one block. */
+  @Test
+  void childrenAreReleasedByThreads() throws Exception {
+    for (int round = 0; round < 200; round++) {
+      Array table = table();
+      List<Array> parts = new ArrayList<>(List.of(table.takeChild(0), table.takeChild(1), table));
+      CyclicBarrier start = new CyclicBarrier(3);
+      List<Thread> threads = new ArrayList<>();
+      parts.forEach(part -> threads.add(new Thread(() -> closeAt(start, part))));
+      threads.forEach(Thread::start);
+      for (Thread thread : threads) {
+        thread.join();
+      }
+      assertClosed(closed, "table");
+    }
+  }
+
+  @Test
+  @Timeout(60)
+  void aForgottenOwnerIsReleasedAndCounted() {
+    long leaks = Owner.leaks();
+    Consumer<Array> forget = Array::length;
+    forget.accept(table());
+    while (closed.isEmpty()) {
+      System.gc();
+    }
+    assertClosed(closed, "table");
+    assertEquals(leaks + 1, Owner.leaks());
+    try (Array next = table()) { // its slot serves another array
+      assertEquals(3, next.length());
+    }
+    assertClosed(closed, "table");
+  }
+}

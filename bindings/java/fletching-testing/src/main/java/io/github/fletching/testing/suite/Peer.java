@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import com.sun.jna.Library;
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import io.github.fletching.testing.NativeLibraries;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.ToIntFunction;
+
+/** The hostile peer; tests/hostile/hostile.h defines every function. */
+final class Peer {
+  static final int SCHEMA = 1;
+  static final int ARRAY = 2;
+  static final int STREAM = 3;
+  static final int DEVICE_STREAM = 4;
+  static final int ARRAY_CONSUMER = 6;
+  static final int STREAM_CONSUMER = 7;
+
+  static final int ACCEPTED = 1;
+  static final int REFUSED = 2;
+  static final int REPORTED = 3;
+  static final int TOLERATED = 4;
+
+  static final Functions C = NativeLibraries.load("hostile", Functions.class);
+
+  private Peer() {}
+
+  // The names are those of C, and JNA looks them up; addresses are a long.
+  interface Functions extends Library {
+    int FletchingHostileCaseCount();
+
+    String FletchingHostileCaseName(int index);
+
+    int FletchingHostileCaseParty(int index);
+
+    int FletchingHostileCaseOutcome(int index);
+
+    int FletchingHostileCaseCode(int index);
+
+    int FletchingHostileExportSchema(String name, long out, Pointer message);
+
+    int FletchingHostileExportArray(String name, long schema, long out, Pointer message);
+
+    int FletchingHostileExportStream(String name, long out, Pointer message);
+
+    int FletchingHostileExportDeviceStream(String name, long out, Pointer message);
+
+    int FletchingHostileConsumeArray(String name, long array, Pointer message);
+
+    int FletchingHostileConsumeStream(String name, long batches, long stream, Pointer message);
+
+    int FletchingHostileConsumeDeviceStream(
+        String name, long batches, long stream, Pointer message);
+
+    int FletchingHostileFinish(Pointer message);
+  }
+
+  /** A case of the catalogue. */
+  static final class Case {
+    final String name;
+    final int outcome;
+    final int code;
+
+    Case(int index) {
+      name = C.FletchingHostileCaseName(index);
+      outcome = C.FletchingHostileCaseOutcome(index);
+      code = C.FletchingHostileCaseCode(index);
+    }
+  }
+
+  static List<Case> cases(int party) {
+    List<Case> cases = new ArrayList<>();
+    for (int i = 0; i < C.FletchingHostileCaseCount(); i++) {
+      if (C.FletchingHostileCaseParty(i) == party) {
+        cases.add(new Case(i));
+      }
+    }
+    assertFalse(cases.isEmpty());
+    return cases;
+  }
+
+  /** Calls a function that takes a message. */
+  static void call(String name, ToIntFunction<Pointer> function) {
+    Memory message = new Memory(1024);
+    message.clear();
+    int code = function.applyAsInt(message);
+    assertEquals("0 ", code + " " + message.getString(0, "UTF-8"), name);
+  }
+
+  static void finish(String name) {
+    call(name, C::FletchingHostileFinish);
+  }
+}

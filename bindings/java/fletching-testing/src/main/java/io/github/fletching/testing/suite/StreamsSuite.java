@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Raw.assertClosed;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceArrayStream;
+import io.github.fletching.FletchingException;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.testing.suite.Raw.Counted;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.IntFunction;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+/** Streams in both directions. */
+public abstract class StreamsSuite {
+  private final List<String> closed = new CopyOnWriteArrayList<>();
+  private int exported;
+
+  @BeforeEach
+  void countExported() {
+    exported = Handles.count();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    assertEquals(exported, Handles.count());
+  }
+
+  private static Schema schema() {
+    return new SchemaBuilder("i").build();
+  }
+
+  private Array batch(int length) {
+    return new ArrayBuilder(length).buffers(0, 0).build(new Counted(closed, "batch " + length));
+  }
+
+  /** A stream of ours, seen from outside: every callback is called through C. */
+  private ArrayStream through(Iterator<Array> batches) {
+    Raw raw = Raw.stream();
+    ArrayStream.of(schema(), batches).moveTo(raw.address());
+    return ArrayStream.wrap(raw.address());
+  }
+
+  private ArrayStream three() {
+    return through(IntStream.range(1, 4).mapToObj(this::batch).iterator());
+  }
+
+  private static void assertError(int errno, String text, Executable action) {
+    FletchingException thrown = assertThrows(FletchingException.class, action);
+    assertEquals(text, thrown.getMessage());
+    assertEquals(errno, thrown.errno());
+  }
+
+  @Test
+  void batchesArriveInOrder() {
+    try (ArrayStream stream = three()) {
+      try (Schema schema = stream.schema();
+          Schema again = stream.schema()) {
+        assertEquals("i", schema.format());
+        assertEquals("i", again.format());
+      }
+      long expected = 1;
+      for (Array batch : stream) {
+        try (batch) {
+          assertEquals(expected++, batch.length());
+        }
+      }
+      assertEquals(4, expected);
+      assertFalse(stream.hasNext());
+      assertThrows(NoSuchElementException.class, stream::next);
+    }
+    assertClosed(closed, "batch 1", "batch 2", "batch 3");
+  }
+
+  @Test
+  void aLoopGoesOnWhereTheLastOneWasLeft() {
+    List<Long> lengths = new ArrayList<>();
+    try (ArrayStream stream = three()) {
+      for (Array batch : stream) {
+        lengths.add(batch.length());
+        batch.close();
+        break;
+      }
+      try (Stream<Array> rest = stream.stream()) {
+        lengths.addAll(
+            rest.map(
+                    batch -> {
+                      try (batch) {
+                        return batch.length();
+                      }
+                    })
+                .collect(Collectors.toList()));
+      }
+      assertTrue(stream.isReleased());
+    }
+    assertEquals(List.of(1L, 2L, 3L), lengths);
+  }
+
+  @Test
+  void aBatchThatWasReadAheadIsReleasedWithTheStream() {
+    ArrayStream stream = three();
+    assertTrue(stream.hasNext());
+    assertTrue(stream.hasNext());
+    assertEquals(
+        "export: batch read ahead: expected a call of next before",
+        assertThrows(IllegalStateException.class, () -> stream.moveTo(Raw.stream().address()))
+            .getMessage());
+    stream.close();
+    assertClosed(closed, "batch 1");
+    for (Executable use : List.<Executable>of(stream::hasNext, stream::schema)) {
+      assertEquals(
+          "stream: closed or moved: expected a live struct",
+          assertThrows(IllegalStateException.class, use).getMessage());
+    }
+  }
+
+  private static Iterator<Array> iterator(IntFunction<Array> next) {
+    return IntStream.iterate(1, i -> i + 1).mapToObj(next).iterator();
+  }
+
+  @Test
+  void anErrorArrivesWithItsErrnoAndEndsTheStream() {
+    List<Integer> calls = new ArrayList<>();
+    ArrayStream stream =
+        through(
+            iterator(
+                i -> {
+                  calls.add(i);
+                  if (i < 2) {
+                    return batch(i);
+                  }
+                  throw new FletchingException(28, "disk full: caf\u00e9\u0007");
+                }));
+    stream.next().close();
+    for (int i = 0; i < 2; i++) {
+      assertError(28, "disk full: caf\u00e9\\x07", stream::hasNext);
+      assertError(28, "disk full: caf\u00e9\\x07", stream::schema);
+    }
+    assertEquals(List.of(1, 2), calls);
+    stream.close();
+  }
+
+  @Test
+  void whatAnIteratorThrowsIsEio() {
+    RuntimeException silent =
+        new RuntimeException() {
+          private static final long serialVersionUID = 1;
+
+          @Override
+          public String toString() {
+            throw new IllegalStateException("again");
+          }
+        };
+    for (Throwable thrown : new Throwable[] {new StackOverflowError("deep"), silent}) {
+      try (ArrayStream stream =
+          through(
+              iterator(
+                  i -> {
+                    throw StreamsSuite.<RuntimeException>sneaky(thrown);
+                  }))) {
+        String text = thrown == silent ? "no message" : "java.lang.StackOverflowError: deep";
+        assertError(5, text, stream::next);
+      }
+    }
+    try (ArrayStream stream = through(iterator(i -> null))) {
+      assertError(22, "get_next: batch is null: expected a live batch", stream::next);
+    }
+    Array released = batch(1);
+    released.close();
+    try (ArrayStream stream = through(iterator(i -> released))) {
+      assertError(
+          22,
+          "get_next: batch is released: expected a live batch, because a released one is the end",
+          stream::next);
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <T extends Throwable> RuntimeException sneaky(Throwable thrown) throws T {
+    throw (T) thrown;
+  }
+
+  @Test
+  void cSeesTheErrorUntilTheNextCall() {
+    Raw raw = Raw.stream();
+    ArrayStream.of(
+            schema(),
+            iterator(
+                i -> {
+                  throw new FletchingException(0, "text");
+                }))
+        .moveTo(raw.address());
+    Raw out = Raw.array();
+    assertEquals(5, raw.call("get_next", out)); // 0 is success
+    assertEquals("text", raw.lastError());
+    assertEquals(5, raw.call("get_next", out));
+    Raw schema = Raw.schema();
+    assertEquals(0, raw.call("get_schema", schema));
+    assertNull(raw.lastError());
+    schema.release();
+    raw.release();
+    assertTrue(raw.isReleased());
+  }
+
+  @Test
+  void aCallDuringACallIsBusy() {
+    ArrayStream[] self = new ArrayStream[1];
+    List<String> errors = new ArrayList<>();
+    self[0] =
+        through(
+            iterator(
+                i -> {
+                  FletchingException busy =
+                      assertThrows(FletchingException.class, () -> self[0].schema());
+                  errors.add(busy.errno() + " " + busy.getMessage());
+                  return batch(i);
+                }));
+    self[0].next().close();
+    assertEquals(List.of("16 stream: in use: expected one call at a time"), errors);
+    self[0].next().close();
+    self[0].close();
+  }
+
+  @Test
+  void aCloseDuringACallWaitsForIt() {
+    ArrayStream[] self = new ArrayStream[1];
+    self[0] =
+        through(
+            new Batches(
+                () -> {
+                  self[0].close();
+                  assertClosed(closed);
+                }));
+    assertThrows(IllegalStateException.class, () -> self[0].hasNext());
+    assertClosed(closed, "iterator", "batch 1");
+  }
+
+  /** An endless iterator that is closed. */
+  private final class Batches implements Iterator<Array>, AutoCloseable {
+    private final Runnable before;
+
+    Batches(Runnable before) {
+      this.before = before;
+    }
+
+    @Override
+    public boolean hasNext() {
+      return true;
+    }
+
+    @Override
+    public Array next() {
+      before.run();
+      return batch(1);
+    }
+
+    @Override
+    public void close() {
+      closed.add("iterator");
+    }
+  }
+
+  @Test
+  void anIteratorIsClosedWithTheStreamThatWasNeverRead() {
+    through(new Batches(() -> {})).close();
+    assertClosed(closed, "iterator");
+    Schema gone = schema();
+    gone.close();
+    assertThrows(IllegalStateException.class, () -> ArrayStream.of(gone, new Batches(() -> {})));
+    assertClosed(closed);
+  }
+
+  @Test
+  void aStreamIsAnIteratorForAnother() {
+    ArrayStream inner = three();
+    try (ArrayStream outer = through(inner)) {
+      outer.next().close();
+    }
+    assertTrue(inner.isReleased());
+    assertClosed(closed, "batch 1");
+  }
+
+  @Test
+  void aCallbackThatIsNullIsARule() {
+    Raw raw = Raw.stream();
+    ArrayStream.of(schema(), List.<Array>of().iterator()).moveTo(raw.address());
+    raw.set("get_next", 0);
+    try (ArrayStream stream = ArrayStream.wrap(raw.address())) {
+      assertError(
+          22,
+          "ArrowArrayStream.get_next: NULL: expected a callback; hint: fix the producer (rule"
+              + " stream.callbacks-set)",
+          stream::hasNext);
+    }
+  }
+
+  private DeviceArrayStream on(DeviceType promised, DeviceType found) {
+    DeviceArray batch = new ArrayBuilder(1).buildOn(found, 0, 0, null);
+    Raw raw = Raw.deviceStream();
+    DeviceArrayStream.of(schema(), promised, List.of(batch).iterator()).moveTo(raw.address());
+    return DeviceArrayStream.wrap(raw.address());
+  }
+
+  @Test
+  void aBatchIsWhereTheStreamSays() {
+    try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA);
+        DeviceArray batch = stream.next()) {
+      assertEquals(DeviceType.CUDA, stream.deviceType());
+      assertEquals(DeviceType.CUDA, batch.deviceType());
+    }
+    try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CPU)) {
+      assertError(
+          22,
+          "batch: device_type differs from the stream's: expected cuda, got cpu, memory that the"
+              + " stream's devices may not access (rule device-stream-result.accessible)",
+          stream::next);
+    }
+    List<String> warnings = new ArrayList<>();
+    try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA_HOST)) {
+      stream.onWarning(warning -> warnings.add(warning.toString())).next().close();
+    }
+    String text =
+        "batch: device_type differs from the stream's: expected cuda, got cuda_host (rule"
+            + " device-stream.one-device-type)";
+    assertEquals(List.of(text), warnings);
+    try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA_HOST).strict()) {
+      assertError(22, text, stream::next);
+    }
+    try (Schema schema = schema()) {
+      assertError(
+          22,
+          "stream: device_type: 0: expected the device type of the batches (rule"
+              + " device-stream.device-type-set)",
+          () -> DeviceArrayStream.of(schema, DeviceType.of(0), List.<DeviceArray>of().iterator()));
+      assertFalse(schema.isReleased());
+    }
+  }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.EventPointer;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Describes an array with everything below it. It owns nothing: {@code build} may be called
+ * repeatedly.
+ *
+ * <p>What is below the array is one allocation of C: the structs and the lists of buffers and
+ * children. It lives until the last of the structs is released: the array, or a child that was
+ * moved out of it. One thread at a time.
+ *
+ * <p>Text: Arrow C data interface, "Release callback semantics for producers".
+ */
+public final class ArrayBuilder {
+  private final long length;
+  private long nullCount;
+  private long offset;
+  private long[] buffers = {};
+  private List<ByteBuffer> kept = List.of();
+  private final List<ArrayBuilder> children = new ArrayList<>();
+  private ArrayBuilder dictionary;
+
+  /** An array of so many values, without nulls. */
+  public ArrayBuilder(long length) {
+    this.length = length;
+  }
+
+  /** The number of nulls; -1 when it is not counted. */
+  public ArrayBuilder nullCount(long count) {
+    nullCount = count;
+    return this;
+  }
+
+  /** The index of the first value in every buffer. */
+  public ArrayBuilder offset(long first) {
+    offset = first;
+    return this;
+  }
+
+  /**
+   * The addresses of all buffers, on the device; 0 for none. They belong to the object of {@code
+   * build}, or live at least as long.
+   */
+  public ArrayBuilder buffers(long... addresses) {
+    buffers = addresses.clone();
+    kept = List.of();
+    return this;
+  }
+
+  /**
+   * All buffers, each direct or null for none. They stay reachable until the release; what is
+   * between their beginning and their limit is not looked at.
+   *
+   * @throws IllegalArgumentException for a buffer on the heap
+   */
+  public ArrayBuilder buffers(ByteBuffer... direct) {
+    long[] addresses = new long[direct.length];
+    List<ByteBuffer> all = new ArrayList<>();
+    for (int i = 0; i < direct.length; i++) {
+      if (direct[i] == null) {
+        continue;
+      }
+      if (!direct[i].isDirect()) {
+        throw new IllegalArgumentException(
+            "buffer " + i + ": on the heap: expected a direct buffer");
+      }
+      addresses[i] = C.addressOf(direct[i].duplicate().position(0));
+      all.add(direct[i]);
+    }
+    buffers = addresses;
+    kept = all;
+    return this;
+  }
+
+  /** Adds a child. */
+  public ArrayBuilder child(ArrayBuilder child) {
+    children.add(child);
+    return this;
+  }
+
+  /** The dictionary's values. */
+  public ArrayBuilder dictionary(ArrayBuilder values) {
+    dictionary = values;
+    return this;
+  }
+
+  /**
+   * Builds the array. The object, which may be null, is kept until the last struct is released; an
+   * AutoCloseable is closed then, on the thread that releases. What it throws is logged.
+   *
+   * @throws FletchingException EINVAL for a length, offset or null count out of range, more than
+   *     256 levels or 2^22 structs; ENOMEM. Then the object is still the caller's.
+   */
+  public Array build(Object object) {
+    return new Array(fill(Kind.ARRAY, object));
+  }
+
+  /**
+   * Builds a device array. The event is 0 or of the type that the device type has: the address of
+   * the handle as a rule, valid until the object is closed.
+   *
+   * @throws FletchingException as {@link #build}; EINVAL also for an event on a device type that
+   *     has none
+   */
+  public DeviceArray buildOn(DeviceType type, long deviceId, long syncEvent, Object object) {
+    if (syncEvent != 0 && type.eventPointer().orElse(null) == EventPointer.NONE) {
+      throw FletchingException.invalid(
+          "array builder: sync_event not NULL: expected NULL, because the device type has no event");
+    }
+    Slot slot = fill(Kind.DEVICE_ARRAY, object);
+    C.putLong(slot.address + DeviceArray.DEVICE_ID, deviceId);
+    C.putInt(slot.address + DeviceArray.DEVICE_TYPE, type.value());
+    C.putAddress(slot.address + DeviceArray.SYNC_EVENT, syncEvent);
+    return new DeviceArray(slot);
+  }
+
+  private Slot fill(Kind kind, Object object) {
+    Count count = new Count();
+    String problem = check(count, 0);
+    if (problem != null) {
+      throw FletchingException.invalid("array builder: " + problem);
+    }
+    Object owner = count.kept.isEmpty() ? object : new Kept(object, count.kept);
+    Slot slot = Slot.take(kind);
+    write(slot.address, new Block(kind, count.structs, count.buffers, 0, owner, null));
+    return slot;
+  }
+
+  private static final class Count {
+    int structs;
+    int buffers;
+    final List<ByteBuffer> kept = new ArrayList<>();
+  }
+
+  /** The object of the user's, and the buffers. */
+  private static final class Kept implements AutoCloseable {
+    private final Object object;
+
+    @SuppressWarnings("unused") // reachable
+    private final List<ByteBuffer> buffers;
+
+    Kept(Object object, List<ByteBuffer> buffers) {
+      this.object = object;
+      this.buffers = buffers;
+    }
+
+    @Override
+    public void close() {
+      Exported.discard(object);
+    }
+  }
+
+  private String check(Count count, int depth) {
+    count.structs++;
+    count.buffers += buffers.length;
+    count.kept.addAll(kept);
+    if (depth == Tree.MOST_LEVELS) {
+      return "nested too deep: expected at most " + Tree.MOST_LEVELS + " levels";
+    }
+    if (count.structs > Kind.MOST_STRUCTS) {
+      return "too many structs: expected at most " + Kind.MOST_STRUCTS;
+    }
+    if (length < 0 || offset < 0 || nullCount < -1 || nullCount > length) {
+      return "length, offset or null_count out of range: expected 0 or more, null_count -1 to"
+          + " length";
+    }
+    for (ArrayBuilder child : children) {
+      String problem = child.check(count, depth + 1);
+      if (problem != null) {
+        return problem;
+      }
+    }
+    return dictionary == null ? null : dictionary.check(count, depth + 1);
+  }
+
+  /** Fills a zeroed struct, and those below it. */
+  private void write(long array, Block block) {
+    C.putLong(array + ArrayView.LENGTH, length);
+    C.putLong(array + ArrayView.NULL_COUNT, nullCount);
+    C.putLong(array + ArrayView.OFFSET, offset);
+    C.putLong(array + ArrayView.N_BUFFERS, buffers.length);
+    C.putAddress(array + ArrayView.BUFFERS, block.addAddresses(buffers));
+    block.adopt(Kind.ARRAY, array);
+    long child = block.addChildren(array, children.size());
+    for (ArrayBuilder next : children) {
+      next.write(child, block);
+      child += Kind.ARRAY.size;
+    }
+    if (dictionary != null) {
+      dictionary.write(block.addDictionary(array), block);
+    }
+  }
+}

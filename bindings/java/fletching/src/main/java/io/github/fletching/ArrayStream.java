@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import java.util.Iterator;
+
+/**
+ * Owns an ArrowArrayStream: batches in CPU memory. See {@link BatchStream}.
+ *
+ * <p>Text: Arrow C stream interface.
+ */
+public final class ArrayStream extends BatchStream<Array> {
+  private ArrayStream(Slot slot) {
+    super(StreamKind.HOST, slot, Array::new);
+  }
+
+  /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
+  public static ArrayStream wrap(long address) {
+    return new ArrayStream(imported(Kind.ARRAY_STREAM, address));
+  }
+
+  /** A stream of your batches; see {@link DeviceArrayStream#of}. */
+  public static ArrayStream of(Schema schema, Iterator<Array> batches) {
+    Slot slot = Slot.take(Kind.ARRAY_STREAM);
+    StreamKind.HOST.export(
+        slot.address, new StreamProducer<Array>(Kind.ARRAY, schema.share(), batches, batch -> {}));
+    return new ArrayStream(slot);
+  }
+}

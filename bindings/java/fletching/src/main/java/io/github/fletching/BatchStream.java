@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import java.util.Spliterator;
+import java.util.Spliterators;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+import java.util.function.LongFunction;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+
+/**
+ * Owns a stream and reads it batch by batch. Close it. Schemas and batches are the caller's to
+ * close and outlive the stream. As an Iterable it goes on where the last loop was left.
+ *
+ * <p>After an error the stream is dead: every method that calls it throws that error again, and no
+ * callback is called. The error is a {@link FletchingException} with the errno value that the
+ * stream returned and the text of get_last_error; EIO for a value that is not positive; EINVAL,
+ * with the id of the rule, for a callback that is NULL.
+ *
+ * <p>One thread at a time may read: a call during another one is EBUSY. {@code close} may be called
+ * at any time, also during a call, after which the stream is released.
+ */
+public abstract class BatchStream<B extends ArrayOwner> extends Owner
+    implements Iterator<B>, Iterable<B> {
+  private final StreamKind streams;
+  private final Function<Slot, B> make;
+  private final AtomicReference<B> ahead = new AtomicReference<>(); // what hasNext has read
+  private volatile boolean open = true;
+  private FletchingException failure; // null until the stream is dead
+  private boolean ended;
+
+  BatchStream(StreamKind streams, Slot slot, Function<Slot, B> make) {
+    super(streams.kind, slot);
+    this.streams = streams;
+    this.make = make;
+  }
+
+  /** The schema of every batch, which the caller closes. It may be asked for repeatedly. */
+  public final Schema schema() {
+    return call(
+        stream -> {
+          Slot out = streams.pull(stream, "get_schema", streams.getSchema, Kind.SCHEMA);
+          if (Kind.SCHEMA.isReleased(out.address)) {
+            out.free();
+            throw FletchingException.invalid(
+                "get_schema: released schema with return value 0: expected a live schema");
+          }
+          return new Schema(out);
+        });
+  }
+
+  /** Whether there is another batch, which is read. It may block as long as the producer does. */
+  @Override
+  public final boolean hasNext() {
+    if (ahead.get() != null) {
+      return true;
+    }
+    B batch = call(this::pull);
+    if (batch == null) {
+      return false;
+    }
+    ahead.set(batch);
+    if (!open) {
+      closeAhead();
+      throw closed("stream");
+    }
+    return true;
+  }
+
+  /** The next batch, which the caller closes. */
+  @Override
+  public final B next() {
+    B batch = hasNext() ? ahead.getAndSet(null) : null;
+    if (batch == null) {
+      throw new NoSuchElementException("stream: no batch: expected a call of hasNext before");
+    }
+    return batch;
+  }
+
+  @Override
+  public final Iterator<B> iterator() {
+    return this;
+  }
+
+  /** The batches that are left. The caller closes each; closing the result closes this. */
+  public final Stream<B> stream() {
+    int properties = Spliterator.ORDERED | Spliterator.NONNULL;
+    return StreamSupport.stream(Spliterators.spliteratorUnknownSize(this, properties), false)
+        .onClose(this::close);
+  }
+
+  private B pull(long stream) {
+    if (ended) {
+      return null;
+    }
+    Slot out = streams.pull(stream, "get_next", streams.getNext, streams.batch);
+    if (streams.batch.isReleased(out.address)) {
+      ended = true;
+      out.free();
+      return null;
+    }
+    B batch = make.apply(out);
+    try {
+      check(batch);
+      return batch;
+    } catch (RuntimeException e) {
+      batch.close();
+      throw e;
+    }
+  }
+
+  /** Refuses a batch that may not be in the stream. */
+  void check(B batch) {}
+
+  /**
+   * Runs a callback of the stream, unless it is dead. The slot is taken out during a call, so that
+   * a close at that time leaves the struct to the call.
+   */
+  private <T> T call(LongFunction<T> body) {
+    Slot slot = swap(null);
+    if (slot == null) {
+      throw open
+          ? new FletchingException(
+              FletchingException.EBUSY, "stream: in use: expected one call at a time")
+          : closed("stream");
+    }
+    try {
+      if (failure != null) {
+        throw new FletchingException(failure.errno(), failure.getMessage(), failure);
+      }
+      return body.apply(slot.address);
+    } catch (RuntimeException thrown) {
+      failure = failure != null ? failure : asFailure(thrown);
+      throw thrown;
+    } finally {
+      swap(slot);
+      if (!open) {
+        super.close();
+      }
+    }
+  }
+
+  private static FletchingException asFailure(RuntimeException thrown) {
+    return thrown instanceof FletchingException
+        ? (FletchingException) thrown
+        : new FletchingException(FletchingException.EIO, thrown.toString(), thrown);
+  }
+
+  /** Whether there is nothing to release: closed or moved. */
+  @Override
+  public final boolean isReleased() {
+    return !open;
+  }
+
+  @Override
+  public final void moveTo(long address) {
+    if (ahead.get() != null) {
+      throw new IllegalStateException("export: batch read ahead: expected a call of next before");
+    }
+    if (address == 0) {
+      throw FletchingException.invalid("export: address is NULL: expected room for a struct");
+    }
+    super.moveTo(address);
+    open = false;
+  }
+
+  /** Releases the stream, or lets the call do so that is running, and what hasNext has read. */
+  @Override
+  public final void close() {
+    open = false;
+    super.close();
+    closeAhead();
+  }
+
+  private void closeAhead() {
+    B batch = ahead.getAndSet(null);
+    if (batch != null) {
+      batch.close();
+    }
+  }
+}

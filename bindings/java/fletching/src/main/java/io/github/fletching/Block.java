@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+import static io.github.fletching.Native.POINTER;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Everything below a struct of ours in one allocation of C: the structs, the addresses of each for
+ * lists of children, the lists of buffers, and texts. Every struct counts, and the root too, which
+ * is in a slot: any of them may be moved out by a consumer. The last one that is released frees it.
+ */
+final class Block extends Exported {
+  private final Kind kind;
+  private final AtomicInteger structs;
+  private final Object object;
+  private final Share share;
+  private final long memory;
+
+  // What is not in use yet while the block is filled.
+  private long nextStruct;
+  private long nextEntry;
+  private long nextAddress;
+  private long nextByte;
+
+  /** Room for so many structs, the root included, addresses and bytes. Errors: ENOMEM. */
+  Block(Kind kind, int structs, int addresses, long bytes, Object object, Share share) {
+    this.kind = kind.base();
+    this.structs = new AtomicInteger(structs);
+    this.object = object;
+    this.share = share;
+    long below = structs - 1L;
+    long lists = (below + addresses) * POINTER;
+    long size = below * this.kind.size + ((lists + 7) & ~7) + bytes;
+    memory = size == 0 ? 0 : C.allocate(size);
+    if (size != 0 && memory == 0) {
+      forget();
+      throw FletchingException.noMemory(kind.title);
+    }
+    nextStruct = memory;
+    nextEntry = memory + below * this.kind.size;
+    nextAddress = nextEntry + below * POINTER;
+    nextByte = nextEntry + ((lists + 7) & ~7);
+    if (share != null) {
+      share.use();
+    }
+  }
+
+  /** Lists so many children in a struct; returns the address of the first. They are in a row. */
+  long addChildren(long parent, int count) {
+    long first = nextStruct;
+    if (count > 0) {
+      C.putLong(parent + kind.childCount, count);
+      C.putAddress(parent + kind.children, nextEntry);
+    }
+    for (int i = 0; i < count; i++) {
+      C.putAddress(nextEntry, nextStruct);
+      nextEntry += POINTER;
+      nextStruct += kind.size;
+    }
+    return first;
+  }
+
+  long addDictionary(long parent) {
+    long struct = nextStruct;
+    C.putAddress(parent + kind.dictionary, struct);
+    nextEntry += POINTER;
+    nextStruct += kind.size;
+    return struct;
+  }
+
+  long addAddresses(long[] values) {
+    long first = nextAddress;
+    for (long value : values) {
+      C.putAddress(nextAddress, value);
+      nextAddress += POINTER;
+    }
+    return values.length == 0 ? 0 : first;
+  }
+
+  /** Bytes begin at a multiple of 8, for consumers that read the numbers in metadata. */
+  long addBytes(byte[] bytes) {
+    long first = nextByte;
+    C.write(first, bytes);
+    nextByte += padded(bytes.length);
+    return first;
+  }
+
+  static long padded(long size) {
+    return (size + 7) & ~7;
+  }
+
+  // --- Release
+
+  @Override
+  void release(Kind kind, long struct) {
+    kind.markReleased(struct);
+    leave(1 + releaseBelow(struct));
+  }
+
+  /** Returns how many structs of this block were released: those as we made them need no call. */
+  private int releaseBelow(long struct) {
+    int released = 0;
+    int count = kind.childCount(struct);
+    for (int i = 0; i < count; i++) {
+      released += releaseInBlock(kind.child(struct, i));
+    }
+    return released + releaseInBlock(kind.dictionary(struct));
+  }
+
+  private int releaseInBlock(long struct) {
+    if (struct == 0) {
+      return 0;
+    }
+    if (!owns(kind, struct)) {
+      kind.releaseOnce(struct);
+      return 0;
+    }
+    kind.markReleased(struct);
+    return 1 + releaseBelow(struct);
+  }
+
+  private void leave(int released) {
+    if (structs.addAndGet(-released) > 0) {
+      return;
+    }
+    forget();
+    discard(object);
+    if (share != null) {
+      share.leave();
+    }
+    if (memory != 0) {
+      C.free(memory);
+    }
+  }
+
+  /** Undoes the constructor; the object is still the caller's. */
+  void abandon() {
+    forget();
+    if (share != null) {
+      share.leave();
+    }
+    C.free(memory);
+  }
+}

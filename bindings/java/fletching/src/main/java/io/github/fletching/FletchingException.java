@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+/**
+ * An errno value and a message, as the C interfaces return them. Of an error that a stream
+ * returned, the value is the producer's and the message is what its get_last_error said, fit to
+ * print.
+ */
+public final class FletchingException extends RuntimeException {
+  private static final long serialVersionUID = 1;
+
+  static final int EIO = 5;
+  static final int ENOMEM = 12;
+  static final int EBUSY = 16;
+  static final int EINVAL = 22;
+
+  private final int errno;
+
+  /** An exception for a stream of yours to throw. A value below 1, success in C, becomes EIO. */
+  public FletchingException(int errno, String message) {
+    this(errno, message, null);
+  }
+
+  /** The same with a cause, which may be null. */
+  public FletchingException(int errno, String message, Throwable cause) {
+    super(message.isEmpty() ? "errno " + Math.max(errno, 1) : message, cause);
+    this.errno = errno < 1 ? EIO : errno;
+  }
+
+  /** The errno value, at least 1. */
+  public int errno() {
+    return errno;
+  }
+
+  static FletchingException invalid(String message) {
+    return new FletchingException(EINVAL, message);
+  }
+
+  static FletchingException noMemory(String operation) {
+    return new FletchingException(ENOMEM, operation + ": no memory");
+  }
+
+  /** A rule that another party broke. The ids are those of docs/reference/rules. */
+  static FletchingException brokenRule(String rule, String message) {
+    return invalid(message + " (rule " + rule + ")");
+  }
+
+  /** What a foreign callback returned. A value below 1 is in the text, because it becomes EIO. */
+  static FletchingException foreign(int code, String text) {
+    String message = code < 1 ? (text + " (code " + code + ")").trim() : text;
+    return new FletchingException(code, message);
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Pairs of bytes in their order; a key may occur more than once. Immutable.
+ *
+ * <p>Text: Arrow C data interface, "ArrowSchema.metadata".
+ */
+public final class Metadata {
+  /** No pairs. */
+  public static final Metadata EMPTY = new Metadata(List.of());
+
+  private final List<byte[]> texts; // key, value, key, ...
+
+  private Metadata(List<byte[]> texts) {
+    this.texts = texts;
+  }
+
+  /** These pairs and one more, in UTF-8. */
+  public Metadata with(String key, String value) {
+    return with(key.getBytes(StandardCharsets.UTF_8), value.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** These pairs and one more, of any bytes, which are copied. */
+  public Metadata with(byte[] key, byte[] value) {
+    List<byte[]> more = new ArrayList<>(texts);
+    more.add(key.clone());
+    more.add(value.clone());
+    return new Metadata(more);
+  }
+
+  /** The number of pairs. */
+  public int size() {
+    return texts.size() / 2;
+  }
+
+  /** A copy of the key of a pair. */
+  public byte[] key(int pair) {
+    return texts.get(2 * pair).clone();
+  }
+
+  /** A copy of the value of a pair. */
+  public byte[] value(int pair) {
+    return texts.get(2 * pair + 1).clone();
+  }
+
+  /** The value of the first pair with this key, with U+FFFD for what is not UTF-8. */
+  public Optional<String> get(String key) {
+    byte[] wanted = key.getBytes(StandardCharsets.UTF_8);
+    for (int i = 0; i < texts.size(); i += 2) {
+      if (Arrays.equals(texts.get(i), wanted)) {
+        return Optional.of(new String(texts.get(i + 1), StandardCharsets.UTF_8));
+      }
+    }
+    return Optional.empty();
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Metadata
+        && Arrays.deepEquals(texts.toArray(), ((Metadata) other).texts.toArray());
+  }
+
+  @Override
+  public int hashCode() {
+    return Arrays.deepHashCode(texts.toArray());
+  }
+
+  @Override
+  public String toString() {
+    return size() + " pairs";
+  }
+
+  /**
+   * The block of bytes that ArrowSchema.metadata points to. No pairs are the four bytes of a 0,
+   * where a schema without metadata has NULL.
+   *
+   * @throws FletchingException EINVAL for more than 2^31-1 bytes
+   */
+  public byte[] encode() {
+    long size = 4;
+    for (byte[] text : texts) {
+      size += 4L + text.length;
+    }
+    if (size > Integer.MAX_VALUE) {
+      throw FletchingException.invalid(
+          "metadata: too large: expected at most " + Integer.MAX_VALUE + " bytes, got " + size);
+    }
+    ByteBuffer block = ByteBuffer.allocate((int) size).order(ByteOrder.nativeOrder());
+    block.putInt(size());
+    texts.forEach(text -> block.putInt(text.length).put(text));
+    return block.array();
+  }
+
+  /**
+   * The pairs of a block that ends with the bytes or before.
+   *
+   * @throws FletchingException EINVAL for a negative count or length, and for a block that does not
+   *     end within the bytes
+   */
+  public static Metadata decode(byte[] block) {
+    return new Decoder(block, 0).pairs();
+  }
+
+  /** The block at an address of C; one with wrong lengths is read beyond its end. */
+  static Metadata at(long address) {
+    return address == 0 ? EMPTY : new Decoder(null, address).pairs();
+  }
+
+  private static final class Decoder {
+    private final byte[] block; // null for memory of C
+    private final long address;
+    private long position;
+
+    Decoder(byte[] block, long address) {
+      this.block = block;
+      this.address = address;
+    }
+
+    Metadata pairs() {
+      int count = number("number of pairs");
+      List<byte[]> texts = new ArrayList<>(); // without a capacity: the count may be any number
+      for (int pair = 0; pair < count; pair++) {
+        texts.add(text("length of key " + pair));
+        texts.add(text("length of value " + pair));
+      }
+      return texts.isEmpty() ? EMPTY : new Metadata(texts);
+    }
+
+    private int number(String what) {
+      long left = block == null ? 4 : block.length - position;
+      if (left < 4) {
+        throw malformed(what, "truncated: expected 4 bytes");
+      }
+      int value =
+          block == null
+              ? C.getInt(address + position)
+              : ByteBuffer.wrap(block).order(ByteOrder.nativeOrder()).getInt((int) position);
+      if (value < 0) {
+        throw malformed(what, "negative: expected 0 or more, got " + value);
+      }
+      position += 4;
+      return value;
+    }
+
+    private byte[] text(String what) {
+      int length = number(what);
+      if (block != null && length > block.length - position) {
+        position -= 4;
+        throw malformed(what, "too large: expected at most the bytes that follow, got " + length);
+      }
+      byte[] text = new byte[length];
+      if (block == null) {
+        C.read(address + position, text);
+      } else {
+        System.arraycopy(block, (int) position, text, 0, length);
+      }
+      position += length;
+      return text;
+    }
+
+    private FletchingException malformed(String what, String why) {
+      return FletchingException.invalid("metadata: " + what + " at byte " + position + ": " + why);
+    }
+  }
+}

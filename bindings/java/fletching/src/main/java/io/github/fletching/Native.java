@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import io.github.fletching.abi.engine.Engine;
+import io.github.fletching.abi.engine.EngineProvider;
+import io.github.fletching.abi.engine.Engines;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CoderResult;
+import java.nio.charset.CodingErrorAction;
+import java.nio.charset.StandardCharsets;
+import java.util.ServiceLoader;
+
+/** The engine, and texts of C. */
+final class Native {
+  static final Engine C =
+      Engines.open(
+          ServiceLoader.load(EngineProvider.class, Native.class.getClassLoader()),
+          System.getProperty(Engines.PROPERTY));
+
+  /** The size of a pointer. */
+  static final int POINTER = C.pointerSize();
+
+  /** More of a foreign text is never printed. */
+  private static final int MOST_TEXT = 4096;
+
+  private Native() {}
+
+  /** Bytes up to a NUL, at most {@code most} of them; none for NULL. */
+  static byte[] bytes(long text, int most) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    for (long at = text; text != 0 && at < text + most; at++) {
+      byte next = C.getByte(at);
+      if (next == 0) {
+        break;
+      }
+      bytes.write(next);
+    }
+    return bytes.toByteArray();
+  }
+
+  /** A text of C, with U+FFFD for what is not UTF-8; empty for NULL. */
+  static String text(long text) {
+    return new String(bytes(text, Integer.MAX_VALUE), StandardCharsets.UTF_8);
+  }
+
+  /** A text with a NUL, to be freed; 0 without memory. */
+  static long newText(String text) {
+    byte[] bytes = text.replace("\0", "\\x00").getBytes(StandardCharsets.UTF_8);
+    long address = C.allocate(bytes.length + 1L);
+    if (address != 0) {
+      C.write(address, bytes);
+    }
+    return address;
+  }
+
+  /**
+   * A text of C with every byte that is not UTF-8 and every control character, other than a line
+   * feed and a tab, as \xNN. It ends with "..." when it was longer than 4096 bytes.
+   */
+  static String printable(long text) {
+    byte[] bytes = bytes(text, MOST_TEXT + 1);
+    boolean cut = bytes.length > MOST_TEXT;
+    int length = bytes.length;
+    if (cut) {
+      // A character that the cut would split is left out.
+      for (length = MOST_TEXT; length > MOST_TEXT - 4 && (bytes[length] & 0xC0) == 0x80; ) {
+        length--;
+      }
+    }
+    return printable(ByteBuffer.wrap(bytes, 0, length)) + (cut ? "..." : "");
+  }
+
+  private static String printable(ByteBuffer bytes) {
+    CharsetDecoder decoder =
+        StandardCharsets.UTF_8.newDecoder().onMalformedInput(CodingErrorAction.REPORT);
+    CharBuffer decoded = CharBuffer.allocate(bytes.remaining());
+    StringBuilder result = new StringBuilder();
+    while (true) {
+      CoderResult outcome = decoder.decode(bytes, decoded, true);
+      decoded.flip().chars().forEach(c -> append(result, c));
+      decoded.clear();
+      if (!outcome.isError()) {
+        return result.toString();
+      }
+      for (int i = 0; i < outcome.length(); i++) {
+        result.append(String.format("\\x%02x", bytes.get()));
+      }
+      decoder.reset();
+    }
+  }
+
+  private static void append(StringBuilder result, int c) {
+    boolean control = (c < ' ' && c != '\n' && c != '\t') || c == 0x7F;
+    result.append(control ? String.format("\\x%02x", c) : String.valueOf((char) c));
+  }
+}

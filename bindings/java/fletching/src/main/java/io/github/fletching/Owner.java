@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.lang.ref.Reference;
+
+/**
+ * Owns one struct of the C interfaces. Close it, or move it on with {@link #moveTo}.
+ *
+ * <p>A move is what the C data interface calls a move: a bitwise copy, after which the source is
+ * released. What the accessors read belongs to the producer and lives as long as the owner is open;
+ * they are reads of memory and call nothing. After {@code close} or a move they throw an
+ * IllegalStateException.
+ *
+ * <p>An owner that becomes unreachable and was not closed is released by a cleaner, and counted as
+ * a leak: nobody knows when that happens, and memory of a device lives too long. The system
+ * property {@code io.github.fletching.leakStacks=true} adds to the warning where the owner was
+ * made.
+ *
+ * <p>Text: Arrow C data interface, "Memory management".
+ */
+public abstract class Owner implements AutoCloseable {
+  private static final VarHandle SLOT;
+
+  static {
+    try {
+      SLOT = MethodHandles.lookup().findVarHandle(Owner.class, "slot", Slot.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  final Kind kind;
+  private volatile Slot slot;
+
+  Owner(Kind kind, Slot slot) {
+    this.kind = kind;
+    this.slot = slot;
+  }
+
+  /** Moves the struct at an address into a slot. */
+  static Slot imported(Kind kind, long address) {
+    if (address == 0) {
+      throw FletchingException.invalid("import: " + kind.title + " is NULL: expected an address");
+    }
+    if (kind.isReleased(address)) {
+      throw FletchingException.invalid(
+          "import: " + kind.title + " is released: expected a live struct");
+    }
+    Slot slot = Slot.take(kind);
+    kind.move(address, slot.address);
+    return slot;
+  }
+
+  /**
+   * The address of the struct, for a callee in C that reads it or moves it out. It is valid until
+   * the owner is closed: keep the owner reachable until the callee has returned.
+   *
+   * @throws IllegalStateException after close
+   */
+  public final long address() {
+    return live("address").address;
+  }
+
+  /**
+   * Moves the struct to an address, which is overwritten. It is the receiver's to release from now
+   * on; the owner is closed.
+   *
+   * @throws IllegalStateException after close, or when foreign code has moved the struct out
+   * @throws FletchingException EINVAL for an address of 0
+   */
+  public void moveTo(long address) {
+    if (address == 0) {
+      throw FletchingException.invalid("export: address is NULL: expected room for a struct");
+    }
+    Slot source = takeSlot("export");
+    kind.move(source.address, address);
+    source.free();
+  }
+
+  /** Whether there is nothing to release: closed, moved, or moved out by foreign code. */
+  public boolean isReleased() {
+    Slot found = slot;
+    boolean released = found == null || kind.isReleased(found.address);
+    Reference.reachabilityFence(found);
+    return released;
+  }
+
+  /**
+   * Releases the struct on the calling thread. It does nothing when the struct was closed or moved
+   * before. Several threads may call it at once; no other method may run at the same time.
+   */
+  @Override
+  public void close() {
+    Slot found = swap(null);
+    if (found != null) {
+      kind.releaseOnce(found.address);
+      found.free();
+    }
+  }
+
+  /** How many owners were collected that had not been closed. */
+  public static long leaks() {
+    return Slot.leaks();
+  }
+
+  /**
+   * How many structs C has released while the JVM shut down. They leak: their objects are not
+   * closed, because the classes that would do so may be gone. See the README for a release after
+   * the end of the JVM.
+   */
+  public static long lateReleases() {
+    return Exported.lateReleases();
+  }
+
+  final Slot swap(Slot next) {
+    return (Slot) SLOT.getAndSet(this, next);
+  }
+
+  /** Makes the slot the caller's, who frees it when the struct was moved. */
+  final Slot takeSlot(String operation) {
+    Slot found = isReleased() ? null : swap(null);
+    if (found == null) {
+      throw closed(operation);
+    }
+    return found;
+  }
+
+  final Slot live(String operation) {
+    Slot found = slot;
+    if (found == null) {
+      throw closed(operation);
+    }
+    return found;
+  }
+
+  static IllegalStateException closed(String operation) {
+    return new IllegalStateException(operation + ": closed or moved: expected a live struct");
+  }
+
+  @Override
+  public String toString() {
+    return getClass().getSimpleName() + (isReleased() ? "[released]" : "[live]");
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import java.lang.ref.Reference;
+
+/**
+ * Owns an ArrowSchema. See {@link Owner}.
+ *
+ * <p>Text: Arrow C data interface, "The ArrowSchema structure".
+ */
+public final class Schema extends Owner {
+  Schema(Slot slot) {
+    super(Kind.SCHEMA, slot);
+  }
+
+  /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
+  public static Schema wrap(long address) {
+    return new Schema(imported(Kind.SCHEMA, address));
+  }
+
+  /** The schema itself as a view, for code that walks through views. */
+  public SchemaView view() {
+    return new SchemaView(this, live("read").address);
+  }
+
+  /** See {@link SchemaView#format}. */
+  public String format() {
+    return view().format();
+  }
+
+  /** See {@link SchemaView#name}. */
+  public String name() {
+    return view().name();
+  }
+
+  /** See {@link SchemaView#flags}. */
+  public long flags() {
+    return view().flags();
+  }
+
+  /** See {@link SchemaView#metadata}. */
+  public Metadata metadata() {
+    return view().metadata();
+  }
+
+  /** See {@link View#childCount}. */
+  public int childCount() {
+    return view().childCount();
+  }
+
+  /** See {@link SchemaView#child}. */
+  public SchemaView child(int index) {
+    return view().child(index);
+  }
+
+  /** See {@link SchemaView#dictionary}. */
+  public SchemaView dictionary() {
+    return view().dictionary();
+  }
+
+  /** Moves a child out; see {@link Array#takeChild}. */
+  public Schema takeChild(int index) {
+    return takeBelow(Tree.childToTake(this, index));
+  }
+
+  /** The same for the dictionary. */
+  public Schema takeDictionary() {
+    return takeBelow(Tree.dictionaryToTake(this));
+  }
+
+  private Schema takeBelow(long below) {
+    Slot taken = Slot.take(kind);
+    kind.move(below, taken.address);
+    Reference.reachabilityFence(this);
+    return new Schema(taken);
+  }
+
+  /** Keeps an object until the release of the struct; see {@link ArrayOwner#attach}. */
+  public void attach(Object object) {
+    Tree.attach(this, object);
+  }
+
+  /** Moves the schema into a {@link Shared}, which several users may read. */
+  public Shared<Schema> share() {
+    return Shared.of(this, Schema::new);
+  }
+}

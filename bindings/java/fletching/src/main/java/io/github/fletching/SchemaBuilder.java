@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Describes a schema with everything below it. It owns nothing: {@code build} may be called
+ * repeatedly. What a format means is not looked at. One thread at a time.
+ *
+ * <p>Text: Arrow C data interface, "The ArrowSchema structure".
+ */
+public final class SchemaBuilder {
+  private String format;
+  private String name = "";
+  private long flags;
+  private Metadata metadata = Metadata.EMPTY;
+  private final List<SchemaBuilder> children = new ArrayList<>();
+  private SchemaBuilder dictionary;
+
+  /** A schema with a format string; for a dictionary-encoded type that of the indices. */
+  public SchemaBuilder(String format) {
+    this.format = format;
+  }
+
+  /** Replaces the format string. */
+  public SchemaBuilder format(String text) {
+    format = text;
+    return this;
+  }
+
+  /** The name of the field; an empty one becomes NULL. */
+  public SchemaBuilder name(String text) {
+    name = text;
+    return this;
+  }
+
+  /** The ARROW_FLAG_ bits. A field that may have nulls has ARROW_FLAG_NULLABLE. */
+  public SchemaBuilder flags(long bits) {
+    flags = bits;
+    return this;
+  }
+
+  /** The metadata, which becomes NULL when there is no pair. */
+  public SchemaBuilder metadata(Metadata pairs) {
+    metadata = pairs;
+    return this;
+  }
+
+  /** Adds the type of a child. */
+  public SchemaBuilder child(SchemaBuilder child) {
+    children.add(child);
+    return this;
+  }
+
+  /** The type of the dictionary's values. */
+  public SchemaBuilder dictionary(SchemaBuilder values) {
+    dictionary = values;
+    return this;
+  }
+
+  /**
+   * Builds the schema, which has copies of the texts, in one allocation of C.
+   *
+   * @throws FletchingException EINVAL for a format that is empty, a format or name with a NUL in
+   *     it, metadata that cannot be encoded, and more than 256 levels or 2^22 structs, where the
+   *     message says in which child; ENOMEM
+   */
+  public Schema build() {
+    Texts texts = new Texts();
+    collect(texts, 0, "schema builder: ");
+    Slot slot = Slot.take(Kind.SCHEMA);
+    Block block = new Block(Kind.SCHEMA, texts.structs, 0, texts.size, null, null);
+    texts.next = 0;
+    write(slot.address, block, texts);
+    return new Schema(slot);
+  }
+
+  /** The texts in the order in which they are written; null for NULL. */
+  private static final class Texts {
+    final List<byte[]> all = new ArrayList<>();
+    long size;
+    int structs;
+    int next;
+
+    void add(byte[] text) {
+      all.add(text);
+      size += text == null ? 0 : Block.padded(text.length);
+    }
+  }
+
+  private void collect(Texts texts, int depth, String where) {
+    texts.structs++;
+    String problem = problem(texts.structs, depth);
+    if (problem != null) {
+      throw FletchingException.invalid(where + problem);
+    }
+    texts.add(terminated(format));
+    texts.add(name.isEmpty() ? null : terminated(name));
+    texts.add(metadata.size() == 0 ? null : metadata.encode());
+    for (int i = 0; i < children.size(); i++) {
+      children.get(i).collect(texts, depth + 1, where + "child " + i + ": ");
+    }
+    if (dictionary != null) {
+      dictionary.collect(texts, depth + 1, where + "dictionary: ");
+    }
+  }
+
+  private String problem(int structs, int depth) {
+    if (depth == Tree.MOST_LEVELS) {
+      return "nested too deep: expected at most " + Tree.MOST_LEVELS + " levels";
+    }
+    if (structs > Kind.MOST_STRUCTS) {
+      return "too many structs: expected at most " + Kind.MOST_STRUCTS;
+    }
+    if (format.isEmpty()) {
+      return "format: empty: expected a format string";
+    }
+    if (format.indexOf('\0') >= 0) {
+      return "format: NUL character: expected text without it";
+    }
+    return name.indexOf('\0') >= 0 ? "name: NUL character: expected text without it" : null;
+  }
+
+  private static byte[] terminated(String text) {
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    return Arrays.copyOf(bytes, bytes.length + 1);
+  }
+
+  /** Fills a zeroed struct, and those below it. */
+  private void write(long schema, Block block, Texts texts) {
+    for (long field : new long[] {SchemaView.FORMAT, SchemaView.NAME, SchemaView.METADATA}) {
+      byte[] text = texts.all.get(texts.next++);
+      C.putAddress(schema + field, text == null ? 0 : block.addBytes(text));
+    }
+    C.putLong(schema + SchemaView.FLAGS, flags);
+    block.adopt(Kind.SCHEMA, schema);
+    long child = block.addChildren(schema, children.size());
+    for (SchemaBuilder next : children) {
+      next.write(child, block, texts);
+      child += Kind.SCHEMA.size;
+    }
+    if (dictionary != null) {
+      dictionary.write(block.addDictionary(schema), block, texts);
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+
+/** Reads a schema that an owner keeps alive; see {@link View}. */
+public final class SchemaView extends View {
+  static final long FORMAT = Kind.SCHEMA.offset("format");
+  static final long NAME = Kind.SCHEMA.offset("name");
+  static final long METADATA = Kind.SCHEMA.offset("metadata");
+  static final long FLAGS = Kind.SCHEMA.offset("flags");
+
+  SchemaView(Owner owner, long address) {
+    super(owner, address);
+  }
+
+  /** The format string. */
+  public String format() {
+    return read("", schema -> Native.text(C.getAddress(schema + FORMAT)));
+  }
+
+  /**
+   * The name; empty for NULL, which means the same. What is not UTF-8 reads as U+FFFD, where a
+   * producer has not kept to it.
+   */
+  public String name() {
+    return read("", schema -> Native.text(C.getAddress(schema + NAME)));
+  }
+
+  /** The ARROW_FLAG_ bits. */
+  public long flags() {
+    return readLong(FLAGS, 0);
+  }
+
+  /**
+   * A copy of the metadata.
+   *
+   * @throws FletchingException EINVAL for a negative count or length
+   */
+  public Metadata metadata() {
+    return read(Metadata.EMPTY, schema -> Metadata.at(C.getAddress(schema + METADATA)));
+  }
+
+  /** See {@link ArrayView#child}. */
+  public SchemaView child(int index) {
+    return new SchemaView(owner, childAddress(index));
+  }
+
+  /** The type of the dictionary's values; a view of a released struct where there is none. */
+  public SchemaView dictionary() {
+    return new SchemaView(owner, dictionaryAddress());
+  }
+
+  /**
+   * A copy of the schema, to be changed or built.
+   *
+   * @throws FletchingException EINVAL for a schema that is released, whose format or name is not
+   *     UTF-8, whose metadata cannot be read, that lists a child that is NULL or released, or with
+   *     more than 256 levels
+   */
+  public SchemaBuilder toBuilder() {
+    return copy(0);
+  }
+
+  private SchemaBuilder copy(int depth) {
+    if (isReleased()) {
+      throw cannotCopy("schema is released: expected a live schema");
+    }
+    if (depth == Tree.MOST_LEVELS) {
+      throw cannotCopy("nested too deep: expected at most " + Tree.MOST_LEVELS + " levels");
+    }
+    SchemaBuilder copy = new SchemaBuilder(strict(FORMAT)).name(strict(NAME)).flags(flags());
+    copy.metadata(metadata());
+    int count = childCount();
+    for (int i = 0; i < count; i++) {
+      copy.child(child(i).copy(depth + 1));
+    }
+    SchemaView values = dictionary();
+    return values.exists() ? copy.dictionary(values.copy(depth + 1)) : copy;
+  }
+
+  private String strict(long field) {
+    byte[] bytes =
+        read(new byte[0], schema -> Native.bytes(C.getAddress(schema + field), Integer.MAX_VALUE));
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+    } catch (CharacterCodingException e) {
+      throw cannotCopy("format or name: expected UTF-8");
+    }
+  }
+
+  private static FletchingException cannotCopy(String why) {
+    return FletchingException.invalid("schema builder: a copy: " + why);
+  }
+}

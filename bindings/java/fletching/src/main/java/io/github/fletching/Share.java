@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.engine.Handles;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A struct with several users: views of it, or children that need its event. The last releases it.
+ */
+final class Share {
+  private final Kind kind;
+  private final Slot held;
+  private final AtomicInteger users;
+
+  /** Moves a schema or an array in. */
+  Share(Kind kind, long source, int users) {
+    this.kind = kind.base();
+    this.users = new AtomicInteger(users);
+    held = Slot.take(this.kind);
+    C.copy(source, held.address, this.kind.size);
+  }
+
+  void use() {
+    users.incrementAndGet();
+  }
+
+  void leave() {
+    if (users.decrementAndGet() == 0) {
+      kind.releaseOnce(held.address);
+      held.free();
+    }
+  }
+
+  /** What is left of a struct that was moved into a share: it shows the same. */
+  static final class Use extends Exported {
+    final Share share;
+
+    private Use(Share share) {
+      this.share = share;
+    }
+
+    /** Moves the struct into a share of one user, and leaves the use in its place. */
+    static Use begin(Kind kind, long struct) {
+      Use use = new Use(new Share(kind, struct, 1));
+      use.adopt(kind, struct);
+      return use;
+    }
+
+    @Override
+    void release(Kind kind, long struct) {
+      kind.markReleased(struct);
+      forget();
+      share.leave();
+    }
+  }
+
+  /** What happens after the release of a struct of any producer. */
+  static final class Hook extends Exported {
+    private final long release;
+    private final long privateData;
+    private final Object object;
+    private final Share share;
+
+    private Hook(Kind kind, long struct, Object object, Share share) {
+      release = C.getAddress(struct + kind.release);
+      privateData = C.getAddress(struct + kind.privateData);
+      this.object = object;
+      this.share = share;
+    }
+
+    static void attach(Kind kind, long struct, Object object, Share share) {
+      new Hook(kind, struct, object, share).adopt(kind, struct);
+    }
+
+    @Override
+    void release(Kind kind, long struct) {
+      forget();
+      C.putAddress(struct + kind.release, release);
+      C.putAddress(struct + kind.privateData, privateData);
+      kind.releaseOnce(struct);
+      discard(object);
+      if (share != null) {
+        share.leave();
+      }
+    }
+  }
+
+  /** An array whose event its children need: its data below it need not wait for them. */
+  static final class Parent extends Exported {
+    private final Share share;
+
+    private Parent(Share share) {
+      this.share = share;
+    }
+
+    /** One use more of what keeps the event of an array alive. */
+    static Share hold(long array) {
+      Kind kind = Kind.ARRAY;
+      if (kind.isStub(C.getAddress(array + kind.release))) {
+        Object known = Handles.find(Exported.class, C.getAddress(array + kind.privateData));
+        if (known instanceof Parent) {
+          ((Parent) known).share.use();
+          return ((Parent) known).share;
+        }
+      }
+      Share share = new Share(kind, array, 2);
+      new Parent(share).adopt(kind, array);
+      return share;
+    }
+
+    @Override
+    void release(Kind kind, long array) {
+      kind.markReleased(array);
+      int count = kind.childCount(array);
+      for (int i = 0; i < count; i++) {
+        releaseBelow(kind, kind.child(array, i));
+      }
+      releaseBelow(kind, kind.dictionary(array));
+      forget();
+      share.leave();
+    }
+
+    private static void releaseBelow(Kind kind, long struct) {
+      if (struct != 0) {
+        kind.releaseOnce(struct);
+      }
+    }
+  }
+}

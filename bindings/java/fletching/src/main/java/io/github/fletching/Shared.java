@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import java.lang.ref.Reference;
+import java.util.function.Function;
+
+/**
+ * Shares a schema, an array, or a device array with its event, without copying a text or a buffer.
+ *
+ * <p>The struct is released when this is closed, and the last struct that it returned and the last
+ * child that was moved out of one are released, on the thread where that happens. What {@link
+ * #column} and {@link #view} return is a struct like any other: its consumer may move it, release
+ * it and move children out; others do not notice. Several threads may use this at once; none may
+ * while it is closed.
+ */
+public final class Shared<T extends Owner> implements AutoCloseable {
+  private final T owner; // its struct is a use of the share, and is never moved on
+  private final Share share;
+  private final Function<Slot, T> make;
+
+  private Shared(T owner, Share share, Function<Slot, T> make) {
+    this.owner = owner;
+    this.share = share;
+    this.make = make;
+  }
+
+  /** Moves the struct out of an owner. */
+  static <T extends Owner> Shared<T> of(T source, Function<Slot, T> make) {
+    Slot slot = source.takeSlot("share");
+    Share.Use use = Share.Use.begin(source.kind, slot.address);
+    return new Shared<>(make.apply(slot), use.share, make);
+  }
+
+  /** The number of children. */
+  public int columnCount() {
+    int count = owner.kind.childCount(owner.live("read").address);
+    Reference.reachabilityFence(owner);
+    return count;
+  }
+
+  /**
+   * A child as a struct of its own; of a device array with its device and event.
+   *
+   * @throws FletchingException EINVAL when there is no such child, when it or one below it was
+   *     moved out before, or is malformed: NULL, a schema without a format, n_children negative,
+   *     above 2^22 or without a list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM
+   */
+  public T column(int index) {
+    long struct = owner.live("column").address;
+    int count = columnCount();
+    if (index < 0 || index >= count) {
+      throw FletchingException.invalid(
+          "column: child " + index + ": no such child: expected an index below " + count);
+    }
+    return show(owner.kind.child(struct, index));
+  }
+
+  /** All of it as a struct of its own. Errors: as {@link #column}. */
+  public T view() {
+    return show(owner.live("view").address);
+  }
+
+  private T show(long struct) {
+    Kind base = owner.kind.base();
+    int structs = Tree.count("view", base, struct);
+    Slot slot = Slot.take(owner.kind);
+    Block block = new Block(base, structs, 0, 0, null, share);
+    Tree.copy(base, struct, slot.address, block);
+    if (owner.kind == Kind.DEVICE_ARRAY) {
+      DeviceArray.copyDevice(owner.live("view").address, slot.address);
+    }
+    Reference.reachabilityFence(owner);
+    return make.apply(slot);
+  }
+
+  /** Whether this was closed. */
+  public boolean isReleased() {
+    return owner.isReleased();
+  }
+
+  /** Gives up the struct, which is released when nobody else needs it. */
+  @Override
+  public void close() {
+    owner.close();
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import java.lang.ref.Cleaner;
+import java.util.ArrayDeque;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Room for one struct at a time in memory of C, used again: memory and cleaner cost something once
+ * and not for each struct. Only an owner refers to a slot in use. When an owner is collected that
+ * was not closed, its slot is too, and the cleaner releases the struct.
+ */
+final class Slot {
+  private static final int SLAB = 64; // slots
+  private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");
+  private static final Cleaner CLEANER = Cleaner.create();
+  private static final AtomicLong LEAKS = new AtomicLong();
+  private static final Map<Kind, Pool> POOLS = new EnumMap<>(Kind.class);
+
+  static {
+    for (Kind kind : Kind.values()) {
+      POOLS.put(kind, new Pool(kind));
+    }
+  }
+
+  final long address;
+  private final Content content;
+
+  private Slot(Content content) {
+    this.content = content;
+    address = content.address;
+    CLEANER.register(this, content);
+  }
+
+  /** A zeroed slot. Errors: ENOMEM. */
+  static Slot take(Kind kind) {
+    Slot slot = kind.pool().take();
+    kind.clear(slot.address);
+    slot.content.created = STACKS ? new Throwable("created here") : null;
+    return slot;
+  }
+
+  /** Returns a slot whose struct was released or moved. */
+  void free() {
+    content.kind.markReleased(address);
+    content.kind.pool().put(this);
+  }
+
+  static Pool pool(Kind kind) {
+    return POOLS.get(kind);
+  }
+
+  static long leaks() {
+    return LEAKS.get();
+  }
+
+  /** What stays of a slot that was collected. */
+  private static final class Content implements Runnable {
+    final Kind kind;
+    final long address;
+    volatile Throwable created;
+
+    Content(Kind kind, long address) {
+      this.kind = kind;
+      this.address = address;
+    }
+
+    @Override
+    public void run() {
+      if (!kind.isReleased(address)) {
+        LEAKS.incrementAndGet();
+        System.getLogger("io.github.fletching")
+            .log(System.Logger.Level.WARNING, kind.title + ": collected and not closed", created);
+        kind.releaseOnce(address);
+      }
+      kind.pool().recycle(address);
+    }
+  }
+
+  /** The slots of a kind. Their memory is never freed. */
+  static final class Pool {
+    private final Kind kind;
+    private final int step;
+    private final ArrayDeque<Slot> free = new ArrayDeque<>();
+    private final ArrayDeque<Long> addresses = new ArrayDeque<>();
+
+    Pool(Kind kind) {
+      this.kind = kind;
+      step = (kind.size + 15) & ~15;
+    }
+
+    synchronized Slot take() {
+      Slot slot = free.pollLast();
+      if (slot != null) {
+        return slot;
+      }
+      if (addresses.isEmpty()) {
+        long slab = C.allocate((long) SLAB * step);
+        if (slab == 0) {
+          throw FletchingException.noMemory(kind.title);
+        }
+        for (int i = SLAB - 1; i >= 0; i--) {
+          addresses.addLast(slab + (long) i * step);
+        }
+      }
+      return new Slot(new Content(kind, addresses.pollLast()));
+    }
+
+    synchronized void put(Slot slot) {
+      free.addLast(slot);
+    }
+
+    synchronized void recycle(long address) {
+      addresses.addLast(address);
+    }
+  }
+}

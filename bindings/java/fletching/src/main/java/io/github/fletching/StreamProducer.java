@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import java.util.Iterator;
+import java.util.function.Consumer;
+
+/** A stream of ours: what C calls, one call at a time, on any thread. */
+final class StreamProducer<B extends ArrayOwner> extends Exported {
+  private final Kind batchKind;
+  private final Shared<Schema> schema;
+  private final Iterator<? extends B> batches;
+  private final Consumer<B> check;
+  private Throwable failure; // null until the stream is dead
+  private boolean ended;
+  private long lastError; // NULL when the last call did not fail
+
+  StreamProducer(
+      Kind batchKind, Shared<Schema> schema, Iterator<? extends B> batches, Consumer<B> check) {
+    this.batchKind = batchKind;
+    this.schema = schema;
+    this.batches = batches;
+    this.check = check;
+  }
+
+  synchronized int getSchema(long out) {
+    Kind.SCHEMA.clear(out);
+    try {
+      schema.view().moveTo(out);
+      return answer(null);
+    } catch (Throwable thrown) {
+      return answer(thrown);
+    }
+  }
+
+  synchronized int getNext(long out) {
+    batchKind.clear(out);
+    if (failure == null && !ended) {
+      try {
+        ended = !move(out);
+      } catch (Throwable thrown) {
+        failure = thrown;
+      }
+    }
+    return answer(failure);
+  }
+
+  private boolean move(long out) {
+    if (!batches.hasNext()) {
+      return false;
+    }
+    B batch = batches.next();
+    if (batch == null) {
+      throw FletchingException.invalid("get_next: batch is null: expected a live batch");
+    }
+    try (batch) { // which does nothing after the move
+      if (batch.isReleased()) {
+        throw FletchingException.invalid(
+            "get_next: batch is released: expected a live batch, because a released one is the"
+                + " end");
+      }
+      check.accept(batch);
+      batch.moveTo(out);
+    }
+    return true;
+  }
+
+  /** The text of the last answer. */
+  synchronized long getLastError() {
+    return lastError;
+  }
+
+  @Override
+  synchronized void release(Kind kind, long stream) {
+    kind.markReleased(stream);
+    forget();
+    answer(null);
+    discard(batches);
+    schema.close();
+  }
+
+  /** Keeps the text of an error for get_last_error. */
+  private int answer(Throwable thrown) {
+    if (lastError != 0) {
+      C.free(lastError);
+      lastError = 0;
+    }
+    if (thrown == null) {
+      return 0;
+    }
+    lastError = Native.newText(text(thrown));
+    return thrown instanceof FletchingException
+        ? ((FletchingException) thrown).errno()
+        : FletchingException.EIO;
+  }
+
+  /** What a throwable of the user's says, which may throw itself. */
+  private static String text(Throwable thrown) {
+    try {
+      return thrown instanceof FletchingException ? thrown.getMessage() : thrown.toString();
+    } catch (Throwable again) {
+      return "no message";
+    }
+  }
+}

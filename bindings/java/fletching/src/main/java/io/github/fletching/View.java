@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import java.lang.ref.Reference;
+
+/**
+ * Reads a struct that an owner keeps alive: its own, or one below it. Of a struct that is released
+ * it reads what an empty one has; after the owner was closed, an IllegalStateException is thrown.
+ */
+public abstract class View {
+  final Owner owner;
+  private final Kind kind;
+  private final long address; // 0 where there is no struct
+
+  View(Owner owner, long address) {
+    this.owner = owner;
+    this.kind = owner.kind.base();
+    this.address = address;
+  }
+
+  /** What reads the memory of a live struct. */
+  interface Read<T> {
+    T at(long struct);
+  }
+
+  /** Reads while the owner is open; {@code empty} when there is nothing to read. */
+  final <T> T read(T empty, Read<T> field) {
+    owner.live("read");
+    T value = address == 0 || kind.isReleased(address) ? empty : field.at(address);
+    Reference.reachabilityFence(owner);
+    return value;
+  }
+
+  final long readLong(long offset, long empty) {
+    owner.live("read");
+    long value = address == 0 || kind.isReleased(address) ? empty : C.getLong(address + offset);
+    Reference.reachabilityFence(owner);
+    return value;
+  }
+
+  /** Whether there is nothing to read: no such struct, moved out, or the owner was closed. */
+  public final boolean isReleased() {
+    boolean released = address == 0 || owner.isReleased() || kind.isReleased(address);
+    Reference.reachabilityFence(owner);
+    return released;
+  }
+
+  /**
+   * The number of children; 0 where the struct has no list of them, and for a count that is
+   * negative or above 2^22.
+   */
+  public final int childCount() {
+    return read(0, kind::childCount);
+  }
+
+  final long childAddress(int index) {
+    int count = childCount();
+    if (index < 0 || index >= count) {
+      throw new IndexOutOfBoundsException(
+          "child " + index + ": no such child: expected an index below " + count);
+    }
+    return read(0L, struct -> kind.child(struct, index));
+  }
+
+  final long dictionaryAddress() {
+    return read(0L, kind::dictionary);
+  }
+
+  /** Whether there is a struct, which may be released. */
+  final boolean exists() {
+    return address != 0;
+  }
+}
