@@ -24,7 +24,7 @@ from fletching_generator.spec.load import load_spec
 from fletching_generator.spec.model import Spec
 
 FILE = "cuda-array-interface.yaml"
-MODULE = "bindings/python/src/fletching/cuda_array_interface.py"
+MODULE = "tests/cuda_array_interface/model.py"
 HEADER = "cpp/include/fletching/detail/cuda_array_tables.hpp"
 CAI = load_spec(REPOSITORY).cuda_array_interface
 

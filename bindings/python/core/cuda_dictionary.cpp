@@ -184,7 +184,7 @@ class Reader {
     out_.says.pointer = PyLong_AsUnsignedLongLong(number.ptr());
     if (PyErr_Occurred() != nullptr) {
       swallow();
-      out_.says.pointer = 0;
+      out_.says.pointer = UINT64_MAX;
       out_.no_address = true;
     }
     out_.says.read_only = second.ptr() == Py_True;
@@ -316,7 +316,9 @@ std::vector<Key> keys_of(cai::Check check) {
 
 bool applies(const CudaDictionary& dictionary, cai::Check check) {
   for (const Key key : keys_of(check)) {
-    if (!dictionary.usable[key]) return false;
+    // A pointer that is not an address is not 0 either.
+    const bool is_pointer = check == cai::Check::kDataZeroSize && key == kData;
+    if (!dictionary.usable[key] && !(is_pointer && dictionary.no_address)) return false;
   }
   if (check == cai::Check::kMaskShape) return dictionary.mask->usable[kShape];
   return check != cai::Check::kDataExtent || !dictionary.wrong[kStrides];
@@ -357,7 +359,8 @@ class Checker {
       // A size that was cut to 64 bits is larger than any memory.
       const bool is_cut = std::ranges::count(level.shape, kLargest) != 0;
       if (rule.check == cai::Check::kDataExtent && is_cut && !level.says.strides &&
-          array.has_elements() && array.type && level.says.pointer != 0 && !found) {
+          array.has_elements() && array.type && array.type->item_bytes() > 0 &&
+          level.says.pointer != 0 && !found) {
         found = "elements outside of the address space";
       }
       if (found) {

@@ -154,6 +154,16 @@ def test_rule_cai_lifetime_owner_kept(gpu: Gpu) -> None:
     assert sys.getrefcount(owner) == before[1]
 
 
+def test_a_mask_is_kept(gpu: Gpu) -> None:
+    mask, owner = Peer(gpu, typestr="<t1", data=(gpu.memory + 32, True)), object()
+    before = sys.getrefcount(mask)
+    array = from_cuda_array_interface(Peer(gpu, mask=mask).interface, owner)
+    assert sys.getrefcount(mask) == before + 1
+    del array
+    gc.collect()
+    assert sys.getrefcount(mask) == before
+
+
 def test_rule_cai_sync_consumer_synchronizes(gpu: Gpu) -> None:
     """The array has an event behind the producer's stream; nothing blocks."""
     producer = gpu.gated()

@@ -1,4 +1,4 @@
-"""Python: the module `fletching.cuda_array_interface`."""
+"""Python: the model of the CUDA Array Interface that the tests compare the packages with."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from ...spelling import capitalized, literal
 from .spelling import call
 
 _NAME = "cuda_array_interface.py"
+MODEL = "tests/cuda_array_interface/model.py"
 
 
 def outputs(spec: Spec) -> list[Output]:
     interface = spec.cuda_array_interface
-    path, source = f"bindings/python/src/fletching/{_NAME}", f"spec/{interface.id}.yaml"
-    return [Output(path, _NAME, source, {"cai": interface})]
+    source = f"spec/{interface.id}.yaml"
+    return [Output(MODEL, _NAME, source, {"cai": interface})]
 
 
 def tuple_of(values: Iterable[object]) -> str:

@@ -1,0 +1,71 @@
+"""The checks of the extension beside the model of tests/cuda_array_interface, on many dictionaries.
+
+Each is a sound one with a few values from a list of good and bad ones: what one rule finds changes
+what others may look at.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from types import ModuleType
+
+import pytest
+
+import cuda_array_interface_vectors
+from cuda_array_interface_vectors import Exposing
+from fletching import check_cuda_array_interface
+
+SHAPES = [(3,), (), (0,), (2, 3), (-1,), (1, 3), (2**40, 2**40), (2**64,), [3], 3, (True,), None]
+STREAMS = [None, 0, 1, 2, 4096, -1, 2**63, 2**64 - 1, 2**64, "1", False]
+VALUES: dict[str, list[object]] = {
+    "shape": [*SHAPES],
+    "typestr": ["<f4", "|u1", ">i8", "|i4", "<f3", "<M8[25s]", "|V0", "|O", "?", "", b"<f4", None],
+    "data": [(4096, False), (0, True), (2**64 - 4, False), (2**64, False), (-1, False), (1, 1), 5],
+    "version": [0, 1, 2, 3, 4, -1, 2**70, "3", True],
+    "strides": [None, (4,), (12, 4), (-4,), (0,), (2**62,), (-(2**63),), (), [4], (None,)],
+    "descr": [
+        [("", "<f4")],
+        [("a", "<f4", (2,))],
+        [],
+        [("a", [("b", "|V4")])],
+        [("", "x")],
+        (),
+        None,
+    ],
+    "stream": [*STREAMS],
+}
+
+
+def load_model() -> ModuleType:
+    path = cuda_array_interface_vectors.FILE.with_name("model.py")
+    spec = importlib.util.spec_from_file_location("cuda_array_interface_model", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+MODEL = load_model()
+
+
+def dictionary(chance: random.Random, masks: int = 2) -> dict[str, object]:
+    said: dict[str, object] = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3}
+    for key in chance.sample(sorted(VALUES), chance.randint(0, 4)):
+        said[key] = chance.choice(VALUES[key])
+    if masks and chance.random() < 0.3:
+        said["mask"] = chance.choice([Exposing(dictionary(chance, masks - 1)), None, 5])
+    if chance.random() < 0.1:
+        del said[chance.choice(sorted(said))]
+    return said
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_extension_finds_what_the_model_finds(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(200):
+        said = dictionary(chance)
+        ours = [violation[:3] for violation in check_cuda_array_interface(said)]
+        assert ours == [violation[:3] for violation in MODEL.check(said)], said
