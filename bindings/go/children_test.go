@@ -119,6 +119,30 @@ func TestAttach(t *testing.T) {
 	log.expect(t, "schema")
 }
 
+func TestAnyNumberOfAttachedValues(t *testing.T) {
+	const most = 1 << 18
+	var log log
+	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, false))
+	closed := 0
+	for i := range most {
+		if i == most/2 || i == most/2+1 { // the event is held once
+			must(array.TakeChild(i - most/2)).Close()
+		}
+		if err := array.Attach(onClose(func() { closed++ })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	array.Close()
+	log.expect(t, "a0", "a1", "a", "event")
+	if closed != most {
+		t.Errorf("closed: expected %d, got %d", most, closed)
+	}
+}
+
+type onClose func()
+
+func (f onClose) Close() { f() }
+
 // What is below a struct that was moved out lives as long as that.
 func TestViewsBelowWhatWasMovedOut(t *testing.T) {
 	var log log
