@@ -80,7 +80,7 @@ func (a *arrayOwner[R]) base() *abi.ArrowArray {
 
 // Root returns a view of the array itself, for code that walks through views.
 func (a *arrayOwner[R]) Root() ArrayView {
-	return ArrayView{view[abi.ArrowArray]{a, a.base()}}
+	return ArrayView{view[abi.ArrowArray]{owner: a, raw: a.base()}}
 }
 
 // Length returns the number of values.

@@ -68,10 +68,11 @@ static void release_children(struct ArrowArray* self) {
 
 struct FletchingShare* fletching_hold_event(struct ArrowArray* parent) {
   if (parent->release == run_hook_array) {
-    struct FletchingShare* share = ((struct HookArrowArray*)parent->private_data)->share;
-    if (share != NULL) {
-      __atomic_fetch_add(&share->users, 1, __ATOMIC_RELAXED);
-      return share;
+    const struct HookArrowArray* hook = parent->private_data;
+    while (hook != NULL && hook->share == NULL) hook = hook->next;
+    if (hook != NULL) {
+      __atomic_fetch_add(&hook->share->users, 1, __ATOMIC_RELAXED);
+      return hook->share;
     }
   }
   struct HookArrowArray* hook = calloc(1, sizeof *hook);

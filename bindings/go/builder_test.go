@@ -227,9 +227,34 @@ func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
 		t.Error("a schema that was taken reads other values")
 	}
 	_, err := schema.Root().Builder()
-	expectError(t, err, syscall.EINVAL, "schema builder: a copy: schema is released")
+	expectError(t, err, syscall.EINVAL, "schema builder: a copy: the struct or a descendant is released or moved out")
 	codes.Close()
 	text.Close()
+}
+
+// A schema whose two children are the same one, 22 levels deep, has 2^23 structs.
+func TestACopyOfASchemaIsLimited(t *testing.T) {
+	level := must((&fletching.SchemaBuilder{Format: "i"}).Build())
+	lists := peer.New[uintptr](2 * 22)
+	defer peer.Free(lists)
+	levels := peer.New[abi.ArrowSchema](22)
+	defer peer.Free(levels)
+	for i := range levels {
+		if err := level.Export(unsafe.Pointer(&levels[i])); err != nil {
+			t.Fatal(err)
+		}
+		level = must((&fletching.SchemaBuilder{Format: "+s"}).Build())
+		raw := abi.ArrowSchema{}
+		if err := level.Export(unsafe.Pointer(&raw)); err != nil {
+			t.Fatal(err)
+		}
+		lists[2*i], lists[2*i+1] = uintptr(unsafe.Pointer(&levels[i])), uintptr(unsafe.Pointer(&levels[i]))
+		raw.NChildren, raw.Children = 2, uintptr(unsafe.Pointer(&lists[2*i]))
+		level = must(fletching.ImportSchema(unsafe.Pointer(&raw)))
+	}
+	defer level.Close()
+	_, err := level.Root().Builder()
+	expectError(t, err, syscall.EINVAL, "schema builder: a copy: the struct or a descendant is one of too many")
 }
 
 func TestSchemaBuilderRefuses(t *testing.T) {

@@ -119,6 +119,53 @@ func TestAttach(t *testing.T) {
 	log.expect(t, "schema")
 }
 
+func TestAnyNumberOfAttachedValues(t *testing.T) {
+	const most = 1 << 18
+	var log log
+	array := importDeviceArray(t, rawDeviceArray(&log, "a", 2, false))
+	closed := 0
+	for i := range most {
+		if i == most/2 || i == most/2+1 { // the event is held once
+			must(array.TakeChild(i - most/2)).Close()
+		}
+		if err := array.Attach(onClose(func() { closed++ })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	array.Close()
+	log.expect(t, "a0", "a1", "a", "event")
+	if closed != most {
+		t.Errorf("closed: expected %d, got %d", most, closed)
+	}
+}
+
+type onClose func()
+
+func (f onClose) Close() { f() }
+
+// What is below a struct that was moved out lives as long as that.
+func TestViewsBelowWhatWasMovedOut(t *testing.T) {
+	var log log
+	raw := rawArray(&log, "a", 1, false)
+	callbacks.ReleaseArrowArray(raw.Child(0))
+	log.expect(t, "a0")
+	*raw.Child(0) = rawArray(&log, "b", 1, true)
+	array := importArray(t, raw)
+	below := []fletching.ArrayView{array.Child(0).Child(0), array.Child(0).Dictionary()}
+	if below[0].Length() != 1 || below[1].Length() != 1 {
+		t.Error("expected two arrays of one value")
+	}
+	taken := must(array.TakeChild(0))
+	for i, view := range below {
+		if !view.IsReleased() || view.Length() != 0 {
+			t.Errorf("view %d: expected a released struct", i)
+		}
+	}
+	taken.Close()
+	array.Close()
+	log.expect(t, "b0", "bd", "b", "a")
+}
+
 // What is not needed any more is not kept by the table of handles.
 func TestAnAttachedValueCanBeCollected(t *testing.T) {
 	var log log

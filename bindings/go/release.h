@@ -47,25 +47,40 @@ void NAME(fletching_release)(struct STRUCT* self) {
 
 /* --- What happens after a foreign release --- */
 
+/* A struct has one hook with its own callback, and a list of those that were set later: a release
+ * needs no recursion. */
 struct HOOK {
   void (*release)(struct STRUCT*);
   void* private_data;
   uintptr_t handle;
   struct FletchingShare* share;
+  struct HOOK* next;
+  struct HOOK* last; /* of the first: the end of the list */
 };
 
 static void NAME(run_hook)(struct STRUCT* self) {
   if (self->release == NULL) return;
-  struct HOOK hook = *(struct HOOK*)self->private_data;
-  free(self->private_data);
-  self->release = hook.release;
-  self->private_data = hook.private_data;
+  struct HOOK* hook = self->private_data;
+  self->release = hook->release;
+  self->private_data = hook->private_data;
   NAME(release_once)(self);
-  drop(hook.handle);
-  leave_share(hook.share);
+  while (hook != NULL) {
+    struct HOOK* next = hook->next;
+    drop(hook->handle);
+    leave_share(hook->share);
+    free(hook);
+    hook = next;
+  }
 }
 
 static void NAME(set_hook)(struct STRUCT* target, struct HOOK* hook) {
+  if (target->release == NAME(run_hook)) {
+    struct HOOK* first = target->private_data;
+    first->last->next = hook;
+    first->last = hook;
+    return;
+  }
+  hook->last = hook;
   hook->release = target->release;
   hook->private_data = target->private_data;
   target->release = NAME(run_hook);

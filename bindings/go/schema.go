@@ -34,7 +34,7 @@ func newSchema(value abi.ArrowSchema) *Schema {
 }
 
 // Root returns a view of the schema itself, for code that walks through views.
-func (s *Schema) Root() SchemaView { return SchemaView{view[abi.ArrowSchema]{s, s.get()}} }
+func (s *Schema) Root() SchemaView { return SchemaView{view[abi.ArrowSchema]{owner: s, raw: s.get()}} }
 
 // Format returns a copy of the format string.
 func (s *Schema) Format() string { return s.Root().Format() }

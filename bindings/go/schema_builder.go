@@ -7,6 +7,7 @@ package fletching
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 
@@ -37,23 +38,26 @@ type SchemaBuilder struct {
 
 // Builder returns a copy of the schema, to be changed or built.
 //
-// Errors: EINVAL for a schema that is released, whose format or name is not UTF-8, whose metadata
-// cannot be read, that lists a child that is NULL or released, or with more than 256 levels.
+// Errors: EINVAL for a schema that is released, or that is malformed as for Shared.Column, whose format
+// or name is not UTF-8, or whose metadata cannot be read.
 func (v SchemaView) Builder() (SchemaBuilder, error) {
-	copied, err := v.copy(0)
+	const operation = "schema builder: a copy"
+	if v.IsReleased() {
+		return SchemaBuilder{}, closed(operation)
+	}
+	defer runtime.KeepAlive(v.owner)
+	if _, err := countTree(operation, v.raw); err != nil {
+		return SchemaBuilder{}, err
+	}
+	copied, err := v.copy()
 	if err != nil {
-		return SchemaBuilder{}, invalid("schema builder: a copy: %v", err)
+		return SchemaBuilder{}, invalid("%s: %v", operation, err)
 	}
 	return copied, nil
 }
 
-func (v SchemaView) copy(depth int) (SchemaBuilder, error) {
-	if v.IsReleased() {
-		return SchemaBuilder{}, errors.New("schema is released: expected a live schema")
-	}
-	if depth == maxDepth {
-		return SchemaBuilder{}, fmt.Errorf("nested too deep: expected at most %d levels", maxDepth)
-	}
+// copy is for a schema that was walked.
+func (v SchemaView) copy() (SchemaBuilder, error) {
 	copied := SchemaBuilder{Format: v.Format(), Name: v.Name(), Flags: v.Flags()}
 	if !utf8.ValidString(copied.Format) || !utf8.ValidString(copied.Name) {
 		return SchemaBuilder{}, errors.New("format or name: expected UTF-8")
@@ -63,14 +67,14 @@ func (v SchemaView) copy(depth int) (SchemaBuilder, error) {
 		return SchemaBuilder{}, err
 	}
 	for i := range v.NumChildren() {
-		child, err := v.Child(i).copy(depth + 1)
+		child, err := v.Child(i).copy()
 		if err != nil {
 			return SchemaBuilder{}, err
 		}
 		copied.Children = append(copied.Children, child)
 	}
 	if dictionary := v.Dictionary(); dictionary.raw != nil {
-		values, err := dictionary.copy(depth + 1)
+		values, err := dictionary.copy()
 		if err != nil {
 			return SchemaBuilder{}, err
 		}

@@ -150,7 +150,13 @@ func (s *stream[S, B]) Schema() (*Schema, error) {
 }
 
 func (s *stream[S, B]) next(batch *owner[B]) error {
-	err := s.call(func(raw *S) error {
+	err := errLeft
+	defer func() {
+		if err != nil {
+			batch.Close()
+		}
+	}()
+	err = s.call(func(raw *S) error {
 		if s.ended {
 			return io.EOF
 		}
@@ -162,14 +168,14 @@ func (s *stream[S, B]) next(batch *owner[B]) error {
 		}
 		return s.of.check(&s.Options, raw, batch.get())
 	})
-	if err != nil {
-		batch.Close()
-	}
 	return err
 }
 
+// errLeft is the failure of a stream whose call did not return: a warning was a testing.T.FailNow.
+var errLeft error = NewError(syscall.EIO, "stream: a call ended by runtime.Goexit: expected a return", nil)
+
 // call runs a callback of the stream, unless it is dead. An error of the body is its death.
-func (s *stream[S, B]) call(body func(raw *S) error) error {
+func (s *stream[S, B]) call(body func(raw *S) error) (err error) {
 	slot := s.slot.Swap(nil)
 	if slot == nil && s.open.Load() {
 		return NewError(syscall.EBUSY, "stream: in use: expected one call at a time", nil)
@@ -177,17 +183,20 @@ func (s *stream[S, B]) call(body func(raw *S) error) error {
 	if slot == nil {
 		return closed("stream")
 	}
-	err := s.failure
-	if err == nil {
-		err = body(slot.raw)
+	defer func() {
+		if err != io.EOF {
+			s.failure = err
+		}
+		s.slot.Store(slot)
+		if !s.open.Load() {
+			s.owner.Close()
+		}
+	}()
+	if s.failure != nil {
+		return s.failure
 	}
-	if err != io.EOF {
-		s.failure = err
-	}
-	s.slot.Store(slot)
-	if !s.open.Load() {
-		s.owner.Close()
-	}
+	err = errLeft
+	err = body(slot.raw)
 	return err
 }
 

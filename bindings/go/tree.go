@@ -59,8 +59,9 @@ func at[B base](address uintptr) *B {
 // view reads a struct that an owner keeps alive: its own, or one below it. Of a struct that is
 // released, and after the owner was closed, it reads what an empty one has.
 type view[B base] struct {
-	owner interface{ IsReleased() bool }
-	raw   *B
+	owner   interface{ IsReleased() bool } // of a struct below another one that is below: the view of that
+	raw     *B
+	isBelow bool // the owner's own struct is another one
 }
 
 // IsReleased reports whether there is nothing to read: no such struct, moved out, or the owner was
@@ -81,12 +82,21 @@ func (v view[B]) child(index int) view[B] {
 		if index < 0 || index >= len(children) {
 			return view[B]{}
 		}
-		return view[B]{v.owner, at[B](children[index])}
+		return v.below(children[index])
 	})
 }
 
 func (v view[B]) dictionary() view[B] {
-	return read(v, func(raw *B) view[B] { return view[B]{v.owner, at[B](linksOf(raw).dictionary)} })
+	return read(v, func(raw *B) view[B] { return v.below(linksOf(raw).dictionary) })
+}
+
+// below is a view of a struct that this one lists. When this one is moved out, nothing below it is
+// read any more: it lives as long as the one that it was moved to.
+func (v view[B]) below(address uintptr) view[B] {
+	if v.isBelow {
+		return view[B]{v, at[B](address), true}
+	}
+	return view[B]{v.owner, at[B](address), true}
 }
 
 // read returns a field, and its zero when there is nothing to read.
