@@ -61,6 +61,12 @@ def set_fault(text: str) -> None:
     assert _set_fault(text.encode()) == 0
 
 
+def is_pending(array: Any) -> bool:
+    """Whether the event is pending, once whatever can go on has gone on."""
+    _settle()
+    return not array.ready()
+
+
 class Stream:
     """A stream of device 0."""
 
