@@ -5,12 +5,14 @@
 package fletching_test
 
 import (
+	"context"
 	"runtime"
 	"syscall"
 	"testing"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
 )
 
 // As testing.T.FailNow does.
@@ -33,4 +35,26 @@ func TestAWarningThatEndsTheGoroutine(t *testing.T) {
 	expectError(t, second(stream.Next()), syscall.EIO, "stream: a call ended by runtime.Goexit: expected a return")
 	stream.Close()
 	log.expect(t, "returned")
+}
+
+// An error that is a pointer and nil is an error all the same, whose methods panic.
+func TestAnErrorWithMethodsThatPanic(t *testing.T) {
+	var none *fletching.Error
+	batches := func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, none) }
+	stream := newStream(batches)
+	expectError(t, second(stream.Next()), syscall.EIO, "")
+	stream.Close()
+
+	consumer := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{})
+	defer consumer.Close()
+	sent := make(chan error)
+	go func() {
+		handler := consumer.Handler()
+		sent <- fletching.SendAsync(context.Background(), intSchema(), abi.DeviceCUDA, batches, handler)
+	}()
+	_, _, err := consumer.Next(context.Background())
+	expectError(t, err, syscall.EIO, "producer: failed without a message")
+	if err := <-sent; err != error(none) {
+		t.Errorf("expected the error of the iterator, got %v", err)
+	}
 }
