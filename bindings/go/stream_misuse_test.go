@@ -6,7 +6,9 @@ package fletching_test
 
 import (
 	"context"
+	"io"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -57,4 +59,34 @@ func TestAnErrorWithMethodsThatPanic(t *testing.T) {
 	if err := <-sent; err != error(none) {
 		t.Errorf("expected the error of the iterator, got %v", err)
 	}
+}
+
+// Close may be called at any time: the race detector watches, and the type is that of no other stream.
+func TestTheDeviceTypeWhileAStreamIsClosed(t *testing.T) {
+	for range 100 {
+		stream := newStream(func(func(*fletching.DeviceArray, error) bool) {})
+		var wait sync.WaitGroup
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			if found := stream.DeviceType(); found != abi.DeviceCUDA && found != 0 {
+				t.Errorf("expected cuda or none, got %v", found)
+			}
+		}()
+		stream.Close()
+		wait.Wait()
+	}
+}
+
+func TestTheDeviceTypeOfAStreamInUse(t *testing.T) {
+	var stream *fletching.DeviceArrayStream
+	stream = newStream(func(func(*fletching.DeviceArray, error) bool) {
+		if found := stream.DeviceType(); found != abi.DeviceCUDA {
+			t.Errorf("expected cuda, got %v", found)
+		}
+	})
+	if _, err := stream.Next(); err != io.EOF {
+		t.Error(err)
+	}
+	stream.Close()
 }
