@@ -86,16 +86,19 @@ func foreign(code int32, text string) *Error {
 	return NewError(syscall.Errno(max(code, 0)), text, nil)
 }
 
-// codeOf is the errno value that C gets for an error of the user's.
+// codeOf is the errno value that C gets for an error of the user's, whose methods may panic: those of an
+// *Error that is nil do.
 func codeOf(err error) syscall.Errno {
-	var ours *Error
-	var code syscall.Errno
-	switch {
-	case errors.As(err, &ours):
-		code = ours.Code
-	case !errors.As(err, &code):
-		return syscall.EIO
-	}
+	code := syscall.EIO
+	_ = guarded(func() error {
+		var ours *Error
+		if errors.As(err, &ours) {
+			code = ours.Code
+		} else {
+			errors.As(err, &code)
+		}
+		return nil
+	})
 	if int32(code) < 1 {
 		return syscall.EIO
 	}

@@ -41,6 +41,7 @@ type ArrayStream struct {
 // Text: Arrow C device stream interface.
 type DeviceArrayStream struct {
 	stream[abi.ArrowDeviceArrayStream, abi.ArrowDeviceArray]
+	deviceType abi.DeviceType // for those who ask while the stream is in use, or closed
 }
 
 // ImportArrayStream moves the struct at an address of C in; see ImportArray for promises and errors.
@@ -60,6 +61,7 @@ func ImportDeviceArrayStream(address unsafe.Pointer) (*DeviceArrayStream, error)
 	if err := importInto(&stream.owner, &deviceArrayStreamKind, address); err != nil {
 		return nil, err
 	}
+	stream.deviceType = stream.get().DeviceType
 	stream.begin(&deviceStreams)
 	return stream, nil
 }
@@ -228,13 +230,13 @@ func (s *ArrayStream) Next() (*Array, error) {
 // All returns the batches, as DeviceArrayStream.All does.
 func (s *ArrayStream) All(ctx context.Context) iter.Seq2[*Array, error] { return batches(ctx, s.Next) }
 
-// DeviceType returns the type of the device that can access the batches; 0 for a stream that was closed
-// or is in use.
+// DeviceType returns the type of the device that can access the batches; 0 for a stream that was closed.
+// It may be called at any time.
 func (s *DeviceArrayStream) DeviceType() abi.DeviceType {
-	if raw := s.get(); raw != nil {
-		return raw.DeviceType
+	if s.IsReleased() {
+		return 0
 	}
-	return 0
+	return s.deviceType
 }
 
 // Next returns the next batch, and io.EOF after the last. It may block as long as the producer does.

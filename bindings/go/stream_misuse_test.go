@@ -5,12 +5,16 @@
 package fletching_test
 
 import (
+	"context"
+	"io"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go"
+	"github.com/fletching/fletching/bindings/go/abi"
 )
 
 // As testing.T.FailNow does.
@@ -33,4 +37,56 @@ func TestAWarningThatEndsTheGoroutine(t *testing.T) {
 	expectError(t, second(stream.Next()), syscall.EIO, "stream: a call ended by runtime.Goexit: expected a return")
 	stream.Close()
 	log.expect(t, "returned")
+}
+
+// An error that is a pointer and nil is an error all the same, whose methods panic.
+func TestAnErrorWithMethodsThatPanic(t *testing.T) {
+	var none *fletching.Error
+	batches := func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, none) }
+	stream := newStream(batches)
+	expectError(t, second(stream.Next()), syscall.EIO, "")
+	stream.Close()
+
+	consumer := fletching.NewAsyncStream(context.Background(), fletching.AsyncOptions{})
+	defer consumer.Close()
+	sent := make(chan error)
+	go func() {
+		handler := consumer.Handler()
+		sent <- fletching.SendAsync(context.Background(), intSchema(), abi.DeviceCUDA, batches, handler)
+	}()
+	_, _, err := consumer.Next(context.Background())
+	expectError(t, err, syscall.EIO, "producer: failed without a message")
+	if err := <-sent; err != error(none) {
+		t.Errorf("expected the error of the iterator, got %v", err)
+	}
+}
+
+// Close may be called at any time: the race detector watches, and the type is that of no other stream.
+func TestTheDeviceTypeWhileAStreamIsClosed(t *testing.T) {
+	for range 100 {
+		stream := newStream(func(func(*fletching.DeviceArray, error) bool) {})
+		var wait sync.WaitGroup
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			if found := stream.DeviceType(); found != abi.DeviceCUDA && found != 0 {
+				t.Errorf("expected cuda or none, got %v", found)
+			}
+		}()
+		stream.Close()
+		wait.Wait()
+	}
+}
+
+func TestTheDeviceTypeOfAStreamInUse(t *testing.T) {
+	var stream *fletching.DeviceArrayStream
+	stream = newStream(func(func(*fletching.DeviceArray, error) bool) {
+		if found := stream.DeviceType(); found != abi.DeviceCUDA {
+			t.Errorf("expected cuda, got %v", found)
+		}
+	})
+	if _, err := stream.Next(); err != io.EOF {
+		t.Error(err)
+	}
+	stream.Close()
 }

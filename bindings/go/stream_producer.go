@@ -47,7 +47,7 @@ func NewDeviceArrayStreamFrom(schema *Schema, deviceType abi.DeviceType, batches
 		return nil, err
 	}
 	check := func(batch *DeviceArray) error { return new(Options).checkBatch(batch.get(), deviceType) }
-	stream := &DeviceArrayStream{}
+	stream := &DeviceArrayStream{deviceType: deviceType}
 	stream.fill(&deviceArrayStreamKind, abi.ArrowDeviceArrayStream{
 		DeviceType:   deviceType,
 		GetSchema:    callbacks.ArrowDeviceArrayStreamGetSchemaStub(),
