@@ -163,7 +163,7 @@ public abstract class BuildersSuite {
     assertEquals(7, Integer.reverseBytes(new Pointer(array.buffers()[1]).getInt(0)));
     assertTrue(reference.get() != null);
     array.close();
-    while (reference.get() != null) {
+    while (reference.get() != null && !Thread.interrupted()) {
       System.gc();
     }
     assertEquals(
