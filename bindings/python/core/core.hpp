@@ -38,6 +38,8 @@ void bind_array_stream(nb::module_& module);
 void bind_device_array_stream(nb::module_& module);
 void bind_buffer(nb::module_& module);
 void bind_dlpack(nb::module_& module);
+void bind_waiter(nb::module_& module);
+void bind_async_stream(nb::module_& module);
 
 /// The type in words: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
 std::string type_text(const ArrowSchema& schema);

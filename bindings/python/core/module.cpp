@@ -41,6 +41,8 @@ NB_MODULE(_core, module) {
   bind_device_array_stream(module);
   bind_buffer(module);
   bind_dlpack(module);
+  bind_waiter(module);
+  bind_async_stream(module);
   module.def("from_arrow", &from_arrow, nb::arg("object"),
              "What an object has by the Arrow PyCapsule protocols.",
              nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "
