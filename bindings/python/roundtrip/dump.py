@@ -5,8 +5,11 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Iterator
+from typing import TypeVar
 
 from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema, text, values
+
+Tree = TypeVar("Tree", ArrowSchema, ArrowArray)
 
 
 class DumpError(Exception):
@@ -53,7 +56,7 @@ def _device(array: ArrowDeviceArray) -> Iterator[str]:
         yield f"reserved[{index}]={word}"
 
 
-def _children(path: str, struct: ArrowSchema | ArrowArray) -> Iterator[tuple[str, object]]:
+def _children(path: str, struct: Tree) -> Iterator[tuple[str, Tree]]:
     for index, child in enumerate(values(struct.children, struct.n_children)):
         child_path = f"{path}children[{index}]"
         if not child:

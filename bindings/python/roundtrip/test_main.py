@@ -58,7 +58,7 @@ def test_a_wrong_dump_is_found(monkeypatch: pytest.MonkeyPatch, direction: str) 
 
 
 def test_a_missing_release_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = []
+    kept: list[ArrowSchema | ArrowDeviceArray] = []
     export = reexport.export_array
 
     def forget(array: DeviceArray) -> tuple[ArrowSchema, ArrowDeviceArray]:

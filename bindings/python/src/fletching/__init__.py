@@ -41,12 +41,10 @@ _ASYNC = ("AsyncDeviceArrayStream", "send_async")
 
 def __getattr__(name: str) -> object:
     """Loads the extension when it is first used: `fletching.abi` does without."""
-    if name in _NATIVE:
-        module, names = importlib.import_module("fletching._core"), _NATIVE
-    elif name in _ASYNC:
-        module, names = importlib.import_module("fletching._async"), _ASYNC
-    else:
+    if name not in (*_NATIVE, *_ASYNC):
         raise AttributeError(f"module 'fletching' has no attribute '{name}'")
+    names: tuple[str, ...] = _NATIVE if name in _NATIVE else _ASYNC
+    module = importlib.import_module(f"fletching.{'_core' if name in _NATIVE else '_async'}")
     globals().update({each: getattr(module, each) for each in names})
     return globals()[name]
 
