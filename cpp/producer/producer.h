@@ -63,7 +63,7 @@ FLETCHING_PRODUCER_EXPORT int32_t FletchingProducerCaseCount(void);
 /* "int32", "utf8", "record_batch", ... NULL past the end. */
 FLETCHING_PRODUCER_EXPORT const char* FletchingProducerCaseName(int32_t index);
 
-/* Only for the round trips of Java and Python, until they use
+/* Only for the round trip of Java, until it uses
  * FletchingProducerVerifyDump.
  *
  * The case as text; NULL for an unknown case. It is made from the catalogue and not from an

@@ -52,7 +52,7 @@ class Producer:
 
         self._case_count = function("CaseCount", c_int32)
         self._case_name = function("CaseName", c_char_p, c_int32)
-        self._describe = function("Describe", c_char_p, c_char_p)
+        self._verify_dump = function("VerifyDump", c_int, c_char_p, POINTER(c_int64), message)
         self._export_array = function("ExportArray", c_int, *names, schema, array, message)
         self._verify_array = function("VerifyArray", c_int, *names, schema, array, message)
         self._export_stream = function("ExportStream", c_int, *names, *run, stream, message)
@@ -63,17 +63,21 @@ class Producer:
     def cases(self) -> list[str]:
         return [self._case_name(i).decode() for i in range(self._case_count())]
 
-    def describe(self, case: str) -> str:
-        text: bytes | None = self._describe(case.encode())
-        if text is None:
-            raise ProducerError(f"unknown case '{case}'")
-        return text.decode()
+    def verify_dump(self, dump: str) -> int:
+        """How many lines are as the producer exported them: all."""
+        lines, message = c_int64(), Message()
+        code = self._verify_dump(dump.encode(), ctypes.byref(lines), message)
+        if code != 0:
+            raise ProducerError(message.text.decode("utf-8", "backslashreplace"))
+        return lines.value
 
     def export_array(self, case: str, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
         self._run(self._export_array, case, schema, array)
 
-    def verify_array(self, case: str, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
-        self._run(self._verify_array, case, schema, array)
+    def verify_array(
+        self, case: str, schema: ArrowSchema, array: ArrowDeviceArray, backend: str = BACKEND
+    ) -> None:
+        self._run(self._verify_array, case, schema, array, backend=backend)
 
     def export_stream(
         self, case: str, batches: int, fail_at: int, stream: ArrowDeviceArrayStream
@@ -81,10 +85,15 @@ class Producer:
         self._run(self._export_stream, case, batches, fail_at, stream)
 
     def verify_stream(
-        self, case: str, batches: int, fail_at: int, stream: ArrowDeviceArrayStream
+        self,
+        case: str,
+        batches: int,
+        fail_at: int,
+        stream: ArrowDeviceArrayStream,
+        backend: str = BACKEND,
     ) -> None:
         """Moves the stream in, also on an error."""
-        self._run(self._verify_stream, case, batches, fail_at, stream)
+        self._run(self._verify_stream, case, batches, fail_at, stream, backend=backend)
 
     def counters(self) -> dict[str, int]:
         counters = Counters()
@@ -95,9 +104,11 @@ class Producer:
         self._reset_counters()
 
     @staticmethod
-    def _run(function: ctypes._NamedFuncPointer, case: str, *arguments: object) -> None:
+    def _run(
+        function: ctypes._NamedFuncPointer, case: str, *arguments: object, backend: str = BACKEND
+    ) -> None:
         message = Message()
-        code = function(BACKEND.encode(), case.encode(), *arguments, message)
+        code = function(backend.encode(), case.encode(), *arguments, message)
         if code != 0:
             text = message.text.decode("utf-8", "backslashreplace")
             raise ProducerError(f"{function.__name__}: failed with {code}: {text}")

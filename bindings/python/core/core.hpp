@@ -52,6 +52,8 @@ void* stream_of(nb::handle stream);
 
 /// What is under __cuda_array_interface__. Raises AttributeError where there is nothing.
 nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
+void bind_waiter(nb::module_& module);
+void bind_async_stream(nb::module_& module);
 
 /// The type in words: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
 std::string type_text(const ArrowSchema& schema);

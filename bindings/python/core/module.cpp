@@ -44,6 +44,8 @@ NB_MODULE(_core, module) {
   bind_cuda_array(module);
   bind_exchange(module);
   bind_streams(module);
+  bind_waiter(module);
+  bind_async_stream(module);
   module.def("from_arrow", &from_arrow, nb::arg("object"),
              "What an object has by the Arrow PyCapsule protocols.",
              nb::sig("def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | "

@@ -71,9 +71,23 @@ void raise_type_error(const std::string& message) {
   throw nb::python_error();
 }
 
+namespace {
+
+/// An Error of another stream, with its errno value and text unchanged.
+Error passed_on(nb::handle error) {
+  const nb::object number = error.attr("errno"), text = error.attr("strerror");
+  const auto code = static_cast<int>(PyLong_AsLong(number.ptr()));
+  PyErr_Clear();
+  const nb::str shown(text);
+  return {code > 0 ? code : EIO, shown.c_str()};
+}
+
+}  // namespace
+
 Error current_python_error() {
   const nb::python_error raised;
   int code = EIO;
+  if (raised.matches(error_type)) return passed_on(raised.value());
   if (raised.matches(PyExc_MemoryError)) code = ENOMEM;
   if (raised.matches(PyExc_KeyboardInterrupt)) code = EINTR;
   if (raised.matches(PyExc_OSError)) {

@@ -1,181 +1,98 @@
-"""Python as the host of the chain, on every backend.
+"""Data on every backend, behind the producer's gate, through the package (README.md, "Devices").
 
-    devices_main.py [BACKEND...]
+    devices_main.py [--chain] [BACKEND...]
 
-FLETCHING_CHAIN names the languages that the array passes before Python, and the first of which it
-passes again afterwards: "cpp go rust". The array is behind a closed gate, and is compared at the
-end (tests/roundtrip/chain.h). Progress goes to stdout, one line per failure to stderr, cells to
-$FLETCHING_CELLS (tests/roundtrip/README.md).
+--chain runs only the chain, for which FLETCHING_CHAIN names the other languages. Progress goes to
+stdout, one line per failure to stderr, cells to $FLETCHING_CELLS (tests/roundtrip/README.md).
 Exit codes: 0 all went well, 1 something failed, 2 a library could not be loaded.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_void_p
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-import transit
+import reexport
 from cells import Cell, Checks, append, device_key, reporting
-from devices import CASES
+from chain import Chain, check_releases, run_chain
+from device import Device
+from devices import CASES, directions
 from expected import backend_names
-from fletching.abi import ArrowDeviceArray, ArrowSchema, move
-from libraries import declare, load
-from producer import Message
+from gated import pass_array, pass_async, pass_stream
+from gates import await_async
+from main import LANGUAGE, attempt, check_counts
+from producer import Producer
 from transits import NativeTransit
 
-LANGUAGE = "python"
-STATUSES = ("real", "stand-in", "absent")  # by the numbers of FletchingProducerBackendPresence
+
+@dataclass(frozen=True)
+class Run:
+    """What one cell works with."""
+
+    producer: Producer
+    device: Device
+    case: str
+    checks: Checks
+    control: bool  # read without a wait, and see the old data
+    fails: bool  # the stream does, midway
 
 
-class ChainError(Exception):
-    """What a library answered."""
+WORK: dict[str, Callable[[Run], None]] = {
+    "array": pass_array,
+    "stream": pass_stream,
+    "async": pass_async,
+}
 
 
-class Chain:
-    """libfletching_chain, and what the producer says of its backends."""
-
-    def __init__(self) -> None:
-        library, producer = load("libfletching_chain.so"), load("libfletching_producer.so")
-        structs = (POINTER(ArrowSchema), POINTER(ArrowDeviceArray))
-        self._begin = declare(
-            library,
-            "FletchingChainBegin",
-            c_int,
-            c_char_p,
-            c_char_p,
-            POINTER(c_void_p),
-            *structs,
-            POINTER(Message),
-        )
-        self._end = declare(
-            library,
-            "FletchingChainEnd",
-            c_int,
-            c_void_p,
-            *structs,
-            POINTER(c_int64),
-            POINTER(Message),
-        )
-        self._presence = declare(
-            producer,
-            "FletchingProducerBackendPresence",
-            c_int,
-            c_char_p,
-            POINTER(c_int32),
-            POINTER(Message),
-        )
-
-    def presence(self, backend: str) -> tuple[str, str]:
-        """One of STATUSES, and the device's name or why it is absent."""
-        number, message = c_int32(), Message()
-        _require(self._presence(backend.encode(), byref(number), message), message)
-        return STATUSES[number.value], _text(message)
-
-    def begin(self, backend: str, case: str, schema: ArrowSchema, array: ArrowDeviceArray) -> int:
-        chain, message = c_void_p(), Message()
-        names = (backend.encode(), case.encode())
-        _require(self._begin(*names, byref(chain), schema, array, message), message)
-        assert chain.value is not None
-        return chain.value
-
-    def end(self, chain: int, schema: ArrowSchema, array: ArrowDeviceArray) -> int:
-        """Moves the structs in; the number of comparisons."""
-        asserted, message = c_int64(), Message()
-        _require(self._end(chain, schema, array, byref(asserted), message), message)
-        return asserted.value
+def run_cell(producer: Producer, device: Device, case: str, direction: str, checks: Checks) -> None:
+    kind = direction.partition("_")[0]
+    run = Run(
+        producer, device, case, checks, direction.endswith("_control"), "_failure" in direction
+    )
+    producer.reset_counters()
+    attempt(checks, lambda: WORK[kind](run))
+    await_async()
+    check_counts(producer, checks)
 
 
-def _text(message: Message) -> str:
-    return message.text.decode("utf-8", "backslashreplace")
-
-
-def _require(code: int, message: Message) -> None:
-    if code != 0:
-        raise ChainError(f"errno {code}: {_text(message)}")
-
-
-def send(language: str, hop: NativeTransit, schema: ArrowSchema, array: ArrowDeviceArray) -> None:
-    """Through a language of this process, and back into the same structs."""
-    out_schema, out_array = ArrowSchema(), ArrowDeviceArray()
-    structs = (schema, array, out_schema, out_array)
-    problem = hop.send(*map(ctypes.addressof, structs))
-    if problem:
-        raise ChainError(f"{language}: {problem}")
-    _move_back(out_schema, out_array, schema, array)
-
-
-def send_through_python(schema: ArrowSchema, array: ArrowDeviceArray) -> None:
-    out_schema, out_array = ArrowSchema(), ArrowDeviceArray()
-    transit.pass_array_on(schema, array, out_schema, out_array)
-    _move_back(out_schema, out_array, schema, array)
-
-
-def _move_back(
-    from_schema: ArrowSchema,
-    from_array: ArrowDeviceArray,
-    to_schema: ArrowSchema,
-    to_array: ArrowDeviceArray,
+def run_chain_cell(
+    chain: Chain, hops: dict[str, NativeTransit], backend: str, case: str, checks: Checks
 ) -> None:
-    move(from_schema, to_schema)
-    move(from_array, to_array)
+    before = [hop.exported() for hop in hops.values()]
+    checks.asserted += run_chain(chain, hops, backend, case)
+    check_releases(hops, before, checks)
 
 
-def run_chain(chain: Chain, hops: dict[str, NativeTransit], backend: str, case: str) -> int:
-    """The number of comparisons. Whatever goes wrong, the chain is ended."""
-    schema, array = ArrowSchema(), ArrowDeviceArray()
-    begun = chain.begin(backend, case, schema, array)
-    try:
-        for language, hop in hops.items():
-            send(language, hop, schema, array)
-        send_through_python(schema, array)
-        first = next(iter(hops))
-        send(first, hops[first], schema, array)
-    except Exception:
-        with suppress(ChainError):  # the first error is the one to tell
-            chain.end(begun, schema, array)
-        raise
-    return chain.end(begun, schema, array)
-
-
-def check_releases(hops: dict[str, NativeTransit], before: Sequence[int], checks: Checks) -> None:
-    """Each language has released as often as it has exported."""
-    own = transit.counts
-    checks.releases = own.released
-    checks.expect(own.exported > 0, "Python exported nothing")
-    checks.equal(own.released, own.exported, "the number of Python's own releases")
-    checks.equal(own.unknown, 0, "the number of releases of something not alive")
-    checks.equal(own.problems, [], "what went wrong inside callbacks")
-    for (language, hop), exported in zip(hops.items(), before, strict=True):
-        checks.expect(hop.exported() > exported, f"{language} exported nothing")
-        checks.equal(hop.released(), hop.exported(), f"the number of releases in {language}")
-
-
-def run_backend(chain: Chain, hops: dict[str, NativeTransit], backend: str) -> int:
+def run_backend(
+    chain: Chain, hops: dict[str, NativeTransit], backend: str, only_chain: bool
+) -> int:
     """How many cells failed."""
     status, description = chain.presence(backend)
     print(f"{backend}: {status}: {description}", flush=True)
+    producer = Producer()
+    device = Device(backend) if status != "absent" else None
     failed = 0
     for case in CASES:
-        key = device_key(LANGUAGE, backend, case, "chain")
-        if status == "absent":
-            append(Cell(key, status, description, 0, 0, ok=False))
-            continue
-        with reporting(key, status=status) as checks:
-            transit.counts = transit.Counts()
-            before = [hop.exported() for hop in hops.values()]
-            checks.asserted += run_chain(chain, hops, backend, case)
-            check_releases(hops, before, checks)
-        failed += bool(checks.problems)
-        for problem in checks.problems:
-            print(f"{key}: {problem}", file=sys.stderr)
+        for direction in ("chain",) if only_chain else directions(backend):
+            key = device_key(LANGUAGE, backend, case, direction)
+            if device is None:
+                append(Cell(key, status, description, 0, 0, ok=False))
+                continue
+            with reporting(key, status=status) as checks:
+                reexport.counts = reexport.Counts()
+                if direction == "chain":
+                    run_chain_cell(chain, hops, backend, case, checks)
+                else:
+                    run_cell(producer, device, case, direction, checks)
+            failed += bool(checks.problems)
+            for problem in checks.problems:
+                print(f"{key}: {problem}", file=sys.stderr)
     return failed
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     languages = os.environ.get("FLETCHING_CHAIN", "").split()
     if not languages:
         print('FLETCHING_CHAIN: names no language: expected "cpp ..."', file=sys.stderr)
@@ -186,10 +103,12 @@ def main() -> int:
     except OSError as error:
         print(error, file=sys.stderr)
         return 2
-    failed = sum(run_backend(chain, hops, name) for name in sys.argv[1:] or backend_names())
+    backends = [argument for argument in arguments if argument != "--chain"] or backend_names()
+    only_chain = "--chain" in arguments
+    failed = sum(run_backend(chain, hops, backend, only_chain) for backend in backends)
     print(f"{failed} cells failed")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import transit
+import reexport
+from fletching import abi
 from fletching.abi import ArrowDeviceArray, ArrowSchema
 
 
@@ -10,22 +11,20 @@ class PythonTransit:
     """Arguments are addresses; send gives the text of an error."""
 
     def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str:
+        source = ArrowSchema.from_address(schema), ArrowDeviceArray.from_address(array)
         try:
-            transit.pass_array_on(
-                ArrowSchema.from_address(schema),
-                ArrowDeviceArray.from_address(array),
-                ArrowSchema.from_address(out_schema),
-                ArrowDeviceArray.from_address(out_array),
-            )
+            exported = reexport.export_array(reexport.import_array(*source))
         except Exception as error:
             return str(error)
-        return "; ".join(transit.counts.problems)
+        abi.move(exported[0], ArrowSchema.from_address(out_schema))
+        abi.move(exported[1], ArrowDeviceArray.from_address(out_array))
+        return ""
 
     def exported(self) -> int:
-        return transit.counts.exported
+        return reexport.counts.hooked
 
     def released(self) -> int:
-        return transit.counts.released
+        return reexport.counts.released
 
 
 def load(column: str) -> PythonTransit:

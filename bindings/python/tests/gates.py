@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from capsules import capsule_of, struct_in
 from fletching import abi
-from fletching.abi import ArrowDeviceArray, ArrowSchema
+from fletching.abi import ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema
 from libraries import declare, load
 from producer import Message
 
@@ -33,6 +33,15 @@ _export_behind = _function(
     "ExportArrayBehind",
     *(c_void_p, c_char_p, POINTER(ArrowSchema), POINTER(ArrowDeviceArray), POINTER(Message)),
 )
+_stream_behind = _function(
+    "ExportStreamBehind",
+    *(c_void_p, c_char_p, c_int64, c_int64, POINTER(ArrowDeviceArrayStream), POINTER(Message)),
+)
+_run_async = _function(
+    "RunAsync",
+    *(c_char_p, c_void_p, c_char_p, c_int64, c_int64, c_void_p, POINTER(Message)),
+)
+_await_async = _function("AwaitAsync", result=None)
 _queue_create = _function("QueueCreate", c_char_p, *_handle)
 _queue_handle = _function("QueueHandle", c_void_p, result=c_void_p)
 _queue_read = _function(
@@ -74,12 +83,20 @@ class _Owned:
 
 
 class Gate(_Owned):
-    """Arrays of int32 behind it wait until it is opened."""
+    """An array behind it waits until it is opened, and so do the batches of its streams."""
 
-    def __init__(self, backend: str) -> None:
+    def __init__(self, backend: str, case: str = "int32", *, export: bool = True) -> None:
         super().__init__(_gate_create, _gate_destroy, backend)
+        self._case = case.encode()
         self.schema, self.array = ArrowSchema(), ArrowDeviceArray()
-        _run(_export_behind, self.pointer, b"int32", self.schema, self.array)
+        if export:
+            _run(_export_behind, self.pointer, self._case, self.schema, self.array)
+
+    def export_stream(self, batches: int, fail_at: int) -> ArrowDeviceArrayStream:
+        """Fails before batch `fail_at`, if that is not negative."""
+        stream = ArrowDeviceArrayStream()
+        _run(_stream_behind, self.pointer, self._case, batches, fail_at, stream)
+        return stream
 
     def open(self) -> None:
         _run(_gate_open, self.pointer)
@@ -101,8 +118,9 @@ class Gate(_Owned):
 class Queue(_Owned):
     """A consumer's queue, which copies the buffers of an array."""
 
-    def __init__(self, backend: str) -> None:
+    def __init__(self, backend: str, case: str = "int32") -> None:
         super().__init__(_queue_create, _queue_destroy, backend)
+        self._case = case.encode()
 
     @property
     def handle(self) -> int:
@@ -110,7 +128,7 @@ class Queue(_Owned):
         return handle or 0
 
     def read(self, array: ArrowDeviceArray) -> None:
-        _run(_queue_read, self.pointer, b"int32", array)
+        _run(_queue_read, self.pointer, self._case, array)
 
     def is_idle(self) -> bool:
         idle = c_int32()
@@ -122,6 +140,20 @@ class Queue(_Owned):
         asserted = c_int64()
         _run(_queue_verify, self.pointer, expected, byref(asserted))
         return asserted.value
+
+
+def run_async(
+    backend: str, gate: Gate | None, case: str, batches: tuple[int, int], handler: int
+) -> None:
+    """Sends a stream to an async handler, on a thread of the producer. `batches`: how many, and
+    before which it fails, if that is not negative."""
+    pointer = gate.pointer if gate else None
+    _run(_run_async, backend.encode(), pointer, case.encode(), *batches, handler)
+
+
+def await_async() -> None:
+    """Blocks until every handler is released."""
+    _await_async()
 
 
 def exported(array: Any) -> ArrowDeviceArray:

@@ -1,6 +1,6 @@
 """What fletching has over C++: see fletching."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy.typing
@@ -295,6 +295,68 @@ def check_cuda_array_interface(interface: object) -> list[fletching._violation.V
     What is wrong with a dictionary and with those of its masks. No Exception leaves it,
     whatever the values do, and no device memory is read.
     """
+class VulkanContext:
+    """What a wait for an event of Vulkan needs; the arguments are addresses."""
+
+    def __init__(
+        self,
+        *,
+        device: int,
+        producer_queue: int = 0,
+        queue: int = 0,
+        set_stages: int = 65536,
+        get_device_proc_addr: int = 0,
+    ) -> None: ...
+    def synchronize(self, array: DeviceArray) -> None:
+        """Blocks until the data may be read by the host."""
+
+    def wait_on(self, array: DeviceArray, command_buffer: int) -> None:
+        """Records a wait for the data into a VkCommandBuffer."""
+
+    def ready(self, array: DeviceArray) -> bool:
+        """Whether the data may be read. Does not block."""
+
+def register_waiter(device_type: int, waiter: object) -> None:
+    """
+    Lets DeviceArray wait on a device type without a runtime in Fletching. `waiter` has
+    synchronize(event), wait_on(event, stream) and ready(event), of addresses, which are
+    called on any thread. It lives as long as the process.
+    """
+
+class AsyncConsumer:
+    """The raw consumer of an async stream."""
+
+    @staticmethod
+    def create(notify: Callable[[], object]) -> AsyncConsumer: ...
+    def handler(self) -> int: ...
+    def request(self, n: int) -> None: ...
+    def take(self, more: int) -> DeviceArray | None: ...
+    def cancel(self) -> None: ...
+    def raise_error(self) -> None: ...
+    @property
+    def ended(self) -> bool: ...
+    @property
+    def schema(self) -> Schema | None: ...
+    @property
+    def device_type(self) -> int: ...
+
+class AsyncProducer:
+    """The raw producer of an async stream."""
+
+    @staticmethod
+    def start(
+        handler: int,
+        device_type: int,
+        on_demand: Callable[[], object],
+        on_stop: Callable[[], object],
+        on_release: Callable[[], object],
+    ) -> AsyncProducer: ...
+    def schema(self, schema: Schema) -> bool: ...
+    def push(self, batch: object) -> bool: ...
+    def end(self) -> bool: ...
+    def fail(self, code: int, text: str) -> None: ...
+    @property
+    def demand(self) -> int: ...
 
 def from_arrow(object: object) -> DeviceArray | Array | DeviceArrayStream | ArrayStream | Schema:
     """What an object has by the Arrow PyCapsule protocols."""

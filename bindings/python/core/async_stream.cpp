@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two ends of an async device stream. fletching/_async.py makes iterators of them.
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <nanobind/stl/optional.h>
+
+#include "array_common.hpp"
+#include "fletching/async_consumer.hpp"
+#include "fletching/async_producer.hpp"
+
+namespace fletching::python {
+namespace {
+
+/// Calls a function of Python on a thread of the producer or the executor.
+class Notify {
+ public:
+  explicit Notify(nb::handle function) noexcept : function_(function) {}
+
+  void operator()() const noexcept {
+    const AnyThreadGil gil;
+    if (!gil) return;
+    PyObject* result = PyObject_CallNoArgs(function_.get().ptr());
+    if (result == nullptr) PyErr_WriteUnraisable(function_.get().ptr());
+    Py_XDECREF(result);
+  }
+
+ private:
+  Reference function_;
+};
+
+// --- The consumer
+// ---------------------------------------------------------------------------------
+
+/// What the producer has said, for any thread.
+class Listener final : public AsyncListener {
+ public:
+  explicit Listener(nb::handle notify) : notify_(notify) {}
+
+  void on_schema(Schema schema, AsyncStreamInfo info) noexcept override {
+    Result<SharedSchema> shared = share(std::move(schema));
+    if (shared.ok()) {
+      const std::lock_guard lock(mutex_);
+      schema_ = *std::move(shared);
+      device_type_ = info.device_type;
+    } else {
+      end(std::move(shared).error());
+    }
+    notify_();
+  }
+  void on_task() noexcept override { notify_(); }
+  void on_end() noexcept override {
+    end(std::nullopt);
+    notify_();
+  }
+  void on_error(const Error& error, std::string_view /*metadata*/) noexcept override {
+    end(Error(error));
+    notify_();
+  }
+
+  void end(std::optional<Error> error) {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) error_ = std::move(error);
+    ended_ = true;
+  }
+  [[nodiscard]] bool ended() const {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+  }
+  /// The error that has ended the stream, once.
+  std::optional<Error> take_error() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(error_, std::nullopt);
+  }
+  [[nodiscard]] std::optional<SharedSchema> schema() const {
+    const std::lock_guard lock(mutex_);
+    return schema_;
+  }
+  [[nodiscard]] ArrowDeviceType device_type() const {
+    const std::lock_guard lock(mutex_);
+    return device_type_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<SharedSchema> schema_;
+  ArrowDeviceType device_type_ = 0;
+  bool ended_ = false;
+  std::optional<Error> error_;
+  Notify notify_;
+};
+
+struct Consumer {
+  std::shared_ptr<Listener> listener;
+  AsyncConsumer consumer;
+};
+
+/// Every call is without the GIL: the producer may be in Python.
+struct PyConsumer {
+  Foreign<Consumer> both;
+};
+
+PyConsumer make_consumer(nb::handle notify) {
+  auto listener = std::make_shared<Listener>(notify);
+  AsyncConsumer consumer = unwrap(AsyncConsumer::create(listener));
+  return {Foreign(Consumer{std::move(listener), std::move(consumer)}, true)};
+}
+
+/// The next batch, or nothing when none has arrived.
+std::optional<PyDeviceArray> take(PyConsumer& self, int64_t more) {
+  auto batch = without_gil([&] { return self.both->consumer.take(more); });
+  if (!batch) return std::nullopt;
+  if (!batch->ok()) {
+    self.both->listener->end(std::nullopt);
+    raise(batch->error());
+  }
+  DeviceArray array = std::move((**batch).array);
+  const bool waits = may_wait(array);
+  return PyDeviceArray{Foreign(*self.both->listener->schema()),
+                       Foreign(unwrap(share(std::move(array))), waits)};
+}
+
+void raise_error(PyConsumer& self) {
+  if (const std::optional<Error> error = self.both->listener->take_error()) raise(*error);
+}
+
+std::optional<PySchema> schema_of_stream(const PyConsumer& self) {
+  std::optional<SharedSchema> schema = self.both->listener->schema();
+  if (!schema) return std::nullopt;
+  return PySchema{Foreign(*std::move(schema))};
+}
+
+void bind_consumer(nb::module_& module) {
+  nb::class_<PyConsumer>(module, "AsyncConsumer", "The raw consumer of an async stream.")
+      .def_static("create", &make_consumer, nb::arg("notify"),
+                  nb::sig("def create(notify: collections.abc.Callable[[], object]) -> "
+                          "AsyncConsumer"))
+      .def("handler",
+           [](PyConsumer& self) {
+             return reinterpret_cast<uintptr_t>(self.both->consumer.handler());
+           })
+      .def(
+          "request",
+          [](PyConsumer& self, int64_t n) {
+            unwrap(without_gil([&] { return self.both->consumer.request(n); }));
+          },
+          nb::arg("n"))
+      .def("take", &take, nb::arg("more"))
+      .def("cancel", [](PyConsumer& self) { without_gil([&] { self.both->consumer.cancel(); }); })
+      .def("raise_error", &raise_error)
+      .def_prop_ro("ended", [](const PyConsumer& self) { return self.both->listener->ended(); })
+      .def_prop_ro("schema", &schema_of_stream)
+      .def_prop_ro("device_type",
+                   [](const PyConsumer& self) { return self.both->listener->device_type(); });
+}
+
+// --- The producer
+// ---------------------------------------------------------------------------------
+
+/// The thread that calls the handlers, as long as the process; another one in a child of fork.
+std::atomic<WorkerThread*> worker{nullptr};
+
+Executor& executor() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (worker == nullptr) worker = unwrap(WorkerThread::start()).release();
+  return *worker;
+}
+
+class Source final : public AsyncSource {
+ public:
+  Source(nb::handle on_demand, nb::handle on_stop, nb::handle on_release)
+      : on_demand_(on_demand), on_stop_(on_stop), on_release_(on_release) {}
+
+  void on_demand(std::int64_t /*n*/) noexcept override { on_demand_(); }
+  void on_stop() noexcept override { on_stop_(); }
+  void on_release() noexcept override { on_release_(); }
+
+ private:
+  Notify on_demand_, on_stop_, on_release_;
+};
+
+struct PyProducer {
+  Foreign<AsyncProducer> producer;
+};
+
+PyProducer start(uintptr_t handler, ArrowDeviceType device_type, nb::handle on_demand,
+                 nb::handle on_stop, nb::handle on_release) {
+  AsyncProducerOptions options;
+  options.device_type = device_type;
+  options.source = std::make_shared<Source>(on_demand, on_stop, on_release);
+  auto* const raw = reinterpret_cast<ArrowAsyncDeviceStreamHandler*>(handler);
+  return {Foreign(unwrap(AsyncProducer::start(raw, executor(), std::move(options))), true)};
+}
+
+/// False when the stream is over.
+bool accepted(const Status& status) {
+  if (!status.ok() && status.error().code() == ECANCELED) return false;
+  unwrap(status);
+  return true;
+}
+
+bool push(PyProducer& self, nb::handle batch) {
+  nb::object converted = nb::borrow(batch);
+  if (!nb::isinstance<PyDeviceArray>(batch)) {
+    converted = nb::type<PyDeviceArray>().attr("from_arrow")(batch);
+  }
+  DeviceArray view = unwrap(nb::cast<PyDeviceArray&>(converted).shared->view());
+  return accepted(without_gil([&] { return self.producer->push(std::move(view)); }));
+}
+
+void bind_producer(nb::module_& module) {
+  nb::class_<PyProducer>(module, "AsyncProducer", "The raw producer of an async stream.")
+      .def_static("start", &start, nb::arg("handler"), nb::arg("device_type"), nb::arg("on_demand"),
+                  nb::arg("on_stop"), nb::arg("on_release"),
+                  nb::sig("def start(handler: int, device_type: int, on_demand: "
+                          "collections.abc.Callable[[], object], on_stop: "
+                          "collections.abc.Callable[[], object], on_release: "
+                          "collections.abc.Callable[[], object]) -> AsyncProducer"))
+      .def(
+          "schema",
+          [](PyProducer& self, const PySchema& schema) {
+            Schema view = unwrap(schema.shared->view());
+            return accepted(without_gil([&] { return self.producer->schema(std::move(view)); }));
+          },
+          nb::arg("schema"))
+      .def("push", &push, nb::arg("batch"), nb::sig("def push(self, batch: object) -> bool"))
+      .def("end",
+           [](PyProducer& self) {
+             return accepted(without_gil([&] { return self.producer->end(); }));
+           })
+      .def(
+          "fail",
+          [](PyProducer& self, int code, const std::string& text) {
+            without_gil([&] { self.producer->fail(Error(code, text)); });
+          },
+          nb::arg("code"), nb::arg("text"))
+      .def_prop_ro("demand", [](const PyProducer& self) {
+        return without_gil([&] { return self.producer->demand(); });
+      });
+}
+
+}  // namespace
+
+void bind_async_stream(nb::module_& module) {
+  bind_consumer(module);
+  bind_producer(module);
+  pthread_atfork(nullptr, nullptr, [] { worker = nullptr; });
+}
+
+}  // namespace fletching::python

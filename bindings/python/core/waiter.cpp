@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waits that need more than the event: Vulkan's, and those of devices without a runtime here.
+#include "fletching/waiter.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core.hpp"
+#include "fletching/sync_event.hpp"
+#include "fletching/vulkan_event.hpp"
+
+namespace fletching::python {
+namespace {
+
+nb::int_ address(const void* pointer) { return nb::int_(reinterpret_cast<uintptr_t>(pointer)); }
+
+void write(FletchingMessage* message, const std::string& text) noexcept {
+  if (message == nullptr) return;
+  const size_t size = (std::min)(text.size(), sizeof(message->text) - 1);
+  std::memcpy(message->text, text.data(), size);
+  message->text[size] = '\0';
+}
+
+/// Calls a method of the waiter, which may be on any thread. An exception is the error.
+template <class Use>
+int call(FletchingMessage* message, const Use& use) noexcept {
+  if (const AnyThreadGil gil; gil) {
+    Error error(EIO, "");
+    try {
+      use();
+      return 0;
+    } catch (nb::python_error& raised) {
+      raised.restore();
+      error = current_python_error();
+    } catch (const std::exception& raised) {
+      error = Error(EIO, raised.what());
+    }
+    write(message, error.message());
+    return error.code();
+  }
+  write(message, "the Python interpreter has ended");
+  return EIO;
+}
+
+nb::handle waiter(void* context) { return {static_cast<PyObject*>(context)}; }
+
+int synchronize(void* context, void* event, int64_t /*device_id*/, FletchingMessage* message) {
+  return call(message, [&] { waiter(context).attr("synchronize")(address(event)); });
+}
+
+int wait_on(void* context, void* event, int64_t /*device_id*/, void* stream,
+            FletchingMessage* message) {
+  return call(message, [&] { waiter(context).attr("wait_on")(address(event), address(stream)); });
+}
+
+int ready(void* context, void* event, int64_t /*device_id*/, int* ready,
+          FletchingMessage* message) {
+  return call(message, [&] {
+    *ready = nb::cast<bool>(waiter(context).attr("ready")(address(event))) ? 1 : 0;
+  });
+}
+
+/// The waiter lives as long as the process: a wait may be on its way on another thread.
+void register_python_waiter(ArrowDeviceType device_type, nb::object object) {
+  unwrap(register_waiter(device_type, {&synchronize, &wait_on, &ready, object.ptr()}));
+  object.release();
+}
+
+const ArrowDeviceArray& raw(const PyDeviceArray& array) { return *(**array.shared).get(); }
+
+void bind_vulkan(nb::module_& module) {
+  using Context = vulkan::WaitContext;
+  nb::class_<Context>(module, "VulkanContext",
+                      "What a wait for an event of Vulkan needs; the arguments are addresses.")
+      .def(
+          "__init__",
+          [](Context* self, uintptr_t device, uintptr_t producer_queue, uintptr_t queue,
+             uint32_t set_stages, uintptr_t get_device_proc_addr) {
+            new (self) Context{
+                reinterpret_cast<void*>(device), reinterpret_cast<void*>(producer_queue),
+                reinterpret_cast<void*>(queue), set_stages,
+                reinterpret_cast<decltype(Context::get_device_proc_addr)>(get_device_proc_addr)};
+          },
+          nb::kw_only(), nb::arg("device"), nb::arg("producer_queue") = 0, nb::arg("queue") = 0,
+          nb::arg("set_stages") = vulkan::kVkPipelineStageAllCommandsBit,
+          nb::arg("get_device_proc_addr") = 0)
+      .def(
+          "synchronize",
+          [](const Context& self, const PyDeviceArray& array) {
+            unwrap(without_gil([&] { return SyncEvent(raw(array)).synchronize(self); }));
+          },
+          nb::arg("array"), "Blocks until the data may be read by the host.")
+      .def(
+          "wait_on",
+          [](const Context& self, const PyDeviceArray& array, uintptr_t command_buffer) {
+            void* const handle = reinterpret_cast<void*>(command_buffer);
+            unwrap(without_gil([&] { return SyncEvent(raw(array)).wait_on(self, handle); }));
+          },
+          nb::arg("array"), nb::arg("command_buffer"),
+          "Records a wait for the data into a VkCommandBuffer.")
+      .def(
+          "ready",
+          [](const Context& self, const PyDeviceArray& array) {
+            return unwrap(without_gil([&] { return SyncEvent(raw(array)).ready(self); }));
+          },
+          nb::arg("array"), "Whether the data may be read. Does not block.");
+}
+
+}  // namespace
+
+void bind_waiter(nb::module_& module) {
+  bind_vulkan(module);
+  module.def(
+      "register_waiter", &register_python_waiter, nb::arg("device_type"), nb::arg("waiter"),
+      "Lets DeviceArray wait on a device type without a runtime in Fletching. `waiter` has\n"
+      "synchronize(event), wait_on(event, stream) and ready(event), of addresses, which are\n"
+      "called on any thread. It lives as long as the process.",
+      nb::sig("def register_waiter(device_type: int, waiter: object) -> None"));
+}
+
+}  // namespace fletching::python

@@ -1,0 +1,289 @@
+"""Async device streams in asyncio: both ends, against the reference producer and each other."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+
+import pytest
+
+import gates
+from capsules import ProducedOnDevice
+from fletching import AsyncDeviceArrayStream, DeviceArray, Error, Schema, send_async
+from producer import Producer
+
+
+LENGTH = 4  # of the producer's int32
+
+
+@pytest.fixture
+def producer() -> Iterator[Producer]:
+    """The reference producer; afterwards nothing of it is alive."""
+    producer = Producer()
+    producer.reset_counters()
+    yield producer
+    gates.await_async()
+    gc.collect()
+    counters = producer.counters()
+    assert counters["exported"] == counters["released"] > 0
+    assert counters["live_streams"] == counters["live_arrays"] == counters["double_released"] == 0
+
+
+def received(batches: int, fail_at: int = -1, window: int = 1) -> AsyncDeviceArrayStream:
+    """A stream of the reference producer."""
+    return AsyncDeviceArrayStream.connect(
+        lambda handler: gates.run_async("cpu", None, "int32", (batches, fail_at), handler),
+        window=window,
+    )
+
+
+@pytest.mark.parametrize("window", [1, 3, 100])
+def test_the_batches_of_a_producer(producer: Producer, window: int) -> None:
+    async def lengths() -> list[int]:
+        stream = received(5, window=window)
+        assert (await stream.schema()).type == "int32"
+        assert stream.device_type == 1
+        return [len(batch) async for batch in stream]
+
+    assert asyncio.run(lengths()) == [LENGTH] * 5
+
+
+def test_a_failure_is_raised_once(producer: Producer) -> None:
+    async def fail() -> None:
+        stream = received(3, fail_at=1)
+        assert len(await anext(stream)) == LENGTH
+        with pytest.raises(Error, match="the stream fails on purpose before batch 1") as raised:
+            await anext(stream)
+        assert raised.value.errno == errno.EIO
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+    asyncio.run(fail())
+
+
+def test_a_batch_outlives_aclose(producer: Producer) -> None:
+    async def first() -> DeviceArray:
+        stream = received(1000, window=10)
+        batch = await anext(stream)
+        await stream.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+        return batch
+
+    assert len(asyncio.run(first())) == LENGTH
+
+
+def test_break_cancels(producer: Producer) -> None:
+    async def first() -> int:
+        async for batch in received(10**9):
+            return len(batch)
+        return 0
+
+    assert asyncio.run(first()) == LENGTH
+
+
+def test_the_end_of_the_loop_cancels(producer: Producer) -> None:
+    """The iterator is suspended: asyncio closes it."""
+    kept = []
+
+    async def suspend() -> None:
+        stream = received(10**9)
+        kept.append((stream, aiter(stream)))
+        await anext(kept[0][1])
+
+    asyncio.run(suspend())
+    gates.await_async()  # with the stream alive; it would wait for ever
+    assert kept
+
+
+def test_a_closed_loop_cancels(producer: Producer) -> None:
+    """Nobody iterates: the next task that arrives finds the loop closed."""
+    loop = asyncio.new_event_loop()
+
+    async def connect() -> AsyncDeviceArrayStream:
+        return received(10**9, window=10**6)
+
+    stream = loop.run_until_complete(connect())
+    loop.close()
+    gates.await_async()
+    assert stream._closed
+
+
+def test_a_cancelled_wait_loses_no_batch() -> None:
+    async def run() -> list[int]:
+        ready = asyncio.Event()
+        stream, sender = connected(gated_batches(ready, 3))
+        waiting = asyncio.ensure_future(stream.__anext__())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        ready.set()
+        lengths = [len(batch) async for batch in stream]
+        await sender
+        return lengths
+
+    assert asyncio.run(run()) == [1, 2, 3]
+
+
+def test_a_start_that_raises_releases_the_handler() -> None:
+    async def run() -> None:
+        def start(_: int) -> None:
+            raise ValueError("no producer")
+
+        with pytest.raises(ValueError, match="no producer"):
+            AsyncDeviceArrayStream.connect(start)
+
+    asyncio.run(run())
+
+
+# --- A producer of Python -------------------------------------------------------------------------
+
+SCHEMA = Schema.from_arrow(ProducedOnDevice())
+
+
+def batch_of(length: int) -> ProducedOnDevice:
+    return ProducedOnDevice(tuple(range(length)))
+
+
+async def gated_batches(ready: asyncio.Event, count: int) -> AsyncIterator[ProducedOnDevice]:
+    await ready.wait()
+    for length in range(1, count + 1):
+        yield batch_of(length)
+
+
+def connected(
+    batches: AsyncIterator[object], window: int = 2
+) -> tuple[AsyncDeviceArrayStream, asyncio.Task[None]]:
+    tasks: list[asyncio.Task[None]] = []
+
+    def start(handler: int) -> None:
+        tasks.append(asyncio.ensure_future(send_async(SCHEMA, 1, batches, handler)))
+
+    return AsyncDeviceArrayStream.connect(start, window), tasks[0]
+
+
+def test_an_exception_of_the_iterator_is_the_error() -> None:
+    async def batches() -> AsyncIterator[object]:
+        yield batch_of(1)
+        raise Error(errno.ENODATA, "no more data")
+
+    async def run() -> None:
+        stream, sender = connected(batches(), window=1)
+        assert len(await anext(stream)) == 1
+        with pytest.raises(Error, match="no more data") as raised:
+            await anext(stream)
+        assert raised.value.errno == errno.ENODATA
+        with pytest.raises(Error, match="no more data"):
+            await sender
+
+    asyncio.run(run())
+
+
+def test_a_cancel_of_the_consumer_closes_the_iterator() -> None:
+    closed = []
+
+    async def batches() -> AsyncIterator[object]:
+        try:
+            yield batch_of(1)
+            await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    async def run() -> None:
+        stream, sender = connected(batches())
+        await anext(stream)
+        await stream.aclose()
+        await sender
+
+    asyncio.run(run())
+    assert closed == [True]
+
+
+def test_a_cancelled_producer_fails_the_stream() -> None:
+    async def run() -> None:
+        stream, sender = connected(gated_batches(asyncio.Event(), 1))
+        await stream.schema()
+        sender.cancel()
+        with pytest.raises(Error) as raised:
+            await anext(stream)
+        assert raised.value.errno == errno.ECANCELED
+        with pytest.raises(asyncio.CancelledError):
+            await sender
+
+    asyncio.run(run())
+
+
+def test_what_is_not_a_batch_is_an_error() -> None:
+    async def batches() -> AsyncIterator[object]:
+        yield 5
+
+    async def run() -> None:
+        stream, sender = connected(batches())
+        with pytest.raises(Error, match="TypeError: DeviceArray: object has no array"):
+            await anext(stream)
+        with pytest.raises(TypeError):
+            await sender
+
+    asyncio.run(run())
+
+
+# --- Many -----------------------------------------------------------------------------------------
+
+STREAMS = 1000
+
+
+def test_many_streams_with_random_ends(producer: Producer) -> None:
+    """Ends, failures and cancels of both sides: nothing is lost, and all is released."""
+    chance = random.Random(22)
+    sources: list[ProducedOnDevice] = []
+
+    async def batches(count: int, fails: bool) -> AsyncIterator[object]:
+        for length in range(1, count + 1):
+            if chance.random() < 0.3:
+                await asyncio.sleep(0)
+            sources.append(batch_of(length))
+            yield sources[-1]
+        if fails:
+            raise Error(errno.EIO, "on purpose")
+
+    async def consume(stream: AsyncDeviceArrayStream, stop: int) -> int:
+        count = 0
+        with suppress(Error):
+            async for _ in stream:
+                count += 1
+                if count == stop:
+                    break
+        await stream.aclose()
+        return count
+
+    async def one(number: int) -> str:
+        count, fails = chance.randrange(6), chance.random() < 0.3
+        stop = chance.randrange(1, 8)
+        if number % 2:
+            stream = received(count + 1, count if fails else -1, chance.randrange(1, 4))
+            return str(await consume(stream, stop) <= count + 1)
+        stream, sender = connected(batches(count, fails), chance.randrange(1, 4))
+        if chance.random() < 0.2:
+            asyncio.get_running_loop().call_soon(sender.cancel)
+        found = await consume(stream, stop)
+        with suppress(Error, asyncio.CancelledError):
+            await sender
+        return str(found <= count)
+
+    async def run() -> list[str]:
+        return [
+            result
+            for start in range(0, STREAMS, 50)
+            for result in await asyncio.gather(*(one(start + i) for i in range(50)))
+        ]
+
+    assert asyncio.run(run()) == ["True"] * STREAMS
+    gc.collect()
+    assert sources
+    assert all(source.releases.count("array") <= 1 for source in sources)
+    assert sum("array" in source.releases for source in sources) >= len(sources) - STREAMS
