@@ -212,6 +212,7 @@ public abstract class OwnersSuite {
   @Test
   void theEventLivesUntilTheParentAndEveryChildAreReleased() {
     DeviceArray table = deviceTable(4096);
+    table.attach(object("event")); // as a foreign release destroys it
     DeviceArray first = table.takeChild(0);
     DeviceArray second = table.takeChild(1);
     assertEquals(4096, first.syncEvent());
@@ -223,7 +224,7 @@ public abstract class OwnersSuite {
     Raw there = Raw.deviceArray();
     second.moveTo(there.address());
     there.release();
-    assertClosed(closed, "table");
+    assertClosed(closed, "table", "event");
   }
 
   /** What a consumer wrote into a struct of ours is not believed. */
