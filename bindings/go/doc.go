@@ -23,6 +23,16 @@
 // An owner may move between goroutines. Several may read it at once; none may while it is closed,
 // exported, or a child is taken. Streams say more.
 //
+// # Functions of yours
+//
+// A panic never reaches C: it becomes an error, or ends where there is none to return. What C calls must
+// not call runtime.Goexit, and so no FailNow of package testing: the methods of a Reader, OnSchema,
+// OnTask and OnWarning of AsyncOptions, Make of AsyncBatch, and Close of an owner or an attached value.
+// Iterators and Open have a goroutine of their own and may.
+//
+// An address that was read, such as that of a buffer, keeps nothing alive: close the owner behind the
+// last use of it, or call runtime.KeepAlive there.
+//
 // # Unloading
 //
 // A library in Go cannot be unloaded: dlclose of it, or of a library that embeds it, leaves it in the
