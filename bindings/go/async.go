@@ -54,9 +54,12 @@ type AsyncStream struct {
 // NewAsyncStream returns a stream that has no producer yet. It is cancelled when the context is done.
 func NewAsyncStream(ctx context.Context, options AsyncOptions) *AsyncStream {
 	core := newAsyncConsumer(options)
-	stream := &AsyncStream{core: core}
-	stream.detach = context.AfterFunc(ctx, func() { core.cancel(canceled("async stream", ctx)) })
-	runtime.AddCleanup(stream, (*asyncConsumer).collected, core)
+	detach := context.AfterFunc(ctx, func() { core.cancel(canceled("async stream", ctx)) })
+	stream := &AsyncStream{core, detach}
+	runtime.AddCleanup(stream, func(core *asyncConsumer) {
+		detach()
+		core.collected()
+	}, core)
 	return stream
 }
 

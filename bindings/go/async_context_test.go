@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -165,4 +166,31 @@ func waitingReader() (handler *abi.ArrowAsyncDeviceStreamHandler, core *asyncCon
 	stream := NewAsyncStream(context.Background(), AsyncOptions{})
 	go func() { _ = nextRow(stream) }()
 	return (*abi.ArrowAsyncDeviceStreamHandler)(stream.Handler()), stream.core
+}
+
+// watched is a context that never ends, and counts those who wait for its end.
+type watched struct {
+	context.Context
+	waiting atomic.Int32
+}
+
+func (w *watched) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (w *watched) AfterFunc(func()) (stop func() bool) {
+	w.waiting.Add(1)
+	return func() bool { w.waiting.Add(-1); return true }
+}
+
+func TestAForgottenStreamLeavesItsContext(t *testing.T) {
+	ctx := &watched{Context: context.Background()}
+	NewAsyncStream(ctx, AsyncOptions{})
+	if waiting := ctx.waiting.Load(); waiting != 1 {
+		t.Fatalf("waiting: expected 1, got %d", waiting)
+	}
+	for collections := 0; ctx.waiting.Load() != 0; collections++ {
+		if collections == 1000 {
+			t.Fatal("the context still has the stream")
+		}
+		runtime.GC()
+	}
 }

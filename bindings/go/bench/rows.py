@@ -51,8 +51,8 @@ ROWS = (
         (10, 60),
         environment=_GO,
     ),
-    # The channel stays in Go; a batch of the interface passes C four times. arrow-go's own async stream
-    # is not here: it spins, and crashed in most runs.
+    # The channel stays in Go; a batch of the interface passes C four times. arrow-go's own async
+    # stream is not here: it spins, and crashed in most runs.
     Row(
         "async stream, to another goroutine, window of 64, a batch",
         "nanoseconds",

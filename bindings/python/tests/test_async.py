@@ -16,7 +16,6 @@ from capsules import ProducedOnDevice
 from fletching import AsyncDeviceArrayStream, DeviceArray, Error, Schema, send_async
 from producer import Producer
 
-
 LENGTH = 4  # of the producer's int32
 
 
