@@ -295,6 +295,7 @@ def check_cuda_array_interface(interface: object) -> list[fletching._violation.V
     What is wrong with a dictionary and with those of its masks. No Exception leaves it,
     whatever the values do, and no device memory is read.
     """
+
 class VulkanContext:
     """What a wait for an event of Vulkan needs; the arguments are addresses."""
 
