@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 
 import pytest
@@ -49,7 +50,7 @@ def test_an_exception_is_the_error() -> None:
             raise OSError(errno.ETIMEDOUT, "too late")
 
     register_waiter(DEVICE, Failing())
-    with pytest.raises(Error, match="OSError: .*too late") as raised:
+    with pytest.raises(Error, match="too late") as raised:
         array().synchronize()
     assert raised.value.errno == errno.ETIMEDOUT
 
@@ -60,6 +61,8 @@ def test_a_device_with_a_runtime_needs_none() -> None:
 
 
 def test_vulkan_without_a_device() -> None:
-    given = DeviceArray.from_arrow(ProducedOnDevice(device_type=7, sync_event=EVENT))
-    with pytest.raises(Error, match="WaitContext.device: NULL"):
+    event = ctypes.c_uint64(EVENT)
+    source = ProducedOnDevice(device_type=7, sync_event=ctypes.addressof(event))
+    given = DeviceArray.from_arrow(source)
+    with pytest.raises(Error, match=r"WaitContext\.device: NULL"):
         VulkanContext(device=0).ready(given)
