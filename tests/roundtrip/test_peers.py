@@ -15,7 +15,7 @@ import pytest
 
 import nanoarrow_peer
 import peers
-import transit as python_transit
+import reexport as python_transit
 from fletching.abi import ArrowDeviceArray, ArrowSchema
 from in_process import PythonTransit
 from languages import load

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cerrno>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -120,9 +121,11 @@ std::optional<PyDeviceArray> take(PyConsumer& self, int64_t more) {
     self.both->listener->end(std::nullopt);
     raise(batch->error());
   }
+  std::optional<SharedSchema> schema = self.both->listener->schema();
+  if (!schema) raise(Error(ENOMEM, "AsyncDeviceArrayStream: no memory for the schema"));
   DeviceArray array = std::move((**batch).array);
   const bool waits = may_wait(array);
-  return PyDeviceArray{Foreign(*self.both->listener->schema()),
+  return PyDeviceArray{Foreign(*std::move(schema)),
                        Foreign(unwrap(share(std::move(array))), waits)};
 }
 

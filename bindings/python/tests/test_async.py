@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import gc
 import random
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 import gates
 from capsules import ProducedOnDevice
-from fletching import AsyncDeviceArrayStream, DeviceArray, Error, Schema, send_async
+from fletching import AsyncDeviceArrayStream, DeviceArray, Error, Schema, abi, send_async
+from fletching._async import _Wake
 from producer import Producer
 
 LENGTH = 4  # of the producer's int32
@@ -85,6 +89,18 @@ def test_break_cancels(producer: Producer) -> None:
     assert asyncio.run(first()) == LENGTH
 
 
+def test_the_end_of_an_iteration_cancels(producer: Producer) -> None:
+    async def end() -> None:
+        stream = received(10**9)
+        batches = aiter(stream)
+        await anext(batches)
+        await batches.aclose()  # as the event loop does
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+    asyncio.run(end())
+
+
 def test_the_end_of_the_loop_cancels(producer: Producer) -> None:
     """The iterator is suspended: asyncio closes it."""
     kept = []
@@ -137,7 +153,13 @@ def test_a_start_that_raises_releases_the_handler() -> None:
         with pytest.raises(ValueError, match="no producer"):
             AsyncDeviceArrayStream.connect(start)
 
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(each, _Wake) for each in gc.get_objects())
+
+    before = alive()
     asyncio.run(run())
+    assert alive() == before  # the handler holds one until it is released
 
 
 # --- A producer of Python -------------------------------------------------------------------------
@@ -201,6 +223,45 @@ def test_a_cancel_of_the_consumer_closes_the_iterator() -> None:
 
     asyncio.run(run())
     assert closed == [True]
+
+
+class Refusing:
+    """A handler that refuses the schema, and whose release waits for the test."""
+
+    def __init__(self) -> None:
+        self.failed, self.may_release = threading.Event(), threading.Event()
+
+    def on_schema(self, _: object, schema: Any) -> int:
+        abi.release(schema.contents)
+        return errno.EPROTO
+
+    def on_next_task(self, *_: object) -> int:
+        return errno.EPROTO
+
+    def on_error(self, *_: object) -> None:
+        self.failed.set()
+
+    def release(self, _: object) -> None:
+        self.failed.set()
+        self.may_release.wait()
+
+
+def test_send_async_returns_after_the_release() -> None:
+    async def run() -> None:
+        methods, handler = Refusing(), abi.ArrowAsyncDeviceStreamHandler()
+        abi.implement(handler, methods)
+        batches = gated_batches(asyncio.Event(), 1)
+        sending = send_async(SCHEMA, 1, batches, ctypes.addressof(handler))
+        sender = asyncio.ensure_future(sending)
+        while not methods.failed.is_set():
+            await asyncio.sleep(0)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not sender.done()
+        methods.may_release.set()
+        await sender
+
+    asyncio.run(run())
 
 
 def test_a_cancelled_producer_fails_the_stream() -> None:

@@ -265,6 +265,19 @@ def test_an_exception_is_the_error_of_the_stream(
 
 
 @each_kind
+def test_an_error_of_another_stream_is_unchanged(kind: Any) -> None:
+    def batches() -> Iterator[Any]:
+        yield BATCHES[0]
+        raise fletching.Error(errno.EDOM, "as it was")
+
+    stream = from_batches(kind, batches())
+    next(stream)
+    with pytest.raises(fletching.Error) as raised:
+        next(stream)
+    assert (raised.value.errno, raised.value.strerror) == (errno.EDOM, "as it was")
+
+
+@each_kind
 def test_what_is_not_a_batch_is_an_error(kind: Any) -> None:
     with pytest.raises(fletching.Error, match="object has no array"):
         next(from_batches(kind, [5]))

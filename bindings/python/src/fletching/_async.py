@@ -87,7 +87,7 @@ class AsyncDeviceArrayStream:
         """A number of fletching.abi.DeviceType; 0 before the schema."""
         return self._consumer.device_type
 
-    def __aiter__(self) -> AsyncIterator[DeviceArray]:
+    def __aiter__(self) -> AsyncGenerator[DeviceArray]:
         return self._batches()
 
     async def _batches(self) -> AsyncGenerator[DeviceArray]:

@@ -1,0 +1,68 @@
+"""Waits that a Python object does, for a device type without a runtime in Fletching."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+
+import pytest
+
+from capsules import ProducedOnDevice
+from fletching import DeviceArray, Error, VulkanContext, register_waiter
+
+EVENT = 0x5EED
+DEVICE = 21  # of no runtime
+
+
+class Waiter:
+    def __init__(self) -> None:
+        self.calls: list[object] = []
+
+    def synchronize(self, event: int) -> None:
+        self.calls.append(event)
+
+    def wait_on(self, event: int, stream: int) -> None:
+        self.calls.append((event, stream))
+
+    def ready(self, event: int) -> bool:
+        self.calls.append(event)
+        return len(self.calls) > 1
+
+
+def array() -> DeviceArray:
+    return DeviceArray.from_arrow(ProducedOnDevice(device_type=DEVICE, sync_event=EVENT))
+
+
+def test_the_three_operations() -> None:
+    waiter = Waiter()
+    register_waiter(DEVICE, waiter)
+    given = array()
+    assert not given.ready()
+    given.wait_on(7)
+    given.synchronize()
+    assert given.ready()
+    assert waiter.calls == [EVENT, (EVENT, 7), EVENT, EVENT]
+
+
+def test_an_exception_is_the_error() -> None:
+    class Failing(Waiter):
+        def synchronize(self, event: int) -> None:
+            raise OSError(errno.ETIMEDOUT, "too late")
+
+    register_waiter(DEVICE, Failing())
+    with pytest.raises(Error, match="too late") as raised:
+        array().synchronize()
+    assert raised.value.errno == errno.ETIMEDOUT
+
+
+def test_a_device_with_a_runtime_needs_none() -> None:
+    with pytest.raises(Error, match="register_waiter: cuda needs no waiter"):
+        register_waiter(2, Waiter())
+
+
+def test_vulkan_without_a_device() -> None:
+    event = ctypes.c_uint64(EVENT)
+    source = ProducedOnDevice(device_type=7, sync_event=ctypes.addressof(event))
+    given = DeviceArray.from_arrow(source)
+    with pytest.raises(Error, match=r"WaitContext\.device: NULL"):
+        VulkanContext(device=0).ready(given)
