@@ -56,18 +56,25 @@ func (r *replacement) Close() {
 // align returns the array as arrow-go can read it. It consumes the array.
 func align(array *fletching.Array, dataType arrow.DataType, options Options) (*fletching.Array, error) {
 	work := importing{options: options, owner: &replacement{array: array}}
+	owner := work.owner
+	defer func() { // also when OnCopy panics: the runtime ends a process that forgets a pin
+		if owner != nil {
+			owner.Close()
+		}
+	}()
 	builder, err := work.check(array.Root(), layoutOf(dataType), "ArrowArray")
-	if err == nil && !work.replaced {
+	if err != nil {
+		return nil, err
+	}
+	if !work.replaced {
+		owner = nil
 		return array, nil
 	}
+	aligned, err := builder.Build(owner)
 	if err == nil {
-		var aligned *fletching.Array
-		if aligned, err = builder.Build(work.owner); err == nil {
-			return aligned, nil
-		}
+		owner = nil
 	}
-	work.owner.Close()
-	return nil, err
+	return aligned, err
 }
 
 // check says whether the array is one of the type, which arrow-go does not in every version, and returns

@@ -76,11 +76,15 @@ func (e *exported) Close() {
 
 func export(release func(), build func(*runtime.Pinner) fletching.ArrayBuilder) (*fletching.Array, error) {
 	owner := &exported{release: release}
+	built := false
+	defer func() { // also when an array with too few buffers panics
+		if !built {
+			owner.Close()
+		}
+	}()
 	builder := build(&owner.pins)
 	result, err := builder.Build(owner)
-	if err != nil {
-		owner.Close()
-	}
+	built = err == nil
 	return result, err
 }
 
