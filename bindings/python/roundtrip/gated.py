@@ -34,8 +34,12 @@ Structs = tuple[ArrowSchema, ArrowDeviceArray]
 
 def pass_array(run: Run) -> None:
     with Gate(run.device.backend, run.case) as gate:
-        verify_dump(run.producer, gate.schema, gate.array, run.checks)
-        require_arrived(run, gate, [reexport.import_array(gate.schema, gate.array)])
+        try:
+            verify_dump(run.producer, gate.schema, gate.array, run.checks)
+            require_arrived(run, gate, [reexport.import_array(gate.schema, gate.array)])
+        finally:  # what was not moved
+            abi.release(gate.schema)
+            abi.release(gate.array)
 
 
 def pass_stream(run: Run) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import reexport
+import sys
+from pathlib import Path
+
 from fletching import abi
 from fletching.abi import ArrowDeviceArray, ArrowSchema
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # has the capsules
+import reexport  # noqa: E402
 
 
 class PythonTransit:

@@ -26,16 +26,20 @@ FAIL_AT = 2  # before the third batch
 def array_case(producer: Producer, case: str, checks: Checks) -> None:
     schema, array = ArrowSchema(), ArrowDeviceArray()
     producer.export_array(case, schema, array)
-    verify_dump(producer, schema, array, checks)
-    exported = reexport.export_array(reexport.import_array(schema, array))
-    checks.expect(abi.is_released(schema), "the schema was not moved")
-    checks.expect(abi.is_released(array), "the array was not moved")
     try:
-        producer.verify_array(case, *exported)
-        checks.asserted += 1
-    finally:
-        for struct in exported:
-            abi.release(struct)
+        verify_dump(producer, schema, array, checks)
+        out_schema, out_array = reexport.export_array(reexport.import_array(schema, array))
+        checks.expect(abi.is_released(schema), "the schema was not moved")
+        checks.expect(abi.is_released(array), "the array was not moved")
+        try:
+            producer.verify_array(case, out_schema, out_array)
+            checks.asserted += 1
+        finally:
+            abi.release(out_schema)
+            abi.release(out_array)
+    finally:  # what was not moved
+        abi.release(schema)
+        abi.release(array)
 
 
 def verify_dump(

@@ -74,6 +74,8 @@ def import_array(schema: ArrowSchema, array: ArrowDeviceArray) -> DeviceArray:
     """Hooks both, and moves them into the package."""
     if abi.is_released(schema) or abi.is_released(array):
         raise ValueError("schema or array is released")
+    if schema.format is None:
+        raise ValueError("schema.format: NULL: expected a format")
     hook(schema)
     hook(array)
     return DeviceArray.from_arrow(Exported(schema, array))
