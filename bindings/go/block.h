@@ -76,8 +76,8 @@ int fletching_share_array(struct ArrowArray* source);
 int fletching_take_with_event(struct ArrowArray* parent, struct ArrowArray* child,
                               struct ArrowArray* out);
 
-/* One use of what keeps the event of an array alive: the share that the array holds already, or a new
- * one that the array is moved into. NULL without memory. */
+/* One use of what keeps the event of an array alive: the share that the array holds already, or a
+ * new one that the array is moved into. NULL without memory. */
 struct FletchingShare* fletching_hold_event(struct ArrowArray* array);
 void fletching_leave_event(struct FletchingShare* share);
 

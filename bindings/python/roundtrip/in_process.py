@@ -9,7 +9,7 @@ from fletching import abi
 from fletching.abi import ArrowDeviceArray, ArrowSchema
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # has the capsules
-import reexport  # noqa: E402
+import reexport
 
 
 class PythonTransit:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is left of the cases without a library: the calls and the allocations that nobody can do without. */
+ * What is left of the cases without a library: the calls and the allocations that nobody can do
+ * without. */
 #ifndef FLETCHING_GO_BENCH_FLOOR_H
 #define FLETCHING_GO_BENCH_FLOOR_H
 
@@ -11,7 +12,8 @@
 /* Calls the release callback of the array. */
 void floor_release(struct ArrowArray* array);
 
-/* An array of a pinned buffer, in one allocation. Its release calls floor_go_unpin. NULL: no memory. */
+/* An array of a pinned buffer, in one allocation. Its release calls floor_go_unpin. NULL: no
+ * memory. */
 struct ArrowArray* floor_new(int64_t length, uintptr_t values, uintptr_t owner);
 
 #endif /* FLETCHING_GO_BENCH_FLOOR_H */

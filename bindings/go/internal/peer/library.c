@@ -29,11 +29,13 @@ static void release_leaf(struct ArrowArray* self) {
 
 void fletching_go_peer_leaf(struct ArrowDeviceArray* out) {
   const void** const buffers = calloc(2, sizeof *buffers);
-  *out = (struct ArrowDeviceArray){
-      .array = {.length = 1, .n_buffers = 2, .buffers = buffers, .release = release_leaf,
-                .private_data = buffers},
-      .device_id = -1,
-      .device_type = ARROW_DEVICE_CPU};
+  *out = (struct ArrowDeviceArray){.array = {.length = 1,
+                                             .n_buffers = 2,
+                                             .buffers = buffers,
+                                             .release = release_leaf,
+                                             .private_data = buffers},
+                                   .device_id = -1,
+                                   .device_type = ARROW_DEVICE_CPU};
 }
 
 void fletching_go_peer_release(struct ArrowArray* array, int count) {
