@@ -52,6 +52,8 @@ class Callback(_Function):
             return super().__new__(cls, function)
         callback = super().__new__(cls, _guarded(cls, function))
         _immortal.append(callback)
+        # Not freed at the end of the interpreter either: the last collection may release structs.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))
         return callback
 
     def __call__(self, *arguments: Any) -> Any:
