@@ -178,6 +178,7 @@ pub fn reader<S: Kind>(play: &Play) -> StreamReader<S> {
 }
 
 /// How a foreign text arrives in an error.
+#[cfg_attr(miri, allow(dead_code))]
 pub fn shown(text: &[u8]) -> String {
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     let play = Play::new([fails(libc::EIO)]);

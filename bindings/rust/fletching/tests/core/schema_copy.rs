@@ -74,12 +74,16 @@ fn a_copy_is_nested_as_deep_as_a_schema() {
     let schema = nested.build().unwrap();
     assert_eq!(said(&copy(&schema).unwrap()), said(&schema));
     // One that is its own dictionary has no end.
-    let mut endless = bare_schema(|_| {}).into_raw();
-    endless.dictionary = &raw mut endless;
-    let too_deep = bare_schema(|schema| schema.dictionary = endless.dictionary);
+    let endless = Box::into_raw(Box::new(bare_schema(|_| {}).into_raw()));
+    // SAFETY: it is live until the end of the test.
+    unsafe { (*endless).dictionary = endless };
+    let too_deep = bare_schema(|schema| schema.dictionary = endless);
     refused(
         copy(&too_deep),
         "schema builder: a copy: the struct or a descendant is nested too deep: expected at most 256 \
          levels",
     );
+    drop(too_deep);
+    // SAFETY: nothing refers to it any more.
+    drop(unsafe { Box::from_raw(endless) });
 }
