@@ -121,28 +121,30 @@ def _build(home: languages.Language) -> None:
 def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
     allocations: dict[str, float] = {}
     locks: dict[str, float] = {}
-    os.environ.update(row.environment)
+    environment = os.environ | row.environment
     if row.measure == "instructions":
         counts = {
-            who: _instructions(bin_folder, program, row.rounds)
+            who: _instructions(bin_folder, program, row.rounds, environment)
             for who, program in row.programs.items()
         }
         values = {who: value for who, (value, _) in counts.items()}
         allocations = {who: number for who, (_, number) in counts.items()}
     elif row.measure == "allocations":
         values = {
-            who: _printed(bin_folder, program)["allocations"]
+            who: _printed(bin_folder, program, environment)["allocations"]
             for who, program in row.programs.items()
         }
     elif row.measure == "locks":
-        counted = {who: _printed(bin_folder, program) for who, program in row.programs.items()}
+        counted = {
+            who: _printed(bin_folder, program, environment) for who, program in row.programs.items()
+        }
         values = {who: each["locks"] for who, each in counted.items()}
         allocations = {who: each["allocations"] for who, each in counted.items()}
     else:
-        values = _nanoseconds(bin_folder, row)
+        values = _nanoseconds(bin_folder, row, environment)
         for who, program in row.programs.items():
             if row.counter:
-                printed = _printed(bin_folder, (row.counter, *program[1:]))
+                printed = _printed(bin_folder, (row.counter, *program[1:]), environment)
                 allocations[who], locks[who] = printed["allocations"], printed["locks"]
     limits = {row.ours: row.at_most} | {limit.other: limit.at_most for limit in row.limits}
     cells = []
@@ -156,9 +158,12 @@ def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
 
 
 def _instructions(
-    bin_folder: Path, program: tuple[str, ...], rounds: tuple[int, int]
+    bin_folder: Path,
+    program: tuple[str, ...],
+    rounds: tuple[int, int],
+    environment: dict[str, str],
 ) -> tuple[float, float]:
-    few, many = (_callgrind(bin_folder, program, number) for number in rounds)
+    few, many = (_callgrind(bin_folder, program, number, environment) for number in rounds)
     extra = rounds[1] - rounds[0]
     return (
         (many.instructions - few.instructions) / extra,
@@ -166,7 +171,9 @@ def _instructions(
     )
 
 
-def _callgrind(bin_folder: Path, program: tuple[str, ...], rounds: int) -> Count:
+def _callgrind(
+    bin_folder: Path, program: tuple[str, ...], rounds: int, environment: dict[str, str]
+) -> Count:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
         command = [
@@ -177,7 +184,7 @@ def _callgrind(bin_folder: Path, program: tuple[str, ...], rounds: int) -> Count
             *program[1:],
             str(rounds),
         ]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if run.returncode != 0 or not out.exists():
             raise ValueError(f"{' '.join(command)} failed:\n{run.stderr[-2000:]}")
         return _parse_callgrind(out.read_text())
@@ -197,18 +204,20 @@ def _parse_callgrind(text: str) -> Count:
     return Count(int(total[1]), allocations)
 
 
-def _nanoseconds(bin_folder: Path, row: Row) -> dict[str, float]:
+def _nanoseconds(bin_folder: Path, row: Row, environment: dict[str, str]) -> dict[str, float]:
     runs: dict[str, list[float]] = {who: [] for who in row.programs}
     for _ in range(row.repeats):
         for who, program in row.programs.items():
-            runs[who].append(_printed(bin_folder, program)["ns"])
+            runs[who].append(_printed(bin_folder, program, environment)["ns"])
     return {who: statistics.median(values) for who, values in runs.items()}
 
 
-def _printed(bin_folder: Path, program: tuple[str, ...]) -> dict[str, float]:
+def _printed(
+    bin_folder: Path, program: tuple[str, ...], environment: dict[str, str]
+) -> dict[str, float]:
     """The line of JSON that a program prints."""
     command = [str(bin_folder / program[0]), *program[1:]]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if run.returncode != 0:
         raise ValueError(f"{' '.join(command)} failed:\n{run.stderr[-2000:]}")
     printed: dict[str, float] = json.loads(run.stdout)

@@ -127,8 +127,8 @@ func (c *asyncConsumer) unlocked(body func()) {
 
 // --- Calls to the producer ------------------------------------------------------------------------
 //
-// All of them begin and return with the lock, which is not held during the call. Whoever takes a task
-// from the queue counts its call with the same lock, so that the release finds it in either place.
+// All of them begin and return with the lock, which is not held during the call. A call that takes a
+// task from the queue is counted with the same lock, so that the release finds it in either place.
 
 func (c *asyncConsumer) out(kind int, call func(stream C.uintptr_t)) {
 	c.running[kind]++

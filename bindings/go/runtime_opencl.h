@@ -182,7 +182,7 @@ struct opencl_functions {
                                                       const cl_event* wait_list, cl_event* event);
   // An event that the host sets.
   cl_event(FLETCHING_CALL* clCreateUserEvent)(cl_context context, cl_int* error);
-  // Sets a user event, once; a negative status is an error for whoever waits.
+  // Sets a user event, once; a negative status is an error for every wait.
   cl_int(FLETCHING_CALL* clSetUserEventStatus)(cl_event event, cl_int status);
   // Calls back, on a thread of the driver, when an event has reached a state.
   cl_int(FLETCHING_CALL* clSetEventCallback)(cl_event event, cl_int state, event_notify notify,

@@ -116,7 +116,7 @@ def test_a_struct_without_private_data(scratch: Scratch) -> None:
     texts = render_module(go, scratch.load())
     assert "func SetArrowArrayStream(value ArrowArrayStreamCallbacks)" in texts[STUBS]
     assert "staticArrowArrayStream.get().GetNext(" in stub(texts, "ArrowArrayStream_get_next")
-    assert "\tdefer fail(" in stub(texts, "ArrowArrayStream_get_next"), "there is no handle"
+    assert "\tdefer fail(" in stub(texts, "ArrowArrayStream_get_next"), "the stub gets no handle"
 
 
 def test_a_release_with_a_result_is_only_called(scratch: Scratch) -> None:

@@ -50,7 +50,7 @@ Error current_python_error();
 
 /// What owns foreign structs, destroyed with an exception kept that is set. Without the GIL where a
 /// release may wait: for a vendor's runtime, or for a producer's thread that needs the GIL. Not for
-/// memory of the CPU: whoever gives the GIL up may wait long to get it back.
+/// memory of the CPU: a thread that gives the GIL up may wait long to get it back.
 template <class T>
 class Foreign {
  public:

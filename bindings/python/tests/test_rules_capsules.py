@@ -41,7 +41,7 @@ def names(capsules: Any) -> list[bytes]:
 
 
 def in_use() -> int:
-    """The bytes that malloc has given out."""
+    """The bytes of all live allocations of malloc."""
 
     class Info(ctypes.Structure):
         _fields_ = [(name, ctypes.c_size_t) for name in "abcdefghij"]

@@ -196,8 +196,7 @@ struct Functions {
       cl_enqueue_marker_with_wait_list;
   /// clCreateUserEvent: An event that the host sets.
   StdcallFunction<cl_event(cl_context context, cl_int* error)> cl_create_user_event;
-  /// clSetUserEventStatus: Sets a user event, once; a negative status is an error for whoever
-  /// waits.
+  /// clSetUserEventStatus: Sets a user event, once; a negative status is an error for every wait.
   StdcallFunction<cl_int(cl_event event, cl_int status)> cl_set_user_event_status;
   /// clSetEventCallback: Calls back, on a thread of the driver, when an event has reached a state.
   StdcallFunction<cl_int(cl_event event, cl_int state, event_notify notify, void* user_data)>

@@ -139,7 +139,7 @@ impl Core {
     ///
     /// `this` is alive, because the task is counted and was open.
     pub(super) unsafe fn close_counted(this: *const Self) {
-        // SAFETY: the caller vouches for the stream; whoever is last has the share.
+        // SAFETY: the caller vouches for the stream; the last one has the share.
         unsafe {
             if (*this).open.fetch_sub(1, Ordering::AcqRel) != 1 {
                 return;

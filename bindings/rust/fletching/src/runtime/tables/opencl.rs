@@ -320,8 +320,7 @@ pub struct Functions {
     /// clCreateUserEvent: An event that the host sets.
     pub cl_create_user_event:
         Optional<unsafe extern "system" fn(context: cl_context, error: *mut cl_int) -> cl_event>,
-    /// clSetUserEventStatus: Sets a user event, once; a negative status is an error for whoever
-    /// waits.
+    /// clSetUserEventStatus: Sets a user event, once; a negative status is an error for every wait.
     pub cl_set_user_event_status:
         Optional<unsafe extern "system" fn(event: cl_event, status: cl_int) -> cl_int>,
     /// clSetEventCallback: Calls back, on a thread of the driver, when an event has reached a
