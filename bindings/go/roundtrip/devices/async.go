@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/roundtrip/producer"
@@ -38,16 +37,5 @@ func (r *run) readAsync(stream *fletching.AsyncStream) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := r.newContent(stream.DeviceType())
-	if err := schema.Export(unsafe.Pointer(c.schema)); err != nil {
-		return nil, err
-	}
-	for array, err := range stream.All(context.Background()) {
-		if err != nil {
-			c.ended = err
-		} else if err := c.addBatch(array); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
+	return r.readBatches(stream.DeviceType(), schema, stream.All(context.Background()))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"syscall"
 	"unsafe"
 
@@ -86,15 +87,19 @@ func passStream(r *run) error {
 }
 
 func (r *run) readStream(stream *fletching.DeviceArrayStream) (*content, error) {
-	c := r.newContent(stream.DeviceType())
 	schema, err := stream.Schema()
 	if err != nil {
 		return nil, err
 	}
+	return r.readBatches(stream.DeviceType(), schema, stream.All(context.Background()))
+}
+
+func (r *run) readBatches(deviceType abi.DeviceType, schema *fletching.Schema, batches iter.Seq2[*fletching.DeviceArray, error]) (*content, error) {
+	c := r.newContent(deviceType)
 	if err := schema.Export(unsafe.Pointer(c.schema)); err != nil {
 		return nil, err
 	}
-	for array, err := range stream.All(context.Background()) {
+	for array, err := range batches {
 		if err != nil {
 			c.ended = err
 		} else if err := c.addBatch(array); err != nil {

@@ -49,8 +49,16 @@ def outputs(spec: Spec) -> list[Output]:
             Output(f"bindings/go/{path}", path.rpartition("/")[2], source, context)
             for path, source in files.items()
         ),
+        _c_structs(spec),
         *runtimes.outputs(spec),
     ]
+
+
+def _c_structs(spec: Spec) -> Output:
+    """The structs that the C files of the module fill in."""
+    interface = next(each for each in spec.interfaces if each.id == "c-data")
+    path = "bindings/go/structs.h"
+    return Output(path, "structs.h", "spec/c-data.yaml", {"interface": interface})
 
 
 def _structs(spec: Spec, target: LayoutClass) -> Output:
@@ -147,6 +155,7 @@ FILTERS: Filters = {
     "call_type": callbacks.call_type,
     "code_constant": names.code_constant,
     "contract": contract,
+    "declare": c.declare,
     "device_constant": names.device_constant,
     "device_row": device_row,
     "device_text": device_text,
