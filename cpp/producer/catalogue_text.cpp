@@ -1,23 +1,13 @@
-// A node of the catalogue as bytes and as text.
-#include <cstring>
+// A node of the catalogue as text.
+#include "catalogue_text.hpp"
+
+#include <algorithm>
 #include <span>
 
 #include "catalogue.hpp"
 
 namespace fletching::producer {
 namespace {
-
-void append_length(std::string& block, size_t length) {
-  const auto value = static_cast<int32_t>(length);
-  char raw[sizeof(value)];
-  std::memcpy(raw, &value, sizeof(value));  // the format asks for native byte order
-  block.append(raw, sizeof(raw));
-}
-
-void append_text(std::string& block, const std::string& text) {
-  append_length(block, text.size());
-  block += text;
-}
 
 template <class Range>
 std::string hex(const Range& bytes) {
@@ -60,20 +50,11 @@ void append(std::string& text, const Node& node, const std::string& path) {
 
 }  // namespace
 
-std::string encode_metadata(const Node& node) {
-  std::string block;
-  if (node.metadata.empty()) return block;
-  append_length(block, node.metadata.size());
-  for (const auto& [key, value] : node.metadata) {
-    append_text(block, key);
-    append_text(block, value);
-  }
-  return block;
-}
-
-std::string describe(const Node& node) {
+std::string case_text(const std::string& name) {
+  static const std::vector<Case>& cases = catalogue();
+  const auto found = std::ranges::find(cases, name, &Case::name);
   std::string text;
-  append(text, node, "");
+  if (found != cases.end()) append(text, found->node, "");
   return text;
 }
 
