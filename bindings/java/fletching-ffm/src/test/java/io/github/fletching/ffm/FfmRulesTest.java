@@ -5,6 +5,7 @@ package io.github.fletching.ffm;
 import io.github.fletching.testing.suite.ArrayRules;
 import io.github.fletching.testing.suite.ConsumerRules;
 import io.github.fletching.testing.suite.DeclarationRules;
+import io.github.fletching.testing.suite.DeviceTypeRules;
 import io.github.fletching.testing.suite.ProducerRules;
 import io.github.fletching.testing.suite.ReleaseRules;
 import io.github.fletching.testing.suite.SchemaRules;
@@ -23,6 +24,9 @@ class FfmRulesTest {
 
   @Nested
   class OfConsumers extends ConsumerRules {}
+
+  @Nested
+  class OfDeviceTypes extends DeviceTypeRules {}
 
   @Nested
   class OfProducers extends ProducerRules {}

@@ -6,6 +6,7 @@ import com.sun.jna.Pointer;
 import io.github.fletching.testing.suite.ArrayRules;
 import io.github.fletching.testing.suite.ConsumerRules;
 import io.github.fletching.testing.suite.DeclarationRules;
+import io.github.fletching.testing.suite.DeviceTypeRules;
 import io.github.fletching.testing.suite.ProducerRules;
 import io.github.fletching.testing.suite.ReleaseRules;
 import io.github.fletching.testing.suite.SchemaRules;
@@ -23,6 +24,9 @@ class JnaRulesTest {
 
   @Nested
   class OfConsumers extends ConsumerRules {}
+
+  @Nested
+  class OfDeviceTypes extends DeviceTypeRules {}
 
   @Nested
   class OfProducers extends ProducerRules {}
