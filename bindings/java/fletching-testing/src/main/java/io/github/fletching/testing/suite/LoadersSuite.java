@@ -3,6 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -81,6 +82,7 @@ public abstract class LoadersSuite {
         output.contains("fletching: release of ArrowArray during shutdown: it leaks, as any later"),
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
+    assertFalse(output.contains("not marked"), output);
   }
 
   @Test

@@ -164,6 +164,7 @@ public abstract class StreamsSuite {
   }
 
   @Test
+  @SuppressWarnings("OverrideThrowableToString") // on purpose: it throws
   void whatAnIteratorThrowsIsEio() {
     RuntimeException silent =
         new RuntimeException() {
