@@ -64,4 +64,21 @@ public final class FletchingException extends RuntimeException {
     String message = code < 1 ? (text + " (code " + code + ")").trim() : text;
     return new FletchingException(code, message);
   }
+
+  /**
+   * What code of the user's threw, as it is reported to C: ENOMEM for an OutOfMemoryError, and EIO
+   * for any other that is not of this class.
+   */
+  static FletchingException of(Throwable thrown) {
+    if (thrown instanceof FletchingException) {
+      return (FletchingException) thrown;
+    }
+    String text;
+    try {
+      text = "" + thrown;
+    } catch (Throwable again) { // a toString that throws itself
+      text = "no message";
+    }
+    return new FletchingException(thrown instanceof OutOfMemoryError ? ENOMEM : EIO, text, thrown);
+  }
 }
