@@ -23,7 +23,10 @@ import java.util.concurrent.TimeUnit;
 public final class Child {
   private Child() {}
 
-  /** Returns what it has printed. The loader finds the interposers first (tests/faults), which pass on what does not fail. */
+  /**
+   * Returns what it has printed. The loader finds the interposers first (tests/faults), which pass
+   * on what does not fail.
+   */
   static String run(Object suite, String method) {
     Path java = Path.of(System.getProperty("java.home"), "bin", "java");
     String path = System.getProperty("java.class.path");

@@ -138,7 +138,7 @@ public abstract class StandinEventsSuite {
   }
 
   @Test
-  void ruleSyncEventDestroyedByRelease() {
+  void theEventOutlivesTheParent() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();

@@ -147,7 +147,7 @@ public abstract class WaitersSuite {
   }
 
   @Test
-  void ruleSyncEventNullMeansReady() {
+  void anArrayHasNoEventButOnRequest() {
     try (DeviceArray array = new ArrayBuilder(0).buildOn(DeviceType.CUDA, 0, 0, null)) {
       assertEquals(0, array.syncEvent()); // there is no event but on request
       assertTrue(array.isReady());
@@ -155,7 +155,7 @@ public abstract class WaitersSuite {
   }
 
   @Test
-  void ruleSyncEventNullWhereNone() {
+  void noEventWhereThereIsNone() {
     for (DeviceType type : new DeviceType[] {DeviceType.CPU, DeviceType.HEXAGON}) {
       assertFails(
           EINVAL,
