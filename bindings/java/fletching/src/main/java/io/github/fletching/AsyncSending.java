@@ -164,6 +164,11 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
+  /** The error of a stream that is over, null for none. */
+  FletchingException result() {
+    return result;
+  }
+
   private void complete() {
     if (result == null) {
       done.complete(null);
