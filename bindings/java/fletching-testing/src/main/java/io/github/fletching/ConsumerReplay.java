@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
 
 /** The producer and the application of a consumer. */
 final class ConsumerReplay extends Replay implements Foreign.Producer {
-  private final AsyncConsumer core = new AsyncConsumer();
+  private final AsyncHandler core = new AsyncHandler();
   private final long object = Foreign.producer(this);
   private final long handler = core.expose();
   private final List<Thread> releases = new ArrayList<>();

@@ -28,8 +28,7 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
   private ProducerReplay(Trace trace) {
     super(trace);
     sending =
-        new AsyncSending<>(
-            handler, DeviceType.CPU, Metadata.EMPTY, job -> {}, Function.identity());
+        new AsyncSending<>(handler, DeviceType.CPU, Metadata.EMPTY, job -> {}, Function.identity());
     trace.steps.stream()
         .filter(step -> step.event.equals("extract_fails"))
         .forEach(step -> failing.add(step.task));
@@ -48,7 +47,7 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
       fail("not released");
     }
     sending.free();
-    FletchingException result = sending.result();
+    FletchingException result = sending.result;
     if (!codes.isEmpty() && (result == null || result.errno() != codes.get(0))) {
       fail("expected the result " + codes + ", got " + result);
     }
@@ -108,7 +107,7 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
       case "step":
         if (!stepping && !released) {
           stepping = true;
-          released = sending.step() == AsyncSending.Step.RELEASED;
+          released = sending.step() == AsyncSending.Due.RELEASE;
           stepping = false;
         }
         return 0;
