@@ -14,17 +14,17 @@ public final class AsyncTraces {
 
   /** The traces of the consumer, which are so many. */
   public static List<String> consumer(int count) {
-    return play("consumer", count, ConsumerReplay::play);
+    return play("consumer", count, AsyncConsumerReplay::play);
   }
 
   /** The traces of the producer. */
   public static List<String> producer(int count) {
-    return play("producer", count, ProducerReplay::play);
+    return play("producer", count, AsyncProducerReplay::play);
   }
 
-  private static List<String> play(String side, int count, Function<Trace, String> player) {
+  private static List<String> play(String side, int count, Function<AsyncTrace, String> player) {
     int before = Handles.count();
-    List<Trace> traces = Trace.read(side);
+    List<AsyncTrace> traces = AsyncTrace.read(side);
     List<String> problems =
         traces.stream().map(player).filter(Objects::nonNull).collect(Collectors.toList());
     if (traces.size() != count) {

@@ -14,7 +14,6 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
-import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -59,7 +58,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   private boolean over; // only the release is due
 
   // Of the jobs.
-  private Iterator<? extends T> iterator; // instead of a publisher
+  Iterator<? extends T> iterator; // instead of a publisher; read one ahead of the requests
   private AsyncTask task; // to send
   FletchingException result; // of a stream that is over; null for none
 
@@ -107,11 +106,6 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  /** Reads the batches of an iterator, one ahead of the requests, so that the end needs none. */
-  void read(Iterator<? extends T> batches) {
-    iterator = batches;
-  }
-
   /** Gives the memory back when the consumer is gone. */
   void free() {
     Handles.remove(C.getAddress(producer + AsyncAbi.PRODUCER_PRIVATE));
@@ -127,29 +121,25 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       executor.execute(this::run);
     } catch (RejectedExecutionException e) {
       stop(FletchingException.of(e));
-      ForkJoinPool.commonPool().execute(this::run);
+      AsyncDeviceStreams.executor().execute(this::run);
     }
   }
 
   private void run() {
-    for (int done = due.get(); done != 0; done = due.addAndGet(-done)) {
+    for (int runs = due.get(); runs != 0; runs = due.addAndGet(-runs)) {
       Due last = step();
       while (last != Due.NOTHING && last != Due.RELEASE) {
         last = step();
       }
       if (last == Due.RELEASE) {
         free();
-        complete();
+        if (result == null) {
+          done.complete(null);
+        } else {
+          done.completeExceptionally(result);
+        }
         return;
       }
-    }
-  }
-
-  private void complete() {
-    if (result == null) {
-      done.complete(null);
-    } else {
-      done.completeExceptionally(result);
     }
   }
 
@@ -234,7 +224,9 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   @Override
   public void onError(Throwable thrown) {
     Objects.requireNonNull(thrown, "throwable");
-    onComplete();
+    synchronized (this) {
+      upstream = null;
+    }
     fail(thrown);
   }
 

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 
 /** A trace of tests/traces/README.md. */
-final class Trace {
+final class AsyncTrace {
   String name;
   List<Step> steps;
 
@@ -75,10 +75,10 @@ final class Trace {
   }
 
   private static final class File {
-    List<Trace> traces;
+    List<AsyncTrace> traces;
   }
 
-  static List<Trace> read(String side) {
+  static List<AsyncTrace> read(String side) {
     Path here = Path.of("").toAbsolutePath();
     while (!Files.exists(here.resolve("spec/project.yaml"))) {
       here = here.getParent();

@@ -13,9 +13,9 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /** The producer and the application of a consumer. */
-final class ConsumerReplay extends Replay implements Foreign.Producer {
+final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Producer {
   private final AsyncHandler core = new AsyncHandler();
-  private final long object = Foreign.producer(this);
+  private final long object = AsyncForeign.producer(this);
   private final long handler = core.expose();
   private final List<Thread> releases = new ArrayList<>();
   private FletchingException refusal;
@@ -33,7 +33,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
   private boolean knowsEnd;
   private boolean knowsError;
 
-  private ConsumerReplay(Trace trace) {
+  private AsyncConsumerReplay(AsyncTrace trace) {
     super(trace);
     core.schemaCheck = schema -> refuse();
     core.taskCheck = metadata -> refuse();
@@ -78,7 +78,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
   }
 
   /** A task of the producer. */
-  private final class GivenTask extends Thing implements Foreign.Task {
+  private final class GivenTask extends Thing implements AsyncForeign.Task {
     boolean isWrong; // its array is on another device than the stream
     int arrays;
     int released;
@@ -97,9 +97,9 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
     }
   }
 
-  static String play(Trace trace) {
-    ConsumerReplay replay = new ConsumerReplay(trace);
-    for (Trace.Step step = replay.next(); step != null; step = replay.next()) {
+  static String play(AsyncTrace trace) {
+    AsyncConsumerReplay replay = new AsyncConsumerReplay(trace);
+    for (AsyncTrace.Step step = replay.next(); step != null; step = replay.next()) {
       replay.one(step);
       String state = replay.core.state.name().toLowerCase(java.util.Locale.ROOT);
       if (!step.state.equals(state) && replay.isLast(step)) {
@@ -109,7 +109,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
     return replay.finish();
   }
 
-  private void one(Trace.Step step) {
+  private void one(AsyncTrace.Step step) {
     boolean inside = "extract_data".equals(step.within) && !running.isEmpty();
     perform(step, () -> inside ? order(running.get(0), () -> act(step)) : act(step));
   }
@@ -126,7 +126,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
     return taken(result);
   }
 
-  private int act(Trace.Step step) {
+  private int act(AsyncTrace.Step step) {
     switch (step.event) {
       case "on_schema":
       case "on_schema_refused":
@@ -136,7 +136,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
       case "overlap":
         return giveTask(step);
       case "on_end":
-        return Foreign.onNextTask(handler, 0, 0);
+        return AsyncForeign.onNextTask(handler, 0, 0);
       case "take":
         return take(step.task);
       case "extract_ok":
@@ -149,7 +149,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
         return release(step);
       case "on_error":
       case "on_error_foreign_code":
-        Foreign.callOnError(handler, step.errno, null);
+        AsyncForeign.callOnError(handler, step.errno, null);
         return 0;
       case "request":
         core.request(step.n);
@@ -171,20 +171,20 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
     }
   }
 
-  private void setRefusal(Trace.Step step) {
+  private void setRefusal(AsyncTrace.Step step) {
     if (step.event.endsWith("_refused")) {
       refusal = new FletchingException(step.errno, "refused by the application");
     }
   }
 
-  private int giveSchema(Trace.Step step) {
+  private int giveSchema(AsyncTrace.Step step) {
     Thing given = new Thing(0);
     boolean first = known == null;
     known = first ? given : known;
     Slot schema = Slot.take(Kind.SCHEMA);
-    Foreign.fill(Kind.SCHEMA, schema.address, () -> given.meets("freed"));
+    AsyncForeign.fill(Kind.SCHEMA, schema.address, () -> given.meets("freed"));
     setRefusal(step);
-    int code = Foreign.callOnSchema(handler, schema.address);
+    int code = AsyncForeign.callOnSchema(handler, schema.address);
     boolean left = !Kind.SCHEMA.isReleased(schema.address);
     if ((code != 0) != left) {
       fail("the schema was neither taken nor refused");
@@ -197,14 +197,14 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
     return code;
   }
 
-  private int giveTask(Trace.Step step) {
+  private int giveTask(AsyncTrace.Step step) {
     GivenTask task = new GivenTask(step.task);
     synchronized (told) {
       tasks.add(task);
       arriving = task;
     }
     setRefusal(step);
-    int code = Foreign.callOnNextTask(handler, task, null);
+    int code = AsyncForeign.callOnNextTask(handler, task, null);
     synchronized (told) {
       arriving = null;
     }
@@ -234,7 +234,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
   }
 
   /** Lets extract_data return a code; the other one is that of take. */
-  private int finishExtraction(Trace.Step step, int code, int returned) {
+  private int finishExtraction(AsyncTrace.Step step, int code, int returned) {
     Extraction extraction;
     GivenTask task;
     synchronized (told) {
@@ -267,12 +267,12 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
   }
 
   /** Returns when it is done, or waits. */
-  private int release(Trace.Step step) {
+  private int release(AsyncTrace.Step step) {
     if (step.returns == null) {
-      Foreign.callRelease(handler);
+      AsyncForeign.callRelease(handler);
       return 0;
     }
-    Thread thread = new Thread(() -> Foreign.callRelease(handler));
+    Thread thread = new Thread(() -> AsyncForeign.callRelease(handler));
     thread.setDaemon(true);
     releases.add(thread);
     thread.start();
@@ -322,7 +322,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
   private void reached(String what, String name) {
     happened(what);
     boolean more = expectsAnother(name);
-    for (Trace.Step step = next();
+    for (AsyncTrace.Step step = next();
         !more && step != null && name.equals(step.within);
         step = next()) {
       one(step);
@@ -353,9 +353,9 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
       }
       code = returned;
     }
-    Foreign.forgetTask(self);
+    AsyncForeign.forgetTask(self);
     if (wanted && code == 0) {
-      Foreign.fill(Kind.DEVICE_ARRAY, out, task::released);
+      AsyncForeign.fill(Kind.DEVICE_ARRAY, out, task::released);
       task.arrays++;
       if (task.isWrong) {
         C.putInt(out + DeviceArray.DEVICE_TYPE, DeviceType.CUDA.value());
@@ -401,7 +401,7 @@ final class ConsumerReplay extends Replay implements Foreign.Producer {
       schema = known.hasMetNothing() ? "taken" : known.fate("discarded");
     }
     core.close();
-    Foreign.freeProducer(object);
+    AsyncForeign.freeProducer(object);
     return compare(schema, fates, codes);
   }
 

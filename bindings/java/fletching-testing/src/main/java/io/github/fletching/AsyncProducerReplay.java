@@ -12,8 +12,8 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /** The publisher, the executor and the consumer of a producer. */
-final class ProducerReplay extends Replay implements Foreign.Handler {
-  private final long handler = Foreign.handler(this);
+final class AsyncProducerReplay extends AsyncReplay implements AsyncForeign.Handler {
+  private final long handler = AsyncForeign.handler(this);
   private final AsyncSending<AsyncBatch> sending;
   private final List<Thing> batches = new ArrayList<>();
   private final List<Long> tasks = new ArrayList<>();
@@ -25,7 +25,7 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
   private boolean released;
   private int errno;
 
-  private ProducerReplay(Trace trace) {
+  private AsyncProducerReplay(AsyncTrace trace) {
     super(trace);
     sending =
         new AsyncSending<>(handler, DeviceType.CPU, Metadata.EMPTY, job -> {}, Function.identity());
@@ -34,9 +34,9 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
         .forEach(step -> failing.add(step.task));
   }
 
-  static String play(Trace trace) {
-    ProducerReplay replay = new ProducerReplay(trace);
-    for (Trace.Step step = replay.next(); step != null; step = replay.next()) {
+  static String play(AsyncTrace trace) {
+    AsyncProducerReplay replay = new AsyncProducerReplay(trace);
+    for (AsyncTrace.Step step = replay.next(); step != null; step = replay.next()) {
       replay.one(step);
     }
     return replay.finish();
@@ -62,15 +62,15 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
             .collect(Collectors.toList());
     String schema = known == null ? "none" : known.fate("discarded");
     tasks.forEach(AsyncAbi::putBlock);
-    Foreign.freeHandler(handler);
+    AsyncForeign.freeHandler(handler);
     return compare(schema, fates, codes);
   }
 
-  private void one(Trace.Step step) {
+  private void one(AsyncTrace.Step step) {
     perform(step, () -> step.beside == null ? act(step) : actBeside(step));
   }
 
-  private int actBeside(Trace.Step step) {
+  private int actBeside(AsyncTrace.Step step) {
     AtomicInteger result = new AtomicInteger();
     Thread thread = new Thread(() -> result.set(act(step)));
     thread.start();
@@ -82,7 +82,7 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
     return result.get();
   }
 
-  private int act(Trace.Step step) {
+  private int act(AsyncTrace.Step step) {
     switch (step.event) {
       case "schema_ready":
         known = new Thing(0);
@@ -99,10 +99,10 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
         return 0;
       case "request":
       case "request_invalid":
-        Foreign.callRequest(sending.producer, step.n);
+        AsyncForeign.callRequest(sending.producer, step.n);
         return 0;
       case "cancel":
-        Foreign.callCancel(sending.producer);
+        AsyncForeign.callCancel(sending.producer);
         return 0;
       case "step":
         if (!stepping && !released) {
@@ -118,7 +118,7 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
 
   private static Schema schema(Thing thing) {
     Slot slot = Slot.take(Kind.SCHEMA);
-    Foreign.fill(Kind.SCHEMA, slot.address, () -> thing.meets("freed"));
+    AsyncForeign.fill(Kind.SCHEMA, slot.address, () -> thing.meets("freed"));
     return new Schema(slot);
   }
 
@@ -133,19 +133,19 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
           });
     }
     Slot slot = Slot.take(Kind.DEVICE_ARRAY);
-    Foreign.fill(Kind.DEVICE_ARRAY, slot.address, () -> batch.meets("freed"));
+    AsyncForeign.fill(Kind.DEVICE_ARRAY, slot.address, () -> batch.meets("freed"));
     return AsyncBatch.of(new DeviceArray(slot));
   }
 
-  private int extract(Trace.Step step) {
+  private int extract(AsyncTrace.Step step) {
     errno = step.errno;
     long task = tasks.get(step.task);
     if (step.event.equals("extract_drop")) {
       dropped.add(step.task);
-      return Foreign.callExtract(task, 0);
+      return AsyncForeign.callExtract(task, 0);
     }
     Slot out = Slot.take(Kind.DEVICE_ARRAY);
-    int code = Foreign.callExtract(task, out.address);
+    int code = AsyncForeign.callExtract(task, out.address);
     if (step.event.equals("extract") == Kind.DEVICE_ARRAY.isReleased(out.address)) {
       fail("extract_data: an array and an error, or neither");
     }
@@ -162,7 +162,7 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
   /** Plays the steps that happen until the call returns. */
   private int called(String what) {
     happened(what);
-    for (Trace.Step step = next(); step != null; step = next()) {
+    for (AsyncTrace.Step step = next(); step != null; step = next()) {
       if (step.event.startsWith("returns")) {
         perform(step, () -> 0);
         return step.errno;
@@ -190,7 +190,7 @@ final class ProducerReplay extends Replay implements Foreign.Handler {
     if (task == 0) {
       return called("on_next_task");
     }
-    tasks.add(Foreign.copyTask(task));
+    tasks.add(AsyncForeign.copyTask(task));
     return called("on_next_task " + (tasks.size() - 1));
   }
 

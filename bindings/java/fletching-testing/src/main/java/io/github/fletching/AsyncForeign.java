@@ -8,8 +8,8 @@ import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 
 /** The other side of an async stream, played by a test: structs whose callbacks are objects. */
-final class Foreign {
-  private Foreign() {}
+final class AsyncForeign {
+  private AsyncForeign() {}
 
   /** An ArrowAsyncProducer. */
   interface Producer {

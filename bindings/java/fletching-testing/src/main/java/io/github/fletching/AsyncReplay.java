@@ -10,14 +10,14 @@ import java.util.Objects;
 import java.util.function.IntSupplier;
 
 /** The cursor over the steps of a trace. The first difference ends it. */
-abstract class Replay {
-  final Trace trace;
+abstract class AsyncReplay {
+  final AsyncTrace trace;
   private final Map<String, Integer> counts = new HashMap<>();
   private int at;
   private List<String> expected = new ArrayList<>();
   private String failed;
 
-  Replay(Trace trace) {
+  AsyncReplay(AsyncTrace trace) {
     this.trace = trace;
   }
 
@@ -33,11 +33,11 @@ abstract class Replay {
   }
 
   /** Null after the last step. */
-  synchronized Trace.Step next() {
+  synchronized AsyncTrace.Step next() {
     return failed != null || at == trace.steps.size() ? null : trace.steps.get(at);
   }
 
-  synchronized boolean isLast(Trace.Step step) {
+  synchronized boolean isLast(AsyncTrace.Step step) {
     return at > 0 && trace.steps.get(at - 1) == step;
   }
 
@@ -62,7 +62,7 @@ abstract class Replay {
   }
 
   /** One step, from its event to its result. */
-  void perform(Trace.Step step, IntSupplier work) {
+  void perform(AsyncTrace.Step step, IntSupplier work) {
     List<String> outer;
     synchronized (this) {
       at++;
@@ -90,7 +90,7 @@ abstract class Replay {
           }
         });
     List<Integer> code = trace.end.code == null ? List.of() : List.of(trace.end.code);
-    Trace.End end = trace.end;
+    AsyncTrace.End end = trace.end;
     if (!Objects.equals(schema, end.schema) || !tasks.equals(end.tasks) || !codes.equals(code)) {
       String found = schema + " " + tasks + " " + codes;
       fail("finally: expected " + end.schema + " " + end.tasks + " " + code + ", got " + found);
