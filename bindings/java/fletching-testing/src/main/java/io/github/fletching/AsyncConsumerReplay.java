@@ -7,9 +7,7 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.SynchronousQueue;
-import java.util.function.IntSupplier;
-import java.util.function.Supplier;
+import java.util.Locale;
 import java.util.stream.Collectors;
 
 /** The producer and the application of a consumer. */
@@ -25,7 +23,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   // With the lock of `told`.
   private final Object told = new Object();
   private final List<GivenTask> tasks = new ArrayList<>();
-  private final List<Extraction> running = new ArrayList<>();
+  private final List<AsyncExtraction> running = new ArrayList<>();
   private final List<Integer> codes = new ArrayList<>();
   private GivenTask arriving;
   private boolean cancelled;
@@ -46,34 +44,6 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     refusal = null;
     if (error != null) {
       throw error;
-    }
-  }
-
-  /** A take of the application, held open inside extract_data. */
-  private static final class Extraction {
-    final int task;
-    boolean inside; // extract_data was called
-    final SynchronousQueue<Integer> answers = new SynchronousQueue<>();
-    final SynchronousQueue<Supplier<Integer>> orders = new SynchronousQueue<>(); // null: go on
-
-    Extraction(int task) {
-      this.task = task;
-    }
-  }
-
-  private static <T> T taken(SynchronousQueue<T> queue) {
-    try {
-      return queue.take();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
-  private static <T> void put(SynchronousQueue<T> queue, T value) {
-    try {
-      queue.put(value);
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
     }
   }
 
@@ -101,7 +71,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     AsyncConsumerReplay replay = new AsyncConsumerReplay(trace);
     for (AsyncTrace.Step step = replay.next(); step != null; step = replay.next()) {
       replay.one(step);
-      String state = replay.core.state.name().toLowerCase(java.util.Locale.ROOT);
+      String state = replay.core.state.name().toLowerCase(Locale.ROOT);
       if (!step.state.equals(state) && replay.isLast(step)) {
         replay.fail("expected the state " + step.state + ", got " + state);
       }
@@ -111,19 +81,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
 
   private void one(AsyncTrace.Step step) {
     boolean inside = "extract_data".equals(step.within) && !running.isEmpty();
-    perform(step, () -> inside ? order(running.get(0), () -> act(step)) : act(step));
-  }
-
-  /** Runs a step on the thread of an extraction. */
-  private int order(Extraction extraction, IntSupplier work) {
-    SynchronousQueue<Integer> result = new SynchronousQueue<>();
-    put(
-        extraction.orders,
-        () -> {
-          put(result, work.getAsInt());
-          return null;
-        });
-    return taken(result);
+    perform(step, () -> inside ? running.get(0).run(() -> act(step)) : act(step));
   }
 
   private int act(AsyncTrace.Step step) {
@@ -215,7 +173,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   }
 
   private int take(int task) {
-    Extraction extraction = new Extraction(task);
+    AsyncExtraction extraction = new AsyncExtraction(task);
     synchronized (told) {
       running.add(extraction);
     }
@@ -226,16 +184,17 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
               if (received.error == null) {
                 received.batch.close();
               }
-              put(extraction.answers, received.error == null ? 0 : received.error.errno());
+              AsyncExtraction.put(
+                  extraction.answers, received.error == null ? 0 : received.error.errno());
             });
     thread.setDaemon(true);
     thread.start();
-    return taken(extraction.answers);
+    return AsyncExtraction.taken(extraction.answers);
   }
 
   /** Lets extract_data return a code; the other one is that of take. */
   private int finishExtraction(AsyncTrace.Step step, int code, int returned) {
-    Extraction extraction;
+    AsyncExtraction extraction;
     GivenTask task;
     synchronized (told) {
       extraction = running.stream().filter(e -> e.task == step.task).findFirst().orElseThrow();
@@ -244,8 +203,8 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     }
     task.meets(code == 0 ? "extracted" : "failed");
     task.isWrong = code != returned;
-    put(extraction.orders, () -> returned);
-    int answer = taken(extraction.answers);
+    AsyncExtraction.put(extraction.orders, () -> returned);
+    int answer = AsyncExtraction.taken(extraction.answers);
     if (answer != code) {
       fail("take: expected " + code + ", got " + answer);
     }
@@ -332,7 +291,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   private int extract(GivenTask task, long self, long out) {
     boolean wanted = out != 0;
     String what = "extract_data " + task.number + (wanted ? "" : " drop");
-    Extraction extraction;
+    AsyncExtraction extraction;
     synchronized (told) {
       extraction =
           running.stream().filter(e -> e.task == task.number && !e.inside).findFirst().orElse(null);
@@ -346,10 +305,10 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
       reached(what, "extract_data");
     } else {
       happened(what);
-      put(extraction.answers, 0);
+      AsyncExtraction.put(extraction.answers, 0);
       Integer returned = null;
       while (returned == null) {
-        returned = taken(extraction.orders).get();
+        returned = AsyncExtraction.taken(extraction.orders).get();
       }
       code = returned;
     }
@@ -377,10 +336,10 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   }
 
   private String finish() {
-    for (Extraction extraction : running) {
+    for (AsyncExtraction extraction : running) {
       fail("a task is still being extracted");
-      put(extraction.orders, () -> 5);
-      taken(extraction.answers);
+      AsyncExtraction.put(extraction.orders, () -> 5);
+      AsyncExtraction.taken(extraction.answers);
     }
     join();
     for (AsyncConsumer.Received rest = core.take(0); rest != null; rest = core.take(0)) {
