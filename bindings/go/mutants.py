@@ -30,7 +30,7 @@ PER_FILE = 5  # at most, in a sample
 MOST_MUTANTS = 1 << 16  # as in tools/mutants
 MOST_MEMORY = 64 << 30  # of addresses of a process: a mutant may allocate without end
 SLOW = 0.1  # seconds: such tests come after all others
-LONGEST = 10  # seconds, and ten times as long as without a mutant
+LONGEST = 5  # seconds, and three times as long as without a mutant
 _FAILED = re.compile(r"^\s*--- FAIL: ([^\s/]+)", re.MULTILINE)
 _RUNNING = re.compile(r"^=== RUN +([^\s/]+)", re.MULTILINE)
 
@@ -140,7 +140,7 @@ def attempt(mutant: Mutant, tests: Sequence[Test]) -> tuple[str, str]:
         groups[test.seconds > SLOW, test.program].append(test)
     for (_, program), group in sorted(groups.items(), key=lambda item: item[0][0]):
         names = "|".join(test.name for test in group)
-        limit = max(LONGEST, 10 * sum(test.seconds for test in group))
+        limit = LONGEST + 3 * sum(test.seconds for test in group)
         arguments = ("-test.v", "-test.failfast", f"-test.run=^({names})$")
         passed, text = call(program, *arguments, limit=limit, FLETCHING_MUTANT=str(mutant.number))
         if not passed:
