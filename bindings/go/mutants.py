@@ -134,11 +134,12 @@ def measured() -> list[Test]:
 
 
 def attempt(mutant: Mutant, tests: Sequence[Test]) -> tuple[str, str]:
-    """The result and the test that noticed."""
-    groups: defaultdict[tuple[bool, str], list[Test]] = defaultdict(list)
+    """The result and the test that noticed. The tests of its own package come first."""
+    own = next((p for p, folder in FOLDERS.items() if mutant.file.startswith(folder)), "fletching")
+    groups: defaultdict[tuple[bool, bool, str], list[Test]] = defaultdict(list)
     for test in tests:
-        groups[test.seconds > SLOW, test.program].append(test)
-    for (_, program), group in sorted(groups.items(), key=lambda item: item[0][0]):
+        groups[test.seconds > SLOW, test.program != own, test.program].append(test)
+    for (*_, program), group in sorted(groups.items()):
         names = "|".join(test.name for test in group)
         limit = LONGEST + 3 * sum(test.seconds for test in group)
         arguments = ("-test.v", "-test.failfast", f"-test.run=^({names})$")

@@ -1,6 +1,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -65,3 +66,30 @@ int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
 }
 
 void fletching_go_peer_nothing(void) {}
+
+#ifdef __GLIBC__
+
+/* Takes the place of glibc's, for everything in the process. */
+extern void* __libc_calloc(size_t count, size_t size);
+
+static _Thread_local int g_until_failure = -1;
+
+void* calloc(size_t count, size_t size) {
+  if (g_until_failure >= 0 && g_until_failure-- == 0) return NULL;
+  return __libc_calloc(count, size);
+}
+
+int fletching_go_peer_fail_calloc(int nth) {
+  const int left = g_until_failure;
+  g_until_failure = nth;
+  return left;
+}
+
+size_t fletching_go_peer_in_use(void) { return mallinfo2().uordblks; }
+
+#else
+
+int fletching_go_peer_fail_calloc(int nth) { return -2 + 0 * nth; }
+size_t fletching_go_peer_in_use(void) { return 0; }
+
+#endif

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -163,6 +164,20 @@ func NextOnThread(stream *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray)
 
 // Nothing is a call of C.
 func Nothing() { C.fletching_go_peer_nothing() }
+
+// WithoutMemory runs the body with one calloc of C that returns NULL, behind so many that work. It reports
+// whether there was one. Not every C library can do that.
+func WithoutMemory(nth int, body func()) (failed, can bool) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	C.fletching_go_peer_fail_calloc(C.int(nth))
+	body()
+	left := C.fletching_go_peer_fail_calloc(-1)
+	return left == -1, left != -2
+}
+
+// InUse is how many bytes are allocated in C; 0 where the C library does not report it.
+func InUse() uintptr { return uintptr(C.fletching_go_peer_in_use()) }
 
 // SizeOf is the size of the allocation at an address, at least what was asked for.
 func SizeOf(address uintptr) uintptr {
