@@ -5,13 +5,15 @@
 package fletching_test
 
 import (
-	"runtime"
+	"context"
+	"math"
 	"syscall"
 	"testing"
 	"unsafe"
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/internal/gpu"
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
@@ -96,33 +98,92 @@ func TestChildrenWithoutMemory(t *testing.T) {
 	log.expect(t, "a0", "a1", "ad", "a", "event")
 }
 
-// What an operation leaves behind in C shows when it is repeated.
+// expectNoGrowth notices what an operation leaves behind in C, because it is repeated.
 func expectNoGrowth(t *testing.T, what string, operation func()) {
 	t.Helper()
-	const rounds, most = 2000, 16 << 10 // less than a leak of 8 bytes each time; others allocate as well
-	for range 100 {
-		operation()
-	}
-	before := peer.InUse()
-	if before == 0 {
-		t.Skip("this C library does not report what is allocated")
-	}
-	for range rounds {
-		operation()
-	}
-	if after := peer.InUse(); after > before+most {
-		t.Errorf("%s: %d bytes are left behind in each of %d rounds", what, (after-before)/rounds, rounds)
+	if err := peer.Growth(operation); err != nil {
+		t.Errorf("%s: %v", what, err)
 	}
 }
 
 func TestNothingIsLeftBehindInC(t *testing.T) {
-	expectNoGrowth(t, "import and export", func() {
-		var log log
-		array := importArray(t, rawArray(&log, "a", 1, true))
+	background := context.Background()
+	expectNoGrowth(t, "a shared array", func() {
+		array := must((&fletching.ArrayBuilder{Buffers: []uintptr{0}}).Build(&note{new(log), "owner"}))
+		succeed(t, array.Attach(&note{new(log), "attached"}))
 		shared := must(array.Share())
 		must(shared.View()).Close()
 		shared.Close()
 	})
-	runtime.GC()
-	_ = unsafe.Pointer(nil)
+	expectNoGrowth(t, "a schema", func() {
+		schema := must((&fletching.SchemaBuilder{Format: "i", Name: "a"}).Build())
+		shared := must(schema.Share())
+		must(shared.View()).Close()
+		shared.Close()
+	})
+	expectNoGrowth(t, "a stream", func() {
+		stream := newStream(func(yield func(*fletching.DeviceArray, error) bool) { yield(nil, syscall.EIO) })
+		_, err := stream.Next()
+		expectError(t, err, syscall.EIO, "")
+		stream.Close()
+	})
+	expectNoGrowth(t, "an async stream", func() {
+		stream := fletching.NewAsyncStream(background, fletching.AsyncOptions{})
+		batches := func(yield func(*fletching.DeviceArray, error) bool) {
+			yield(must(must(fletching.FromValues([]int32{1})).ToDevice()), nil)
+		}
+		sent := make(chan error)
+		go func() { sent <- fletching.SendAsync(background, intSchema(), abi.DeviceCPU, batches, stream.Handler()) }()
+		for batch, err := range stream.All(background) {
+			succeed(t, err)
+			batch.Close()
+		}
+		stream.Close()
+		succeed(t, <-sent)
+	})
+	expectNoGrowth(t, "a missing library", func() {
+		handle := peer.New[uint64](1)
+		handle[0] = 1
+		array := awaited(t, abi.DeviceVulkan, uintptr(unsafe.Pointer(&handle[0])))
+		if err := array.Synchronize(background); err == nil {
+			t.Error("no error")
+		}
+		array.Close()
+		peer.Free(handle)
+	})
+}
+
+// The library is loaded once, and its name is a text of C.
+func TestStandinNothingIsLeftBehindInC(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		array, _, _ := countedArray(t, api.Type)
+		succeed(t, array.ExportWithEvent(streamOf(api, gated.Producer)))
+		api.SynchronizeStream(gated.Producer)
+		expectNoGrowth(t, "a wait", func() { succeed(t, array.Synchronize(background)) })
+		array.Close()
+		gated.End()
+	})
+}
+
+// --- Sizes that no memory has ---------------------------------------------------------------------
+
+// What is too long is refused before it is read.
+func TestMetadataThatIsTooLong(t *testing.T) {
+	if unsafe.Sizeof(0) < 8 {
+		t.Skip("no slice is that long on a 32-bit target")
+	}
+	const most = math.MaxInt32
+	size := (most + 1) * int(unsafe.Sizeof(fletching.KeyValue{}))
+	reserved, err := syscall.Mmap(-1, 0, size, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+	succeed(t, err)
+	defer func() { succeed(t, syscall.Munmap(reserved)) }()
+	pairs := unsafe.Slice((*fletching.KeyValue)(unsafe.Pointer(&reserved[0])), most+1)
+	_, err = fletching.Metadata(pairs).Encode()
+	expectError(t, err, syscall.EINVAL, "too many pairs")
+	text := unsafe.String(&reserved[0], most+1)
+	for _, pair := range []fletching.KeyValue{{Key: text, Value: ""}, {Key: "", Value: text}} {
+		_, err = fletching.Metadata{pair}.Encode()
+		expectError(t, err, syscall.EINVAL, "text too long")
+	}
 }

@@ -176,8 +176,22 @@ func WithoutMemory(nth int, body func()) (failed, can bool) {
 	return left == -1, left != -2
 }
 
-// InUse is how many bytes are allocated in C; 0 where the C library does not report it.
-func InUse() uintptr { return uintptr(C.fletching_go_peer_in_use()) }
+// Growth is an error when the operation leaves memory of C behind, which shows when it is repeated. It is nil where
+// the C library does not report what is in use.
+func Growth(operation func()) error {
+	const rounds, most = 3000, 48 << 10 // 16 bytes in each round; others, and new threads, allocate as well
+	for range 200 {
+		operation()
+	}
+	before := int64(C.fletching_go_peer_in_use())
+	for range rounds {
+		operation()
+	}
+	if growth := int64(C.fletching_go_peer_in_use()) - before; growth >= most {
+		return fmt.Errorf("%d bytes are left behind in C after %d times", growth, rounds)
+	}
+	return nil
+}
 
 // SizeOf is the size of the allocation at an address, at least what was asked for.
 func SizeOf(address uintptr) uintptr {
