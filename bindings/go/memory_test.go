@@ -176,7 +176,9 @@ func TestMetadataThatIsTooLong(t *testing.T) {
 	const most = math.MaxInt32
 	size := (most + 1) * int(unsafe.Sizeof(fletching.KeyValue{}))
 	reserved, err := syscall.Mmap(-1, 0, size, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
-	succeed(t, err)
+	if err != nil {
+		t.Skipf("64 GiB of addresses: %v", err)
+	}
 	defer func() { succeed(t, syscall.Munmap(reserved)) }()
 	pairs := unsafe.Slice((*fletching.KeyValue)(unsafe.Pointer(&reserved[0])), most+1)
 	_, err = fletching.Metadata(pairs).Encode()

@@ -1,27 +1,13 @@
 #include "library.h"
 
-#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-/* The types are those of hostile.h: a forwarder that does not fit it does not compile. */
-#define FORWARD(result, name, parameters, arguments)   \
-  static __typeof__(FletchingHostile##name)* g_##name; \
-  result fletching_go_peer_##name parameters { return g_##name arguments; }
-FLETCHING_GO_PEER_FUNCTIONS(FORWARD)
-
-#define RESOLVE(result, name, parameters, arguments)             \
-  *(void**)&g_##name = dlsym(library, "FletchingHostile" #name); \
-  if (g_##name == NULL) return "the symbol FletchingHostile" #name " is missing";
-
-const char* fletching_go_peer_open(const char* path) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) return dlerror();
-  FLETCHING_GO_PEER_FUNCTIONS(RESOLVE)
-  return NULL;
-}
+#define FUNCTIONS FLETCHING_GO_PEER_FUNCTIONS
+#define THEIRS(name) FletchingHostile##name
+#define OURS(name) fletching_go_peer_##name
+#include "forward.h"
 
 static void release_leaf(struct ArrowArray* self) {
   free(self->private_data);
