@@ -81,7 +81,7 @@ final class Raw {
 
   /** A struct of the same kind at an address. */
   static Raw at(Raw same, Pointer address) {
-    return new Raw(same, Pointer.nativeValue(address));
+    return new Raw(same.struct, Pointer.nativeValue(address));
   }
 
   /** Fills what a device array has beside its array. */
