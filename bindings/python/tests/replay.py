@@ -22,8 +22,8 @@ def traces(side: str) -> list[Trace]:
     """Those of the last `fletching traces`, which is a step of `make test-python`."""
     path = TRACES / f"{side}.json"
     if not path.exists():
-        command = [ROOT / ".venv" / "bin" / "fletching", "traces", "--output", TRACES]
-        subprocess.run(command, check=True)
+        program = str(ROOT / ".venv" / "bin" / "fletching")
+        subprocess.run([program, "traces", "--output", str(TRACES)], check=True)
     found: list[Trace] = json.loads(path.read_text(encoding="utf-8"))["traces"]
     return found
 
