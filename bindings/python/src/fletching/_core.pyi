@@ -340,6 +340,10 @@ class AsyncConsumer:
     @property
     def schema(self) -> Schema | None: ...
     @property
+    def state(self) -> int:
+        """The number of a state of the consumer in docs/reference/async.md."""
+
+    @property
     def device_type(self) -> int: ...
 
 class AsyncProducer:
@@ -357,6 +361,10 @@ class AsyncProducer:
     def push(self, batch: object) -> bool: ...
     def end(self) -> bool: ...
     def fail(self, code: int, text: str) -> None: ...
+    @property
+    def state(self) -> int:
+        """The number of a state of the producer in docs/reference/async.md."""
+
     @property
     def demand(self) -> int: ...
 
