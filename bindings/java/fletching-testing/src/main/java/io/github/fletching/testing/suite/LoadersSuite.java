@@ -77,7 +77,7 @@ public abstract class LoadersSuite {
 
   @Test
   void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
-    String output = Child.run(Late.class, "-Xcheck:jni");
+    String output = Child.runMain(Late.class, "-Xcheck:jni");
     assertTrue(
         output.contains("fletching: release of ArrowArray during shutdown: it leaks, as any later"),
         output);
@@ -87,7 +87,7 @@ public abstract class LoadersSuite {
 
   @Test
   void whatIsReleasedIsFreedOnce() throws Exception {
-    String output = Child.run(Leaks.class, "-Dio.github.fletching.engine=counting");
+    String output = Child.runMain(Leaks.class, "-Dio.github.fletching.engine=counting");
     assertTrue(output.contains("slabs true"), output);
     assertTrue(output.contains("left 0 []"), output);
   }
