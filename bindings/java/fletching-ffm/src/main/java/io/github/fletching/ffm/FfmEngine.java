@@ -190,7 +190,7 @@ final class FfmEngine implements Engine {
     }
   }
 
-  private static FunctionDescriptor descriptor(String signature) {
+  static FunctionDescriptor descriptor(String signature) {
     MemoryLayout[] arguments = new MemoryLayout[signature.length() - 1];
     for (int i = 0; i < arguments.length; i++) {
       arguments[i] = layout(signature.charAt(i + 1));
