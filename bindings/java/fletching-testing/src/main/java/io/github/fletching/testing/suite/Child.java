@@ -5,69 +5,49 @@ package io.github.fletching.testing.suite;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.fletching.testing.NativeLibraries;
-import java.io.File;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.lang.reflect.Constructor;
-import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Objects;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/**
- * Runs a method of a suite in a JVM of its own: a library that is loaded already is preferred, and
- * what a stand-in counts is of the whole process.
- */
-public final class Child {
+/** A program in a JVM of its own. */
+final class Child {
+  private static final int SECONDS = 120;
+
   private Child() {}
 
-  /**
-   * Returns what it has printed. The loader finds the interposers first (tests/faults), which pass
-   * on what does not fail.
-   */
-  static String run(Object suite, String method) {
-    Path java = Path.of(System.getProperty("java.home"), "bin", "java");
-    String path = System.getProperty("java.class.path");
-    ProcessBuilder builder =
-        new ProcessBuilder(
-            java.toString(),
-            "-XX:TieredStopAtLevel=1",
-            "-cp",
-            System.getProperty("surefire.test.class.path", path),
-            Child.class.getName(),
-            suite.getClass().getName(),
-            method);
-    String libraries = Objects.requireNonNullElse(System.getenv("LD_LIBRARY_PATH"), "");
-    builder
-        .environment()
-        .put(
-            "LD_LIBRARY_PATH",
-            NativeLibraries.folder().resolve("interposers") + File.pathSeparator + libraries);
-    try {
-      File output = File.createTempFile("fletching", ".txt");
-      Process process = builder.redirectErrorStream(true).redirectOutput(output).start();
-      boolean ended = process.waitFor(60, TimeUnit.SECONDS);
-      process.destroyForcibly();
-      String text = Files.readString(output.toPath());
-      assertTrue(ended && output.delete(), text);
-      assertEquals(0, process.exitValue(), text);
-      return text;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    } catch (InterruptedException e) {
-      throw new AssertionError(method, e);
-    }
+  static String classPath() {
+    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
   }
 
-  /** The class and the method. */
-  public static void main(String[] arguments) throws Throwable {
-    Class<?> type = Class.forName(arguments[0]);
-    Constructor<?> constructor = type.getDeclaredConstructor();
-    constructor.setAccessible(true);
-    Method method = type.getSuperclass().getDeclaredMethod(arguments[1]);
-    method.setAccessible(true);
-    method.invoke(constructor.newInstance());
+  /** Runs a main class; returns what it prints. A program that does not end is killed and fails. */
+  static String run(Class<?> main, String... options) throws IOException, InterruptedException {
+    return run(Map.of(), main, options);
+  }
+
+  /** The same with more variables of the environment. */
+  static String run(Map<String, String> environment, Class<?> main, String... options)
+      throws IOException, InterruptedException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of(options));
+    command.addAll(List.of("-cp", classPath(), main.getName()));
+    Path output = Files.createTempFile("fletching", ".log");
+    try {
+      ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+      builder.environment().putAll(environment);
+      Process process = builder.redirectOutput(output.toFile()).start();
+      boolean ended = process.waitFor(SECONDS, TimeUnit.SECONDS);
+      process.destroyForcibly().waitFor();
+      String text = Files.readString(output);
+      assertTrue(ended, main + ": did not end in " + SECONDS + " s: " + text);
+      assertEquals(0, process.exitValue(), text);
+      return text;
+    } finally {
+      Files.delete(output);
+    }
   }
 }

@@ -205,7 +205,7 @@ public abstract class StandinFailuresSuite {
   /** On the way to the event's context, its loss is an answer too. */
   @Test
   void aLostContextReleases() {
-    Child.run(this, "loseTheContext");
+    Alone.run(this, "loseTheContext");
   }
 
   void loseTheContext() {
@@ -222,7 +222,7 @@ public abstract class StandinFailuresSuite {
   /** Only the event's own answer says whether it is its device that is lost. */
   @Test
   void aLossThatEveryCallReports() {
-    Child.run(this, "loseEverything");
+    Alone.run(this, "loseEverything");
   }
 
   void loseEverything() {

@@ -51,7 +51,7 @@ public abstract class StandinLibrariesSuite {
 
   @Test
   void aMissingLibraryIsNamed() {
-    assumeFalse(Child.run(this, "missingLibraries").contains(DRIVER), DRIVER);
+    assumeFalse(Alone.run(this, "missingLibraries").contains(DRIVER), DRIVER);
   }
 
   void missingLibraries() {
@@ -68,7 +68,7 @@ public abstract class StandinLibrariesSuite {
 
   @Test
   void aMissingSymbolIsNamed() {
-    Child.run(this, "missingSymbols");
+    Alone.run(this, "missingSymbols");
   }
 
   void missingSymbols() {
@@ -97,7 +97,7 @@ public abstract class StandinLibrariesSuite {
   /** Only what an operation calls has to be there. */
   @Test
   void aNamelessLibrary() {
-    Child.run(this, "nameless");
+    Alone.run(this, "nameless");
   }
 
   void nameless() {
@@ -106,7 +106,7 @@ public abstract class StandinLibrariesSuite {
 
   @Test
   void anOldLibraryDoesWhatItCan() {
-    Child.run(this, "old");
+    Alone.run(this, "old");
   }
 
   void old() {
