@@ -33,7 +33,7 @@ public abstract class GatedSuite {
   private static final String NO_DEVICE = "there is no such device";
 
   private void onGate(String method) {
-    assumeFalse(Alone.run(this, method).contains(NO_DEVICE), NO_DEVICE);
+    assumeFalse(Child.run(this, method).contains(NO_DEVICE), NO_DEVICE);
   }
 
   private static Gate gate(String backend) {

@@ -205,7 +205,7 @@ public abstract class StandinFailuresSuite {
   /** On the way to the event's context, its loss is an answer too. */
   @Test
   void aLostContextReleases() {
-    Alone.run(this, "loseTheContext");
+    Child.run(this, "loseTheContext");
   }
 
   void loseTheContext() {
@@ -222,7 +222,7 @@ public abstract class StandinFailuresSuite {
   /** Only the event's own answer says whether it is its device that is lost. */
   @Test
   void aLossThatEveryCallReports() {
-    Alone.run(this, "loseEverything");
+    Child.run(this, "loseEverything");
   }
 
   void loseEverything() {

@@ -51,7 +51,7 @@ public abstract class StandinLibrariesSuite {
 
   @Test
   void aMissingLibraryIsNamed() {
-    assumeFalse(Alone.run(this, "missingLibraries").contains(DRIVER), DRIVER);
+    assumeFalse(Child.run(this, "missingLibraries").contains(DRIVER), DRIVER);
   }
 
   void missingLibraries() {
@@ -68,7 +68,7 @@ public abstract class StandinLibrariesSuite {
 
   @Test
   void aMissingSymbolIsNamed() {
-    Alone.run(this, "missingSymbols");
+    Child.run(this, "missingSymbols");
   }
 
   void missingSymbols() {
@@ -97,7 +97,7 @@ public abstract class StandinLibrariesSuite {
   /** Only what an operation calls has to be there. */
   @Test
   void aNamelessLibrary() {
-    Alone.run(this, "nameless");
+    Child.run(this, "nameless");
   }
 
   void nameless() {
@@ -106,7 +106,7 @@ public abstract class StandinLibrariesSuite {
 
   @Test
   void anOldLibraryDoesWhatItCan() {
-    Alone.run(this, "old");
+    Child.run(this, "old");
   }
 
   void old() {
