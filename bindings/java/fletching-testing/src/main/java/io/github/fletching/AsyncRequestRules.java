@@ -8,7 +8,6 @@ import static io.github.fletching.Native.C;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -208,22 +207,25 @@ public abstract class AsyncRequestRules extends AsyncProducerTest {
   void ruleAsyncCancelThreadSafe() {
     for (int run = 0; run < 50; run++) {
       start(counting(20));
+      List<Thread> threads = List.of(canceller(), canceller(), canceller());
       peer.inside =
           call -> {
             if (call.equals("task")) {
               peer.drop();
+            } else if (call.equals("release")) {
+              threads.forEach(AsyncProducerTest::join); // the producer is valid until this returns
             }
           };
       peer.request(20);
-      Thread[] threads = new Thread[3];
-      for (int i = 0; i < 3; i++) {
-        threads[i] = new Thread(peer::cancel);
-        threads[i].start();
-      }
+      threads.forEach(Thread::start);
       peer.run();
-      Arrays.asList(threads).forEach(AsyncProducerTest::join);
+      threads.forEach(AsyncProducerTest::join);
       assertTrue(peer.run().calls().endsWith("release"));
     }
+  }
+
+  private Thread canceller() {
+    return new Thread(peer::cancel);
   }
 
   @Test
