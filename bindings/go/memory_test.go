@@ -7,6 +7,7 @@ package fletching_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -66,6 +67,24 @@ func TestBuildersWithoutMemory(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// The runtime ends a process that forgets a pin, when it finds that out.
+func TestValuesWithoutMemory(t *testing.T) {
+	values := []int64{1, 2, 3}
+	withoutMemory(t, func() error {
+		array, err := fletching.FromValues(values)
+		if err == nil {
+			array.Close()
+		}
+		return err
+	})
+	for range 3 {
+		collected := make(chan struct{})
+		runtime.SetFinalizer(new([64]byte), func(*[64]byte) { close(collected) })
+		runtime.GC()
+		<-collected
+	}
 }
 
 func TestAttachAndSharesWithoutMemory(t *testing.T) {
@@ -187,5 +206,7 @@ func TestMetadataThatIsTooLong(t *testing.T) {
 	for _, pair := range []fletching.KeyValue{{Key: text, Value: ""}, {Key: "", Value: text}} {
 		_, err = fletching.Metadata{pair}.Encode()
 		expectError(t, err, syscall.EINVAL, "text too long")
+		_, err = (&fletching.SchemaBuilder{Format: "i", Metadata: fletching.Metadata{pair}}).Build()
+		expectError(t, err, syscall.EINVAL, "schema builder: metadata: text too long")
 	}
 }
