@@ -194,7 +194,7 @@ def write(everything: Sequence[Mutant], found: Mapping[Mutant, tuple[str, str]])
         | dict(zip(("result", "text"), found.get(m, ("", "")), strict=True))
         for m in everything
     ]
-    table = {"tool": "tools/mutants", "mutants": entries}
+    table = {"tool": "bindings/go/tools/mutants", "mutants": entries}
     path = Path(os.environ["RESULTS"])
     path.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
