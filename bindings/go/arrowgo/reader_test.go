@@ -80,7 +80,7 @@ func TestReaderThereAndBack(t *testing.T) {
 	}
 }
 
-// A reader that nobody reads to its end releases its batch.
+// A reader that is not read to its end releases its batch.
 func TestReaderLeftEarly(t *testing.T) {
 	source := tables(t, 3)
 	stream := must(arrowgo.ExportReader(source))

@@ -45,7 +45,7 @@ class Listener final : public AsyncListener {
   explicit Listener(nb::handle notify) : notify_(notify) {}
 
   void on_schema(Schema schema, AsyncStreamInfo info) noexcept override {
-    Result<SharedSchema> shared = share(std::move(schema));
+    Result<SharedSchema> shared = share_checked(std::move(schema), "on_schema");
     if (shared.ok()) {
       const std::lock_guard lock(mutex_);
       schema_ = *std::move(shared);
@@ -159,6 +159,10 @@ void bind_consumer(nb::module_& module) {
       .def("raise_error", &raise_error)
       .def_prop_ro("ended", [](const PyConsumer& self) { return self.both->listener->ended(); })
       .def_prop_ro("schema", &schema_of_stream)
+      .def_prop_ro(
+          "state",
+          [](const PyConsumer& self) { return static_cast<int>(self.both->consumer.state()); },
+          "The number of a state of the consumer in docs/reference/async.md.")
       .def_prop_ro("device_type",
                    [](const PyConsumer& self) { return self.both->listener->device_type(); });
 }
@@ -244,6 +248,9 @@ void bind_producer(nb::module_& module) {
             without_gil([&] { self.producer->fail(Error(code, text)); });
           },
           nb::arg("code"), nb::arg("text"))
+      .def_prop_ro(
+          "state", [](const PyProducer& self) { return static_cast<int>(self.producer->state()); },
+          "The number of a state of the producer in docs/reference/async.md.")
       .def_prop_ro("demand", [](const PyProducer& self) {
         return without_gil([&] { return self.producer->demand(); });
       });

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "fletching/dlpack.h"
 #include "fletching/owner.hpp"
 #include "fletching/shared.hpp"
 #include "python.hpp"
@@ -20,10 +21,14 @@ struct PySchema {
   Foreign<SharedSchema> shared;
 };
 
+/// What __dlpack__ has described, where it is the same each time: in memory of the CPU, no event.
+using OwnTensor = std::optional<Foreign<std::shared_ptr<const DLManagedTensorVersioned>>>;
+
 /// fletching.Array: in memory of the CPU.
 struct PyArray {
   Foreign<SharedSchema> schema;
   Foreign<SharedArray> shared;
+  OwnTensor tensor{};
 };
 
 /// fletching.DeviceArray: with a device and an event.
@@ -34,6 +39,7 @@ struct PyDeviceArray {
   bool writable = false;
   /// What __cuda_array_interface__ has described, as long as the object: a stream among it.
   std::optional<Foreign<std::shared_ptr<const void>>> described{};
+  OwnTensor tensor{};
 };
 
 void bind_schema(nb::module_& module);
@@ -54,6 +60,13 @@ void* stream_of(nb::handle stream);
 nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 void bind_waiter(nb::module_& module);
 void bind_async_stream(nb::module_& module);
+
+/// Errors, which begin with `method`: EINVAL for a schema, or one below it, that is released, has
+/// format NULL, a list of children that is wrong, or is nested too deep (see Shared::column): the
+/// rest of the module reads schemas without a check.
+Status check_schema(const ArrowSchema& schema, const char* method) noexcept;
+/// Moves a schema in that passes the check.
+Result<SharedSchema> share_checked(Schema&& schema, const char* method) noexcept;
 
 /// The type in words: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
 std::string type_text(const ArrowSchema& schema);

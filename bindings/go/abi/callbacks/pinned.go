@@ -28,7 +28,7 @@ type tree[T any] interface {
 // free that memory while C uses it. It returns nil for a released struct, and an error for a tree of more
 // than 256 levels.
 //
-// It is for tests and debug builds of exporters, before the struct goes to C. It asks cgo's own check of
+// It is for tests and debug builds of exporters, before the struct is passed to C. It asks cgo's own check of
 // pointers, and finds nothing where GODEBUG=cgocheck=0 turns that off, or on a goroutine's stack. On
 // 32-bit targets an opaque number, such as a handle, may be taken for an address.
 func CheckPinned(object any) error {

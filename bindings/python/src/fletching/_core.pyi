@@ -150,6 +150,7 @@ class DeviceArray:
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
@@ -339,6 +340,10 @@ class AsyncConsumer:
     @property
     def schema(self) -> Schema | None: ...
     @property
+    def state(self) -> int:
+        """The number of a state of the consumer in docs/reference/async.md."""
+
+    @property
     def device_type(self) -> int: ...
 
 class AsyncProducer:
@@ -356,6 +361,10 @@ class AsyncProducer:
     def push(self, batch: object) -> bool: ...
     def end(self) -> bool: ...
     def fail(self, code: int, text: str) -> None: ...
+    @property
+    def state(self) -> int:
+        """The number of a state of the producer in docs/reference/async.md."""
+
     @property
     def demand(self) -> int: ...
 
