@@ -120,7 +120,9 @@ func TestChildrenWithoutMemory(t *testing.T) {
 // expectNoGrowth notices what an operation leaves behind in C, because it is repeated.
 func expectNoGrowth(t *testing.T, what string, operation func()) {
 	t.Helper()
-	if err := peer.Growth(operation); err != nil {
+	if err := peer.Growth(operation); err == peer.ErrNotReported {
+		t.Skip(err)
+	} else if err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
