@@ -78,12 +78,10 @@ def find() -> list[Mutant]:
     """Every mutant of the hand-written code."""
     finder = cpp_mutants.build_finder(ROOT / "build" / "mutants-code" / "finder")
     flags = ["-std=c++20", *(f"-I{path}" for path in includes())]
-    core = HOME / "core"
-    found = [
-        each
-        for unit in sorted(core.glob("*.cpp"))
-        for each in cpp_mutants.of_unit(finder, HOME, core, unit, flags)
-    ]
+    units = sorted((HOME / "core").glob("*.cpp"))
+    with ThreadPoolExecutor(2) as pool:
+        read = pool.map(lambda unit: of_unit(finder, unit, flags), units)
+        found = [each for unit in read for each in unit]
     written = [
         each
         for path in sorted((HOME / "src" / "fletching").glob("*.py"))
@@ -91,6 +89,21 @@ def find() -> list[Mutant]:
         for each in python_mutants.of_text(path.relative_to(HOME).as_posix(), path.read_bytes())
     ]
     return [*mutant.distinct(found), *mutant.distinct(written)]
+
+
+def of_unit(finder: Path, unit: Path, flags: Sequence[str]) -> list[Mutant]:
+    """What was found before, unless a file of core/ has changed since."""
+    core = unit.parent
+    key = hashlib.sha256(finder.read_bytes())
+    for path in (unit, *sorted(core.glob("*.hpp"))):
+        key.update(path.read_bytes())
+    known = SCRATCH / "found" / f"{unit.stem}-{key.hexdigest()[:16]}.json"
+    if known.is_file():
+        return [mutant.Mutant(**each) for each in json.loads(known.read_text(encoding="utf-8"))]
+    found = list(cpp_mutants.of_unit(finder, HOME, core, unit, flags))
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.write_text(json.dumps([vars(each) for each in found]), encoding="utf-8")
+    return found
 
 
 def includes() -> list[str]:
