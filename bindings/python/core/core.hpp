@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "fletching/dlpack.h"
 #include "fletching/owner.hpp"
 #include "fletching/shared.hpp"
 #include "python.hpp"
@@ -20,10 +21,14 @@ struct PySchema {
   Foreign<SharedSchema> shared;
 };
 
+/// What __dlpack__ has described, where it is the same each time: in memory of the CPU, no event.
+using OwnTensor = std::optional<Foreign<std::shared_ptr<const DLManagedTensorVersioned>>>;
+
 /// fletching.Array: in memory of the CPU.
 struct PyArray {
   Foreign<SharedSchema> schema;
   Foreign<SharedArray> shared;
+  OwnTensor tensor{};
 };
 
 /// fletching.DeviceArray: with a device and an event.
@@ -34,6 +39,7 @@ struct PyDeviceArray {
   bool writable = false;
   /// What __cuda_array_interface__ has described, as long as the object: a stream among it.
   std::optional<Foreign<std::shared_ptr<const void>>> described{};
+  OwnTensor tensor{};
 };
 
 void bind_schema(nb::module_& module);

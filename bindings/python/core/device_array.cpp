@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cerrno>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "array_common.hpp"
@@ -12,9 +11,9 @@
 namespace fletching::python {
 namespace {
 
-constexpr const char* kMethod = "__arrow_c_array__";
-constexpr const char* kDeviceMethod = "__arrow_c_device_array__";
-constexpr const char* kCudaInterface = "__cuda_array_interface__";
+constinit Name kMethod("__arrow_c_array__");
+constinit Name kDeviceMethod("__arrow_c_device_array__");
+constinit Name kHiddenMethod("_arrow_c_array");
 
 const ArrowDeviceArray& raw(const PyDeviceArray& self) { return *(**self.shared).get(); }
 SyncEvent event(const PyDeviceArray& self) { return SyncEvent(raw(self)); }
@@ -45,17 +44,17 @@ nb::object export_array(const PyDeviceArray& self, nb::handle requested) {
   return array_capsules(*self.schema, std::move(array));
 }
 
-/// Called for attributes that the type does not have: __arrow_c_array__ where the CPU can read the
-/// data, and what CUDA's consumers look for where they can, so that hasattr says whether a call
-/// makes sense.
-nb::object missing_attribute(nb::handle self, std::string_view name) {
-  auto& array = nb::cast<PyDeviceArray&>(self);
-  if (name == kCudaInterface) return cuda_array_interface_of(self, array);
-  if (name == kMethod && is_accessible(raw(array).device_type, ARROW_DEVICE_CPU)) {
-    return self.attr("_arrow_c_array");
-  }
-  const std::string text = "'DeviceArray' object has no attribute '" + std::string(name) + "'";
-  throw nb::attribute_error(text.c_str());
+/// A property, so that hasattr says whether a call makes sense: the CPU can read the data. A
+/// __getattr__ would make each look-up of a method slow.
+nb::object array_method(nb::handle self) {
+  const ArrowDeviceType type = raw(nb::cast<const PyDeviceArray&>(self)).device_type;
+  if (is_accessible(type, ARROW_DEVICE_CPU)) return nb::getattr(self, kHiddenMethod.get());
+  throw nb::attribute_error("'DeviceArray' object has no attribute '__arrow_c_array__'");
+}
+
+/// A property for the same reason: what CUDA's consumers look for.
+nb::object cuda_array_interface(nb::handle self) {
+  return cuda_array_interface_of(self, nb::cast<PyDeviceArray&>(self));
 }
 
 void synchronize(const PyDeviceArray& self) {
@@ -114,7 +113,8 @@ void bind_device_array(nb::module_& module) {
            nb::sig("def wait_on(self, stream: object) -> None"))
       .def("ready", &ready, "Whether the data may be read. Does not block.")
       .def("__repr__", &shown)
-      .def("__getattr__", &missing_attribute, nb::sig("def __getattr__(self, name: str) -> object"))
+      .def_prop_ro("__arrow_c_array__", &array_method)
+      .def_prop_ro("__cuda_array_interface__", &cuda_array_interface)
       .def(
           "_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
           nb::sig("def _arrow_c_array(self, requested_schema: typing_extensions.CapsuleType | None "

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string_view>
 
 #include "fletching/stream_producer.hpp"
 #include "stream_common.hpp"
@@ -9,8 +8,8 @@ namespace {
 
 using Stream = PyStream<ArrowDeviceArrayStream>;
 
-constexpr const char* kMethod = "__arrow_c_stream__";
-constexpr const char* kDeviceMethod = "__arrow_c_device_stream__";
+constinit Name kMethod("__arrow_c_stream__");
+constinit Name kDeviceMethod("__arrow_c_device_stream__");
 
 Stream from_arrow(nb::handle object) {
   if (auto stream = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceMethod)) {
@@ -41,14 +40,10 @@ nb::object export_stream(Stream& self, nb::handle requested) {
 }
 
 /// As of DeviceArray: hasattr says whether a call makes sense.
-nb::object missing_attribute(nb::handle self, std::string_view name) {
+nb::object stream_method(nb::handle self) {
   const ArrowDeviceType type = (*nb::cast<Stream&>(self).state)->device_type();
-  if (name == kMethod && is_accessible(type, ARROW_DEVICE_CPU)) {
-    return self.attr("_arrow_c_stream");
-  }
-  const std::string text =
-      "'DeviceArrayStream' object has no attribute '" + std::string(name) + "'";
-  throw nb::attribute_error(text.c_str());
+  if (is_accessible(type, ARROW_DEVICE_CPU)) return self.attr("_arrow_c_stream");
+  throw nb::attribute_error("'DeviceArrayStream' object has no attribute '__arrow_c_stream__'");
 }
 
 }  // namespace
@@ -72,7 +67,7 @@ void bind_device_array_stream(nb::module_& module) {
                   nb::sig("def from_batches(schema: Schema, device_type: int, batches: "
                           "collections.abc.Iterable[object]) -> DeviceArrayStream"))
       .def_prop_ro("device_type", [](const Stream& self) { return (*self.state)->device_type(); })
-      .def("__getattr__", &missing_attribute, nb::sig("def __getattr__(self, name: str) -> object"))
+      .def_prop_ro("__arrow_c_stream__", &stream_method)
       .def("_arrow_c_stream", &export_stream, nb::arg("requested_schema") = nb::none(),
            nb::sig("def _arrow_c_stream(self, requested_schema: typing_extensions.CapsuleType | "
                    "None = None) -> typing_extensions.CapsuleType"))

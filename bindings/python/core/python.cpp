@@ -73,6 +73,15 @@ void raise(const Error& error) {
   throw nb::python_error();
 }
 
+nb::handle Name::get() {
+  PyObject* interned = interned_.load(std::memory_order_acquire);
+  if (interned != nullptr) return interned;
+  interned = PyUnicode_InternFromString(text_);
+  if (interned == nullptr) throw nb::python_error();
+  interned_.store(interned, std::memory_order_release);  // the same one from each thread
+  return interned;
+}
+
 void raise_type_error(const std::string& message) {
   PyErr_SetObject(PyExc_TypeError, to_str(message).ptr());
   throw nb::python_error();

@@ -150,6 +150,7 @@ class DeviceArray:
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
