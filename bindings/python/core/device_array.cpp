@@ -14,7 +14,6 @@ namespace {
 
 constexpr const char* kMethod = "__arrow_c_array__";
 constexpr const char* kDeviceMethod = "__arrow_c_device_array__";
-constexpr const char* kCudaInterface = "__cuda_array_interface__";
 
 const ArrowDeviceArray& raw(const PyDeviceArray& self) { return *(**self.shared).get(); }
 SyncEvent event(const PyDeviceArray& self) { return SyncEvent(raw(self)); }
@@ -45,26 +44,25 @@ nb::object export_array(const PyDeviceArray& self, nb::handle requested) {
   return array_capsules(*self.schema, std::move(array));
 }
 
-/// Called for attributes that the type does not have: __arrow_c_array__ where the CPU can read the
-/// data, and what CUDA's consumers look for where they can, so that hasattr says whether a call
-/// makes sense.
-nb::object missing_attribute(nb::handle self, std::string_view name) {
-  auto& array = nb::cast<PyDeviceArray&>(self);
-  if (name == kCudaInterface) return cuda_array_interface_of(self, array);
-  if (name == kMethod && is_accessible(raw(array).device_type, ARROW_DEVICE_CPU)) {
-    return self.attr("_arrow_c_array");
-  }
-  const std::string text = "'DeviceArray' object has no attribute '" + std::string(name) + "'";
-  throw nb::attribute_error(text.c_str());
+/// A property, so that hasattr of an object says whether a call makes sense, and that of the type,
+/// which some consumers ask, finds it.
+nb::object cpu_method(nb::handle self) {
+  const ArrowDeviceType device = raw(nb::cast<PyDeviceArray&>(self)).device_type;
+  if (is_accessible(device, ARROW_DEVICE_CPU)) return self.attr("_arrow_c_array");
+  throw nb::attribute_error(no_attribute("DeviceArray", kMethod, device).c_str());
+}
+
+nb::object cuda_interface(nb::handle self) {
+  return cuda_array_interface_of(self, nb::cast<PyDeviceArray&>(self));
 }
 
 void synchronize(const PyDeviceArray& self) {
   unwrap(without_gil([&] { return event(self).synchronize(); }));
 }
 
-void wait_on(const PyDeviceArray& self, nb::handle stream) {
+void wait_on(const PyDeviceArray& self, nb::handle stream, OnCapture on_capture) {
   void* const handle = stream_of(stream);
-  unwrap(without_gil([&] { return event(self).wait_on(handle); }));
+  unwrap(without_gil([&] { return event(self).wait_on(handle, on_capture); }));
 }
 
 bool ready(const PyDeviceArray& self) {
@@ -91,36 +89,66 @@ std::optional<PyDeviceArray> import_device_array(nb::handle object) {
 }
 
 void bind_device_array(nb::module_& module) {
-  nb::class_<PyDeviceArray> type(module, "DeviceArray",
-                                 "An array, or a record batch, on any device.\n\n"
-                                 "Before the buffers are read, wait for the event.");
+  nb::class_<PyDeviceArray> type(
+      module, "DeviceArray",
+      "An array, or a record batch, on any device. len() is its length.\n"
+      "\n"
+      "Before you read the buffers, wait for the event: synchronize, wait_on or ready.\n"
+      "\n"
+      "Owns an ArrowDeviceArray, which it shares with its columns and exports: each keeps the\n"
+      "data and the event alive, and the producer's release is called when the last of them is\n"
+      "destroyed, without the GIL. It does not change, and any thread may use it. Arrow C device\n"
+      "data interface, \"The ArrowDeviceArray structure\".");
   bind_common(type, "def column(self, column: int | str) -> DeviceArray");
   type.def_static("from_arrow", &from_arrow, nb::arg("object"),
-                  "The array of an object that has __arrow_c_device_array__ or\n"
-                  "__arrow_c_array__. It does not wait for the event.")
+                  "The array of an object that has __arrow_c_device_array__ or __arrow_c_array__. "
+                  "It does not\n"
+                  "wait for the event. The capsules are consumed. TypeError for other objects and "
+                  "capsules,\n"
+                  "Error for a consumed capsule.")
       .def_prop_ro(
           "device_type", [](const PyDeviceArray& self) { return raw(self).device_type; },
           "A number of fletching.abi.DeviceType.")
-      .def_prop_ro("device_id", [](const PyDeviceArray& self) { return raw(self).device_id; })
+      .def_prop_ro(
+          "device_id", [](const PyDeviceArray& self) { return raw(self).device_id; },
+          "The number of the device, -1 where there is none, as for the CPU.")
       .def_prop_ro(
           "sync_event",
           [](const PyDeviceArray& self) {
             return reinterpret_cast<uintptr_t>(raw(self).sync_event);
           },
-          "The address of the event, 0 for none.")
-      .def("synchronize", &synchronize, "Blocks until the data may be read by the host.")
-      .def("wait_on", &wait_on, nb::arg("stream").none(),
-           "Lets a stream of the device wait for the data; returns at once.",
-           nb::sig("def wait_on(self, stream: object) -> None"))
-      .def("ready", &ready, "Whether the data may be read. Does not block.")
+          "The address of the event, 0 for none. It is valid as long as the array.")
+      .def("synchronize", &synchronize,
+           "Blocks until the data may be read by the host, without the GIL. Error, also of the "
+           "other\n"
+           "waits: EINVAL for an event that cannot be one, ENOTSUP for a device type without a "
+           "runtime\n"
+           "here (see register_waiter), and what the driver reports.")
+      .def(
+          "wait_on", &wait_on, nb::arg("stream").none(), nb::kw_only(),
+          nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
+          "Lets a stream of the device wait for the data; returns at once. What is enqueued on it\n"
+          "from now on may read the buffers. `stream`: a handle as an int, or an object with\n"
+          "__cuda_stream__, `ptr` or `handle`. Error: EBUSY for a stream that is being captured,\n"
+          "unless `on_capture` is OnCapture.EXTERNAL.",
+          nb::sig("def wait_on(self, stream: object, *, on_capture: OnCapture = ...) "
+                  "-> None"))
+      .def("ready", &ready, "Whether the data may be read by the host. Does not block.")
       .def("__repr__", &shown)
-      .def("__getattr__", &missing_attribute, nb::sig("def __getattr__(self, name: str) -> object"))
+      .def_prop_ro(kMethod, &cpu_method)
+      .def_prop_ro("__cuda_array_interface__", &cuda_interface)
       .def(
           "_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
           nb::sig("def _arrow_c_array(self, requested_schema: typing_extensions.CapsuleType | None "
                   "= None) -> tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
       .def("__arrow_c_device_array__", &export_device_array,
            nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+           "Capsules arrow_schema and arrow_device_array, which own a share of the data and the\n"
+           "event: the consumer waits. The data keeps its own schema; Error for a requested schema "
+           "of\n"
+           "another kind, NotImplementedError for an unknown keyword that is not None. Arrow "
+           "PyCapsule\n"
+           "interface.",
            nb::sig("def __arrow_c_device_array__(self, requested_schema: "
                    "typing_extensions.CapsuleType | None = None, **kwargs: object) -> "
                    "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));

@@ -255,10 +255,19 @@ void bind_export() {
   type.def("__dlpack__", &export_dlpack<Object>, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none(),
+           "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a "
+           "share\n"
+           "of the data; of one dimension and read-only. `stream`, or the host where there are "
+           "none, is\n"
+           "ordered after the event. BufferError for what DLPack cannot describe: nulls, types "
+           "that\n"
+           "are not numbers, devices; and for a copy that is impossible or not allowed. Python\n"
+           "specification for DLPack.",
            nb::sig("def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, "
                    "int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | "
                    "None = None) -> typing_extensions.CapsuleType"))
-      .def("__dlpack_device__", &device_of<Object>)
+      .def("__dlpack_device__", &device_of<Object>,
+           "DLPack's device type and id. BufferError for a device that DLPack does not have.")
       .def(
           "to_numpy", &to_numpy<Object>, nb::kw_only(), nb::arg("writable") = false,
           nb::sig(
@@ -297,7 +306,9 @@ void bind_dlpack(nb::module_& module) {
               "bool | None = None, stream: int | None = None) -> DeviceArray"),
       "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is\n"
       "copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the\n"
-      "producer orders its work before it, and the event of the array is after both.");
+      "producer orders its work before it, and the event of the array is after both. The tensor "
+      "is\n"
+      "released with the array. TypeError for what Arrow cannot describe and for a wrong capsule.");
 }
 
 }  // namespace fletching::python

@@ -61,7 +61,13 @@ void raise(const Error& error) {
     PyErr_NoMemory();
     throw nb::python_error();
   }
-  const nb::object arguments = nb::make_tuple(error.code(), to_str(error.message()));
+  // The name that the hint has in Python.
+  constexpr std::string_view kName = "OnCapture::kExternalEvent";
+  std::string text = error.message();
+  if (const size_t at = text.find(kName); at != std::string::npos) {
+    text.replace(at, kName.size(), "OnCapture.EXTERNAL");
+  }
+  const nb::object arguments = nb::make_tuple(error.code(), to_str(text));
   PyErr_SetObject(error_type, arguments.ptr());
   throw nb::python_error();
 }

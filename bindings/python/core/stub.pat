@@ -1,14 +1,16 @@
 # What the stub has instead of what nanobind finds.
-DeviceArray.__getattr__:
-    \from typing import Any
+DeviceArray.__arrow_c_array__$:
     \from typing_extensions import CapsuleType
     def __arrow_c_array__(self, requested_schema: CapsuleType | None = None) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
+
+DeviceArray.__cuda_array_interface__$:
+    \from typing import Any
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
 
-DeviceArrayStream.__getattr__:
+DeviceArrayStream.__arrow_c_stream__$:
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """Only where the CPU can read the batches."""
 

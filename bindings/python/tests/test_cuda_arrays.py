@@ -366,13 +366,3 @@ def test_release_after(gpu: Gpu) -> None:
     stream.finish()
     while "array" not in source.releases:
         pass
-
-
-def test_a_captured_stream_is_refused(gpu: Gpu) -> None:
-    array, stream = DeviceArray.from_arrow(produced(gpu)), gpu.stream()
-    awaited = array.export_with_event(gpu.stream())
-    with stream.captured():
-        for method in (awaited.wait_on, array.export_with_event, array.release_after):
-            with pytest.raises(fletching.Error, match="captur") as caught:
-                method(stream)
-            assert caught.value.errno == 16
