@@ -63,16 +63,18 @@ CASES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Peer:
-    """`table` makes a table of an array of structs or of a stream. `refuses`: cases that it cannot
-    read at all, with or without us. `crashes`: cases that end the process, with or without us."""
+    """`table` makes a table of an array of structs or of a stream. The cases that it cannot read,
+    that it reads as other values and that end the process do the same without us."""
 
     name: str
     table: Callable[[Any], Any]
     series: Callable[[Any], Any] | None = None  # of an array of any type
     schema: Callable[[Any], Any] | None = None
     refuses: frozenset[str] = frozenset()
+    changes: frozenset[str] = frozenset()
     crashes: frozenset[str] = frozenset()
     takes_arrays: bool = True  # and not only streams
+    reads_once: bool = False  # what `table` has made of a stream
 
 
 def _module(name: str) -> Any:
@@ -85,9 +87,15 @@ def _pyarrow() -> Peer:
 
 def _nanoarrow() -> Peer:
     library = _module("nanoarrow")
-    # It writes past the end of its own copy of a view array when it exports one.
-    views = frozenset({"string_view", "binary_view", "list_view"})
-    return Peer("nanoarrow", library.ArrayStream, library.c_array, library.c_schema, crashes=views)
+    return Peer(
+        "nanoarrow",
+        library.ArrayStream,
+        library.c_array,
+        library.c_schema,
+        # It writes past the end of its own copy of a view array when it exports one.
+        crashes=frozenset({"string_view", "binary_view", "list_view"}),
+        reads_once=True,
+    )
 
 
 def _polars() -> Peer:
@@ -107,13 +115,18 @@ def _pandas() -> Peer:
     views = frozenset({"list_view"})
     unions = frozenset({"dense_union", "sparse_union"})
     make = library.DataFrame.from_arrow
-    return Peer("pandas", make, library.Series.from_arrow, None, unions | {"map"}, views)
+    return Peer("pandas", make, library.Series.from_arrow, None, unions | {"map"}, crashes=views)
 
 
 def _duckdb() -> Peer:
-    connection = _module("duckdb").connect()
-    refuses = frozenset({"float16", "dense_union"})
-    return Peer("duckdb", connection.from_arrow, refuses=refuses, takes_arrays=False)
+    return Peer(
+        "duckdb",
+        _module("duckdb").connect().from_arrow,
+        refuses=frozenset({"float16", "dense_union"}),
+        changes=frozenset({"duration", "interval"}),  # an interval without nanoseconds
+        takes_arrays=False,
+        reads_once=True,
+    )
 
 
 def _datafusion() -> Peer:
@@ -129,7 +142,7 @@ _MAKERS = {
     "duckdb": _duckdb,
     "datafusion": _datafusion,
 }
-# The last two have an environment of their own, because they are large: see test-more-peers.
+# The last two have an environment of their own, because they are large: ../test-more-peers.
 PEERS = os.environ.get("FLETCHING_PEERS", "pyarrow nanoarrow polars arro3 pandas").split()
 
 

@@ -67,7 +67,7 @@ def with_us(library: Peer, source: Any) -> object:
     theirs = library.table(source)
     for kind in (ArrayStream, DeviceArrayStream):
         read = pyarrow.table(kind.from_arrow(theirs)).column(0).to_pylist()
-        if library.name == "nanoarrow":  # read once
+        if library.reads_once:
             return read
     return read
 
@@ -90,7 +90,7 @@ def test_tables_both_ways(library: Peer, case: str) -> None:
         expected = outcome(without_us, library, OnlyStream(table))
         for stream in (ArrayStream, DeviceArrayStream):
             assert outcome(with_us, library, stream.from_arrow(table)) == expected
-        if batch is whole:
+        if batch is whole and case not in library.changes:
             values = table.column(0).to_pylist()
             assert expected == (REFUSED if case in library.refuses else values)
 
@@ -122,14 +122,11 @@ def test_a_stream_of_a_column(library: Peer) -> None:
 
 # --- Schemas -------------------------------------------------------------------------------------
 
-METADATA = {b"key": b"value", b"\xff": b"\x00"}
-FIELD = pyarrow.field("n", pyarrow.int32(), nullable=False, metadata=METADATA)
-
 
 def test_schemas_both_ways(library: Peer) -> None:
     if library.schema is None:
         pytest.skip(f"{library.name} has no schemas")
-    field = FIELD.with_metadata({"c": "d"})
+    field = pyarrow.field("n", pyarrow.int32(), nullable=False, metadata={"c": "d"})
     wanted = pyarrow.schema([field, ("t", pyarrow.string_view())], metadata={"a": "b"})
     theirs = library.schema(Schema.from_arrow(wanted))
     back = Schema.from_arrow(theirs)
@@ -142,20 +139,13 @@ def test_schemas_both_ways(library: Peer) -> None:
     assert not back.children[0].nullable
 
 
-@pytest.mark.parametrize("name", [n for n in PEERS if n in ("pyarrow", "nanoarrow")])
-def test_metadata_that_is_not_text(name: str) -> None:
-    field = Schema.from_arrow(FIELD)
-    theirs = pyarrow.field(field) if name == "pyarrow" else peer(name).schema(field)  # type: ignore[misc]
-    assert Schema.from_arrow(theirs).metadata == METADATA
-
-
 def test_a_requested_schema(library: Peer) -> None:
     """The consumer reads the schema that comes back, whichever that is."""
     theirs = library.table(DeviceArrayStream.from_arrow(TABLE))
     wanted = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
     capsule = outcome(theirs.__arrow_c_stream__, wanted.__arrow_c_schema__())
     if capsule == REFUSED:
-        assert library.name in ("nanoarrow", "pandas", "duckdb")
+        assert library.name in ("nanoarrow", "pandas", "duckdb", "datafusion")
         return
     stream = ArrayStream.from_arrow(Given("__arrow_c_stream__", capsule))
     assert stream.schema.type.startswith("struct<n: int64, t: ")
