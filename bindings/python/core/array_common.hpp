@@ -43,6 +43,7 @@ std::pair<Schema, Owner<Raw>> take_array(const nb::object& result, const char* m
   const auto [schema_capsule, array_capsule] = two_capsules(result, method);
   auto* schema = look_into<ArrowSchema>(schema_capsule, method);
   auto* array = look_into<Raw>(array_capsule, method);
+  unwrap(check_schema(*schema, method));
   return {Schema(schema), Owner<Raw>(array)};
 }
 

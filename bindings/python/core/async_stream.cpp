@@ -71,7 +71,7 @@ class Listener final : public AsyncListener {
   explicit Listener(nb::handle notify) : notify_(notify) {}
 
   void on_schema(Schema schema, AsyncStreamInfo info) noexcept override {
-    Result<SharedSchema> shared = share(std::move(schema));
+    Result<SharedSchema> shared = share_checked(std::move(schema), "on_schema");
     if (shared.ok()) {
       const std::lock_guard lock(mutex_);
       schema_ = *std::move(shared);

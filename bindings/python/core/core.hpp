@@ -57,6 +57,13 @@ nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 void bind_waiter(nb::module_& module);
 void bind_async_stream(nb::module_& module);
 
+/// Errors, which begin with `method`: EINVAL for a schema, or one below it, that is released, has
+/// format NULL, a list of children that is wrong, or is nested too deep (see Shared::column): the
+/// rest of the module reads schemas without a check.
+Status check_schema(const ArrowSchema& schema, const char* method) noexcept;
+/// Moves a schema in that passes the check.
+Result<SharedSchema> share_checked(Schema&& schema, const char* method) noexcept;
+
 /// The type in words: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
 std::string type_text(const ArrowSchema& schema);
 

@@ -146,9 +146,9 @@ nb::object export_tensor(const ArrowSchema& schema, DeviceArray array, const Req
   return to_capsule(without_gil([&] { return copy_of<DLManagedTensorVersioned>(*tensor); }));
 }
 
-DeviceArray device_view(const PyDeviceArray& self) { return unwrap(self.shared->view()); }
+DeviceArray device_view(const PyDeviceArray& self) { return or_buffer_error(self.shared->view()); }
 DeviceArray device_view(const PyArray& self) {
-  return to_device_array(unwrap(self.shared->view()));
+  return to_device_array(or_buffer_error(self.shared->view()));
 }
 
 template <class Object>

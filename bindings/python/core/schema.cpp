@@ -9,6 +9,7 @@
 
 #include "capsule.hpp"
 #include "core.hpp"
+#include "fletching/detail/tree.hpp"
 
 namespace fletching::python {
 namespace {
@@ -58,11 +59,28 @@ PySchema from_arrow(nb::handle object) {
 
 }  // namespace
 
+Status check_schema(const ArrowSchema& schema, const char* method) noexcept {
+  return detail::guarded([&] {
+    const std::string operation = std::string(method) + ": ArrowSchema";
+    return detail::walk(operation.c_str(), &schema, [](const ArrowSchema& node) -> const char* {
+      if (node.release == nullptr) return "is released or moved out";
+      return node.format == nullptr ? "has format NULL: expected a format string" : nullptr;
+    });
+  });
+}
+
+Result<SharedSchema> share_checked(Schema&& schema, const char* method) noexcept {
+  Status checked = check_schema(*schema.get(), method);
+  if (!checked) return std::move(checked).error();
+  return share(std::move(schema));
+}
+
 std::optional<PySchema> import_schema(nb::handle object) {
   const nb::object capsule = call_protocol(object, kMethod);
   if (!capsule.is_valid()) return std::nullopt;
-  Schema schema(look_into<ArrowSchema>(capsule, kMethod));
-  return PySchema{Foreign(unwrap(share(std::move(schema))))};
+  auto* raw = look_into<ArrowSchema>(capsule, kMethod);
+  unwrap(check_schema(*raw, kMethod));
+  return PySchema{Foreign(unwrap(share(Schema(raw))))};
 }
 
 nb::dict to_dictionary(const MetadataView& metadata) {

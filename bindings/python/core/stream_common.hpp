@@ -102,7 +102,7 @@ class StreamState {
     if (!schema_) {
       Result<Schema> schema = reader_->schema();
       if (!schema) return std::move(schema).error();
-      Result<SharedSchema> shared = share(*std::move(schema));
+      Result<SharedSchema> shared = share_checked(*std::move(schema), "get_schema");
       if (!shared) return std::move(shared).error();
       schema_ = *std::move(shared);
     }

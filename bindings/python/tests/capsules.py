@@ -39,6 +39,10 @@ def capsule_of(struct: ctypes.Structure, name: bytes | None = None) -> Any:
     return _new(ctypes.addressof(struct), name or NAMES[type(struct)], None)
 
 
+def capsule_at(address: int, name: bytes) -> Any:
+    return _new(address, name, None)
+
+
 class Source:
     """An int32 array, or whatever the format says, whose releases are counted."""
 

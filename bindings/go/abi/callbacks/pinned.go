@@ -24,7 +24,7 @@ type tree[T any] interface {
 // children and dictionary, with the address of Go memory that is not pinned: the garbage collector may
 // free that memory while C uses it. It returns nil for a released struct.
 //
-// It is for tests and debug builds of exporters, before the struct goes to C. It asks cgo's own check of
+// It is for tests and debug builds of exporters, before the struct is passed to C. It asks cgo's own check of
 // pointers, and finds nothing where GODEBUG=cgocheck=0 turns that off, or on a goroutine's stack. On
 // 32-bit targets an opaque number, such as a handle, may be taken for an address.
 func CheckPinned(object any) error {

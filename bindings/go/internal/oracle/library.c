@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* The types are those of oracle.h: a forwarder that does not fit it does not compile. */
+/* The types match oracle.h: a forwarder that does not fit it does not compile. */
 #define FORWARD(result, name, parameters, arguments)  \
   static __typeof__(FletchingOracle##name)* g_##name; \
   result fletching_go_oracle_##name parameters { return g_##name arguments; }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The types are those of hostile.h: a forwarder that does not fit it does not compile. */
+/* The types match hostile.h: a forwarder that does not fit it does not compile. */
 #define FORWARD(result, name, parameters, arguments)   \
   static __typeof__(FletchingHostile##name)* g_##name; \
   result fletching_go_peer_##name parameters { return g_##name arguments; }

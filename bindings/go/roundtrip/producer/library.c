@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* The types are those of the headers: a forwarder that does not fit them does not compile. */
+/* The types match the headers: a forwarder that does not fit them does not compile. */
 #define FORWARD(result, name, parameters, arguments)    \
   static __typeof__(FletchingProducer##name)* g_##name; \
   result fletching_go_producer_##name parameters { return g_##name arguments; }

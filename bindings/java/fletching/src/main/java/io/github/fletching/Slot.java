@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Slot {
   private static final int SLAB = 64; // slots
   private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");
-  private static final Cleaner CLEANER = Cleaner.create();
+  static final Cleaner CLEANER = Cleaner.create();
   private static final AtomicLong LEAKS = new AtomicLong();
   private static final Map<Kind, Pool> POOLS = new EnumMap<>(Kind.class);
 
@@ -59,6 +59,12 @@ final class Slot {
     return LEAKS.get();
   }
 
+  static void reportLeak(String title, Throwable created) {
+    LEAKS.incrementAndGet();
+    System.getLogger("io.github.fletching")
+        .log(System.Logger.Level.WARNING, title + ": collected and not closed", created);
+  }
+
   /** What stays of a slot that was collected. */
   private static final class Content implements Runnable {
     final Kind kind;
@@ -73,9 +79,7 @@ final class Slot {
     @Override
     public void run() {
       if (!kind.isReleased(address)) {
-        LEAKS.incrementAndGet();
-        System.getLogger("io.github.fletching")
-            .log(System.Logger.Level.WARNING, kind.title + ": collected and not closed", created);
+        reportLeak(kind.title, created);
         kind.releaseOnce(address);
       }
       kind.pool().recycle(address);

@@ -226,7 +226,8 @@ final class FfmEngine implements Engine {
 
   @Override
   public long symbol(long library, String name) {
-    return libraries.get(library).find(name).map(MemorySegment::address).orElse(0L);
+    SymbolLookup lookup = library == 0 ? LINKER.defaultLookup() : libraries.get(library);
+    return lookup.find(name).map(MemorySegment::address).orElse(0L);
   }
 
   /** The handle of a C function declares Throwable, but C throws nothing. */

@@ -149,8 +149,9 @@ final class JnaEngine implements Engine {
 
   @Override
   public long symbol(long library, String name) {
+    NativeLibrary found = library == 0 ? NativeLibrary.getProcess() : libraries.get(library);
     try {
-      return Pointer.nativeValue(libraries.get(library).getGlobalVariableAddress(name));
+      return Pointer.nativeValue(found.getGlobalVariableAddress(name));
     } catch (UnsatisfiedLinkError e) {
       return 0;
     }

@@ -257,7 +257,7 @@ public abstract class HostileSuite {
     if (c.outcome == Peer.TOLERATED) {
       assertTrue(strict != null && strict.getMessage().contains("(rule "), c.name);
     }
-    // There and back: a stream of ours over that of the peer has the same result.
+    // There and back: our stream over the peer's stream has the same result.
     DeviceArrayStream inner = open(c);
     if (inner.deviceType().value() != 0 && !c.name.contains("schema")) {
       Raw raw = Raw.deviceStream();

@@ -1,0 +1,11 @@
+"""For all tests of Python."""
+
+from __future__ import annotations
+
+import gc
+
+
+def pytest_collection_finish() -> None:
+    """What pytest keeps is left out of the garbage collections of the tests."""
+    gc.collect()
+    gc.freeze()
