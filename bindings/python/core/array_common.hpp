@@ -100,6 +100,16 @@ std::string values_text(const Object& self) {
 }
 
 template <class Object>
+nb::object addresses(const Object& self) {
+  const ArrowArray& array = array_of(self);
+  nb::list found;
+  for (int64_t i = 0; i < array.n_buffers && array.buffers != nullptr; ++i) {
+    found.append(reinterpret_cast<uintptr_t>(array.buffers[i]));
+  }
+  return nb::steal(PyList_AsTuple(found.ptr()));
+}
+
+template <class Object>
 void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
   type.def("__len__", [](const Object& self) { return array_of(self).length; })
       .def_prop_ro(
@@ -112,6 +122,10 @@ void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
           "n_buffers", [](const Object& self) { return array_of(self).n_buffers; },
           "The number of buffers.")
       .def_prop_ro(
+          "buffers", &addresses<Object>, nb::sig("def buffers(self) -> tuple[int, ...]"),
+          "The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as\n"
+          "the array, and to be read after a wait for its event.")
+      .def_prop_ro(
           "type", [](const Object& self) { return to_str(type_text(schema_of(self))); },
           "The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.")
       .def_prop_ro(
@@ -119,10 +133,9 @@ void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
           [](const Object& self) { return PySchema{Foreign(SharedSchema(*self.schema))}; },
           "The schema, which lives independently of the array.")
       .def("column", &column<Object>, nb::arg("column"), nb::sig(signature_of_column),
-           "A child by its index, from the end if negative, or its name. Nothing is copied; it "
-           "keeps\n"
-           "the data and the event alive. Nulls of the parent are not applied. Error for no such\n"
-           "column and for one that is shorter than its parent.");
+           "A child by its index, from the end if negative, or its name. Nothing is copied; it\n"
+           "keeps the data and the event alive. Nulls of the parent are not applied. Error for\n"
+           "no such column and for one that is shorter than its parent.");
 }
 
 }  // namespace fletching::python

@@ -60,26 +60,22 @@ void bind_array_stream(nb::module_& module) {
           "other objects and capsules, Error for a consumed capsule.")
       .def_static(
           "from_batches", &from_batches, nb::arg("schema"), nb::arg("batches"),
-          "A stream of the arrays of an iterable, of any library. The consumer's thread asks it "
-          "for\n"
-          "the next one. An exception is the error of the stream, with the errno value of an\n"
+          "A stream of the arrays of an iterable, of any library. The consumer's thread asks it\n"
+          "for the next one. An exception is the error of the stream, with the errno value of an\n"
           "OSError. The stream keeps the iterator.",
-          nb::sig("def from_batches(schema: Schema, batches: "
-                  "collections.abc.Iterable[object]) -> ArrayStream"))
+          nb::sig("def from_batches(schema: Schema, batches: collections.abc.Iterable[object]) -> "
+                  "ArrayStream"))
       .def("__arrow_c_stream__", &export_stream, nb::arg("requested_schema") = nb::none(),
-           "A capsule arrow_array_stream with what is left of the stream, once: then this object "
-           "is\n"
-           "consumed. Error for a consumed stream and a requested schema of another kind.",
-           nb::sig("def __arrow_c_stream__(self, requested_schema: typing_extensions.CapsuleType | "
-                   "None = None) -> typing_extensions.CapsuleType"))
-      .def(
-          "__arrow_c_device_stream__", &export_device_stream,
-          nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-          "A capsule arrow_device_array_stream of the CPU; see __arrow_c_stream__.\n"
-          "NotImplementedError for an unknown keyword that is not None.",
-          nb::sig(
-              "def __arrow_c_device_stream__(self, requested_schema: typing_extensions.CapsuleType "
-              "| None = None, **kwargs: object) -> typing_extensions.CapsuleType"));
+           "A capsule arrow_array_stream with what is left of the stream, once: then this object\n"
+           "is consumed. Error for a consumed stream and a requested schema of another kind.",
+           nb::sig("def __arrow_c_stream__(self, requested_schema: object | None = None) -> "
+                   "typing_extensions.CapsuleType"))
+      .def("__arrow_c_device_stream__", &export_device_stream,
+           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+           "A capsule arrow_device_array_stream of the CPU; see __arrow_c_stream__.\n"
+           "NotImplementedError for an unknown keyword that is not None.",
+           nb::sig("def __arrow_c_device_stream__(self, requested_schema: object | None = None, "
+                   "**kwargs: object) -> typing_extensions.CapsuleType"));
 }
 
 }  // namespace fletching::python

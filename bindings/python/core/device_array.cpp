@@ -101,11 +101,9 @@ void bind_device_array(nb::module_& module) {
       "data interface, \"The ArrowDeviceArray structure\".");
   bind_common(type, "def column(self, column: int | str) -> DeviceArray");
   type.def_static("from_arrow", &from_arrow, nb::arg("object"),
-                  "The array of an object that has __arrow_c_device_array__ or __arrow_c_array__. "
-                  "It does not\n"
-                  "wait for the event. The capsules are consumed. TypeError for other objects and "
-                  "capsules,\n"
-                  "Error for a consumed capsule.")
+                  "The array of an object that has __arrow_c_device_array__ or\n"
+                  "__arrow_c_array__. It does not wait for the event. The capsules are consumed.\n"
+                  "TypeError for other objects and capsules, Error for a consumed capsule.")
       .def_prop_ro(
           "device_type", [](const PyDeviceArray& self) { return raw(self).device_type; },
           "A number of fletching.abi.DeviceType.")
@@ -119,11 +117,9 @@ void bind_device_array(nb::module_& module) {
           },
           "The address of the event, 0 for none. It is valid as long as the array.")
       .def("synchronize", &synchronize,
-           "Blocks until the data may be read by the host, without the GIL. Error, also of the "
-           "other\n"
-           "waits: EINVAL for an event that cannot be one, ENOTSUP for a device type without a "
-           "runtime\n"
-           "here (see register_waiter), and what the driver reports.")
+           "Blocks until the data may be read by the host, without the GIL. Error, also of the\n"
+           "other waits: EINVAL for an event that cannot be one, ENOTSUP for a device type\n"
+           "without a runtime here (see register_waiter), and what the driver reports.")
       .def(
           "wait_on", &wait_on, nb::arg("stream").none(), nb::kw_only(),
           nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
@@ -131,27 +127,23 @@ void bind_device_array(nb::module_& module) {
           "from now on may read the buffers. `stream`: a handle as an int, or an object with\n"
           "__cuda_stream__, `ptr` or `handle`. Error: EBUSY for a stream that is being captured,\n"
           "unless `on_capture` is OnCapture.EXTERNAL.",
-          nb::sig("def wait_on(self, stream: object, *, on_capture: OnCapture = ...) "
-                  "-> None"))
+          nb::sig("def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None"))
       .def("ready", &ready, "Whether the data may be read by the host. Does not block.")
       .def("__repr__", &shown)
       .def_prop_ro(kMethod, &cpu_method)
       .def_prop_ro("__cuda_array_interface__", &cuda_interface)
-      .def(
-          "_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
-          nb::sig("def _arrow_c_array(self, requested_schema: typing_extensions.CapsuleType | None "
-                  "= None) -> tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
+      .def("_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
+           nb::sig("def _arrow_c_array(self, requested_schema: object | None = None) -> "
+                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
       .def("__arrow_c_device_array__", &export_device_array,
            nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
            "Capsules arrow_schema and arrow_device_array, which own a share of the data and the\n"
-           "event: the consumer waits. The data keeps its own schema; Error for a requested schema "
-           "of\n"
-           "another kind, NotImplementedError for an unknown keyword that is not None. Arrow "
-           "PyCapsule\n"
-           "interface.",
-           nb::sig("def __arrow_c_device_array__(self, requested_schema: "
-                   "typing_extensions.CapsuleType | None = None, **kwargs: object) -> "
-                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
+           "event: the consumer waits. The data keeps its own schema; Error for a requested\n"
+           "schema of another kind, NotImplementedError for an unknown keyword that is not None.\n"
+           "Arrow PyCapsule interface.",
+           nb::sig("def __arrow_c_device_array__(self, requested_schema: object | None = None, "
+                   "**kwargs: object) -> tuple[typing_extensions.CapsuleType, "
+                   "typing_extensions.CapsuleType]"));
 }
 
 }  // namespace fletching::python

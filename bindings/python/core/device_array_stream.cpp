@@ -69,9 +69,8 @@ void bind_device_array_stream(nb::module_& module) {
           "for a consumed capsule.")
       .def_static("from_batches", &from_batches, nb::arg("schema"), nb::arg("device_type"),
                   nb::arg("batches"),
-                  "A stream of the arrays of an iterable, which are on that type of device; see "
-                  "ArrayStream.\n"
-                  "A batch on another one is an error of the stream.",
+                  "A stream of the arrays of an iterable, which are on that type of device; see\n"
+                  "ArrayStream. A batch on another one is an error of the stream.",
                   nb::sig("def from_batches(schema: Schema, device_type: int, batches: "
                           "collections.abc.Iterable[object]) -> DeviceArrayStream"))
       .def_prop_ro(
@@ -79,18 +78,15 @@ void bind_device_array_stream(nb::module_& module) {
           "A number of fletching.abi.DeviceType, of every batch.")
       .def_prop_ro(kMethod, &cpu_method)
       .def("_arrow_c_stream", &export_stream, nb::arg("requested_schema") = nb::none(),
-           nb::sig("def _arrow_c_stream(self, requested_schema: typing_extensions.CapsuleType | "
-                   "None = None) -> typing_extensions.CapsuleType"))
-      .def(
-          "__arrow_c_device_stream__", &export_device_stream,
-          nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-          "A capsule arrow_device_array_stream with what is left of the stream, once: then this\n"
-          "object is consumed. Error for a consumed stream and a requested schema of another "
-          "kind,\n"
-          "NotImplementedError for an unknown keyword that is not None.",
-          nb::sig(
-              "def __arrow_c_device_stream__(self, requested_schema: typing_extensions.CapsuleType "
-              "| None = None, **kwargs: object) -> typing_extensions.CapsuleType"));
+           nb::sig("def _arrow_c_stream(self, requested_schema: object | None = None) -> "
+                   "typing_extensions.CapsuleType"))
+      .def("__arrow_c_device_stream__", &export_device_stream,
+           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+           "A capsule arrow_device_array_stream with what is left of the stream, once: then this\n"
+           "object is consumed. Error for a consumed stream and a requested schema of another\n"
+           "kind, NotImplementedError for an unknown keyword that is not None.",
+           nb::sig("def __arrow_c_device_stream__(self, requested_schema: object | None = None, "
+                   "**kwargs: object) -> typing_extensions.CapsuleType"));
 }
 
 }  // namespace fletching::python

@@ -109,7 +109,8 @@ struct Request {
   bool legacy = false;  // without version and flags
 };
 
-Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>& stream,
+Request read_request(const ArrowDeviceArray& array, bool writable,
+                     const std::optional<int64_t>& stream,
                      const std::optional<Version>& max_version, const std::optional<Device>& device,
                      const std::optional<bool>& copy) {
   const DLDevice own = or_buffer_error(to_dlpack_device(array.device_type, array.device_id));
@@ -122,7 +123,7 @@ Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>
   request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
   request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
   // The struct without flags cannot say that the memory is read-only.
-  request.copies = copy.value_or(false) || elsewhere || request.legacy;
+  request.copies = copy.value_or(false) || elsewhere || (request.legacy && !writable);
   if (!request.copies) return request;
   if (!copy.value_or(true)) {
     throw nb::buffer_error(
@@ -137,6 +138,10 @@ Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>
 }
 
 nb::object export_tensor(const ArrowSchema& schema, DeviceArray array, const Request& request) {
+  if (request.legacy && !request.copies) {
+    return to_capsule(or_buffer_error(without_gil(
+        [&] { return to_legacy_dlpack(schema, array, request.stream, {.read_only = false}); })));
+  }
   DlpackTensor tensor = or_buffer_error(
       without_gil([&] { return to_dlpack(schema, array, request.stream, DlpackExportOptions{}); }));
   if (!request.copies) return to_capsule(std::move(tensor));
@@ -151,12 +156,16 @@ DeviceArray device_view(const PyArray& self) {
   return to_device_array(or_buffer_error(self.shared->view()));
 }
 
+bool is_writable(const PyArray& /*self*/) { return false; }
+bool is_writable(const PyDeviceArray& self) { return self.writable; }
+
 template <class Object>
 nb::object export_dlpack(const Object& self, const std::optional<int64_t>& stream,
                          const std::optional<Version>& max_version,
                          const std::optional<Device>& dl_device, const std::optional<bool>& copy) {
   DeviceArray array = device_view(self);
-  const Request request = read_request(*array.get(), stream, max_version, dl_device, copy);
+  const Request request =
+      read_request(*array.get(), is_writable(self), stream, max_version, dl_device, copy);
   return export_tensor(schema_of(self), std::move(array), request);
 }
 
@@ -166,11 +175,8 @@ struct ReadyTensor {
   Device device;
 };
 
-bool is_writable(const PyArray& /*self*/) { return false; }
-bool is_writable(const PyDeviceArray& self) { return self.writable; }
-
 template <class Object>
-nb::object to_numpy(const Object& self, bool writable) {
+nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   if (writable && !is_writable(self)) {
     throw nb::buffer_error(
         "to_numpy: writable: memory is read-only: expected a producer that says otherwise");
@@ -181,8 +187,10 @@ nb::object to_numpy(const Object& self, bool writable) {
   }
   const ConsumerStream host{Ordering::kHost, 0, array->device_type};
   const DLDevice device = or_buffer_error(to_dlpack_device(array->device_type, array->device_id));
-  DlpackTensor tensor = or_buffer_error(without_gil(
-      [&] { return to_dlpack(schema_of(self), array, host, {.read_only = !writable}); }));
+  DlpackTensor tensor = or_buffer_error(without_gil([&] {
+    return to_dlpack(schema_of(self), array, host,
+                     {.read_only = !writable, .as_storage = as_storage});
+  }));
   ReadyTensor ready{to_capsule(std::move(tensor)), {device.device_type, device.device_id}};
   return nb::module_::import_("numpy").attr("from_dlpack")(nb::cast(std::move(ready)));
 }
@@ -223,21 +231,34 @@ nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, 
   return method(**keywords);
 }
 
-PyDeviceArray import_dlpack(nb::handle object, nb::handle device, nb::handle copy,
-                            const std::optional<int64_t>& stream) {
-  if (device.is_none() && copy.is_none() && !stream) {
-    if (auto array = import_by_table(object, {.strided = Strided::kCopy})) return *std::move(array);
+Device device_of_producer(nb::handle object) {
+  const nb::object device = call_protocol(object, "__dlpack_device__");
+  if (!device.is_valid()) {
+    // What the array API asks for, and not a TypeError.
+    throw nb::attribute_error(
+        "from_dlpack: object has no tensor: expected __dlpack__ and __dlpack_device__");
   }
-  const auto source =
-      nb::cast<Device>(device.is_none() ? object.attr("__dlpack_device__")() : nb::borrow(device));
+  Device source;
+  if (nb::try_cast(device, source)) return source;
+  raise_type_error("__dlpack_device__: result is wrong: expected a pair of integers");
+}
+
+PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& device,
+                            const std::optional<bool>& copy, const std::optional<int64_t>& stream,
+                            bool as_storage) {
+  DlpackImportOptions options;
+  options.strided = copy.value_or(true) ? Strided::kCopy : Strided::kRefuse;
+  options.as_storage = as_storage;
+  if (!device && !copy && !stream) {
+    if (auto array = import_by_table(object, options)) return *std::move(array);
+  }
+  const Device source = device ? *device : device_of_producer(object);
   const ConsumerStream consumer = or_type_error(read_dlpack_stream(source.first, stream));
   nb::dict keywords;
   if (consumer.ordering == Ordering::kStream) keywords["stream"] = consumer.handle;
   if (consumer.ordering == Ordering::kNone) keywords["stream"] = -1;
-  const nb::object capsule = call_dlpack(object, std::move(keywords), device, copy);
-  DlpackImportOptions options;
-  const bool may_copy = copy.is_none() || nb::cast<bool>(copy);
-  options.strided = may_copy ? Strided::kCopy : Strided::kRefuse;
+  const nb::object capsule =
+      call_dlpack(object, std::move(keywords), nb::cast(device), nb::cast(copy));
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensorVersioned>::kNew)) {
     return import_tensor(take_tensor<DLManagedTensorVersioned>(capsule), consumer, options);
   }
@@ -245,8 +266,8 @@ PyDeviceArray import_dlpack(nb::handle object, nb::handle device, nb::handle cop
     return import_tensor(take_tensor<DLManagedTensor>(capsule), consumer, options);
   }
   raise_type_error(
-      "__dlpack__: result is wrong: expected a capsule dltensor_versioned or dltensor that nobody "
-      "has used");
+      "__dlpack__: result is wrong: expected a capsule dltensor_versioned or dltensor that is not "
+      "used");
 }
 
 template <class Object>
@@ -255,14 +276,11 @@ void bind_export() {
   type.def("__dlpack__", &export_dlpack<Object>, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none(),
-           "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a "
-           "share\n"
-           "of the data; of one dimension and read-only. `stream`, or the host where there are "
-           "none, is\n"
-           "ordered after the event. BufferError for what DLPack cannot describe: nulls, types "
-           "that\n"
-           "are not numbers, devices; and for a copy that is impossible or not allowed. Python\n"
-           "specification for DLPack.",
+           "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a\n"
+           "share of the data; of one dimension and read-only. `stream`, or the host where there\n"
+           "are none, is ordered after the event. BufferError for what DLPack cannot describe:\n"
+           "nulls, types that are not numbers, devices; and for a copy that is impossible or not\n"
+           "allowed. Python specification for DLPack.",
            nb::sig("def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, "
                    "int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | "
                    "None = None) -> typing_extensions.CapsuleType"))
@@ -270,11 +288,13 @@ void bind_export() {
            "DLPack's device type and id. BufferError for a device that DLPack does not have.")
       .def(
           "to_numpy", &to_numpy<Object>, nb::kw_only(), nb::arg("writable") = false,
-          nb::sig(
-              "def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[typing.Any]"),
+          nb::arg("as_storage") = false,
+          nb::sig("def to_numpy(self, *, writable: bool = False, as_storage: bool = False) -> "
+                  "numpy.typing.NDArray[typing.Any]"),
           "The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the\n"
           "event. BufferError for nulls, for types that are not numbers, for memory that the CPU\n"
-          "cannot read, and for `writable` where no producer has said that it is.");
+          "cannot read, and for `writable` where no producer has said that it is. `as_storage`:\n"
+          "times and decimals as the integers that store them.");
 }
 
 }  // namespace
@@ -302,13 +322,16 @@ void bind_dlpack(nb::module_& module) {
   module.def(
       "from_dlpack", &import_dlpack, nb::arg("object"), nb::kw_only(),
       nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(), nb::arg("stream") = nb::none(),
+      nb::arg("as_storage") = false,
       nb::sig("def from_dlpack(object: object, *, device: tuple[int, int] | None = None, copy: "
-              "bool | None = None, stream: int | None = None) -> DeviceArray"),
-      "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is\n"
-      "copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the\n"
-      "producer orders its work before it, and the event of the array is after both. The tensor "
-      "is\n"
-      "released with the array. TypeError for what Arrow cannot describe and for a wrong capsule.");
+              "bool | None = None, stream: int | None = None, as_storage: bool = False) -> "
+              "DeviceArray"),
+      "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing\n"
+      "is copied unless the elements are not in one piece, or `copy` is True. `stream` is\n"
+      "yours: the producer orders its work before it, and the event of the array is after both.\n"
+      "The tensor is released with the array. TypeError for what Arrow cannot describe and for\n"
+      "a wrong capsule. `as_storage`: complex numbers and other types that Arrow lacks as\n"
+      "lists of what stores them.");
 }
 
 }  // namespace fletching::python

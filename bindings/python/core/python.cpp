@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace fletching::python {
 namespace {
@@ -27,6 +29,21 @@ void close() {
 
 void leave() noexcept {
   if (inside.fetch_sub(1) == 1) inside.notify_all();
+}
+
+/// A message in which a hint names what C++ has and Python has under another name.
+std::string in_python(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"OnCapture::kExternalEvent", "OnCapture.EXTERNAL"},
+      {"pass pack_mask, which makes bits of it", "pass a mask of bits"},
+      {"a vulkan::WaitContext", "it to a VulkanContext"},
+  };
+  for (const auto& [name, here] : kNames) {
+    if (const size_t at = text.find(name); at != std::string::npos) {
+      text.replace(at, name.size(), here);
+    }
+  }
+  return text;
 }
 
 /// Warns once.
@@ -61,19 +78,13 @@ void raise(const Error& error) {
     PyErr_NoMemory();
     throw nb::python_error();
   }
-  // The name that the hint has in Python.
-  constexpr std::string_view kName = "OnCapture::kExternalEvent";
-  std::string text = error.message();
-  if (const size_t at = text.find(kName); at != std::string::npos) {
-    text.replace(at, kName.size(), "OnCapture.EXTERNAL");
-  }
-  const nb::object arguments = nb::make_tuple(error.code(), to_str(text));
+  const nb::object arguments = nb::make_tuple(error.code(), to_str(in_python(error.message())));
   PyErr_SetObject(error_type, arguments.ptr());
   throw nb::python_error();
 }
 
 void raise_type_error(const std::string& message) {
-  PyErr_SetObject(PyExc_TypeError, to_str(message).ptr());
+  PyErr_SetObject(PyExc_TypeError, to_str(in_python(message)).ptr());
   throw nb::python_error();
 }
 

@@ -95,10 +95,13 @@ nb::dict to_dictionary(const MetadataView& metadata) {
 int64_t column_index(const ArrowSchema& schema, nb::handle column) {
   const int64_t count = schema.children == nullptr ? 0 : schema.n_children;
   if (PyLong_Check(column.ptr())) {
-    const auto index = nb::cast<int64_t>(column);
+    int overflow = 0;
+    const int64_t index = PyLong_AsLongLongAndOverflow(column.ptr(), &overflow);
+    if (overflow != 0) return count;  // there is none
     return index < 0 ? index + count : index;
   }
-  const auto name = nb::cast<std::string_view>(column);
+  std::string_view name;
+  if (!nb::try_cast(column, name)) raise_type_error("column: expected an index or a name");
   for (int64_t i = 0; i < count; ++i) {
     const ArrowSchema* field = schema.children[i];
     if (field != nullptr && field->name != nullptr && name == field->name) return i;
@@ -115,9 +118,9 @@ void bind_schema(nb::module_& module) {
       "It does not change, and any thread may use it. Arrow C data interface, \"The ArrowSchema\n"
       "structure\".")
       .def_static("from_arrow", &from_arrow, nb::arg("object"),
-                  "The schema of an object that has __arrow_c_schema__; its capsule is consumed. "
-                  "TypeError\n"
-                  "for other objects and capsules, Error for one that was consumed before.")
+                  "The schema of an object that has __arrow_c_schema__; its capsule is consumed.\n"
+                  "TypeError for other objects and capsules, Error for one that was consumed\n"
+                  "before.")
       .def_prop_ro(
           "format", [](const PySchema& self) { return text((**self.shared).format()); },
           "The format string; bytes that are not UTF-8 are surrogates.")

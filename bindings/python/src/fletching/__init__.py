@@ -41,6 +41,7 @@ _NATIVE = (
     *("from_cuda_array_interface", "from_dlpack", "register_waiter"),
 )
 _ASYNC = ("AsyncDeviceArrayStream", "send_async")
+__all__ = ["Error", "__version__", *_NATIVE, *_ASYNC]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> object:

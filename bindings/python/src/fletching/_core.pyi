@@ -37,8 +37,9 @@ class Schema:
     @staticmethod
     def from_arrow(object: object) -> Schema:
         """
-        The schema of an object that has __arrow_c_schema__; its capsule is consumed. TypeError
-        for other objects and capsules, Error for one that was consumed before.
+        The schema of an object that has __arrow_c_schema__; its capsule is consumed.
+        TypeError for other objects and capsules, Error for one that was consumed
+        before.
         """
 
     @property
@@ -106,6 +107,13 @@ class Array:
         """The number of buffers."""
 
     @property
+    def buffers(self) -> tuple[int, ...]:
+        """
+        The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as
+        the array, and to be read after a wait for its event.
+        """
+
+    @property
     def type(self) -> str:
         """
         The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.
@@ -117,30 +125,31 @@ class Array:
 
     def column(self, column: int | str) -> Array:
         """
-        A child by its index, from the end if negative, or its name. Nothing is copied; it keeps
-        the data and the event alive. Nulls of the parent are not applied. Error for no such
-        column and for one that is shorter than its parent.
+        A child by its index, from the end if negative, or its name. Nothing is copied; it
+        keeps the data and the event alive. Nulls of the parent are not applied. Error for
+        no such column and for one that is shorter than its parent.
         """
 
     @staticmethod
     def from_arrow(object: object) -> Array:
         """
-        The array of an object that has __arrow_c_array__, or __arrow_c_device_array__ and memory
-        that the CPU can read; then it waits for the event, without the GIL. The capsules are
-        consumed. TypeError for other objects and capsules, Error for a consumed capsule, for
-        memory that the CPU cannot read and for a failed wait.
+        The array of an object that has __arrow_c_array__, or __arrow_c_device_array__ and
+        memory that the CPU can read; then it waits for the event, without the GIL. The
+        capsules are consumed. TypeError for other objects and capsules, Error for a consumed
+        capsule, for memory that the CPU cannot read and for a failed wait.
         """
 
     def __arrow_c_array__(
-        self, requested_schema: CapsuleType | None = None
+        self, requested_schema: object | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
         """
-        Capsules arrow_schema and arrow_array, which own a share of the data. The data keeps its
-        own schema; Error for a requested schema of another kind. Arrow PyCapsule interface.
+        Capsules arrow_schema and arrow_array, which own a share of the data. The data keeps
+        its own schema; Error for a requested schema of another kind. Arrow PyCapsule
+        interface.
         """
 
     def __arrow_c_device_array__(
-        self, requested_schema: CapsuleType | None = None, **kwargs: object
+        self, requested_schema: object | None = None, **kwargs: object
     ) -> tuple[CapsuleType, CapsuleType]:
         """
         Capsules arrow_schema and arrow_device_array, of the CPU and without an event; see
@@ -156,11 +165,11 @@ class Array:
         copy: bool | None = None,
     ) -> CapsuleType:
         """
-        A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a share
-        of the data; of one dimension and read-only. `stream`, or the host where there are none, is
-        ordered after the event. BufferError for what DLPack cannot describe: nulls, types that
-        are not numbers, devices; and for a copy that is impossible or not allowed. Python
-        specification for DLPack.
+        A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a
+        share of the data; of one dimension and read-only. `stream`, or the host where there
+        are none, is ordered after the event. BufferError for what DLPack cannot describe:
+        nulls, types that are not numbers, devices; and for a copy that is impossible or not
+        allowed. Python specification for DLPack.
         """
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -168,11 +177,14 @@ class Array:
         DLPack's device type and id. BufferError for a device that DLPack does not have.
         """
 
-    def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[Any]:
+    def to_numpy(
+        self, *, writable: bool = False, as_storage: bool = False
+    ) -> numpy.typing.NDArray[Any]:
         """
         The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the
         event. BufferError for nulls, for types that are not numbers, for memory that the CPU
-        cannot read, and for `writable` where no producer has said that it is.
+        cannot read, and for `writable` where no producer has said that it is. `as_storage`:
+        times and decimals as the integers that store them.
         """
 
     __dlpack_c_exchange_api__: CapsuleType
@@ -203,6 +215,13 @@ class DeviceArray:
         """The number of buffers."""
 
     @property
+    def buffers(self) -> tuple[int, ...]:
+        """
+        The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as
+        the array, and to be read after a wait for its event.
+        """
+
+    @property
     def type(self) -> str:
         """
         The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.
@@ -214,17 +233,17 @@ class DeviceArray:
 
     def column(self, column: int | str) -> DeviceArray:
         """
-        A child by its index, from the end if negative, or its name. Nothing is copied; it keeps
-        the data and the event alive. Nulls of the parent are not applied. Error for no such
-        column and for one that is shorter than its parent.
+        A child by its index, from the end if negative, or its name. Nothing is copied; it
+        keeps the data and the event alive. Nulls of the parent are not applied. Error for
+        no such column and for one that is shorter than its parent.
         """
 
     @staticmethod
     def from_arrow(object: object) -> DeviceArray:
         """
-        The array of an object that has __arrow_c_device_array__ or __arrow_c_array__. It does not
-        wait for the event. The capsules are consumed. TypeError for other objects and capsules,
-        Error for a consumed capsule.
+        The array of an object that has __arrow_c_device_array__ or
+        __arrow_c_array__. It does not wait for the event. The capsules are consumed.
+        TypeError for other objects and capsules, Error for a consumed capsule.
         """
 
     @property
@@ -243,9 +262,9 @@ class DeviceArray:
 
     def synchronize(self) -> None:
         """
-        Blocks until the data may be read by the host, without the GIL. Error, also of the other
-        waits: EINVAL for an event that cannot be one, ENOTSUP for a device type without a runtime
-        here (see register_waiter), and what the driver reports.
+        Blocks until the data may be read by the host, without the GIL. Error, also of the
+        other waits: EINVAL for an event that cannot be one, ENOTSUP for a device type
+        without a runtime here (see register_waiter), and what the driver reports.
         """
 
     def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None:
@@ -260,7 +279,7 @@ class DeviceArray:
         """Whether the data may be read by the host. Does not block."""
 
     def __arrow_c_array__(
-        self, requested_schema: CapsuleType | None = None
+        self, requested_schema: object | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
 
@@ -269,13 +288,13 @@ class DeviceArray:
         """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
 
     def __arrow_c_device_array__(
-        self, requested_schema: CapsuleType | None = None, **kwargs: object
+        self, requested_schema: object | None = None, **kwargs: object
     ) -> tuple[CapsuleType, CapsuleType]:
         """
         Capsules arrow_schema and arrow_device_array, which own a share of the data and the
-        event: the consumer waits. The data keeps its own schema; Error for a requested schema of
-        another kind, NotImplementedError for an unknown keyword that is not None. Arrow PyCapsule
-        interface.
+        event: the consumer waits. The data keeps its own schema; Error for a requested
+        schema of another kind, NotImplementedError for an unknown keyword that is not None.
+        Arrow PyCapsule interface.
         """
 
     def __dlpack__(
@@ -287,11 +306,11 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> CapsuleType:
         """
-        A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a share
-        of the data; of one dimension and read-only. `stream`, or the host where there are none, is
-        ordered after the event. BufferError for what DLPack cannot describe: nulls, types that
-        are not numbers, devices; and for a copy that is impossible or not allowed. Python
-        specification for DLPack.
+        A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a
+        share of the data; of one dimension and read-only. `stream`, or the host where there
+        are none, is ordered after the event. BufferError for what DLPack cannot describe:
+        nulls, types that are not numbers, devices; and for a copy that is impossible or not
+        allowed. Python specification for DLPack.
         """
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -299,11 +318,14 @@ class DeviceArray:
         DLPack's device type and id. BufferError for a device that DLPack does not have.
         """
 
-    def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[Any]:
+    def to_numpy(
+        self, *, writable: bool = False, as_storage: bool = False
+    ) -> numpy.typing.NDArray[Any]:
         """
         The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the
         event. BufferError for nulls, for types that are not numbers, for memory that the CPU
-        cannot read, and for `writable` where no producer has said that it is.
+        cannot read, and for `writable` where no producer has said that it is. `as_storage`:
+        times and decimals as the integers that store them.
         """
 
     __dlpack_c_exchange_api__: CapsuleType
@@ -357,19 +379,19 @@ class ArrayStream:
     @staticmethod
     def from_batches(schema: Schema, batches: Iterable[object]) -> ArrayStream:
         """
-        A stream of the arrays of an iterable, of any library. The consumer's thread asks it for
-        the next one. An exception is the error of the stream, with the errno value of an
+        A stream of the arrays of an iterable, of any library. The consumer's thread asks it
+        for the next one. An exception is the error of the stream, with the errno value of an
         OSError. The stream keeps the iterator.
         """
 
-    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
         """
-        A capsule arrow_array_stream with what is left of the stream, once: then this object is
-        consumed. Error for a consumed stream and a requested schema of another kind.
+        A capsule arrow_array_stream with what is left of the stream, once: then this object
+        is consumed. Error for a consumed stream and a requested schema of another kind.
         """
 
     def __arrow_c_device_stream__(
-        self, requested_schema: CapsuleType | None = None, **kwargs: object
+        self, requested_schema: object | None = None, **kwargs: object
     ) -> CapsuleType:
         """
         A capsule arrow_device_array_stream of the CPU; see __arrow_c_stream__.
@@ -409,31 +431,32 @@ class DeviceArrayStream:
         schema: Schema, device_type: int, batches: Iterable[object]
     ) -> DeviceArrayStream:
         """
-        A stream of the arrays of an iterable, which are on that type of device; see ArrayStream.
-        A batch on another one is an error of the stream.
+        A stream of the arrays of an iterable, which are on that type of device; see
+        ArrayStream. A batch on another one is an error of the stream.
         """
 
     @property
     def device_type(self) -> int:
         """A number of fletching.abi.DeviceType, of every batch."""
 
-    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
         """Only where the CPU can read the batches."""
 
     def __arrow_c_device_stream__(
-        self, requested_schema: CapsuleType | None = None, **kwargs: object
+        self, requested_schema: object | None = None, **kwargs: object
     ) -> CapsuleType:
         """
         A capsule arrow_device_array_stream with what is left of the stream, once: then this
-        object is consumed. Error for a consumed stream and a requested schema of another kind,
-        NotImplementedError for an unknown keyword that is not None.
+        object is consumed. Error for a consumed stream and a requested schema of another
+        kind, NotImplementedError for an unknown keyword that is not None.
         """
 
 def from_buffer(object: object, *, name: str = "") -> Array:
     """
     The memory of an object that has the buffer protocol, such as bytes or a NumPy array
     of one dimension, as an array without nulls. Nothing is copied: do not change the
-    values while the array or an export of it is used.
+    values while the array or an export of it is used. TypeError for other types than numbers,
+    BufferError for memory that is not in one piece.
     """
 
 def from_dlpack(
@@ -442,12 +465,15 @@ def from_dlpack(
     device: tuple[int, int] | None = None,
     copy: bool | None = None,
     stream: int | None = None,
+    as_storage: bool = False,
 ) -> DeviceArray:
     """
-    The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is
-    copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the
-    producer orders its work before it, and the event of the array is after both. The tensor is
-    released with the array. TypeError for what Arrow cannot describe and for a wrong capsule.
+    The tensor of an object that has __dlpack__. The first dimension is the length. Nothing
+    is copied unless the elements are not in one piece, or `copy` is True. `stream` is
+    yours: the producer orders its work before it, and the event of the array is after both.
+    The tensor is released with the array. TypeError for what Arrow cannot describe and for
+    a wrong capsule. `as_storage`: complex numbers and other types that Arrow lacks as
+    lists of what stores them.
     """
 
 class CudaArrayMask:
@@ -457,7 +483,12 @@ class CudaArrayMask:
     def __cuda_array_interface__(self) -> dict[str, object]: ...
 
 def from_cuda_array_interface(
-    object: object, owner: object = None, sync: bool = True, *, stream: object = None
+    object: object,
+    owner: object = None,
+    sync: bool = True,
+    *,
+    stream: object = None,
+    as_storage: bool = False,
 ) -> DeviceArray:
     """
     The array that __cuda_array_interface__ describes: of an object, or a dictionary. `owner`,
@@ -465,6 +496,8 @@ def from_cuda_array_interface(
     the stream of the dictionary, unless `sync` is False or the environment variable
     FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.
     `stream` is where you use the data: the producer's stream waits for it at the release.
+    `as_storage`: as of from_dlpack. TypeError with the rule for a dictionary that breaks one;
+    Error for a failure of the driver. CUDA Array Interface, version 3.
     """
 
 def check_cuda_array_interface(interface: object) -> list[fletching._violation.Violation]:
