@@ -1,8 +1,9 @@
 """Libraries of Python on the GPU: DLPack and CUDA Array Interface both ways, through ours.
 
-peers.py LIBRARY [--package] [--only NAME]... prints facts and checks in the form of main.cpp, each when it is
-done; gpu.py runs it. --package: everything goes through the Python package, too. A library that is not here is absent, with the reason. A check that does not
-end in FLETCHING_GPU_CHECK_SECONDS has failed, and ends the program. Exit codes: 0 nothing failed,
+peers.py LIBRARY [--package] [--only NAME]... prints facts and checks in the form of main.cpp, each
+when it is done; gpu.py runs it. --package: everything goes through the Python package, too. A
+library that is not here is absent, with the reason. A check that does not end in
+FLETCHING_GPU_CHECK_SECONDS has failed, and ends the program. Exit codes: 0 nothing failed,
 1 something failed, 2 no device or no such check, 3 a check hung.
 
 Where the other library takes the data by a stream, the gate is shut until its own read is enqueued.
@@ -272,7 +273,7 @@ def cuda_core_from_cuda_array(library: Library) -> int:
     utils = importlib.import_module("cuda.core.utils")
 
     def work(source: Source) -> int:
-        described = source.described
+        described: Any = source.described
         pointer = described.__cuda_array_interface__["data"][0]
         view = utils.StridedMemoryView.from_cuda_array_interface(
             described, stream_ptr=library.stream()
