@@ -1,4 +1,4 @@
-"""Tensors of cuda-core's StridedMemoryView, both ways. On the stand-in for CUDA it has no array
+"""Tensors and buffers of pyarrow, nanoarrow and cuda-core's StridedMemoryView, both ways. On the stand-in for CUDA it has no array
 of the CUDA Array Interface: for that it asks the driver for its functions by cuGetProcAddress."""
 
 from __future__ import annotations
@@ -7,13 +7,15 @@ import gc
 from collections.abc import Iterator
 from typing import Any
 
+import nanoarrow
 import numpy
+import pyarrow
 import pytest
 from cuda.core.utils import StridedMemoryView
 
 import standin
 from capsules import ProducedOnDevice
-from fletching import Array, DeviceArray, from_dlpack
+from fletching import Array, DeviceArray, from_buffer, from_dlpack
 from standin import Gpu
 
 
@@ -22,6 +24,19 @@ def gpu() -> Iterator[Gpu]:
     with standin.gpu() as device:
         yield device
         gc.collect()
+
+
+def test_pyarrow_and_nanoarrow() -> None:
+    """Arrays of pyarrow have __dlpack__; buffers of nanoarrow take it, and have the protocol."""
+    source = pyarrow.array([1, 2, 3], pyarrow.int16())
+    array = from_dlpack(source)
+    assert (array.type, array.buffers[1]) == ("int16", source.buffers()[1].address)
+    buffer = nanoarrow.c_buffer(array)
+    assert list(buffer) == [1, 2, 3]
+    again = from_buffer(buffer)
+    assert again.buffers[1] == array.buffers[1]
+    with pytest.raises(pyarrow.ArrowTypeError, match="null"):
+        from_dlpack(pyarrow.array([1, None]))
 
 
 def view_of(source: Any, stream: int = -1) -> Any:
