@@ -26,11 +26,11 @@ ROOT = HOME.parents[1]
 SCRATCH = ROOT / "build" / "mutants-go"
 FOLDERS = {"fletching": ".", "callbacks": "abi/callbacks", "arrowgo": "arrowgo"}
 SEED = 20
-PER_FILE = 5  # at most, in a sample
+PER_FILE = 8  # at most, in a sample
 MOST_MUTANTS = 1 << 16  # as in tools/mutants
-MOST_MEMORY = 64 << 30  # of addresses of a process: a mutant may allocate without end
+MOST_MEMORY = 8 << 30  # of a process, without what is only reserved: a mutant may allocate without end
 SLOW = 0.1  # seconds: such tests come after all others
-LONGEST = 10  # seconds, and ten times as long as without a mutant
+LONGEST = 5  # seconds, and three times as long as without a mutant
 _FAILED = re.compile(r"^\s*--- FAIL: ([^\s/]+)", re.MULTILINE)
 _RUNNING = re.compile(r"^=== RUN +([^\s/]+)", re.MULTILINE)
 
@@ -134,13 +134,14 @@ def measured() -> list[Test]:
 
 
 def attempt(mutant: Mutant, tests: Sequence[Test]) -> tuple[str, str]:
-    """The result and the test that noticed."""
-    groups: defaultdict[tuple[bool, str], list[Test]] = defaultdict(list)
+    """The result and the test that noticed. The tests of its own package come first."""
+    own = next((p for p, folder in FOLDERS.items() if mutant.file.startswith(folder)), "fletching")
+    groups: defaultdict[tuple[bool, bool, str], list[Test]] = defaultdict(list)
     for test in tests:
-        groups[test.seconds > SLOW, test.program].append(test)
-    for (_, program), group in sorted(groups.items(), key=lambda item: item[0][0]):
+        groups[test.seconds > SLOW, test.program != own, test.program].append(test)
+    for (*_, program), group in sorted(groups.items()):
         names = "|".join(test.name for test in group)
-        limit = max(LONGEST, 10 * sum(test.seconds for test in group))
+        limit = LONGEST + 3 * sum(test.seconds for test in group)
         arguments = ("-test.v", "-test.failfast", f"-test.run=^({names})$")
         passed, text = call(program, *arguments, limit=limit, FLETCHING_MUTANT=str(mutant.number))
         if not passed:
@@ -182,7 +183,7 @@ def call(
 
 
 def limited() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 26, 1 << 26))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -7,8 +7,8 @@
 namespace fletching::python {
 namespace {
 
-constexpr const char* kMethod = "__arrow_c_array__";
-constexpr const char* kDeviceMethod = "__arrow_c_device_array__";
+constinit Name kMethod("__arrow_c_array__");
+constinit Name kDeviceMethod("__arrow_c_device_array__");
 
 PyArray from_arrow(nb::handle object) {
   if (std::optional<PyArray> array = import_array(object)) return *std::move(array);

@@ -7,8 +7,8 @@ namespace {
 
 using Stream = PyStream<ArrowArrayStream>;
 
-constexpr const char* kMethod = "__arrow_c_stream__";
-constexpr const char* kDeviceMethod = "__arrow_c_device_stream__";
+constinit Name kMethod("__arrow_c_stream__");
+constinit Name kDeviceMethod("__arrow_c_device_stream__");
 
 Stream from_arrow(nb::handle object) {
   if (auto stream = import_raw_stream<ArrowArrayStream>(object, kMethod)) {

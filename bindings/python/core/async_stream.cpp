@@ -202,6 +202,10 @@ void bind_consumer(nb::module_& module) {
           "batch_metadata",
           [](const PyConsumer& self) { return read_metadata(self.batch_metadata); },
           nb::sig("def batch_metadata(self) -> dict[bytes, bytes]"))
+      .def_prop_ro(
+          "state",
+          [](const PyConsumer& self) { return static_cast<int>(self.both->consumer.state()); },
+          "The number of a state of the consumer in docs/reference/async.md.")
       .def_prop_ro("device_type",
                    [](const PyConsumer& self) { return self.both->listener->device_type(); });
 }
@@ -292,6 +296,9 @@ void bind_producer(nb::module_& module) {
             without_gil([&] { self.producer->fail(Error(code, text)); });
           },
           nb::arg("code"), nb::arg("text"))
+      .def_prop_ro(
+          "state", [](const PyProducer& self) { return static_cast<int>(self.producer->state()); },
+          "The number of a state of the producer in docs/reference/async.md.")
       .def_prop_ro("demand", [](const PyProducer& self) {
         return without_gil([&] { return self.producer->demand(); });
       });

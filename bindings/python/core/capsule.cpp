@@ -42,9 +42,9 @@ std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const c
   return {result[0], result[1]};
 }
 
-nb::object call_protocol(nb::handle object, const char* method) {
+nb::object call_protocol(nb::handle object, Name& method) {
   // Protocols are looked up on the type as special methods are, but an instance may answer, too.
-  const nb::object found = nb::getattr(object, method, nb::object());
+  const nb::object found = nb::getattr(object, method.get(), nb::object());
   return found.is_valid() ? found() : nb::object();
 }
 

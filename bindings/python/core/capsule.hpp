@@ -85,7 +85,7 @@ Raw* look_into(nb::handle capsule, const char* method) {
 std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const char* method);
 
 /// Calls the method of `object`, if it has one; else the result is not valid.
-nb::object call_protocol(nb::handle object, const char* method);
+nb::object call_protocol(nb::handle object, Name& method);
 
 /// Accepts unknown keywords that are None, as the device methods do; else NotImplementedError.
 void refuse_keywords(const nb::kwargs& keywords, const char* method);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "fletching/dlpack.h"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/shared.hpp"
@@ -21,10 +22,14 @@ struct PySchema {
   Foreign<SharedSchema> shared;
 };
 
+/// What __dlpack__ has described, where it is the same each time: in memory of the CPU, no event.
+using OwnTensor = std::optional<Foreign<std::shared_ptr<const DLManagedTensorVersioned>>>;
+
 /// fletching.Array: in memory of the CPU.
 struct PyArray {
   Foreign<SharedSchema> schema;
   Foreign<SharedArray> shared;
+  OwnTensor tensor{};
 };
 
 /// fletching.DeviceArray: with a device and an event.
@@ -35,6 +40,7 @@ struct PyDeviceArray {
   bool writable = false;
   /// What __cuda_array_interface__ has described, as long as the object: a stream among it.
   std::optional<Foreign<std::shared_ptr<const void>>> described{};
+  OwnTensor tensor{};
 };
 
 void bind_on_capture(nb::module_& module);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cerrno>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "array_common.hpp"
@@ -12,8 +11,9 @@
 namespace fletching::python {
 namespace {
 
-constexpr const char* kMethod = "__arrow_c_array__";
-constexpr const char* kDeviceMethod = "__arrow_c_device_array__";
+constinit Name kMethod("__arrow_c_array__");
+constinit Name kDeviceMethod("__arrow_c_device_array__");
+constinit Name kHiddenMethod("_arrow_c_array");
 
 const ArrowDeviceArray& raw(const PyDeviceArray& self) { return *(**self.shared).get(); }
 SyncEvent event(const PyDeviceArray& self) { return SyncEvent(raw(self)); }
@@ -45,14 +45,15 @@ nb::object export_array(const PyDeviceArray& self, nb::handle requested) {
 }
 
 /// A property, so that hasattr of an object says whether a call makes sense, and that of the type,
-/// which some consumers ask, finds it.
-nb::object cpu_method(nb::handle self) {
-  const ArrowDeviceType device = raw(nb::cast<PyDeviceArray&>(self)).device_type;
-  if (is_accessible(device, ARROW_DEVICE_CPU)) return self.attr("_arrow_c_array");
+/// which some consumers ask, finds it. A __getattr__ would make each look-up of a method slow.
+nb::object array_method(nb::handle self) {
+  const ArrowDeviceType device = raw(nb::cast<const PyDeviceArray&>(self)).device_type;
+  if (is_accessible(device, ARROW_DEVICE_CPU)) return nb::getattr(self, kHiddenMethod.get());
   throw nb::attribute_error(no_attribute("DeviceArray", kMethod, device).c_str());
 }
 
-nb::object cuda_interface(nb::handle self) {
+/// A property for the same reason: what CUDA's consumers look for.
+nb::object cuda_array_interface(nb::handle self) {
   return cuda_array_interface_of(self, nb::cast<PyDeviceArray&>(self));
 }
 
@@ -130,8 +131,8 @@ void bind_device_array(nb::module_& module) {
           nb::sig("def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None"))
       .def("ready", &ready, "Whether the data may be read by the host. Does not block.")
       .def("__repr__", &shown)
-      .def_prop_ro(kMethod, &cpu_method)
-      .def_prop_ro("__cuda_array_interface__", &cuda_interface)
+      .def_prop_ro(kMethod, &array_method)
+      .def_prop_ro("__cuda_array_interface__", &cuda_array_interface)
       .def("_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
            nb::sig("def _arrow_c_array(self, requested_schema: object | None = None) -> "
                    "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))

@@ -9,8 +9,8 @@ namespace {
 
 using Stream = PyStream<ArrowDeviceArrayStream>;
 
-constexpr const char* kMethod = "__arrow_c_stream__";
-constexpr const char* kDeviceMethod = "__arrow_c_device_stream__";
+constinit Name kMethod("__arrow_c_stream__");
+constinit Name kDeviceMethod("__arrow_c_device_stream__");
 
 Stream from_arrow(nb::handle object) {
   if (auto stream = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceMethod)) {
@@ -41,7 +41,7 @@ nb::object export_stream(Stream& self, nb::handle requested) {
 }
 
 /// As of DeviceArray.
-nb::object cpu_method(nb::handle self) {
+nb::object stream_method(nb::handle self) {
   const ArrowDeviceType device = (*nb::cast<Stream&>(self).state)->device_type();
   if (is_accessible(device, ARROW_DEVICE_CPU)) return self.attr("_arrow_c_stream");
   throw nb::attribute_error(no_attribute("DeviceArrayStream", kMethod, device).c_str());
@@ -76,7 +76,7 @@ void bind_device_array_stream(nb::module_& module) {
       .def_prop_ro(
           "device_type", [](const Stream& self) { return (*self.state)->device_type(); },
           "A number of fletching.abi.DeviceType, of every batch.")
-      .def_prop_ro(kMethod, &cpu_method)
+      .def_prop_ro(kMethod, &stream_method)
       .def("_arrow_c_stream", &export_stream, nb::arg("requested_schema") = nb::none(),
            nb::sig("def _arrow_c_stream(self, requested_schema: object | None = None) -> "
                    "typing_extensions.CapsuleType"))

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,12 +52,38 @@ void destroy_capsule(PyObject* capsule) noexcept {
   tensor.reset();
 }
 
+/// NULL with an exception set.
+template <class Managed>
+PyObject* new_capsule(Tensor<Managed> tensor) noexcept {
+  PyObject* capsule = PyCapsule_New(tensor.get(), Names<Managed>::kNew, &destroy_capsule<Managed>);
+  if (capsule != nullptr) tensor.release();
+  return capsule;
+}
+
 template <class Managed>
 nb::object to_capsule(Tensor<Managed> tensor) {
-  PyObject* capsule = PyCapsule_New(tensor.get(), Names<Managed>::kNew, &destroy_capsule<Managed>);
+  PyObject* capsule = new_capsule(std::move(tensor));
   if (capsule == nullptr) throw nb::python_error();
-  tensor.release();
   return nb::steal(capsule);
+}
+
+/// One more tensor of what another one describes, and keeps: shape and strides are the other's.
+struct Same {
+  DLManagedTensorVersioned managed;
+  std::shared_ptr<const DLManagedTensorVersioned> other;
+
+  static void destroy(DLManagedTensorVersioned* self) noexcept {
+    delete static_cast<Same*>(self->manager_ctx);
+  }
+};
+
+/// NULL with an exception set.
+PyObject* capsule_of_same(const std::shared_ptr<const DLManagedTensorVersioned>& other) noexcept {
+  auto* same = new (std::nothrow) Same{*other, other};
+  if (same == nullptr) return PyErr_NoMemory();
+  same->managed.manager_ctx = same;
+  same->managed.deleter = &Same::destroy;
+  return new_capsule(Tensor<DLManagedTensorVersioned>(&same->managed));
 }
 
 /// A tensor in memory of its own on the CPU.
@@ -160,14 +187,89 @@ bool is_writable(const PyArray& /*self*/) { return false; }
 bool is_writable(const PyDeviceArray& self) { return self.writable; }
 
 template <class Object>
-nb::object export_dlpack(const Object& self, const std::optional<int64_t>& stream,
+nb::object export_dlpack(nb::handle object, const std::optional<int64_t>& stream,
                          const std::optional<Version>& max_version,
                          const std::optional<Device>& dl_device, const std::optional<bool>& copy) {
+  auto& self = nb::cast<Object&>(object);
   DeviceArray array = device_view(self);
   const Request request =
       read_request(*array.get(), is_writable(self), stream, max_version, dl_device, copy);
-  return export_tensor(schema_of(self), std::move(array), request);
+  const bool varies = array->device_type != ARROW_DEVICE_CPU || array->sync_event != nullptr;
+  if (varies || request.copies || request.legacy)
+    return export_tensor(schema_of(self), std::move(array), request);
+  std::shared_ptr<const DLManagedTensorVersioned> tensor =
+      or_buffer_error(to_dlpack(schema_of(self), array));
+  const nb::ft_object_guard guard(object);
+  if (!self.tensor) self.tensor.emplace(std::move(tensor));
+  PyObject* capsule = capsule_of_same(**self.tensor);
+  if (capsule == nullptr) throw nb::python_error();
+  return nb::steal(capsule);
 }
+
+constinit Name kGeneralMethod("_dlpack");
+constinit Name kStream("stream");
+constinit Name kMaxVersion("max_version");
+constinit Name kDlDevice("dl_device");
+constinit Name kCopy("copy");
+
+bool is_version(PyObject* given) noexcept {
+  if (!PyTuple_Check(given) || PyTuple_Size(given) != 2) return false;
+  int overflows[2] = {};
+  const int64_t major = PyLong_Check(PyTuple_GetItem(given, 0))
+                            ? PyLong_AsLongLongAndOverflow(PyTuple_GetItem(given, 0), overflows)
+                            : -1;
+  const int64_t minor = PyLong_Check(PyTuple_GetItem(given, 1))
+                            ? PyLong_AsLongLongAndOverflow(PyTuple_GetItem(given, 1), overflows + 1)
+                            : -1;
+  return major >= DLPACK_MAJOR_VERSION && major <= UINT32_MAX && minor >= 0 && minor <= UINT32_MAX;
+}
+
+/// Whether the keywords of __dlpack__ demand nothing but a struct that has flags.
+bool demands_nothing(PyObject* const* values, PyObject* names) {
+  bool has_version = false;
+  const Py_ssize_t count = names == nullptr ? 0 : PyTuple_Size(names);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const nb::handle name = PyTuple_GetItem(names, i);
+    if (name.is(kMaxVersion.get()) && is_version(values[i])) {
+      has_version = true;
+    } else if (values[i] != Py_None ||
+               !(name.is(kStream.get()) || name.is(kDlDevice.get()) || name.is(kCopy.get()))) {
+      return false;
+    }
+  }
+  return has_version;
+}
+
+/// __dlpack__, for which nanobind's reading of the arguments would take longer than the export: the
+/// tensor that was described before, and everything else through the general method.
+template <class Object>
+PyObject* dlpack_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                        PyObject* names) noexcept try {
+  if (count == 0 && nb::inst_ready(self) && demands_nothing(arguments, names)) {
+    const nb::ft_object_guard guard(self);
+    const OwnTensor& tensor = nb::inst_ptr<Object>(self)->tensor;
+    if (tensor) return capsule_of_same(**tensor);
+  }
+  const nb::object general = nb::getattr(self, kGeneralMethod.get());
+  return PyObject_Vectorcall(general.ptr(), arguments, static_cast<size_t>(count), names);
+} catch (nb::python_error& error) {
+  error.restore();
+  return nullptr;
+}
+
+constexpr const char* kText =
+    "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a share of "
+    "the\n"
+    "data; of one dimension and read-only. `stream`, or the host where there are none, is ordered\n"
+    "after the event. BufferError for what DLPack cannot describe: nulls, types that are not\n"
+    "numbers, devices; and for a copy that is impossible or not allowed. Python specification for\n"
+    "DLPack.";
+
+template <class Object>
+PyMethodDef dlpack_definition{
+    "__dlpack__",
+    reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&dlpack_method<Object>)),
+    METH_FASTCALL | METH_KEYWORDS, kText};
 
 /// A tensor for one consumer, which is ready.
 struct ReadyTensor {
@@ -225,14 +327,18 @@ nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, 
   try {
     return method(**newer);
   } catch (nb::python_error& error) {
-    const bool older = error.matches(PyExc_TypeError) && device.is_none() && copy.is_none();
+    // Not of a subclass: those are what a producer raises for data that it cannot export.
+    const bool unknown_keyword = error.type().is(PyExc_TypeError);
+    const bool older = unknown_keyword && device.is_none() && copy.is_none();
     if (!older) throw;
   }
   return method(**keywords);
 }
 
+constinit Name kDeviceMethod("__dlpack_device__");
+
 Device device_of_producer(nb::handle object) {
-  const nb::object device = call_protocol(object, "__dlpack_device__");
+  const nb::object device = call_protocol(object, kDeviceMethod);
   if (!device.is_valid()) {
     // What the array API asks for, and not a TypeError.
     throw nb::attribute_error(
@@ -273,17 +379,13 @@ PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& devi
 template <class Object>
 void bind_export() {
   auto type = nb::borrow<nb::class_<Object>>(nb::type<Object>());
-  type.def("__dlpack__", &export_dlpack<Object>, nb::kw_only(), nb::arg("stream") = nb::none(),
+  PyObject* method =
+      PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &dlpack_definition<Object>);
+  if (method == nullptr) throw nb::python_error();
+  type.attr("__dlpack__") = nb::steal(method);
+  type.def(kGeneralMethod, &export_dlpack<Object>, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
-           nb::arg("copy") = nb::none(),
-           "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a\n"
-           "share of the data; of one dimension and read-only. `stream`, or the host where there\n"
-           "are none, is ordered after the event. BufferError for what DLPack cannot describe:\n"
-           "nulls, types that are not numbers, devices; and for a copy that is impossible or not\n"
-           "allowed. Python specification for DLPack.",
-           nb::sig("def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, "
-                   "int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | "
-                   "None = None) -> typing_extensions.CapsuleType"))
+           nb::arg("copy") = nb::none())
       .def("__dlpack_device__", &device_of<Object>,
            "DLPack's device type and id. BufferError for a device that DLPack does not have.")
       .def(

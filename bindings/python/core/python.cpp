@@ -19,9 +19,11 @@ PyObject* error_type = nullptr;  // fletching.Error, as long as the process
 std::atomic<int> inside{0};
 std::atomic<bool> closed{false};
 std::atomic<bool> has_leaked{false};
+pthread_t closer;  // the thread that ends the interpreter, when closed
 
 /// Runs as an atexit function: waits for the threads that are inside, which need the GIL to leave.
 void close() {
+  closer = pthread_self();
   closed = true;
   const nb::gil_scoped_release released;
   for (int now = inside; now > 0; now = inside) inside.wait(now);
@@ -44,6 +46,11 @@ std::string in_python(std::string text) {
     }
   }
   return text;
+}
+
+/// Whether this thread destroys what the interpreter has left. Afterwards it has no Python state.
+bool ends_python() noexcept {
+  return pthread_equal(pthread_self(), closer) != 0 && PyGILState_GetThisThreadState() != nullptr;
 }
 
 /// Warns once.
@@ -81,6 +88,15 @@ void raise(const Error& error) {
   const nb::object arguments = nb::make_tuple(error.code(), to_str(in_python(error.message())));
   PyErr_SetObject(error_type, arguments.ptr());
   throw nb::python_error();
+}
+
+nb::handle Name::get() {
+  PyObject* interned = interned_.load(std::memory_order_acquire);
+  if (interned != nullptr) return interned;
+  interned = PyUnicode_InternFromString(text_);
+  if (interned == nullptr) throw nb::python_error();
+  interned_.store(interned, std::memory_order_release);  // the same one from each thread
+  return interned;
 }
 
 void raise_type_error(const std::string& message) {
@@ -126,7 +142,7 @@ bool python_is_ending() noexcept { return closed; }
 
 AnyThreadGil::AnyThreadGil() noexcept : entered_(false) {
   inside.fetch_add(1);
-  if (closed) {
+  if (closed && !ends_python()) {
     leave();
     leak();
     return;

@@ -6,6 +6,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,21 @@ void bind_python();
 [[noreturn]] void raise(const Error& error);
 /// Foreign text, which may not be UTF-8: other bytes read "\\xff", or as `errors` says.
 nb::str to_str(std::string_view text, const char* errors = "backslashreplace");
+
+/// The name of a method, interned when it is first needed: Python finds such a name in the cache of
+/// a type, and others by a search.
+class Name {
+ public:
+  explicit constexpr Name(const char* text) noexcept : text_(text) {}
+
+  [[nodiscard]] nb::handle get();
+  [[nodiscard]] const char* text() const noexcept { return text_; }
+  operator const char*() const noexcept { return text_; }
+
+ private:
+  const char* text_;
+  std::atomic<PyObject*> interned_{nullptr};
+};
 
 /// Raises a TypeError.
 [[noreturn]] void raise_type_error(const std::string& message);
@@ -83,7 +99,8 @@ class Foreign {
 bool python_is_ending() noexcept;
 
 /// Holds the GIL on any thread, whatever exception is set there. Invalid when the interpreter has
-/// begun to end: then nothing of Python may be used, and what was to be released is leaked.
+/// begun to end, but for the thread that ends it, which destroys the objects of modules then: what
+/// was to be released is leaked.
 class AnyThreadGil {
  public:
   AnyThreadGil() noexcept;

@@ -49,11 +49,11 @@ nb::str shown(const PySchema& self) {
   return to_str(text.append(">"));
 }
 
-constexpr const char* kMethod = "__arrow_c_schema__";
+constinit Name kMethod("__arrow_c_schema__");
 
 PySchema from_arrow(nb::handle object) {
   std::optional<PySchema> schema = import_schema(object);
-  if (!schema) raise_type_error(std::string("Schema: object without ") + kMethod);
+  if (!schema) raise_type_error(std::string("Schema: object without ") + kMethod.text());
   return *std::move(schema);
 }
 

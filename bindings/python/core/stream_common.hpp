@@ -128,7 +128,7 @@ PyStream<Raw> make_stream_object(Owner<Raw> stream) {
 
 /// The stream in the capsule that a method of `object` returns, if it has the method.
 template <class Raw>
-std::optional<Owner<Raw>> import_raw_stream(nb::handle object, const char* method) {
+std::optional<Owner<Raw>> import_raw_stream(nb::handle object, Name& method) {
   const nb::object capsule = call_protocol(object, method);
   if (!capsule.is_valid()) return std::nullopt;
   return Owner<Raw>(look_into<Raw>(capsule, method));

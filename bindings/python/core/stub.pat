@@ -14,6 +14,13 @@ DeviceArrayStream.__arrow_c_stream__$:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
         """Only where the CPU can read the batches."""
 
+# A method without a signature, and what it calls.
+rray.__dlpack__$:
+    \from typing_extensions import CapsuleType
+    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> CapsuleType: ...
+
+\._dlpack$:
+
 # Every class has one.
 \.__repr__:
 

@@ -66,6 +66,11 @@ class Source:
     def __arrow_c_schema__(self) -> Any:
         return capsule_of(self.schema)
 
+    def end(self) -> None:
+        """Releases what nobody has consumed."""
+        abi.release(self.schema)
+        abi.release(self.array)
+
 
 class Produced(Source):
     """By the method of the CPU."""

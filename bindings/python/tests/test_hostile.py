@@ -61,7 +61,13 @@ def test_schemas(case: Case) -> None:
         assert str(error).partition("] ")[2].startswith("__arrow_c_schema__: ")
 
 
-def test_a_null_format_is_named() -> None:
+def test_rule_schema_children_null_only_when_none() -> None:
+    with Given("schema", hostile.schema_of("schema.children-null")) as given:
+        text = "ArrowSchema: the struct or a descendant has children NULL: expected a list of 2"
+        assert text in str(raised_by(lambda: Schema.from_arrow(given)))
+
+
+def test_rule_schema_format_set() -> None:
     with Given("schema", hostile.schema_of("schema.format-null")) as given:
         text = "ArrowSchema: the struct or a descendant has format NULL: expected a format string"
         assert text in str(raised_by(lambda: Schema.from_arrow(given)))

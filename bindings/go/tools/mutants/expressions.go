@@ -22,12 +22,8 @@ var (
 )
 
 func (m *mutator) expression(node ast.Expr) string {
-	if m.decides[node] {
-		m.decides[node] = false
-		return m.condition(node)
-	}
 	if known := m.info.Types[node]; known.IsType() {
-		return m.text(node.Pos(), node.End())
+		return m.plain(node)
 	} else if known.Value != nil {
 		return m.constant(node, known)
 	}
@@ -45,7 +41,7 @@ func (m *mutator) expression(node ast.Expr) string {
 	case *ast.FuncLit:
 		signature, _ := m.info.Types[node.Type].Type.(*types.Signature)
 		if signature == nil {
-			return m.text(node.Pos(), node.End())
+			return m.plain(node)
 		}
 		return m.text(node.Pos(), node.Body.Pos()) + m.body(signature, node.Body)
 	}
@@ -54,7 +50,7 @@ func (m *mutator) expression(node ast.Expr) string {
 
 // constant returns a literal as a choice. A named constant, and what is computed of constants, stays.
 func (m *mutator) constant(node ast.Expr, known types.TypeAndValue) string {
-	text := m.text(node.Pos(), node.End())
+	text := m.plain(node)
 	basic, isBasic := types.Unalias(known.Type).(*types.Basic)
 	if !isBasic {
 		return text
@@ -159,7 +155,7 @@ func (m *mutator) call(node *ast.CallExpr) string {
 			continue
 		}
 		number := m.add(node, "swap %s and %s of %s", m.short(a), m.short(b), m.short(node.Fun))
-		first, second := m.text(a.Pos(), a.End()), m.text(b.Pos(), b.End())
+		first, second := m.plain(a), m.plain(b)
 		return m.text(node.Pos(), a.Pos()) +
 			fmt.Sprintf("pickMutant(%d, %s, %s), pickMutant(%d, %s, %s)", number, first, second, number, second, first) +
 			m.text(b.End(), node.End())

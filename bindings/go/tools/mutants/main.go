@@ -12,6 +12,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Mutant is one change in one place.
@@ -100,7 +102,7 @@ func mutatePackage(folder, out string, replace map[string]string, mutants *[]Mut
 		name := filepath.Base(sources[i])
 		m := &mutator{
 			name: filepath.ToSlash(filepath.Join(folder, name)), source: files.text[i], file: files.set.File(file.Pos()), info: info,
-			pkg: own.Name, mutants: mutants, counts: map[string]int{},
+			mutants: mutants, counts: map[string]int{}, guards: map[ast.Stmt]bool{},
 		}
 		path := filepath.Join(out, name)
 		if err := os.WriteFile(path, []byte(m.mutated(file)), 0o644); err != nil {
@@ -110,7 +112,7 @@ func mutatePackage(folder, out string, replace map[string]string, mutants *[]Mut
 	}
 	helper := filepath.Join(out, "fletching_mutant.go")
 	replace[filepath.Join(own.Dir, "fletching_mutant.go")] = helper
-	return os.WriteFile(helper, []byte("package "+own.Name+choice), 0o644)
+	return os.WriteFile(helper, []byte(strings.Replace(choice, "PACKAGE", own.Name, 1)), 0o644)
 }
 
 // list returns the packages that the one in the folder needs, and this one last.
@@ -172,47 +174,7 @@ func check(own pkg, files parsed, listed []pkg) *types.Info {
 	return info
 }
 
-// choice is what a mutated package has besides. Nothing of it allocates: tests let memory run out, and count.
-const choice = `
-
-import (
-	"os"
-	"strconv"
-	"syscall"
-)
-
-const mostMutants = 1 << 16
-
-var mutantChosen, mutantsSeen = mutantSettings()
-
-func mutantSettings() (int, []byte) {
-	chosen, err := strconv.Atoi(os.Getenv("FLETCHING_MUTANT"))
-	if err != nil {
-		chosen = -1
-	}
-	file, err := os.OpenFile(os.Getenv("FLETCHING_MUTANTS_SEEN"), os.O_RDWR, 0)
-	if err != nil {
-		return chosen, nil
-	}
-	defer file.Close()
-	seen, err := syscall.Mmap(int(file.Fd()), 0, mostMutants, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		panic(err)
-	}
-	return chosen, seen
-}
-
-func isMutant(number int) bool {
-	if mutantsSeen != nil {
-		mutantsSeen[number] = 1
-	}
-	return number == mutantChosen
-}
-
-func pickMutant[T any](number int, original, mutated T) T {
-	if isMutant(number) {
-		return mutated
-	}
-	return original
-}
-`
+// choice is what a mutated package has besides.
+//
+//go:embed choice.go.txt
+var choice string

@@ -18,19 +18,19 @@ type mutator struct {
 	source  string
 	file    *token.File
 	info    *types.Info
-	pkg     string
 	mutants *[]Mutant
 	counts  map[string]int
 
 	function string            // where we are: "owner.Close"
 	results  []*types.Tuple    // of the functions around, the innermost last
 	guards   map[ast.Stmt]bool // the last statements of an if without else
-	decides  map[ast.Expr]bool // conditions and results
 }
 
-func (m *mutator) offset(pos token.Pos) int { return m.file.Offset(pos) }
+func (m *mutator) plain(node ast.Node) string { return m.text(node.Pos(), node.End()) }
 
-func (m *mutator) text(from, to token.Pos) string { return m.source[m.offset(from):m.offset(to)] }
+func (m *mutator) text(from, to token.Pos) string {
+	return m.source[m.file.Offset(from):m.file.Offset(to)]
+}
 
 // add returns the number of a new mutant.
 func (m *mutator) add(at ast.Node, format string, arguments ...any) int {
@@ -42,7 +42,7 @@ func (m *mutator) add(at ast.Node, format string, arguments ...any) int {
 
 // short is a node in a list of mutants.
 func (m *mutator) short(node ast.Node) string {
-	text := strings.Join(strings.Fields(m.text(node.Pos(), node.End())), " ")
+	text := strings.Join(strings.Fields(m.plain(node)), " ")
 	if runes := []rune(text); len(runes) > 48 {
 		text = string(runes[:45]) + "..."
 	}
@@ -50,7 +50,6 @@ func (m *mutator) short(node ast.Node) string {
 }
 
 func (m *mutator) mutated(file *ast.File) string {
-	m.guards, m.decides = map[ast.Stmt]bool{}, map[ast.Expr]bool{}
 	var text strings.Builder
 	from := m.file.Pos(0)
 	for _, declaration := range file.Decls {
@@ -58,7 +57,7 @@ func (m *mutator) mutated(file *ast.File) string {
 		text.WriteString(m.declaration(declaration))
 		from = declaration.End()
 	}
-	text.WriteString(m.source[m.offset(from):])
+	text.WriteString(m.source[m.file.Offset(from):])
 	return text.String()
 }
 
@@ -81,7 +80,7 @@ func (m *mutator) declaration(declaration ast.Decl) string {
 			return m.below(declaration)
 		}
 	}
-	return m.text(declaration.Pos(), declaration.End())
+	return m.plain(declaration)
 }
 
 func (m *mutator) body(signature *types.Signature, body *ast.BlockStmt) string {
@@ -107,35 +106,55 @@ func (m *mutator) below(node ast.Node) string {
 	from := node.Pos()
 	for _, child := range children {
 		text.WriteString(m.text(from, child.Pos()))
-		text.WriteString(m.node(child))
+		text.WriteString(m.child(node, child))
 		from = child.End()
 	}
 	text.WriteString(m.text(from, node.End()))
 	return text.String()
 }
 
+// child returns the text of a node as what it is for the one above it.
+func (m *mutator) child(above, node ast.Node) string {
+	statement, isStatement := node.(ast.Stmt)
+	switch above := above.(type) {
+	case *ast.BlockStmt:
+		return m.statement(statement)
+	case *ast.CommClause:
+		if node == above.Comm {
+			return m.plain(node)
+		}
+		return m.statement(statement)
+	case *ast.CaseClause:
+		if isStatement {
+			return m.statement(statement)
+		}
+		return m.condition(node.(ast.Expr)) // in a switch with a tag it is not a bool
+	case *ast.ReturnStmt:
+		return m.condition(node.(ast.Expr))
+	case *ast.IfStmt:
+		if last := len(above.Body.List) - 1; above.Else == nil && last >= 0 {
+			m.guards[above.Body.List[last]] = true
+		}
+		if node == above.Cond {
+			return m.condition(above.Cond)
+		}
+	case *ast.ForStmt:
+		if node == above.Cond {
+			return m.condition(above.Cond)
+		}
+	}
+	return m.node(node)
+}
+
 func (m *mutator) node(node ast.Node) string {
 	switch node := node.(type) {
-	case *ast.BlockStmt:
-		return "{" + m.list(node.List, node.Lbrace+1, node.End())
-	case *ast.CaseClause:
-		return m.cases(node) + m.list(node.Body, node.Colon+1, node.End())
-	case *ast.CommClause:
-		return m.text(node.Pos(), node.Colon+1) + m.list(node.Body, node.Colon+1, node.End())
-	case *ast.ForStmt:
-		m.decides[node.Cond] = true
-	case *ast.IfStmt:
-		m.decides[node.Cond] = true
-		if last := len(node.Body.List) - 1; node.Else == nil && last >= 0 {
-			m.guards[node.Body.List[last]] = true
-		}
 	case *ast.FuncType, *ast.ArrayType, *ast.MapType, *ast.StructType, *ast.Field, *ast.FieldList:
-		return m.text(node.Pos(), node.End())
+		return m.plain(node)
 	case ast.Expr:
 		return m.expression(node)
 	case *ast.DeclStmt:
 		if node.Decl.(*ast.GenDecl).Tok != token.VAR {
-			return m.text(node.Pos(), node.End())
+			return m.plain(node)
 		}
 	}
 	return m.below(node)

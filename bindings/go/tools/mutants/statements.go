@@ -10,29 +10,6 @@ import (
 	"strings"
 )
 
-// list returns the text between two positions, which has the statements.
-func (m *mutator) list(statements []ast.Stmt, from, to token.Pos) string {
-	var text strings.Builder
-	for _, statement := range statements {
-		text.WriteString(m.text(from, statement.Pos()))
-		text.WriteString(m.statement(statement))
-		from = statement.End()
-	}
-	return text.String() + m.text(from, to)
-}
-
-// cases returns the text of `case a, b:`. Those of a switch without a tag are conditions.
-func (m *mutator) cases(clause *ast.CaseClause) string {
-	var text strings.Builder
-	from := clause.Pos()
-	for _, value := range clause.List {
-		text.WriteString(m.text(from, value.Pos()))
-		text.WriteString(m.condition(value))
-		from = value.End()
-	}
-	return text.String() + m.text(from, clause.Colon+1)
-}
-
 // statement returns the text of a statement in a list, which may become several.
 func (m *mutator) statement(statement ast.Stmt) string {
 	var text string
@@ -107,22 +84,35 @@ func (m *mutator) returns(statement *ast.ReturnStmt) string {
 	if results == nil || results.Len() != len(statement.Results) {
 		return m.below(statement)
 	}
+	last := len(statement.Results) - 1
+	_, isNew := statement.Results[last].(*ast.CallExpr)
+	fails := last > 0 && (isNew || m.guards[statement]) && isError(results.At(last).Type()) && m.plain(statement.Results[last]) != "nil"
 	var before strings.Builder
 	for i, value := range statement.Results {
-		m.decides[value] = true
+		if fails && i < last { // no caller reads what is beside an error
+			continue
+		}
 		empty := emptyOf(results.At(i).Type())
 		if empty == "" || m.info.Types[value].Value != nil || m.short(value) == empty {
 			continue
 		}
 		others := make([]string, len(statement.Results))
 		for j, other := range statement.Results {
-			others[j] = m.text(other.Pos(), other.End())
+			others[j] = m.plain(other)
 		}
 		others[i] = empty
 		number := m.add(value, "return %s instead of %s", empty, m.short(value))
 		fmt.Fprintf(&before, "if isMutant(%d) { return %s }; ", number, strings.Join(others, ", "))
 	}
+	if fails {
+		first := statement.Results[last]
+		return before.String() + m.text(statement.Pos(), first.Pos()) + m.condition(first)
+	}
 	return before.String() + m.below(statement)
+}
+
+func isError(kind types.Type) bool {
+	return types.Identical(kind, types.Universe.Lookup("error").Type())
 }
 
 // emptyOf is "" for a type without a mutant: a bool is negated.

@@ -163,15 +163,7 @@ class Array:
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> CapsuleType:
-        """
-        A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a
-        share of the data; of one dimension and read-only. `stream`, or the host where there
-        are none, is ordered after the event. BufferError for what DLPack cannot describe:
-        nulls, types that are not numbers, devices; and for a copy that is impossible or not
-        allowed. Python specification for DLPack.
-        """
-
+    ) -> CapsuleType: ...
     def __dlpack_device__(self) -> tuple[int, int]:
         """
         DLPack's device type and id. BufferError for a device that DLPack does not have.
@@ -304,15 +296,7 @@ class DeviceArray:
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> CapsuleType:
-        """
-        A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a
-        share of the data; of one dimension and read-only. `stream`, or the host where there
-        are none, is ordered after the event. BufferError for what DLPack cannot describe:
-        nulls, types that are not numbers, devices; and for a copy that is impossible or not
-        allowed. Python specification for DLPack.
-        """
-
+    ) -> CapsuleType: ...
     def __dlpack_device__(self) -> tuple[int, int]:
         """
         DLPack's device type and id. BufferError for a device that DLPack does not have.
@@ -553,6 +537,10 @@ class AsyncConsumer:
     @property
     def batch_metadata(self) -> dict[bytes, bytes]: ...
     @property
+    def state(self) -> int:
+        """The number of a state of the consumer in docs/reference/async.md."""
+
+    @property
     def device_type(self) -> int: ...
 
 class AsyncProducer:
@@ -571,6 +559,10 @@ class AsyncProducer:
     def push(self, batch: object, metadata: dict[bytes | str, bytes | str]) -> bool: ...
     def end(self) -> bool: ...
     def fail(self, code: int, text: str) -> None: ...
+    @property
+    def state(self) -> int:
+        """The number of a state of the producer in docs/reference/async.md."""
+
     @property
     def demand(self) -> int: ...
 

@@ -155,8 +155,8 @@ final class AsyncAbi {
       C.putAddress(handler + HANDLER_PRIVATE, handle);
     }
 
-    private static AsyncConsumer consumer(long self) {
-      return Handles.find(AsyncConsumer.class, C.getAddress(self + HANDLER_PRIVATE));
+    private static AsyncHandler consumer(long self) {
+      return Handles.find(AsyncHandler.class, C.getAddress(self + HANDLER_PRIVATE));
     }
   }
 
@@ -175,6 +175,17 @@ final class AsyncAbi {
             (self, out, c, d) -> AsyncTask.extract(self, out));
 
     private ProducerStubs() {}
+
+    static void install(long producer, long handle) {
+      C.putAddress(producer + AsyncAbi.REQUEST, REQUEST);
+      C.putAddress(producer + AsyncAbi.CANCEL, CANCEL);
+      C.putAddress(producer + PRODUCER_PRIVATE, handle);
+    }
+
+    static void installTask(long task, long handle) {
+      C.putAddress(task + AsyncAbi.EXTRACT_DATA, EXTRACT_DATA);
+      C.putAddress(task + TASK_PRIVATE, handle);
+    }
 
     private static AsyncSending<?> producer(long self) {
       return Handles.find(AsyncSending.class, C.getAddress(self + PRODUCER_PRIVATE));

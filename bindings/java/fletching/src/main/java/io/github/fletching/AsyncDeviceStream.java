@@ -31,7 +31,7 @@ import java.util.function.Consumer;
  * <p>Text: C device data interface, "Async device stream interface".
  */
 public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, AutoCloseable {
-  private final AsyncConsumer core = new AsyncConsumer();
+  private final AsyncHandler core = new AsyncHandler();
   private final AsyncSubscription subscription;
 
   /** A stream that requests what its subscriber requests. */

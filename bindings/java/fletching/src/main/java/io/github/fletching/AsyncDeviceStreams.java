@@ -61,7 +61,7 @@ public final class AsyncDeviceStreams {
       long handler) {
     AsyncSending<DeviceArray> sending =
         sending(schema, deviceType, Metadata.EMPTY, AsyncBatch::of, executor, handler);
-    sending.read(Objects.requireNonNull(batches, "batches"));
+    sending.iterator = Objects.requireNonNull(batches, "batches");
     sending.open(schema);
     return sending.done;
   }
@@ -111,7 +111,7 @@ public final class AsyncDeviceStreams {
   }
 
   /** The common pool, which may have no thread. */
-  private static Executor executor() {
+  static Executor executor() {
     return ForkJoinPool.getCommonPoolParallelism() > 0
         ? ForkJoinPool.commonPool()
         : job -> new Thread(job, "fletching-async").start();

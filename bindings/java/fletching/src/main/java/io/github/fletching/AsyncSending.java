@@ -14,7 +14,6 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
-import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -24,15 +23,8 @@ import java.util.function.Function;
  * the publisher; the consumer and the publisher call from any thread.
  */
 final class AsyncSending<T> implements Flow.Subscriber<T> {
-  /** What a step has done. */
-  enum Step {
-    CALLED,
-    WAITS,
-    RELEASED
-  }
-
-  /** What is to be called. */
-  private enum Due {
+  /** What a step does. */
+  enum Due {
     SCHEMA,
     TASK,
     END,
@@ -41,28 +33,19 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     NOTHING
   }
 
-  /** Why a stream stops. The first reason counts. */
-  private enum Stop {
-    RUNNING,
-    CANCELLED,
-    FAILED,
-    OVER // the end was sent, or the consumer has refused something
-  }
-
   /** Completed when the handler is released. */
   final CompletableFuture<Void> done = new CompletableFuture<>();
 
   final long producer; // in memory of C, followed by a task
-  private final long handler;
+  private final ForeignHandler handler;
   private final DeviceType deviceType;
-  private final Metadata streamMetadata;
   private final Function<T, AsyncBatch> toBatch;
   private final Executor executor;
   private final AtomicInteger due = new AtomicInteger(); // runs of the job
 
   // With the lock of this object.
-  private Stop stopped = Stop.RUNNING;
-  private FletchingException failure;
+  private boolean stopped; // by the first of the end, a failure, a cancel and a refusal
+  private FletchingException failure; // null for the others
   private Flow.Subscription upstream;
   private Schema schema; // not sent yet
   private volatile AsyncAbi.Promise promise;
@@ -75,9 +58,9 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   private boolean over; // only the release is due
 
   // Of the jobs.
-  private Iterator<? extends T> iterator; // instead of a publisher
+  Iterator<? extends T> iterator; // instead of a publisher; read one ahead of the requests
   private AsyncTask task; // to send
-  private FletchingException result;
+  FletchingException result; // of a stream that is over; null for none
 
   /** Sets the producer of the handler. Errors: EINVAL, ENOMEM; then the handler is untouched. */
   AsyncSending(
@@ -94,18 +77,15 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
           "async-producer.device-type-set",
           "producer: device_type: 0: expected the device type of the batches");
     }
-    this.handler = handler;
+    this.handler = new ForeignHandler(handler);
     this.deviceType = deviceType;
-    this.streamMetadata = metadata;
     this.executor = executor;
     this.toBatch = toBatch;
     long block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
     producer = AsyncAbi.takeBlock();
     C.putInt(producer + AsyncAbi.DEVICE_TYPE, deviceType.value());
-    C.putAddress(producer + AsyncAbi.REQUEST, AsyncAbi.ProducerStubs.REQUEST);
-    C.putAddress(producer + AsyncAbi.CANCEL, AsyncAbi.ProducerStubs.CANCEL);
     C.putAddress(producer + AsyncAbi.METADATA, block);
-    C.putAddress(producer + AsyncAbi.PRODUCER_PRIVATE, Handles.add(this));
+    AsyncAbi.ProducerStubs.install(producer, Handles.add(this));
     C.putAddress(handler + AsyncAbi.PRODUCER, producer);
   }
 
@@ -113,9 +93,9 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   void open(Schema next) {
     boolean taken;
     synchronized (this) {
-      taken = stopped == Stop.RUNNING;
+      taken = !stopped;
       if (taken) {
-        promise = new AsyncAbi.Promise(deviceType, streamMetadata, next.address());
+        promise = new AsyncAbi.Promise(deviceType, Metadata.EMPTY, next.address());
         schema = next;
       }
     }
@@ -124,11 +104,6 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     } else {
       next.close();
     }
-  }
-
-  /** Reads the batches of an iterator, one ahead of the requests, so that the end needs none. */
-  void read(Iterator<? extends T> batches) {
-    iterator = batches;
   }
 
   /** Gives the memory back when the consumer is gone. */
@@ -145,30 +120,26 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     try {
       executor.execute(this::run);
     } catch (RejectedExecutionException e) {
-      stop(Stop.FAILED, FletchingException.of(e));
-      ForkJoinPool.commonPool().execute(this::run);
+      stop(FletchingException.of(e));
+      AsyncDeviceStreams.executor().execute(this::run);
     }
   }
 
   private void run() {
-    for (int done = due.get(); done != 0; done = due.addAndGet(-done)) {
-      Step step = step();
-      while (step == Step.CALLED) {
-        step = step();
+    for (int runs = due.get(); runs != 0; runs = due.addAndGet(-runs)) {
+      Due last = step();
+      while (last != Due.NOTHING && last != Due.RELEASE) {
+        last = step();
       }
-      if (step == Step.RELEASED) {
+      if (last == Due.RELEASE) {
         free();
-        complete();
+        if (result == null) {
+          done.complete(null);
+        } else {
+          done.completeExceptionally(result);
+        }
         return;
       }
-    }
-  }
-
-  private void complete() {
-    if (result == null) {
-      done.complete(null);
-    } else {
-      done.completeExceptionally(result);
     }
   }
 
@@ -187,7 +158,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   }
 
   int onCancel() {
-    stop(Stop.CANCELLED, null);
+    stop(null);
     return 0;
   }
 
@@ -199,10 +170,10 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   }
 
   /** Does nothing for a stream that has stopped. */
-  private void stop(Stop reason, FletchingException error) {
+  private void stop(FletchingException error) {
     synchronized (this) {
-      if (stopped == Stop.RUNNING) {
-        stopped = reason;
+      if (!stopped) {
+        stopped = true;
         failure = error;
       }
     }
@@ -210,7 +181,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   }
 
   void fail(Throwable thrown) {
-    stop(Stop.FAILED, FletchingException.of(thrown));
+    stop(FletchingException.of(thrown));
   }
 
   // --- What the publisher calls
@@ -220,7 +191,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     Objects.requireNonNull(subscription, "subscription");
     boolean taken;
     synchronized (this) {
-      taken = upstream == null && stopped == Stop.RUNNING;
+      taken = upstream == null && !stopped;
       upstream = taken ? subscription : upstream;
     }
     if (taken) {
@@ -237,7 +208,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       AsyncTask task = new AsyncTask(this, batch);
       boolean taken;
       synchronized (this) {
-        taken = stopped == Stop.RUNNING && queue.add(task);
+        taken = !stopped && queue.add(task);
       }
       if (taken) {
         schedule();
@@ -253,7 +224,9 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   @Override
   public void onError(Throwable thrown) {
     Objects.requireNonNull(thrown, "throwable");
-    onComplete();
+    synchronized (this) {
+      upstream = null;
+    }
     fail(thrown);
   }
 
@@ -280,35 +253,44 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   // --- What is called: in the jobs
 
   /** Makes at most one call of the handler. */
-  Step step() {
+  Due step() {
     callPublisher();
-    switch (next()) {
+    Due due = next();
+    switch (due) {
       case SCHEMA:
-        return sendSchema();
+        Schema first = takeSchema();
+        int code = handler.onSchema(first.address());
+        first.close(); // when the consumer has not moved it out
+        called("on_schema", code);
+        break;
       case TASK:
-        return sendTask();
+        sendTask();
+        break;
       case END:
         finish();
-        return called("on_next_task", call("on_next_task", AsyncAbi.ON_NEXT_TASK, "iaaa", 0, 0));
+        called("on_next_task", handler.onNextTask(0, 0));
+        break;
       case STOP:
         finish();
-        return failure == null ? step() : sendError();
-      case RELEASE:
-        long release = C.getAddress(handler + AsyncAbi.RELEASE);
-        if (release != 0) {
-          C.run(release, handler);
+        result = failure;
+        if (failure == null) {
+          return step();
         }
-        return Step.RELEASED;
+        handler.onError(failure);
+        break;
+      case RELEASE:
+        handler.release();
+        break;
       default:
-        return Step.WAITS;
     }
+    return due;
   }
 
   private synchronized Due next() {
     if (over) {
       return open > 0 ? Due.NOTHING : Due.RELEASE;
     }
-    if (stopped != Stop.RUNNING) {
+    if (stopped) {
       return Due.STOP;
     }
     if (schema != null) {
@@ -321,7 +303,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       return Due.TASK;
     }
     if (ended && queue.isEmpty()) {
-      stopped = Stop.OVER;
+      stopped = true;
       return Due.END;
     }
     return Due.NOTHING;
@@ -334,7 +316,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     long more = 0;
     synchronized (this) {
       subscription = upstream;
-      cancels = stopped != Stop.RUNNING;
+      cancels = stopped;
       reads = !cancels && iterator != null && !ended && schema == null && queue.isEmpty();
       if (cancels) {
         upstream = null;
@@ -364,83 +346,52 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
   }
 
-  private int call(String name, long field, String signature, long... arguments) {
-    long function = C.getAddress(handler + field);
-    if (function == 0) {
-      result = FletchingException.invalid("handler." + name + ": NULL: expected a callback");
-      return -1;
-    }
-    long[] all = new long[arguments.length + 1];
-    all[0] = handler;
-    System.arraycopy(arguments, 0, all, 1, arguments.length);
-    return (int) C.call(signature, function, all);
+  private synchronized Schema takeSchema() {
+    Schema next = schema;
+    schema = null;
+    return next;
   }
 
-  private Step sendSchema() {
-    Schema next;
-    synchronized (this) {
-      next = schema;
-      schema = null;
-    }
-    int code = call("on_schema", AsyncAbi.ON_SCHEMA, "iaa", next.address());
-    next.close(); // when the consumer has not moved it out
-    return called("on_schema", code);
-  }
-
-  private Step sendTask() {
+  private void sendTask() {
     AsyncTask next = task;
     task = null;
     long struct = producer + AsyncAbi.TASK;
     long handle = Handles.add(next);
     long metadata = next.metadata == null ? 0 : AsyncAbi.newBlock(next.metadata);
-    C.putAddress(struct + AsyncAbi.EXTRACT_DATA, AsyncAbi.ProducerStubs.EXTRACT_DATA);
-    C.putAddress(struct + AsyncAbi.TASK_PRIVATE, handle);
-    int code = call("on_next_task", AsyncAbi.ON_NEXT_TASK, "iaaa", struct, metadata);
+    AsyncAbi.ProducerStubs.installTask(struct, handle);
+    int code = handler.onNextTask(struct, metadata);
     C.free(metadata);
     if (code != 0 && Handles.poll(AsyncTask.class, handle) != null) { // not extracted
       next.close();
     }
-    return called("on_next_task", code);
-  }
-
-  private Step sendError() {
-    long text = Native.newText(failure.getMessage());
-    result = failure;
-    long onError = C.getAddress(handler + AsyncAbi.ON_ERROR);
-    if (onError != 0) {
-      C.call("vaiaa", onError, handler, failure.errno(), text, 0);
-    }
-    C.free(text);
-    return Step.CALLED;
+    called("on_next_task", code);
   }
 
   /** Takes what a call of the handler has returned. */
-  private Step called(String name, int code) {
-    if (code != 0) {
-      if (result == null) {
-        String text = name + ": refused by the consumer: expected 0, got " + code;
-        result = new FletchingException(code, text);
-      }
-      synchronized (this) {
-        stopped = Stop.OVER;
-      }
-      finish();
+  private void called(String name, int code) {
+    if (code == 0) {
+      return;
     }
-    return Step.CALLED;
+    result =
+        code == ForeignHandler.MISSING
+            ? FletchingException.invalid("handler." + name + ": NULL: expected a callback")
+            : new FletchingException(
+                code, name + ": refused by the consumer: expected 0, got " + code);
+    synchronized (this) {
+      stopped = true;
+    }
+    finish();
   }
 
   /** Ends the reading: only the release is due. */
   private void finish() {
     List<AsyncTask> left;
-    Schema unsent;
     synchronized (this) {
       over = true;
-      unsent = schema;
-      schema = null;
       left = new ArrayList<>(queue);
       queue.clear();
     }
-    Exported.discard(unsent);
+    Exported.discard(takeSchema());
     left.forEach(AsyncTask::discard);
     Exported.discard(iterator);
     iterator = null;

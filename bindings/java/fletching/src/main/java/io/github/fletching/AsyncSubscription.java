@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Passes what a consumer has received on to a subscriber, one signal at a time. */
 final class AsyncSubscription implements Flow.Subscription {
-  private final AsyncConsumer core;
+  private final AsyncHandler core;
   private final int window;
   private final AtomicBoolean taken = new AtomicBoolean();
   private final AtomicLong demand = new AtomicLong();
@@ -22,7 +22,7 @@ final class AsyncSubscription implements Flow.Subscription {
   private boolean greeted;
   private long owed; // batches that were taken and not requested again
 
-  AsyncSubscription(AsyncConsumer core, int window) {
+  AsyncSubscription(AsyncHandler core, int window) {
     this.core = core;
     this.window = window;
     core.news = this::drain;

@@ -25,6 +25,12 @@ public final class Cell {
     values.put("status", "real");
   }
 
+  /** Where it ran, unless that is "real": "stand-in", or "absent" when it did not. */
+  public Cell status(String status) {
+    values.put("status", status);
+    return this;
+  }
+
   /** Appends the cell to the file that FLETCHING_CELLS names, if it names one. */
   public void write(long asserted, long releases, String problem) {
     values.put("reason", problem == null ? "" : problem);

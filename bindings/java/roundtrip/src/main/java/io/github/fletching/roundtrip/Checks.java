@@ -69,9 +69,15 @@ final class Checks {
 
   /** Ends the cell; returns whether it is ok, and prints what is not. */
   boolean report(String backend, String name, String direction) {
+    return report(backend, name, direction, "real");
+  }
+
+  /** The same for what ran on a stand-in. */
+  boolean report(String backend, String name, String direction, String status) {
     requireAtRest();
     String problem = problems.isEmpty() ? null : String.join("; ", problems);
     new Cell(LANGUAGE, backend, "case", name, direction)
+        .status(status)
         .write(asserted, Reexport.released() - releasedBefore, problem);
     if (problem != null) {
       System.err.println(LANGUAGE + ": " + backend + " " + name + " " + direction + ": " + problem);

@@ -35,8 +35,20 @@ final class Dump {
    *     a count of children that has no list, and metadata that cannot be read
    */
   static String of(Schema schema, DeviceArray array) {
+    return of(schema) + of(array);
+  }
+
+  /** The lines of a schema alone. */
+  static String of(Schema schema) {
     Dump dump = new Dump();
     dump.schema("schema.", schema.view(), schema.address());
+    Reference.reachabilityFence(schema);
+    return dump.text.toString();
+  }
+
+  /** The lines of a device array alone. */
+  static String of(DeviceArray array) {
+    Dump dump = new Dump();
     dump.array("array.", array.view(), array.address());
     dump.line("device_id", array.deviceId());
     dump.line("device_type", array.deviceType().value());
@@ -45,7 +57,6 @@ final class Dump {
     for (int i = 0; i < 3; i++) {
       dump.line("reserved[" + i + "]", C.getLong(reserved + 8L * i));
     }
-    Reference.reachabilityFence(schema);
     Reference.reachabilityFence(array);
     return dump.text.toString();
   }

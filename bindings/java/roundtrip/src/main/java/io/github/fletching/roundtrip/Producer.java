@@ -17,7 +17,7 @@ import java.util.function.ToIntFunction;
 
 /** The reference producer; cpp/producer/producer.h defines every function. */
 final class Producer {
-  private static final int MESSAGE_SIZE = 1024;
+  static final int MESSAGE_SIZE = 1024;
 
   private final Functions functions = NativeLibraries.load("producer", Functions.class);
 
@@ -80,7 +80,7 @@ final class Producer {
     final Schema schema;
     final DeviceArray array;
 
-    private Exported(Schema schema, DeviceArray array) {
+    Exported(Schema schema, DeviceArray array) {
       this.schema = schema;
       this.array = array;
     }

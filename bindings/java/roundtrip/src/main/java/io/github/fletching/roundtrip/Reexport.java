@@ -27,7 +27,7 @@ final class Reexport {
   }
 
   /** Counts the release of what it is attached to. */
-  private static AutoCloseable count() {
+  static AutoCloseable count() {
     EXPORTED.incrementAndGet();
     return RELEASED::incrementAndGet;
   }

@@ -2,6 +2,7 @@
 
 package io.github.fletching.roundtrip;
 
+import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.EngineProvider;
@@ -39,5 +40,12 @@ final class Rooms {
     } finally {
       C.free(room);
     }
+  }
+
+  /** Moves a schema or an array from one room to another. */
+  static void move(StructOffsets struct, long from, long to) {
+    C.copy(from, to, struct.size(C.target()));
+    StructOffsets base = struct == Offsets.ARROW_DEVICE_ARRAY ? Offsets.ARROW_ARRAY : struct;
+    C.putAddress(from + offset(base, "release"), 0);
   }
 }
