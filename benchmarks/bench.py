@@ -30,7 +30,7 @@ sys.path.append(str(ROOT / "tools"))
 
 import languages  # noqa: E402
 
-MEASURES = ["instructions", "allocations", "locks", "nanoseconds"]
+MEASURES = ["instructions", "allocations", "bytes", "locks", "nanoseconds"]
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
 
 
@@ -129,9 +129,9 @@ def _run_row(bin_folder: Path, row: Row) -> list[Cell]:
         }
         values = {who: value for who, (value, _) in counts.items()}
         allocations = {who: number for who, (_, number) in counts.items()}
-    elif row.measure == "allocations":
+    elif row.measure in ("allocations", "bytes"):
         values = {
-            who: _printed(bin_folder, program, environment)["allocations"]
+            who: _printed(bin_folder, program, environment)[row.measure]
             for who, program in row.programs.items()
         }
     elif row.measure == "locks":
@@ -269,7 +269,7 @@ def _write_docs(language: str, table: str, versions: list[str]) -> None:
         "with -O2. Raw C's batch is the safe one: a block that is counted, so that a child may be\n"
         "moved out. Nanoseconds are the median of many runs, the programs interleaved; of what\n"
         "runs on one thread they are CPU time. Locks are calls of pthread_mutex_lock, of all\n"
-        "threads. A row of allocations counts those of the language's own memory.\n"
+        "threads. A row of allocations or bytes counts those of the language's own memory.\n"
         f"`make bench-{language}` measures it again;\n"
         f"`.venv/bin/python benchmarks/bench.py {language} --write-docs` wrote this file.\n\n"
         f"{table}\n\n"

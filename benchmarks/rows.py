@@ -3,7 +3,7 @@
 A program of `instructions` is called with the case and the number of rounds; one of `nanoseconds`
 with its arguments alone, and prints a line of JSON: {"ns": 498.1}, and one that counts also
 "allocations" and "locks", all of them for one round; a program of `locks` prints all three. One of
-`allocations` prints those of the language's own memory, which callgrind does not see.
+`allocations` or `bytes` prints those of the language's own memory, which callgrind does not see.
 """
 
 from __future__ import annotations

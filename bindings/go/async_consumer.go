@@ -43,14 +43,14 @@ func (s asyncState) isLive() bool { return s == asyncCreated || s == asyncStream
 // asyncConsumer is the state of an AsyncStream. The handler has it by a handle, and the stream.
 type asyncConsumer struct {
 	options AsyncOptions
-	handler *abi.ArrowAsyncDeviceStreamHandler // in memory of C, until nobody uses it
+	handler *abi.ArrowAsyncDeviceStreamHandler // in memory of C, until it is no longer used
 	users   atomic.Int32                       // the stream, the handler until its release, and running handler calls
 	calling atomic.Bool                        // a handler call
 	woken   func()                             // for the replay of the traces: called when there is news
 
 	mutex    sync.Mutex
 	quiet    sync.Cond     // a call to the producer has returned
-	news     chan struct{} // for those who wait; nil when nobody does
+	news     chan struct{} // closed to wake waiting calls; nil when none waits
 	state    asyncState
 	schema   *Shared[*Schema] // nil until there is one
 	metadata Metadata
@@ -91,7 +91,7 @@ func newAsyncConsumer(options AsyncOptions) *asyncConsumer {
 	return c
 }
 
-// wake tells those who wait. Without the lock.
+// wake wakes the calls that wait. Without the lock.
 func (c *asyncConsumer) wake() {
 	c.mutex.Lock()
 	if c.news != nil {

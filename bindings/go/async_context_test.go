@@ -129,7 +129,7 @@ func TestCloseWakesReaders(t *testing.T) {
 	}
 }
 
-// A stream that nobody has any more is cancelled and counted, and not while a call of it waits.
+// A stream without a reference is cancelled and counted, and not while a call of it waits.
 func TestAForgottenAsyncStreamIsCancelled(t *testing.T) {
 	var live live
 	reports := make(chan Leak, 1)

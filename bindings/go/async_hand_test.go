@@ -14,7 +14,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// --- A producer that is driven by hand --------------------------------------------------------------
+// --- A producer that is driven manually ------------------------------------------------------------
 
 // hand runs the steps of a producer whose batches never wait, other than after the last.
 type hand struct {

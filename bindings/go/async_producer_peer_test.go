@@ -18,7 +18,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
-// --- A producer that calls by hand ------------------------------------------------------------------
+// --- A producer that calls manually ------------------------------------------------------------------
 
 // producerPeer makes its calls one by one, and writes down those of the consumer.
 type producerPeer struct {

@@ -18,7 +18,7 @@ import (
 
 type seqOfBatches = iter.Seq2[AsyncBatch, error]
 
-// The races that such code has had: an error that is seen as an end, a release that wakes nobody, an
+// The races that such code has had: an error that is seen as an end, a release that wakes no one, an
 // extraction that happens twice, a producer that goes away while a request is pending.
 
 const raceRuns = 300

@@ -215,7 +215,7 @@ func (p *consumerPlayer) take(task int) int32 {
 	return <-e.answers
 }
 
-// finishExtraction lets extract_data return a code; the other one is that of take.
+// finishExtraction lets extract_data return a code; the other one is the code of take.
 func (p *consumerPlayer) finishExtraction(step *traceStep, code, returned int32) {
 	p.told.Lock()
 	at := slices.IndexFunc(p.running, func(e *extraction) bool { return e.task == step.Task })

@@ -58,7 +58,7 @@ func (o *offers) offer(change func()) {
 	o.reject()
 }
 
-// reject releases what nobody takes any more.
+// reject releases what is not taken any more.
 func (o *offers) reject() {
 	if o.closed {
 		if o.schema != nil {

@@ -280,3 +280,58 @@ func TestBatchesAfterTheirContextAreDropped(t *testing.T) {
 	expectNone(t, &live)
 	s.free()
 }
+
+// The stream stops between the look at its context and the offer.
+func TestABatchThatComesTooLateIsReleased(t *testing.T) {
+	var live live
+	p := newConsumerPeer(t)
+	s := newAsyncSending(context.Background(), AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())
+	set := func(stopped asyncStop) {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.stopped = stopped
+	}
+	s.start(func(context.Context) (*Schema, seqOfBatches, error) {
+		return intSchema(), func(yield func(AsyncBatch, error) bool) {
+			set(asyncByFailure)
+			yield(AsyncBatch{Array: live.batch(1)}, nil)
+			expectNone(t, &live)
+			set(asyncRunning)
+		}, nil
+	})
+	awaitSchema(s)
+	h := &hand{asyncSending: s}
+	h.step() // sends the schema
+	<-s.sourceEnd
+	if !h.run() {
+		t.Error("not released")
+	}
+	expectText(t, p.take(), "schema, end, release")
+	s.free()
+}
+
+func awaitSchema(s *asyncSending) {
+	for has := false; !has; runtime.Gosched() {
+		s.mutex.Lock()
+		has = s.schema != nil
+		s.mutex.Unlock()
+	}
+}
+
+// The batches may end while what they had offered is sent: then no goroutine waits for it.
+func TestTheSourceEndsWhileItsSchemaIsSent(t *testing.T) {
+	p := newConsumerPeer(t)
+	s := newAsyncSending(context.Background(), AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())
+	s.start(func(context.Context) (*Schema, seqOfBatches, error) {
+		return intSchema(), func(func(AsyncBatch, error) bool) { t.Error("the batches are read") }, nil
+	})
+	awaitSchema(s)
+	s.endSource()
+	<-s.sourceEnd
+	h := &hand{asyncSending: s}
+	if !h.run() {
+		t.Error("not released")
+	}
+	expectText(t, p.take(), "schema, end, release")
+	s.free()
+}

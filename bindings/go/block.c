@@ -26,21 +26,26 @@ static int take_last(size_t* count, size_t ours) {
          __atomic_fetch_sub(count, ours, __ATOMIC_ACQ_REL) == ours;
 }
 
+/* What a share holds may be all that needs another one. */
 static void leave_share(struct FletchingShare* share) {
-  if (share == NULL || !take_last(&share->users, 1)) return;
-  share->release(share);
-  free(share);
+  while (share != NULL && take_last(&share->users, 1)) {
+    struct FletchingShare* next = share->release(share);
+    free(share);
+    share = next;
+  }
 }
 
 static void drop(uintptr_t handle) {
   if (handle != 0) fletching_go_drop(handle);
 }
 
-static void leave_block(struct FletchingBlock* block, size_t structs) {
-  if (!take_last(&block->structs, structs)) return;
+/* Returns the share that has to be left next. */
+static struct FletchingShare* leave_block(struct FletchingBlock* block, size_t structs) {
+  if (!take_last(&block->structs, structs)) return NULL;
+  struct FletchingShare* share = block->share;
   drop(block->owner);
-  leave_share(block->share);
   free(block);
+  return share;
 }
 
 #define STRUCT ArrowSchema

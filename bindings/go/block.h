@@ -14,7 +14,8 @@
  * releases it. */
 struct FletchingShare {
   size_t users;
-  void (*release)(struct FletchingShare* self);
+  struct FletchingShare* (*release)(
+      struct FletchingShare* self); /* returns one to leave, or NULL */
   union {
     struct ArrowSchema schema;
     struct ArrowArray array;

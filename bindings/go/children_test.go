@@ -139,6 +139,21 @@ func TestAnyNumberOfAttachedValues(t *testing.T) {
 	}
 }
 
+// The release of what the innermost view shows needs no recursion, which would end the process.
+func TestAnyNumberOfNestedViews(t *testing.T) {
+	const most = 1 << 17
+	var log log
+	array := importArray(t, rawArray(&log, "a", 1, false))
+	for range most {
+		shared := must(array.Share())
+		array = must(shared.View())
+		shared.Close()
+	}
+	log.expect(t)
+	array.Close()
+	log.expect(t, "a0", "a")
+}
+
 type onClose func()
 
 func (f onClose) Close() { f() }

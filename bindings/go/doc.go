@@ -11,8 +11,9 @@
 // Schema, Array, DeviceArray, ArrayStream and DeviceArrayStream each own one C struct. Import moves a struct
 // in: what is at the address is released afterwards. Export moves it on. Close releases it, and does nothing
 // the second time. A collected owner that was not closed is released by the garbage collector and counted
-// by Leaks: that is a safety net, at a time that nobody knows. A closed owner is an empty one: what reads it
-// returns zeros, and what needs a live one returns an error that is ErrClosed and EINVAL.
+// by Leaks: that is a safety net, at an unknown time. A closed owner is an empty one: what reads it
+// returns zeros, and what needs a live one returns an error that is ErrClosed and EINVAL. A nil owner panics,
+// as a nil pointer does everywhere in Go: a function that returns an error returns no owner.
 //
 // A failed import of a struct leaves it with the caller; what a function documents as moved in is released
 // once, also when the function fails.

@@ -103,7 +103,7 @@ func (a *DeviceArray) ReleaseAfter(stream Stream) error {
 }
 
 // recording is for a producer's operation. Errors: EINVAL for a closed array, ENOTSUP for a device
-// type whose events nobody can record, with the reason.
+// type whose events cannot be recorded, with the reason.
 func (a *DeviceArray) recording(operation string) (*abi.ArrowDeviceArray, *vendor, error) {
 	if a.IsReleased() {
 		return nil, nil, closed(operation)

@@ -52,7 +52,7 @@ func (r *releaseCount) waitFor(count int) {
 	}
 }
 
-// arrayProducer is what the private_data of a foreign array leads to.
+// arrayProducer is what the private_data of a foreign array points to.
 type arrayProducer struct {
 	onRelease        func()
 	children, memory []uintptr // of C; the children are in it too

@@ -294,7 +294,7 @@ func TestHostileStreams(t *testing.T) {
 		if _, err := read(strict); c.Outcome == peer.Tolerated && (err == nil || !strings.Contains(err.Error(), "(rule ")) {
 			t.Errorf("strict: %v", err)
 		}
-		// There and back: streams of ours over that of the peer have the same result.
+		// There and back: our streams over the peer's stream have the same result.
 		for _, isReader := range []bool{false, true} {
 			inner := open(t, c.Name)
 			if inner.DeviceType() == 0 {

@@ -96,3 +96,25 @@ func TestTheErrorsOfNoMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The handles of one version mean nothing to another.
+func TestALibraryThatIsLoadedIsPreferred(t *testing.T) {
+	const other, loaded = "libBrokenLocale.so.1", "libc.so.6" // both are of glibc
+	found, err := openLibrary("test", []string{other, loaded})
+	if err != nil {
+		t.Skip(err)
+	}
+	if found.name != loaded {
+		t.Errorf("expected %s, got %s", loaded, found.name)
+	}
+	if found, err = openLibrary("test", []string{"libfletching-none.so", other}); err != nil {
+		t.Skip(err)
+	}
+	if found.name != other {
+		t.Errorf("expected %s, got %s", other, found.name)
+	}
+	_, err = openLibrary("test", nil)
+	if !errors.Is(err, syscall.ENOENT) || err.Error() != "test: no library for this system" {
+		t.Error(err)
+	}
+}

@@ -132,7 +132,7 @@ func decode(bytes func(from, count int) ([]byte, bool)) (Metadata, error) {
 	return pairs, nil
 }
 
-// A pair of -1 is that of no pair.
+// A pair of -1 is no pair.
 func malformed(what string, pair, position int, why string) error {
 	if pair >= 0 {
 		what = fmt.Sprintf("%s %d", what, pair)

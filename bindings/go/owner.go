@@ -19,7 +19,7 @@ type raw interface {
 	abi.ArrowSchema | abi.ArrowArray | abi.ArrowDeviceArray | abi.ArrowArrayStream | abi.ArrowDeviceArrayStream
 }
 
-// kind is what differs between the structs. The release gets the struct where it is: nobody looks at it
+// kind is what differs between the structs. The release gets the struct where it is: it is not used at its old address
 // afterwards, so it is not copied.
 type kind[R raw] struct {
 	name       string
@@ -184,7 +184,7 @@ var (
 )
 
 // Leaks returns how many owners were collected that had not been closed. The garbage collector
-// releases their structs, at a time that nobody can know, and so memory of a device lives too long.
+// releases their structs, at an unknown time, and so memory of a device lives too long.
 func Leaks() uint64 { return leaks.Load() }
 
 // OnLeak calls report for every leak, on a goroutine of the runtime: it should not block. nil ends

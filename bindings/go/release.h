@@ -38,11 +38,15 @@ static size_t NAME(release_below)(struct STRUCT* self, struct FletchingBlock* bl
   return structs;
 }
 
-void NAME(fletching_release)(struct STRUCT* self) {
-  if (self->release == NULL) return; /* then the block may be gone */
+static struct FletchingShare* NAME(release_view)(struct STRUCT* self) {
   struct FletchingBlock* block = self->private_data;
   self->release = NULL;
-  leave_block(block, 1 + NAME(release_below)(self, block));
+  return leave_block(block, 1 + NAME(release_below)(self, block));
+}
+
+void NAME(fletching_release)(struct STRUCT* self) {
+  if (self->release == NULL) return; /* then the block may be gone */
+  leave_share(NAME(release_view)(self));
 }
 
 /* --- What happens after a foreign release --- */
@@ -97,8 +101,12 @@ int NAME(fletching_attach)(struct STRUCT* target, uintptr_t handle) {
 
 /* --- Shares --- */
 
-static void NAME(release_held)(struct FletchingShare* self) {
-  NAME(release_once)(&self->held.FIELD);
+/* Views of views are a chain of shares, which is left without recursion. */
+static struct FletchingShare* NAME(release_held)(struct FletchingShare* self) {
+  struct STRUCT* held = &self->held.FIELD;
+  if (held->release == NAME(fletching_release)) return NAME(release_view)(held);
+  NAME(release_once)(held);
+  return NULL;
 }
 
 static struct FletchingShare* NAME(new_share)(struct STRUCT* source, size_t users) {

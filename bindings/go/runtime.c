@@ -86,20 +86,21 @@ int64_t fletching_inherited_events(void) {
 
 // In a child of fork the event is the parent's, and nothing of the runtime is called. No caller can
 // receive an error.
-static void destroy(struct FletchingShare* share) {
+static struct FletchingShare* destroy(struct FletchingShare* share) {
   static const char warning[] =
       "fletching: warning: release in a child of fork: the event is not destroyed, because the "
       "vendor's runtime does not survive a fork (printed once, and counted)\n";
   const struct recorded* recorded = (const struct recorded*)share;
-  if (recorded->event == NULL) return;
+  if (recorded->event == NULL) return NULL;
   if (recorded->process == process_id()) {
     recorded->runtime->destroy(recorded);
   } else if (__atomic_fetch_add(&inherited_events, 1, __ATOMIC_RELAXED) == 0) {
     // Standard I/O may have a lock of a thread that the child does not have.
 #ifndef _WIN32
-    if (write(2, warning, sizeof warning - 1) < 0) return;
+    if (write(2, warning, sizeof warning - 1) < 0) return NULL;
 #endif
   }
+  return NULL;
 }
 
 struct recorded* fletching_record(const struct runtime* runtime, struct request* request,

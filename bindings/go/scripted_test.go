@@ -173,6 +173,19 @@ func (r deviceReading) next() (readBatch, error) { return r.Next() }
 // kinds of streams: how the stream of a script is imported, but for the callbacks that are removed.
 type importer func(s *script, without ...string) reading
 
+func remove[Schema, Next, Text ~uintptr](callbacks []string, schema *Schema, next *Next, text *Text) {
+	for _, callback := range callbacks {
+		switch callback {
+		case "get_schema":
+			*schema = 0
+		case "get_next":
+			*next = 0
+		case "get_last_error":
+			*text = 0
+		}
+	}
+}
+
 func importPlain(s *script, without ...string) reading {
 	s.handle = callbacks.NewHandle(plainScript{s})
 	raw := abi.ArrowArrayStream{
@@ -180,16 +193,7 @@ func importPlain(s *script, without ...string) reading {
 		GetLastError: callbacks.ArrowArrayStreamGetLastErrorStub(), Release: callbacks.ArrowArrayStreamReleaseStub(),
 		PrivateData: s.handle,
 	}
-	for _, callback := range without {
-		switch callback {
-		case "get_schema":
-			raw.GetSchema = 0
-		case "get_next":
-			raw.GetNext = 0
-		case "get_last_error":
-			raw.GetLastError = 0
-		}
-	}
+	remove(without, &raw.GetSchema, &raw.GetNext, &raw.GetLastError)
 	return plainReading{must(fletching.ImportArrayStream(unsafe.Pointer(&raw)))}
 }
 
@@ -201,15 +205,6 @@ func importOnDevice(s *script, without ...string) reading {
 		GetLastError: callbacks.ArrowDeviceArrayStreamGetLastErrorStub(), Release: callbacks.ArrowDeviceArrayStreamReleaseStub(),
 		PrivateData: s.handle,
 	}
-	for _, callback := range without {
-		switch callback {
-		case "get_schema":
-			raw.GetSchema = 0
-		case "get_next":
-			raw.GetNext = 0
-		case "get_last_error":
-			raw.GetLastError = 0
-		}
-	}
+	remove(without, &raw.GetSchema, &raw.GetNext, &raw.GetLastError)
 	return deviceReading{must(fletching.ImportDeviceArrayStream(unsafe.Pointer(&raw)))}
 }

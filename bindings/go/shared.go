@@ -93,7 +93,7 @@ func (s *Shared[T]) NumColumns() int { return s.owner.NumChildren() }
 // IsReleased reports whether the Shared was closed.
 func (s *Shared[T]) IsReleased() bool { return s.owner.IsReleased() }
 
-// Close gives up the struct, which is released when nobody else needs it.
+// Close gives up the struct, which is released when it is no longer needed.
 func (s *Shared[T]) Close() { s.owner.Close() }
 
 func (s *Schema) show(index int) (*Schema, error) {

@@ -154,6 +154,35 @@ func TestStandinRefusedQueryIsNotDone(t *testing.T) {
 	})
 }
 
+// Refused is of the last answer alone.
+func TestStandinAnswerAfterARefusal(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		gated.Shut()
+		array, releases, _ := countedArray(t, api.Type)
+		succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+		for _, fault := range []string{api.Query + ":*:900", ""} {
+			api.ResetFaults()
+			if fault != "" {
+				api.SetFault(fault)
+			}
+			for before := api.Calls(api.Query); api.Calls(api.Query) < before+3; {
+				runtime.Gosched()
+			}
+			refused := int64(0)
+			if fault != "" {
+				refused = 1
+			}
+			if pending := fletching.PendingReleases(); pending.Pending != 1 || pending.Refused != refused {
+				t.Errorf("with %q: %+v", fault, pending)
+			}
+		}
+		gated.OpenGate()
+		releases.waitFor(1)
+		gated.End()
+	})
+}
+
 func TestStandinLostDeviceReleases(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

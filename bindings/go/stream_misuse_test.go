@@ -6,6 +6,7 @@ package fletching_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"runtime"
 	"sync"
@@ -89,4 +90,29 @@ func TestTheDeviceTypeOfAStreamInUse(t *testing.T) {
 		t.Error(err)
 	}
 	stream.Close()
+}
+
+func TestAClosedStream(t *testing.T) {
+	stream := newStream(func(func(*fletching.DeviceArray, error) bool) {})
+	expectError(t, stream.Export(nil), syscall.EINVAL, "export: address is nil")
+	stream.Close()
+	raw := new(abi.ArrowDeviceArrayStream)
+	if err := stream.Export(unsafe.Pointer(raw)); !errors.Is(err, fletching.ErrClosed) {
+		t.Error(err)
+	}
+	if found := stream.DeviceType(); found != 0 {
+		t.Errorf("expected no device type, got %v", found)
+	}
+}
+
+func TestAStreamOfAClosedSchema(t *testing.T) {
+	schema := intSchema()
+	schema.Close()
+	_, err := fletching.NewDeviceArrayStream(schema, abi.DeviceCUDA, func(func(*fletching.DeviceArray, error) bool) {})
+	_, hostErr := fletching.NewArrayStream(schema, func(func(*fletching.Array, error) bool) {})
+	for _, err := range []error{err, hostErr} {
+		if !errors.Is(err, fletching.ErrClosed) {
+			t.Error(err)
+		}
+	}
 }

@@ -22,7 +22,7 @@ const (
 	maxStructs = 1 << 22
 )
 
-// links is how a struct leads to those below it.
+// links is how a struct points to the structs below it.
 type links struct {
 	released    bool
 	count       int64

@@ -7,8 +7,7 @@ std::vector<Case> make_cases() {
   std::vector<Case> cases;
   for (NamedNodes group : {primitive_cases(), binary_cases(), nested_cases(), batch_cases()}) {
     for (auto& [name, node] : group) {
-      std::string text = describe(node);
-      cases.push_back({std::move(name), std::move(node), std::move(text)});
+      cases.push_back({std::move(name), std::move(node)});
     }
   }
   return cases;

@@ -32,7 +32,6 @@ struct Node {
 struct Case {
   std::string name;  // "record_batch"
   Node node;
-  std::string text;  // what FletchingProducerDescribe returns
 };
 
 const std::vector<Case>& catalogue();
@@ -52,9 +51,6 @@ bool is_in_host_memory(const Node& node, size_t buffer);
 
 // The block that ArrowSchema.metadata points to; empty when there is no metadata.
 std::string encode_metadata(const Node& node);
-
-// The node as text, in the form that producer.h fixes.
-std::string describe(const Node& node);
 
 }  // namespace fletching::producer
 

@@ -45,11 +45,6 @@ const char* FletchingProducerCaseName(int32_t index) {
   return or_else(static_cast<const char*>(nullptr), [&] { return name_at(catalogue(), index); });
 }
 
-const char* FletchingProducerDescribe(const char* case_name) {
-  return or_else(static_cast<const char*>(nullptr),
-                 [&] { return case_by_name(case_name).text.c_str(); });
-}
-
 int FletchingProducerExportArray(const char* backend, const char* case_name,
                                  struct ArrowSchema* schema, struct ArrowDeviceArray* array,
                                  struct FletchingMessage* message) {

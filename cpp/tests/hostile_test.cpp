@@ -4,7 +4,9 @@
 // what the catalogue says, without a crash or a leak.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -113,6 +115,43 @@ TEST(Hostile, ArraysAreSharedAndTakenApartOrRefused) {
       EXPECT_TRUE(!expects_both || parts.size() == 2) << played.name;
       parts.clear();
       finish(played);
+    }
+  }
+}
+
+DeviceArray two_columns() {
+  ArrowSchema schema;
+  ArrowDeviceArray array;
+  EXPECT_EQ(FletchingHostileExportArray("array.good-children", &schema, &array, nullptr), 0);
+  Schema(&schema).release();
+  return DeviceArray(&array);
+}
+
+// Ours is a view, with and without an object, the last one or with a column of it elsewhere.
+void consume(const HostileCase& played, bool is_attached, bool is_last) {
+  Result<SharedDeviceArray> shared = share(two_columns());
+  Result<DeviceArray> view = shared->view();
+  ASSERT_TRUE(view);
+  const Result<DeviceArray> column =
+      is_last ? Result<DeviceArray>(DeviceArray()) : shared->column(1);
+  ASSERT_TRUE(column);
+  if (is_attached) {
+    EXPECT_TRUE(attach(*view, std::make_shared<int>(1)));
+  }
+  if (is_last) shared = Error(EINVAL, "dropped");
+  FletchingMessage message;
+  ArrowDeviceArray raw;
+  view->move_to(&raw);
+  EXPECT_EQ(FletchingHostileConsumeArray(played.c_str(), &raw, &message), 0) << message.text;
+}
+
+TEST(Hostile, ConsumersOfArrays) {
+  for (const HostileCase& played : hostile_cases(kFletchingHostileArrayConsumer)) {
+    for (const bool is_attached : {false, true}) {
+      for (const bool is_last : {false, true}) {
+        consume(played, is_attached, is_last);
+        finish(played);
+      }
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalogue_text.hpp"
 #include "checks.hpp"
 #include "device.hpp"
 #include "fletching/owner.hpp"
@@ -43,7 +44,7 @@ std::vector<const char*> cases_with_data() {
   std::vector<const char*> names;
   for (std::int32_t i = 0; i < FletchingProducerCaseCount(); ++i) {
     const char* name = FletchingProducerCaseName(i);
-    if (std::regex_search(FletchingProducerDescribe(name), data)) names.push_back(name);
+    if (std::regex_search(producer::case_text(name), data)) names.push_back(name);
   }
   return names;
 }

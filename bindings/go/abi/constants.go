@@ -90,7 +90,7 @@ const (
 	DLPackMinorVersion = 3
 
 	// DLPackFlagBitmaskReadOnly is DLPACK_FLAG_BITMASK_READ_ONLY in C. In
-	// DLManagedTensorVersioned.flags; nobody may write to the memory.
+	// DLManagedTensorVersioned.flags; the memory is read-only.
 	DLPackFlagBitmaskReadOnly = 1
 
 	// DLPackFlagBitmaskIsCopied is DLPACK_FLAG_BITMASK_IS_COPIED in C. In

@@ -64,7 +64,7 @@ const (
 
 	// DeviceOneAPI is ARROW_DEVICE_ONEAPI in Arrow, kDLOneAPI in DLPack. Unified shared memory on a
 	// oneAPI device that is not a partition of another. Device id: number of the non-partitioned
-	// device; the oneAPI runtime tells device type, allocation type and context of a pointer.
+	// device; the oneAPI runtime reports device type, allocation type and context of a pointer.
 	DeviceOneAPI DeviceType = 14
 
 	// DeviceWebGPU is ARROW_DEVICE_WEBGPU in Arrow, kDLWebGPU in DLPack. Memory of a WebGPU device.

@@ -30,7 +30,7 @@
 // Go would not put it: on arm, mips and 32-bit Windows, C aligns int64 to 8, Go to 4. Assertions
 // refuse to compile a struct that is laid out in another way. Go aligns a whole struct to 4 there
 // at most; C code that relies on 8 needs structs allocated by C, or by new, which aligns to 8 what
-// has a multiple of 8 as its size. GOARCH=wasm is refused: its pointers have 8 bytes, those of C
+// has a multiple of 8 as its size. GOARCH=wasm is refused: its pointers have 8 bytes, C's pointers
 // on wasm32 have 4.
 //
 // # Threads

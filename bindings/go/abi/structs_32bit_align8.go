@@ -357,10 +357,10 @@ type ArrowAsyncProducer struct {
 	//
 	// Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
 	// calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
-	// succeeds leads to no on_error.
+	// succeeds is followed by no on_error.
 	Cancel ArrowAsyncProducerCancelFunc
 
-	// What the producer wants to tell about the whole stream, such as the number of rows.
+	// What the producer says about the whole stream, such as the number of rows.
 	//
 	// C: const char* additional_metadata. Optional, set by the producer, owned by the producer.
 	// Valid: encoded key-value block as in ArrowSchema.metadata, or NULL.
@@ -498,7 +498,7 @@ type DLDataType struct {
 // Allocated by the producer, filled by the producer. Specified in dlpack.h: DLTensor.
 type DLTensor struct {
 	// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
-	// element lies at byte_offset.
+	// element is at byte_offset.
 	//
 	// C: void* data. Optional, set by the producer, owned by the producer. Valid: NULL for a tensor
 	// of no elements; aligned to 256 bytes by the text, less in practice.
@@ -533,7 +533,7 @@ type DLTensor struct {
 
 	_ [4]byte // padding, as in C
 
-	// Where the first element lies, in bytes from data.
+	// Where the first element is, in bytes from data.
 	//
 	// C: uint64_t byte_offset. Mandatory, set by the producer. Valid: any.
 	ByteOffset uint64

@@ -42,7 +42,7 @@ type importing struct {
 	replaced bool
 }
 
-// replacement owns the array that it stands for, and the buffers that are its own.
+// replacement owns the array that it replaces, and the buffers that are its own.
 type replacement struct {
 	array  *fletching.Array
 	pinner runtime.Pinner

@@ -17,7 +17,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/arrowgo"
 )
 
-// A record batch of arrow-go goes to a consumer in C, and what C returns becomes a record batch.
+// A record batch of arrow-go is passed to a consumer in C, and what C returns becomes a record batch.
 func Example() {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	builder := array.NewRecordBuilder(memory.NewGoAllocator(), schema)

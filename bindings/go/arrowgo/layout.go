@@ -8,7 +8,7 @@ import "github.com/apache/arrow-go/v18/arrow"
 
 // layout is what the C data interface has of an array of a type.
 type layout struct {
-	dataType arrow.DataType // that of the storage
+	dataType arrow.DataType // the type of the storage
 	buffers  []buffer
 	views    bool // as many more buffers as there are, and one with their sizes
 	children []arrow.DataType

@@ -59,7 +59,7 @@ func TestAPanicOfAnExportReleasesTheArray(t *testing.T) {
 	data.Release()
 }
 
-// dataOnly is an array that nobody has validated.
+// dataOnly is an array that was not validated.
 type dataOnly struct {
 	arrow.Array
 	data arrow.ArrayData

@@ -16,6 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/arrowgo"
@@ -25,7 +27,10 @@ var schemaOfA = arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveT
 
 // tables is a reader of so many batches: 0; 0, 1; ...
 func tables(t *testing.T, count int) array.RecordReader {
-	allocator := checked(t)
+	return tablesIn(checked(t), count)
+}
+
+func tablesIn(allocator memory.Allocator, count int) array.RecordReader {
 	var batches []arrow.RecordBatch
 	for i := range count {
 		builder := array.NewInt32Builder(allocator)
@@ -75,7 +80,7 @@ func TestReaderThereAndBack(t *testing.T) {
 	}
 }
 
-// A reader that nobody reads to its end releases its batch.
+// A reader that is not read to its end releases its batch.
 func TestReaderLeftEarly(t *testing.T) {
 	source := tables(t, 3)
 	stream := must(arrowgo.ExportReader(source))
@@ -96,13 +101,17 @@ func TestReadersOfCdata(t *testing.T) {
 	checkTables(t, reader, 3)
 	reader.Release()
 
-	source = tables(t, 2)
+	// In memory of C: cdata writes addresses of Go memory that is not pinned into memory of C, where
+	// GOEXPERIMENT=cgocheck2 ends the process.
+	ofC := mallocator.NewMallocator()
+	source = tablesIn(ofC, 2)
 	cdata.ExportRecordReader(source, raw)
 	source.Release()
 	stream := must(fletching.ImportArrayStream(unsafe.Pointer(raw)))
 	reader = must(arrowgo.ImportHostReader(context.Background(), stream, arrowgo.Options{}))
 	checkTables(t, reader, 2)
 	reader.Release()
+	ofC.AssertSize(t, 0)
 }
 
 // failing is a reader of devices that ends with an error.
@@ -144,6 +153,14 @@ func TestReadersThatFail(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}); !errors.Is(err, fletching.ErrClosed) {
+		t.Error(err)
+	}
+	raw := new(abi.ArrowDeviceArrayStream)
+	stream = must(fletching.NewDeviceArrayStreamFrom(must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, &failing{err: io.EOF}))
+	must(0, stream.Export(unsafe.Pointer(raw)))
+	raw.GetSchema = 0
+	stream = must(fletching.ImportDeviceArrayStream(unsafe.Pointer(raw)))
+	if _, err := arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}); !errors.Is(err, syscall.EINVAL) || !stream.IsReleased() {
 		t.Error(err)
 	}
 	source := &broken{tables(t, 1)}

@@ -13,46 +13,46 @@ HOME = Path(__file__).resolve().parents[1]
 BUILD = HOME.parents[1] / "build"
 
 
+CLASSPATH = BUILD / "java" / "roundtrip.classpath"
+TRANSIT = "io.github.fletching.roundtrip.Transit"
+
+
 @dataclass(frozen=True)
-class Flavor:
+class Engine:
+    name: str  # for the system property that chooses
     jdk: str  # the least version
-    classpath: str  # the file that holds it, in build/java
-    java_class: str
     options: tuple[str, ...] = ()
 
 
-FLAVORS = {
-    "java-jna": Flavor("17", "jna.classpath", "io.github.fletching.roundtrip.JnaTransit"),
-    "java-ffm": Flavor(
-        "22",
-        "ffm.classpath",
-        "io.github.fletching.roundtrip.FfmTransit",
-        ("--enable-native-access=ALL-UNNAMED",),
-    ),
+ENGINES = {
+    "java-jna": Engine("jna", "17"),
+    "java-ffm": Engine("ffm", "22", ("--enable-native-access=ALL-UNNAMED",)),
 }
 
 
 class JavaTransit:
     """A class of static methods. Arguments are addresses; send gives the text of an error."""
 
-    def __init__(self, flavor: Flavor) -> None:
+    def __init__(self, engine: Engine) -> None:
         home = subprocess.run(
-            [str(HOME / "find-jdk"), flavor.jdk], stdout=subprocess.PIPE, text=True, check=False
+            [str(HOME / "find-jdk"), engine.jdk], stdout=subprocess.PIPE, text=True, check=False
         ).stdout.strip()
         if not home:
-            raise OSError(f"there is no JDK {flavor.jdk}")
-        path = BUILD / "java" / flavor.classpath
+            raise OSError(f"there is no JDK {engine.jdk}")
         try:
-            classpath = path.read_text("utf-8").strip()
+            classpath = CLASSPATH.read_text("utf-8").strip()
         except OSError as error:
             raise OSError(f"{error}; run `make build`") from error
         jvm = Path(home) / "lib" / "server" / "libjvm.so"
         crash = f"-XX:ErrorFile={BUILD}/logs/jvm-crash-%p.log"
-        jpype.startJVM(str(jvm), crash, *flavor.options, classpath=classpath.split(os.pathsep))
+        chosen = f"-Dio.github.fletching.engine={engine.name}"
+        jpype.startJVM(
+            str(jvm), crash, chosen, *engine.options, classpath=classpath.split(os.pathsep)
+        )
         try:
-            self._class = jpype.JClass(flavor.java_class)
+            self._class = jpype.JClass(TRANSIT)
         except Exception as error:  # jpype's own, or a Java exception
-            raise OSError(f"{path}: no class {flavor.java_class} on it ({error})") from error
+            raise OSError(f"{CLASSPATH}: no class {TRANSIT} on it ({error})") from error
 
     def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str:
         text = self._class.transit(schema, array, out_schema, out_array)
@@ -67,4 +67,4 @@ class JavaTransit:
 
 def load(column: str) -> JavaTransit:
     """Raises OSError when the JDK or the classes are not there."""
-    return JavaTransit(FLAVORS[column])
+    return JavaTransit(ENGINES[column])

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fletching/dlpack.h"
+#include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/shared.hpp"
 #include "python.hpp"
@@ -42,6 +43,7 @@ struct PyDeviceArray {
   OwnTensor tensor{};
 };
 
+void bind_on_capture(nb::module_& module);
 void bind_schema(nb::module_& module);
 void bind_array(nb::module_& module);
 void bind_device_array(nb::module_& module);
@@ -61,6 +63,13 @@ nb::object cuda_array_interface_of(nb::handle self, PyDeviceArray& array);
 void bind_waiter(nb::module_& module);
 void bind_async_stream(nb::module_& module);
 
+/// Errors, which begin with `method`: EINVAL for a schema, or one below it, that is released, has
+/// format NULL, a list of children that is wrong, or is nested too deep (see Shared::column): the
+/// rest of the module reads schemas without a check.
+Status check_schema(const ArrowSchema& schema, const char* method) noexcept;
+/// Moves a schema in that passes the check.
+Result<SharedSchema> share_checked(Schema&& schema, const char* method) noexcept;
+
 /// The type in words: "list<int32>", "struct<a: int32, b: string>", "unknown(x)".
 std::string type_text(const ArrowSchema& schema);
 
@@ -77,6 +86,9 @@ std::optional<PyDeviceArray> import_device_array(nb::handle object);
 /// The stream of `object` as a Python object, not valid when it has none.
 nb::object import_array_stream(nb::handle object);
 nb::object import_device_array_stream(nb::handle object);
+
+/// Keys and values as bytes; of a key that occurs more than once, the last.
+nb::dict to_dictionary(const MetadataView& metadata);
 
 /// The column of an array under an index or a name of its schema.
 int64_t column_index(const ArrowSchema& schema, nb::handle column);

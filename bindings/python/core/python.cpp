@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace fletching::python {
 namespace {
@@ -17,9 +19,11 @@ PyObject* error_type = nullptr;  // fletching.Error, as long as the process
 std::atomic<int> inside{0};
 std::atomic<bool> closed{false};
 std::atomic<bool> has_leaked{false};
+pthread_t closer;  // the thread that ends the interpreter, when closed
 
 /// Runs as an atexit function: waits for the threads that are inside, which need the GIL to leave.
 void close() {
+  closer = pthread_self();
   closed = true;
   const nb::gil_scoped_release released;
   for (int now = inside; now > 0; now = inside) inside.wait(now);
@@ -27,6 +31,26 @@ void close() {
 
 void leave() noexcept {
   if (inside.fetch_sub(1) == 1) inside.notify_all();
+}
+
+/// A message in which a hint names what C++ has and Python has under another name.
+std::string in_python(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"OnCapture::kExternalEvent", "OnCapture.EXTERNAL"},
+      {"pass pack_mask, which makes bits of it", "pass a mask of bits"},
+      {"a vulkan::WaitContext", "it to a VulkanContext"},
+  };
+  for (const auto& [name, here] : kNames) {
+    if (const size_t at = text.find(name); at != std::string::npos) {
+      text.replace(at, name.size(), here);
+    }
+  }
+  return text;
+}
+
+/// Whether this thread destroys what the interpreter has left. Afterwards it has no Python state.
+bool ends_python() noexcept {
+  return pthread_equal(pthread_self(), closer) != 0 && PyGILState_GetThisThreadState() != nullptr;
 }
 
 /// Warns once.
@@ -61,7 +85,7 @@ void raise(const Error& error) {
     PyErr_NoMemory();
     throw nb::python_error();
   }
-  const nb::object arguments = nb::make_tuple(error.code(), to_str(error.message()));
+  const nb::object arguments = nb::make_tuple(error.code(), to_str(in_python(error.message())));
   PyErr_SetObject(error_type, arguments.ptr());
   throw nb::python_error();
 }
@@ -76,7 +100,7 @@ nb::handle Name::get() {
 }
 
 void raise_type_error(const std::string& message) {
-  PyErr_SetObject(PyExc_TypeError, to_str(message).ptr());
+  PyErr_SetObject(PyExc_TypeError, to_str(in_python(message)).ptr());
   throw nb::python_error();
 }
 
@@ -118,7 +142,7 @@ bool python_is_ending() noexcept { return closed; }
 
 AnyThreadGil::AnyThreadGil() noexcept : entered_(false) {
   inside.fetch_add(1);
-  if (closed) {
+  if (closed && !ends_python()) {
     leave();
     leak();
     return;

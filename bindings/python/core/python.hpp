@@ -99,7 +99,8 @@ class Foreign {
 bool python_is_ending() noexcept;
 
 /// Holds the GIL on any thread, whatever exception is set there. Invalid when the interpreter has
-/// begun to end: then nothing of Python may be used, and what was to be released is leaked.
+/// begun to end, but for the thread that ends it, which destroys the objects of modules then: what
+/// was to be released is leaked.
 class AnyThreadGil {
  public:
   AnyThreadGil() noexcept;

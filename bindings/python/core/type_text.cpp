@@ -166,6 +166,7 @@ std::string type_text(const ArrowSchema& schema) { return text_of(&schema, 0); }
 void check_requested(nb::handle requested, const ArrowSchema& own, const char* method) {
   if (requested.is_none()) return;
   const auto* schema = look_into<ArrowSchema>(requested, method);
+  unwrap(check_schema(*schema, method));
   if (fits(schema, &own)) return;
   raise(Error(EINVAL, std::string(method) + ": requested_schema does not fit the data: expected " +
                           type_text(own) + ", got " + type_text(*schema)));

@@ -39,6 +39,10 @@ def capsule_of(struct: ctypes.Structure, name: bytes | None = None) -> Any:
     return _new(ctypes.addressof(struct), name or NAMES[type(struct)], None)
 
 
+def capsule_at(address: int, name: bytes) -> Any:
+    return _new(address, name, None)
+
+
 class Source:
     """An int32 array, or whatever the format says, whose releases are counted."""
 
@@ -61,6 +65,11 @@ class Source:
 
     def __arrow_c_schema__(self) -> Any:
         return capsule_of(self.schema)
+
+    def end(self) -> None:
+        """Releases what nobody has consumed."""
+        abi.release(self.schema)
+        abi.release(self.array)
 
 
 class Produced(Source):

@@ -6,10 +6,8 @@ import asyncio
 import ctypes
 import errno
 import gc
-import random
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -292,58 +290,37 @@ def test_what_is_not_a_batch_is_an_error() -> None:
     asyncio.run(run())
 
 
-# --- Many -----------------------------------------------------------------------------------------
+def test_metadata_of_the_stream_and_of_batches() -> None:
+    async def batches() -> AsyncIterator[object]:
+        yield batch_of(1), {b"\xff": b"\x00", "text": "\u00e4"}
+        yield batch_of(2)
 
-STREAMS = 1000
+    async def run() -> None:
+        tasks: list[asyncio.Task[None]] = []
+
+        def start(handler: int) -> None:
+            sending = send_async(SCHEMA, 1, batches(), handler, metadata={"a": b"b"})
+            tasks.append(asyncio.ensure_future(sending))
+
+        stream = AsyncDeviceArrayStream.connect(start, window=1)
+        assert stream.metadata == {}
+        found = [stream.batch_metadata async for _ in stream]
+        assert found == [{b"\xff": b"\x00", b"text": "\u00e4".encode()}, {}]
+        assert stream.metadata == {b"a": b"b"}
+        await tasks[0]
+
+    asyncio.run(run())
 
 
-def test_many_streams_with_random_ends(producer: Producer) -> None:
-    """Ends, failures and cancels of both sides: nothing is lost, and all is released."""
-    chance = random.Random(22)
-    sources: list[ProducedOnDevice] = []
+def test_metadata_that_is_not_text_is_an_error() -> None:
+    async def batches() -> AsyncIterator[object]:
+        yield batch_of(1), {"a": 5}
 
-    async def batches(count: int, fails: bool) -> AsyncIterator[object]:
-        for length in range(1, count + 1):
-            if chance.random() < 0.3:
-                await asyncio.sleep(0)
-            sources.append(batch_of(length))
-            yield sources[-1]
-        if fails:
-            raise Error(errno.EIO, "on purpose")
-
-    async def consume(stream: AsyncDeviceArrayStream, stop: int) -> int:
-        count = 0
-        with suppress(Error):
-            async for _ in stream:
-                count += 1
-                if count == stop:
-                    break
-        await stream.aclose()
-        return count
-
-    async def one(number: int) -> str:
-        count, fails = chance.randrange(6), chance.random() < 0.3
-        stop = chance.randrange(1, 8)
-        if number % 2:
-            stream = received(count + 1, count if fails else -1, chance.randrange(1, 4))
-            return str(await consume(stream, stop) <= count + 1)
-        stream, sender = connected(batches(count, fails), chance.randrange(1, 4))
-        if chance.random() < 0.2:
-            asyncio.get_running_loop().call_soon(sender.cancel)
-        found = await consume(stream, stop)
-        with suppress(Error, asyncio.CancelledError):
+    async def run() -> None:
+        stream, sender = connected(batches())
+        with pytest.raises(Error, match="TypeError: metadata: expected bytes or str"):
+            await anext(stream)
+        with pytest.raises(TypeError):
             await sender
-        return str(found <= count)
 
-    async def run() -> list[str]:
-        return [
-            result
-            for start in range(0, STREAMS, 50)
-            for result in await asyncio.gather(*(one(start + i) for i in range(50)))
-        ]
-
-    assert asyncio.run(run()) == ["True"] * STREAMS
-    gc.collect()
-    assert sources
-    assert all(source.releases.count("array") <= 1 for source in sources)
-    assert sum("array" in source.releases for source in sources) >= len(sources) - STREAMS
+    asyncio.run(run())

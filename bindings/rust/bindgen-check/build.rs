@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use bindgen::callbacks::{EnumVariantValue, FieldInfo, IntKind, ParseCallbacks};
 use bindgen::{Builder, FieldVisibilityKind};
 
-/// What bindgen tells while it works.
+/// What bindgen reports while it works.
 #[derive(Debug, Default)]
 struct Found {
     fields: Vec<(String, String)>,

@@ -108,8 +108,8 @@ struct ArrowArray {
 
 #endif  // ARROW_C_DATA_INTERFACE
 
-// Extends ArrowArray with the device on which the buffers are and with an event that tells when
-// they may be read. The type still travels in an ArrowSchema.
+// Extends ArrowArray with the device on which the buffers are and with an event that says when they
+// may be read. The type still travels in an ArrowSchema.
 #ifndef ARROW_C_DEVICE_DATA_INTERFACE
 #define ARROW_C_DEVICE_DATA_INTERFACE
 
@@ -237,7 +237,7 @@ struct ArrowAsyncProducer {
   // Ends the stream early. Tasks that were already asked for may still arrive, and so may an error
   // that came before; then release.
   void (*cancel)(struct ArrowAsyncProducer* self);
-  // What the producer wants to tell about the whole stream, such as the number of rows.
+  // What the producer says about the whole stream, such as the number of rows.
   const char* additional_metadata;
   // For the producer alone.
   void* private_data;

@@ -36,7 +36,7 @@ extern "C" {
 #define DLPACK_MAJOR_VERSION 1
 // The minor version that these declarations follow; a later one has more enumerators.
 #define DLPACK_MINOR_VERSION 3
-// In DLManagedTensorVersioned.flags; nobody may write to the memory.
+// In DLManagedTensorVersioned.flags; the memory is read-only.
 #define DLPACK_FLAG_BITMASK_READ_ONLY 1UL
 // In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
 // it.
@@ -157,7 +157,7 @@ typedef struct DLDataType {
 // A strided view of memory on one device. It owns nothing.
 typedef struct DLTensor {
   // The memory block: an address that the device understands, a cl_mem on OpenCL. The first element
-  // lies at byte_offset.
+  // is at byte_offset.
   void* data;
   // The device that the memory is on.
   DLDevice device;
@@ -169,7 +169,7 @@ typedef struct DLTensor {
   int64_t* shape;
   // The distance between neighbors of each dimension, in elements.
   int64_t* strides;
-  // Where the first element lies, in bytes from data.
+  // Where the first element is, in bytes from data.
   uint64_t byte_offset;
 } DLTensor;
 

@@ -2,9 +2,12 @@
 #include <regex>
 #include <tuple>
 
+#include "catalogue_text.hpp"
 #include "gate_support.hpp"
 
 namespace {
+
+using fletching::producer::case_text;
 
 // --- Every case
 
@@ -13,7 +16,7 @@ std::vector<std::string> cases_with_data() {
   std::vector<std::string> names = case_names();
   std::erase_if(names, [](const std::string& name) {
     static const std::regex data("buffer \\d+ [1-9]");
-    return !std::regex_search(FletchingProducerDescribe(name.c_str()), data);
+    return !std::regex_search(case_text(name), data);
   });
   return names;
 }

@@ -4,9 +4,12 @@
 #include <map>
 #include <sstream>
 
+#include "catalogue_text.hpp"
 #include "support.hpp"
 
 namespace {
+
+using fletching::producer::case_text;
 
 // Of children that are many, only some are changed: their parent checks all in one loop.
 constexpr int64_t kManyChildren = 16;
@@ -14,7 +17,7 @@ constexpr int64_t kManyChildren = 16;
 // "/0 buffer 1" to 12, from the text of the case.
 std::map<std::string, int64_t> buffer_sizes(const std::string& case_name) {
   std::map<std::string, int64_t> sizes;
-  std::istringstream text(FletchingProducerDescribe(case_name.c_str()));
+  std::istringstream text(case_text(case_name));
   for (std::string line; std::getline(text, line);) {
     const size_t end = line.find(' ', line.find(" buffer ") + 8);
     if (line.find(" buffer ") == std::string::npos) continue;

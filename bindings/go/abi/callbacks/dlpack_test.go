@@ -10,6 +10,7 @@ import (
 
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
 // exchange implements one function; a call of another one panics.
@@ -74,6 +75,11 @@ func TestFunctionsWithoutAStruct(t *testing.T) {
 	callbacks.CallDLPackExchangeAPIManagedTensorAllocator(table, new(abi.DLTensor), &out, uintptr(unsafe.Pointer(handler)), setError)
 	if received.message != "DLPackExchangeAPI.managed_tensor_allocator: panic in Go: no value has been set" {
 		t.Errorf("%+v", received)
+	}
+	if err := peer.Growth(func() {
+		callbacks.CallDLPackExchangeAPIManagedTensorAllocator(table, new(abi.DLTensor), &out, uintptr(unsafe.Pointer(handler)), setError)
+	}); err != nil && err != peer.ErrNotReported {
+		t.Error(err)
 	}
 	callbacks.DeleteHandle(handler.PrivateData)
 }

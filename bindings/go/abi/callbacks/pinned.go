@@ -13,6 +13,9 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
+// How many levels of structs there may be, as in package fletching: one that is listed below itself has no end.
+const maxDepth = 256
+
 // tree is what a schema and an array have in common.
 type tree[T any] interface {
 	ChildAddresses() []uintptr
@@ -22,9 +25,10 @@ type tree[T any] interface {
 
 // CheckPinned returns an error that names the first field, of the struct that object points to or of its
 // children and dictionary, with the address of Go memory that is not pinned: the garbage collector may
-// free that memory while C uses it. It returns nil for a released struct.
+// free that memory while C uses it. It returns nil for a released struct, and an error for a tree of more
+// than 256 levels.
 //
-// It is for tests and debug builds of exporters, before the struct goes to C. It asks cgo's own check of
+// It is for tests and debug builds of exporters, before the struct is passed to C. It asks cgo's own check of
 // pointers, and finds nothing where GODEBUG=cgocheck=0 turns that off, or on a goroutine's stack. On
 // 32-bit targets an opaque number, such as a handle, may be taken for an address.
 func CheckPinned(object any) error {
@@ -32,12 +36,15 @@ func CheckPinned(object any) error {
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("CheckPinned: wrong type: expected a pointer to a struct, got %T", object)
 	}
-	return checkStruct(value.Elem().Type().Name(), value)
+	return checkStruct(value.Elem().Type().Name(), value, 0)
 }
 
-func checkStruct(path string, object reflect.Value) error {
+func checkStruct(path string, object reflect.Value, depth int) error {
 	if object.IsNil() {
 		return nil
+	}
+	if depth == maxDepth {
+		return fmt.Errorf("CheckPinned: nested too deep: expected at most %d levels", maxDepth)
 	}
 	if known, _ := object.Interface().(interface{ IsReleased() bool }); known != nil && known.IsReleased() {
 		return nil
@@ -50,7 +57,7 @@ func checkStruct(path string, object reflect.Value) error {
 		case reflect.Uintptr:
 			problem = checkAddress(name, uintptr(field.Uint()))
 		case reflect.Struct:
-			problem = checkStruct(name, field.Addr())
+			problem = checkStruct(name, field.Addr(), depth)
 		}
 		if problem != nil {
 			return problem
@@ -58,30 +65,30 @@ func checkStruct(path string, object reflect.Value) error {
 	}
 	switch known := object.Interface().(type) {
 	case tree[abi.ArrowSchema]:
-		return checkTree(path, known)
+		return checkTree(path, known, depth+1)
 	case tree[abi.ArrowArray]:
 		if buffers, _ := known.(interface{ BufferAddresses() []uintptr }); buffers != nil {
 			if problem := checkList(path+".Buffers", buffers.BufferAddresses()); problem != nil {
 				return problem
 			}
 		}
-		return checkTree(path, known)
+		return checkTree(path, known, depth+1)
 	}
 	return nil
 }
 
-func checkTree[T any](path string, object tree[T]) error {
+func checkTree[T any](path string, object tree[T], depth int) error {
 	addresses := object.ChildAddresses()
 	if problem := checkList(path+".Children", addresses); problem != nil {
 		return problem
 	}
 	for i := range addresses {
 		child := reflect.ValueOf(object.Child(i))
-		if problem := checkStruct(fmt.Sprintf("%s.Children[%d]", path, i), child); problem != nil {
+		if problem := checkStruct(fmt.Sprintf("%s.Children[%d]", path, i), child, depth); problem != nil {
 			return problem
 		}
 	}
-	return checkStruct(path+".Dictionary", reflect.ValueOf(object.DictionaryStruct()))
+	return checkStruct(path+".Dictionary", reflect.ValueOf(object.DictionaryStruct()), depth)
 }
 
 func checkList(path string, addresses []uintptr) error {

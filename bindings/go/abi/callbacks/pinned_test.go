@@ -78,3 +78,40 @@ func TestCheckPinned(t *testing.T) {
 		t.Error("no error for nil")
 	}
 }
+
+func TestCheckPinnedOfDeepTrees(t *testing.T) {
+	var pinner runtime.Pinner
+	defer pinner.Unpin()
+	chain := func(levels int) *abi.ArrowArray { // the last of them is below itself when there are none
+		array := &abi.ArrowArray{Release: 1}
+		list := &[4]uintptr{uintptr(unsafe.Pointer(array))}
+		pinner.Pin(array)
+		pinner.Pin(list)
+		if levels == 0 {
+			array.NChildren, array.Children = 1, uintptr(unsafe.Pointer(list))
+		}
+		for range levels - 1 {
+			array = &abi.ArrowArray{Release: 1, NChildren: 1, Children: uintptr(unsafe.Pointer(list))}
+			list = &[4]uintptr{uintptr(unsafe.Pointer(array))}
+			pinner.Pin(array)
+			pinner.Pin(list)
+		}
+		escaped = append(escaped, array, list)
+		return array
+	}
+	if err := callbacks.CheckPinned(chain(256)); err != nil {
+		t.Error(err)
+	}
+	schema := &abi.ArrowSchema{Release: 1}
+	pinner.Pin(schema)
+	schema.Dictionary = uintptr(unsafe.Pointer(schema))
+	if err := callbacks.CheckPinned(schema); err == nil || !strings.HasSuffix(err.Error(), "nested too deep: expected at most 256 levels") {
+		t.Error(err)
+	}
+	for _, levels := range []int{0, 257} {
+		err := callbacks.CheckPinned(chain(levels))
+		if err == nil || !strings.HasSuffix(err.Error(), "nested too deep: expected at most 256 levels") {
+			t.Errorf("%d levels: %v", levels, err)
+		}
+	}
+}

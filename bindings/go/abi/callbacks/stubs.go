@@ -320,7 +320,7 @@ type ArrowAsyncProducerCallbacks interface {
 	//
 	// Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
 	// calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
-	// succeeds leads to no on_error.
+	// succeeds is followed by no on_error.
 	Cancel(self *abi.ArrowAsyncProducer)
 }
 

@@ -2,7 +2,7 @@
 
 // The floor of the cases of `make bench-go`, hand-written with cgo: one object of Go for what the user
 // holds, one call of C for each release and each allocation of C. It checks nothing, notices no owner
-// that nobody closes, and keeps what is pinned in one variable.
+// that are not closed, and keeps what is pinned in one variable.
 package main
 
 // #cgo CFLAGS: -O2 -I${SRCDIR}/../../../../cpp/include

@@ -7,7 +7,7 @@
 // global state: use it from one goroutine at a time.
 package oracle
 
-// #cgo CFLAGS: -I${SRCDIR}/../../../../tests/oracle
+// #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../../../../tests/oracle
 // #cgo linux LDFLAGS: -ldl
 // #include <stdlib.h>
 //
@@ -150,7 +150,7 @@ func CheckSignature(owner, callback, signature string) error {
 	})
 }
 
-// CallFromC lets C call a callback that stands in the object.
+// CallFromC lets C call a callback that is in the object.
 func CallFromC(owner, callback string, variant int, object unsafe.Pointer) error {
 	return check(func(line *C.char, room C.size_t) C.int {
 		return C.fletching_go_oracle_Call(text(owner), text(callback), C.int32_t(variant), object, line, room)

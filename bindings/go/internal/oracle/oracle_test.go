@@ -90,7 +90,7 @@ func TestStructs(t *testing.T) {
 		run(t, s.Name, "c_writes", func(c *checker) { checkCWrites(c, s) })
 		run(t, s.Name, "c_verifies", func(c *checker) { checkCVerifies(c, s) })
 		if !sound {
-			// A call through a callback that stands elsewhere would jump anywhere.
+			// A call through a callback that is elsewhere would jump anywhere.
 			skipped := func(c *checker) { c.check(errors.New(s.Name + ": not called, its layout is wrong")) }
 			run(t, s.Name, "c_calls", skipped)
 			run(t, s.Name, "c_is_called", skipped)

@@ -1,26 +1,13 @@
 #include "library.h"
 
-#include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-/* The types are those of hostile.h: a forwarder that does not fit it does not compile. */
-#define FORWARD(result, name, parameters, arguments)   \
-  static __typeof__(FletchingHostile##name)* g_##name; \
-  result fletching_go_peer_##name parameters { return g_##name arguments; }
-FLETCHING_GO_PEER_FUNCTIONS(FORWARD)
-
-#define RESOLVE(result, name, parameters, arguments)             \
-  *(void**)&g_##name = dlsym(library, "FletchingHostile" #name); \
-  if (g_##name == NULL) return "the symbol FletchingHostile" #name " is missing";
-
-const char* fletching_go_peer_open(const char* path) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) return dlerror();
-  FLETCHING_GO_PEER_FUNCTIONS(RESOLVE)
-  return NULL;
-}
+#define FUNCTIONS FLETCHING_GO_PEER_FUNCTIONS
+#define THEIRS(name) FletchingHostile##name
+#define OURS(name) fletching_go_peer_##name
+#include "forward.h"
 
 static void release_leaf(struct ArrowArray* self) {
   free(self->private_data);
@@ -65,3 +52,40 @@ int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
 }
 
 void fletching_go_peer_nothing(void) {}
+
+/* A sanitizer has a calloc of its own. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+
+/* Takes the place of glibc's, for everything in the process. */
+extern void* __libc_calloc(size_t count, size_t size);
+
+static _Thread_local int g_until_failure = -1;
+
+void* calloc(size_t count, size_t size) {
+  if (g_until_failure >= 0 && g_until_failure-- == 0) return NULL;
+  return __libc_calloc(count, size);
+}
+
+int fletching_go_peer_fail_calloc(int nth) {
+  const int left = g_until_failure;
+  g_until_failure = nth;
+  return left;
+}
+
+#else
+
+int fletching_go_peer_fail_calloc(int nth) {
+  (void)nth;
+  return -2;
+}
+
+#endif
+
+size_t fletching_go_peer_in_use(void) {
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
+  return mallinfo2().uordblks;
+#endif
+#endif
+  return 0;
+}

@@ -60,6 +60,13 @@ void fletching_go_peer_release(struct ArrowArray* array, int count);
 int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
                                      struct ArrowDeviceArray* out);
 
+/* Lets one calloc of this thread fail, behind so many that work; none for -1. Returns what was left
+ * of the last setting, -1 when it has failed; -2 where this C library cannot do it. */
+int fletching_go_peer_fail_calloc(int nth);
+
+/* The bytes that are allocated in C; 0 where this C library cannot say it. */
+size_t fletching_go_peer_in_use(void);
+
 /* What a call of C costs. */
 void fletching_go_peer_nothing(void);
 

@@ -5,7 +5,7 @@
 // Package peer lets the tests allocate in C, and call the hostile peer, which is opened at run time.
 package peer
 
-// #cgo CFLAGS: -I${SRCDIR}/../../../../tests/hostile -I${SRCDIR}/../../../../cpp/include
+// #cgo CFLAGS: -I${SRCDIR}/../forward -I${SRCDIR}/../../../../tests/hostile -I${SRCDIR}/../../../../cpp/include
 // #cgo linux LDFLAGS: -ldl -lpthread
 // #include <malloc.h>
 // #include <stdlib.h>
@@ -14,9 +14,11 @@ package peer
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -163,6 +165,39 @@ func NextOnThread(stream *abi.ArrowDeviceArrayStream, out *abi.ArrowDeviceArray)
 
 // Nothing is a call of C.
 func Nothing() { C.fletching_go_peer_nothing() }
+
+// WithoutMemory runs the body with one calloc of C that returns NULL, behind so many that work. It reports
+// whether there was one. Not every C library can do that.
+func WithoutMemory(nth int, body func()) (failed, can bool) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	C.fletching_go_peer_fail_calloc(C.int(nth))
+	body()
+	left := C.fletching_go_peer_fail_calloc(-1)
+	return left == -1, left != -2
+}
+
+// ErrNotReported is what Growth returns with a C library that does not report what is in use.
+var ErrNotReported = errors.New("this C library does not report what is in use")
+
+// Growth is an error when the operation leaves memory of C behind, which shows when it is repeated.
+func Growth(operation func()) error {
+	const rounds, most = 3000, 48 << 10 // 16 bytes in each round; others, and new threads, allocate as well
+	for range 200 {
+		operation()
+	}
+	before := int64(C.fletching_go_peer_in_use())
+	if before == 0 {
+		return ErrNotReported
+	}
+	for range rounds {
+		operation()
+	}
+	if growth := int64(C.fletching_go_peer_in_use()) - before; growth >= most {
+		return fmt.Errorf("%d bytes are left behind in C after %d times", growth, rounds)
+	}
+	return nil
+}
 
 // SizeOf is the size of the allocation at an address, at least what was asked for.
 func SizeOf(address uintptr) uintptr {

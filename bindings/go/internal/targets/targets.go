@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 )
 
-// Layout is where a struct or a field lies; the offset of a struct is 0.
+// Layout is where a struct or a field is; the offset of a struct is 0.
 type Layout struct {
 	Offset, Size int64
 }

@@ -51,7 +51,7 @@ func TestTransitPassesOnUnderReleasesOfItsOwn(t *testing.T) {
 		t.Error("not moved")
 	}
 	if outArray.Array.PrivateData == from.Array.PrivateData || outArray.Array.Release == from.Array.Release {
-		t.Error("the release is that of the source")
+		t.Error("the release is the source's")
 	}
 	callbacks.ReleaseArrowSchema(&outSchema)
 	if sources != 0 {

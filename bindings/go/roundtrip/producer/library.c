@@ -1,24 +1,9 @@
 #include "library.h"
 
-#include <dlfcn.h>
-#include <stddef.h>
-
-/* The types are those of the headers: a forwarder that does not fit them does not compile. */
-#define FORWARD(result, name, parameters, arguments)    \
-  static __typeof__(FletchingProducer##name)* g_##name; \
-  result fletching_go_producer_##name parameters { return g_##name arguments; }
-FLETCHING_GO_PRODUCER_FUNCTIONS(FORWARD)
-
-#define RESOLVE(result, name, parameters, arguments)              \
-  *(void**)&g_##name = dlsym(library, "FletchingProducer" #name); \
-  if (g_##name == NULL) return "the symbol FletchingProducer" #name " is missing";
-
-const char* fletching_go_producer_open(const char* path) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) return dlerror();
-  FLETCHING_GO_PRODUCER_FUNCTIONS(RESOLVE)
-  return NULL;
-}
+#define FUNCTIONS FLETCHING_GO_PRODUCER_FUNCTIONS
+#define THEIRS(name) FletchingProducer##name
+#define OURS(name) fletching_go_producer_##name
+#include "forward.h"
 
 static const struct FletchingExtDevEvent* event_at(uintptr_t event) {
   return (const struct FletchingExtDevEvent*)event;

@@ -2,7 +2,7 @@
 // (cpp/producer/producer.h and gate.h).
 package producer
 
-// #cgo CFLAGS: -I${SRCDIR}/../../../../cpp/include -I${SRCDIR}/../../../../cpp/producer
+// #cgo CFLAGS: -I${SRCDIR}/../../internal/forward -I${SRCDIR}/../../../../cpp/include -I${SRCDIR}/../../../../cpp/producer
 // #cgo linux LDFLAGS: -ldl
 // #include "library.h"
 import "C"

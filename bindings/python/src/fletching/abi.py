@@ -74,7 +74,7 @@ DLPACK_MAJOR_VERSION: Final = 1
 DLPACK_MINOR_VERSION: Final = 3
 """The minor version that these declarations follow; a later one has more enumerators."""
 DLPACK_FLAG_BITMASK_READ_ONLY: Final = 1
-"""In DLManagedTensorVersioned.flags; nobody may write to the memory."""
+"""In DLManagedTensorVersioned.flags; the memory is read-only."""
 DLPACK_FLAG_BITMASK_IS_COPIED: Final = 2
 """In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
 it.
@@ -165,7 +165,7 @@ class DeviceType(int):
     ONEAPI: ClassVar[DeviceType]
     """Unified shared memory on a oneAPI device that is not a partition of another.
 
-    Device id: number of the non-partitioned device; the oneAPI runtime tells device type,
+    Device id: number of the non-partitioned device; the oneAPI runtime reports device type,
     allocation type and context of a pointer.
     """
     WEBGPU: ClassVar[DeviceType]
@@ -890,10 +890,10 @@ class ArrowAsyncProducer(Struct):
 
     Called by the consumer. Thread: any. Times: any number; all but the first do nothing. Inside:
     calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel that
-    succeeds leads to no on_error.
+    succeeds is followed by no on_error.
     """
     additional_metadata: int | None
-    """What the producer wants to tell about the whole stream, such as the number of rows.
+    """What the producer says about the whole stream, such as the number of rows.
 
     Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
     ArrowSchema.metadata, or NULL.
@@ -1048,7 +1048,7 @@ class DLTensor(Struct):
 
     data: int | None
     """The memory block: an address that the device understands, a cl_mem on OpenCL. The first
-    element lies at byte_offset.
+    element is at byte_offset.
 
     Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no elements;
     aligned to 256 bytes by the text, less in practice.
@@ -1081,7 +1081,7 @@ class DLTensor(Struct):
     is 0, and before version 1.2 also for row-major order.
     """
     byte_offset: int
-    """Where the first element lies, in bytes from data.
+    """Where the first element is, in bytes from data.
 
     Mandatory, set by the producer. Valid: any.
     """

@@ -44,7 +44,7 @@ pub const ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE: &str = "ARROW:row_count:ap
 pub const DLPACK_MAJOR_VERSION: u32 = 1;
 /// The minor version that these declarations follow; a later one has more enumerators.
 pub const DLPACK_MINOR_VERSION: u32 = 3;
-/// In DLManagedTensorVersioned.flags; nobody may write to the memory.
+/// In DLManagedTensorVersioned.flags; the memory is read-only.
 pub const DLPACK_FLAG_BITMASK_READ_ONLY: u64 = 1;
 /// In DLManagedTensorVersioned.flags; the producer made this copy for the consumer, who alone has
 /// it.

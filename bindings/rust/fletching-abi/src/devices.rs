@@ -66,8 +66,8 @@ impl ArrowDeviceType {
     #[doc(alias = "kDLCUDAManaged")]
     pub const CUDA_MANAGED: Self = Self(13);
     /// Unified shared memory on a oneAPI device that is not a partition of another. Device id:
-    /// number of the non-partitioned device; the oneAPI runtime tells device type, allocation type
-    /// and context of a pointer. Event: `sync_event` is a `sycl::event*`, the object itself.
+    /// number of the non-partitioned device; the oneAPI runtime reports device type, allocation
+    /// type and context of a pointer. Event: `sync_event` is a `sycl::event*`, the object itself.
     #[doc(alias = "ARROW_DEVICE_ONEAPI")]
     #[doc(alias = "kDLOneAPI")]
     pub const ONEAPI: Self = Self(14);

@@ -50,7 +50,7 @@ impl ArrowSchema {
     /// `this` is NULL or points to a struct that is released or that a producer has filled. Nothing
     /// uses what the struct points to any more.
     pub unsafe fn release_once(this: *mut Self) {
-        // SAFETY: the caller vouches for the struct, of which nobody else uses a part.
+        // SAFETY: the caller vouches for the struct, and no part of it is in use elsewhere.
         unsafe {
             if this.is_null() {
                 return;
@@ -67,7 +67,7 @@ impl ArrowSchema {
     ///
     /// # Safety
     ///
-    /// The pointer is NULL or points to a text that ends in NUL, and that nobody changes or frees
+    /// The pointer is NULL or points to a text that ends in NUL, and that is not changed or freed
     /// while the result is used.
     #[must_use]
     pub unsafe fn format_cstr(&self) -> Option<&CStr> {
@@ -83,7 +83,7 @@ impl ArrowSchema {
     ///
     /// # Safety
     ///
-    /// The pointer is NULL or points to a text that ends in NUL, and that nobody changes or frees
+    /// The pointer is NULL or points to a text that ends in NUL, and that is not changed or freed
     /// while the result is used.
     #[must_use]
     pub unsafe fn name_cstr(&self) -> Option<&CStr> {
@@ -99,7 +99,7 @@ impl ArrowSchema {
     ///
     /// # Safety
     ///
-    /// The pointer is NULL or points to `n_children` values, which nobody changes or frees while
+    /// The pointer is NULL or points to `n_children` values, which are not changed or freed while
     /// the result is used.
     #[must_use]
     pub unsafe fn children_slice(&self) -> &[*mut ArrowSchema] {
@@ -152,7 +152,7 @@ impl ArrowArray {
     /// `this` is NULL or points to a struct that is released or that a producer has filled. Nothing
     /// uses what the struct points to any more.
     pub unsafe fn release_once(this: *mut Self) {
-        // SAFETY: the caller vouches for the struct, of which nobody else uses a part.
+        // SAFETY: the caller vouches for the struct, and no part of it is in use elsewhere.
         unsafe {
             if this.is_null() {
                 return;
@@ -169,8 +169,8 @@ impl ArrowArray {
     ///
     /// # Safety
     ///
-    /// The pointer is NULL or points to `n_buffers` values, which nobody changes or frees while the
-    /// result is used.
+    /// The pointer is NULL or points to `n_buffers` values, which are not changed or freed while
+    /// the result is used.
     #[must_use]
     pub unsafe fn buffers_slice(&self) -> &[*const c_void] {
         if self.is_released() {
@@ -185,7 +185,7 @@ impl ArrowArray {
     ///
     /// # Safety
     ///
-    /// The pointer is NULL or points to `n_children` values, which nobody changes or frees while
+    /// The pointer is NULL or points to `n_children` values, which are not changed or freed while
     /// the result is used.
     #[must_use]
     pub unsafe fn children_slice(&self) -> &[*mut ArrowArray] {
@@ -238,7 +238,7 @@ impl ArrowDeviceArray {
     /// `this` is NULL or points to a struct that is released or that a producer has filled. Nothing
     /// uses what the struct points to any more.
     pub unsafe fn release_once(this: *mut Self) {
-        // SAFETY: the caller vouches for the struct, of which nobody else uses a part.
+        // SAFETY: the caller vouches for the struct, and no part of it is in use elsewhere.
         unsafe {
             if !this.is_null() {
                 ArrowArray::release_once(&raw mut (*this).array);
@@ -288,7 +288,7 @@ impl ArrowArrayStream {
     /// `this` is NULL or points to a struct that is released or that a producer has filled. Nothing
     /// uses what the struct points to any more.
     pub unsafe fn release_once(this: *mut Self) {
-        // SAFETY: the caller vouches for the struct, of which nobody else uses a part.
+        // SAFETY: the caller vouches for the struct, and no part of it is in use elsewhere.
         unsafe {
             if this.is_null() {
                 return;
@@ -387,7 +387,7 @@ impl ArrowDeviceArrayStream {
     /// `this` is NULL or points to a struct that is released or that a producer has filled. Nothing
     /// uses what the struct points to any more.
     pub unsafe fn release_once(this: *mut Self) {
-        // SAFETY: the caller vouches for the struct, of which nobody else uses a part.
+        // SAFETY: the caller vouches for the struct, and no part of it is in use elsewhere.
         unsafe {
             if this.is_null() {
                 return;
@@ -548,7 +548,7 @@ impl ArrowAsyncDeviceStreamHandler {
     ///
     /// # Safety
     ///
-    /// `this` is NULL or points to a live struct, which nobody uses any more.
+    /// `this` is NULL or points to a live struct, which is no longer used.
     pub unsafe fn release_once(this: *mut Self) {
         // SAFETY: the caller vouches for the struct, which is not touched after the callback.
         unsafe {
@@ -686,7 +686,7 @@ impl DLTensor {
     ///
     /// # Safety
     ///
-    /// The pointer is NULL or points to `ndim` values, which nobody changes or frees while the
+    /// The pointer is NULL or points to `ndim` values, which are not changed or freed while the
     /// result is used.
     #[must_use]
     pub unsafe fn shape_slice(&self) -> &[i64] {
@@ -698,7 +698,7 @@ impl DLTensor {
     ///
     /// # Safety
     ///
-    /// The pointer is NULL or points to `ndim` values, which nobody changes or frees while the
+    /// The pointer is NULL or points to `ndim` values, which are not changed or freed while the
     /// result is used.
     #[must_use]
     pub unsafe fn strides_slice(&self) -> &[i64] {
@@ -727,7 +727,7 @@ impl DLManagedTensor {
     ///
     /// # Safety
     ///
-    /// `this` is NULL or points to a live struct, which nobody uses any more.
+    /// `this` is NULL or points to a live struct, which is no longer used.
     pub unsafe fn release_once(this: *mut Self) {
         // SAFETY: the caller vouches for the struct, which is not touched after the callback.
         unsafe {
@@ -761,7 +761,7 @@ impl DLManagedTensorVersioned {
     ///
     /// # Safety
     ///
-    /// `this` is NULL or points to a live struct, which nobody uses any more.
+    /// `this` is NULL or points to a live struct, which is no longer used.
     pub unsafe fn release_once(this: *mut Self) {
         // SAFETY: the caller vouches for the struct, which is not touched after the callback.
         unsafe {
@@ -917,6 +917,6 @@ impl DLPackExchangeAPI {
     }
 }
 
-// SAFETY: the table lives as long as the process and nobody changes it; its functions say of
+// SAFETY: the table lives as long as the process and never changes; its functions say of
 // themselves from which threads they are called.
 unsafe impl Sync for DLPackExchangeAPI {}

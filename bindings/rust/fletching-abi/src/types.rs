@@ -138,8 +138,8 @@ pub struct ArrowArray {
 
 // --- C device data interface
 //
-// Extends ArrowArray with the device on which the buffers are and with an event that tells when
-// they may be read. The type still travels in an ArrowSchema.
+// Extends ArrowArray with the device on which the buffers are and with an event that says when they
+// may be read. The type still travels in an ArrowSchema.
 
 /// The kind of device on which the buffers were allocated. An open set of numbers, the same as
 /// DLPack's DLDeviceType: a value that is unknown today is passed on unchanged.
@@ -396,9 +396,9 @@ pub struct ArrowAsyncProducer {
     /// - Times: any number; all but the first do nothing.
     /// - Inside: calls no handler synchronously.
     /// - May be NULL: no argument.
-    /// - Returns: nothing; a cancel that succeeds leads to no on_error.
+    /// - Returns: nothing; a cancel that succeeds is followed by no on_error.
     pub cancel: Option<unsafe extern "C" fn(this: *mut ArrowAsyncProducer)>,
-    /// What the producer wants to tell about the whole stream, such as the number of rows.
+    /// What the producer says about the whole stream, such as the number of rows.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
     /// ArrowSchema.metadata, or NULL.
@@ -574,7 +574,7 @@ pub struct DLDataType {
 #[repr(C)]
 pub struct DLTensor {
     /// The memory block: an address that the device understands, a cl_mem on OpenCL. The first
-    /// element lies at byte_offset.
+    /// element is at byte_offset.
     ///
     /// Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no
     /// elements; aligned to 256 bytes by the text, less in practice.
@@ -601,7 +601,7 @@ pub struct DLTensor {
     /// Optional, set by the producer, owned by the producer. Valid: ndim numbers; may be NULL when
     /// ndim is 0, and before version 1.2 also for row-major order.
     pub strides: *mut i64,
-    /// Where the first element lies, in bytes from data.
+    /// Where the first element is, in bytes from data.
     ///
     /// Mandatory, set by the producer. Valid: any.
     pub byte_offset: u64,

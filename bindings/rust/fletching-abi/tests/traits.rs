@@ -4,7 +4,7 @@
 
 use fletching_abi::*;
 
-/// Whether a type has a trait. Where it has, the constant of the type itself goes before that of
+/// Whether a type has a trait. Where it has, the constant of the type itself takes precedence over that of
 /// the trait `Lacks`.
 macro_rules! has {
     ($type:ty: $($bound:tt)+) => {{

@@ -16,7 +16,7 @@ fn produce(out: &mut ArrowDeviceArrayStream) -> Result<(), Error> {
 fn main() -> Result<(), Error> {
     let mut raw = ArrowDeviceArrayStream::zeroed();
     produce(&mut raw)?;
-    // SAFETY: the producer has filled the struct, and nobody else releases it.
+    // SAFETY: the producer has filled the struct, and no other code releases it.
     let stream = unsafe { DeviceArrayStream::from_raw(raw) };
     for batch in stream {
         println!("a batch of {}", batch?.length());

@@ -132,7 +132,7 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
 
     unsafe fn destroy(head: *mut Head) {
         let this = head.cast::<Self>();
-        // SAFETY: the last share is gone, so nobody else uses the block, which `new` has allocated
+        // SAFETY: the last share is gone, so the block is not in use, which `new` has allocated
         // with this layout.
         unsafe {
             let layout = Self::layout((*this).structs, (*this).extras).unwrap_unchecked();
@@ -255,7 +255,7 @@ unsafe fn release_foreign<B: Base>(below: *mut B) {
     }
 }
 
-/// NULL for none: one comparison where that of two options is two.
+/// NULL for none: one comparison, where two options need two.
 #[inline]
 fn address<B>(callback: Option<Release<B>>) -> *const () {
     // SAFETY: a callback that may be NULL is laid out as a pointer.

@@ -32,7 +32,7 @@ pub(crate) mod sealed {
         ///
         /// As for `release_once` of `fletching-abi`.
         unsafe fn release_once(this: *mut Self);
-        /// Calls the callback, unless it is NULL, with the struct where it is: for one that nobody
+        /// Calls the callback, unless it is NULL, with the struct where it is: for one that no code
         /// looks at afterwards.
         ///
         /// # Safety

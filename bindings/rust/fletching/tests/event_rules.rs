@@ -18,7 +18,7 @@ use gpu::api::{Api, Cuda, Gated, Handle};
 use gpu::released::empty;
 use gpu::{alone, error};
 
-/// Three values at an address that nobody reads.
+/// Three values at an address that is not read.
 fn on_cuda() -> DeviceArray {
     let capacity = ArrayCapacity {
         arrays: 0,

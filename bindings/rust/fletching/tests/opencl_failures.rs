@@ -44,7 +44,7 @@ impl Control {
     /// For a process in which the interposer is found in place of the library.
     fn load() -> Self {
         let library: &'static Library = preload("interposers/libOpenCL.so.1");
-        // SAFETY: the types are those of interpose.hpp.
+        // SAFETY: the types match interpose.hpp.
         unsafe {
             Self {
                 set_fault: *library.get(b"FletchingInterposerSetFault").unwrap(),

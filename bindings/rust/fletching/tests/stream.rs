@@ -86,7 +86,7 @@ fn on(device_type: ArrowDeviceType, reserved: i64) -> DeviceArray {
     let mut raw: ArrowDeviceArray = batch(1).into_raw();
     raw.device_type = device_type;
     raw.reserved[1] = reserved;
-    // SAFETY: the array is sound on any device: nobody reads it.
+    // SAFETY: the array is sound on any device: it is not read.
     unsafe { DeviceArray::from_raw(raw) }
 }
 

@@ -54,7 +54,7 @@ impl Tally {
     ///
     /// # Panics
     ///
-    /// When the file cannot be written: results that nobody sees must not look like success.
+    /// When the file cannot be written: results that are not seen must not look like success.
     pub fn report(&self, subject: Subject<'_>, direction: &str) {
         let Some(path) = cells_file() else {
             return;

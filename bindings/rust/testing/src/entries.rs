@@ -60,7 +60,7 @@ pub struct CallbackEntry {
     /// The widths of the arguments and of the result, as the oracle spells them. That these are the
     /// declared types is what `install` needs to compile.
     pub signature: fn() -> String,
-    /// Sets the field to a function of exactly the declared type, which tells the oracle what it was
+    /// Sets the field to a function of exactly the declared type, which reports to the oracle what it was
     /// called with and returns what the oracle expects.
     pub install: unsafe fn(*mut u8),
     /// Calls the field's function with the arguments of the oracle's call in flight and gives the
@@ -202,7 +202,7 @@ macro_rules! callback_entry {
             call: |object| {
                 let object = object.cast::<$owner>();
                 let mut arguments = Arguments(0);
-                // SAFETY: the memory holds the struct, and what stands in the field is a function
+                // SAFETY: the memory holds the struct, and the value of the field is a function
                 // of the oracle, which follows no pointer.
                 unsafe {
                     (*object).$callback.map_or(0, |function| {

@@ -187,7 +187,7 @@ fn fail_with(problems: Vec<String>) {
     );
 }
 
-/// Runs the check for every callback and variant. A struct that lies elsewhere than C thinks is not
+/// Runs the check for every callback and variant. A struct at another place than C expects is not
 /// called: the call would jump anywhere.
 fn for_each_callback(
     direction: &str,

@@ -109,9 +109,11 @@ int64_t release_below(const Base* self, const BlockHead* block) noexcept {
   return shares;
 }
 
-/// The release callback of every struct that points to a block.
+/// The release callback of every struct that points to a block. A second call does nothing.
 template <class Base>
 void release_in_block(Base* self) noexcept {
+  if (self->release == nullptr) [[unlikely]]
+    return;
   auto* block = static_cast<BlockHead*>(self->private_data);
   int64_t shares = 1;
   self->release = nullptr;

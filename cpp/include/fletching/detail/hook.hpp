@@ -43,8 +43,9 @@ struct HookHead {
   bool has_event =
       false;  // the callback does not show it: linkers fold functions with the same code
 
-  /// The release callback of a hooked struct.
+  /// The release callback of a hooked struct. A second call does nothing.
   static void run(Base* self) noexcept {
+    if (self->release == nullptr) return;
     auto* hook = static_cast<HookHead*>(self->private_data);
     self->private_data = hook->private_data;
     self->release = hook->release;

@@ -13,8 +13,8 @@
 
 #include "fletching/detail/vendor.hpp"
 
-/// The ICD loader, which passes each call to the driver that made the handle. A wait goes to a
-/// queue of the event's own cl_context: an event of another context is an error.
+/// The ICD loader, which passes each call to the driver that made the handle. A wait is enqueued on
+/// a queue of the event's own cl_context: an event of another context is an error.
 namespace fletching::inline FLETCHING_VERSION_NAMESPACE::opencl {
 
 /// What most functions return, and the state of an event.

@@ -18,6 +18,7 @@ from ...spelling import (
     pascal,
     struct_facts,
 )
+from . import runtimes
 from .callbacks import (
     declared,
     dispatch,
@@ -53,7 +54,7 @@ _FOLDER = "bindings/java/fletching-{0}/src/{1}/java/io/github/fletching/{2}/"
 
 
 def outputs(spec: Spec) -> list[Output]:
-    files = _tables(spec)
+    files = [*_tables(spec), *runtimes.outputs(spec)]
     lists = {"spec": spec, "leaves": {s.name: listed_leaves(spec, s) for s in spec.structs}}
     for flavor in ("jna", "ffm"):
         main = _FOLDER.format(flavor, "main", f"{flavor}/abi")
@@ -254,4 +255,5 @@ FILTERS: Filters = {
     "singular": singular,
     "struct_doc": struct_doc,
     "to_memory": to_memory,
+    **runtimes.FILTERS,
 }

@@ -23,7 +23,7 @@ def _declared(callback: Callback, flavor: str, first: str = "") -> list[Node]:
 
 
 def declared(field: Field, flavor: str) -> Call:
-    """The method of `Callbacks` that stands for the callback."""
+    """The method of `Callbacks` for the callback."""
     callback = _callback(field)
     return signature(callback, flavor, f"{{}} {camel(field.name)}")
 

@@ -124,7 +124,7 @@ def names(values: tuple[str, ...], head: str) -> str:
 
 
 def movable(struct: Struct) -> bool:
-    """Whether a producer fills the consumer's memory, so that nobody knows the address."""
+    """Whether a producer fills the consumer's memory, so that the address is unknown."""
     return (struct.allocated_by, struct.filled_by) == ("consumer", "producer")
 
 

@@ -25,7 +25,7 @@ struct Driver {
 fn driver() -> Result<&'static Driver, Error> {
     static DRIVER: OnceLock<Result<Driver, String>> = OnceLock::new();
     let load = || {
-        // SAFETY: the types are those of cuda.h, and the library is never unloaded.
+        // SAFETY: the types match cuda.h, and the library is never unloaded.
         unsafe {
             let library = Box::leak(Box::new(Library::new("libcuda.so.1")?));
             Ok(Driver {
@@ -61,7 +61,7 @@ fn check(function: &str, code: c_int) -> Result<(), Error> {
 /// Makes the primary context of a device current.
 pub fn use_device(device: c_int) -> Result<(), Error> {
     let (driver, mut context) = (driver()?, ptr::null_mut());
-    // SAFETY: the arguments are those of cuda.h.
+    // SAFETY: the arguments match cuda.h.
     unsafe {
         check("cuInit", (driver.init)(0))?;
         check(
@@ -76,7 +76,7 @@ pub fn use_device(device: c_int) -> Result<(), Error> {
 pub fn stream() -> Result<Stream, Error> {
     const NON_BLOCKING: u32 = 1;
     let mut handle = ptr::null_mut();
-    // SAFETY: the arguments are those of cuda.h, and the stream is never destroyed.
+    // SAFETY: the arguments match cuda.h, and the stream is never destroyed.
     unsafe {
         check(
             "cuStreamCreate",
@@ -100,7 +100,7 @@ pub struct DeviceMemory(usize, usize);
 impl DeviceMemory {
     pub fn new(size: usize) -> Result<Self, Error> {
         let mut address = 0;
-        // SAFETY: the arguments are those of cuda.h.
+        // SAFETY: the arguments match cuda.h.
         check("cuMemAlloc", unsafe {
             (driver()?.allocate)(&mut address, size)
         })?;

@@ -14,7 +14,7 @@ fn main() -> Result<(), Error> {
     // What a C function of another library has filled.
     let raw = export::produce(1000, &theirs)?.into_raw();
 
-    // SAFETY: it is the array from above, which nobody else releases.
+    // SAFETY: it is the array from above, and no other code releases it.
     let array = unsafe { DeviceArray::from_raw(raw) };
     let mut values = vec![0i8; array.length() as usize];
     array.wait_on(&ours)?;

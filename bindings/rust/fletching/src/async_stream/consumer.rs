@@ -90,7 +90,7 @@ impl Default for AsyncOptions {
 /// let batches = stream::iter([Ok(DeviceArray::from(Array::from(vec![1, 2, 3])))]);
 /// let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
 /// let producer = AsyncProducer::new(schema, ArrowDeviceType::CPU, batches);
-/// let sending = smol::spawn(producer.send(handler)); // or the handler goes to a foreign producer
+/// let sending = smol::spawn(producer.send(handler)); // or pass the handler to a foreign producer
 /// smol::block_on(async {
 ///     assert_eq!(stream.schema().await?.format(), c"i");
 ///     while let Some(batch) = stream.next().await {

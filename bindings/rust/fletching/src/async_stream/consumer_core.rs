@@ -115,7 +115,7 @@ impl Core {
             changed: Condvar::new(),
         });
         let handler = super::consumer_handler::new(Arc::into_raw(Arc::clone(&core)));
-        // SAFETY: nobody else has the handler yet, and it is not NULL.
+        // SAFETY: no other code has the handler yet, and it is not NULL.
         let handler = unsafe {
             core.handler.get().write(handler);
             AsyncHandler::from_raw(NonNull::new_unchecked(core.handler.get()))

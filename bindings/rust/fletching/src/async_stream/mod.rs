@@ -46,7 +46,7 @@ impl AsyncHandler {
     ///
     /// # Safety
     ///
-    /// `handler` is valid until its release, its callbacks are as the text asks for them, and nobody
+    /// `handler` is valid until its release, its callbacks are as the text asks for them, and no code
     /// else calls them.
     #[must_use]
     pub unsafe fn from_raw(handler: NonNull<ArrowAsyncDeviceStreamHandler>) -> Self {

@@ -76,7 +76,7 @@ impl Core {
         if !core.metadata.is_empty() {
             raw.additional_metadata = core.metadata.as_ptr().cast();
         }
-        // SAFETY: nobody else has the struct yet.
+        // SAFETY: no other code has the struct yet.
         unsafe { core.raw.get().write(raw) }
         core
     }

@@ -56,7 +56,7 @@ impl Nodes {
             let Some(node) = self.0.pop_front() else {
                 break;
             };
-            // SAFETY: a closed node is used by nobody else. Its metadata is dropped.
+            // SAFETY: a closed node is no longer in use. Its metadata is dropped.
             unsafe {
                 if (*node).life.load(Ordering::Acquire) != CLOSED {
                     self.0.push_back(node);

@@ -46,7 +46,7 @@ impl ConsumerStream {
             [Device::CUDA, Device::CUDA_HOST, Device::CUDA_MANAGED].contains(&device_type);
         let is_rocm = [Device::ROCM, Device::ROCM_HOST].contains(&device_type);
         let number = match stream {
-            // There is no stream that could wait. Without an event nobody waits.
+            // There is no stream that could wait. Without an event nothing waits.
             None if !is_cuda && !is_rocm => return Ok(Self(Ordering::Host, device_type)),
             // A consumer of memory that the host reads may be one that knows no streams at all.
             None if is_host_readable(device_type) => return Ok(Self(Ordering::Host, device_type)),

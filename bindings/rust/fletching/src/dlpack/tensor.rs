@@ -122,7 +122,7 @@ impl<M: ManagedTensor> Tensor<M> {
     /// # Safety
     ///
     /// `raw` is NULL, or the struct is as dlpack.h asks for it: lists of `ndim` numbers, a deleter
-    /// that may run on any thread and that nobody else calls. With another major version than
+    /// that may run on any thread and that is called only here. With another major version than
     /// DLPack 1 the same holds for the members up to `deleter`. What `data` points to is not part
     /// of this promise.
     pub unsafe fn from_raw(raw: *mut M) -> Result<Self, Error> {
@@ -157,7 +157,7 @@ impl<M: ManagedTensor> Tensor<M> {
 
 impl<M: ManagedTensor> Drop for Tensor<M> {
     fn drop(&mut self) {
-        // SAFETY: see from_raw; the tensor is owned, so nobody else uses it.
+        // SAFETY: see from_raw; the tensor is owned, so it is not in use elsewhere.
         unsafe { M::delete(self.0.as_ptr()) }
     }
 }

@@ -73,7 +73,7 @@ pub enum OnCapture {
     External,
 }
 
-/// A stream or queue of a runtime. Owned by whoever made it.
+/// A stream or queue of a runtime. The caller owns it.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
     device_type: ArrowDeviceType,

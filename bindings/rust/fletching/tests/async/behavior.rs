@@ -71,7 +71,7 @@ fn works_by_hand() {
     let mut sending = Hand::new(producer(batches(100)).send(handler));
     let mut reading = Hand::new(all(stream));
     for turn in 0.. {
-        assert!(turn < 1000, "nobody is woken");
+        assert!(turn < 1000, "nothing is woken");
         if reading.run().is_ready() & sending.run().is_ready() {
             break;
         }

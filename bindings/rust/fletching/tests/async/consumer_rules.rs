@@ -220,7 +220,7 @@ fn rule_async_release_calls_no_producer() {
 fn rule_async_release_like_array() {
     let (handler, mut stream) = AsyncStream::new(AsyncOptions::default());
     assert!(poll_next(&mut stream).is_pending());
-    // An owner that nobody takes releases the handler.
+    // An owner that is not taken releases the handler.
     drop(handler);
     assert_eq!(error(&mut stream).code(), EIO);
     // A second call does no harm while the stream is there.

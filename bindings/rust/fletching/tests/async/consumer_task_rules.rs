@@ -168,7 +168,7 @@ fn on_cuda() -> DeviceArray {
         device_type: ArrowDeviceType::CUDA,
         ..batch(1).into_raw()
     };
-    // SAFETY: nobody reads the array.
+    // SAFETY: no code reads the array.
     unsafe { DeviceArray::from_raw(raw) }
 }
 

@@ -19,7 +19,7 @@ use crate::producer_rules::{refused, start};
 fn on_cuda(mut array: DeviceArray) -> DeviceArray {
     let mut raw = std::mem::take(&mut array).into_raw();
     raw.device_type = ArrowDeviceType::CUDA;
-    // SAFETY: nobody reads the array.
+    // SAFETY: no code reads the array.
     unsafe { DeviceArray::from_raw(raw) }
 }
 

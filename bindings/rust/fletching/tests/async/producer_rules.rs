@@ -177,7 +177,7 @@ fn rule_async_release_set() {
     let mut sending = Hand::new(producer(batches(0)).send(peer.owner()));
     assert!(sending.run().is_ready());
     assert_eq!(peer.calls(), "schema, end");
-    // SAFETY: the share that nobody returns.
+    // SAFETY: the share that is not returned.
     unsafe { Arc::decrement_strong_count(Arc::as_ptr(&peer)) };
 }
 

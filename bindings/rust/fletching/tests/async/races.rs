@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The races that such code has had: an error that is seen as an end, a release that wakes nobody,
+//! The races that such code has had: an error that is seen as an end, a release that wakes no one,
 //! an extraction that happens twice, a runtime that is gone while a request is pending, a producer
 //! that is freed while it is called.
 
@@ -209,7 +209,7 @@ fn a_stream_has_not_ended_while_release_extracts() {
 }
 
 #[test]
-fn a_waker_that_panics_harms_nobody() {
+fn a_waker_that_panics_does_no_harm() {
     struct Panics;
     impl std::task::Wake for Panics {
         fn wake(self: Arc<Self>) {
@@ -305,7 +305,7 @@ fn extractions_and_a_dropped_future_at_once_release_once() {
 }
 
 #[test]
-fn nobody_waits_for_a_stream_that_is_dropped() {
+fn nothing_waits_for_a_stream_that_is_dropped() {
     let (peer, stream) = open(2);
     let mut stream = stream;
     assert!(matches!(poll_next(&mut stream), Poll::Pending));

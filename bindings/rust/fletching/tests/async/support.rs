@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Data, a source, and an executor that is driven by hand.
+//! Data, a source, and an executor that is driven manually.
 
 use std::collections::VecDeque;
 use std::future::Future;

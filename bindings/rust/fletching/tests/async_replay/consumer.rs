@@ -378,7 +378,7 @@ impl Player {
     }
 }
 
-/// What happens between the first look and the registration of the waker wakes nobody.
+/// What happens between the first look and the registration of the waker wakes nothing.
 #[test]
 fn a_poll_looks_again_when_the_waker_is_registered() {
     let (_handler, stream) = AsyncStream::new(AsyncOptions::default());

@@ -284,7 +284,7 @@ fn schema_of(thing: &Arc<Thing>) -> Schema {
     let mut raw = ArrowSchema::zeroed();
     raw.private_data = Arc::into_raw(Arc::clone(thing)).cast_mut().cast();
     raw.release = Some(release);
-    // SAFETY: nobody reads the schema.
+    // SAFETY: no code reads the schema.
     unsafe { Owner::from_raw(raw) }
 }
 
@@ -297,7 +297,7 @@ fn array_of(thing: &Arc<Thing>) -> DeviceArray {
     raw.device_type = ArrowDeviceType::CPU;
     raw.array.private_data = Arc::into_raw(Arc::clone(thing)).cast_mut().cast();
     raw.array.release = Some(release);
-    // SAFETY: nobody reads the array.
+    // SAFETY: no code reads the array.
     unsafe { Owner::from_raw(raw) }
 }
 

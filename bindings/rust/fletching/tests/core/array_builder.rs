@@ -51,7 +51,7 @@ pub fn batch_of(columns: Columns, device_type: ArrowDeviceType) -> Result<Device
         return builder.finish_on(device_type, -1);
     }
     let event = (&raw mut builder.object_mut().event).cast();
-    // SAFETY: nobody waits on the event.
+    // SAFETY: no code waits on the event.
     unsafe { builder.finish_with_event(device_type, 1, event) }
 }
 
@@ -190,7 +190,7 @@ fn a_hook_in_a_child_that_stays_is_run() {
     let log = Log::default();
     let batch = batch(&log, 3);
     let child = child_of(&batch, 1);
-    // SAFETY: the child is used by nobody else.
+    // SAFETY: the child is not in use elsewhere.
     unsafe {
         let saved: Saved = ((*child).release, (*child).private_data, log.clone());
         (*child).private_data = Box::into_raw(Box::new(saved)).cast();
@@ -217,7 +217,7 @@ fn a_callback_in_a_child_that_stays_is_called() {
     }
     let log = Log::default();
     let batch = batch(&log, 2);
-    // SAFETY: the child is used by nobody else.
+    // SAFETY: the child is not in use elsewhere.
     SAVED.set(unsafe { (*child_of(&batch, 0)).release.replace(hook) });
     drop(batch);
     assert!(SAVED.take().is_none());

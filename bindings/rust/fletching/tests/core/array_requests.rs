@@ -272,7 +272,7 @@ fn an_event_where_none_is_possible_is_refused_and_the_object_dropped() {
     builder.set(Node::ROOT, NONE, &[]);
     let event = (&raw mut builder.object_mut().event).cast();
     refused(
-        // SAFETY: nobody waits on the event.
+        // SAFETY: no code waits on the event.
         unsafe { builder.finish_with_event(ArrowDeviceType::CPU, -1, event) },
         "array builder: sync_event not NULL: expected NULL, because the device type has no event",
     );

@@ -54,7 +54,7 @@ struct Node {
 }
 
 unsafe extern "C" fn release(this: *mut ArrowArray) {
-    // SAFETY: `array` made the struct. What is below it is used by nobody else.
+    // SAFETY: `array` made the struct. What is below it is not in use elsewhere.
     unsafe {
         let node = Box::from_raw((*this).private_data.cast::<Node>());
         (*this).release = None;
@@ -144,7 +144,7 @@ pub fn device_array(log: &Log, name: &str, children: usize, with_dictionary: boo
 
 /// Replaces what is behind `place`, which is released.
 pub fn replace(place: *mut ArrowArray, array: ArrowArray) {
-    // SAFETY: a child of a foreign array, which nobody else uses.
+    // SAFETY: a child of a foreign array, which is not in use elsewhere.
     unsafe {
         ArrowArray::release_once(place);
         *place = array;

@@ -99,7 +99,7 @@ fn streams_are_released_unread() {
     });
 }
 
-/// There and back: a stream of ours over that of the peer has the same result.
+/// There and back: our stream over the peer's stream has the same result.
 #[test]
 fn streams_pass_through_ours() {
     each(Party::Stream, |peer, case| {

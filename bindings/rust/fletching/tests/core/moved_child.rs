@@ -41,14 +41,14 @@ fn batch(token: &Arc<()>) -> DeviceArray {
     let dictionary = builder.add_dictionary(columns.sibling(1));
     builder.set(dictionary, ArrayValues::of(1), &[ptr::null(), memory[2]]);
     let event = (&raw mut builder.object_mut().event).cast();
-    // SAFETY: nobody waits on the event.
+    // SAFETY: no code waits on the event.
     unsafe { builder.finish_with_event(ArrowDeviceType::CUDA, 0, event) }.unwrap()
 }
 
 /// As a consumer without the crate moves a child out.
 fn take_as_c_does(parent: &DeviceArray, child: *mut ArrowArray) -> DeviceArray {
     let raw = parent.as_raw();
-    // SAFETY: a child that nobody else uses; its event lives as long as it does.
+    // SAFETY: a child that is not in use elsewhere; its event lives as long as it does.
     unsafe {
         let array = (*child).move_out();
         DeviceArray::from_raw(ArrowDeviceArray {

@@ -210,7 +210,7 @@ fn a_device_array_of_an_array_and_back() {
 
     let mut with_event = DeviceArray::from(back).into_raw();
     with_event.sync_event = ptr::dangling_mut::<u64>().cast();
-    // SAFETY: nobody waits on the event.
+    // SAFETY: no code waits on the event.
     let with_event = unsafe { DeviceArray::from_raw(with_event) };
     crate::foreign::refused(
         Array::try_from(with_event),

@@ -160,7 +160,7 @@ fn rule_sync_event_destroyed_by_release() {
     let mut builder = ArrayBuilder::new(ArrayCapacity::default(), object).unwrap();
     builder.set(Node::ROOT, ArrayValues::of(0), &[]);
     let event = (&raw mut *builder.object_mut()).cast();
-    // SAFETY: nobody waits on the event.
+    // SAFETY: no code waits on the event.
     let array = unsafe { builder.finish_with_event(ArrowDeviceType::CUDA, 0, event) }.unwrap();
     let moved = array;
     assert_eq!(moved.sync_event(), event);
@@ -174,7 +174,7 @@ fn rule_sync_event_null_where_none() {
     let finish = |device_type| {
         let mut builder = ArrayBuilder::new(ArrayCapacity::default(), ()).unwrap();
         builder.set(Node::ROOT, ArrayValues::of(0), &[]);
-        // SAFETY: nobody waits on the event.
+        // SAFETY: no code waits on the event.
         unsafe { builder.finish_with_event(device_type, 0, ptr::dangling_mut::<u64>().cast()) }
     };
     refused(

@@ -103,7 +103,7 @@ fn a_view_of_a_changed_view_keeps_the_view() {
 
     let log = Log::default();
     let view = array(&log, "b", 2).share().unwrap().view().unwrap();
-    // SAFETY: the child is ours, and is replaced while nobody uses the view.
+    // SAFETY: the child is ours, and is replaced while the view is not in use.
     unsafe {
         let place = *view.as_raw().children.add(1);
         drop(Array::move_from(place));

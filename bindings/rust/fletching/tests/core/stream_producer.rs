@@ -247,7 +247,7 @@ fn schema() -> Schema {
 fn on(device_type: ArrowDeviceType) -> DeviceArray {
     let mut raw = DeviceArray::from(Array::from(vec![1_i32])).into_raw();
     raw.device_type = device_type;
-    // SAFETY: nobody reads the buffers.
+    // SAFETY: no code reads the buffers.
     unsafe { DeviceArray::from_raw(raw) }
 }
 

@@ -31,7 +31,7 @@ fn what_is_not_there_is_refused() {
         "take_dictionary: NULL: expected a struct",
     );
     let place = array.as_raw().array.children;
-    // SAFETY: the list of a foreign array, from which nobody reads meanwhile.
+    // SAFETY: the list of a foreign array, which is not read meanwhile.
     unsafe {
         let third = ptr::replace(place.add(2), ptr::null_mut());
         refused(
@@ -132,7 +132,7 @@ fn a_foreign_child_of_a_parent_of_ours_keeps_the_event() {
     let child = builder.add_children(Node::ROOT, 1);
     builder.set(child, ArrayValues::default(), &[]);
     let event = (&raw mut builder.object_mut().1).cast();
-    // SAFETY: nobody waits on the event.
+    // SAFETY: no code waits on the event.
     let array = unsafe { builder.finish_with_event(ArrowDeviceType::CUDA, 0, event) };
     let mut array = array.unwrap();
     replace(child_of(&array, 0), raw_array(&log, "a", 0, false));

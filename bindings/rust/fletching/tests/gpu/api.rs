@@ -82,7 +82,7 @@ pub trait Api {
             _ => ["hip", ""],
         };
         let [start, version] = names;
-        // SAFETY: the types are those of the vendors' headers.
+        // SAFETY: the types match the vendors' headers.
         unsafe {
             Captures {
                 begin: control.function(&format!("{start}StreamBeginCapture{version}")),

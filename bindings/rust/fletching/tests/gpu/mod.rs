@@ -86,7 +86,7 @@ pub struct Control {
 
 impl Control {
     pub fn of(library: &'static Library) -> Self {
-        // SAFETY: the types are those of the header.
+        // SAFETY: the types match the header.
         unsafe {
             Self {
                 library,

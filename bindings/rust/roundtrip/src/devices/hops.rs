@@ -44,7 +44,7 @@ impl Hop {
     fn load(language: &str) -> Result<Self, Error> {
         let missing = |problem: String| Error::new(libc::ENOENT, problem);
         let library = library::open(&format!("fletching_transit_{language}")).map_err(missing)?;
-        // SAFETY: the types are those of transit.h.
+        // SAFETY: the types match transit.h.
         unsafe {
             Ok(Self {
                 language: language.into(),

@@ -57,7 +57,7 @@ impl /*{ struct.name }*/ {
     /// `this` is NULL or points to a struct that is released or that a producer has filled. Nothing
     /// uses what the struct points to any more.
     pub unsafe fn release_once(this: *mut Self) {
-        // SAFETY: the caller vouches for the struct, of which nobody else uses a part.
+        // SAFETY: the caller vouches for the struct, and no part of it is in use elsewhere.
         unsafe {
 /*% if release.embedded %*/
             if !this.is_null() {
@@ -80,7 +80,7 @@ impl /*{ struct.name }*/ {
     ///
     /// # Safety
     ///
-    /// `this` is NULL or points to a live struct, which nobody uses any more.
+    /// `this` is NULL or points to a live struct, which is no longer used.
     pub unsafe fn release_once(this: *mut Self) {
         // SAFETY: the caller vouches for the struct, which is not touched after the callback.
         unsafe {
@@ -100,7 +100,7 @@ impl /*{ struct.name }*/ {
     ///
     /// # Safety
     ///
-    /// The pointer is NULL or points to a text that ends in NUL, and that nobody changes or frees
+    /// The pointer is NULL or points to a text that ends in NUL, and that is not changed or freed
     /// while the result is used.
     #[must_use]
     pub unsafe fn /*{ text.name }*/_cstr(&self) -> Option<&CStr> {
@@ -121,7 +121,7 @@ impl /*{ struct.name }*/ {
     ///
     /// # Safety
     ///
-/*{ "The pointer is NULL or points to `COUNT` values, which nobody changes or frees while the result is used." | replace("COUNT", count) | wrap(100, "    /// ") }*/
+/*{ "The pointer is NULL or points to `COUNT` values, which are not changed or freed while the result is used." | replace("COUNT", count) | wrap(100, "    /// ") }*/
     #[must_use]
     pub unsafe fn /*{ list.field.name }*/_slice(&self) -> &[/*{ list.type | type_name }*/] {
 /*% if knows_release %*/
@@ -162,7 +162,7 @@ impl /*{ struct.name }*/ {
 }
 /*% if struct.function_table %*/
 
-// SAFETY: the table lives as long as the process and nobody changes it; its functions say of
+// SAFETY: the table lives as long as the process and never changes; its functions say of
 // themselves from which threads they are called.
 unsafe impl Sync for /*{ struct.name }*/ {}
 /*% endif %*/

@@ -96,7 +96,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
         return Ok(functions);
     }
     let library = Library::open(TITLE, LIBRARIES)?;
-    // SAFETY: the types are those of the vendor's header.
+    // SAFETY: the types match the vendor's header.
     let functions = unsafe {
         Functions {
             library: library.name,

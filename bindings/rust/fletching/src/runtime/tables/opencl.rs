@@ -4,8 +4,8 @@
 //! OpenCL: types, constants and functions, as OpenCL 3.0 has them. The library is loaded at run
 //! time.
 //!
-//! The ICD loader, which passes each call to the driver that made the handle. A wait goes to a
-//! queue of the event's own cl_context: an event of another context is an error.
+//! The ICD loader, which passes each call to the driver that made the handle. A wait is enqueued on
+//! a queue of the event's own cl_context: an event of another context is an error.
 
 #![allow(non_camel_case_types)]
 #![allow(clippy::type_complexity)]
@@ -488,7 +488,7 @@ pub fn functions() -> Result<&'static Functions, Error> {
         return Ok(functions);
     }
     let library = Library::open(TITLE, LIBRARIES)?;
-    // SAFETY: the types are those of the vendor's header.
+    // SAFETY: the types match the vendor's header.
     let functions = unsafe {
         Functions {
             library: library.name,

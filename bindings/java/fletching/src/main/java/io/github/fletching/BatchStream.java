@@ -134,7 +134,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
       }
       return body.apply(slot.address);
     } catch (RuntimeException thrown) {
-      failure = failure != null ? failure : asFailure(thrown);
+      failure = failure != null ? failure : FletchingException.of(thrown);
       throw thrown;
     } finally {
       swap(slot);
@@ -142,12 +142,6 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
         super.close();
       }
     }
-  }
-
-  private static FletchingException asFailure(RuntimeException thrown) {
-    return thrown instanceof FletchingException
-        ? (FletchingException) thrown
-        : new FletchingException(FletchingException.EIO, thrown.toString(), thrown);
   }
 
   /** Whether there is nothing to release: closed or moved. */

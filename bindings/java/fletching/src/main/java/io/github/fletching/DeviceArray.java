@@ -86,6 +86,134 @@ public final class DeviceArray extends ArrayOwner {
     C.putAddress(to + SYNC_EVENT, C.getAddress(from + SYNC_EVENT));
   }
 
+  // --- The event
+
+  /**
+   * Blocks until the event has happened: then the host may read what it can read of the buffers. An
+   * event that is NULL is nothing to wait for.
+   *
+   * <p>Events of CUDA, HIP and OpenCL are waited on through the vendor's library, which the first
+   * operation loads; Vulkan needs a {@link VulkanContext}, every other device type a {@link
+   * Waiter}. An event that there is no way to wait on is an error, never skipped.
+   *
+   * <p>CUDA contexts: an operation on a stream happens in the stream's own context, every other one
+   * in the current one of the thread; when there is none, in the primary context of the device, if
+   * that is active already. None is created, and afterwards the thread has the one that it had
+   * before. With HIP the same holds for the thread's device. A virtual thread has the context of
+   * its carrier: call this on a platform thread where it matters. While another thread captures a
+   * graph, the operations neither fail nor disturb the capture; HIP before ROCm 7.2 may refuse to
+   * say whether an event has happened while any thread captures in global mode, and invalidate that
+   * capture.
+   *
+   * <p>No runtime can be interrupted: an interrupt does not end the wait, and the thread stays
+   * interrupted. A waiter may do otherwise. Keep the array open until this returns. Any thread,
+   * several at once.
+   *
+   * <p>Text: Arrow C device data interface, "Synchronization Events".
+   *
+   * @throws FletchingException of this and the other operations: ENOENT when the library of the
+   *     runtime is not found, ENOSYS when it lacks a function, ENOTSUP when the runtime does not
+   *     support the operation, EINVAL for what cannot be an event or does not fit, EBUSY for a
+   *     stream that is being captured into a graph, EIO for what else the runtime reports, whose
+   *     own name of it is in the text; what a waiter throws. After an error nothing is known of the
+   *     buffers: do not read them.
+   */
+  public void synchronize() {
+    Events.synchronize(this);
+  }
+
+  /**
+   * Lets what is enqueued on the stream from now on wait for the event, and returns while it is
+   * still pending: then kernels on that stream may read the buffers. A stream that is being
+   * captured into a graph is refused with EBUSY, and the capture continues; see {@link
+   * DeviceStream#onCapture(OnCapture)}. Errors and threads: as {@link #synchronize()}.
+   */
+  public void waitOn(DeviceStream stream) {
+    Events.waitOn(this, stream);
+  }
+
+  /**
+   * Whether the event has happened. Does not block. Errors and threads: as {@link #synchronize()}.
+   */
+  public boolean isReady() {
+    return Events.isReady(this);
+  }
+
+  /**
+   * {@link #synchronize()} for Vulkan. Vulkan has no host wait for a VkEvent: it is asked again and
+   * again, with sleeps of up to a millisecond in between. The event must not be one that only the
+   * device can use. ENOENT without libfletching.
+   */
+  public void synchronize(VulkanContext context) {
+    context.synchronize(this);
+  }
+
+  /**
+   * Records a wait for the event into a command buffer: commands behind it see what was written
+   * before the event. It has to be submitted to the producer's queue, since a VkEvent orders the
+   * commands of one queue only; ENOTSUP for another one. Does not block.
+   *
+   * <p>The command buffer is a VkCommandBuffer in the recording state and outside of a render pass,
+   * used by this thread alone. The array lives until the command buffer is done.
+   */
+  public void waitOn(VulkanContext context, long commandBuffer) {
+    context.waitOn(this, commandBuffer);
+  }
+
+  /** {@link #isReady()} for Vulkan. The event must not be one that only the device can use. */
+  public boolean isReady(VulkanContext context) {
+    return context.isReady(this);
+  }
+
+  /**
+   * Sets a sync_event that happens when everything is done that is on the stream now: the work that
+   * fills the buffers has to be there already, and nothing on it may write to them later. Move the
+   * array on afterwards.
+   *
+   * <p>The event is created in the stream's context, without timing, and recorded. It lives, at the
+   * same address, until the array is released and the last child that was moved out of it too; the
+   * last of these releases destroys it, on whatever thread. A context that was destroyed has
+   * destroyed the event; then the release leaves it alone, as far as the driver reports this:
+   * reliably with a primary context and CUDA 12.0 or later.
+   *
+   * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
+   *     of CUDA, HIP and OpenCL; EBUSY for a stream that is being captured; EINVAL when the array
+   *     has an event, and when it or an array below it is malformed. The array is then as it was.
+   *     One call at a time for an array.
+   */
+  public void exportWithEvent(DeviceStream stream) {
+    Events.export(this, stream);
+  }
+
+  /**
+   * Closes the array when everything is done that is on the stream now. For a consumer whose own
+   * kernels still read the buffers: {@link #close} would free the memory under them.
+   *
+   * <p>It returns at once, and the array is closed. The release callback is called later, on a
+   * daemon thread of this library, never within a callback of a driver. A slow callback delays no
+   * other release, and may free memory while another thread captures. A child that was moved out
+   * before is not waited for.
+   *
+   * <p>An event whose state the driver does not report does not count for passed, however often it
+   * is asked: the array is released when the driver answers, see {@link #pendingReleases}. When the
+   * driver says that the device or the context is lost, nothing reads the array any more, and it is
+   * released. When the JVM shuts down, what is still pending is left alone.
+   *
+   * @throws FletchingException as {@link #synchronize()}; ENOTSUP for device types other than those
+   *     of CUDA, HIP and OpenCL; EBUSY for a stream that is being captured, because the buffers are
+   *     read whenever the graph is launched; EAGAIN when there can be no thread. After an error the
+   *     array is as it was, and not closed: work may still read it, so close it when the stream has
+   *     passed, and do not use this within a try that closes the array.
+   */
+  public void releaseAfter(DeviceStream stream) {
+    Events.releaseAfter(this, stream);
+  }
+
+  /** Counts of what {@link #releaseAfter} has taken, as of now. */
+  public static PendingReleases pendingReleases() {
+    return Reaper.counts();
+  }
+
   /** Moves the array into a {@link Shared}, which several users may read, with its event. */
   public Shared<DeviceArray> share() {
     return Shared.of(this, DeviceArray::new);

@@ -104,6 +104,10 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
       }
       onWarning.accept(new Warning("device-stream.one-device-type", message));
     }
+    warnOfReserved(batch, onWarning);
+  }
+
+  static void warnOfReserved(DeviceArray batch, Consumer<Warning> onWarning) {
     if (!batch.hasZeroReserved()) {
       onWarning.accept(
           new Warning(

@@ -85,6 +85,11 @@ abstract class Exported {
     of(kind, struct).release(kind, struct);
   }
 
+  /** Whether the JVM shuts down. */
+  static boolean isShutdown() {
+    return shutdown;
+  }
+
   static long lateReleases() {
     return LATE.get();
   }

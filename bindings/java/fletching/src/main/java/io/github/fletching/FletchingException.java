@@ -10,10 +10,14 @@ package io.github.fletching;
 public final class FletchingException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
+  static final int ENOENT = 2;
   static final int EIO = 5;
   static final int ENOMEM = 12;
   static final int EBUSY = 16;
   static final int EINVAL = 22;
+  static final int EAGAIN = ofSystem(11, 35, 11);
+  static final int ENOSYS = ofSystem(38, 78, 40);
+  static final int ENOTSUP = ofSystem(95, 45, 129);
 
   private final int errno;
 
@@ -37,8 +41,17 @@ public final class FletchingException extends RuntimeException {
     return new FletchingException(EINVAL, message);
   }
 
+  static FletchingException unsupported(String message) {
+    return new FletchingException(ENOTSUP, message);
+  }
+
   static FletchingException noMemory(String operation) {
     return new FletchingException(ENOMEM, operation + ": no memory");
+  }
+
+  private static int ofSystem(int linux, int macos, int windows) {
+    String name = System.getProperty("os.name");
+    return name.startsWith("Windows") ? windows : name.startsWith("Mac") ? macos : linux;
   }
 
   /** A rule that another party broke. The ids are those of docs/reference/rules. */
@@ -50,5 +63,22 @@ public final class FletchingException extends RuntimeException {
   static FletchingException foreign(int code, String text) {
     String message = code < 1 ? (text + " (code " + code + ")").trim() : text;
     return new FletchingException(code, message);
+  }
+
+  /**
+   * What code of the user's threw, as it is reported to C: ENOMEM for an OutOfMemoryError, and EIO
+   * for any other that is not of this class.
+   */
+  static FletchingException of(Throwable thrown) {
+    if (thrown instanceof FletchingException) {
+      return (FletchingException) thrown;
+    }
+    String text;
+    try {
+      text = "" + thrown;
+    } catch (Throwable again) { // a toString that throws itself
+      text = "no message";
+    }
+    return new FletchingException(thrown instanceof OutOfMemoryError ? ENOMEM : EIO, text, thrown);
   }
 }

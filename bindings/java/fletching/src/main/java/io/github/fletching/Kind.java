@@ -31,6 +31,7 @@ enum Kind {
   final long childCount;
   final long children;
   final long dictionary;
+  final Slot.Pool pool;
 
   private final StructOffsets offsets;
   private final byte[] zeros;
@@ -47,6 +48,7 @@ enum Kind {
     childCount = nested ? base.offset(target, "n_children") : -1;
     children = nested ? base.offset(target, "children") : -1;
     dictionary = nested ? base.offset(target, "dictionary") : -1;
+    pool = new Slot.Pool(this);
   }
 
   /** The kind of what is below. */
@@ -67,10 +69,6 @@ enum Kind {
       }
     }
     return stub;
-  }
-
-  Slot.Pool pool() {
-    return Slot.pool(this);
   }
 
   boolean isStub(long function) {

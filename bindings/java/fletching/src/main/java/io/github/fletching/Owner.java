@@ -37,7 +37,7 @@ public abstract class Owner implements AutoCloseable {
 
   Owner(Kind kind, Slot slot) {
     this.kind = kind;
-    this.slot = slot;
+    SLOT.setRelease(this, slot); // without the fence of a volatile write
   }
 
   /** Moves the struct at an address into a slot. */
@@ -49,7 +49,7 @@ public abstract class Owner implements AutoCloseable {
       throw FletchingException.invalid(
           "import: " + kind.title + " is released: expected a live struct");
     }
-    Slot slot = Slot.take(kind);
+    Slot slot = Slot.takeReleased(kind);
     kind.move(address, slot.address);
     return slot;
   }

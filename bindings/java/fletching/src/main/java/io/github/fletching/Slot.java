@@ -4,10 +4,10 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.lang.ref.Cleaner;
 import java.util.ArrayDeque;
-import java.util.EnumMap;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -18,15 +18,8 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Slot {
   private static final int SLAB = 64; // slots
   private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");
-  private static final Cleaner CLEANER = Cleaner.create();
+  static final Cleaner CLEANER = Cleaner.create();
   private static final AtomicLong LEAKS = new AtomicLong();
-  private static final Map<Kind, Pool> POOLS = new EnumMap<>(Kind.class);
-
-  static {
-    for (Kind kind : Kind.values()) {
-      POOLS.put(kind, new Pool(kind));
-    }
-  }
 
   final long address;
   private final Content content;
@@ -39,24 +32,34 @@ final class Slot {
 
   /** A zeroed slot. Errors: ENOMEM. */
   static Slot take(Kind kind) {
-    Slot slot = kind.pool().take();
+    Slot slot = takeReleased(kind);
     kind.clear(slot.address);
-    slot.content.created = STACKS ? new Throwable("created here") : null;
+    return slot;
+  }
+
+  /** A slot of which release alone is zero, for a struct that is moved in. Errors: ENOMEM. */
+  static Slot takeReleased(Kind kind) {
+    Slot slot = kind.pool.take();
+    if (STACKS) {
+      slot.content.created = new Throwable("created here");
+    }
     return slot;
   }
 
   /** Returns a slot whose struct was released or moved. */
   void free() {
     content.kind.markReleased(address);
-    content.kind.pool().put(this);
-  }
-
-  static Pool pool(Kind kind) {
-    return POOLS.get(kind);
+    content.kind.pool.put(this);
   }
 
   static long leaks() {
     return LEAKS.get();
+  }
+
+  static void reportLeak(String title, Throwable created) {
+    LEAKS.incrementAndGet();
+    System.getLogger("io.github.fletching")
+        .log(System.Logger.Level.WARNING, title + ": collected and not closed", created);
   }
 
   /** What stays of a slot that was collected. */
@@ -73,19 +76,28 @@ final class Slot {
     @Override
     public void run() {
       if (!kind.isReleased(address)) {
-        LEAKS.incrementAndGet();
-        System.getLogger("io.github.fletching")
-            .log(System.Logger.Level.WARNING, kind.title + ": collected and not closed", created);
+        reportLeak(kind.title, created);
         kind.releaseOnce(address);
       }
-      kind.pool().recycle(address);
+      kind.pool.recycle(address);
     }
   }
 
   /** The slots of a kind. Their memory is never freed. */
   static final class Pool {
+    private static final VarHandle SPARE;
+
+    static {
+      try {
+        SPARE = MethodHandles.lookup().findVarHandle(Pool.class, "spare", Slot.class);
+      } catch (ReflectiveOperationException e) {
+        throw new ExceptionInInitializerError(e);
+      }
+    }
+
     private final Kind kind;
     private final int step;
+    private volatile Slot spare; // the one that is used again and again, without a lock
     private final ArrayDeque<Slot> free = new ArrayDeque<>();
     private final ArrayDeque<Long> addresses = new ArrayDeque<>();
 
@@ -94,7 +106,12 @@ final class Slot {
       step = (kind.size + 15) & ~15;
     }
 
-    synchronized Slot take() {
+    Slot take() {
+      Slot slot = spare == null ? null : (Slot) SPARE.getAndSet(this, null);
+      return slot != null ? slot : takeFree();
+    }
+
+    private synchronized Slot takeFree() {
       Slot slot = free.pollLast();
       if (slot != null) {
         return slot;
@@ -111,7 +128,13 @@ final class Slot {
       return new Slot(new Content(kind, addresses.pollLast()));
     }
 
-    synchronized void put(Slot slot) {
+    void put(Slot slot) {
+      if (!SPARE.compareAndSet(this, null, slot)) {
+        putFree(slot);
+      }
+    }
+
+    private synchronized void putFree(Slot slot) {
       free.addLast(slot);
     }
 

@@ -90,18 +90,8 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
     if (thrown == null) {
       return 0;
     }
-    lastError = Native.newText(text(thrown));
-    return thrown instanceof FletchingException
-        ? ((FletchingException) thrown).errno()
-        : FletchingException.EIO;
-  }
-
-  /** What a throwable of the user's says, which may throw itself. */
-  private static String text(Throwable thrown) {
-    try {
-      return thrown instanceof FletchingException ? thrown.getMessage() : thrown.toString();
-    } catch (Throwable again) {
-      return "no message";
-    }
+    FletchingException error = FletchingException.of(thrown);
+    lastError = Native.newText(error.getMessage());
+    return error.errno();
   }
 }

@@ -5,6 +5,8 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import java.lang.ref.Reference;
+import java.util.ArrayList;
+import java.util.List;
 
 /** The structs below a struct, which may be a foreign one. */
 final class Tree {
@@ -14,6 +16,7 @@ final class Tree {
   private static final long FORMAT = Kind.SCHEMA.offset("format");
 
   private final Kind kind;
+  private List<Long> live; // null where a released struct is an error
   private int structs;
 
   private Tree(Kind kind) {
@@ -72,6 +75,17 @@ final class Tree {
     return tree.structs;
   }
 
+  /** An array and all below it that are not released. */
+  static List<Long> liveArrays(String operation, long root) {
+    Tree tree = new Tree(Kind.ARRAY);
+    tree.live = new ArrayList<>();
+    String problem = tree.walk(root, 0);
+    if (problem != null) {
+      throw FletchingException.invalid(operation + ": the array or a descendant " + problem);
+    }
+    return tree.live;
+  }
+
   private String walk(long struct, int depth) {
     structs++;
     if (struct == 0) {
@@ -82,6 +96,12 @@ final class Tree {
     }
     if (structs > Kind.MOST_STRUCTS) {
       return "is one of too many: expected at most " + Kind.MOST_STRUCTS;
+    }
+    if (live != null) {
+      if (kind.isReleased(struct)) {
+        return null;
+      }
+      live.add(struct);
     }
     String problem = problem(struct);
     int children = problem != null ? 0 : kind.childCount(struct);

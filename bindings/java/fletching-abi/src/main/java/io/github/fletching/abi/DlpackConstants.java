@@ -11,7 +11,7 @@ public final class DlpackConstants {
   /** The minor version that these declarations follow; a later one has more enumerators. */
   public static final long DLPACK_MINOR_VERSION = 3;
 
-  /** In DLManagedTensorVersioned.flags; nobody may write to the memory. */
+  /** In DLManagedTensorVersioned.flags; the memory is read-only. */
   public static final long DLPACK_FLAG_BITMASK_READ_ONLY = 1;
 
   /**

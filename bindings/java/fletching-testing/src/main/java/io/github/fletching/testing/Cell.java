@@ -25,6 +25,12 @@ public final class Cell {
     values.put("status", "real");
   }
 
+  /** Where it ran, unless that is "real": "stand-in", or "absent" when it did not. */
+  public Cell status(String status) {
+    values.put("status", status);
+    return this;
+  }
+
   /** Appends the cell to the file that FLETCHING_CELLS names, if it names one. */
   public void write(long asserted, long releases, String problem) {
     values.put("reason", problem == null ? "" : problem);
@@ -54,7 +60,8 @@ public final class Cell {
 
   private static String quoted(String text) {
     StringBuilder quoted = new StringBuilder("\"");
-    for (char c : text.toCharArray()) {
+    for (int i = 0; i < text.length(); i++) {
+      char c = text.charAt(i);
       if (c == '"' || c == '\\') {
         quoted.append('\\').append(c);
       } else if (c < ' ') {

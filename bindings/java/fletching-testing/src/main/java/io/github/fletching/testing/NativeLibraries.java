@@ -4,20 +4,20 @@ package io.github.fletching.testing;
 
 import com.sun.jna.Library;
 import com.sun.jna.Native;
+import com.sun.jna.NativeLibrary;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 
 /** The native libraries that the repository builds. */
 public final class NativeLibraries {
+  private static final int RTLD_NOW = 2;
+
   private NativeLibraries() {}
 
   /** Loads {@code libfletching_<name>} through JNA. */
   public static <T extends Library> T load(String name, Class<T> type) {
-    Path path = folder().resolve(System.mapLibraryName("fletching_" + name));
-    if (!Files.exists(path)) {
-      throw new IllegalStateException(path + " is missing; run `make` in the repository");
-    }
+    Path path = find(System.mapLibraryName("fletching_" + name));
     try {
       return Native.load(path.toString(), type, Map.of(Library.OPTION_STRING_ENCODING, "UTF-8"));
     } catch (UnsatisfiedLinkError e) {
@@ -26,8 +26,22 @@ public final class NativeLibraries {
     }
   }
 
+  /** Loads a file of that folder, before the code that is tested looks for it by its name. */
+  public static NativeLibrary open(String file) {
+    return NativeLibrary.getInstance(
+        find(file).toString(), Map.of(Library.OPTION_OPEN_FLAGS, RTLD_NOW));
+  }
+
+  private static Path find(String file) {
+    Path path = folder().resolve(file);
+    if (!Files.exists(path)) {
+      throw new IllegalStateException(path + " is missing; run `make` in the repository");
+    }
+    return path;
+  }
+
   /** FLETCHING_LIB_DIR, or build/lib of the repository that holds the current folder. */
-  private static Path folder() {
+  public static Path folder() {
     String named = System.getenv("FLETCHING_LIB_DIR");
     if (named != null && !named.isEmpty()) {
       return Path.of(named).toAbsolutePath();

@@ -81,7 +81,10 @@ public interface Engine {
    */
   long load(String library);
 
-  /** The address of a symbol; 0 when the library has none of that name. */
+  /**
+   * The address of a symbol; 0 when the library has none of that name. Library 0 is the standard
+   * library of C, on systems other than Windows.
+   */
   long symbol(long library, String name);
 
   /** What runs when C calls a stub. Arguments that the signature does not have are 0. */

@@ -38,6 +38,12 @@ public final class Handles {
     return checked(type, OBJECTS.remove(handle, object) ? object : null, handle);
   }
 
+  /** Returns the object of a handle, and forgets it; null when there is none of that type. */
+  public static <T> T poll(Class<T> type, long handle) {
+    Object object = OBJECTS.get(handle);
+    return type.isInstance(object) && OBJECTS.remove(handle, object) ? type.cast(object) : null;
+  }
+
   /** Forgets the object of a handle, if there is one. */
   public static void remove(long handle) {
     OBJECTS.remove(handle);

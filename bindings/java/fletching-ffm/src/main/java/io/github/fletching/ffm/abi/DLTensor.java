@@ -50,7 +50,7 @@ public final class DLTensor {
 
   /**
    * The memory block: an address that the device understands, a cl_mem on OpenCL. The first element
-   * lies at byte_offset.
+   * is at byte_offset.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: NULL for a tensor of no
    * elements; aligned to 256 bytes by the text, less in practice.
@@ -127,7 +127,7 @@ public final class DLTensor {
   }
 
   /**
-   * Where the first element lies, in bytes from data.
+   * Where the first element is, in bytes from data.
    *
    * <p>Mandatory, set by the producer. Valid: any.
    */

@@ -19,8 +19,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 final class Abi {
   static final int POINTER_SIZE = Native.POINTER_SIZE;
 
+  static final int TARGET_INT64_ALIGN = int64Align();
+
   /** The class of the platform that runs this. */
-  static final LayoutClass TARGET = LayoutClass.of(POINTER_SIZE, int64Align());
+  static final LayoutClass TARGET = LayoutClass.of(POINTER_SIZE, TARGET_INT64_ALIGN);
 
   // C may call them until the process ends.
   private static final Queue<Stub> STUBS = new ConcurrentLinkedQueue<>();

@@ -78,7 +78,7 @@ public final class ArrowAsyncProducer {
   }
 
   /**
-   * What the producer wants to tell about the whole stream, such as the number of rows.
+   * What the producer says about the whole stream, such as the number of rows.
    *
    * <p>Optional, set by the producer, owned by the producer. Valid: encoded key-value block as in
    * ArrowSchema.metadata, or NULL.
@@ -179,7 +179,7 @@ public final class ArrowAsyncProducer {
    *
    * <p>Called by the consumer. Thread: any. Times: any number; all but the first do nothing.
    * Inside: calls no handler synchronously. May be NULL: no argument. Returns: nothing; a cancel
-   * that succeeds leads to no on_error.
+   * that succeeds is followed by no on_error.
    */
   @FunctionalInterface
   public interface Cancel {

@@ -2,7 +2,6 @@
 
 package io.github.fletching.jna.abi;
 
-import com.sun.jna.Function;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
@@ -19,6 +18,9 @@ final class JnaEngine implements Engine {
   /** All memory: the offset is the address, so that no access makes an object. */
   private static final Pointer MEMORY = new Pointer(0);
 
+  private static final NativeCall RELEASE = new NativeCall("va");
+
+  private final Map<String, NativeCall> calls = new ConcurrentHashMap<>();
   private final Map<Long, NativeLibrary> libraries = new ConcurrentHashMap<>();
   private final AtomicLong lastLibrary = new AtomicLong();
 
@@ -109,17 +111,12 @@ final class JnaEngine implements Engine {
 
   @Override
   public void run(long function, long argument) {
-    Function.getFunction(new Pointer(function)).invokeVoid(new Object[] {pointer(argument)});
+    RELEASE.run(function, argument);
   }
 
   @Override
   public long call(String signature, long function, long... arguments) {
-    Object[] values = new Object[arguments.length];
-    for (int i = 0; i < values.length; i++) {
-      values[i] = value(signature.charAt(i + 1), arguments[i]);
-    }
-    Function target = Function.getFunction(new Pointer(function));
-    return number(target.invoke(type(signature.charAt(0)), values));
+    return calls.computeIfAbsent(signature, NativeCall::new).call(function, arguments);
   }
 
   @Override
@@ -149,8 +146,9 @@ final class JnaEngine implements Engine {
 
   @Override
   public long symbol(long library, String name) {
+    NativeLibrary found = library == 0 ? NativeLibrary.getProcess() : libraries.get(library);
     try {
-      return Pointer.nativeValue(libraries.get(library).getGlobalVariableAddress(name));
+      return Pointer.nativeValue(found.getGlobalVariableAddress(name));
     } catch (UnsatisfiedLinkError e) {
       return 0;
     }

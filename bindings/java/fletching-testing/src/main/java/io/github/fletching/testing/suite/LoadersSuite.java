@@ -3,6 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -15,7 +16,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
-/** Two copies of the library, each with its engine, and the end of the JVM. */
+/** Two copies of the library, each with its engine; JVMs that end, and that count. */
 public abstract class LoadersSuite {
   /** Loads Fletching itself; everything else is the parent's. */
   private static final class Copy extends URLClassLoader {
@@ -24,7 +25,7 @@ public abstract class LoadersSuite {
     }
 
     private static URL[] urls() {
-      return java.util.Arrays.stream(classPath().split(File.pathSeparator))
+      return java.util.Arrays.stream(Child.classPath().split(File.pathSeparator))
           .map(
               entry -> {
                 try {
@@ -46,10 +47,6 @@ public abstract class LoadersSuite {
         return known != null ? known : findClass(name);
       }
     }
-  }
-
-  private static String classPath() {
-    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
   }
 
   @Test
@@ -80,16 +77,18 @@ public abstract class LoadersSuite {
 
   @Test
   void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
-    Path java = Path.of(System.getProperty("java.home"), "bin", "java");
-    Process process =
-        new ProcessBuilder(java.toString(), "-Xcheck:jni", "-cp", classPath(), Late.class.getName())
-            .redirectErrorStream(true)
-            .start();
-    String output = new String(process.getInputStream().readAllBytes());
-    assertEquals(0, process.waitFor(), output);
+    String output = Child.runMain(Late.class, "-Xcheck:jni");
     assertTrue(
         output.contains("fletching: release of ArrowArray during shutdown: it leaks, as any later"),
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
+    assertFalse(output.contains("not marked"), output);
+  }
+
+  @Test
+  void whatIsReleasedIsFreedOnce() throws Exception {
+    String output = Child.runMain(Leaks.class, "-Dio.github.fletching.engine=counting");
+    assertTrue(output.contains("slabs true"), output);
+    assertTrue(output.contains("left 0 []"), output);
   }
 }

@@ -13,7 +13,6 @@ import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayView;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
-import io.github.fletching.Owner;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
@@ -21,15 +20,11 @@ import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.suite.Raw.Counted;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.CyclicBarrier;
-import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 
 /** Owners: moved, released once, taken apart. */
@@ -344,59 +339,40 @@ public abstract class OwnersSuite {
     }
   }
 
+  /** The parent's event waits for the child, what else is below it does not. */
   @Test
-  void severalThreadsCloseOnce() throws Exception {
-    for (int round = 0; round < 200; round++) {
-      Array table = table();
-      CyclicBarrier start = new CyclicBarrier(2);
-      Thread other = new Thread(() -> closeAt(start, table));
-      other.start();
-      closeAt(start, table);
-      other.join();
-      assertClosed(closed, "table");
-    }
-  }
-
-  private static void closeAt(CyclicBarrier start, Owner owner) {
-    try {
-      start.await();
-    } catch (Exception e) {
-      throw new AssertionError(e);
-    }
-    owner.close();
-  }
-
-  /** Several threads release the structs of one block. */
-  @Test
-  void childrenAreReleasedByThreads() throws Exception {
-    for (int round = 0; round < 200; round++) {
-      Array table = table();
-      List<Array> parts = new ArrayList<>(List.of(table.takeChild(0), table.takeChild(1), table));
-      CyclicBarrier start = new CyclicBarrier(3);
-      List<Thread> threads = new ArrayList<>();
-      parts.forEach(part -> threads.add(new Thread(() -> closeAt(start, part))));
-      threads.forEach(Thread::start);
-      for (Thread thread : threads) {
-        thread.join();
-      }
-      assertClosed(closed, "table");
-    }
+  void theDictionaryOfAnArrayWithAnEventDoesNotWait() {
+    Foreign foreign = new Foreign();
+    DeviceArray parent = DeviceArray.wrap(foreign.deviceArray("a", 2, true).address());
+    DeviceArray child = parent.takeChild(0);
+    parent.close();
+    assertClosed(foreign.log, "a1", "ad");
+    child.close();
+    assertClosed(foreign.log, "a0", "a", "event");
   }
 
   @Test
-  @Timeout(60)
-  void aForgottenOwnerIsReleasedAndCounted() {
-    long leaks = Owner.leaks();
-    Consumer<Array> forget = Array::length;
-    forget.accept(table());
-    while (closed.isEmpty() && !Thread.interrupted()) {
-      System.gc();
+  void nothingIsAttachedToAStructThatForeignCodeMovedOut() {
+    try (Array array = table()) {
+      Array moved = Array.wrap(array.address());
+      assertEquals(
+          "attach: closed or moved: expected a live struct",
+          assertThrows(IllegalStateException.class, () -> array.attach(object("lost")))
+              .getMessage());
+      moved.close();
     }
     assertClosed(closed, "table");
-    assertEquals(leaks + 1, Owner.leaks());
-    try (Array next = table()) { // its slot serves another array
-      assertEquals(3, next.length());
-    }
+  }
+
+  /** A close throws nothing, as a release that C calls. */
+  @Test
+  void aCloseOfACopyIsLogged() {
+    Raw there = Raw.array();
+    table().moveTo(there.address());
+    Raw copy = there.copy(Raw.array());
+    Array.wrap(there.address()).close();
     assertClosed(closed, "table");
+    Array.wrap(copy.address()).close();
+    assertTrue(log.take().toString().contains("invalid handle"));
   }
 }

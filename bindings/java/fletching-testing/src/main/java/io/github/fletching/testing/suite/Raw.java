@@ -11,7 +11,9 @@ import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
 
 /** A struct in memory of the test's, as C sees it. */
 final class Raw {
@@ -28,9 +30,9 @@ final class Raw {
     base = 0;
   }
 
-  private Raw(Raw other, long address) {
+  private Raw(StructOffsets fields, long address) {
     memory = null;
-    struct = other.struct;
+    struct = fields;
     base = address;
   }
 
@@ -55,6 +57,28 @@ final class Raw {
     return new Raw(Offsets.ARROW_DEVICE_ARRAY_STREAM, Offsets.ARROW_DEVICE_ARRAY_STREAM);
   }
 
+  /** A schema that is somewhere else. */
+  static Raw schemaAt(long address) {
+    return new Raw(Offsets.ARROW_SCHEMA, address);
+  }
+
+  static Raw arrayAt(long address) {
+    return new Raw(Offsets.ARROW_ARRAY, address);
+  }
+
+  static Raw streamAt(long address) {
+    return new Raw(Offsets.ARROW_ARRAY_STREAM, address);
+  }
+
+  static Raw deviceStreamAt(long address) {
+    return new Raw(Offsets.ARROW_DEVICE_ARRAY_STREAM, address);
+  }
+
+  /** The fields beside the array of a device array; keep this reachable. */
+  Raw device() {
+    return new Raw(Offsets.ARROW_DEVICE_ARRAY, address());
+  }
+
   long address() {
     return memory == null ? base : Pointer.nativeValue(memory);
   }
@@ -72,13 +96,67 @@ final class Raw {
     return this;
   }
 
+  int getInt(String field) {
+    return pointer().getInt(struct.offset(TARGET, field));
+  }
+
+  Raw setInt(String field, int value) {
+    pointer().setInt(struct.offset(TARGET, field), value);
+    return this;
+  }
+
+  long[] reserved() {
+    return pointer().getLongArray(Offsets.ARROW_DEVICE_ARRAY.offset(TARGET, "reserved"), 3);
+  }
+
+  /** Overwrites all of the struct. */
+  Raw fill(int value) {
+    pointer().setMemory(0, size(), (byte) value);
+    return this;
+  }
+
+  /** All bytes of the struct but the release callback. */
+  byte[] bytes() {
+    byte[] bytes = pointer().getByteArray(0, size());
+    Arrays.fill(bytes, releaseOffset(), releaseOffset() + 8, (byte) 0);
+    return bytes;
+  }
+
+  private int releaseOffset() {
+    return struct.offset(TARGET, "release");
+  }
+
+  private int size() {
+    return memory == null ? struct.size(TARGET) : (int) memory.size();
+  }
+
   Raw child(int index) {
-    return new Raw(this, new Pointer(get("children")).getLong(8L * index));
+    return new Raw(struct, new Pointer(get("children")).getLong(8L * index));
+  }
+
+  Raw dictionary() {
+    return new Raw(struct, get("dictionary"));
+  }
+
+  /** The text that a field points to. */
+  String text(String field) {
+    return new Pointer(get(field)).getString(0, "UTF-8");
+  }
+
+  /** This struct and all below it. */
+  void each(Consumer<Raw> visitor) {
+    visitor.accept(this);
+    for (int i = 0; i < get("n_children"); i++) {
+      child(i).each(visitor);
+    }
+    if (get("dictionary") != 0) {
+      dictionary().each(visitor);
+    }
   }
 
   /** Moves the struct as a consumer in C does. */
   Raw move(Raw to) {
-    to.pointer().write(0, pointer().getByteArray(0, struct.size(TARGET)), 0, struct.size(TARGET));
+    to.pointer().write(0, pointer().getByteArray(0, size()), 0, size());
     return set("release", 0) == null ? null : to;
   }
 
@@ -103,6 +181,13 @@ final class Raw {
   String lastError() {
     Object[] arguments = {pointer()};
     return Function.getFunction(new Pointer(get("get_last_error"))).invokeString(arguments, false);
+  }
+
+  /** The address that get_last_error returns. */
+  long callText() {
+    Object[] arguments = {pointer()};
+    Function function = Function.getFunction(new Pointer(get("get_last_error")));
+    return Pointer.nativeValue((Pointer) function.invoke(Pointer.class, arguments));
   }
 
   boolean isReleased() {

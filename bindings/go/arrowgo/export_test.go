@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package arrowgo_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"syscall"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/fletching/fletching/bindings/go/arrowgo"
+)
+
+// extension is the type of ints with another name.
+type extension struct{ arrow.ExtensionBase }
+
+type extensionArray struct{ array.ExtensionArrayBase }
+
+func (*extension) ArrayType() reflect.Type { return reflect.TypeFor[extensionArray]() }
+func (*extension) ExtensionName() string   { return "test" }
+func (*extension) Serialize() string       { return "" }
+
+func (*extension) ExtensionEquals(other arrow.ExtensionType) bool {
+	return other.ExtensionName() == "test"
+}
+
+func (e *extension) Deserialize(arrow.DataType, string) (arrow.ExtensionType, error) { return e, nil }
+
+// What is exported is the storage. arrow-go imports no extension type.
+func TestExtensionTypes(t *testing.T) {
+	ints := build(t, checked(t), arrow.PrimitiveTypes.Int32, `[1, null, 3]`)
+	defer ints.Release()
+	ofInts := &extension{arrow.ExtensionBase{Storage: arrow.PrimitiveTypes.Int32}}
+	source := array.NewExtensionArrayWithStorage(ofInts, ints)
+	defer source.Release()
+	exported := must(must(arrowgo.ExportArray(source)).ToDevice())
+	back := must(arrowgo.ImportArray(context.Background(), exported, arrow.PrimitiveTypes.Int32, arrowgo.Options{}))
+	defer back.Release()
+	if !array.Equal(ints, back) {
+		t.Errorf("expected %v, got %v", ints, back)
+	}
+	if _, err := thereAndBack(source, arrowgo.Options{}); !errors.Is(err, syscall.EINVAL) {
+		t.Error(err)
+	}
+}
+
+// arrow-go has a buffer that C does not have, or none.
+func TestNullsWithoutABuffer(t *testing.T) {
+	for _, buffers := range [][]*memory.Buffer{nil, {nil}} {
+		data := array.NewData(arrow.Null, 3, buffers, nil, 3, 0)
+		source := array.MakeFromData(data)
+		exported := must(arrowgo.ExportArray(source))
+		if exported.NumBuffers() != 0 || exported.Length() != 3 {
+			t.Errorf("%d buffers, %d rows", exported.NumBuffers(), exported.Length())
+		}
+		exported.Close()
+		source.Release()
+		data.Release()
+	}
+}

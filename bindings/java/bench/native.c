@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peer.c" /* cpp/bench/c: the other side in the benchmarks of every language */
+
+static const void* leaf_buffers[2];
+
+static void __attribute__((constructor)) set_up(void) {
+  for (int i = 0; i < kColumns; ++i) addresses[i] = &numbers[i];
+  leaf_buffers[1] = numbers;
+}
+
+/* An array of so many integers of 64 bits, which owns nothing. No value is read. */
+void bench_leaf(struct ArrowDeviceArray* out, int64_t length) {
+  peer_produce(out);
+  out->array.length = length;
+  out->array.n_buffers = 2;
+  out->array.buffers = leaf_buffers;
+  out->device_id = -1;
+  out->device_type = ARROW_DEVICE_CPU;
+}
+
+void bench_call(void (*function)(void*), void* argument) { function(argument); }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.bench;
+
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.abi.DeviceType;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+
+/** The cases on the safe layer; the engine is chosen by its property. */
+@State(Scope.Thread)
+public class Fletching {
+  @Param("64")
+  private long length;
+
+  private long[] data;
+
+  /** Closed with the array, as an owner of the data is. */
+  private static final class Data implements AutoCloseable {
+    @Override
+    public void close() {}
+  }
+
+  @Setup
+  public void setUp() throws Throwable {
+    Peer.setUp(length);
+    data = Peer.data();
+  }
+
+  @Benchmark
+  public void take() {
+    DeviceArray.wrap(Peer.leaf()).close();
+  }
+
+  @Benchmark
+  public void give() throws Throwable {
+    hand(new ArrayBuilder(length).buffers(0, data[0]));
+  }
+
+  @Benchmark
+  public void handoff() throws Throwable {
+    ArrayBuilder batch = new ArrayBuilder(length).buffers(0);
+    for (long address : data) {
+      batch.child(new ArrayBuilder(length).buffers(0, address));
+    }
+    hand(batch);
+  }
+
+  private static void hand(ArrayBuilder builder) throws Throwable {
+    builder.buildOn(DeviceType.CPU, -1, 0, new Data()).moveTo(Peer.raw());
+    Peer.consume(Peer.raw());
+  }
+}

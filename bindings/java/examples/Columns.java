@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Gives the columns of one array to several users. The last of them releases it.
+// Prints: 3 prices, then released
+
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.Shared;
+import java.nio.ByteBuffer;
+
+final class Columns {
+  static Array table() {
+    ArrayBuilder key = new ArrayBuilder(3).buffers(null, ByteBuffer.allocateDirect(24));
+    ArrayBuilder price = new ArrayBuilder(3).buffers(null, ByteBuffer.allocateDirect(24));
+    AutoCloseable memory = () -> System.out.println(", then released");
+    return new ArrayBuilder(3).buffers(0).child(key).child(price).build(memory);
+  }
+
+  public static void main(String[] arguments) {
+    Array prices;
+    try (Shared<Array> table = table().share()) {
+      table.column(0).close();
+      prices = table.column(1);
+    }
+    try (prices) {
+      System.out.print(prices.length() + " prices");
+    }
+  }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.arrow;
+
+import io.github.fletching.Array;
+import io.github.fletching.ArrayOwner;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.BatchStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.FletchingException;
+import io.github.fletching.Owner;
+import io.github.fletching.Schema;
+import java.util.List;
+import org.apache.arrow.c.ArrowArray;
+import org.apache.arrow.c.ArrowArrayStream;
+import org.apache.arrow.c.ArrowSchema;
+import org.apache.arrow.c.CDataDictionaryProvider;
+import org.apache.arrow.c.Data;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.dictionary.DictionaryProvider;
+import org.apache.arrow.vector.ipc.ArrowReader;
+import org.apache.arrow.vector.types.pojo.Field;
+
+/**
+ * What {@link Data} of arrow-java does with addresses, for owners and with the same names. The
+ * provider of dictionaries may be null where no field has one.
+ *
+ * <p><b>Ownership.</b> What is imported is closed, also when the import fails: then it is released,
+ * once. Vectors release it with their last buffer, so close them, and the provider, whose vectors
+ * the dictionaries are. What is exported shares its buffers: the source may be closed at once, the
+ * allocator only after the consumer's release.
+ *
+ * <p><b>Devices.</b> An array is imported when the CPU can access its memory: cpu, cuda_host,
+ * cuda_managed, rocm_host. Its event is waited for first, as {@link DeviceArray#synchronize()}
+ * does, so the import blocks until the producer's work is done.
+ *
+ * <p><b>Errors.</b> {@link FletchingException}: EINVAL for memory of another device, for an array
+ * with an offset, which arrow-java does not support, for nulls among the rows of a batch, and for
+ * what arrow-java refuses, with its exception as the cause; those of {@code synchronize}; ENOMEM
+ * when its allocator is at its limit. IllegalStateException for an owner that is closed.
+ *
+ * <p><b>Threads.</b> As {@link Owner}; an exported struct may be released on any thread.
+ *
+ * <p>Text: Arrow C data interface; Arrow C stream interface.
+ */
+public final class ArrowData {
+  private ArrowData() {}
+
+  // --- From arrow-java
+
+  /** Exports a field as the schema of a column. */
+  public static Schema exportField(
+      BufferAllocator allocator, Field field, DictionaryProvider dictionaries) {
+    String operation = "export field";
+    Calls.checkDictionaries(operation, List.of(field), dictionaries);
+    return Calls.guarded(
+        operation,
+        () -> {
+          try (ArrowSchema out = ArrowSchema.allocateNew(allocator)) {
+            Data.exportField(allocator, field, dictionaries, out);
+            return Schema.wrap(out.memoryAddress());
+          }
+        });
+  }
+
+  /** Exports the schema of record batches, as a struct. */
+  public static Schema exportSchema(
+      BufferAllocator allocator,
+      org.apache.arrow.vector.types.pojo.Schema schema,
+      DictionaryProvider dictionaries) {
+    String operation = "export schema";
+    Calls.checkDictionaries(operation, schema.getFields(), dictionaries);
+    return Calls.guarded(
+        operation,
+        () -> {
+          try (ArrowSchema out = ArrowSchema.allocateNew(allocator)) {
+            Data.exportSchema(allocator, schema, dictionaries, out);
+            return Schema.wrap(out.memoryAddress());
+          }
+        });
+  }
+
+  /** Exports a vector. */
+  public static Array exportVector(
+      BufferAllocator allocator, FieldVector vector, DictionaryProvider dictionaries) {
+    String operation = "export vector";
+    Calls.checkDictionaries(operation, List.of(vector.getField()), dictionaries);
+    return Calls.guarded(
+        operation,
+        () -> {
+          try (ArrowArray out = ArrowArray.allocateNew(allocator)) {
+            Data.exportVector(allocator, vector, dictionaries, out);
+            return Array.wrap(out.memoryAddress());
+          }
+        });
+  }
+
+  /** Exports a record batch, as a struct. */
+  public static Array exportVectorSchemaRoot(
+      BufferAllocator allocator, VectorSchemaRoot root, DictionaryProvider dictionaries) {
+    String operation = "export batch";
+    Calls.checkDictionaries(operation, root.getSchema().getFields(), dictionaries);
+    return Calls.guarded(
+        operation,
+        () -> {
+          try (ArrowArray out = ArrowArray.allocateNew(allocator)) {
+            Data.exportVectorSchemaRoot(allocator, root, dictionaries, out);
+            return Array.wrap(out.memoryAddress());
+          }
+        });
+  }
+
+  /** Exports the batches of a reader, which is closed with the stream. */
+  public static ArrayStream exportArrayStream(BufferAllocator allocator, ArrowReader reader) {
+    return Calls.guarded(
+        "export stream",
+        () -> {
+          try (ArrowArrayStream out = ArrowArrayStream.allocateNew(allocator)) {
+            Data.exportArrayStream(allocator, reader, out);
+            return ArrayStream.wrap(out.memoryAddress());
+          }
+        });
+  }
+
+  // --- To arrow-java
+
+  /** Imports a schema of any type. Its dictionaries become empty vectors of the provider. */
+  public static Field importField(
+      BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
+    try (schema) {
+      long source = Calls.live("import field", schema).address();
+      return Calls.guarded(
+          "import field",
+          () -> Data.importField(allocator, ArrowSchema.wrap(source), dictionaries));
+    }
+  }
+
+  /** Imports the schema of record batches, a struct. */
+  public static org.apache.arrow.vector.types.pojo.Schema importSchema(
+      BufferAllocator allocator, Schema schema, CDataDictionaryProvider dictionaries) {
+    try (schema) {
+      long source = Calls.live("import schema", schema).address();
+      return Calls.guarded(
+          "import schema",
+          () -> Data.importSchema(allocator, ArrowSchema.wrap(source), dictionaries));
+    }
+  }
+
+  /** Imports an array, which is one on a device too. */
+  public static FieldVector importVector(
+      BufferAllocator allocator,
+      ArrayOwner array,
+      Schema schema,
+      CDataDictionaryProvider dictionaries) {
+    String operation = "import vector";
+    try (array;
+        schema;
+        ArrayOwner source = Importable.of(operation, array)) {
+      FieldVector vector = importField(allocator, schema, dictionaries).createVector(allocator);
+      return Calls.guarded(
+          operation,
+          vector::close,
+          () -> {
+            ArrowArray struct = ArrowArray.wrap(source.address());
+            Data.importIntoVector(allocator, struct, vector, dictionaries);
+            return vector;
+          });
+    }
+  }
+
+  /** Imports a record batch, a struct without nulls. */
+  public static VectorSchemaRoot importVectorSchemaRoot(
+      BufferAllocator allocator,
+      ArrayOwner batch,
+      Schema schema,
+      CDataDictionaryProvider dictionaries) {
+    String operation = "import batch";
+    try (batch;
+        schema) {
+      Calls.live(operation, batch);
+      VectorSchemaRoot root =
+          VectorSchemaRoot.create(importSchema(allocator, schema, dictionaries), allocator);
+      return Calls.guarded(
+          operation,
+          root::close,
+          () -> {
+            importIntoVectorSchemaRoot(allocator, batch, root, dictionaries);
+            return root;
+          });
+    }
+  }
+
+  /** Imports a record batch into a root of its schema, and replaces what the root had. */
+  public static void importIntoVectorSchemaRoot(
+      BufferAllocator allocator,
+      ArrayOwner batch,
+      VectorSchemaRoot root,
+      CDataDictionaryProvider dictionaries) {
+    String operation = "import batch";
+    try (batch;
+        ArrayOwner source = Importable.ofBatch(operation, batch)) {
+      Calls.guarded(
+          operation,
+          () -> {
+            ArrowArray struct = ArrowArray.wrap(source.address());
+            Data.importIntoVectorSchemaRoot(allocator, struct, root, dictionaries);
+            return root;
+          });
+    }
+  }
+
+  /**
+   * Returns a reader of the stream's batches, each imported as {@link #importIntoVectorSchemaRoot}
+   * does. It owns the stream, and closes it. Its errors are IOExceptions with a FletchingException
+   * as the cause. It makes no call before it is first used.
+   */
+  public static ArrowReader importArrayStream(
+      BufferAllocator allocator, BatchStream<? extends ArrayOwner> stream) {
+    return new StreamReader(allocator, Calls.live("import stream", stream));
+  }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.arrow;
+
+import io.github.fletching.ArrayOwner;
+import io.github.fletching.BatchStream;
+import io.github.fletching.FletchingException;
+import java.io.IOException;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.arrow.c.CDataDictionaryProvider;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.vector.dictionary.Dictionary;
+import org.apache.arrow.vector.ipc.ArrowReader;
+import org.apache.arrow.vector.types.pojo.Schema;
+
+/** arrow-java's reader over a stream of ours. */
+final class StreamReader extends ArrowReader {
+  private final BatchStream<? extends ArrayOwner> stream;
+  private final CDataDictionaryProvider provider = new CDataDictionaryProvider();
+
+  StreamReader(BufferAllocator allocator, BatchStream<? extends ArrayOwner> stream) {
+    super(allocator);
+    this.stream = stream;
+  }
+
+  @Override
+  protected Schema readSchema() throws IOException {
+    try {
+      return ArrowData.importSchema(allocator, stream.schema(), provider);
+    } catch (FletchingException e) {
+      throw new IOException(e.getMessage(), e);
+    }
+  }
+
+  @Override
+  public boolean loadNextBatch() throws IOException {
+    prepareLoadNextBatch();
+    try {
+      if (!stream.hasNext()) {
+        return false;
+      }
+      ArrowData.importIntoVectorSchemaRoot(
+          allocator, stream.next(), getVectorSchemaRoot(), provider);
+      return true;
+    } catch (FletchingException e) {
+      throw new IOException(e.getMessage(), e);
+    }
+  }
+
+  @Override
+  public Dictionary lookup(long id) {
+    return provider.lookup(id);
+  }
+
+  @Override
+  public Set<Long> getDictionaryIds() {
+    return provider.getDictionaryIds();
+  }
+
+  @Override
+  public Map<Long, Dictionary> getDictionaryVectors() throws IOException {
+    ensureInitialized();
+    return getDictionaryIds().stream().collect(Collectors.toMap(Function.identity(), this::lookup));
+  }
+
+  /** Not known: a stream has no bytes of its own. */
+  @Override
+  public long bytesRead() {
+    return 0;
+  }
+
+  @Override
+  protected void closeReadSource() {
+    stream.close();
+    provider.close();
+  }
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.arrow;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.FletchingException;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.SyncEvent;
+import io.github.fletching.Waiter;
+import io.github.fletching.Waiters;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.LayoutClass;
+import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.StructOffsets;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.memory.RootAllocator;
+import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.IntVector;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.dictionary.DictionaryProvider.MapDictionaryProvider;
+import org.apache.arrow.vector.ipc.ArrowReader;
+import org.apache.arrow.vector.types.pojo.ArrowType;
+import org.apache.arrow.vector.types.pojo.DictionaryEncoding;
+import org.apache.arrow.vector.types.pojo.Field;
+import org.apache.arrow.vector.types.pojo.FieldType;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What is refused is released once, and the allocator is empty after each test. */
+class ArrowErrorsTest {
+  private static final int ENOMEM = 12;
+  private static final int EINVAL = 22;
+  private static final int ENOTSUP = 95;
+
+  private final BufferAllocator allocator = new RootAllocator();
+  private final AtomicInteger releases = new AtomicInteger();
+  private IntVector data;
+  private long at;
+
+  @BeforeEach
+  void makeData() {
+    data = Types.ints(allocator, 1, 2, 3, 4);
+    at = data.getDataBuffer().memoryAddress();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    data.close();
+    allocator.close(); // which throws when something is
+  }
+
+  private Object counted() {
+    return (AutoCloseable) releases::incrementAndGet;
+  }
+
+  private ArrayBuilder column() {
+    return new ArrayBuilder(2).buffers(0, at);
+  }
+
+  private static SchemaBuilder table(int columns) {
+    SchemaBuilder table = new SchemaBuilder("+s");
+    for (int i = 0; i < columns; i++) {
+      table.child(new SchemaBuilder("i").name("column " + i));
+    }
+    return table;
+  }
+
+  private static void assertError(int errno, String text, Runnable action) {
+    FletchingException thrown = assertThrows(FletchingException.class, action::run);
+    assertTrue(thrown.getMessage().contains(text), thrown::getMessage);
+    assertEquals(errno, thrown.errno());
+  }
+
+  private void assertRefused(String text, SchemaBuilder type, ArrayBuilder array) {
+    releases.set(0);
+    Schema schema = type.build();
+    Array source = array.build(counted());
+    assertError(
+        EINVAL, text, () -> ArrowData.importVector(allocator, source, schema, null).close());
+    assertEquals(1, releases.get(), text);
+    assertTrue(source.isReleased() && schema.isReleased(), text);
+  }
+
+  @Test
+  void malformedArrays() {
+    SchemaBuilder ints = new SchemaBuilder("i");
+    assertRefused("import vector: arrow-java: ", ints, new ArrayBuilder(2).buffers(0));
+    assertRefused("import vector: arrow-java: ", ints, new ArrayBuilder(2).buffers(0, 0));
+    // After the first column was imported.
+    ArrayBuilder second =
+        new ArrayBuilder(2).buffers(0).child(column()).child(new ArrayBuilder(2).buffers(0));
+    assertRefused("arrow-java: ", table(2), second);
+    assertRefused("arrow-java: ", table(2), new ArrayBuilder(2).buffers(0).child(column()));
+    assertRefused("arrow-java: ", ints, column().dictionary(column()));
+  }
+
+  @Test
+  void offsets() {
+    String text =
+        "import vector: ArrowArray.offset: not supported by arrow-java: expected 0, got 1";
+    assertRefused(text, new SchemaBuilder("i"), column().offset(1));
+    ArrayBuilder below = new ArrayBuilder(2).buffers(0).child(column()).child(column().offset(1));
+    assertRefused("ArrowArray.children[1].offset: not", table(2), below);
+    assertRefused(
+        "ArrowArray.offset: not",
+        table(1),
+        new ArrayBuilder(1).offset(1).buffers(0).child(column()));
+    ArrayBuilder encoded = column().dictionary(column().offset(1));
+    assertRefused("ArrowArray.dictionary.offset: not", new SchemaBuilder("i"), encoded);
+  }
+
+  @Test
+  void levels() {
+    ArrayBuilder nested = column();
+    SchemaBuilder type = new SchemaBuilder("i");
+    for (int i = 0; i < 65; i++) {
+      nested = new ArrayBuilder(1).buffers(0).child(nested);
+      type = new SchemaBuilder("+s").child(type);
+    }
+    assertRefused("nested too deep: expected at most 64 levels", type, nested);
+  }
+
+  @Test
+  void rowsThatAreNull() {
+    for (int count : new int[] {1, -1}) {
+      Array batch =
+          new ArrayBuilder(2).nullCount(count).buffers(at).child(column()).build(counted());
+      Schema schema = table(1).build();
+      assertError(
+          EINVAL,
+          "import batch: ArrowArray.null_count: rows that are null: expected 0, got " + count,
+          () -> ArrowData.importVectorSchemaRoot(allocator, batch, schema, null).close());
+      assertTrue(schema.isReleased());
+    }
+    assertEquals(2, releases.get());
+  }
+
+  /** The batch is the second to be imported: the root keeps nothing of it. */
+  @Test
+  void malformedBatches() {
+    Array batch =
+        new ArrayBuilder(2).buffers(0).child(column()).child(new ArrayBuilder(2)).build(counted());
+    Schema schema = table(2).build();
+    assertError(
+        EINVAL,
+        "import batch: arrow-java: ",
+        () -> ArrowData.importVectorSchemaRoot(allocator, batch, schema, null).close());
+    assertEquals(1, releases.get());
+  }
+
+  @Test
+  void otherDevices() {
+    for (DeviceType device : List.of(DeviceType.CUDA, DeviceType.VULKAN, DeviceType.of(99))) {
+      releases.set(0);
+      DeviceArray source = column().buildOn(device, 0, 0, counted());
+      Schema schema = new SchemaBuilder("i").build();
+      assertError(
+          EINVAL,
+          "import vector: device_type: expected memory that the CPU can access, got " + device,
+          () -> ArrowData.importVector(allocator, source, schema, null).close());
+      assertEquals(1, releases.get());
+      assertTrue(schema.isReleased());
+    }
+    DeviceArray pinned = column().buildOn(DeviceType.CUDA_HOST, 0, 0, counted());
+    ArrowData.importVector(allocator, pinned, new SchemaBuilder("i").build(), null).close();
+  }
+
+  /** An array on the CPU with an event, which a registered waiter knows. */
+  private DeviceArray withEvent() {
+    StructOffsets struct = Offsets.ARROW_DEVICE_ARRAY;
+    LayoutClass target = LayoutClass.of(8, 8);
+    try (ArrowBuf raw = allocator.buffer(struct.size(target))) {
+      column().build(counted()).toDevice().moveTo(raw.memoryAddress());
+      raw.setLong(struct.offset(target, "sync_event"), 4096);
+      return DeviceArray.wrap(raw.memoryAddress());
+    }
+  }
+
+  private FieldVector importWithEvent() {
+    return ArrowData.importVector(allocator, withEvent(), new SchemaBuilder("i").build(), null);
+  }
+
+  @Test
+  void events() {
+    List<Integer> waited = new ArrayList<>();
+    Waiter waiter =
+        new Waiter() {
+          @Override
+          public void synchronize(SyncEvent event) {
+            waited.add(data.get(0));
+            data.set(0, 8); // the work of the producer
+            if (waited.size() == 2) {
+              throw new FletchingException(ENOMEM, "lost");
+            }
+          }
+        };
+    Waiters.register(DeviceType.CPU, waiter);
+    try (FieldVector found = importWithEvent()) {
+      assertEquals("[8, 2]", found.toString());
+      assertEquals(List.of(1), waited);
+    }
+    assertError(ENOMEM, "lost", this::importWithEvent);
+    Waiters.unregister(DeviceType.CPU);
+    assertError(ENOTSUP, "no way to wait on an event of cpu", this::importWithEvent);
+    assertEquals(3, releases.get());
+  }
+
+  @Test
+  void closedOwners() {
+    Array closed = column().build(null);
+    closed.close();
+    for (String type : new String[] {"i", "+s"}) {
+      Schema schema = new SchemaBuilder(type).build();
+      assertThrows(
+          IllegalStateException.class,
+          () -> {
+            if (type.equals("i")) {
+              ArrowData.importVector(allocator, closed, schema, null);
+            } else {
+              ArrowData.importVectorSchemaRoot(allocator, closed, schema, null);
+            }
+          });
+      assertTrue(schema.isReleased());
+      Array array = column().build(counted());
+      assertThrows(
+          IllegalStateException.class,
+          () -> ArrowData.importVector(allocator, array, schema, null));
+    }
+    assertEquals(2, releases.get());
+    ArrayStream stream = ArrayStream.of(table(1).build(), List.<Array>of().iterator());
+    stream.close();
+    assertThrows(IllegalStateException.class, () -> ArrowData.importArrayStream(allocator, stream));
+  }
+
+  @Test
+  void schemas() {
+    Schema unknown = new SchemaBuilder("unknown").build();
+    assertError(
+        EINVAL,
+        "import field: arrow-java: ",
+        () -> ArrowData.importField(allocator, unknown, null));
+    Schema notStruct = new SchemaBuilder("i").build();
+    assertError(
+        EINVAL,
+        "import schema: arrow-java: ",
+        () -> ArrowData.importSchema(allocator, notStruct, null));
+    assertTrue(unknown.isReleased() && notStruct.isReleased());
+  }
+
+  /** Before anything is moved: the array is ours to release. */
+  @Test
+  void allocatorLimits() {
+    try (BufferAllocator small = allocator.newChildAllocator("small", 0, 1)) {
+      Array source = column().build(counted());
+      Schema schema = new SchemaBuilder("i").build();
+      assertError(
+          ENOMEM,
+          "import vector: arrow-java: ",
+          () -> ArrowData.importVector(small, source, schema, null).close());
+      assertEquals(1, releases.get());
+      assertError(
+          ENOMEM, "export vector: ", () -> ArrowData.exportVector(small, data, null).close());
+      assertError(
+          ENOMEM,
+          "export field: ",
+          () -> ArrowData.exportField(small, data.getField(), null).close());
+    }
+  }
+
+  /** Wherever the memory ends. */
+  @Test
+  void allocatorLimitsOfAnExport() {
+    int exports = 0;
+    for (int limit = 0; limit < 600; limit += 8) {
+      try (BufferAllocator small = allocator.newChildAllocator("small", 0, limit)) {
+        ArrowData.exportField(small, data.getField(), null).close();
+        ArrowData.exportVector(small, data, null).close();
+        exports++;
+      } catch (FletchingException e) {
+        assertEquals(ENOMEM, e.errno());
+      }
+    }
+    assertTrue(exports > 0);
+  }
+
+  @Test
+  void exportWithoutTheDictionary() {
+    FieldType type =
+        new FieldType(true, new ArrowType.Int(32, true), new DictionaryEncoding(7, false, null));
+    MapDictionaryProvider none = new MapDictionaryProvider();
+    try (VectorSchemaRoot root =
+        VectorSchemaRoot.create(
+            new org.apache.arrow.vector.types.pojo.Schema(List.of(new Field("x", type, null))),
+            allocator)) {
+      root.allocateNew();
+      root.setRowCount(1);
+      String text = "export batch: field x: dictionary 7: not in the provider";
+      assertError(
+          EINVAL, text, () -> ArrowData.exportVectorSchemaRoot(allocator, root, none).close());
+      text = "export vector: field x: dictionary 7: not in the provider";
+      assertError(
+          EINVAL, text, () -> ArrowData.exportVector(allocator, root.getVector(0), none).close());
+    }
+  }
+
+  /** The stream's error is the cause, and closing the reader closes the stream. */
+  @Test
+  void failingStreams() throws IOException {
+    Iterator<Array> failing =
+        new Iterator<>() {
+          @Override
+          public boolean hasNext() {
+            throw new FletchingException(ENOMEM, "no luck");
+          }
+
+          @Override
+          public Array next() {
+            return null;
+          }
+        };
+    ArrayStream stream = ArrayStream.of(table(1).build(), failing);
+    try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
+      assertFalse(stream.isReleased());
+      IOException thrown = assertThrows(IOException.class, reader::loadNextBatch);
+      assertEquals("no luck", thrown.getMessage());
+      assertEquals(ENOMEM, ((FletchingException) thrown.getCause()).errno());
+    }
+    assertTrue(stream.isReleased());
+  }
+
+  @Test
+  void streamsOfAnotherSchema() throws IOException {
+    Array batch = new ArrayBuilder(2).buffers(0).child(column()).child(column()).build(counted());
+    ArrayStream stream = ArrayStream.of(table(1).build(), List.of(batch).iterator());
+    try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
+      IOException thrown = assertThrows(IOException.class, reader::loadNextBatch);
+      assertTrue(thrown.getMessage().startsWith("import batch: arrow-java: "), thrown::toString);
+    }
+    assertEquals(1, releases.get());
+    ArrayStream notStruct =
+        ArrayStream.of(new SchemaBuilder("i").build(), List.<Array>of().iterator());
+    try (ArrowReader reader = ArrowData.importArrayStream(allocator, notStruct)) {
+      IOException thrown = assertThrows(IOException.class, reader::getVectorSchemaRoot);
+      assertTrue(thrown.getMessage().startsWith("import schema: arrow-java: "), thrown::toString);
+    }
+  }
+}

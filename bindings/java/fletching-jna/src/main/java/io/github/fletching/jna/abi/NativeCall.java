@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.jna.abi;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Native;
+import com.sun.jna.Pointer;
+
+/**
+ * Calls functions of one signature by the libffi in JNA. A Function of JNA makes this description
+ * again in every call, and an object of every argument, which takes five times as long.
+ */
+final class NativeCall {
+  private static final int MOST_ARGUMENTS = 16;
+  private static final int POINTER = Abi.POINTER_SIZE;
+  private static final Pointer MEMORY = new Pointer(0);
+  private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
+
+  // What libffi calls an ffi_type; the numbers are those of its header.
+  private static final long VOID = type(1, 1, 0);
+  private static final long INT = type(4, 4, 10);
+  private static final long LONG = type(8, Abi.TARGET_INT64_ALIGN, 12);
+  private static final long ADDRESS = type(POINTER, POINTER, 14);
+
+  private final String signature;
+  private final long description; // an ffi_cif, which lives as long as the process
+
+  /** Takes a signature of the engine. */
+  NativeCall(String signature) {
+    int arguments = signature.length() - 1;
+    if (arguments > MOST_ARGUMENTS) {
+      throw new IllegalArgumentException(
+          "signature: too long: expected at most "
+              + MOST_ARGUMENTS
+              + " arguments, got "
+              + arguments);
+    }
+    this.signature = signature;
+    long types = Native.malloc((arguments + 1L) * POINTER);
+    for (int i = 0; i < arguments; i++) {
+      putAddress(types + (long) i * POINTER, type(signature.charAt(i + 1)));
+    }
+    description = Native.ffi_prep_cif(0, arguments, type(signature.charAt(0)), types);
+  }
+
+  /** Where a thread puts arguments and finds the result. libffi is done with it within a call. */
+  private static final class Scratch {
+    final Memory memory = new Memory(8 + MOST_ARGUMENTS * (8L + POINTER));
+    final long result = Pointer.nativeValue(memory);
+    final long values = result + 8;
+    final long addresses = values + MOST_ARGUMENTS * 8L;
+
+    Scratch() {
+      for (int i = 0; i < MOST_ARGUMENTS; i++) {
+        putAddress(addresses + (long) i * POINTER, values + i * 8L);
+      }
+    }
+  }
+
+  /** Calls a function of one address, without a result. */
+  void run(long function, long argument) {
+    Scratch scratch = SCRATCH.get();
+    putAddress(scratch.values, argument);
+    Native.ffi_call(description, function, scratch.result, scratch.addresses);
+  }
+
+  /** Calls a function; the result is 0 for void. */
+  long call(long function, long... arguments) {
+    Scratch scratch = SCRATCH.get();
+    for (int i = 0; i < arguments.length; i++) {
+      put(signature.charAt(i + 1), scratch.values + i * 8L, arguments[i]);
+    }
+    Native.ffi_call(description, function, scratch.result, scratch.addresses);
+    return result(scratch.result);
+  }
+
+  /** libffi widens a result to a register. */
+  private long result(long address) {
+    switch (signature.charAt(0)) {
+      case 'v':
+        return 0;
+      case 'i':
+        return POINTER == 8 ? (int) MEMORY.getLong(address) : MEMORY.getInt(address);
+      case 'l':
+        return MEMORY.getLong(address);
+      default:
+        return POINTER == 8
+            ? MEMORY.getLong(address)
+            : Integer.toUnsignedLong(MEMORY.getInt(address));
+    }
+  }
+
+  private static void put(char kind, long address, long value) {
+    switch (kind) {
+      case 'i':
+        MEMORY.setInt(address, (int) value);
+        break;
+      case 'l':
+        MEMORY.setLong(address, value);
+        break;
+      default:
+        putAddress(address, value);
+    }
+  }
+
+  private static void putAddress(long address, long value) {
+    if (POINTER == 8) {
+      MEMORY.setLong(address, value);
+    } else {
+      MEMORY.setInt(address, (int) value);
+    }
+  }
+
+  private static long type(char kind) {
+    switch (kind) {
+      case 'v':
+        return VOID;
+      case 'i':
+        return INT;
+      case 'l':
+        return LONG;
+      case 'a':
+        return ADDRESS;
+      default:
+        throw new IllegalArgumentException("signature: " + kind + ": expected v, i, l or a");
+    }
+  }
+
+  private static long type(int size, int alignment, int code) {
+    long type = Native.malloc(3L * POINTER);
+    putAddress(type, size);
+    MEMORY.setShort(type + POINTER, (short) alignment);
+    MEMORY.setShort(type + POINTER + 2, (short) code);
+    putAddress(type + (POINTER == 8 ? 16 : 8), 0);
+    return type;
+  }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.AsyncRows.rowsOf;
+import static io.github.fletching.Native.C;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.RejectedExecutionException;
+import org.junit.jupiter.api.Test;
+
+/** The rules about batches and metadata; publishers and executors that fail. */
+public abstract class AsyncBatchRules extends AsyncProducerTest {
+  @Test
+  void ruleAsyncProducerOneDeviceType() {
+    String text =
+        "error 22 batch: device_type differs from the stream's: expected cpu, got cuda (rule"
+            + " async-producer.one-device-type), release";
+    assertSent("schema, " + text, onCuda(1));
+    assertEquals(0, live.get());
+    startEndless(AsyncBatch.made(() -> onCuda(1)));
+    peer.request(1);
+    assertEquals(-22, peer.run().extract());
+    assertEquals(0, live.get());
+    assertEquals("task, failed, " + text, peer.run().calls());
+  }
+
+  @Test
+  void ruleAsyncNextSameSchema() {
+    String rule =
+        "batch: children or dictionary differ from the stream's schema (rule async-next.same-schema)";
+    send(new SchemaBuilder("+s").child(new SchemaBuilder("i")).build(), live.batch(1));
+    assertEquals("schema, error 22 " + rule + ", release", peer.run().calls());
+    DeviceArray closed = rowsOf(1);
+    closed.close();
+    assertSent("schema, error 22 batch: released: expected a live array, release", closed);
+  }
+
+  @Test
+  void ruleAsyncProducerMetadataEncoding() {
+    metadata = Metadata.EMPTY.with("a", "").with("", "b");
+    startEndless();
+    assertEquals(metadata, Metadata.at(C.getAddress(peer.producer() + AsyncAbi.METADATA)));
+    finish();
+    metadata = Metadata.EMPTY;
+    startEndless();
+    assertEquals(0, C.getAddress(peer.producer() + AsyncAbi.METADATA));
+  }
+
+  @Test
+  void ruleAsyncProducerMetadataLives() {
+    metadata = Metadata.EMPTY.with("key", "value");
+    peer.inside =
+        call ->
+            assertEquals(metadata, Metadata.at(C.getAddress(peer.producer() + AsyncAbi.METADATA)));
+    assertSent("schema, end, release");
+  }
+
+  @Test
+  void ruleAsyncProducerOutlivesHandler() {
+    peer.inside =
+        call -> {
+          if (call.equals("release")) { // a consumer whose calls on other threads are late
+            peer.request(1);
+            peer.request(0);
+            peer.cancel();
+          }
+        };
+    assertSent("schema, end, release");
+  }
+
+  @Test
+  void ruleAsyncProducerFreedByProducer() {
+    startEndless(live.batch(1), live.batch(2));
+    long handle = C.getAddress(peer.producer() + AsyncAbi.PRODUCER_PRIVATE);
+    peer.cancel();
+    Handles.find(AsyncSending.class, handle);
+    peer.run();
+    assertThrows(IllegalStateException.class, () -> Handles.find(AsyncSending.class, handle));
+    assertEquals(0, live.get());
+  }
+
+  // --- Publishers and executors
+
+  @Test
+  void aPublisherThatFailsToSubscribeFailsTheStream() {
+    AsyncDeviceStreams.send(
+        AsyncRows.schema(),
+        DeviceType.CPU,
+        Metadata.EMPTY,
+        subscriber -> {
+          throw new IllegalStateException("no");
+        },
+        peer,
+        peer.handler);
+    assertEquals("error 5 java.lang.IllegalStateException: no, release", peer.run().calls());
+  }
+
+  @Test
+  void anExecutorThatRefusesFailsTheStream() throws Exception {
+    Throwable thrown =
+        assertThrows(
+            CompletionException.class,
+            () ->
+                AsyncDeviceStreams.send(
+                        AsyncRows.schema(),
+                        DeviceType.CPU,
+                        List.<DeviceArray>of().iterator(),
+                        job -> {
+                          throw new RejectedExecutionException("full");
+                        },
+                        peer.handler)
+                    .toCompletableFuture()
+                    .join());
+    assertTrue(thrown.getMessage().endsWith("full"), thrown.getMessage());
+    assertEquals(
+        "error 5 java.util.concurrent.RejectedExecutionException: full, release", peer.calls());
+  }
+
+  @Test
+  void aSecondSubscriptionIsCancelled() {
+    startEndless();
+    AsyncItems other = new AsyncItems(List.of(live.batch(1)));
+    other.subscribe(sending);
+    assertTrue(other.isClosed);
+    assertFalse(items.isClosed);
+    peer.cancel();
+    peer.run();
+    assertTrue(items.isClosed);
+    sending.onNext(AsyncBatch.of(live.batch(2))); // too late
+    assertEquals(0, live.get());
+  }
+
+  @Test
+  void anErrorIsNeverSeenAsTheEnd() {
+    startEndless();
+    sending.onError(disk());
+    assertEquals("error 71 disk, release", peer.run().calls());
+  }
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.AsyncRows.rowsOf;
+import static io.github.fletching.Native.C;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** The rules that a consumer could break, with a producer that makes its calls one by one. */
+public abstract class AsyncConsumerRules extends AsyncConsumerTest {
+  @Test
+  void ruleAsyncAnyThread() {
+    open(4);
+    for (int row = 1; row <= 3; row++) {
+      int number = row;
+      run(() -> assertEquals(0, peer.task(number)));
+    }
+    assertEquals(0, peer.end());
+    assertRows(1, 2, 3, 0);
+  }
+
+  @Test
+  void ruleAsyncSchemaReturnsErrno() {
+    create(1);
+    assertEquals(22, AsyncForeign.callOnSchema(peer.handler, 0));
+    assertFailed(22, "on_schema: schema is NULL or released: expected a schema");
+    // The second of two schemas is refused, and ends the stream.
+    open(1);
+    assertEquals(22, peer.schema());
+    assertFailed(22, "on_schema: called twice: expected one call");
+    // So is what the application refuses.
+    for (Throwable refusal : List.of(new FletchingException(7, "no"), new AssertionError("no"))) {
+      create(
+          new AsyncDeviceStream()
+              .onSchema(
+                  schema -> {
+                    assertEquals("i", schema.format());
+                    throw AsyncItems.<RuntimeException>sneaky(refusal);
+                  }),
+          1);
+      int code = refusal instanceof FletchingException ? 7 : 5;
+      assertEquals(code, peer.schema());
+      assertFailed(code, code == 7 ? "no" : "java.lang.AssertionError: no");
+    }
+  }
+
+  @Test
+  void ruleAsyncSchemaMovedOrReleased() {
+    for (String how : List.of("kept", "cancelled", "closed", "refused")) {
+      Consumer<Schema> check =
+          schema -> {
+            if (how.equals("closed")) {
+              schema.close();
+            } else if (how.equals("refused")) {
+              throw new FletchingException(12, "no");
+            }
+          };
+      create(new AsyncDeviceStream().onSchema(check), 1);
+      Schema schema = AsyncRows.schema();
+      live.incrementAndGet();
+      schema.attach(live);
+      if (how.equals("cancelled")) {
+        rows.subscription.cancel();
+      }
+      Slot raw = Slot.take(Kind.SCHEMA);
+      schema.moveTo(raw.address);
+      int code = AsyncForeign.callOnSchema(peer.handler, raw.address);
+      assertEquals(how.equals("kept") || how.equals("cancelled"), code == 0, how);
+      assertEquals(!how.equals("refused"), Kind.SCHEMA.isReleased(raw.address), how);
+      Kind.SCHEMA.releaseOnce(raw.address);
+      raw.free();
+      assertEquals(how.equals("kept") ? 1 : 0, live.get(), how);
+      stream.close();
+      assertEquals(0, live.get(), how);
+    }
+  }
+
+  @Test
+  void ruleAsyncSchemaReleasedIndependently() {
+    open(1);
+    peer.fail(5, null);
+    release();
+    try (Schema schema = schema()) {
+      stream.close();
+      assertEquals("i", schema.format());
+    }
+    Throwable closed = assertThrows(CompletionException.class, this::schema).getCause();
+    assertEquals("schema: closed or moved: expected a live struct", closed.getMessage());
+  }
+
+  @Test
+  void ruleAsyncSchemaPointerNotKept() {
+    open(1); // the peer overwrites the struct
+    try (Schema schema = schema()) {
+      assertEquals("i", schema.format());
+    }
+  }
+
+  @Test
+  void ruleAsyncNextReturnsErrno() {
+    open(1);
+    assertEquals(0, peer.task(1));
+    assertEquals(22, peer.task(2));
+    assertFailed(22, "on_next_task: too many tasks: expected at most the sum of the requests");
+    assertEquals(22, peer.end());
+    assertEquals(22, peer.task(3));
+    assertEquals("request 1, extract 1", peer.calls());
+    // What the application refuses is not taken.
+    create(
+        new AsyncDeviceStream()
+            .onTask(
+                metadata -> {
+                  throw new FletchingException(7, "no");
+                }),
+        1);
+    peer.schema();
+    assertEquals(7, peer.task(1));
+    assertFailed(7, "no");
+    assertEquals("request 1", peer.calls());
+  }
+
+  @Test
+  void ruleAsyncNextNullTaskAccepted() {
+    open(0);
+    assertEquals(0, peer.end());
+    assertRows(0);
+  }
+
+  @Test
+  void ruleAsyncNextTaskCopied() {
+    AsyncHandler core = queued(2); // the peer overwrites its struct after each call
+    take(core, 1);
+    take(core, 2);
+    core.close();
+  }
+
+  @Test
+  void ruleAsyncNextMetadataCopied() {
+    List<String> seen = new ArrayList<>();
+    create(new AsyncDeviceStream().onTask(m -> seen.add("task " + m.get("key").orElse("none"))), 2);
+    peer.schema();
+    peer.task(1, rowsOf(1), 0, Metadata.EMPTY.with("key", "value").encode());
+    assertEquals("value", stream.batchMetadata().get("key").orElse("none"));
+    assertEquals(List.of("task value"), seen);
+    // Malformed metadata is refused.
+    assertEquals(22, peer.task(2, rowsOf(2), 0, new byte[] {-1, -1, -1, -1}));
+    assertFailed(22, "metadata: number of pairs at byte 0: negative: expected 0 or more, got -1");
+  }
+
+  @Test
+  void ruleAsyncErrorTextsCopied() {
+    open(1);
+    peer.fail(71, "lost\u0007");
+    assertFailed(71, "lost\\x07");
+  }
+
+  @Test
+  void ruleAsyncErrorTextsNullAccepted() {
+    for (int code : new int[] {71, 0, -9}) {
+      open(1);
+      peer.fail(code, null);
+      assertFailed(code > 0 ? code : 5, code > 0 ? "errno 71" : "(code " + code + ")");
+    }
+  }
+
+  @Test
+  void ruleAsyncErrorBeforeRequestAccepted() {
+    create(0);
+    peer.fail(71, "gone");
+    assertRows(-71);
+    Throwable none = assertThrows(CompletionException.class, this::schema).getCause();
+    assertEquals("gone", none.getMessage());
+    assertNull(stream.deviceType());
+  }
+
+  @Test
+  void ruleAsyncErrorCallsNoProducer() {
+    AsyncHandler core = queued(2);
+    peer.fail(71, null);
+    core.request(3);
+    assertNull(core.take(0));
+    core.cancel(new IllegalStateException());
+    assertEquals("drop 1, drop 2", peer.calls());
+    core.close();
+  }
+
+  @Test
+  void ruleAsyncReleaseBeforeRequestAccepted() {
+    create(0);
+    release();
+    assertFailed(5, LOST);
+  }
+
+  @Test
+  void ruleAsyncReleaseCallsNoProducer() {
+    AsyncHandler core = queued(1);
+    release();
+    core.request(3);
+    core.cancel(new IllegalStateException());
+    assertEquals("drop 1", peer.calls());
+    assertEquals(LOST, core.outcome().getMessage());
+    core.close();
+  }
+
+  @Test
+  void ruleAsyncReleaseLikeArray() {
+    // The handler is given back when it is released and the stream is closed, in any order.
+    for (boolean closeFirst : new boolean[] {false, true}) {
+      open(1);
+      long handle = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
+      if (closeFirst) {
+        stream.close();
+      } else {
+        release();
+        release(); // which does no harm while the stream is there
+      }
+      Handles.find(AsyncHandler.class, handle);
+      if (closeFirst) {
+        release();
+      } else {
+        stream.close();
+      }
+      assertThrows(IllegalStateException.class, () -> Handles.find(AsyncHandler.class, handle));
+      assertThrows(IllegalStateException.class, stream::handlerAddress);
+    }
+  }
+
+  @Test
+  void ruleAsyncHandlerReadyWhenPassed() {
+    create(1);
+    for (long field :
+        new long[] {
+          AsyncAbi.ON_SCHEMA, AsyncAbi.ON_NEXT_TASK, AsyncAbi.ON_ERROR, AsyncAbi.RELEASE
+        }) {
+      assertNotEquals(0, C.getAddress(peer.handler + field));
+    }
+    assertEquals(peer.handler, stream.handlerAddress());
+  }
+
+  @Test
+  void ruleAsyncHandlerProducerNotBeforeSchema() {
+    create(5);
+    rows.subscription.request(2);
+    rows.subscription.cancel();
+    assertEquals("", peer.calls());
+    assertEquals(0, peer.schema());
+    assertEquals(22, peer.task(1)); // it was never requested
+    assertEquals("cancel", peer.calls());
+    // An object that is not complete is refused.
+    for (long field : new long[] {AsyncAbi.REQUEST, AsyncAbi.CANCEL, -1}) {
+      create(1);
+      C.putAddress(field < 0 ? peer.handler + AsyncAbi.PRODUCER : peer.object + field, 0);
+      assertEquals(22, peer.schema());
+      assertFailed(22, "handler.producer: NULL, or request or cancel NULL: expected callbacks");
+    }
+  }
+
+  @Test
+  void metadataOfTheStream() {
+    for (byte[] bytes :
+        List.of(Metadata.EMPTY.with("key", "value").encode(), new byte[] {-1, -1, -1, -1})) {
+      create(1);
+      long block = AsyncAbi.newBlock(bytes);
+      C.putAddress(peer.object + AsyncAbi.METADATA, block);
+      assertEquals(Metadata.EMPTY, stream.metadata());
+      if (bytes[0] == -1) {
+        assertEquals(22, peer.schema());
+        assertRows(-22);
+      } else {
+        assertEquals(0, peer.schema());
+        assertEquals("value", stream.metadata().get("key").orElse("none"));
+        assertEquals(DeviceType.CPU, stream.deviceType());
+      }
+      C.free(block);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.github.fletching.AsyncRows.Live;
+import io.github.fletching.abi.engine.Handles;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
+
+/** A producer that makes its calls one by one, and what is left at the end. */
+@Timeout(120)
+abstract class AsyncConsumerTest {
+  static final String LOST =
+      "release: called too early: expected on_next_task(NULL) or on_error before";
+
+  final Live live = new Live();
+  int exported;
+  AsyncProducerPeer peer;
+  AsyncDeviceStream stream;
+  AsyncRows rows;
+  boolean released;
+
+  @BeforeEach
+  void countExported() {
+    exported = Handles.count();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    finish();
+    assertEquals(exported, Handles.count());
+    assertEquals(0, live.get());
+  }
+
+  void finish() {
+    if (peer != null) {
+      if (!released) {
+        peer.release();
+      }
+      peer.close();
+    }
+    peer = null;
+  }
+
+  void release() {
+    released = true;
+    peer.release();
+  }
+
+  /** A stream whose schema is not known, and a subscriber that requests so many. */
+  void create(AsyncDeviceStream next, long requests) {
+    finish();
+    released = false;
+    stream = next;
+    peer = new AsyncProducerPeer(stream);
+    rows = new AsyncRows(requests, 0);
+    stream.subscribe(rows);
+  }
+
+  void create(long requests) {
+    create(new AsyncDeviceStream(), requests);
+  }
+
+  void open(long requests) {
+    create(requests);
+    assertEquals(0, peer.schema());
+  }
+
+  void assertRows(long... expected) {
+    List<Long> all = new ArrayList<>();
+    for (long row : expected) {
+      all.add(row);
+    }
+    assertEquals(all, rows.rows());
+  }
+
+  void assertFailed(int errno, String text) {
+    assertEquals(text, rows.error.getMessage());
+    assertEquals(errno, ((FletchingException) rows.error).errno());
+  }
+
+  Schema schema() {
+    return stream.schema().toCompletableFuture().join();
+  }
+
+  static void run(Runnable body) {
+    Thread thread = new Thread(body);
+    thread.start();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** A consumer without a subscriber, which has so many tasks. */
+  AsyncHandler queued(int tasks) {
+    finish();
+    released = false;
+    AsyncHandler core = new AsyncHandler();
+    core.request(tasks);
+    peer = new AsyncProducerPeer(null, core.expose());
+    peer.schema();
+    for (int row = 1; row <= tasks; row++) {
+      assertEquals(0, peer.task(row, live.batch(row), 0));
+    }
+    assertEquals("request " + tasks, peer.calls());
+    return core;
+  }
+
+  static void take(AsyncHandler core, long expected) {
+    try (DeviceArray batch = core.take(0).batch) {
+      assertEquals(expected, batch.length());
+    }
+  }
+}

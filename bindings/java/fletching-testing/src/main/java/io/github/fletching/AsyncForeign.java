@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+
+/** The other side of an async stream, played by a test: structs whose callbacks are objects. */
+final class AsyncForeign {
+  private AsyncForeign() {}
+
+  /** An ArrowAsyncProducer. */
+  interface Producer {
+    void request(long n);
+
+    void cancel();
+  }
+
+  /** An ArrowAsyncTask. */
+  interface Task {
+    int extractData(long self, long out);
+  }
+
+  /** An ArrowAsyncDeviceStreamHandler. */
+  interface Handler {
+    int onSchema(long schema);
+
+    int onNextTask(long task, long metadata);
+
+    void onError(int code, String message, long metadata);
+
+    void release();
+  }
+
+  /** A release callback of a schema or an array, which is told about. */
+  interface Release {
+    void released();
+  }
+
+  private static final long REQUEST =
+      C.stub(
+          "request",
+          "val",
+          0,
+          (self, n, c, d) -> {
+            Handles.find(Producer.class, C.getAddress(self + AsyncAbi.PRODUCER_PRIVATE)).request(n);
+            return 0;
+          });
+  private static final long CANCEL =
+      C.stub(
+          "cancel",
+          "va",
+          0,
+          (self, b, c, d) -> {
+            Handles.find(Producer.class, C.getAddress(self + AsyncAbi.PRODUCER_PRIVATE)).cancel();
+            return 0;
+          });
+  private static final long EXTRACT =
+      C.stub(
+          "extract",
+          "iaa",
+          5,
+          (self, out, c, d) ->
+              Handles.find(Task.class, C.getAddress(self + AsyncAbi.TASK_PRIVATE))
+                  .extractData(self, out));
+  private static final long ON_SCHEMA =
+      C.stub("on_schema", "iaa", 5, (self, schema, c, d) -> handler(self).onSchema(schema));
+  private static final long ON_NEXT_TASK =
+      C.stub(
+          "on_next_task", "iaaa", 5, (self, task, meta, d) -> handler(self).onNextTask(task, meta));
+  private static final long ON_ERROR =
+      C.stub(
+          "on_error",
+          "vaiaa",
+          0,
+          (self, code, message, metadata) -> {
+            String text = message == 0 ? null : Native.text(message);
+            handler(self).onError((int) code, text, metadata);
+            return 0;
+          });
+  private static final long RELEASE =
+      C.stub(
+          "release",
+          "va",
+          0,
+          (self, b, c, d) -> {
+            handler(self).release();
+            return 0;
+          });
+
+  private static Handler handler(long self) {
+    return Handles.find(Handler.class, C.getAddress(self + AsyncAbi.HANDLER_PRIVATE));
+  }
+
+  /** Returns a struct, which {@link #free} frees. */
+  static long producer(Producer callbacks) {
+    long struct = AsyncAbi.takeBlock();
+    C.putInt(struct + AsyncAbi.DEVICE_TYPE, DeviceType.CPU.value());
+    C.putAddress(struct + AsyncAbi.REQUEST, REQUEST);
+    C.putAddress(struct + AsyncAbi.CANCEL, CANCEL);
+    C.putAddress(struct + AsyncAbi.PRODUCER_PRIVATE, Handles.add(callbacks));
+    return struct;
+  }
+
+  static long handler(Handler callbacks) {
+    long struct = AsyncAbi.takeBlock();
+    C.putAddress(struct + AsyncAbi.ON_SCHEMA, ON_SCHEMA);
+    C.putAddress(struct + AsyncAbi.ON_NEXT_TASK, ON_NEXT_TASK);
+    C.putAddress(struct + AsyncAbi.ON_ERROR, ON_ERROR);
+    C.putAddress(struct + AsyncAbi.RELEASE, RELEASE);
+    C.putAddress(struct + AsyncAbi.HANDLER_PRIVATE, Handles.add(callbacks));
+    return struct;
+  }
+
+  static void freeProducer(long struct) {
+    free(struct, AsyncAbi.PRODUCER_PRIVATE);
+  }
+
+  static void freeHandler(long struct) {
+    free(struct, AsyncAbi.HANDLER_PRIVATE);
+  }
+
+  private static void free(long struct, long privateData) {
+    Handles.remove(C.getAddress(struct + privateData));
+    AsyncAbi.putBlock(struct);
+  }
+
+  // --- The calls of a producer
+
+  static int callOnSchema(long handler, long schema) {
+    return (int) C.call("iaa", C.getAddress(handler + AsyncAbi.ON_SCHEMA), handler, schema);
+  }
+
+  /**
+   * Calls on_next_task with a task, whose struct and metadata are overwritten after the call. The
+   * handle of one that was refused is removed.
+   */
+  static int callOnNextTask(long handler, Task callbacks, byte[] metadata) {
+    long struct = AsyncAbi.takeBlock();
+    long handle = Handles.add(callbacks);
+    C.putAddress(struct + AsyncAbi.EXTRACT_DATA, EXTRACT);
+    C.putAddress(struct + AsyncAbi.TASK_PRIVATE, handle);
+    long block = metadata == null ? 0 : AsyncAbi.newBlock(metadata);
+    int code = onNextTask(handler, struct, block);
+    if (block != 0) {
+      C.write(block, new byte[metadata.length]);
+      C.free(block);
+    }
+    C.putAddress(struct + AsyncAbi.EXTRACT_DATA, 1);
+    AsyncAbi.putBlock(struct);
+    if (code != 0) {
+      Handles.remove(handle);
+    }
+    return code;
+  }
+
+  /** The end of a task, which is called through its struct. */
+  static void forgetTask(long self) {
+    Handles.remove(C.getAddress(self + AsyncAbi.TASK_PRIVATE));
+  }
+
+  static int onNextTask(long handler, long task, long metadata) {
+    long function = C.getAddress(handler + AsyncAbi.ON_NEXT_TASK);
+    return (int) C.call("iaaa", function, handler, task, metadata);
+  }
+
+  static void callOnError(long handler, int code, String message) {
+    long text = message == null ? 0 : Native.newText(message);
+    C.call("vaiaa", C.getAddress(handler + AsyncAbi.ON_ERROR), handler, code, text, 0);
+    C.free(text);
+  }
+
+  static void callRelease(long handler) {
+    C.run(C.getAddress(handler + AsyncAbi.RELEASE), handler);
+  }
+
+  // --- The calls of a consumer
+
+  static void callRequest(long producer, long n) {
+    C.call("val", C.getAddress(producer + AsyncAbi.REQUEST), producer, n);
+  }
+
+  static void callCancel(long producer) {
+    C.call("va", C.getAddress(producer + AsyncAbi.CANCEL), producer);
+  }
+
+  /** Copies a task, which is valid during the call only. */
+  static long copyTask(long task) {
+    long copy = AsyncAbi.takeBlock();
+    C.putAddress(copy + AsyncAbi.EXTRACT_DATA, C.getAddress(task + AsyncAbi.EXTRACT_DATA));
+    C.putAddress(copy + AsyncAbi.TASK_PRIVATE, C.getAddress(task + AsyncAbi.TASK_PRIVATE));
+    return copy;
+  }
+
+  static int callExtract(long task, long out) {
+    return (int) C.call("iaa", C.getAddress(task + AsyncAbi.EXTRACT_DATA), task, out);
+  }
+
+  // --- Schemas and arrays that tell of their release
+
+  static final class Told extends Exported {
+    private final Release release;
+
+    private Told(Release release) {
+      this.release = release;
+    }
+
+    @Override
+    void release(Kind kind, long struct) {
+      kind.markReleased(struct);
+      forget();
+      release.released();
+    }
+  }
+
+  /** Fills a zeroed struct with an empty one. */
+  static void fill(Kind kind, long struct, Release release) {
+    if (kind == Kind.DEVICE_ARRAY) {
+      C.putInt(struct + DeviceArray.DEVICE_TYPE, DeviceType.CPU.value());
+    }
+    new Told(release).adopt(kind, struct);
+  }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.DeviceType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+
+/** A producer that makes its calls one by one, and writes down those of the consumer. */
+final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
+  final AsyncDeviceStream stream;
+  final long handler;
+  final long object = AsyncForeign.producer(this);
+  final AtomicReference<Runnable> inside = new AtomicReference<>(); // of the next call
+  private final List<String> calls = new ArrayList<>();
+
+  AsyncProducerPeer(AsyncDeviceStream stream) {
+    this(stream, stream.handlerAddress());
+  }
+
+  AsyncProducerPeer(AsyncDeviceStream stream, long handler) {
+    this.stream = stream;
+    this.handler = handler;
+    C.putAddress(handler + AsyncAbi.PRODUCER, object);
+  }
+
+  private void called(String call) {
+    Runnable then = inside.getAndSet(null);
+    if (then != null) {
+      then.run();
+    }
+    add(call);
+  }
+
+  private synchronized void add(String call) {
+    calls.add(call);
+  }
+
+  /** The calls since the last time. */
+  synchronized String calls() {
+    String all = String.join(", ", calls);
+    calls.clear();
+    return all;
+  }
+
+  @Override
+  public void request(long n) {
+    called("request " + n);
+  }
+
+  @Override
+  public void cancel() {
+    called("cancel");
+  }
+
+  int schema() {
+    return schema(AsyncRows.schema());
+  }
+
+  /** The struct is overwritten after the call. */
+  int schema(Schema schema) {
+    Slot raw = Slot.take(Kind.SCHEMA);
+    schema.moveTo(raw.address);
+    int code = AsyncForeign.callOnSchema(handler, raw.address);
+    if ((code == 0) != Kind.SCHEMA.isReleased(raw.address)) {
+      add("schema neither taken nor refused");
+    }
+    Kind.SCHEMA.releaseOnce(raw.address);
+    raw.free();
+    return code;
+  }
+
+  /** A task with so many rows, which are its number. */
+  int task(int rows) {
+    return task(rows, AsyncRows.rowsOf(rows), 0);
+  }
+
+  int task(int number, DeviceArray batch, int code) {
+    return task(number, batch, code, null);
+  }
+
+  int task(int number, DeviceArray batch, int code, byte[] metadata) {
+    int result =
+        AsyncForeign.callOnNextTask(
+            handler, (self, out) -> extract(number, batch, code, self, out), metadata);
+    if (result != 0) {
+      batch.close();
+    }
+    return result;
+  }
+
+  private int extract(int number, DeviceArray batch, int code, long self, long out) {
+    AsyncForeign.forgetTask(self);
+    called((out == 0 ? "drop " : "extract ") + number);
+    if (out != 0 && code != 0) { // written all the same: the consumer must not look at it
+      C.putAddress(out + Kind.DEVICE_ARRAY.release, 1);
+    } else if (out != 0 && !batch.isReleased()) {
+      batch.moveTo(out);
+    }
+    batch.close();
+    return code;
+  }
+
+  DeviceArray onCuda(DeviceArray batch) {
+    C.putInt(batch.address() + DeviceArray.DEVICE_TYPE, DeviceType.CUDA.value());
+    return batch;
+  }
+
+  int end() {
+    return AsyncForeign.onNextTask(handler, 0, 0);
+  }
+
+  void fail(int code, String text) {
+    AsyncForeign.callOnError(handler, code, text);
+  }
+
+  void release() {
+    AsyncForeign.callRelease(handler);
+  }
+
+  @Override
+  public void close() {
+    if (stream != null) {
+      stream.close();
+    }
+    AsyncForeign.freeProducer(object);
+  }
+}

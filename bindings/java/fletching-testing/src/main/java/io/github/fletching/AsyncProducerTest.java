@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.AsyncRows.rowsOf;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.AsyncRows.Live;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import java.util.Arrays;
+import java.util.concurrent.CompletionException;
+import java.util.function.Function;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
+
+/** A consumer that writes down what is called, and what is left at the end. */
+@Timeout(120)
+abstract class AsyncProducerTest {
+  final Live live = new Live();
+  int exported;
+  AsyncConsumerPeer peer;
+  AsyncSending<AsyncBatch> sending;
+  AsyncItems items;
+  Metadata metadata = Metadata.EMPTY;
+
+  @BeforeEach
+  void countExported() {
+    exported = Handles.count();
+    peer = new AsyncConsumerPeer();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    finish();
+    peer.close();
+    assertEquals(exported, Handles.count());
+    assertEquals(0, live.get());
+  }
+
+  /** Ends a stream that is not over. */
+  void finish() {
+    if (sending != null && !sending.done.isDone()) {
+      peer.inside = call -> {};
+      peer.cancel();
+      while (!peer.tasks.isEmpty()) {
+        peer.drop();
+      }
+      peer.run();
+      assertTrue(sending.done.isDone());
+    }
+    sending = null;
+  }
+
+  void send(Schema schema, Object... all) {
+    finish();
+    items = new AsyncItems(Arrays.asList(all));
+    sending = new AsyncSending<>(peer.handler, DeviceType.CPU, metadata, peer, Function.identity());
+    sending.iterator = items;
+    sending.open(schema);
+  }
+
+  /** Sends items and then the end. */
+  void send(Object... all) {
+    send(AsyncRows.schema(), all);
+  }
+
+  /** Has sent the schema and what needs no request. */
+  void start(Object... all) {
+    peer.calls();
+    send(all);
+    peer.run();
+    peer.calls();
+  }
+
+  /** The same without an end. */
+  void startEndless(Object... all) {
+    finish();
+    items = new AsyncItems(Arrays.asList(all));
+    sending = new AsyncSending<>(peer.handler, DeviceType.CPU, metadata, peer, Function.identity());
+    sending.open(AsyncRows.schema());
+    items.subscribe(sending);
+    peer.run();
+    peer.calls();
+  }
+
+  static FletchingException disk() {
+    return new FletchingException(71, "disk");
+  }
+
+  static AsyncBatch lost(RuntimeException thrown) {
+    return AsyncBatch.made(
+        () -> {
+          throw thrown;
+        });
+  }
+
+  /** Runs a whole stream, of which the peer extracts nothing. */
+  void assertSent(String expected, Object... all) {
+    peer.calls();
+    send(all);
+    assertEquals(expected, peer.run().calls());
+  }
+
+  void assertResult(int errno, String text) {
+    Throwable thrown = assertThrows(CompletionException.class, sending.done::join).getCause();
+    assertEquals(text, thrown.getMessage());
+    assertEquals(errno, ((FletchingException) thrown).errno());
+  }
+
+  static void join(Thread thread) {
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  DeviceArray onCuda(int rows) {
+    live.incrementAndGet();
+    return rowsOf(rows, DeviceType.CUDA, live);
+  }
+}

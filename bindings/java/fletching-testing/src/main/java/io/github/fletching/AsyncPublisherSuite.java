@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.github.fletching.testing.CapturedLog;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Flow;
+import org.junit.jupiter.api.Test;
+
+/** The stream as a publisher. */
+public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
+  @Test
+  void aSubscriberMayComeLate() {
+    create(new AsyncDeviceStream(2), 0);
+    finish();
+    released = false;
+    stream = new AsyncDeviceStream(2);
+    peer = new AsyncProducerPeer(stream);
+    peer.schema();
+    peer.task(1, live.batch(1), 0);
+    peer.task(2, live.batch(2), 0);
+    peer.end();
+    release();
+    rows = new AsyncRows(5, 0);
+    stream.subscribe(rows);
+    assertRows(1, 2, 0);
+  }
+
+  @Test
+  void aSecondSubscriberIsRefused() {
+    open(1);
+    AsyncRows second = new AsyncRows(1, 0);
+    stream.subscribe(second);
+    assertEquals("subscribe: second subscriber: expected one", second.error.getMessage());
+    assertEquals(IllegalStateException.class, second.error.getClass());
+    assertThrows(NullPointerException.class, () -> stream.subscribe(null));
+    peer.task(1);
+    peer.end();
+    assertRows(1, 0);
+    // Also after the end.
+    AsyncRows third = new AsyncRows(1, 0);
+    stream.subscribe(third);
+    assertEquals(List.of(-1000L), third.rows());
+  }
+
+  @Test
+  void aSubscriberThatThrowsHasCancelled() {
+    Flow.Subscriber<DeviceArray> odd =
+        new AsyncRows(3, 0) {
+          @Override
+          public void onNext(DeviceArray batch) {
+            super.onNext(batch);
+            throw new IllegalStateException("odd");
+          }
+        };
+    finish();
+    released = false;
+    stream = new AsyncDeviceStream();
+    peer = new AsyncProducerPeer(stream);
+    stream.subscribe(odd);
+    peer.schema();
+    CapturedLog log = new CapturedLog();
+    try {
+      assertEquals(0, peer.task(1, live.batch(1), 0));
+      assertEquals(List.of("subscriber: the callback threw: odd"), log.take());
+    } finally {
+      log.close();
+    }
+    assertEquals(0, peer.task(2, live.batch(2), 0));
+    assertEquals("request 3, extract 1, cancel, drop 2", peer.calls());
+  }
+
+  @Test
+  void theSchemaArrivesBeforeTheFirstBatch() {
+    create(1);
+    List<String> seen = new ArrayList<>();
+    stream
+        .schema()
+        .thenAccept(
+            schema -> {
+              seen.add(schema.format());
+              schema.close();
+            });
+    assertEquals(List.of(), seen);
+    peer.schema();
+    assertEquals(List.of("i"), seen);
+  }
+
+  @Test
+  void aStreamWithoutASubscriberIsALeakWhenItIsForgotten() throws Exception {
+    long before = Owner.leaks();
+    CapturedLog log = new CapturedLog();
+    try {
+      stream = new AsyncDeviceStream();
+      peer = new AsyncProducerPeer(null, stream.handlerAddress());
+      released = false;
+      peer.schema();
+      stream = null;
+      while (Owner.leaks() == before) {
+        System.gc();
+        Thread.onSpinWait();
+      }
+    } finally {
+      log.close();
+    }
+    while (!peer.calls().equals("cancel")) { // which follows the count
+      Thread.onSpinWait();
+    }
+    assertEquals(before + 1, Owner.leaks());
+  }
+
+  @Test
+  void aStreamWithASubscriberMayBeForgotten() throws Exception {
+    long before = Owner.leaks();
+    create(1);
+    WeakReference<AsyncDeviceStream> weak = new WeakReference<>(stream);
+    AsyncProducerPeer old = peer;
+    peer = new AsyncProducerPeer(null, old.handler);
+    AsyncForeign.freeProducer(old.object);
+    old = null;
+    stream = null;
+    while (weak.get() != null) {
+      System.gc();
+      Thread.onSpinWait();
+    }
+    peer.schema();
+    peer.task(1);
+    peer.end();
+    release();
+    assertRows(1, 0);
+    assertEquals(before, Owner.leaks());
+    long handle = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
+    while (handle != 0) { // the cleaner gives it back
+      handle = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
+      System.gc();
+    }
+  }
+}

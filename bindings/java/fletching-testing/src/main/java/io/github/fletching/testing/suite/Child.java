@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.testing.NativeLibraries;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+
+/** A program in a JVM of its own. */
+public final class Child {
+  private static final int SECONDS = 120;
+
+  private Child() {}
+
+  static String classPath() {
+    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+  }
+
+  /** Runs a main class; returns what it prints. A program that does not end is killed and fails. */
+  static String runMain(Class<?> main, String... options) {
+    return run(main, List.of(options), List.of(), Map.of());
+  }
+
+  /**
+   * Runs a method of a suite: a library that is loaded already is preferred, and what a stand-in
+   * counts is of the whole process. The loader finds the interposers first (tests/faults), which
+   * pass on what does not fail.
+   */
+  static String run(Object suite, String method) {
+    String libraries = Objects.requireNonNullElse(System.getenv("LD_LIBRARY_PATH"), "");
+    Path interposers = NativeLibraries.folder().resolve("interposers");
+    return run(
+        Child.class,
+        List.of("-XX:TieredStopAtLevel=1"),
+        List.of(suite.getClass().getName(), method),
+        Map.of("LD_LIBRARY_PATH", interposers + File.pathSeparator + libraries));
+  }
+
+  private static String run(
+      Class<?> main, List<String> options, List<String> arguments, Map<String, String> variables) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(options);
+    command.addAll(List.of("-cp", classPath(), main.getName()));
+    command.addAll(arguments);
+    try {
+      Path output = Files.createTempFile("fletching", ".log");
+      ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+      builder.environment().putAll(variables);
+      Process process = builder.redirectOutput(output.toFile()).start();
+      boolean ended = process.waitFor(SECONDS, TimeUnit.SECONDS);
+      process.destroyForcibly().waitFor();
+      String text = Files.readString(output);
+      Files.delete(output);
+      assertTrue(ended, main + ": did not end in " + SECONDS + " s: " + text);
+      assertEquals(0, process.exitValue(), text);
+      return text;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      throw new AssertionError(main + " " + arguments, e);
+    }
+  }
+
+  /** The class of a suite and the method. */
+  public static void main(String[] arguments) throws Throwable {
+    Class<?> type = Class.forName(arguments[0]);
+    Constructor<?> constructor = type.getDeclaredConstructor();
+    constructor.setAccessible(true);
+    Method method = type.getSuperclass().getDeclaredMethod(arguments[1]);
+    method.setAccessible(true);
+    method.invoke(constructor.newInstance());
+  }
+}

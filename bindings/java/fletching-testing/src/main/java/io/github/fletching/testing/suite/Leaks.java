@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.FletchingException;
+import io.github.fletching.Metadata;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.Shared;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.Counting;
+import java.util.Iterator;
+import java.util.stream.IntStream;
+
+/** A program over the engine that counts: what is released is freed, once. */
+public final class Leaks {
+  private Leaks() {}
+
+  /** Prints how many allocations are left of the second time; slots stay from the first. */
+  public static void main(String[] arguments) {
+    use();
+    int before = Counting.live();
+    use();
+    System.out.println("slabs " + (before > 0));
+    System.out.println("left " + (Counting.live() - before) + " " + Counting.problems());
+  }
+
+  private static void use() {
+    schemas();
+    Array array = ArrayRules.batch(3).build(null);
+    Array child = array.takeChild(2);
+    array.close();
+    child.close();
+    try (DeviceArray parent = ArrayRules.batch(2).buildOn(DeviceType.CUDA, 0, 0x1000, null);
+        DeviceArray first = parent.takeChild(0);
+        Shared<DeviceArray> shared = first.share();
+        DeviceArray view = shared.view()) {
+      view.attach("an object");
+    }
+    read(null);
+    read(new FletchingException(28, "a text"));
+  }
+
+  private static void schemas() {
+    Metadata metadata = Metadata.EMPTY.with("key", "value");
+    try (Schema schema = SchemaRules.tree().metadata(metadata).build();
+        Schema copy = schema.view().toBuilder().build();
+        Shared<Schema> shared = copy.share()) {
+      shared.column(1).close();
+    }
+  }
+
+  /** Two batches and the end or a failure, through C. */
+  private static void read(FletchingException failure) {
+    Iterator<Array> batches =
+        IntStream.iterate(1, i -> i + 1)
+            .takeWhile(i -> failure != null || i <= 2)
+            .mapToObj(i -> next(i, failure))
+            .iterator();
+    Raw raw = Raw.stream();
+    ArrayStream.of(new SchemaBuilder("i").build(), batches).moveTo(raw.address());
+    for (int i = 0; i < 4; i++) { // get_schema frees the text of an error before it
+      Raw schema = Raw.schema();
+      raw.call("get_schema", schema);
+      schema.release();
+      Raw batch = Raw.array();
+      if (raw.call("get_next", batch) == 0 && !batch.isReleased()) {
+        batch.release();
+      }
+    }
+    raw.call("get_next", Raw.array()); // what is left of the error is freed with the stream
+    raw.release();
+  }
+
+  private static Array next(int index, FletchingException failure) {
+    if (index > 2) {
+      throw failure;
+    }
+    return new ArrayBuilder(index).buffers(0, 0).build(null);
+  }
+}

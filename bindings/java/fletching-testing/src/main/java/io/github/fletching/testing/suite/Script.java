@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.sun.jna.Callback;
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import io.github.fletching.ArrayOwner;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.BatchStream;
+import io.github.fletching.DeviceArrayStream;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** A foreign stream that does what it is told, and counts its calls. */
+final class Script {
+  static final String TEXT = "the foreign text";
+
+  private static final AtomicLong HANDLES = new AtomicLong(0x7000);
+  private static final Map<Long, Script> SCRIPTS = new ConcurrentHashMap<>();
+
+  /** The kinds of streams, each with callbacks of its own. */
+  enum Flavor {
+    PLAIN,
+    DEVICE;
+
+    private final Fill getSchema = (self, out) -> of(self, "get_schema").getSchema(out);
+    private final Fill getNext = (self, out) -> of(self, "get_next").getNext(out);
+    private final Text getLastError = self -> of(self, "get_last_error").text;
+    private final Foreign.Release release = self -> of(self, "release").end(self);
+
+    Raw room() {
+      return this == PLAIN ? Raw.stream() : Raw.deviceStream();
+    }
+
+    Raw at(Pointer stream) {
+      long address = Pointer.nativeValue(stream);
+      return this == PLAIN ? Raw.streamAt(address) : Raw.deviceStreamAt(address);
+    }
+
+    /** The script of a stream, which is called. */
+    private Script of(Pointer self, String callback) {
+      Script script = SCRIPTS.get(at(self).get("private_data"));
+      script.calls.merge(callback, 1, Integer::sum);
+      if (script.released) {
+        script.problems.add(callback + ": called after the release");
+      }
+      return script;
+    }
+
+    private void fill(Raw stream) {
+      stream.set("get_schema", Foreign.function(getSchema));
+      stream.set("get_next", Foreign.function(getNext));
+      stream.set("get_last_error", Foreign.function(getLastError));
+      stream.set("release", Foreign.function(release));
+    }
+
+    BatchStream<? extends ArrayOwner> wrap(Raw stream) {
+      return this == PLAIN
+          ? ArrayStream.wrap(stream.address())
+          : DeviceArrayStream.wrap(stream.address());
+    }
+  }
+
+  interface Fill extends Callback {
+    int invoke(Pointer self, Pointer out);
+  }
+
+  interface Text extends Callback {
+    Pointer invoke(Pointer self);
+  }
+
+  final Foreign foreign = new Foreign();
+  final Map<String, Integer> calls = new ConcurrentHashMap<>();
+  final Map<Integer, Integer> codes = new HashMap<>(); // by the number of the get_next, from 1
+  final CountDownLatch entered = new CountDownLatch(1);
+  CountDownLatch left; // get_next waits for it, if there is one
+  Memory text = new Memory(TEXT.length() + 1);
+  int promised = 2;
+  int found = 2;
+
+  private final Flavor flavor;
+  private final int batches;
+  private final long handle = HANDLES.incrementAndGet();
+  private final List<String> problems = new ArrayList<>();
+  private boolean released;
+
+  /** Has so many batches, of the lengths 1, 2, and so on. */
+  Script(Flavor flavor, int batches) {
+    this.flavor = flavor;
+    this.batches = batches;
+    text.setString(0, TEXT, "UTF-8");
+  }
+
+  /** Imports the stream; the callbacks named are NULL. */
+  BatchStream<? extends ArrayOwner> open(String... missing) {
+    SCRIPTS.put(handle, this);
+    Raw raw = flavor.room();
+    flavor.fill(raw);
+    for (String name : missing) {
+      raw.set(name, 0);
+    }
+    raw.set("private_data", handle);
+    if (flavor == Flavor.DEVICE) {
+      raw.setInt("device_type", promised);
+    }
+    return flavor.wrap(raw);
+  }
+
+  int calls(String name) {
+    return calls.getOrDefault(name, 0);
+  }
+
+  /** The stream was released once, and no callback was called after that. */
+  void assertEnded() {
+    assertEquals(List.of(), problems);
+    assertEquals(1, calls("release"));
+    SCRIPTS.remove(handle);
+  }
+
+  private int getSchema(Pointer out) {
+    foreign.schema("schema").move(Raw.schemaAt(Pointer.nativeValue(out)));
+    return 0;
+  }
+
+  private int getNext(Pointer out) {
+    int call = calls("get_next");
+    entered.countDown();
+    if (left != null) {
+      try {
+        left.await();
+      } catch (InterruptedException e) {
+        problems.add(e.toString());
+      }
+    }
+    if (codes.containsKey(call)) {
+      return codes.get(call);
+    }
+    long target = Pointer.nativeValue(out);
+    if (call > batches) {
+      Raw.arrayAt(target).set("release", 0);
+    } else if (flavor == Flavor.PLAIN) {
+      foreign.array("batch", 0, false).set("length", call).move(Raw.arrayAt(target));
+    } else {
+      Raw batch = foreign.keep(Raw.deviceArray());
+      batch.device().setInt("device_type", found);
+      foreign.fill(batch, "batch", 0, false, null).set("length", call).move(Raw.arrayAt(target));
+    }
+    return 0;
+  }
+
+  private void end(Pointer self) {
+    released = true;
+    flavor.at(self).set("release", 0);
+  }
+}

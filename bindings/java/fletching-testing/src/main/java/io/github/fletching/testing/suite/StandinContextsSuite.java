@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.awaited;
+import static io.github.fletching.testing.suite.Releases.onThread;
+import static io.github.fletching.testing.suite.StandinEventsSuite.onBoth;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
+import io.github.fletching.OnCapture;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
+
+/**
+ * Contexts of CUDA, devices of HIP, and streams that are captured into a graph: on the stand-ins.
+ */
+@Timeout(20)
+public abstract class StandinContextsSuite {
+  private static final int EIO = 5;
+  private static final int EBUSY = 16;
+  private static final int EINVAL = 22;
+
+  @Test
+  void worksWithoutAContext() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gated.shut();
+          Releases parents = new Releases();
+          DeviceArray array = parents.array(gpu.type);
+          onThread(
+              () -> {
+                long none = gpu.current();
+                array.exportWithEvent(gated.ofProducer());
+                array.waitOn(gated.ofConsumer());
+                for (int handle = 0; handle < 3; handle++) {
+                  array.waitOn(gpu.stream(handle));
+                }
+                assertFalse(array.isReady());
+                assertEquals(none, gpu.current());
+              });
+          assertTrue(gated.isBlocked(gated.consumer) && gated.isBlocked(0));
+          gated.open();
+          onThread(
+              () -> {
+                long none = gpu.current();
+                array.synchronize();
+                array.close();
+                assertEquals(none, gpu.current());
+              });
+          parents.assertCount(1);
+          gpu.synchronizeStream(0);
+          gated.end();
+        });
+  }
+
+  @Test
+  void leavesTheCurrentContextAlone() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          Memory event = gpu.makeEvent();
+          gpu.recordEvent(event, gated.producer);
+          DeviceArray incoming = awaited(gpu.type, event);
+          long first = gpu.current();
+          gpu.openDevice(1);
+          long second = gpu.current();
+          assertNotEquals(first, second);
+          long other = gpu.makeStream();
+          DeviceArray array = new Releases().array(gpu.type);
+          List<Runnable> steps =
+              List.of(
+                  () -> incoming.waitOn(gated.ofConsumer()),
+                  () -> incoming.waitOn(gpu.stream(other)),
+                  incoming::synchronize,
+                  incoming::isReady,
+                  () -> array.exportWithEvent(gated.ofProducer()),
+                  array::close);
+          for (Runnable step : steps) {
+            step.run();
+            assertEquals(second, gpu.current());
+          }
+          if (!gpu.isCuda) { // the way back fails, as it may with an earlier error
+            gpu.setFault("hipSetDevice:2:" + gpu.error);
+            assertFails(EIO, () -> incoming.waitOn(gated.ofConsumer()), "hipSetDevice");
+            gpu.resetFaults();
+            assertEquals(second, gpu.current());
+          }
+          gpu.destroyStream(other);
+          gpu.closeDevice(1);
+          assertEquals(first, gpu.current());
+          incoming.close();
+          gpu.destroyEvent(event);
+          gated.end();
+        });
+  }
+
+  /** No context is current and the device has none that is active: none is created. */
+  @Test
+  void contextsAreNotCreated() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    Memory event = gpu.makeEvent();
+    List<Long> before = gpu.alive();
+    Map<Long, String> parts = Map.of(1L, "not active", -1L, "device_id", 1000L, "cuDeviceGet");
+    parts.forEach(
+        (device, part) -> {
+          long address = Pointer.nativeValue(event);
+          try (DeviceArray array = new Releases().array(gpu.type, device, address)) {
+            onThread(
+                () -> {
+                  int code = device == 1000 ? EIO : EINVAL;
+                  assertFails(code, array::synchronize, part);
+                  assertFails(code, () -> array.waitOn(gpu.stream(0)), part);
+                  assertFails(code, array::isReady, part);
+                  assertEquals(0, gpu.current());
+                });
+          }
+        });
+    assertEquals(before, gpu.alive());
+    gpu.destroyEvent(event);
+    gated.end();
+  }
+
+  /**
+   * Lets the last release of a primary context destroy the event, or a reset, which does so even
+   * when others have a reference. Its handle is not used any more, nor is the context's, which may
+   * be another one.
+   */
+  static void exportFromAContextThatGoes(Gpu gpu, boolean comesBack) {
+    long stale = gpu.staleHandles();
+    gpu.openDevice(0); // another context is current when the event is let go
+    gpu.openDevice(1);
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(gpu.type);
+    array.exportWithEvent(gpu.stream(gpu.makeStream()));
+    if (comesBack) {
+      gpu.ok("cuDevicePrimaryCtxReset_v2", 1);
+      gpu.openDevice(1);
+      array.close();
+      gpu.closeDevice(1);
+    }
+    gpu.closeDevice(1);
+    array.close();
+    releases.assertCount(1);
+    gpu.closeDevice(0);
+    assertEquals(stale, gpu.staleHandles());
+  }
+
+  @Test
+  void eventsOfAContextThatIsGone() {
+    Gpu gpu = Gpu.cuda("standin");
+    exportFromAContextThatGoes(gpu, false);
+    exportFromAContextThatGoes(gpu, true);
+
+    // The reaper has a reference while it asks, so that the context does not go in between.
+    long stale = gpu.staleHandles();
+    gpu.openDevice(1);
+    long stream = gpu.makeStream();
+    Pointer word = gpu.makeWord(); // goes with the context
+    word.setInt(0, 0);
+    gpu.waitFor(stream, word);
+    Releases releases = new Releases();
+    releases.array(gpu.type).releaseAfter(gpu.stream(stream));
+    gpu.closeDevice(1);
+    releases.waitFor(1); // nothing runs in the context any more
+    assertEquals(stale, gpu.staleHandles());
+  }
+
+  /** A context that was created is found again by its number. */
+  @Test
+  void eventsOfACreatedContext() {
+    Gpu gpu = Gpu.cuda("standin");
+    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
+    long events = gpu.events();
+    long stream = gpu.makeStream();
+    DeviceArray array = new Releases().array(gpu.type);
+    array.exportWithEvent(gpu.stream(stream));
+    array.synchronize();
+    onThread(array::close);
+    assertEquals(events, gpu.events());
+    assertEquals(context, gpu.current());
+    DeviceArray late = new Releases().array(gpu.type);
+    late.exportWithEvent(gpu.stream(stream));
+    long stale = gpu.staleHandles();
+    gpu.ok("cuCtxDestroy_v2", context);
+    late.close();
+    assertTrue(gpu.staleHandles() <= stale + 1, "the context itself has to be asked");
+  }
+
+  // --- Captures
+
+  @Test
+  void aCapturingStreamIsRefused() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          DeviceArray exported = new Releases().array(gpu.type);
+          exported.exportWithEvent(gated.ofProducer());
+          Releases releases = new Releases();
+          DeviceArray array = releases.array(gpu.type);
+          DeviceStream stream = gated.ofConsumer();
+          DeviceStream external = stream.onCapture(OnCapture.EXTERNAL);
+          gpu.beginCapture(gated.consumer);
+          List<Executable> operations =
+              List.of(
+                  () -> exported.waitOn(stream),
+                  () -> array.exportWithEvent(stream),
+                  () -> array.releaseAfter(stream),
+                  () -> array.releaseAfter(external));
+          operations.forEach(
+              operation -> assertFails(EBUSY, operation, "captured into a graph", "hint: "));
+          releases.assertCount(0);
+          assertEquals(0, array.syncEvent());
+          assertFalse(array.isReleased());
+          gpu.destroyGraph(gpu.endCapture(gated.consumer));
+          array.exportWithEvent(stream); // it is over
+          array.close();
+          exported.close();
+          gated.end();
+        });
+  }
+
+  @Test
+  void aCaptureIsNotDisturbed() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          long captured = gpu.makeStream();
+          Pointer memory = gpu.makeWord();
+          DeviceArray array = new Releases().array(gpu.type);
+          array.exportWithEvent(gated.ofConsumer());
+          gated.shut();
+          Releases behind = new Releases();
+          behind.array(gpu.type).releaseAfter(gated.ofProducer());
+          gpu.beginCapture(captured);
+          Runnable ask =
+              () -> {
+                array.synchronize();
+                assertTrue(array.isReady());
+              };
+          ask.run();
+          onThread(ask);
+          // An event is made, recorded and destroyed as well, and the reaper asks all the time.
+          DeviceArray second = new Releases().array(gpu.type);
+          second.exportWithEvent(gated.ofConsumer());
+          second.close();
+          Releases free = new Releases();
+          free.array(gpu.type).releaseAfter(gated.ofConsumer());
+          free.waitFor(1);
+          behind.assertCount(0);
+          gpu.destroyGraph(gpu.endCapture(captured));
+          // A callback may free memory of the device, which the driver calls unsafe.
+          Releases freeing =
+              new Releases(
+                  () -> {
+                    gpu.openDevice(0);
+                    gpu.freeWord(memory);
+                    gpu.closeDevice(0);
+                  });
+          gpu.beginCapture(captured);
+          freeing.array(gpu.type).releaseAfter(gated.ofProducer());
+          gated.open();
+          freeing.waitFor(1);
+          behind.waitFor(1);
+          gpu.destroyGraph(gpu.endCapture(captured));
+          array.close();
+          gpu.destroyStream(captured);
+          gated.end();
+        });
+  }
+
+  @Test
+  void anInvalidCaptureIsRefused() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          Memory event = gpu.makeEvent();
+          DeviceArray incoming = awaited(gpu.type, event);
+          gpu.beginCapture(gated.consumer);
+          // An unsafe call fails, and invalidates the capture.
+          assertNotEquals(0, (int) gpu.call(gpu.query, event.getLong(0)));
+          for (OnCapture choice : OnCapture.values()) {
+            assertFails(
+                EBUSY,
+                () -> incoming.waitOn(gated.ofConsumer().onCapture(choice)),
+                "whose capture is invalid and not ended");
+          }
+          gpu.abandonCapture(gated.consumer);
+          incoming.close();
+          gpu.destroyEvent(event);
+          gated.end();
+        });
+  }
+
+  /** The legacy default stream would depend on a captured one. */
+  @Test
+  void theDefaultStreamBesideACapture() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          Memory event = gpu.makeEvent();
+          long blocking = gpu.makeStream(true);
+          DeviceArray incoming = awaited(gpu.type, event);
+          gpu.beginCapture(blocking);
+          assertFails(
+              EBUSY,
+              () -> incoming.waitOn(gpu.stream(0)),
+              "the legacy default stream",
+              "hint: wait before");
+          gpu.destroyGraph(gpu.endCapture(blocking));
+          incoming.waitOn(gpu.stream(0));
+          incoming.close();
+          gpu.destroyEvent(event);
+          gpu.destroyStream(blocking);
+          gated.end();
+        });
+  }
+
+  @Test
+  void externalEvents() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          long captured = gpu.makeStream();
+          Memory event = gpu.makeEvent();
+          DeviceArray incoming = awaited(gpu.type, event);
+          DeviceStream stream = gpu.stream(captured).onCapture(OnCapture.EXTERNAL);
+          DeviceArray array = new Releases().array(gpu.type);
+          gpu.beginCapture(captured);
+          incoming.waitOn(stream);
+          array.exportWithEvent(stream);
+          long graph = gpu.endCapture(captured);
+          long executable = gpu.instantiate(graph);
+          gpu.destroyGraph(graph);
+          assertTrue(array.isReady()); // nothing has been recorded in it
+          gated.shut();
+          gpu.recordEvent(event, gated.producer);
+          gpu.launch(executable, captured);
+          assertFalse(array.isReady());
+          array.waitOn(gated.ofConsumer());
+          assertTrue(gated.isBlocked(gated.consumer));
+          gated.open();
+          array.synchronize();
+          gpu.synchronizeStream(captured);
+          gpu.destroyExecutable(executable);
+          gpu.synchronizeStream(gated.consumer);
+          incoming.close();
+          array.close();
+          gpu.destroyEvent(event);
+          gpu.destroyStream(captured);
+          gated.end();
+        });
+  }
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.awaited;
+import static io.github.fletching.testing.suite.Releases.onThread;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
+import io.github.fletching.Shared;
+import io.github.fletching.abi.DeviceType;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Events of CUDA and HIP, on the stand-ins. */
+@Timeout(20)
+public abstract class StandinEventsSuite {
+  private static final int EINVAL = 22;
+
+  static void onBoth(Consumer<Gpu> body) {
+    body.accept(Gpu.cuda("standin"));
+    body.accept(Gpu.hip("standin"));
+  }
+
+  private static DeviceArray array(Gpu gpu) {
+    return new Releases().array(gpu.type, new Releases());
+  }
+
+  @Test
+  void defaultStreams() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          Memory event = gpu.makeEvent();
+          gpu.recordEvent(event, gated.producer);
+          try (DeviceArray array = awaited(gpu.type, event)) {
+            for (long handle = 0; handle < 3; handle++) {
+              array.waitOn(gpu.stream(handle));
+              gpu.synchronizeStream(handle & 2);
+            }
+          }
+          gpu.destroyEvent(event);
+          gated.end();
+        });
+  }
+
+  @Test
+  void ruleSyncEventTypeOfTable() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          Memory event = gpu.makeEvent();
+          Memory none = new Memory(8);
+          none.clear();
+          Map<Long, String> wrong =
+              Map.of(
+                  event.getLong(0),
+                  "address",
+                  42L,
+                  "aligned address",
+                  Pointer.nativeValue(event) + 1,
+                  "aligned address",
+                  Pointer.nativeValue(none),
+                  "the handle is NULL");
+          wrong.forEach(
+              (address, part) -> {
+                try (DeviceArray array = new Releases().array(gpu.type, 0, address)) {
+                  assertFails(EINVAL, array::synchronize, part);
+                  assertFails(EINVAL, () -> array.waitOn(gated.ofConsumer()), part);
+                  assertFails(EINVAL, array::isReady, part);
+                }
+              });
+          gpu.destroyEvent(event);
+          gated.end();
+        });
+  }
+
+  @Test
+  void ruleSyncEventDataReadyWhenTriggered() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gated.shut();
+          DeviceArray array = array(gpu);
+          array.exportWithEvent(gated.ofProducer());
+          assertFalse(array.isReady());
+          array.waitOn(gated.ofConsumer());
+          assertTrue(gated.isBlocked(gated.consumer));
+          gated.open();
+          array.synchronize();
+          assertTrue(gpu.isIdle(gated.producer));
+          assertTrue(array.isReady());
+          array.close();
+          gated.end();
+        });
+  }
+
+  @Test
+  void anInterruptDoesNotEndTheWait() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gated.shut();
+          DeviceArray array = array(gpu);
+          array.exportWithEvent(gated.ofProducer());
+          long waits = gpu.calls(gpu.synchronize);
+          Thread waiting = Thread.currentThread();
+          Thread opening =
+              new Thread(
+                  () -> {
+                    while (gpu.calls(gpu.synchronize) == waits) {
+                      Releases.pause();
+                    }
+                    waiting.interrupt();
+                    gated.open();
+                  });
+          opening.start();
+          array.synchronize();
+          while (!Thread.interrupted()) { // it may still be on its way
+            Thread.yield();
+          }
+          assertTrue(gpu.isIdle(gated.producer));
+          array.close();
+          gated.end();
+        });
+  }
+
+  @Test
+  void theEventOutlivesTheParent() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          long events = gpu.events();
+          gated.shut();
+          Releases parents = new Releases();
+          Releases children = new Releases();
+          DeviceArray array = parents.array(gpu.type, children);
+          array.exportWithEvent(gated.ofProducer());
+          assertFails(EINVAL, () -> array.exportWithEvent(gated.ofProducer()), "sync_event is set");
+          long event = array.syncEvent();
+          Raw raw = Raw.deviceArray();
+          array.moveTo(raw.address());
+          Raw child = raw.child(0).move(Raw.array()); // a consumer does so without asking us
+          raw.release();
+          parents.assertCount(1);
+          DeviceArray other = new Releases().array(gpu.type, 0, event);
+          assertFalse(other.isReady());
+          gated.open();
+          other.synchronize();
+          other.close();
+          assertEquals(events + 1, gpu.events());
+          onThread(child::release);
+          children.assertCount(2);
+          assertEquals(events, gpu.events());
+          gated.end();
+        });
+  }
+
+  @Test
+  void aTakenChildKeepsTheEvent() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gated.shut();
+          Releases parents = new Releases();
+          Releases children = new Releases();
+          DeviceArray array = parents.array(gpu.type, children);
+          array.exportWithEvent(gated.ofProducer());
+          DeviceArray child = array.takeChild(0);
+          array.close();
+          children.assertCount(1); // the other, whose data need not wait
+          assertFalse(child.isReady());
+          gated.open();
+          child.synchronize();
+          child.close();
+          parents.assertCount(1);
+          children.assertCount(2);
+          gated.end();
+        });
+  }
+
+  /** Of arrays of our own, with views that share the event. */
+  @Test
+  void aBuiltArrayHasAnEventToo() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          Releases closed = new Releases();
+          ArrayBuilder table = new ArrayBuilder(1).buffers(0).child(new ArrayBuilder(1));
+          AutoCloseable object = () -> closed.array(gpu.type).close();
+          DeviceArray array = table.buildOn(gpu.type, 0, 0, object);
+          array.exportWithEvent(gated.ofProducer());
+          Shared<DeviceArray> shared = array.share();
+          DeviceArray column = shared.column(0);
+          shared.close();
+          closed.assertCount(0);
+          column.synchronize();
+          column.close();
+          closed.assertCount(1);
+          gated.end();
+        });
+  }
+
+  @Test
+  void malformedArraysAreRefused() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          long records = gpu.calls(gpu.record);
+          for (long count : new long[] {-1, (1 << 22) + 1, 1L << 62}) {
+            Raw raw = Raw.deviceArray();
+            Releases releases = new Releases();
+            releases.array(gpu.type).moveTo(raw.address());
+            raw.set("n_children", count);
+            try (DeviceArray array = DeviceArray.wrap(raw.address())) {
+              assertFails(
+                  EINVAL,
+                  () -> array.exportWithEvent(gated.ofProducer()),
+                  "export_with_event: ",
+                  "n_children out of range");
+              assertEquals(0, array.syncEvent());
+            }
+            releases.assertCount(1);
+          }
+          assertEquals(records, gpu.calls(gpu.record));
+          gated.end();
+        });
+  }
+
+  @Test
+  void releaseAfter() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gated.shut();
+          Releases behind = new Releases();
+          DeviceArray array = behind.array(gpu.type);
+          array.releaseAfter(gated.ofProducer());
+          assertTrue(array.isReleased());
+          // One that need not wait overtakes it: the reaper has looked at both by then.
+          Releases free = new Releases();
+          free.array(gpu.type).releaseAfter(gated.ofConsumer());
+          free.waitFor(1);
+          behind.assertCount(0);
+          assertEquals(1, DeviceArray.pendingReleases().pending());
+          gated.open();
+          behind.waitFor(1);
+          gated.end();
+          assertEquals(0, DeviceArray.pendingReleases().pending());
+        });
+  }
+
+  /** The thread is a daemon's, and there is none while nothing is pending. */
+  @Test
+  void theReaperIsThereOnlyWhileItIsNeeded() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gated.shut();
+          Releases behind = new Releases();
+          behind.array(gpu.type).releaseAfter(gated.ofProducer());
+          assertNotEquals(0, releaseThreads());
+          gated.open();
+          behind.waitFor(1);
+          gated.end();
+          while (releaseThreads() > 0) {
+            Releases.pause();
+          }
+        });
+  }
+
+  private static long releaseThreads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().equals("fletching-release"))
+        .peek(thread -> assertTrue(thread.isDaemon()))
+        .count();
+  }
+
+  @Test
+  void aSlowCallbackDelaysNoOther() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          CountDownLatch begun = new CountDownLatch(40);
+          CountDownLatch go = new CountDownLatch(1);
+          Releases slow =
+              new Releases(
+                  () -> {
+                    begun.countDown();
+                    await(go);
+                  });
+          for (int i = 0; i < 40; i++) {
+            slow.array(gpu.type).releaseAfter(gated.ofConsumer());
+          }
+          await(begun);
+          Releases quick = new Releases();
+          quick.array(gpu.type).releaseAfter(gated.ofConsumer());
+          quick.waitFor(1);
+          slow.assertCount(0);
+          go.countDown();
+          slow.waitFor(40);
+          gated.end();
+        });
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Test
+  void closedArraysAreRefused() {
+    onBoth(
+        gpu -> {
+          DeviceStream stream = gpu.stream(0);
+          DeviceArray empty = array(gpu);
+          empty.synchronize();
+          empty.waitOn(DeviceStream.of(DeviceType.CPU, 0)); // nothing to wait for
+          assertTrue(empty.isReady());
+          DeviceArray movedInC = array(gpu);
+          Raw.arrayAt(movedInC.address()).move(Raw.array());
+          empty.close();
+          for (DeviceArray closed : new DeviceArray[] {empty, movedInC}) {
+            assertThrows(IllegalStateException.class, closed::synchronize);
+            assertThrows(IllegalStateException.class, () -> closed.waitOn(stream));
+            assertThrows(IllegalStateException.class, closed::isReady);
+            assertThrows(IllegalStateException.class, () -> closed.exportWithEvent(stream));
+            assertThrows(IllegalStateException.class, () -> closed.releaseAfter(stream));
+          }
+        });
+  }
+
+  @Test
+  void severalThreads() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          DeviceArray array = array(gpu);
+          array.exportWithEvent(gated.ofProducer());
+          Runnable ask =
+              () -> {
+                array.waitOn(gated.ofConsumer());
+                array.synchronize();
+                assertTrue(array.isReady());
+              };
+          onThread(
+              () -> {
+                onThread(ask);
+                ask.run();
+              });
+          array.close();
+          gated.end();
+        });
+  }
+}

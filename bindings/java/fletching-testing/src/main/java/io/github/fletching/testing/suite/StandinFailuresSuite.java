@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.awaited;
+import static io.github.fletching.testing.suite.Releases.onThread;
+import static io.github.fletching.testing.suite.StandinEventsSuite.onBoth;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.jna.Memory;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
+import io.github.fletching.FletchingException;
+import io.github.fletching.PendingReleases;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Every call of CUDA and HIP fails once, on the stand-ins; libraries that lack something. */
+@Timeout(20)
+public abstract class StandinFailuresSuite {
+  private static final int EIO = 5;
+
+  // From here on the operations release an array as well, and a release cannot report an error.
+  private static final int RELEASING = 4;
+
+  /** Runs every operation of a test with one call of the runtime that fails. */
+  private static final class Failing {
+    private final Gpu gpu;
+    private final List<Runnable> operations;
+    final Set<String> failed = new HashSet<>(); // functions
+
+    Failing(Gpu gpu, Runnable... operations) {
+      this.gpu = gpu;
+      this.operations = List.of(operations);
+    }
+
+    void run(String function, int nth) {
+      for (int i = 0; i < operations.size(); i++) {
+        String fault = function + ":" + nth + ":" + gpu.error;
+        String where = fault + " of operation " + i;
+        long current = gpu.current();
+        List<Long> alive = gpu.alive();
+        long calls = gpu.calls(function);
+        gpu.setFault(fault);
+        FletchingException error = errorOf(operations.get(i));
+        boolean hasFailed = gpu.calls(function) >= calls + nth;
+        gpu.resetFaults();
+        assertEquals(current, gpu.current(), where);
+        assertEquals(alive, gpu.alive(), where);
+        if (error == null) {
+          assertTrue(!hasFailed || i >= RELEASING, where + " is lost");
+          continue;
+        }
+        failed.add(function);
+        String text = error.getMessage();
+        boolean numberAlone = function.equals("hipGetStreamDeviceId"); // one below 0
+        assertTrue(hasFailed && text.contains(function), where + ": " + text);
+        assertTrue(numberAlone || text.contains(gpu.error), where + ": " + text);
+      }
+    }
+
+    private static FletchingException errorOf(Runnable operation) {
+      try {
+        operation.run();
+        return null;
+      } catch (FletchingException e) {
+        return e;
+      }
+    }
+  }
+
+  @Test
+  void everyFailureIsAnError() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          Memory event = gpu.makeEvent();
+          gpu.recordEvent(event, gated.producer);
+          gpu.synchronizeStream(gated.producer);
+          DeviceArray array = awaited(gpu.type, event);
+          DeviceStream stream = gated.ofConsumer();
+          Failing failing =
+              new Failing(
+                  gpu,
+                  array::synchronize,
+                  () -> array.waitOn(stream),
+                  () -> array.waitOn(gpu.stream(0)),
+                  array::isReady,
+                  () -> export(gpu, stream),
+                  () -> releaseAfter(gpu, stream));
+          failing.operations.forEach(Runnable::run); // all of their functions are reported now
+          for (String function : gpu.called()) {
+            for (int nth = 1; nth <= 2; nth++) {
+              int call = nth;
+              failing.run(function, call);
+              onThread(() -> failing.run(function, call));
+            }
+          }
+          Set<String> expected = Set.of(gpu.query, gpu.record, gpu.synchronize, gpu.exchangeMode);
+          assertTrue(failing.failed.containsAll(expected), "blind: " + failing.failed);
+          array.close();
+          gpu.destroyEvent(event);
+          gated.end();
+        });
+  }
+
+  private static void export(Gpu gpu, DeviceStream stream) {
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(gpu.type, new Releases());
+    boolean hasFailed = true;
+    try {
+      array.exportWithEvent(stream);
+      hasFailed = false;
+    } finally {
+      assertEquals(hasFailed, array.syncEvent() == 0);
+      array.close();
+      releases.assertCount(1);
+    }
+  }
+
+  private static void releaseAfter(Gpu gpu, DeviceStream stream) {
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(gpu.type);
+    try {
+      array.releaseAfter(stream);
+    } catch (FletchingException e) {
+      releases.assertCount(0);
+      array.close();
+      throw e;
+    } finally {
+      releases.waitFor(1);
+      gpu.settleReleases(); // the next fault is not for the thread that released it
+    }
+  }
+
+  /** What fails while a failure is handled says nothing about its cause. */
+  @Test
+  void theFirstFailureIsReported() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    Memory event = gpu.makeEvent();
+    DeviceArray array = awaited(gpu.type, event);
+    onThread(
+        () -> { // which needs the primary context
+          gpu.setFault("cuCtxPushCurrent:1:719,cuDevicePrimaryCtxRelease:1:304");
+          assertFails(EIO, array::synchronize, "cuCtxPushCurrent", "719");
+          gpu.setFault("cuCtxPopCurrent:1:719,cuDevicePrimaryCtxRelease:1:304");
+          assertFails(EIO, array::synchronize, "cuCtxPopCurrent", "719");
+          gpu.resetFaults();
+          assertEquals(0, gpu.current());
+        });
+    array.close();
+    gpu.destroyEvent(event);
+    gated.end();
+  }
+
+  @Test
+  void aRefusedQueryIsNotDone() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gpu.setFault(gpu.query + ":*:900");
+          Releases releases = new Releases();
+          releases.array(gpu.type).releaseAfter(gated.ofConsumer());
+          long before = gpu.calls(gpu.query);
+          while (gpu.calls(gpu.query) < before + 5) {
+            Releases.pause();
+          }
+          releases.assertCount(0);
+          PendingReleases counts = DeviceArray.pendingReleases();
+          assertEquals(1, counts.pending());
+          assertEquals(1, counts.refused());
+          assertTrue(counts.lastRefusal().contains(gpu.query), counts.toString());
+          gpu.resetFaults();
+          releases.waitFor(1);
+          gated.end();
+          counts = DeviceArray.pendingReleases();
+          assertEquals(0, counts.pending() + counts.refused());
+        });
+  }
+
+  @Test
+  void aLostDeviceReleases() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gated.shut();
+          for (String code : List.of("700", "719")) {
+            Releases releases = new Releases();
+            releases.array(gpu.type).releaseAfter(gated.ofProducer());
+            gpu.setFault(gpu.query + ":1:" + code);
+            releases.waitFor(1);
+            gpu.resetFaults();
+          }
+          gated.end();
+        });
+  }
+
+  /** On the way to the event's context, its loss is an answer too. */
+  @Test
+  void aLostContextReleases() {
+    Child.run(this, "loseTheContext");
+  }
+
+  void loseTheContext() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    gated.shut();
+    Releases releases = new Releases();
+    releases.array(gpu.type).releaseAfter(gated.ofProducer());
+    gpu.setFault("cuDevicePrimaryCtxGetState:*:700");
+    releases.waitFor(1);
+    gpu.resetFaults();
+  }
+
+  /** Only the event's own answer says whether it is its device that is lost. */
+  @Test
+  void aLossThatEveryCallReports() {
+    Child.run(this, "loseEverything");
+  }
+
+  void loseEverything() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          gated.shut();
+          Releases releases = new Releases();
+          releases.array(gpu.type).releaseAfter(gated.ofProducer());
+          gpu.setFault(gpu.exchangeMode + ":*:700");
+          long before = gpu.calls(gpu.exchangeMode);
+          while (gpu.calls(gpu.exchangeMode) < before + 10) {
+            Releases.pause();
+          }
+          releases.assertCount(0); // it may be another device's
+          assertEquals(0, DeviceArray.pendingReleases().refused());
+          gpu.setFault(gpu.query + ":*:700");
+          releases.waitFor(1);
+          gpu.resetFaults();
+        });
+  }
+
+  /** What a vendor says about an error may fail as well. */
+  @Test
+  void anErrorHasANumberAtLeast() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    Memory event = gpu.makeEvent();
+    DeviceArray array = awaited(gpu.type, event);
+    Map<Integer, String> ends =
+        Map.of(304, "failed with 304", 719, "failed with CUDA_ERROR_LAUNCH_FAILED (719)");
+    ends.forEach(
+        (code, end) -> {
+          gpu.setFault("cuCtxGetCurrent:1:" + code + ",cuGetErrorName:1:1,cuGetErrorString:1:1");
+          FletchingException error = Failing.errorOf(array::synchronize);
+          gpu.resetFaults();
+          assertEquals("CUDA driver API: cuCtxGetCurrent " + end, error.getMessage());
+          assertEquals(EIO, error.errno());
+        });
+    array.close();
+    gpu.destroyEvent(event);
+    gated.end();
+  }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+
+/**
+ * The consumer of docs/reference/async.md, as its application sees it: the tasks that have arrived,
+ * and how the stream ends. No lock is held while other code is called.
+ */
+class AsyncConsumer {
+  enum State {
+    CREATED,
+    CANCELLED_EARLY,
+    STREAMING,
+    CANCELLED,
+    ENDED,
+    BROKEN,
+    FAILED,
+    REFUSED,
+    RELEASING,
+    RELEASED;
+
+    /** Whether the application does not know yet how the stream ends. */
+    boolean isLive() {
+      return this == CREATED || this == STREAMING;
+    }
+  }
+
+  /** The outcome of a stream that has ended well. */
+  static final RuntimeException END = new FletchingException(1, "the end");
+
+  Runnable news = () -> {}; // called without the lock
+  Consumer<Schema> schemaCheck = schema -> {};
+  Consumer<Metadata> taskCheck = metadata -> {};
+  Consumer<Warning> onWarning = warning -> {};
+
+  /** Completed when there is a schema, or there will be none. */
+  final CompletableFuture<Void> schemaKnown = new CompletableFuture<>();
+
+  volatile State state = State.CREATED; // written with the lock, as what follows
+  volatile AsyncAbi.Promise promise; // null until there is a schema
+  final ForeignProducer peer = new ForeignProducer();
+  final ArrayDeque<ForeignProducer.Task> queue = new ArrayDeque<>();
+  final ArrayDeque<Received> kept = new ArrayDeque<>(); // extracted by the release
+  Shared<Schema> schema;
+  long demand; // what was requested before on_schema; then what may still arrive
+  boolean shut; // no task is taken from the queue any more
+  boolean keeping; // the release extracts what is queued
+  RuntimeException failure;
+
+  /** A batch, or why there is none. */
+  static final class Received {
+    final DeviceArray batch;
+    final Metadata metadata;
+    final FletchingException error;
+
+    private Received(DeviceArray batch, Metadata metadata, FletchingException error) {
+      this.batch = batch;
+      this.metadata = metadata;
+      this.error = error;
+    }
+
+    void close() {
+      Exported.discard(batch);
+    }
+  }
+
+  final void wake() {
+    RuntimeException error = peer.locked(() -> failure);
+    if (error != null) {
+      schemaKnown.completeExceptionally(error);
+    }
+    news.run();
+  }
+
+  final Received extract() {
+    Slot slot = Slot.take(Kind.DEVICE_ARRAY);
+    ForeignProducer.Task task = queue.poll();
+    int code = peer.extract(task, slot.address);
+    if (code != 0) { // of a failed extraction nothing is ours to release
+      slot.free();
+      String text = "extract_data: failed without a message";
+      return new Received(null, task.metadata, FletchingException.foreign(code, text));
+    }
+    DeviceArray batch = new DeviceArray(slot);
+    FletchingException[] error = new FletchingException[1];
+    peer.unlocked(() -> error[0] = errorOf(batch));
+    return new Received(batch, task.metadata, error[0]);
+  }
+
+  /** Why a batch may not be in the stream, which closes it. */
+  private FletchingException errorOf(DeviceArray batch) {
+    try {
+      promise.check(batch);
+      DeviceArrayStream.warnOfReserved(batch, onWarning);
+      return null;
+    } catch (Throwable refusal) {
+      batch.close();
+      return FletchingException.of(refusal);
+    }
+  }
+
+  // --- The application
+
+  /** Requests n more batches, n > 0. */
+  void request(long n) {
+    peer.locked(() -> sendRequest(n));
+  }
+
+  private void sendRequest(long n) {
+    if (state.isLive()) {
+      demand = AsyncAbi.saturated(demand, n);
+    }
+    if (state == State.STREAMING) {
+      peer.request(n);
+    }
+  }
+
+  /**
+   * Extracts the oldest batch; null when none has arrived. More is requested first: the producer of
+   * libarrow is destroyed with its last task.
+   */
+  Received take(long more) {
+    return peer.locked(
+        () -> {
+          if (more > 0 && !shut && !queue.isEmpty()) {
+            sendRequest(more);
+          }
+          if (shut || queue.isEmpty()) {
+            return kept.poll();
+          }
+          Received result = extract();
+          if (result.error != null && state == State.STREAMING) {
+            lose(result);
+          }
+          return result;
+        });
+  }
+
+  /** A producer that does not know of it would wait for the next request. */
+  private void lose(Received result) {
+    state = State.BROKEN;
+    failure = result.error;
+    stop(result.batch != null);
+    peer.unlocked(this::wake);
+  }
+
+  /** Drops the oldest batch; false when none has arrived. */
+  boolean skip() {
+    return peer.locked(
+        () -> {
+          ForeignProducer.Task task = shut ? null : queue.poll();
+          Received received = task == null ? kept.poll() : null;
+          if (task != null) {
+            peer.drop(task);
+          } else if (received != null) {
+            peer.unlocked(received::close);
+          }
+          return task != null || received != null;
+        });
+  }
+
+  /** How the stream has ended: {@link #END} or the error; null while there may be batches. */
+  RuntimeException outcome() {
+    return peer.locked(
+        () -> {
+          boolean more = keeping || !kept.isEmpty() || (!shut && !queue.isEmpty());
+          RuntimeException end = state.isLive() ? null : END;
+          return more ? null : failure != null ? failure : end;
+        });
+  }
+
+  /** Drops what is queued. The reason is the outcome, unless the stream has ended. */
+  void cancel(RuntimeException reason) {
+    List<Received> dropped = new ArrayList<>();
+    peer.locked(
+        () -> {
+          State before = state;
+          if (before.isLive() || !kept.isEmpty() || !queue.isEmpty() || keeping) {
+            failure = reason;
+          }
+          dropped.addAll(kept);
+          kept.clear();
+          keeping = false;
+          if (before.isLive()) {
+            state = before == State.CREATED ? State.CANCELLED_EARLY : State.CANCELLED;
+          }
+          stop(before == State.STREAMING);
+        });
+    dropped.forEach(Received::close);
+    wake();
+  }
+
+  /** A schema of the caller's, when it is known. */
+  Schema schema() {
+    return peer.locked(
+        () -> {
+          if (schema == null) {
+            throw Owner.closed("schema");
+          }
+          return schema.view();
+        });
+  }
+
+  /** Ends the taking of tasks. */
+  final void stop(boolean cancel) {
+    if (shut) {
+      return;
+    }
+    shut = true;
+    if (cancel) {
+      peer.cancel();
+    }
+    dropQueue();
+  }
+
+  final void dropQueue() {
+    while (!queue.isEmpty()) {
+      peer.drop(queue.poll());
+    }
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import io.github.fletching.abi.DeviceType;
+import java.lang.ref.Reference;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.function.Consumer;
+
+/**
+ * A handler for a producer of another library, and the batches that it sends: a publisher for one
+ * subscriber, which may come at any time.
+ *
+ * <p>{@code request} and {@code cancel} of the subscriber are those of the producer, and its calls
+ * are {@code onNext}, {@code onComplete} and {@code onError}, on its thread: the subscriber must
+ * not block it, and closes each batch. Every task of the producer is extracted once: into a batch,
+ * or dropped. After the end the release of the handler extracts what is queued, so that no batch is
+ * lost. The release waits while a batch is extracted, and while batches are requested, on another
+ * thread; a producer must not hold a lock then that these calls need.
+ *
+ * <p>Errors are {@link FletchingException}s: what the producer reported, or its extract_data
+ * returned; EIO for a code that is not positive, and when the handler was released before the end;
+ * EINVAL when the producer broke a rule, which the message names. After an error that overtakes
+ * batches there are none.
+ *
+ * <p>Closing the stream cancels it, unless it is over. A stream with a subscriber may be forgotten;
+ * one that never had any is cancelled by a cleaner, and counted as a leak. All methods may be
+ * called from any thread, several at once. Batches outlive the stream.
+ *
+ * <p>Text: C device data interface, "Async device stream interface".
+ */
+public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, AutoCloseable {
+  private final AsyncHandler core = new AsyncHandler();
+  private final AsyncSubscription subscription;
+
+  /** A stream that requests what its subscriber requests. */
+  public AsyncDeviceStream() {
+    this(0);
+  }
+
+  /**
+   * A stream that requests {@code window} batches when the schema arrives, and again as the
+   * subscriber takes them, before they are extracted: for a producer such as that of libarrow,
+   * which is destroyed with its last task, and to keep a slow producer busy. With 0 only the
+   * subscriber requests.
+   */
+  public AsyncDeviceStream(int window) {
+    subscription = new AsyncSubscription(core, window);
+    Slot.CLEANER.register(this, subscription::collected);
+  }
+
+  /**
+   * Calls the consumer with the schema, which is lent, on the producer's thread. One that throws
+   * refuses it, which ends the stream. Set it before the handler is passed on.
+   */
+  public AsyncDeviceStream onSchema(Consumer<Schema> consumer) {
+    core.schemaCheck = consumer;
+    return this;
+  }
+
+  /** The same for every batch, with its metadata, before it is extracted. */
+  public AsyncDeviceStream onTask(Consumer<Metadata> consumer) {
+    core.taskCheck = consumer;
+    return this;
+  }
+
+  /** Calls the consumer for each warning; see {@link DeviceArrayStream#onWarning}. */
+  public AsyncDeviceStream onWarning(Consumer<Warning> consumer) {
+    core.onWarning = consumer;
+    return this;
+  }
+
+  /**
+   * The address of an ArrowAsyncDeviceStreamHandler in memory of C, for one producer, which has to
+   * call its release in any case. It does not change, and is valid until the release and the close.
+   *
+   * @throws IllegalStateException after close
+   */
+  public long handlerAddress() {
+    long address = core.expose();
+    Reference.reachabilityFence(this);
+    return address;
+  }
+
+  /**
+   * The schema of every batch, once it has arrived: one for each call, which the caller closes. It
+   * fails with the error of a stream that has none.
+   */
+  public CompletionStage<Schema> schema() {
+    return core.schemaKnown.thenApply(known -> core.schema());
+  }
+
+  /** The type of the device that every batch is on; null until there is a schema. */
+  public DeviceType deviceType() {
+    AsyncAbi.Promise promise = core.promise;
+    return promise == null ? null : promise.deviceType;
+  }
+
+  /** The metadata of the stream; none until there is a schema. */
+  public Metadata metadata() {
+    AsyncAbi.Promise promise = core.promise;
+    return promise == null ? Metadata.EMPTY : promise.metadata;
+  }
+
+  /** The metadata of the batch with which onNext was called last. */
+  public Metadata batchMetadata() {
+    return subscription.batchMetadata;
+  }
+
+  /** Subscribes once; any other subscriber gets an IllegalStateException. */
+  @Override
+  public void subscribe(Flow.Subscriber<? super DeviceArray> subscriber) {
+    subscription.subscribe(subscriber);
+    Reference.reachabilityFence(this);
+  }
+
+  /**
+   * Cancels a stream that is not over: batches that are queued are dropped, without waiting for the
+   * producer. The subscriber gets an IllegalStateException. A second close does nothing.
+   */
+  @Override
+  public void close() {
+    subscription.close(Owner.closed("async stream"));
+  }
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Flow;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+
+/**
+ * The producer of docs/reference/async.md. Jobs on an executor, one at a time, call the handler and
+ * the publisher; the consumer and the publisher call from any thread.
+ */
+final class AsyncSending<T> implements Flow.Subscriber<T> {
+  /** What a step does. */
+  enum Due {
+    SCHEMA,
+    TASK,
+    END,
+    STOP,
+    RELEASE,
+    NOTHING
+  }
+
+  /** Completed when the handler is released. */
+  final CompletableFuture<Void> done = new CompletableFuture<>();
+
+  final long producer; // in memory of C, followed by a task
+  private final ForeignHandler handler;
+  private final DeviceType deviceType;
+  private final Function<T, AsyncBatch> toBatch;
+  private final Executor executor;
+  private final AtomicInteger due = new AtomicInteger(); // runs of the job
+
+  // With the lock of this object.
+  private boolean stopped; // by the first of the end, a failure, a cancel and a refusal
+  private FletchingException failure; // null for the others
+  private Flow.Subscription upstream;
+  private Schema schema; // not sent yet
+  private volatile AsyncAbi.Promise promise;
+  private final ArrayDeque<AsyncTask> queue = new ArrayDeque<>();
+  private boolean ended; // there is no further batch
+  private long requested;
+  private long passedOn; // of what was requested, to the publisher
+  private long sent;
+  private int open; // the tasks that are delivered and not extracted
+  private boolean over; // only the release is due
+
+  // Of the jobs.
+  Iterator<? extends T> iterator; // instead of a publisher; read one ahead of the requests
+  private AsyncTask task; // to send
+  FletchingException result; // of a stream that is over; null for none
+
+  /** Sets the producer of the handler. Errors: EINVAL, ENOMEM; then the handler is untouched. */
+  AsyncSending(
+      long handler,
+      DeviceType deviceType,
+      Metadata metadata,
+      Executor executor,
+      Function<T, AsyncBatch> toBatch) {
+    if (handler == 0) {
+      throw FletchingException.invalid("send: handler is NULL: expected an address");
+    }
+    if (deviceType.value() == 0) {
+      throw FletchingException.brokenRule(
+          "async-producer.device-type-set",
+          "producer: device_type: 0: expected the device type of the batches");
+    }
+    this.handler = new ForeignHandler(handler);
+    this.deviceType = deviceType;
+    this.executor = executor;
+    this.toBatch = toBatch;
+    long block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
+    producer = AsyncAbi.takeBlock();
+    C.putInt(producer + AsyncAbi.DEVICE_TYPE, deviceType.value());
+    C.putAddress(producer + AsyncAbi.METADATA, block);
+    AsyncAbi.ProducerStubs.install(producer, Handles.add(this));
+    C.putAddress(handler + AsyncAbi.PRODUCER, producer);
+  }
+
+  /** Moves the schema in, which is sent next. */
+  void open(Schema next) {
+    boolean taken;
+    synchronized (this) {
+      taken = !stopped;
+      if (taken) {
+        promise = new AsyncAbi.Promise(deviceType, Metadata.EMPTY, next.address());
+        schema = next;
+      }
+    }
+    if (taken) {
+      schedule();
+    } else {
+      next.close();
+    }
+  }
+
+  /** Gives the memory back when the consumer is gone. */
+  void free() {
+    Handles.remove(C.getAddress(producer + AsyncAbi.PRODUCER_PRIVATE));
+    C.free(C.getAddress(producer + AsyncAbi.METADATA));
+    AsyncAbi.putBlock(producer);
+  }
+
+  private void schedule() {
+    if (due.getAndIncrement() != 0) {
+      return;
+    }
+    try {
+      executor.execute(this::run);
+    } catch (RejectedExecutionException e) {
+      stop(FletchingException.of(e));
+      AsyncDeviceStreams.executor().execute(this::run);
+    }
+  }
+
+  private void run() {
+    for (int runs = due.get(); runs != 0; runs = due.addAndGet(-runs)) {
+      Due last = step();
+      while (last != Due.NOTHING && last != Due.RELEASE) {
+        last = step();
+      }
+      if (last == Due.RELEASE) {
+        free();
+        if (result == null) {
+          done.complete(null);
+        } else {
+          done.completeExceptionally(result);
+        }
+        return;
+      }
+    }
+  }
+
+  // --- What the consumer calls
+
+  int onRequest(long n) {
+    if (n < 1) {
+      fail(FletchingException.invalid("request: n is not positive: expected 1 or more, got " + n));
+      return 0;
+    }
+    synchronized (this) {
+      requested = AsyncAbi.saturated(requested, n);
+    }
+    schedule();
+    return 0;
+  }
+
+  int onCancel() {
+    stop(null);
+    return 0;
+  }
+
+  void taskClosed() {
+    synchronized (this) {
+      open--;
+    }
+    schedule();
+  }
+
+  /** Does nothing for a stream that has stopped. */
+  private void stop(FletchingException error) {
+    synchronized (this) {
+      if (!stopped) {
+        stopped = true;
+        failure = error;
+      }
+    }
+    schedule();
+  }
+
+  void fail(Throwable thrown) {
+    stop(FletchingException.of(thrown));
+  }
+
+  // --- What the publisher calls
+
+  @Override
+  public void onSubscribe(Flow.Subscription subscription) {
+    Objects.requireNonNull(subscription, "subscription");
+    boolean taken;
+    synchronized (this) {
+      taken = upstream == null && !stopped;
+      upstream = taken ? subscription : upstream;
+    }
+    if (taken) {
+      schedule();
+    } else {
+      subscription.cancel();
+    }
+  }
+
+  @Override
+  public void onNext(T item) {
+    AsyncBatch batch = toBatch.apply(Objects.requireNonNull(item, "batch"));
+    try {
+      AsyncTask task = new AsyncTask(this, batch);
+      boolean taken;
+      synchronized (this) {
+        taken = !stopped && queue.add(task);
+      }
+      if (taken) {
+        schedule();
+      } else {
+        task.discard();
+      }
+    } catch (Throwable refusal) {
+      Exported.discard(batch.array);
+      fail(refusal);
+    }
+  }
+
+  @Override
+  public void onError(Throwable thrown) {
+    Objects.requireNonNull(thrown, "throwable");
+    synchronized (this) {
+      upstream = null;
+    }
+    fail(thrown);
+  }
+
+  @Override
+  public void onComplete() {
+    synchronized (this) {
+      ended = true;
+      upstream = null;
+    }
+    schedule();
+  }
+
+  /** Moves an array in, unless the stream may not have it. Errors: EINVAL. */
+  DeviceArray moved(DeviceArray array) {
+    try {
+      promise.check(array);
+      return new DeviceArray(array.takeSlot("batch"));
+    } catch (RuntimeException refusal) {
+      array.close();
+      throw refusal;
+    }
+  }
+
+  // --- What is called: in the jobs
+
+  /** Makes at most one call of the handler. */
+  Due step() {
+    callPublisher();
+    Due due = next();
+    switch (due) {
+      case SCHEMA:
+        Schema first = takeSchema();
+        int code = handler.onSchema(first.address());
+        first.close(); // when the consumer has not moved it out
+        called("on_schema", code);
+        break;
+      case TASK:
+        sendTask();
+        break;
+      case END:
+        finish();
+        called("on_next_task", handler.onNextTask(0, 0));
+        break;
+      case STOP:
+        finish();
+        result = failure;
+        if (failure == null) {
+          return step();
+        }
+        handler.onError(failure);
+        break;
+      case RELEASE:
+        handler.release();
+        break;
+      default:
+    }
+    return due;
+  }
+
+  private synchronized Due next() {
+    if (over) {
+      return open > 0 ? Due.NOTHING : Due.RELEASE;
+    }
+    if (stopped) {
+      return Due.STOP;
+    }
+    if (schema != null) {
+      return Due.SCHEMA;
+    }
+    if (!queue.isEmpty() && requested > sent) {
+      task = queue.poll();
+      sent++;
+      open++;
+      return Due.TASK;
+    }
+    if (ended && queue.isEmpty()) {
+      stopped = true;
+      return Due.END;
+    }
+    return Due.NOTHING;
+  }
+
+  private void callPublisher() {
+    Flow.Subscription subscription;
+    boolean cancels;
+    boolean reads;
+    long more = 0;
+    synchronized (this) {
+      subscription = upstream;
+      cancels = stopped;
+      reads = !cancels && iterator != null && !ended && schema == null && queue.isEmpty();
+      if (cancels) {
+        upstream = null;
+      } else if (subscription != null) {
+        more = requested - passedOn;
+        passedOn = requested;
+      }
+    }
+    try {
+      if (reads) {
+        readNext();
+      } else if (cancels && subscription != null) {
+        subscription.cancel();
+      } else if (more > 0) {
+        subscription.request(more);
+      }
+    } catch (Throwable thrown) {
+      onError(thrown);
+    }
+  }
+
+  private void readNext() {
+    if (iterator.hasNext()) {
+      onNext(iterator.next());
+    } else {
+      onComplete();
+    }
+  }
+
+  private synchronized Schema takeSchema() {
+    Schema next = schema;
+    schema = null;
+    return next;
+  }
+
+  private void sendTask() {
+    AsyncTask next = task;
+    task = null;
+    long struct = producer + AsyncAbi.TASK;
+    long handle = Handles.add(next);
+    long metadata = next.metadata == null ? 0 : AsyncAbi.newBlock(next.metadata);
+    AsyncAbi.ProducerStubs.installTask(struct, handle);
+    int code = handler.onNextTask(struct, metadata);
+    C.free(metadata);
+    if (code != 0 && Handles.poll(AsyncTask.class, handle) != null) { // not extracted
+      next.close();
+    }
+    called("on_next_task", code);
+  }
+
+  /** Takes what a call of the handler has returned. */
+  private void called(String name, int code) {
+    if (code == 0) {
+      return;
+    }
+    result =
+        code == ForeignHandler.MISSING
+            ? FletchingException.invalid("handler." + name + ": NULL: expected a callback")
+            : new FletchingException(
+                code, name + ": refused by the consumer: expected 0, got " + code);
+    synchronized (this) {
+      stopped = true;
+    }
+    finish();
+  }
+
+  /** Ends the reading: only the release is due. */
+  private void finish() {
+    List<AsyncTask> left;
+    synchronized (this) {
+      over = true;
+      left = new ArrayList<>(queue);
+      queue.clear();
+    }
+    Exported.discard(takeSchema());
+    left.forEach(AsyncTask::discard);
+    Exported.discard(iterator);
+    iterator = null;
+  }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.engine.Handles;
+import java.util.concurrent.Callable;
+
+/** A batch of a producer, from its publisher to the consumer's extract_data. */
+final class AsyncTask {
+  final byte[] metadata; // null for none
+  private final AsyncSending<?> sending;
+  private final Callable<DeviceArray> maker;
+  private DeviceArray array; // null when it is not made yet
+
+  /** Moves the array in, or closes it. Errors: EINVAL. */
+  AsyncTask(AsyncSending<?> sending, AsyncBatch batch) {
+    this.sending = sending;
+    maker = batch.maker;
+    metadata = batch.metadata.size() == 0 ? null : batch.metadata.encode();
+    array = batch.array == null ? null : sending.moved(batch.array);
+  }
+
+  /** The callback: of several calls one finds the task. */
+  static int extract(long self, long out) {
+    AsyncTask task = Handles.poll(AsyncTask.class, C.getAddress(self + AsyncAbi.TASK_PRIVATE));
+    C.putAddress(self + AsyncAbi.TASK_PRIVATE, 0);
+    if (task == null) {
+      return FletchingException.EINVAL;
+    }
+    int code = 0;
+    try {
+      if (out != 0) {
+        task.moveTo(out);
+      }
+    } catch (Throwable thrown) {
+      FletchingException error = FletchingException.of(thrown);
+      task.sending.fail(error);
+      code = error.errno();
+    }
+    task.close();
+    return code;
+  }
+
+  private void moveTo(long out) throws Exception {
+    if (array == null) {
+      DeviceArray made = maker.call();
+      if (made == null) {
+        throw FletchingException.invalid("batch: null: expected an array");
+      }
+      array = sending.moved(made);
+    }
+    array.moveTo(out);
+  }
+
+  /** Releases what was not moved out, of a task that was not delivered. */
+  void discard() {
+    Exported.discard(array);
+  }
+
+  /** The end of a task that was delivered. */
+  void close() {
+    discard();
+    sending.taskClosed();
+  }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+/** The operations for runtimes whose streams can be captured into a graph: CUDA and HIP. */
+abstract class CapturingVendor extends Vendor {
+  // What both have, under names of their own.
+  Symbol init;
+  Symbol exchangeMode;
+  Symbol isCapturing;
+  Symbol streamWaitEvent;
+  Symbol eventSynchronize;
+  Symbol eventQuery;
+  Symbol eventCreate;
+  Symbol eventRecord;
+  Symbol eventRecordWithFlags;
+  Symbol eventDestroy;
+  int implicitCapture; // the default stream would depend on a captured one
+  int relaxedMode;
+  int disableTiming;
+  int waitExternal;
+  int recordExternal;
+
+  CapturingVendor(Library library) {
+    super(library);
+  }
+
+  abstract EventState stateOf(int code);
+
+  abstract boolean isLost(int code);
+
+  /** The handle as the runtime calls the stream. */
+  abstract long handleOf(DeviceStream stream);
+
+  /** Refuses with ENOTSUP where there are no events of each launch of a graph. */
+  abstract void requireExternalEvents();
+
+  abstract Scope newScope();
+
+  /** Where the calls of an operation are made. On close the thread has what it had before. */
+  abstract static class Scope implements AutoCloseable {
+    final Cell out = new Cell();
+    boolean isLost; // whether a call has failed because nothing of the context can still run
+
+    /** Enters where the stream belongs. */
+    abstract void enterStream(DeviceStream stream, long deviceId);
+
+    // What is here is for a runtime that knows the place of an event.
+
+    /** Enters where any event can be asked. */
+    void enterAny(long deviceId) {}
+
+    /** Notes where an event is from that is recorded now. */
+    void getOrigin(Recorded recorded) {}
+
+    /** Enters where the event is from; false when it was destroyed with its context. */
+    boolean enterOrigin(Recorded recorded) {
+      return true;
+    }
+
+    abstract void leave();
+
+    @Override
+    public final void close() {
+      try {
+        leave();
+      } finally {
+        out.close();
+      }
+    }
+  }
+
+  /**
+   * While it is open, the thread may make calls that are unsafe while streams are captured: then
+   * they fail neither themselves nor the capture.
+   */
+  private final class Relaxed implements AutoCloseable {
+    private final Cell mode = new Cell(); // the one to be set, afterwards the one before
+    final int code;
+
+    Relaxed() {
+      C.putInt(mode.address, relaxedMode);
+      code = exchangeMode.exists() ? exchange() : 0; // a runtime without modes
+    }
+
+    private int exchange() {
+      return (int) exchangeMode.call(mode.address);
+    }
+
+    void check() {
+      CapturingVendor.this.check(exchangeMode.name, code);
+    }
+
+    @Override
+    public void close() {
+      CapturingVendor.this.check(exchangeMode.name, closeQuietly());
+    }
+
+    /** Returns what the runtime says, for a caller that reports no error. */
+    int closeQuietly() {
+      int left = exchangeMode.exists() && code == 0 ? exchange() : 0;
+      if (left != 0) {
+        exchange(); // it may have reported an earlier error
+      }
+      mode.close();
+      return left;
+    }
+  }
+
+  private void initialize() {
+    library.load();
+    check(init, 0);
+  }
+
+  /** The answer of a function that asks or waits for the event. */
+  private int ask(Symbol function, SyncEvent event) {
+    long handle = event.handle();
+    initialize();
+    try (Relaxed mode = new Relaxed();
+        Scope scope = newScope()) {
+      mode.check();
+      scope.enterAny(event.deviceId());
+      return (int) function.call(handle);
+    }
+  }
+
+  @Override
+  public final void synchronize(SyncEvent event) {
+    check(eventSynchronize.name, ask(eventSynchronize, event));
+  }
+
+  @Override
+  public final boolean isReady(SyncEvent event) {
+    return isDone(ask(eventQuery, event));
+  }
+
+  private boolean isDone(int code) {
+    EventState state = stateOf(code);
+    if (state == EventState.FAILED) {
+      throw error(eventQuery.name, code);
+    }
+    return state == EventState.DONE;
+  }
+
+  @Override
+  public final void waitOn(SyncEvent event, DeviceStream stream) {
+    long handle = event.handle();
+    initialize();
+    try (Scope scope = newScope()) {
+      scope.enterStream(stream, event.deviceId());
+      int flags = isCaptured(stream, scope.out) ? waitExternal : 0;
+      check(streamWaitEvent, handleOf(stream), handle, flags);
+    } catch (FletchingException e) {
+      throw withCaptureHint(
+          "wait_on",
+          e,
+          "wait before the capture begins, or pass stream.onCapture(OnCapture.EXTERNAL) for a wait"
+              + " at each launch of the graph");
+    }
+  }
+
+  /** Whether the stream is captured, and may be. Does not disturb the capture. */
+  private boolean isCaptured(DeviceStream stream, Cell out) {
+    if (!isCapturing.exists()) {
+      return false;
+    }
+    C.putInt(out.address, 0);
+    int code = (int) isCapturing.call(handleOf(stream), out.address);
+    String got = "one that is being captured into a graph";
+    if (code == implicitCapture) {
+      got =
+          "the legacy default stream while a stream that is ordered with it is being captured into"
+              + " a graph";
+    } else {
+      check(isCapturing.name, code);
+      int status = C.getInt(out.address);
+      if (status == 0) {
+        return false;
+      }
+      if (status == 1 && stream.onCapture() == OnCapture.EXTERNAL) {
+        requireExternalEvents();
+        return true;
+      }
+      got += status == 1 ? "" : ", and whose capture is invalid and not ended";
+    }
+    throw new FletchingException(
+        FletchingException.EBUSY,
+        library.title() + ": expected a stream whose work runs, got " + got);
+  }
+
+  @Override
+  final void record(Recorded recorded, DeviceStream stream, long deviceId) {
+    initialize();
+    try (Relaxed mode = new Relaxed();
+        Scope scope = newScope()) {
+      mode.check();
+      scope.enterStream(stream, deviceId);
+      boolean isCaptured = isCaptured(stream, scope.out);
+      scope.getOrigin(recorded);
+      eventDestroy.require();
+      eventRecord.require();
+      check(eventCreate, recorded.address, disableTiming);
+      if (isCaptured) {
+        check(eventRecordWithFlags, recorded.event(), handleOf(stream), recordExternal);
+      } else {
+        check(eventRecord, recorded.event(), handleOf(stream));
+      }
+    }
+  }
+
+  @Override
+  final boolean hasPassed(Recorded recorded) {
+    boolean hasPassed = false;
+    try (Relaxed mode = new Relaxed()) {
+      if (!isLost(mode.code)) { // a loss may be another device's: the event is asked nonetheless
+        mode.check();
+      }
+      hasPassed = hasPassedThere(recorded);
+    } catch (FletchingException e) {
+      if (!hasPassed) { // then it does not matter whether the mode is left as it should be
+        throw e;
+      }
+    }
+    return hasPassed;
+  }
+
+  private boolean hasPassedThere(Recorded recorded) {
+    boolean isThere = false;
+    Scope scope = newScope();
+    try (scope) {
+      isThere = scope.enterOrigin(recorded);
+      int code = isThere ? (int) eventQuery.call(recorded.event()) : 0;
+      return isLost(code) || isDone(code);
+    } catch (FletchingException e) {
+      if (!isThere && scope.isLost) {
+        return true;
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  final void destroy(Recorded recorded) {
+    // Nothing else destroys it, so it is tried without the mode too, and once more when it did not
+    // come to that.
+    runRelaxed(
+        () -> {
+          if (!tryDestroy(recorded)) {
+            tryDestroy(recorded);
+          }
+        });
+  }
+
+  private boolean tryDestroy(Recorded recorded) {
+    boolean isTried = false;
+    try (Scope scope = newScope()) {
+      boolean isThere = scope.enterOrigin(recorded);
+      isTried = true;
+      if (isThere) {
+        eventDestroy.call(recorded.event());
+      }
+    } catch (FletchingException e) {
+      return isTried;
+    }
+    return true;
+  }
+
+  @Override
+  final void runRelaxed(Runnable body) {
+    Relaxed mode = new Relaxed();
+    try {
+      body.run();
+    } finally {
+      mode.closeQuietly();
+    }
+  }
+}

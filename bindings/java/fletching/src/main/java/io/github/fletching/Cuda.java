@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+/** CUDA, and its contexts as the operations on events need them, by the driver API alone. */
+final class Cuda extends CapturingVendor {
+  static final Cuda INSTANCE = new Cuda();
+
+  private Cuda() {
+    super(CudaTable.LIBRARY);
+    init = CudaTable.CU_INIT;
+    exchangeMode = CudaTable.CU_THREAD_EXCHANGE_STREAM_CAPTURE_MODE;
+    isCapturing = CudaTable.CU_STREAM_IS_CAPTURING;
+    streamWaitEvent = CudaTable.CU_STREAM_WAIT_EVENT;
+    eventSynchronize = CudaTable.CU_EVENT_SYNCHRONIZE;
+    eventQuery = CudaTable.CU_EVENT_QUERY;
+    eventCreate = CudaTable.CU_EVENT_CREATE;
+    eventRecord = CudaTable.CU_EVENT_RECORD;
+    eventRecordWithFlags = CudaTable.CU_EVENT_RECORD_WITH_FLAGS;
+    eventDestroy = CudaTable.CU_EVENT_DESTROY;
+    implicitCapture = CudaTable.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    relaxedMode = CudaTable.CU_STREAM_CAPTURE_MODE_RELAXED;
+    disableTiming = CudaTable.CU_EVENT_DISABLE_TIMING;
+    waitExternal = CudaTable.CU_EVENT_WAIT_EXTERNAL;
+    recordExternal = CudaTable.CU_EVENT_RECORD_EXTERNAL;
+  }
+
+  @Override
+  EventState stateOf(int code) {
+    return CudaTable.stateOf(code);
+  }
+
+  @Override
+  boolean isLost(int code) {
+    return CudaTable.isLost(code);
+  }
+
+  @Override
+  long handleOf(DeviceStream stream) {
+    return stream.handle();
+  }
+
+  @Override
+  void requireExternalEvents() {
+    Symbol needed = eventRecordWithFlags;
+    try {
+      needed.require();
+    } catch (FletchingException e) {
+      throw FletchingException.unsupported(
+          e.getMessage() + " (CUDA 11.1) for an event of a captured stream");
+    }
+  }
+
+  @Override
+  FletchingException error(String function, int code) {
+    String name = textOf(CudaTable.CU_GET_ERROR_NAME, code);
+    return error(
+        function,
+        code,
+        name.isEmpty() ? CudaTable.nameOf(code) : name,
+        textOf(CudaTable.CU_GET_ERROR_STRING, code),
+        code == CudaTable.CUDA_ERROR_INVALID_HANDLE);
+  }
+
+  private static String textOf(Symbol function, int code) {
+    try (Cell out = new Cell()) {
+      int failed = (int) function.call(code, out.address);
+      return failed != 0 ? "" : Native.printable(C.getAddress(out.address));
+    }
+  }
+
+  @Override
+  Scope newScope() {
+    return new CudaScope();
+  }
+
+  /**
+   * A context that is current for the calling thread, for a while. None is created: only one that
+   * another party has made is used. Afterwards the thread's contexts, and the references of the
+   * primary one, are as before.
+   */
+  private final class CudaScope extends Scope {
+    private long current;
+    private boolean isPushed;
+    private int retained = -1; // the device whose primary context is
+
+    private void checkHere(Symbol function, long... arguments) {
+      checkHere(function, (int) function.call(arguments));
+    }
+
+    private void checkHere(Symbol function, int code) {
+      isLost |= CudaTable.isLost(code);
+      check(function.name, code);
+    }
+
+    private void enter(long context) {
+      checkHere(CudaTable.CU_CTX_GET_CURRENT, out.address);
+      current = context;
+      if (C.getAddress(out.address) != context) {
+        int code = (int) CudaTable.CU_CTX_PUSH_CURRENT.call(context);
+        isPushed = code == 0;
+        checkHere(CudaTable.CU_CTX_PUSH_CURRENT, code);
+      }
+    }
+
+    private boolean isPrimaryActive(int device) {
+      checkHere(CudaTable.CU_DEVICE_PRIMARY_CTX_GET_STATE, device, out.address + 8, out.address);
+      return C.getInt(out.address) != 0;
+    }
+
+    /** A primary context that is active. {@code release} gives it back. */
+    private long retain(int device) {
+      int code = (int) CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN.call(out.address, device);
+      retained = code == 0 ? device : -1;
+      checkHere(CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN, code);
+      return C.getAddress(out.address);
+    }
+
+    private void release() {
+      if (retained >= 0) {
+        int device = retained;
+        retained = -1;
+        check(CudaTable.CU_DEVICE_PRIMARY_CTX_RELEASE, device);
+      }
+    }
+
+    private void pop() {
+      if (!isPushed) {
+        return;
+      }
+      isPushed = false;
+      int code = (int) CudaTable.CU_CTX_POP_CURRENT.call(out.address);
+      // It may report an earlier error, and have popped nonetheless: ours must not stay, and the
+      // caller's must not go.
+      if (code != 0
+          && CudaTable.CU_CTX_GET_CURRENT.call(out.address) == 0
+          && C.getAddress(out.address) == current) {
+        CudaTable.CU_CTX_POP_CURRENT.call(out.address);
+      }
+      check(CudaTable.CU_CTX_POP_CURRENT.name, code);
+    }
+
+    @Override
+    void leave() {
+      try {
+        pop();
+      } catch (FletchingException first) {
+        releaseAfter(first);
+      }
+      release();
+    }
+
+    /** The first failure is the one that is reported. */
+    private void releaseAfter(FletchingException first) {
+      try {
+        release();
+      } catch (FletchingException second) {
+        first.addSuppressed(second);
+      }
+      throw first;
+    }
+
+    @Override
+    void enterStream(DeviceStream stream, long deviceId) {
+      // The default streams are those of the current context.
+      if (Long.compareUnsigned(stream.handle(), CudaTable.CU_STREAM_PER_THREAD) <= 0) {
+        enterAny(deviceId);
+        return;
+      }
+      checkHere(CudaTable.CU_STREAM_GET_CTX, stream.handle(), out.address);
+      enter(C.getAddress(out.address));
+    }
+
+    /** The current context; without one the primary context of the device, if it is active. */
+    @Override
+    void enterAny(long deviceId) {
+      checkHere(CudaTable.CU_CTX_GET_CURRENT, out.address);
+      current = C.getAddress(out.address);
+      if (current != 0) {
+        return;
+      }
+      if (deviceId < 0 || deviceId > Integer.MAX_VALUE) {
+        throw FletchingException.invalid(
+            "device_id: not a CUDA device ordinal: expected 0 to 2147483647, got " + deviceId);
+      }
+      checkHere(CudaTable.CU_DEVICE_GET, out.address, deviceId);
+      int device = C.getInt(out.address);
+      if (!isPrimaryActive(device)) {
+        throw FletchingException.invalid(
+            "CUDA context: none is current on this thread, and the primary context of device "
+                + device
+                + " is not active; hint: make the array's context current");
+      }
+      enter(retain(device));
+    }
+
+    private long id(long context) {
+      checkHere(CudaTable.CU_CTX_GET_ID, context, out.address);
+      return C.getLong(out.address);
+    }
+
+    @Override
+    void getOrigin(Recorded recorded) {
+      recorded.context = current;
+      recorded.contextId = CudaTable.CU_CTX_GET_ID.exists() ? id(current) : 0;
+      checkHere(CudaTable.CU_CTX_GET_DEVICE, out.address);
+      recorded.device = C.getInt(out.address);
+      if (retained == recorded.device) {
+        recorded.isPrimary = true;
+      } else if (isPrimaryActive(recorded.device)) {
+        recorded.isPrimary = retain(recorded.device) == current;
+        release();
+      }
+    }
+
+    /**
+     * Whether the event's context is still there, and with it the event. A primary context stays as
+     * long as this scope, unless it is reset.
+     *
+     * <p>Of a primary context the driver knows at any time whether it is active, and the number of
+     * the one that is. A context that was created can only be asked itself, which the driver
+     * answers with CUDA_ERROR_CONTEXT_IS_DESTROYED, but does not promise to. Without cuCtxGetId,
+     * before CUDA 12.0, a primary context that was reset and is active again counts as the same.
+     */
+    private boolean isThere(Recorded recorded) {
+      if (recorded.isPrimary
+          && (!isPrimaryActive(recorded.device) || retain(recorded.device) != recorded.context)) {
+        return false;
+      }
+      if (!CudaTable.CU_CTX_GET_ID.exists()) {
+        return true;
+      }
+      int code = (int) CudaTable.CU_CTX_GET_ID.call(recorded.context, out.address);
+      if (code == CudaTable.CUDA_ERROR_CONTEXT_IS_DESTROYED
+          || code == CudaTable.CUDA_ERROR_INVALID_CONTEXT) {
+        return false;
+      }
+      checkHere(CudaTable.CU_CTX_GET_ID, code);
+      return C.getLong(out.address) == recorded.contextId;
+    }
+
+    @Override
+    boolean enterOrigin(Recorded recorded) {
+      // The driver answers also when the current context was destroyed elsewhere.
+      boolean isCurrent =
+          CudaTable.CU_CTX_GET_ID.exists()
+              && CudaTable.CU_CTX_GET_ID.call(0, out.address) == 0
+              && C.getLong(out.address) == recorded.contextId;
+      if (isCurrent) {
+        return true;
+      }
+      if (!isThere(recorded)) {
+        return false;
+      }
+      enter(recorded.context);
+      return true;
+    }
+  }
+}

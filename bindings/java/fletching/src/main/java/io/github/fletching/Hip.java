@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+/**
+ * HIP. An event is waited on, asked and destroyed from whatever device the thread has: HIP knows
+ * where it belongs.
+ */
+final class Hip extends CapturingVendor {
+  static final Hip INSTANCE = new Hip();
+
+  private static final int FIRST_WITH_EXTERNAL_EVENTS = 70_000_000; // 7.0
+
+  private Hip() {
+    super(HipTable.LIBRARY);
+    init = HipTable.HIP_INIT;
+    exchangeMode = HipTable.HIP_THREAD_EXCHANGE_STREAM_CAPTURE_MODE;
+    isCapturing = HipTable.HIP_STREAM_IS_CAPTURING;
+    streamWaitEvent = HipTable.HIP_STREAM_WAIT_EVENT;
+    eventSynchronize = HipTable.HIP_EVENT_SYNCHRONIZE;
+    eventQuery = HipTable.HIP_EVENT_QUERY;
+    eventCreate = HipTable.HIP_EVENT_CREATE_WITH_FLAGS;
+    eventRecord = HipTable.HIP_EVENT_RECORD;
+    eventRecordWithFlags = HipTable.HIP_EVENT_RECORD_WITH_FLAGS;
+    eventDestroy = HipTable.HIP_EVENT_DESTROY;
+    implicitCapture = HipTable.HIP_ERROR_STREAM_CAPTURE_IMPLICIT;
+    relaxedMode = HipTable.HIP_STREAM_CAPTURE_MODE_RELAXED;
+    disableTiming = HipTable.HIP_EVENT_DISABLE_TIMING;
+    // hipEventWaitExternal and hipEventRecordExternal, which are newer than the table.
+    waitExternal = 1;
+    recordExternal = 1;
+  }
+
+  @Override
+  EventState stateOf(int code) {
+    return HipTable.stateOf(code);
+  }
+
+  @Override
+  boolean isLost(int code) {
+    return HipTable.isLost(code);
+  }
+
+  /**
+   * 1 is CUDA's number for the legacy default stream; HIP's is NULL, and older ones have no other.
+   */
+  @Override
+  long handleOf(DeviceStream stream) {
+    return stream.handle() == 1 ? 0 : stream.handle();
+  }
+
+  /** ROCm 6.4 can record an event of each launch of a graph, and ignores the flag of a wait. */
+  @Override
+  void requireExternalEvents() {
+    int version;
+    try (Cell out = new Cell()) {
+      check(HipTable.HIP_RUNTIME_GET_VERSION, out.address);
+      version = C.getInt(out.address);
+    }
+    if (!eventRecordWithFlags.exists() || version < FIRST_WITH_EXTERNAL_EVENTS) {
+      throw FletchingException.unsupported(
+          library.title()
+              + ": no external events of graphs: expected ROCm 7.0 or later, got version "
+              + version);
+    }
+  }
+
+  @Override
+  FletchingException error(String function, int code) {
+    String name = Native.printable(HipTable.HIP_GET_ERROR_NAME.call(code));
+    return error(
+        function,
+        code,
+        name.isEmpty() ? HipTable.nameOf(code) : name,
+        Native.printable(HipTable.HIP_GET_ERROR_STRING.call(code)),
+        code == HipTable.HIP_ERROR_INVALID_HANDLE);
+  }
+
+  @Override
+  Scope newScope() {
+    return new HipScope();
+  }
+
+  /** The calling thread's device, set for a while. */
+  private final class HipScope extends Scope {
+    private boolean isChanged;
+    private int before;
+
+    @Override
+    void enterStream(DeviceStream stream, long deviceId) {
+      check(HipTable.HIP_GET_DEVICE, out.address);
+      before = C.getInt(out.address);
+      // The default streams are those of the thread's device.
+      if (Long.compareUnsigned(stream.handle(), HipTable.HIP_STREAM_PER_THREAD) <= 0) {
+        return;
+      }
+      int device = (int) HipTable.HIP_GET_STREAM_DEVICE_ID.call(stream.handle());
+      if (device < 0) {
+        throw FletchingException.invalid(
+            library.title()
+                + ": hipGetStreamDeviceId failed with "
+                + device
+                + "; hint: check that the stream is alive");
+      }
+      if (device != before) {
+        check(HipTable.HIP_SET_DEVICE, device);
+        isChanged = true;
+      }
+    }
+
+    @Override
+    void leave() {
+      if (isChanged) {
+        isChanged = false;
+        int code = (int) HipTable.HIP_SET_DEVICE.call(before);
+        if (code != 0) {
+          HipTable.HIP_SET_DEVICE.call(before); // it may have reported an earlier error
+        }
+        check(HipTable.HIP_SET_DEVICE.name, code);
+      }
+    }
+  }
+}

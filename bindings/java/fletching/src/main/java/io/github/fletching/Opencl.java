@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+import static io.github.fletching.Native.POINTER;
+
+/** OpenCL. A wait is enqueued on a queue of the event's own cl_context. It captures nothing. */
+final class Opencl extends Vendor {
+  static final Opencl INSTANCE = new Opencl();
+
+  private Opencl() {
+    super(OpenclTable.LIBRARY);
+  }
+
+  @Override
+  FletchingException error(String function, int code) {
+    String name = OpenclTable.nameOf(code);
+    return error(function, code, name, "", code == OpenclTable.CL_INVALID_EVENT);
+  }
+
+  private static long queueOf(DeviceStream stream) {
+    if (stream.handle() == 0) {
+      throw FletchingException.invalid(
+          "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue");
+    }
+    return stream.handle();
+  }
+
+  /** What a function answers about an event or a queue, in a number that may be shorter. */
+  private long get(Symbol function, long of, int what, int size, Cell out) {
+    C.putLong(out.address, OpenclTable.CL_QUEUED);
+    check(function, of, what, size, out.address, 0);
+    return C.getAddress(out.address);
+  }
+
+  private long getHandle(Symbol function, long of, int what, Cell out) {
+    return get(function, of, what, POINTER, out);
+  }
+
+  private int stateOf(long event) {
+    try (Cell out = new Cell()) {
+      int what = OpenclTable.CL_EVENT_COMMAND_EXECUTION_STATUS;
+      return (int) get(OpenclTable.CL_GET_EVENT_INFO, event, what, Integer.BYTES, out);
+    }
+  }
+
+  private boolean isDone(long event) {
+    int state = stateOf(event);
+    if (OpenclTable.stateOf(state) == EventState.FAILED) {
+      throw error("the command of the event", state);
+    }
+    return OpenclTable.stateOf(state) == EventState.DONE;
+  }
+
+  @Override
+  public boolean isReady(SyncEvent event) {
+    long handle = event.handle();
+    library.load();
+    return isDone(handle);
+  }
+
+  @Override
+  public void synchronize(SyncEvent event) {
+    long handle = event.handle();
+    library.load();
+    int code = (int) OpenclTable.CL_WAIT_FOR_EVENTS.call(1, event.address());
+    if (code == OpenclTable.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
+      isDone(handle); // the command itself has failed, and its state says how
+    }
+    check(OpenclTable.CL_WAIT_FOR_EVENTS.name, code);
+  }
+
+  @Override
+  public void waitOn(SyncEvent event, DeviceStream stream) {
+    long handle = event.handle();
+    long queue = queueOf(stream);
+    library.load();
+    try (Cell out = new Cell()) {
+      checkContext(handle, queue, out);
+      Symbol get = OpenclTable.CL_GET_EVENT_INFO;
+      long producer = getHandle(get, handle, OpenclTable.CL_EVENT_COMMAND_QUEUE, out);
+      if (producer != 0) { // a user event has no queue
+        // A queue need not begin with a command before it is flushed.
+        check(OpenclTable.CL_FLUSH, producer);
+      }
+    }
+    check(OpenclTable.CL_ENQUEUE_BARRIER_WITH_WAIT_LIST, queue, 1, event.address(), 0);
+  }
+
+  private void checkContext(long event, long queue, Cell out) {
+    Symbol ofQueue = OpenclTable.CL_GET_COMMAND_QUEUE_INFO;
+    long other = getHandle(ofQueue, queue, OpenclTable.CL_QUEUE_CONTEXT, out);
+    Symbol ofEvent = OpenclTable.CL_GET_EVENT_INFO;
+    if (getHandle(ofEvent, event, OpenclTable.CL_EVENT_CONTEXT, out) != other) {
+      throw FletchingException.invalid(
+          "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the"
+              + " event's context, or call synchronize");
+    }
+  }
+
+  @Override
+  void record(Recorded recorded, DeviceStream stream, long deviceId) {
+    long queue = queueOf(stream);
+    check(OpenclTable.CL_ENQUEUE_MARKER_WITH_WAIT_LIST, queue, 0, 0, recorded.address);
+    // An event that no queue has submitted never happens.
+    check(OpenclTable.CL_FLUSH, queue);
+  }
+
+  @Override
+  boolean hasPassed(Recorded recorded) {
+    int state = stateOf(recorded.event());
+    return OpenclTable.stateOf(state) == EventState.DONE || OpenclTable.isLost(state);
+  }
+
+  @Override
+  void destroy(Recorded recorded) {
+    OpenclTable.CL_RELEASE_EVENT.call(recorded.event()); // no caller can receive an error
+  }
+
+  @Override
+  void runRelaxed(Runnable body) {
+    body.run();
+  }
+}

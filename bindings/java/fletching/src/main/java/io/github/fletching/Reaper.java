@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import io.github.fletching.abi.engine.Failures;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Asks whether the work that reads an array has passed, on a thread that is there while something
+ * is pending. The release callbacks are called on threads of their own, so that a slow one delays
+ * no other.
+ */
+final class Reaper implements Runnable {
+  private static final long SHORTEST_PAUSE = 20_000; // nanoseconds
+  private static final long LONGEST_PAUSE = 20_000_000;
+  private static final long REST = 50; // times the duration of a query of every entry
+  private static final long LONGEST_REST = 100_000_000;
+  private static final long LINGER = 1_000_000_000; // without an entry
+  private static final int MOST_REFUSALS = 4; // then every 16th time is often enough
+  private static final int MOST_RELEASES = 64; // at once: each may block a thread
+
+  private static final Reaper INSTANCE = new Reaper();
+
+  private final ThreadPoolExecutor releases =
+      new ThreadPoolExecutor(
+          MOST_RELEASES,
+          MOST_RELEASES,
+          LINGER,
+          TimeUnit.NANOSECONDS,
+          new LinkedBlockingQueue<>(),
+          Reaper::newThread);
+  private List<Deferred> incoming = new ArrayList<>();
+  private Thread thread; // null while nothing is pending
+  private long pending;
+  private long refused;
+  private String lastRefusal = "";
+
+  private Reaper() {
+    releases.allowCoreThreadTimeOut(true);
+  }
+
+  /** An array that is released when its event has passed. */
+  private static final class Deferred {
+    final Recorded recorded;
+    final Slot slot;
+    // How often in a row the runtime has refused to answer, as far as it matters, and how often not
+    // to ask from now on.
+    int refusals;
+    int skips;
+
+    Deferred(Recorded recorded, Slot slot) {
+      this.recorded = recorded;
+      this.slot = slot;
+    }
+  }
+
+  /** Takes the array, unless there can be no thread. */
+  static void add(String operation, Recorded recorded, DeviceArray array) {
+    INSTANCE.take(operation, recorded, array);
+  }
+
+  static PendingReleases counts() {
+    synchronized (INSTANCE) {
+      return new PendingReleases(INSTANCE.pending, INSTANCE.refused, INSTANCE.lastRefusal);
+    }
+  }
+
+  private static Thread newThread(Runnable body) {
+    Thread thread = new Thread(null, body, "fletching-release", 0, false);
+    thread.setDaemon(true);
+    thread.setContextClassLoader(null); // of whatever called first
+    return thread;
+  }
+
+  private synchronized void take(String operation, Recorded recorded, DeviceArray array) {
+    if (thread == null) {
+      Thread started = newThread(this);
+      try {
+        started.start();
+      } catch (OutOfMemoryError e) {
+        throw new FletchingException(FletchingException.EAGAIN, operation + ": no thread", e);
+      }
+      thread = started;
+    }
+    incoming.add(new Deferred(recorded, array.takeSlot(operation)));
+    pending++;
+    LockSupport.unpark(thread);
+  }
+
+  /**
+   * Asks about new entries at once, and about every entry when that is due: often while things
+   * happen, then ever more rarely, and never for more than a fiftieth of the time.
+   */
+  @Override
+  public void run() {
+    List<Deferred> entries = new ArrayList<>();
+    long pause = SHORTEST_PAUSE;
+    long due = System.nanoTime();
+    while (collect(entries, due)) {
+      int known = entries.size();
+      addIncoming(entries);
+      int count = entries.size();
+      long begin = System.nanoTime();
+      boolean isDue = begin - due >= 0;
+      entries.subList(isDue ? 0 : known, count).removeIf(this::handOver);
+      pause = isDue ? Math.min(pause * 2, LONGEST_PAUSE) : pause;
+      if (known < count || entries.size() < count) {
+        pause = SHORTEST_PAUSE;
+      }
+      long end = System.nanoTime();
+      if (isDue) {
+        due = end + Math.max(pause, Math.min((end - begin) * REST, LONGEST_REST));
+      } else if (end + pause - due < 0) {
+        due = end + pause;
+      }
+    }
+  }
+
+  /** Sleeps until something is due or new; false when the thread has nothing to do any more. */
+  private boolean collect(List<Deferred> entries, long due) {
+    long left = entries.isEmpty() ? LINGER : due - System.nanoTime();
+    if (left > 0) {
+      LockSupport.parkNanos(this, left);
+    }
+    Thread.interrupted(); // it has no meaning here, and would end every sleep at once
+    synchronized (this) {
+      if (entries.isEmpty() && incoming.isEmpty()) {
+        thread = null;
+      }
+      return thread != null && !Exported.isShutdown();
+    }
+  }
+
+  private synchronized void addIncoming(List<Deferred> entries) {
+    entries.addAll(incoming);
+    incoming = new ArrayList<>();
+  }
+
+  /** Lets an array be released whose event has passed. */
+  private boolean handOver(Deferred entry) {
+    if (!hasPassed(entry)) {
+      return false;
+    }
+    try {
+      releases.execute(() -> release(entry));
+    } catch (OutOfMemoryError e) { // there can be no thread
+      release(entry);
+    }
+    return true;
+  }
+
+  /**
+   * Asks the driver. An error says nothing about the work: however often it is returned, the array
+   * stays as it is, and is asked for again, ever more rarely.
+   */
+  private boolean hasPassed(Deferred entry) {
+    if (entry.skips > 0) {
+      entry.skips--;
+      return false;
+    }
+    boolean passed = false;
+    Throwable refusal = null;
+    try {
+      passed = entry.recorded.vendor.hasPassed(entry.recorded);
+    } catch (Throwable thrown) {
+      refusal = thrown;
+    }
+    synchronized (this) {
+      refused -= entry.refusals > 0 ? 1 : 0;
+      pending -= passed ? 1 : 0;
+      if (refusal == null) {
+        entry.refusals = 0;
+      } else {
+        refused++;
+        lastRefusal = String.valueOf(refusal.getMessage());
+        entry.refusals = Math.min(entry.refusals + 1, MOST_REFUSALS);
+        entry.skips = (1 << entry.refusals) - 1;
+      }
+    }
+    return passed;
+  }
+
+  /** The callback may well free memory, which another thread's capture would refuse. */
+  private static void release(Deferred entry) {
+    if (Exported.isShutdown()) {
+      return;
+    }
+    try {
+      entry.recorded.close();
+      entry.recorded.vendor.runRelaxed(
+          () -> {
+            Kind.DEVICE_ARRAY.releaseOnce(entry.slot.address);
+            entry.slot.free();
+          });
+    } catch (Throwable thrown) {
+      Failures.log("release_after", thrown);
+    }
+  }
+}

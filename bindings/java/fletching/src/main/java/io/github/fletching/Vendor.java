@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+
+import io.github.fletching.abi.DeviceType;
+
+/**
+ * A runtime that is called directly: the waiter of its device types, which records events too. All
+ * calls of an operation are made on the caller's thread.
+ */
+abstract class Vendor implements Waiter {
+  final Library library;
+
+  Vendor(Library library) {
+    this.library = library;
+  }
+
+  /** Null for a device type without such a runtime. Nothing is loaded. */
+  static Vendor of(DeviceType deviceType) {
+    RuntimeKind kind = RuntimeKind.of(deviceType);
+    if (kind == null) {
+      return null;
+    }
+    switch (kind) {
+      case CUDA:
+        return Cuda.INSTANCE;
+      case HIP:
+        return Hip.INSTANCE;
+      case OPENCL:
+        return Opencl.INSTANCE;
+      default:
+        return null;
+    }
+  }
+
+  /** Records an event that happens when all is done that is on the stream now. */
+  final Recorded record(DeviceStream stream, long deviceId) {
+    library.load();
+    Recorded recorded = new Recorded(this);
+    try {
+      record(recorded, stream, deviceId);
+      return recorded;
+    } catch (Throwable thrown) {
+      recorded.close();
+      throw thrown;
+    }
+  }
+
+  /** Sets the event as soon as there is one. */
+  abstract void record(Recorded recorded, DeviceStream stream, long deviceId);
+
+  /** Whether nothing that was on the stream can still run. An error says nothing about it. */
+  abstract boolean hasPassed(Recorded recorded);
+
+  /** Destroys the event, unless it was destroyed with its context. Throws nothing. */
+  abstract void destroy(Recorded recorded);
+
+  /**
+   * Runs what may free memory so that no other thread's capture is in its way, nor it in theirs.
+   */
+  abstract void runRelaxed(Runnable body);
+
+  /** The error of a function that has failed. */
+  abstract FletchingException error(String function, int code);
+
+  final void check(String function, int code) {
+    if (code != 0) { // which is success everywhere
+      throw error(function, code);
+    }
+  }
+
+  final void check(Symbol function, long... arguments) {
+    check(function.name, (int) function.call(arguments));
+  }
+
+  /** The name and the text are about the code, or empty. */
+  final FletchingException error(
+      String function, int code, String name, String text, boolean isInvalidHandle) {
+    String number = name.isEmpty() ? String.valueOf(code) : name + " (" + code + ")";
+    String message =
+        String.format(
+            "%s: %s failed with %s%s%s",
+            library.title(), function, number, text.isEmpty() ? "" : ": ", text);
+    if (!isInvalidHandle) {
+      return new FletchingException(FletchingException.EIO, message);
+    }
+    return FletchingException.invalid(
+        message
+            + "; hint: check that stream and event are alive, and that sync_event is the address of"
+            + " the event's handle, not the handle");
+  }
+
+  /** An error of a captured stream says what to do. Any other one is as it was. */
+  static FletchingException withCaptureHint(
+      String operation, FletchingException error, String hint) {
+    return error.errno() != FletchingException.EBUSY
+        ? error
+        : new FletchingException(
+            FletchingException.EBUSY,
+            operation + ": " + error.getMessage() + "; hint: " + hint,
+            error);
+  }
+
+  /** Room for two numbers that a function writes. */
+  static final class Cell implements AutoCloseable {
+    final long address = C.allocate(16);
+
+    Cell() {
+      if (address == 0) {
+        throw FletchingException.noMemory("call of a runtime");
+      }
+    }
+
+    @Override
+    public void close() {
+      C.free(address);
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.EventPointer;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The waiters that are registered, by device type, for the class loader of this library. */
+public final class Waiters {
+  private static final Map<DeviceType, Waiter> REGISTERED = new ConcurrentHashMap<>();
+
+  private Waiters() {}
+
+  /**
+   * Registers how to wait on the events of a device type. A waiter that was there is replaced;
+   * calls that have begun finish with it. Any thread.
+   *
+   * @throws FletchingException EINVAL for a device type that is waited on without one: of CUDA, HIP
+   *     and OpenCL
+   */
+  public static void register(DeviceType deviceType, Waiter waiter) {
+    Objects.requireNonNull(waiter, "register_waiter: waiter is null: expected a waiter");
+    if (Vendor.of(deviceType) != null) {
+      throw FletchingException.invalid(
+          "register_waiter: "
+              + deviceType
+              + " needs no waiter: expected a device type without a runtime in Fletching");
+    }
+    REGISTERED.put(deviceType, waiter);
+  }
+
+  /** Removes the waiter of a device type; false when there was none. */
+  public static boolean unregister(DeviceType deviceType) {
+    return REGISTERED.remove(deviceType) != null;
+  }
+
+  /** The runtime of a device type, or the waiter that was registered; ENOTSUP with the reason. */
+  static Waiter of(String operation, DeviceType deviceType) {
+    Vendor ours = Vendor.of(deviceType);
+    Waiter found = ours != null ? ours : REGISTERED.get(deviceType);
+    if (found != null) {
+      return found;
+    }
+    if (RuntimeKind.of(deviceType) == RuntimeKind.VULKAN) {
+      throw FletchingException.unsupported(
+          operation
+              + ": VkEvent without its VkDevice and VkQueue; hint: pass a VulkanContext, or"
+              + " register a waiter");
+    }
+    boolean none = deviceType.eventPointer().orElse(null) == EventPointer.NONE;
+    throw FletchingException.unsupported(
+        operation
+            + ": no way to wait on an event of "
+            + deviceType
+            + (none
+                ? ": expected sync_event NULL on this device type"
+                : "; hint: register a waiter for this device type"));
+  }
+
+  static FletchingException notOfWaiter(String operation, SyncEvent event) {
+    return FletchingException.unsupported(
+        operation
+            + " of an event of "
+            + event.deviceType()
+            + ": not supported by the registered waiter");
+  }
+}

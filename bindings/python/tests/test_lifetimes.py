@@ -1,0 +1,237 @@
+"""Every order of destruction, any thread, fork and the end of the interpreter."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow
+import pytest
+
+from capsules import Produced
+from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, Schema
+from test_buffers import run
+
+KINDS = [Array, DeviceArray]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
+def test_the_last_object_releases(kind: Any, order: tuple[int, ...]) -> None:
+    source = Produced()
+    array = kind.from_arrow(source)
+    objects: list[Any] = [
+        array,
+        array.schema,
+        array.__arrow_c_device_array__(),
+        kind.from_arrow(array),
+    ]
+    del array
+    for number, which in enumerate(order):
+        assert ("array" in source.releases) == ({0, 2, 3} <= set(order[:number]))
+        objects[which] = None
+        gc.collect()
+    assert sorted(source.releases) == ["array", "schema"]
+
+
+@pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+def test_the_last_object_of_a_stream_releases(kind: Any, order: tuple[int, ...]) -> None:
+    source, schema = Produced(), Schema.from_arrow(Produced())
+    batches = [source]
+    if kind is ArrayStream:
+        stream: Any = ArrayStream.from_batches(schema, iter(batches))
+    else:
+        stream = DeviceArrayStream.from_batches(schema, 1, iter(batches))
+    objects = [stream, next(stream), stream.schema]
+    del stream
+    for number, which in enumerate(order):
+        assert ("array" in source.releases) == (1 in order[:number])
+        objects[which] = None
+        gc.collect()
+    assert sorted(source.releases) == ["array", "schema"]
+
+
+def on_threads(count: int, work: Callable[[int], object]) -> None:
+    errors: list[BaseException] = []
+
+    def run_one(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run_one, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_array_on_many_threads(kind: Any) -> None:
+    batch = pyarrow.record_batch({"n": [1, 2, 3], "t": ["a", None, "c"]})
+    array = kind.from_arrow(batch)
+
+    def use(number: int) -> None:
+        for i in range(200):
+            column = array.column((number + i) % 2)
+            assert len(column) == 3
+            assert kind.from_arrow(array).schema.type == "struct<n: int64, t: string>"
+            assert pyarrow.array(column).null_count == (number + i) % 2
+            repr(array)
+
+    on_threads(4, use)
+
+
+@pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
+def test_one_stream_on_many_threads(kind: Any) -> None:
+    """Each batch goes to one thread."""
+    sources = [Produced(tuple(range(i + 1))) for i in range(200)]
+    schema = Schema.from_arrow(Produced())
+    if kind is ArrayStream:
+        stream: Any = ArrayStream.from_batches(schema, sources)
+    else:
+        stream = DeviceArrayStream.from_batches(schema, 1, sources)
+    lengths: Counter[int] = Counter()
+
+    def read(_: int) -> None:
+        for batch in stream:
+            lengths[len(batch)] += 1
+
+    on_threads(4, read)
+    assert lengths == Counter(range(1, 201))
+    assert all(sorted(source.releases) == ["array", "schema"] for source in sources)
+
+
+def test_a_stream_is_closed_while_another_thread_reads() -> None:
+    inside, go = threading.Event(), threading.Event()
+
+    def batches() -> Any:
+        inside.set()
+        go.wait()
+        yield Produced()
+
+    stream = ArrayStream.from_batches(Schema.from_arrow(Produced()), batches())
+    found: list[int] = []
+    reader = threading.Thread(target=lambda: found.extend(len(batch) for batch in stream))
+    reader.start()
+    inside.wait()
+    closer = threading.Thread(target=stream.close)
+    closer.start()
+    go.set()
+    reader.join()
+    closer.join()
+    assert found in ([3], [])
+
+
+# --- The end of the interpreter -------------------------------------------------------------------
+
+ALIVE = """
+    import threading
+    import fletching
+    from fletching import DeviceArray, DeviceArrayStream, from_buffer
+
+    array = DeviceArray.from_arrow(from_buffer(bytearray(8)))
+    capsules = array.__arrow_c_device_array__()
+    stream = DeviceArrayStream.from_batches(array.schema, 1, [array] * 3)
+    batch = next(stream)
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("", id="globals"),
+        pytest.param(
+            "import numpy\n    kept = numpy.from_dlpack(array)", id="in an array of NumPy"
+        ),
+        pytest.param("fletching.kept = array, capsules, stream, batch", id="in the module"),
+        pytest.param("cycle = [array, stream, capsules]\n    cycle.append(cycle)", id="a cycle"),
+        pytest.param(
+            "class Late:\n"
+            "        def __del__(self, stream=stream): next(stream)\n"
+            "    late = Late()",
+            id="used by a finalizer",
+        ),
+        pytest.param("import atexit\n    atexit.register(lambda: next(stream))", id="used at exit"),
+        pytest.param(
+            "stop = threading.Event()\n"
+            "    threading.Thread(target=lambda: (stop.wait(), next(stream)), daemon=True).start()",
+            id="a daemon thread",
+        ),
+    ],
+)
+def test_objects_at_the_end_of_the_interpreter(more: str) -> None:
+    done = run(f"{ALIVE}\n    {more}\n    print(len(batch))")
+    assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
+    if "late" in more:
+        assert "batches: the Python interpreter has ended" in done.stderr
+    elif "daemon" not in more:
+        assert done.stderr == ""
+
+
+ASYNC = """
+    import asyncio, os, sys
+    from fletching import AsyncDeviceArrayStream, DeviceArray, from_buffer, send_async
+
+    array = DeviceArray.from_arrow(from_buffer(bytearray(8)))
+
+    async def batches():
+        for _ in range(3):
+            yield array
+
+    async def run(most):
+        senders = []
+        def start(handler):
+            senders.append(asyncio.ensure_future(send_async(array.schema, 1, batches(), handler)))
+        stream = AsyncDeviceArrayStream.connect(start)
+        count = 0
+        async for _ in stream:
+            count += 1
+            if count == most:
+                break
+        await senders[0]
+        return count
+"""
+
+
+def test_async_streams_in_a_child_of_fork() -> None:
+    done = run(
+        ASYNC
+        + """
+    first = asyncio.run(run(9))
+    pid = os.fork()
+    second = asyncio.run(run(2))
+    if pid == 0:
+        os._exit(10 * first + second)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    """
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "32\n", "")
+
+
+def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
+    """Neither end is closed; the executor's thread may still want to call Python."""
+    done = run(
+        ASYNC
+        + """
+    loop = asyncio.new_event_loop()
+    kept = []
+    async def leave():
+        def start(handler):
+            kept.append(send_async(array.schema, 1, batches(), handler))
+            kept.append(asyncio.ensure_future(kept[0]))
+        kept.append(AsyncDeviceArrayStream.connect(start))
+        kept.append(await anext(kept[-1]))
+    loop.run_until_complete(leave())
+    print(len(kept[-1]))
+    os.environ.clear()
+    """
+    )
+    assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr

@@ -1,0 +1,103 @@
+"""Java: the tables of the runtimes that `fletching` calls, once for both engines."""
+
+from __future__ import annotations
+
+from ...render import Filters, Output
+from ...runtimes.model import Function, Runtime
+from ...runtimes.names import snake, statuses
+from ...runtimes.tables import called_runtimes, devices_of, is_required
+from ...spec.model import Spec
+from ...spec.types import SCALAR_SIZES, Callback, Constant, Pointer, Scalar, Type, Typedef
+from ...spelling import literal, pascal
+from .text import Broken, Call, Node
+
+_FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
+
+
+def outputs(spec: Spec) -> list[Output]:
+    kinds = Output(
+        f"{_FOLDER}RuntimeKind.java",
+        "RuntimeKind.java",
+        "spec/*.yaml",
+        {"spec": spec, "devices": devices_of(spec)},
+    )
+    return [kinds, *(_table(runtime) for runtime in called_runtimes(spec))]
+
+
+def _table(runtime: Runtime) -> Output:
+    name = f"{pascal(runtime.name)}Table"
+    context = {
+        "name": name,
+        "runtime": runtime,
+        "statuses": statuses(runtime),
+        "handles": {type_.name for type_ in runtime.types if type_.kind == "handle"},
+    }
+    return Output(f"{_FOLDER}{name}.java", "RuntimeTable.java", "spec/runtimes.yaml", context)
+
+
+def signature(callback: Callback) -> str:
+    """The types of a function as Engine.call has them: "iaa"."""
+    types = [callback.returns, *(argument.type for argument in callback.arguments)]
+    return "".join(_letter(type_) for type_ in types)
+
+
+def _letter(type_: Type) -> str:
+    scalar = type_.scalar if isinstance(type_, Typedef) else type_
+    if isinstance(scalar, Pointer | Callback):
+        return "a"
+    assert isinstance(scalar, Scalar)
+    if scalar.name in ("pointer", "uintptr", "intptr"):
+        return "a"
+    if scalar.name == "void":
+        return "v"
+    return "l" if SCALAR_SIZES[scalar.name] == 8 else "i"  # a register holds what is narrower
+
+
+def constant_name(constant: Constant) -> str:
+    """hipErrorNotReady as HIP_ERROR_NOT_READY."""
+    name = constant.name
+    return name if name.isupper() else snake(name).upper()
+
+
+def constant_doc(constant: Constant) -> str:
+    """The text, with the vendor's name where ours differs."""
+    own = constant_name(constant) == constant.name
+    return constant.doc if own else f"{constant.name}: {constant.doc}"
+
+
+def constant_row(constant: Constant, handles: set[str]) -> str:
+    assert isinstance(constant.value, int)
+    type_ = "long" if constant.type in handles else "int"
+    number = hex(constant.value) if constant.value > 0xFFFF else str(constant.value)
+    return f"static final {type_} {constant_name(constant)} = {number};"
+
+
+def function_doc(function: Function) -> str:
+    return function.doc + (f" Optional: {function.optional}." if function.optional else "")
+
+
+def function_row(function: Function) -> Broken:
+    how = "required" if is_required(function) else "optional"
+    arguments: list[Node] = [literal(function.symbol), literal(signature(function.type))]
+    name = snake(function.name).upper()
+    return Broken(f"static final Symbol {name} =", Call(f"LIBRARY.{how}", arguments))
+
+
+def library_row(runtime: Runtime) -> Broken:
+    found = runtime.libraries
+    names: list[Node] = [
+        Call("List.of", [literal(name) for name in files])
+        for files in (found.linux, found.windows, found.macos)
+    ]
+    value = Call("new Library", [literal(runtime.title), *names])
+    return Broken("static final Library LIBRARY =", value)
+
+
+FILTERS: Filters = {
+    "runtime_constant_doc": constant_doc,
+    "runtime_constant_name": constant_name,
+    "runtime_constant_row": constant_row,
+    "runtime_function_doc": function_doc,
+    "runtime_function_row": function_row,
+    "runtime_library_row": library_row,
+}
