@@ -232,6 +232,18 @@ func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
 	text.Close()
 }
 
+func TestNoChildOfASchema(t *testing.T) {
+	schema := intSchema()
+	defer schema.Close()
+	child, err := schema.TakeChild(0)
+	expectError(t, err, syscall.EINVAL, "take_child: child 0: no such child: expected an index below 0")
+	dictionary, err := schema.TakeDictionary()
+	expectError(t, err, syscall.EINVAL, "take_dictionary: NULL: expected a struct")
+	if child != nil || dictionary != nil {
+		t.Error("a schema with an error")
+	}
+}
+
 func TestACopyOfASchemaWithMetadataThatIsMalformed(t *testing.T) {
 	metadata := peer.New[int32](1)
 	defer peer.Free(metadata)

@@ -318,7 +318,7 @@ def test_streams_of_others(gpu: Gpu, kind: str) -> None:
     assert array.ready()
 
 
-@pytest.mark.parametrize("stream", [None, "1", 1.0, True, object()], ids=repr)
+@pytest.mark.parametrize("stream", [None, "1", 1.0, True, object()], ids=type)
 def test_what_is_not_a_stream(gpu: Gpu, stream: object) -> None:
     array = DeviceArray.from_arrow(produced(gpu))
     for method in (array.wait_on, array.export_with_event, array.release_after):
