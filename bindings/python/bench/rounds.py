@@ -24,7 +24,7 @@ Round = Callable[[], object]
 
 COLUMNS = 1000
 WINDOW = 64
-WARM_UP = 100
+WARM_UP = 20
 
 
 # --- Rounds on one thread ---
