@@ -232,6 +232,19 @@ func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
 	text.Close()
 }
 
+func TestACopyOfASchemaWithMetadataThatIsMalformed(t *testing.T) {
+	metadata := peer.New[int32](1)
+	defer peer.Free(metadata)
+	metadata[0] = -1
+	raw := abi.ArrowSchema{}
+	succeed(t, intSchema().Export(unsafe.Pointer(&raw)))
+	raw.Metadata = uintptr(unsafe.Pointer(&metadata[0]))
+	schema := must(fletching.ImportSchema(unsafe.Pointer(&raw)))
+	defer schema.Close()
+	_, err := schema.Root().Builder()
+	expectError(t, err, syscall.EINVAL, "schema builder: a copy: metadata: number of pairs at byte 0: negative")
+}
+
 // A schema whose two children are the same one, 22 levels deep, has 2^23 structs.
 func TestACopyOfASchemaIsLimited(t *testing.T) {
 	level := must((&fletching.SchemaBuilder{Format: "i"}).Build())

@@ -46,7 +46,7 @@ public abstract class HostileSuite {
     }
   }
 
-  private static void check(Case c, FletchingException error) {
+  static void check(Case c, FletchingException error) {
     if (c.outcome == Peer.ACCEPTED) {
       assertNull(error, c.name);
     } else if (c.outcome == Peer.REFUSED) {
