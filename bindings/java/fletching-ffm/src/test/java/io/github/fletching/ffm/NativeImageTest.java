@@ -54,7 +54,7 @@ class NativeImageTest {
     Path copy = Files.writeString(Files.createTempFile("reachability", ".json"), expected);
     byte[] found = NativeImageTest.class.getResourceAsStream(FILE).readAllBytes();
     assertEquals(
-        expected, new String(found, StandardCharsets.UTF_8), "expected what is in " + copy);
+        expected, new String(found, StandardCharsets.UTF_8), "copy it from " + copy);
     Files.delete(copy);
   }
 

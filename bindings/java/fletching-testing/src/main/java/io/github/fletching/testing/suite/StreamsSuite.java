@@ -183,7 +183,6 @@ public abstract class StreamsSuite {
   }
 
   @Test
-  @SuppressWarnings("OverrideThrowableToString") // on purpose: it throws
   void whatAnIteratorThrowsIsEio() {
     RuntimeException silent =
         new RuntimeException() {
