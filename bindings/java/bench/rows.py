@@ -13,7 +13,7 @@ _JNA = "Fletching, JNA"
 _PAIR = "a bare call of C that calls Java"
 _ARROW = "arrow-java, Data"
 _PROGRAM = "fletching_bench_java"
-_FORKS = 5
+_FORKS = 3
 
 _TAKE = "one leaf of C: import, close"
 _GIVE = "one leaf of Java: build, move, release in C"

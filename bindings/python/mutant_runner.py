@@ -1,0 +1,72 @@
+"""Runs one file of tests after the other, each in a child of fork, so that pytest, NumPy and
+pyarrow are imported once. It never imports the package: a child does, with its mutant.
+
+A line of standard input is a request, {"file", "environment", "seconds"}; a line of the output is
+[exit code, or null when it was ended, the end of what it printed].
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import nanoarrow.device
+import numpy
+import pyarrow
+import pytest
+import tvm_ffi
+
+IMPORTED_ONCE = (hypothesis, nanoarrow.device, numpy, pyarrow, tvm_ffi)
+MOST_OUTPUT = 20_000
+
+
+def main() -> int:
+    for line in sys.stdin:
+        print(json.dumps(run(json.loads(line))), flush=True)
+    return 0
+
+
+def run(request: dict[str, Any]) -> tuple[int | None, str]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        output = Path(scratch) / "output"
+        child = os.fork()
+        if child == 0:
+            run_here(request, scratch, output)
+        watched = os.pidfd_open(child)
+        ended = select.select([watched], [], [], request["seconds"])[0]
+        os.close(watched)
+        # What the tests have started ends too.
+        os.killpg(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+        text = output.read_text(encoding="utf-8", errors="replace")[-MOST_OUTPUT:]
+        return os.waitstatus_to_exitcode(status) if ended else None, text
+
+
+def run_here(request: dict[str, Any], scratch: str, output: Path) -> None:
+    code = 1
+    try:
+        os.setsid()
+        for target, path, flags in (
+            (0, os.devnull, os.O_RDONLY),
+            (1, output, os.O_WRONLY | os.O_CREAT),
+        ):
+            os.dup2(os.open(path, flags), target)
+        os.dup2(1, 2)
+        os.environ.update(request["environment"], TMPDIR=scratch)
+        tempfile.tempdir = None
+        options = ("-q", "-x", "-p", "no:cacheprovider", "-o", "pythonpath=")
+        code = int(pytest.main([*options, request["file"]]))
+        sys.stdout.flush()
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""What a column has of its parent: offset, length, nulls, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow
+import pytest
+
+from capsules import struct_in
+from fletching import Array, DeviceArray, Error
+from fletching.abi import ArrowArray
+from test_arrays import Given
+
+each_kind = pytest.mark.parametrize("kind", [Array, DeviceArray])
+STRUCT = pyarrow.StructArray.from_arrays([pyarrow.array([1, None, 3, 4])], ["n"])
+
+
+def changed(array: Any, **fields: int) -> Given:
+    """With other fields in the child."""
+    capsules = array.__arrow_c_array__()
+    child = struct_in(ArrowArray, capsules[1]).children[0].contents
+    for name, value in fields.items():
+        setattr(child, name, value)
+    return Given(array=capsules)
+
+
+@each_kind
+def test_a_whole_column_keeps_its_count_of_nulls(kind: Any) -> None:
+    column = kind.from_arrow(STRUCT).column("n")
+    assert (len(column), column.offset, column.null_count) == (4, 0, 1)
+
+
+@each_kind
+def test_a_part_of_a_column_has_no_count_of_nulls(kind: Any) -> None:
+    for part, offset, length in ((STRUCT[1:], 1, 3), (STRUCT[:3], 0, 3)):
+        column = kind.from_arrow(part).column("n")
+        assert (len(column), column.offset, column.null_count) == (length, offset, -1)
+    whole = pyarrow.StructArray.from_arrays([pyarrow.array([1, 2])], ["n"])
+    assert kind.from_arrow(whole[1:]).column("n").null_count == 0
+
+
+@each_kind
+@pytest.mark.parametrize("length", [0, 2])
+def test_a_child_that_is_too_short_for_the_offset(kind: Any, length: int) -> None:
+    array = kind.from_arrow(changed(STRUCT[1:3], length=length))
+    text = f"child 0: too short for its parent: expected at least 2 values from 1, got {length}"
+    with pytest.raises(Error, match=text):
+        array.column(0)
+
+
+@each_kind
+def test_a_child_that_is_just_long_enough(kind: Any) -> None:
+    assert len(kind.from_arrow(changed(STRUCT[1:3], length=3)).column(0)) == 2
+
+
+@each_kind
+@pytest.mark.parametrize("fields", [{"offset": -1}, {"length": -1}])
+def test_a_parent_with_a_negative_field(kind: Any, fields: dict[str, int]) -> None:
+    capsules = STRUCT.__arrow_c_array__()
+    for name, value in fields.items():
+        setattr(struct_in(ArrowArray, capsules[1]), name, value)
+    with pytest.raises(Error, match="too short for its parent"):
+        kind.from_arrow(Given(array=capsules)).column(0)
+
+
+def test_a_column_of_a_list_begins_at_its_own_offset() -> None:
+    """Only a struct and a sparse union have children as long as they are."""
+    lists = pyarrow.array([[1], [2, 3]])[1:]
+    values = Array.from_arrow(lists).column(0)
+    assert (values.offset, len(values)) == (0, 3)
