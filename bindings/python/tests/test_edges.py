@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import errno
 from typing import Any
 
@@ -15,10 +16,11 @@ from capsules import Produced, ProducedOnDevice, capsule_of
 from fletching import Array, ArrayStream, DeviceArray, Error, Schema, _core, abi, from_dlpack
 from test_buffers import LATE, run
 from test_dlpack import tensor_in
+from test_dlpack_table import our_table
 
 
 def test_characters_of_four_bytes_are_not_numbers() -> None:
-    with pytest.raises(Error, match="expected integers or floating point .* format 'w'"):
+    with pytest.raises(Error, match=r"expected integers or floating point .* format 'w'"):
         fletching.from_buffer(array.array("u", "ab"))
 
 
@@ -133,3 +135,25 @@ def test_a_fork_while_a_foreign_thread_is_in_python() -> None:
     """
     )
     assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+
+
+def test_the_first_access_to_a_name() -> None:
+    done = run(
+        """
+    import fletching
+    print(fletching.Array.__name__, fletching.send_async.__name__)
+    try:
+        fletching.unknown
+    except AttributeError as error:
+        print(error)
+    """
+    )
+    expected = "Array send_async\nmodule 'fletching' has no attribute 'unknown'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
+def test_the_stream_of_the_exchange_is_the_default_one() -> None:
+    table = our_table(Array)
+    out = ctypes.c_void_p(1)
+    assert table.current_work_stream(2, 0, ctypes.byref(out)) == 0
+    assert out.value is None
