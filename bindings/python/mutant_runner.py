@@ -13,6 +13,7 @@ import select
 import signal
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,15 @@ def run_here(request: dict[str, Any], scratch: str, output: Path) -> None:
         os.dup2(1, 2)
         os.environ.update(request["environment"], TMPDIR=scratch)
         tempfile.tempdir = None
-        options = ("-q", "-x", "-p", "no:cacheprovider", "-o", "pythonpath=")
+        # hypothesis has a plugin that is imported already.
+        ignored = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+        options = ("-q", "-x", "-p", "no:cacheprovider", "-o", "pythonpath=", *ignored)
         code = int(pytest.main([*options, request["file"]]))
-        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
     finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
 
 

@@ -1,0 +1,159 @@
+"""Cases at the edges, which mutants of the code asked for."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+
+import fletching
+from capsules import Produced, ProducedOnDevice, capsule_of
+from fletching import Array, ArrayStream, DeviceArray, Error, Schema, _core, abi, from_dlpack
+from test_buffers import LATE, run
+from test_dlpack import tensor_in
+from test_dlpack_table import our_table
+
+
+def test_characters_of_four_bytes_are_not_numbers() -> None:
+    with pytest.raises(Error, match=r"expected integers or floating point .* format 'w'"):
+        fletching.from_buffer(array.array("u", "ab"))
+
+
+def test_what_does_not_fit_into_memory() -> None:
+    """A copy of one value, repeated."""
+    huge = numpy.broadcast_to(numpy.int8(1), (2**29, 2**29))
+    with pytest.raises(MemoryError):
+        from_dlpack(huge)
+
+
+@pytest.mark.parametrize("kind", [Array, DeviceArray])
+def test_a_copy_after_an_export(kind: Any) -> None:
+    exported = kind.from_arrow(Produced())
+    for _ in range(2):
+        same = tensor_in(exported.__dlpack__(max_version=(1, 0)))
+        copy = tensor_in(exported.__dlpack__(max_version=(1, 0), copy=True))
+        assert copy.flags == abi.DLPACK_FLAG_BITMASK_IS_COPIED
+        assert same.flags == abi.DLPACK_FLAG_BITMASK_READ_ONLY
+
+
+def test_the_smallest_errno_is_kept() -> None:
+    def batches() -> Any:
+        yield Produced()
+        raise Error(errno.EPERM, "not permitted")
+
+    stream = ArrayStream.from_batches(Schema.from_arrow(Produced()), batches())
+    next(stream)
+    with pytest.raises(Error, match="not permitted") as raised:
+        next(stream)
+    assert raised.value.errno == errno.EPERM == 1
+
+
+def test_a_deep_type_is_cut() -> None:
+    type_: Any = pyarrow.int8()
+    for _ in range(6):
+        type_ = pyarrow.list_(type_)
+    assert Schema.from_arrow(type_).type == "list<list<list<list<list<...>>>>>"
+
+
+def test_a_requested_schema_of_run_ends() -> None:
+    runs = pyarrow.run_end_encoded(pyarrow.int32(), pyarrow.int64())
+    export = Array.from_arrow(pyarrow.array([1, 1, 2], pyarrow.int64())).__arrow_c_array__
+    export(runs.__arrow_c_schema__())
+    with pytest.raises(Error, match="does not fit"):
+        export(pyarrow.run_end_encoded(pyarrow.int32(), pyarrow.string()).__arrow_c_schema__())
+
+
+def test_a_requested_schema_of_an_unknown_format() -> None:
+    for own, requested in (("i", "?"), ("?", "i"), ("?", "?")):
+        other = Produced(format=requested)
+        with pytest.raises(Error, match="does not fit the data"):
+            Array.from_arrow(Produced(format=own)).__arrow_c_array__(capsule_of(other.schema))
+        other.end()
+
+
+def test_a_long_text_of_a_waiter_is_cut() -> None:
+    class Waiter:
+        def synchronize(self, event: int) -> None:
+            raise ValueError("x" * 5000)
+
+        def wait_on(self, event: int, stream: int) -> None:
+            raise ValueError("x" * 5000)
+
+        def ready(self, event: int) -> bool:
+            raise ValueError("x" * 5000)
+
+    fletching.register_waiter(23, Waiter())
+    waiting = DeviceArray.from_arrow(ProducedOnDevice(device_type=23, sync_event=64))
+    for wait in (waiting.synchronize, waiting.ready, lambda: waiting.wait_on(0)):
+        with pytest.raises(Error) as raised:
+            wait()
+        text = "ValueError: " + "x" * 5000
+        assert text[:1023] in str(raised.value)
+        assert text[:1024] not in str(raised.value)
+
+
+def test_names_of_the_module() -> None:
+    assert {*fletching._NATIVE, *fletching._ASYNC, "Error", "__version__"} <= set(dir(fletching))
+    assert dir(fletching) == sorted(dir(fletching))
+    assert _core.__doc__ == "What fletching has over C++: see fletching."
+
+
+def test_a_fork_while_a_foreign_thread_is_in_python() -> None:
+    """That thread is not in the child, whose end does not wait for it."""
+    done = run(
+        LATE
+        + """
+    import os, sys, threading
+    from fletching import _core
+    inside, go = threading.Event(), threading.Event()
+    consumer = _core.AsyncConsumer.create(lambda: (inside.set(), go.wait()))
+    handler = abi.ArrowAsyncDeviceStreamHandler.from_address(consumer.handler())
+    producer = abi.ArrowAsyncProducer(device_type=1)
+    class Methods:
+        def request(self, *_): pass
+        def cancel(self, *_): pass
+    abi.implement(producer, Methods())
+    handler.producer = ctypes.pointer(producer)
+    def end():
+        handler.on_error(handler, 5, None, None)
+        handler.release(handler)
+    thread = threading.Thread(target=end)
+    thread.start()
+    inside.wait()
+    pid = os.fork()
+    if pid == 0:
+        del thread
+        sys.exit(7)
+    go.set()
+    thread.join()
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    """
+    )
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+
+
+def test_the_first_access_to_a_name() -> None:
+    done = run(
+        """
+    import fletching
+    print(fletching.Array.__name__, fletching.send_async.__name__)
+    try:
+        fletching.unknown
+    except AttributeError as error:
+        print(error)
+    """
+    )
+    expected = "Array send_async\nmodule 'fletching' has no attribute 'unknown'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
+def test_the_stream_of_the_exchange_is_the_default_one() -> None:
+    table = our_table(Array)
+    out = ctypes.c_void_p(1)
+    assert table.current_work_stream(2, 0, ctypes.byref(out)) == 0
+    assert out.value is None

@@ -1,0 +1,87 @@
+"""Nothing that may wait holds the GIL: a release, here C's pause, waits for a signal that another
+Python thread sends. With the GIL held that thread could not run, and the test would hang."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from capsules import Produced, ProducedOnDevice, capsule_of
+from fletching import ArrayStream, DeviceArray, DeviceArrayStream, abi
+
+PAUSE = ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p).value
+
+
+class Given:
+    def __init__(self, method: str, *structs: Any) -> None:
+        capsules = tuple(capsule_of(struct) for struct in structs)
+        result = capsules if len(capsules) > 1 else capsules[0]
+        setattr(self, f"__arrow_c_{method}__", lambda *_, **__: result)
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Another thread sends this one signals."""
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    done, receiver = threading.Event(), threading.get_ident()
+
+    def send() -> None:
+        while not done.is_set():
+            signal.pthread_kill(receiver, signal.SIGUSR1)
+            time.sleep(0)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    yield
+    done.set()
+    sender.join()
+    signal.signal(signal.SIGUSR1, before)
+
+
+def streams() -> Iterator[tuple[Any, Any]]:
+    plain = abi.ArrowArrayStream(release=abi.ArrowArrayStreamRelease(PAUSE))
+    yield ArrayStream, Given("stream", plain)
+    device = abi.ArrowDeviceArrayStream(device_type=1)
+    device.release = abi.ArrowDeviceArrayStreamRelease(PAUSE)
+    yield DeviceArrayStream, Given("device_stream", device)
+
+
+@pytest.mark.usefixtures("signals")
+def test_streams_are_released_without_the_gil() -> None:
+    for kind, source in streams():
+        stream = kind.from_arrow(source)
+        del stream
+    for kind, source in streams():
+        kind.from_arrow(source).close()
+    for kind, source in streams():
+        capsule = kind.from_arrow(source).__arrow_c_device_stream__()
+        del capsule
+
+
+@pytest.mark.usefixtures("signals")
+def test_arrays_of_devices_are_released_without_the_gil() -> None:
+    for keeps in (False, True):
+        source = ProducedOnDevice(device_type=2, device_id=0)
+        source.array.release = abi.ArrowArrayRelease(PAUSE)
+        kept: Any = DeviceArray.from_arrow(source)
+        if keeps:
+            kept = kept.__arrow_c_device_array__()
+        del kept
+        abi.release(source.schema)
+
+
+def test_a_capsule_with_another_name_is_left_alone() -> None:
+    rename = ctypes.pythonapi.PyCapsule_SetName
+    rename.restype, rename.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+    source = Produced()
+    capsules = DeviceArray.from_arrow(source).__arrow_c_device_array__()
+    for capsule in capsules:
+        assert rename(capsule, b"used") == 0
+    del capsule, capsules
+    assert source.releases == []
