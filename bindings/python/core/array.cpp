@@ -8,7 +8,6 @@ namespace fletching::python {
 namespace {
 
 constinit Name kMethod("__arrow_c_array__");
-constinit Name kDeviceMethod("__arrow_c_device_array__");
 
 PyArray from_arrow(nb::handle object) {
   if (std::optional<PyArray> array = import_array(object)) return *std::move(array);
@@ -28,10 +27,7 @@ nb::object export_array(const PyArray& self, nb::handle requested) {
   return array_capsules(*self.schema, unwrap(self.shared->view()));
 }
 
-nb::object export_device_array(const PyArray& self, nb::handle requested,
-                               const nb::kwargs& keywords) {
-  refuse_keywords(keywords, kDeviceMethod);
-  check_requested(requested, schema_of(self), kDeviceMethod);
+nb::object export_device_array(const PyArray& self) {
   return array_capsules(*self.schema, to_device_array(unwrap(self.shared->view())));
 }
 
@@ -67,14 +63,8 @@ void bind_array(nb::module_& module) {
            "its own schema; Error for a requested schema of another kind. Arrow PyCapsule\n"
            "interface.",
            nb::sig("def __arrow_c_array__(self, requested_schema: object | None = None) -> "
-                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
-      .def("__arrow_c_device_array__", &export_device_array,
-           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           "Capsules arrow_schema and arrow_device_array, of the CPU and without an event; see\n"
-           "__arrow_c_array__. NotImplementedError for an unknown keyword that is not None.",
-           nb::sig("def __arrow_c_device_array__(self, requested_schema: object | None = None, "
-                   "**kwargs: object) -> tuple[typing_extensions.CapsuleType, "
-                   "typing_extensions.CapsuleType]"));
+                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
+  bind_device_array_method<PyArray, &export_device_array>(type);
 }
 
 }  // namespace fletching::python

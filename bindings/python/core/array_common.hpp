@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -51,6 +52,53 @@ std::pair<Schema, Owner<Raw>> take_array(const nb::object& result, const char* m
 template <class Raw>
 nb::object array_capsules(const SharedSchema& schema, Owner<Raw> array) {
   return nb::make_tuple(to_capsule(unwrap(schema.view())), to_capsule(std::move(array)));
+}
+
+constinit inline Name kDeviceArrayMethod("__arrow_c_device_array__");
+constinit inline Name kGeneralDeviceArrayMethod("_arrow_c_device_array");
+
+/// __arrow_c_device_array__, for which nanobind's dict of keywords would take longer than the
+/// export: at once when nothing is asked for, and otherwise through the general method.
+template <class Object, nb::object (*kExport)(const Object&)>
+PyObject* device_array_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                              PyObject* names) noexcept try {
+  const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_Size(names));
+  const bool plain = std::all_of(arguments, arguments + all,
+                                 [](PyObject* argument) { return argument == Py_None; });
+  if (plain && all <= 1 && nb::inst_ready(self)) {
+    return kExport(*nb::inst_ptr<Object>(self)).release().ptr();
+  }
+  const nb::object general = nb::getattr(self, kGeneralDeviceArrayMethod.get());
+  return PyObject_Vectorcall(general.ptr(), arguments, static_cast<size_t>(count), names);
+} catch (nb::python_error& error) {
+  error.restore();
+  return nullptr;
+}
+
+template <class Object, nb::object (*kExport)(const Object&)>
+PyMethodDef device_array_definition{
+    "__arrow_c_device_array__",
+    reinterpret_cast<PyCFunction>(
+        reinterpret_cast<void (*)()>(&device_array_method<Object, kExport>)),
+    METH_FASTCALL | METH_KEYWORDS,
+    "Capsules arrow_schema and arrow_device_array, which own a share of the data and the event:\n"
+    "the consumer waits. An Array is on the CPU and has no event. The data keeps its own schema;\n"
+    "Error for a requested schema of another kind, NotImplementedError for an unknown keyword "
+    "that\n"
+    "is not None. Arrow PyCapsule interface."};
+
+template <class Object, nb::object (*kExport)(const Object&)>
+nb::object export_requested(const Object& self, nb::handle requested, const nb::kwargs& keywords) {
+  refuse_keywords(keywords, kDeviceArrayMethod);
+  check_requested(requested, schema_of(self), kDeviceArrayMethod);
+  return kExport(self);
+}
+
+template <class Object, nb::object (*kExport)(const Object&)>
+void bind_device_array_method(nb::class_<Object>& type) {
+  add_method(type, device_array_definition<Object, kExport>);
+  type.def(kGeneralDeviceArrayMethod, &export_requested<Object, kExport>,
+           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"));
 }
 
 /// Column `index` as an array of its own. That of a struct or a sparse union begins at the parent's

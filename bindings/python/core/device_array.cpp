@@ -12,7 +12,6 @@ namespace fletching::python {
 namespace {
 
 constinit Name kMethod("__arrow_c_array__");
-constinit Name kDeviceMethod("__arrow_c_device_array__");
 constinit Name kHiddenMethod("_arrow_c_array");
 
 const ArrowDeviceArray& raw(const PyDeviceArray& self) { return *(**self.shared).get(); }
@@ -30,10 +29,7 @@ PyDeviceArray from_arrow(nb::handle object) {
   return make_object<PyDeviceArray>(unwrap(array->schema->view()), std::move(device));
 }
 
-nb::object export_device_array(const PyDeviceArray& self, nb::handle requested,
-                               const nb::kwargs& keywords) {
-  refuse_keywords(keywords, kDeviceMethod);
-  check_requested(requested, schema_of(self), kDeviceMethod);
+nb::object export_device_array(const PyDeviceArray& self) {
   return array_capsules(*self.schema, unwrap(self.shared->view()));
 }
 
@@ -83,9 +79,9 @@ nb::str shown(const PyDeviceArray& self) {
 }  // namespace
 
 std::optional<PyDeviceArray> import_device_array(nb::handle object) {
-  const nb::object result = call_protocol(object, kDeviceMethod);
+  const nb::object result = call_protocol(object, kDeviceArrayMethod);
   if (!result.is_valid()) return std::nullopt;
-  auto [schema, array] = take_array<ArrowDeviceArray>(result, kDeviceMethod);
+  auto [schema, array] = take_array<ArrowDeviceArray>(result, kDeviceArrayMethod);
   return make_object<PyDeviceArray>(std::move(schema), std::move(array));
 }
 
@@ -135,16 +131,8 @@ void bind_device_array(nb::module_& module) {
       .def_prop_ro("__cuda_array_interface__", &cuda_array_interface)
       .def("_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
            nb::sig("def _arrow_c_array(self, requested_schema: object | None = None) -> "
-                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
-      .def("__arrow_c_device_array__", &export_device_array,
-           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           "Capsules arrow_schema and arrow_device_array, which own a share of the data and the\n"
-           "event: the consumer waits. The data keeps its own schema; Error for a requested\n"
-           "schema of another kind, NotImplementedError for an unknown keyword that is not None.\n"
-           "Arrow PyCapsule interface.",
-           nb::sig("def __arrow_c_device_array__(self, requested_schema: object | None = None, "
-                   "**kwargs: object) -> tuple[typing_extensions.CapsuleType, "
-                   "typing_extensions.CapsuleType]"));
+                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
+  bind_device_array_method<PyDeviceArray, &export_device_array>(type);
 }
 
 }  // namespace fletching::python

@@ -270,10 +270,7 @@ PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& devi
 template <class Object>
 void bind_export() {
   auto type = nb::borrow<nb::class_<Object>>(nb::type<Object>());
-  PyObject* method =
-      PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &dlpack_definition<Object>);
-  if (method == nullptr) throw nb::python_error();
-  type.attr("__dlpack__") = nb::steal(method);
+  add_method(type, dlpack_definition<Object>);
   type.def(kGeneralMethod, &export_dlpack<Object>, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none())

@@ -90,6 +90,12 @@ void raise(const Error& error) {
   throw nb::python_error();
 }
 
+void add_method(nb::handle type, PyMethodDef& definition) {
+  PyObject* method = PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &definition);
+  if (method == nullptr) throw nb::python_error();
+  nb::setattr(type, definition.ml_name, nb::steal(method));
+}
+
 nb::handle Name::get() {
   PyObject* interned = interned_.load(std::memory_order_acquire);
   if (interned != nullptr) return interned;

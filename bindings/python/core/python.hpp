@@ -23,6 +23,9 @@ void bind_python();
 
 /// Raises fletching.Error with the errno value and the message; MemoryError for ENOMEM.
 [[noreturn]] void raise(const Error& error);
+
+/// Adds a method that reads its arguments itself.
+void add_method(nb::handle type, PyMethodDef& definition);
 /// Foreign text, which may not be UTF-8: other bytes read "\\xff", or as `errors` says.
 nb::str to_str(std::string_view text, const char* errors = "backslashreplace");
 

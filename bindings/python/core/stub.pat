@@ -19,7 +19,13 @@ rray.__dlpack__$:
     \from typing_extensions import CapsuleType
     def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> CapsuleType: ...
 
+rray.__arrow_c_device_array__$:
+    \from typing_extensions import CapsuleType
+    def __arrow_c_device_array__(self, requested_schema: object | None = None, **kwargs: object) -> tuple[CapsuleType, CapsuleType]: ...
+
 \._dlpack$:
+
+\._arrow_c_device_array$:
 
 # Every class has one.
 \.__repr__:

@@ -150,12 +150,7 @@ class Array:
 
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: object
-    ) -> tuple[CapsuleType, CapsuleType]:
-        """
-        Capsules arrow_schema and arrow_device_array, of the CPU and without an event; see
-        __arrow_c_array__. NotImplementedError for an unknown keyword that is not None.
-        """
-
+    ) -> tuple[CapsuleType, CapsuleType]: ...
     def __dlpack__(
         self,
         *,
@@ -281,14 +276,7 @@ class DeviceArray:
 
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: object
-    ) -> tuple[CapsuleType, CapsuleType]:
-        """
-        Capsules arrow_schema and arrow_device_array, which own a share of the data and the
-        event: the consumer waits. The data keeps its own schema; Error for a requested
-        schema of another kind, NotImplementedError for an unknown keyword that is not None.
-        Arrow PyCapsule interface.
-        """
-
+    ) -> tuple[CapsuleType, CapsuleType]: ...
     def __dlpack__(
         self,
         *,
