@@ -299,14 +299,36 @@ func TestABatchThatComesTooLateIsReleased(t *testing.T) {
 			set(asyncRunning)
 		}, nil
 	})
+	awaitSchema(s)
+	h := &hand{asyncSending: s}
+	h.step() // sends the schema
+	<-s.sourceEnd
+	if !h.run() {
+		t.Error("not released")
+	}
+	expectText(t, p.take(), "schema, end, release")
+	s.free()
+}
+
+func awaitSchema(s *asyncSending) {
 	for has := false; !has; runtime.Gosched() {
 		s.mutex.Lock()
 		has = s.schema != nil
 		s.mutex.Unlock()
 	}
-	h := &hand{asyncSending: s}
-	h.step() // sends the schema
+}
+
+// The batches may end while what they had offered is sent: then no goroutine waits for it.
+func TestTheSourceEndsWhileItsSchemaIsSent(t *testing.T) {
+	p := newConsumerPeer(t)
+	s := newAsyncSending(context.Background(), AsyncProducer{DeviceType: abi.DeviceCPU}, p.handler())
+	s.start(func(context.Context) (*Schema, seqOfBatches, error) {
+		return intSchema(), func(func(AsyncBatch, error) bool) { t.Error("the batches are read") }, nil
+	})
+	awaitSchema(s)
+	s.endSource()
 	<-s.sourceEnd
+	h := &hand{asyncSending: s}
 	if !h.run() {
 		t.Error("not released")
 	}

@@ -232,6 +232,31 @@ func TestASchemaIsACopyOfItsBuilder(t *testing.T) {
 	text.Close()
 }
 
+func TestNoChildOfASchema(t *testing.T) {
+	schema := intSchema()
+	defer schema.Close()
+	child, err := schema.TakeChild(0)
+	expectError(t, err, syscall.EINVAL, "take_child: child 0: no such child: expected an index below 0")
+	dictionary, err := schema.TakeDictionary()
+	expectError(t, err, syscall.EINVAL, "take_dictionary: NULL: expected a struct")
+	if child != nil || dictionary != nil {
+		t.Error("a schema with an error")
+	}
+}
+
+func TestACopyOfASchemaWithMetadataThatIsMalformed(t *testing.T) {
+	metadata := peer.New[int32](1)
+	defer peer.Free(metadata)
+	metadata[0] = -1
+	raw := abi.ArrowSchema{}
+	succeed(t, intSchema().Export(unsafe.Pointer(&raw)))
+	raw.Metadata = uintptr(unsafe.Pointer(&metadata[0]))
+	schema := must(fletching.ImportSchema(unsafe.Pointer(&raw)))
+	defer schema.Close()
+	_, err := schema.Root().Builder()
+	expectError(t, err, syscall.EINVAL, "schema builder: a copy: metadata: number of pairs at byte 0: negative")
+}
+
 // A schema whose two children are the same one, 22 levels deep, has 2^23 structs.
 func TestACopyOfASchemaIsLimited(t *testing.T) {
 	level := must((&fletching.SchemaBuilder{Format: "i"}).Build())

@@ -220,6 +220,11 @@ func TestVulkanContextIsForVulkan(t *testing.T) {
 	other := waiterArray(t, abi.DeviceVulkan, func() {})
 	defer other.Close()
 	expectCode(t, other.WaitOnVulkan(of, 0), syscall.EINVAL, "command buffer is NULL")
+	array.Close()
+	_, err = array.ReadyVulkan(of)
+	for _, err := range []error{err, array.SynchronizeVulkan(background, of), array.WaitOnVulkan(of, queue)} {
+		expectCode(t, err, syscall.EINVAL, "closed")
+	}
 }
 
 func TestDevicesWithARuntimeNeedNoWaiter(t *testing.T) {

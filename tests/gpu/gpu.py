@@ -31,8 +31,8 @@ SHARED_QUEUES = {"CUDA_DEVICE_MAX_CONNECTIONS": "32", "GPU_MAX_HW_QUEUES": "32"}
 # Not for the libraries of Python: torch would load all of its kernels.
 EAGER = {"CUDA_MODULE_LOADING": "EAGER"}
 
-PARTS = ("checks", "c-api", "googletest", "peers", "languages")
-NAMED_PARTS = ("checks", "peers")  # whose checks --only can choose
+PARTS = ("checks", "c-api", "googletest", "peers", "package", "languages")
+NAMED_PARTS = ("checks", "peers", "package")  # whose checks --only can choose
 BENCH_RUNS = 5
 
 Stage = Callable[[], Findings]
@@ -96,6 +96,8 @@ def stages(build: Build, options: argparse.Namespace) -> Iterator[tuple[str, Sta
             yield name, partial(googletest.googletest_findings, program, eager)
     if "peers" in parts:
         yield "the libraries of Python", lambda: peers(build, only)
+    if "package" in parts:
+        yield "the package for Python", lambda: peers(build, ["--package", *only])
     if "languages" in parts:
         status = "stand-in" if options.standin else "real"
         yield "other languages", lambda: language_findings(build, options.programs, status)

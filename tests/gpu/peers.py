@@ -1,8 +1,9 @@
 """Libraries of Python on the GPU: DLPack and CUDA Array Interface both ways, through ours.
 
-peers.py LIBRARY [--only NAME]... prints facts and checks in the form of main.cpp, each when it is
-done; gpu.py runs it. A library that is not here is absent, with the reason. A check that does not
-end in FLETCHING_GPU_CHECK_SECONDS has failed, and ends the program. Exit codes: 0 nothing failed,
+peers.py LIBRARY [--package] [--only NAME]... prints facts and checks in the form of main.cpp, each
+when it is done; gpu.py runs it. --package: everything goes through the Python package, too. A
+library that is not here is absent, with the reason. A check that does not end in
+FLETCHING_GPU_CHECK_SECONDS has failed, and ends the program. Exit codes: 0 nothing failed,
 1 something failed, 2 no device or no such check, 3 a check hung.
 
 Where the other library takes the data by a stream, the gate is shut until its own read is enqueued.
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ours import NEW, OLD, VALUES, Check, Library, PeerError, Source
+from package import Package, import_package
 
 HUNG = 3  # the exit code when a check hung, as in main.cpp
 
@@ -223,6 +225,66 @@ def numba_to_cuda_array(library: Library) -> int:
     return library.take_cuda_array(array)
 
 
+# --- JAX
+
+
+def jax_from_dlpack(library: Library) -> int:
+    jax = importlib.import_module("jax")
+
+    def work(source: Source) -> int:
+        source.open()  # jax waits on the host
+        taken = jax.dlpack.from_dlpack(source.tensor)
+        return require_new(taken.tolist())
+
+    return from_source(library, work)
+
+
+def jax_to_dlpack(library: Library) -> int:
+    jax = importlib.import_module("jax")
+    array = jax.numpy.full(VALUES, NEW, dtype="int32")
+    return library.take_dlpack(array)
+
+
+def jax_to_cuda_array(library: Library) -> int:
+    jax = importlib.import_module("jax")
+    array = jax.numpy.full(VALUES, NEW, dtype="int32")
+    array.block_until_ready()  # jax names no stream
+    return library.take_cuda_array(array)
+
+
+# --- cuda-core
+
+
+def cuda_core_both_ways(library: Library) -> int:
+    utils = importlib.import_module("cuda.core.utils")
+
+    def work(source: Source) -> int:
+        view = utils.StridedMemoryView.from_dlpack(source.tensor, stream_ptr=library.stream())
+        require(view.shape == (VALUES,), f"the shape is {view.shape}")
+        source.finish()  # its __dlpack__ orders nothing after the stream argument
+        compared = library.take_dlpack(view)
+        del view
+        return compared
+
+    return from_source(library, work)
+
+
+def cuda_core_from_cuda_array(library: Library) -> int:
+    utils = importlib.import_module("cuda.core.utils")
+
+    def work(source: Source) -> int:
+        described: Any = source.described
+        pointer = described.__cuda_array_interface__["data"][0]
+        view = utils.StridedMemoryView.from_cuda_array_interface(
+            described, stream_ptr=library.stream()
+        )
+        require((view.ptr, view.shape) == (pointer, (VALUES,)), f"the view is {view}")
+        source.finish()
+        return VALUES
+
+    return from_source(library, work)
+
+
 # Library, what is checked, the check, whether a device has to be real.
 CHECKS: tuple[tuple[str, str, Check, bool], ...] = (
     ("ours", "DLPack", ours_dlpack, False),
@@ -239,6 +301,11 @@ CHECKS: tuple[tuple[str, str, Check, bool], ...] = (
     ("torch", "CUDA Array Interface in", torch_to_cuda_array, True),
     ("numba", "CUDA Array Interface out", numba_from_cuda_array, True),
     ("numba", "CUDA Array Interface in", numba_to_cuda_array, True),
+    ("jax", "DLPack out", jax_from_dlpack, True),
+    ("jax", "DLPack in", jax_to_dlpack, True),
+    ("jax", "CUDA Array Interface in", jax_to_cuda_array, True),
+    ("cuda.core", "DLPack both ways", cuda_core_both_ways, False),
+    ("cuda.core", "CUDA Array Interface out", cuda_core_from_cuda_array, True),
 )
 
 
@@ -291,17 +358,26 @@ def watchdog(title: str) -> threading.Timer:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", type=Path)
+    parser.add_argument("--package", action="store_true")
     parser.add_argument("--only", metavar="NAME", action="append", default=[])
     options = parser.parse_args()
+    before = "package, " if options.package else ""
     chosen = [
-        (f"{name}: {what}", name, check, real)
+        (f"{before}{name}: {what}", name, check, real)
         for name, what, check, real in CHECKS
-        if not options.only or any(part in f"{name}: {what}" for part in options.only)
+        if not options.only or any(part in f"{before}{name}: {what}" for part in options.only)
     ]
     if not chosen:
         print("peers.py: --only: no check has such a name", file=sys.stderr)
         return 2
-    library = Library(options.library)
+    library = Package(options.library) if options.package else Library(options.library)
+    if isinstance(library, Package):
+        try:
+            library.package = import_package()
+        except ImportError as error:
+            reason = f"import fletching: {error}; hint: install its wheel"
+            print("\n".join(f"check\t{title}\tabsent\t0\t{reason}" for title, *_ in chosen))
+            return 0
     try:
         status = library.status()
     except PeerError as error:

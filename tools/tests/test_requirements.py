@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from languages import ROOT
 
-FOLDERS = ("tools", "docs/site")
+_LISTED = ["git", "ls-files", "*requirements.in"]
+_FOUND = subprocess.run(_LISTED, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+FOLDERS = [str(Path(file).parent) for file in _FOUND.splitlines()]
 
 
 def name(text: str) -> str:
@@ -42,6 +45,12 @@ def problems(folder: Path) -> list[str]:
 def test_the_lock_belongs_to_its_input(folder: str) -> None:
     assert requirements(ROOT / folder)
     assert problems(ROOT / folder) == []
+
+
+def test_a_package_has_one_version() -> None:
+    pins = {pin for folder in FOLDERS for pin in requirements(ROOT / folder)}
+    assert len(FOLDERS) > 1
+    assert len(dict(pins)) == len(pins)
 
 
 @pytest.mark.parametrize(

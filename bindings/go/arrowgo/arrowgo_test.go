@@ -209,6 +209,9 @@ func TestRecordBatch(t *testing.T) {
 	batch := array.NewRecordBatch(schema, []arrow.Array{column}, 3)
 	column.Release()
 	exported := must(must(arrowgo.ExportRecordBatch(batch)).ToDevice())
+	if buffers := exported.Root().BufferAddresses(); len(buffers) != 1 || buffers[0] != 0 {
+		t.Errorf("a record batch has no nulls: got the buffers %#x", buffers)
+	}
 	back := must(arrowgo.ImportRecordBatch(context.Background(), exported, schema, arrowgo.Options{}))
 	if !array.RecordEqual(batch, back) {
 		t.Errorf("expected %v, got %v", batch, back)
@@ -221,101 +224,6 @@ func TestRecordBatch(t *testing.T) {
 	back.Release()
 }
 
-// numbers is an array of int32 at an address, which counts its releases.
-func numbers(address uintptr, releases *counter) *fletching.DeviceArray {
-	builder := fletching.ArrayBuilder{Length: 3, Buffers: []uintptr{0, address}}
-	return must(builder.BuildOn(abi.DeviceCPU, -1, 0, releases))
-}
-
-func TestAlignment(t *testing.T) {
-	bytes := make([]uint32, 4)
-	var pinner runtime.Pinner
-	pinner.Pin(&bytes[0])
-	defer pinner.Unpin()
-	address := uintptr(unsafe.Pointer(&bytes[0])) + 1
-	*(*byte)(abi.Pointer(address)) = 7 // 7, 0, 0
-	*(*byte)(abi.Pointer(address + 8)) = 9
-	imported := func(alignment arrowgo.Alignment) (copied []string, releases *counter, found arrow.Array, err error) {
-		releases = new(counter)
-		options := arrowgo.Options{Alignment: alignment, OnCopy: func(text string) { copied = append(copied, text) }}
-		found, err = arrowgo.ImportArray(context.Background(), numbers(address, releases), arrow.PrimitiveTypes.Int32, options)
-		return copied, releases, found, err
-	}
-	const named = "ArrowArray.buffers[1]: not aligned for int32: expected a multiple of 4"
-
-	_, releases, _, err := imported(arrowgo.RefuseMisaligned)
-	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), named) || *releases != 1 {
-		t.Error(err, *releases)
-	}
-	copied, releases, found, err := imported(arrowgo.CopyMisaligned)
-	if err != nil || len(copied) != 1 || !strings.Contains(copied[0], named) {
-		t.Fatal(err, copied)
-	}
-	*(*byte)(abi.Pointer(address)) = 8 // the copy does not change
-	runtime.GC()
-	if values := found.(*array.Int32).Int32Values(); values[0] != 7 || values[2] != 9 {
-		t.Error(values)
-	}
-	if found.Release(); *releases != 1 {
-		t.Error(*releases)
-	}
-	copied, releases, found, err = imported(arrowgo.AcceptMisaligned)
-	if err != nil || len(copied) != 0 || uintptr(unsafe.Pointer(&found.Data().Buffers()[1].Bytes()[0])) != address {
-		t.Fatal(err, copied)
-	}
-	if found.Release(); *releases != 1 {
-		t.Error(*releases)
-	}
-}
-
-func TestArraysThatAreRefused(t *testing.T) {
-	int32s, list := arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.PrimitiveTypes.Int32)
-	var values [4]int64
-	var pinner runtime.Pinner
-	pinner.Pin(&values)
-	defer pinner.Unpin()
-	at := uintptr(unsafe.Pointer(&values))
-	child := fletching.ArrayBuilder{Buffers: []uintptr{0, at}}
-	for _, each := range []struct {
-		builder  fletching.ArrayBuilder
-		dataType arrow.DataType
-		message  string
-	}{
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0}}, int32s, "n_buffers: wrong for int32: expected 2, got 1"},
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at, at}}, int32s, "n_buffers: wrong for int32: expected 2, got 3"},
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, 0}}, int32s, "buffers[1]: NULL: expected 1 values of int32"},
-		{fletching.ArrayBuilder{Length: 1 << 62, Buffers: []uintptr{0, at}}, int32s, "length or offset out of range"},
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, list, "n_children: wrong for"},
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: []fletching.ArrayBuilder{child, child}}, list, "expected 1, got 2"},
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}, Children: []fletching.ArrayBuilder{{}}}, list, "ArrowArray.children[0].n_buffers"},
-		{fletching.ArrayBuilder{Buffers: []uintptr{0, at}}, arrow.BinaryTypes.StringView, "expected one with sizes at the end"},
-		{fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}}, types[len(types)-1].dataType, "ArrowArray.dictionary: NULL or released"},
-	} {
-		releases := new(counter)
-		source := must(must(each.builder.Build(releases)).ToDevice())
-		_, err := arrowgo.ImportArray(context.Background(), source, each.dataType, arrowgo.Options{})
-		if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), each.message) {
-			t.Errorf("expected %q, got %v", each.message, err)
-		}
-		if *releases != 1 || !source.IsReleased() {
-			t.Errorf("%s: %d releases", each.message, *releases)
-		}
-	}
-}
-
-// A string array without values may have no offsets.
-func TestOffsetsThatAreNull(t *testing.T) {
-	releases := new(counter)
-	source := must(must((&fletching.ArrayBuilder{Buffers: []uintptr{0, 0, 0}}).Build(releases)).ToDevice())
-	found := must(arrowgo.ImportArray(context.Background(), source, arrow.BinaryTypes.String, arrowgo.Options{}))
-	if found.Len() != 0 {
-		t.Error(found)
-	}
-	if found.Release(); *releases != 1 {
-		t.Error(*releases)
-	}
-}
-
 func TestOtherDevicesAreRefused(t *testing.T) {
 	for _, device := range []abi.DeviceType{abi.DeviceCUDA, abi.DeviceVulkan, abi.DeviceExtDev, 21} {
 		releases := new(counter)
@@ -325,6 +233,9 @@ func TestOtherDevicesAreRefused(t *testing.T) {
 			t.Error(device, err, *releases)
 		}
 		if _, err = arrowgo.ImportArray(context.Background(), source, arrow.PrimitiveTypes.Int32, arrowgo.Options{}); !errors.Is(err, fletching.ErrClosed) {
+			t.Error(err)
+		}
+		if _, err = arrowgo.ImportRecordBatch(context.Background(), source, schemaOfA, arrowgo.Options{}); !errors.Is(err, fletching.ErrClosed) {
 			t.Error(err)
 		}
 	}

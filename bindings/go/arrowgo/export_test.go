@@ -13,6 +13,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/fletching/fletching/bindings/go/arrowgo"
 )
 
@@ -46,5 +47,20 @@ func TestExtensionTypes(t *testing.T) {
 	}
 	if _, err := thereAndBack(source, arrowgo.Options{}); !errors.Is(err, syscall.EINVAL) {
 		t.Error(err)
+	}
+}
+
+// arrow-go has a buffer that C does not have, or none.
+func TestNullsWithoutABuffer(t *testing.T) {
+	for _, buffers := range [][]*memory.Buffer{nil, {nil}} {
+		data := array.NewData(arrow.Null, 3, buffers, nil, 3, 0)
+		source := array.MakeFromData(data)
+		exported := must(arrowgo.ExportArray(source))
+		if exported.NumBuffers() != 0 || exported.Length() != 3 {
+			t.Errorf("%d buffers, %d rows", exported.NumBuffers(), exported.Length())
+		}
+		exported.Close()
+		source.Release()
+		data.Release()
 	}
 }

@@ -155,6 +155,14 @@ func TestReadersThatFail(t *testing.T) {
 	if _, err := arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}); !errors.Is(err, fletching.ErrClosed) {
 		t.Error(err)
 	}
+	raw := new(abi.ArrowDeviceArrayStream)
+	stream = must(fletching.NewDeviceArrayStreamFrom(must(arrowgo.ExportSchema(schemaOfA)), abi.DeviceCPU, &failing{err: io.EOF}))
+	must(0, stream.Export(unsafe.Pointer(raw)))
+	raw.GetSchema = 0
+	stream = must(fletching.ImportDeviceArrayStream(unsafe.Pointer(raw)))
+	if _, err := arrowgo.ImportReader(context.Background(), stream, arrowgo.Options{}); !errors.Is(err, syscall.EINVAL) || !stream.IsReleased() {
+		t.Error(err)
+	}
 	source := &broken{tables(t, 1)}
 	failed := must(arrowgo.ExportReader(source))
 	if _, err := failed.Next(); !errors.Is(err, syscall.EIO) {

@@ -45,23 +45,36 @@ std::optional<PyArray> import_array(nb::handle object) {
 }
 
 void bind_array(nb::module_& module) {
-  nb::class_<PyArray> type(module, "Array", "An array, or a record batch, in memory of the CPU.");
+  nb::class_<PyArray> type(
+      module, "Array",
+      "An array, or a record batch, in memory of the CPU. len() is its length.\n"
+      "\n"
+      "Owns an ArrowArray, which it shares with its columns and exports: the producer's release\n"
+      "is called when the last of them is destroyed, by the thread that destroys it. It does not\n"
+      "change, and any thread may use it. Arrow C data interface, \"The ArrowArray structure\".");
   bind_common(type, "def column(self, column: int | str) -> Array");
-  type.def_static("from_arrow", &from_arrow, nb::arg("object"),
-                  "The array of an object that has __arrow_c_array__, or __arrow_c_device_array__\n"
-                  "and memory that the CPU can read; then it waits for the event.")
+  type.def_static(
+          "from_arrow", &from_arrow, nb::arg("object"),
+          "The array of an object that has __arrow_c_array__, or __arrow_c_device_array__ and\n"
+          "memory that the CPU can read; then it waits for the event, without the GIL. The\n"
+          "capsules are consumed. TypeError for other objects and capsules, Error for a consumed\n"
+          "capsule, for memory that the CPU cannot read and for a failed wait.")
       .def(
           "__repr__",
           [](const PyArray& self) { return to_str("<fletching.Array " + values_text(self) + ">"); })
       .def("__arrow_c_array__", &export_array, nb::arg("requested_schema") = nb::none(),
-           nb::sig(
-               "def __arrow_c_array__(self, requested_schema: typing_extensions.CapsuleType | None "
-               "= None) -> tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
+           "Capsules arrow_schema and arrow_array, which own a share of the data. The data keeps\n"
+           "its own schema; Error for a requested schema of another kind. Arrow PyCapsule\n"
+           "interface.",
+           nb::sig("def __arrow_c_array__(self, requested_schema: object | None = None) -> "
+                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
       .def("__arrow_c_device_array__", &export_device_array,
            nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           nb::sig("def __arrow_c_device_array__(self, requested_schema: "
-                   "typing_extensions.CapsuleType | None = None, **kwargs: object) -> "
-                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
+           "Capsules arrow_schema and arrow_device_array, of the CPU and without an event; see\n"
+           "__arrow_c_array__. NotImplementedError for an unknown keyword that is not None.",
+           nb::sig("def __arrow_c_device_array__(self, requested_schema: object | None = None, "
+                   "**kwargs: object) -> tuple[typing_extensions.CapsuleType, "
+                   "typing_extensions.CapsuleType]"));
 }
 
 }  // namespace fletching::python

@@ -15,6 +15,7 @@
 
 #include "capsule.hpp"
 #include "core.hpp"
+#include "fletching/device_type.hpp"
 
 namespace fletching::python {
 
@@ -83,6 +84,12 @@ Object column(const Object& self, nb::handle which) {
   return out;
 }
 
+/// Of an AttributeError, where only a device can read the memory.
+inline std::string no_attribute(const char* type, const char* name, ArrowDeviceType device) {
+  return std::string("'") + type + "' object has no attribute '" + name +
+         "': expected memory that the CPU can read, got " + DeviceType(device).name();
+}
+
 /// "int32, length 3, nulls 1".
 template <class Object>
 std::string values_text(const Object& self) {
@@ -93,20 +100,42 @@ std::string values_text(const Object& self) {
 }
 
 template <class Object>
+nb::object addresses(const Object& self) {
+  const ArrowArray& array = array_of(self);
+  nb::list found;
+  for (int64_t i = 0; i < array.n_buffers && array.buffers != nullptr; ++i) {
+    found.append(reinterpret_cast<uintptr_t>(array.buffers[i]));
+  }
+  return nb::steal(PyList_AsTuple(found.ptr()));
+}
+
+template <class Object>
 void bind_common(nb::class_<Object>& type, const char* signature_of_column) {
   type.def("__len__", [](const Object& self) { return array_of(self).length; })
       .def_prop_ro(
           "null_count", [](const Object& self) { return array_of(self).null_count; },
-          "The number of nulls, -1 when the producer has not counted.")
-      .def_prop_ro("offset", [](const Object& self) { return array_of(self).offset; })
-      .def_prop_ro("n_buffers", [](const Object& self) { return array_of(self).n_buffers; })
+          "The number of nulls, -1 if the producer has not counted them.")
+      .def_prop_ro(
+          "offset", [](const Object& self) { return array_of(self).offset; },
+          "How many values of the buffers come before the first one.")
+      .def_prop_ro(
+          "n_buffers", [](const Object& self) { return array_of(self).n_buffers; },
+          "The number of buffers.")
+      .def_prop_ro(
+          "buffers", &addresses<Object>, nb::sig("def buffers(self) -> tuple[int, ...]"),
+          "The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as\n"
+          "the array, and to be read after a wait for its event.")
       .def_prop_ro(
           "type", [](const Object& self) { return to_str(type_text(schema_of(self))); },
-          "The type in words.")
-      .def_prop_ro("schema",
-                   [](const Object& self) { return PySchema{Foreign(SharedSchema(*self.schema))}; })
+          "The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.")
+      .def_prop_ro(
+          "schema",
+          [](const Object& self) { return PySchema{Foreign(SharedSchema(*self.schema))}; },
+          "The schema, which lives independently of the array.")
       .def("column", &column<Object>, nb::arg("column"), nb::sig(signature_of_column),
-           "A child by its index or its name. It keeps the data and the event alive.");
+           "A child by its index, from the end if negative, or its name. Nothing is copied; it\n"
+           "keeps the data and the event alive. Nulls of the parent are not applied. Error for\n"
+           "no such column and for one that is shorter than its parent.");
 }
 
 }  // namespace fletching::python

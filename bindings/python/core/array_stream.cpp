@@ -45,26 +45,37 @@ nb::object import_array_stream(nb::handle object) {
 }
 
 void bind_array_stream(nb::module_& module) {
-  nb::class_<Stream> type(module, "ArrayStream",
-                          "Batches in memory of the CPU, read or exported once.");
+  nb::class_<Stream> type(
+      module, "ArrayStream",
+      "Batches in memory of the CPU: an iterator of Array, read or exported once.\n"
+      "\n"
+      "Owns an ArrowArrayStream. What is left after some batches can be exported. Any thread may\n"
+      "use it; calls wait for each other, without the GIL. An error of the producer is an Error\n"
+      "with its errno value and text. Arrow C stream interface.");
   bind_stream_common(type, "def __iter__(self) -> ArrayStream");
-  type.def_static("from_arrow", &from_arrow, nb::arg("object"),
-                  "The stream of an object that has __arrow_c_stream__, or\n"
-                  "__arrow_c_device_stream__ and memory that the CPU can read.")
-      .def_static("from_batches", &from_batches, nb::arg("schema"), nb::arg("batches"),
-                  "A stream of what an iterable of arrays has; an exception of it is the error of "
-                  "the\nstream, and it is asked on the consumer's thread.",
-                  nb::sig("def from_batches(schema: Schema, batches: "
-                          "collections.abc.Iterable[object]) -> ArrayStream"))
+  type.def_static(
+          "from_arrow", &from_arrow, nb::arg("object"),
+          "The stream of an object that has __arrow_c_stream__, or __arrow_c_device_stream__ and\n"
+          "memory that the CPU can read. The capsule is consumed; no batch is read. TypeError for\n"
+          "other objects and capsules, Error for a consumed capsule.")
+      .def_static(
+          "from_batches", &from_batches, nb::arg("schema"), nb::arg("batches"),
+          "A stream of the arrays of an iterable, of any library. The consumer's thread asks it\n"
+          "for the next one. An exception is the error of the stream, with the errno value of an\n"
+          "OSError. The stream keeps the iterator.",
+          nb::sig("def from_batches(schema: Schema, batches: collections.abc.Iterable[object]) -> "
+                  "ArrayStream"))
       .def("__arrow_c_stream__", &export_stream, nb::arg("requested_schema") = nb::none(),
-           nb::sig("def __arrow_c_stream__(self, requested_schema: typing_extensions.CapsuleType | "
-                   "None = None) -> typing_extensions.CapsuleType"))
-      .def(
-          "__arrow_c_device_stream__", &export_device_stream,
-          nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-          nb::sig(
-              "def __arrow_c_device_stream__(self, requested_schema: typing_extensions.CapsuleType "
-              "| None = None, **kwargs: object) -> typing_extensions.CapsuleType"));
+           "A capsule arrow_array_stream with what is left of the stream, once: then this object\n"
+           "is consumed. Error for a consumed stream and a requested schema of another kind.",
+           nb::sig("def __arrow_c_stream__(self, requested_schema: object | None = None) -> "
+                   "typing_extensions.CapsuleType"))
+      .def("__arrow_c_device_stream__", &export_device_stream,
+           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+           "A capsule arrow_device_array_stream of the CPU; see __arrow_c_stream__.\n"
+           "NotImplementedError for an unknown keyword that is not None.",
+           nb::sig("def __arrow_c_device_stream__(self, requested_schema: object | None = None, "
+                   "**kwargs: object) -> typing_extensions.CapsuleType"));
 }
 
 }  // namespace fletching::python

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <nanobind/stl/optional.h>
 
@@ -36,8 +38,32 @@ class Notify {
   Reference function_;
 };
 
+// --- Metadata
+
+std::string_view text_of(nb::handle text) {
+  if (PyBytes_Check(text.ptr())) {
+    return {PyBytes_AsString(text.ptr()), static_cast<size_t>(PyBytes_Size(text.ptr()))};
+  }
+  if (!PyUnicode_Check(text.ptr())) raise_type_error("metadata: expected bytes or str");
+  Py_ssize_t size = 0;
+  const char* const data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (data == nullptr) throw nb::python_error();
+  return {data, static_cast<size_t>(size)};
+}
+
+nb::dict read_metadata(const std::string& block) {
+  if (block.empty()) return {};
+  return to_dictionary(unwrap(MetadataView::read(block.data(), block.size())));
+}
+
+/// A dictionary of texts as ArrowSchema.metadata; of no pairs, nothing.
+std::string encode(const nb::dict& metadata) {
+  std::vector<KeyValue> pairs;
+  for (const auto& [key, value] : metadata) pairs.push_back({text_of(key), text_of(value)});
+  return pairs.empty() ? std::string() : unwrap(encode_metadata(pairs));
+}
+
 // --- The consumer
-// ---------------------------------------------------------------------------------
 
 /// What the producer has said, for any thread.
 class Listener final : public AsyncListener {
@@ -50,6 +76,7 @@ class Listener final : public AsyncListener {
       const std::lock_guard lock(mutex_);
       schema_ = *std::move(shared);
       device_type_ = info.device_type;
+      if (info.metadata != nullptr) metadata_ = *info.metadata;
     } else {
       end(std::move(shared).error());
     }
@@ -87,11 +114,16 @@ class Listener final : public AsyncListener {
     const std::lock_guard lock(mutex_);
     return device_type_;
   }
+  [[nodiscard]] std::string metadata() const {
+    const std::lock_guard lock(mutex_);
+    return metadata_;
+  }
 
  private:
   mutable std::mutex mutex_;
   std::optional<SharedSchema> schema_;
   ArrowDeviceType device_type_ = 0;
+  std::string metadata_;
   bool ended_ = false;
   std::optional<Error> error_;
   Notify notify_;
@@ -105,6 +137,7 @@ struct Consumer {
 /// Every call is without the GIL: the producer may be in Python.
 struct PyConsumer {
   Foreign<Consumer> both;
+  std::string batch_metadata{};  // of the last batch
 };
 
 PyConsumer make_consumer(nb::handle notify) {
@@ -123,6 +156,8 @@ std::optional<PyDeviceArray> take(PyConsumer& self, int64_t more) {
   }
   std::optional<SharedSchema> schema = self.both->listener->schema();
   if (!schema) raise(Error(ENOMEM, "AsyncDeviceArrayStream: no memory for the schema"));
+  const auto& metadata = (**batch).metadata;
+  self.batch_metadata = metadata == nullptr ? std::string() : *metadata;
   DeviceArray array = std::move((**batch).array);
   const bool waits = may_wait(array);
   return PyDeviceArray{Foreign(*std::move(schema)),
@@ -160,6 +195,14 @@ void bind_consumer(nb::module_& module) {
       .def_prop_ro("ended", [](const PyConsumer& self) { return self.both->listener->ended(); })
       .def_prop_ro("schema", &schema_of_stream)
       .def_prop_ro(
+          "metadata",
+          [](const PyConsumer& self) { return read_metadata(self.both->listener->metadata()); },
+          nb::sig("def metadata(self) -> dict[bytes, bytes]"))
+      .def_prop_ro(
+          "batch_metadata",
+          [](const PyConsumer& self) { return read_metadata(self.batch_metadata); },
+          nb::sig("def batch_metadata(self) -> dict[bytes, bytes]"))
+      .def_prop_ro(
           "state",
           [](const PyConsumer& self) { return static_cast<int>(self.both->consumer.state()); },
           "The number of a state of the consumer in docs/reference/async.md.")
@@ -168,7 +211,6 @@ void bind_consumer(nb::module_& module) {
 }
 
 // --- The producer
-// ---------------------------------------------------------------------------------
 
 /// The thread that calls the handlers, as long as the process; another one in a child of fork.
 std::atomic<WorkerThread*> worker{nullptr};
@@ -197,10 +239,11 @@ struct PyProducer {
   Foreign<AsyncProducer> producer;
 };
 
-PyProducer start(uintptr_t handler, ArrowDeviceType device_type, nb::handle on_demand,
-                 nb::handle on_stop, nb::handle on_release) {
+PyProducer start(uintptr_t handler, ArrowDeviceType device_type, const nb::dict& metadata,
+                 nb::handle on_demand, nb::handle on_stop, nb::handle on_release) {
   AsyncProducerOptions options;
   options.device_type = device_type;
+  options.metadata = encode(metadata);
   options.source = std::make_shared<Source>(on_demand, on_stop, on_release);
   auto* const raw = reinterpret_cast<ArrowAsyncDeviceStreamHandler*>(handler);
   return {Foreign(unwrap(AsyncProducer::start(raw, executor(), std::move(options))), true)};
@@ -213,20 +256,23 @@ bool accepted(const Status& status) {
   return true;
 }
 
-bool push(PyProducer& self, nb::handle batch) {
+bool push(PyProducer& self, nb::handle batch, const nb::dict& metadata) {
   nb::object converted = nb::borrow(batch);
   if (!nb::isinstance<PyDeviceArray>(batch)) {
     converted = nb::type<PyDeviceArray>().attr("from_arrow")(batch);
   }
   DeviceArray view = unwrap(nb::cast<PyDeviceArray&>(converted).shared->view());
-  return accepted(without_gil([&] { return self.producer->push(std::move(view)); }));
+  std::string block = encode(metadata);
+  return accepted(
+      without_gil([&] { return self.producer->push(std::move(view), std::move(block)); }));
 }
 
 void bind_producer(nb::module_& module) {
   nb::class_<PyProducer>(module, "AsyncProducer", "The raw producer of an async stream.")
-      .def_static("start", &start, nb::arg("handler"), nb::arg("device_type"), nb::arg("on_demand"),
-                  nb::arg("on_stop"), nb::arg("on_release"),
-                  nb::sig("def start(handler: int, device_type: int, on_demand: "
+      .def_static("start", &start, nb::arg("handler"), nb::arg("device_type"), nb::arg("metadata"),
+                  nb::arg("on_demand"), nb::arg("on_stop"), nb::arg("on_release"),
+                  nb::sig("def start(handler: int, device_type: int, metadata: dict[bytes | str, "
+                          "bytes | str], on_demand: "
                           "collections.abc.Callable[[], object], on_stop: "
                           "collections.abc.Callable[[], object], on_release: "
                           "collections.abc.Callable[[], object]) -> AsyncProducer"))
@@ -237,7 +283,9 @@ void bind_producer(nb::module_& module) {
             return accepted(without_gil([&] { return self.producer->schema(std::move(view)); }));
           },
           nb::arg("schema"))
-      .def("push", &push, nb::arg("batch"), nb::sig("def push(self, batch: object) -> bool"))
+      .def("push", &push, nb::arg("batch"), nb::arg("metadata"),
+           nb::sig("def push(self, batch: object, metadata: dict[bytes | str, bytes | str]) -> "
+                   "bool"))
       .def("end",
            [](PyProducer& self) {
              return accepted(without_gil([&] { return self.producer->end(); }));

@@ -82,17 +82,16 @@ std::string_view arrow_format(std::string_view text, Py_ssize_t bytes) {
 PyArray from_buffer(nb::handle object, std::string_view name) {
   BufferView view(object);
   if (view->ndim != 1) {
-    raise(Error(EINVAL, "from_buffer: number of dimensions is wrong: expected 1, got " +
-                            std::to_string(view->ndim)));
+    raise_type_error("from_buffer: number of dimensions is wrong: expected 1, got " +
+                     std::to_string(view->ndim));
   }
   const std::string_view given(view->format == nullptr ? "B" : view->format);
   const std::string_view format = arrow_format(given, view->itemsize);
   if (format.empty()) {
-    raise(Error(
-        ENOTSUP,
+    raise_type_error(
         "from_buffer: type of the elements has no Arrow type: expected integers or floating "
         "point numbers of this machine, got format '" +
-            std::string(given) + "'" + (given == "?" ? "; hint: Arrow's booleans are bits" : "")));
+        std::string(given) + "'" + (given == "?" ? "; hint: Arrow's booleans are bits" : ""));
   }
   Schema schema = unwrap(make_schema({.format = format, .name = name, .flags = 0}));
   const void* const values = view->buf;
@@ -108,7 +107,8 @@ void bind_buffer(nb::module_& module) {
       "from_buffer", &from_buffer, nb::arg("object"), nb::kw_only(), nb::arg("name") = "",
       "The memory of an object that has the buffer protocol, such as bytes or a NumPy array\n"
       "of one dimension, as an array without nulls. Nothing is copied: do not change the\n"
-      "values while the array or an export of it is used.");
+      "values while the array or an export of it is used. TypeError for other types than numbers,\n"
+      "BufferError for memory that is not in one piece.");
 }
 
 }  // namespace fletching::python

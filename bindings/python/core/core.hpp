@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fletching/dlpack.h"
+#include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/shared.hpp"
 #include "python.hpp"
@@ -42,6 +43,7 @@ struct PyDeviceArray {
   OwnTensor tensor{};
 };
 
+void bind_on_capture(nb::module_& module);
 void bind_schema(nb::module_& module);
 void bind_array(nb::module_& module);
 void bind_device_array(nb::module_& module);
@@ -84,6 +86,9 @@ std::optional<PyDeviceArray> import_device_array(nb::handle object);
 /// The stream of `object` as a Python object, not valid when it has none.
 nb::object import_array_stream(nb::handle object);
 nb::object import_device_array_stream(nb::handle object);
+
+/// Keys and values as bytes; of a key that occurs more than once, the last.
+nb::dict to_dictionary(const MetadataView& metadata);
 
 /// The column of an array under an index or a name of its schema.
 int64_t column_index(const ArrowSchema& schema, nb::handle column);

@@ -63,7 +63,8 @@ bool is_synchronized_by_default() {
 void refuse_wrong(const CudaDictionary& dictionary) {
   for (const CudaViolation& found : check_cuda_dictionary(dictionary)) {
     if (found.severity != "error") continue;
-    raise_type_error("__cuda_array_interface__['" + found.key + "']: invalid: got " + found.found +
+    const std::string key = found.key.empty() ? "" : "['" + found.key + "']";
+    raise_type_error("__cuda_array_interface__" + key + ": invalid: got " + found.found +
                      " (rule " + found.rule + "); hint: " + found.hint);
   }
   if (dictionary.exceeds_words) {
@@ -83,12 +84,13 @@ nb::object interface_of(nb::handle object) {
 }
 
 PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchronize,
-                                nb::handle stream) {
+                                nb::handle stream, bool as_storage) {
   const nb::object interface = interface_of(object);
   const std::unique_ptr<CudaDictionary> dictionary = read_cuda_dictionary(interface);
   refuse_wrong(*dictionary);
   CudaArrayImportOptions options;
   options.synchronize = synchronize && is_synchronized_by_default();
+  options.as_storage = as_storage;
   if (!stream.is_none()) options.consumer_stream = stream_of(stream);
   // The dictionary has the mask.
   const nb::object kept = nb::make_tuple(owner.is_none() ? object : owner, interface);
@@ -142,14 +144,16 @@ void bind_cuda_array(nb::module_& module) {
   module.def(
       "from_cuda_array_interface", &import_cuda_array, nb::arg("object"),
       nb::arg("owner") = nb::none(), nb::arg("sync") = true, nb::kw_only(),
-      nb::arg("stream") = nb::none(),
+      nb::arg("stream") = nb::none(), nb::arg("as_storage") = false,
       nb::sig("def from_cuda_array_interface(object: object, owner: object = None, sync: bool = "
-              "True, *, stream: object = None) -> DeviceArray"),
+              "True, *, stream: object = None, as_storage: bool = False) -> DeviceArray"),
       "The array that __cuda_array_interface__ describes: of an object, or a dictionary. `owner`,\n"
       "or else the object, is kept until the array is released. The event of the array is after\n"
       "the stream of the dictionary, unless `sync` is False or the environment variable\n"
       "FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.\n"
-      "`stream` is where you use the data: the producer's stream waits for it at the release.");
+      "`stream` is where you use the data: the producer's stream waits for it at the release.\n"
+      "`as_storage`: as of from_dlpack. TypeError with the rule for a dictionary that breaks one;\n"
+      "Error for a failure of the driver. CUDA Array Interface, version 3.");
   module.def(
       "check_cuda_array_interface", &check_interface, nb::arg("interface").none(),
       nb::sig("def check_cuda_array_interface(interface: object) -> list[fletching._violation."

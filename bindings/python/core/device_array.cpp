@@ -44,12 +44,12 @@ nb::object export_array(const PyDeviceArray& self, nb::handle requested) {
   return array_capsules(*self.schema, std::move(array));
 }
 
-/// A property, so that hasattr says whether a call makes sense: the CPU can read the data. A
-/// __getattr__ would make each look-up of a method slow.
+/// A property, so that hasattr of an object says whether a call makes sense, and that of the type,
+/// which some consumers ask, finds it. A __getattr__ would make each look-up of a method slow.
 nb::object array_method(nb::handle self) {
-  const ArrowDeviceType type = raw(nb::cast<const PyDeviceArray&>(self)).device_type;
-  if (is_accessible(type, ARROW_DEVICE_CPU)) return nb::getattr(self, kHiddenMethod.get());
-  throw nb::attribute_error("'DeviceArray' object has no attribute '__arrow_c_array__'");
+  const ArrowDeviceType device = raw(nb::cast<const PyDeviceArray&>(self)).device_type;
+  if (is_accessible(device, ARROW_DEVICE_CPU)) return nb::getattr(self, kHiddenMethod.get());
+  throw nb::attribute_error(no_attribute("DeviceArray", kMethod, device).c_str());
 }
 
 /// A property for the same reason: what CUDA's consumers look for.
@@ -61,9 +61,9 @@ void synchronize(const PyDeviceArray& self) {
   unwrap(without_gil([&] { return event(self).synchronize(); }));
 }
 
-void wait_on(const PyDeviceArray& self, nb::handle stream) {
+void wait_on(const PyDeviceArray& self, nb::handle stream, OnCapture on_capture) {
   void* const handle = stream_of(stream);
-  unwrap(without_gil([&] { return event(self).wait_on(handle); }));
+  unwrap(without_gil([&] { return event(self).wait_on(handle, on_capture); }));
 }
 
 bool ready(const PyDeviceArray& self) {
@@ -90,40 +90,61 @@ std::optional<PyDeviceArray> import_device_array(nb::handle object) {
 }
 
 void bind_device_array(nb::module_& module) {
-  nb::class_<PyDeviceArray> type(module, "DeviceArray",
-                                 "An array, or a record batch, on any device.\n\n"
-                                 "Before the buffers are read, wait for the event.");
+  nb::class_<PyDeviceArray> type(
+      module, "DeviceArray",
+      "An array, or a record batch, on any device. len() is its length.\n"
+      "\n"
+      "Before you read the buffers, wait for the event: synchronize, wait_on or ready.\n"
+      "\n"
+      "Owns an ArrowDeviceArray, which it shares with its columns and exports: each keeps the\n"
+      "data and the event alive, and the producer's release is called when the last of them is\n"
+      "destroyed, without the GIL. It does not change, and any thread may use it. Arrow C device\n"
+      "data interface, \"The ArrowDeviceArray structure\".");
   bind_common(type, "def column(self, column: int | str) -> DeviceArray");
   type.def_static("from_arrow", &from_arrow, nb::arg("object"),
                   "The array of an object that has __arrow_c_device_array__ or\n"
-                  "__arrow_c_array__. It does not wait for the event.")
+                  "__arrow_c_array__. It does not wait for the event. The capsules are consumed.\n"
+                  "TypeError for other objects and capsules, Error for a consumed capsule.")
       .def_prop_ro(
           "device_type", [](const PyDeviceArray& self) { return raw(self).device_type; },
           "A number of fletching.abi.DeviceType.")
-      .def_prop_ro("device_id", [](const PyDeviceArray& self) { return raw(self).device_id; })
+      .def_prop_ro(
+          "device_id", [](const PyDeviceArray& self) { return raw(self).device_id; },
+          "The number of the device, -1 where there is none, as for the CPU.")
       .def_prop_ro(
           "sync_event",
           [](const PyDeviceArray& self) {
             return reinterpret_cast<uintptr_t>(raw(self).sync_event);
           },
-          "The address of the event, 0 for none.")
-      .def("synchronize", &synchronize, "Blocks until the data may be read by the host.")
-      .def("wait_on", &wait_on, nb::arg("stream").none(),
-           "Lets a stream of the device wait for the data; returns at once.",
-           nb::sig("def wait_on(self, stream: object) -> None"))
-      .def("ready", &ready, "Whether the data may be read. Does not block.")
-      .def("__repr__", &shown)
-      .def_prop_ro("__arrow_c_array__", &array_method)
-      .def_prop_ro("__cuda_array_interface__", &cuda_array_interface)
+          "The address of the event, 0 for none. It is valid as long as the array.")
+      .def("synchronize", &synchronize,
+           "Blocks until the data may be read by the host, without the GIL. Error, also of the\n"
+           "other waits: EINVAL for an event that cannot be one, ENOTSUP for a device type\n"
+           "without a runtime here (see register_waiter), and what the driver reports.")
       .def(
-          "_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
-          nb::sig("def _arrow_c_array(self, requested_schema: typing_extensions.CapsuleType | None "
-                  "= None) -> tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
+          "wait_on", &wait_on, nb::arg("stream").none(), nb::kw_only(),
+          nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
+          "Lets a stream of the device wait for the data; returns at once. What is enqueued on it\n"
+          "from now on may read the buffers. `stream`: a handle as an int, or an object with\n"
+          "__cuda_stream__, `ptr` or `handle`. Error: EBUSY for a stream that is being captured,\n"
+          "unless `on_capture` is OnCapture.EXTERNAL.",
+          nb::sig("def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None"))
+      .def("ready", &ready, "Whether the data may be read by the host. Does not block.")
+      .def("__repr__", &shown)
+      .def_prop_ro(kMethod, &array_method)
+      .def_prop_ro("__cuda_array_interface__", &cuda_array_interface)
+      .def("_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
+           nb::sig("def _arrow_c_array(self, requested_schema: object | None = None) -> "
+                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"))
       .def("__arrow_c_device_array__", &export_device_array,
            nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           nb::sig("def __arrow_c_device_array__(self, requested_schema: "
-                   "typing_extensions.CapsuleType | None = None, **kwargs: object) -> "
-                   "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
+           "Capsules arrow_schema and arrow_device_array, which own a share of the data and the\n"
+           "event: the consumer waits. The data keeps its own schema; Error for a requested\n"
+           "schema of another kind, NotImplementedError for an unknown keyword that is not None.\n"
+           "Arrow PyCapsule interface.",
+           nb::sig("def __arrow_c_device_array__(self, requested_schema: object | None = None, "
+                   "**kwargs: object) -> tuple[typing_extensions.CapsuleType, "
+                   "typing_extensions.CapsuleType]"));
 }
 
 }  // namespace fletching::python

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
 
 #include "fletching/stream_producer.hpp"
 #include "stream_common.hpp"
@@ -39,11 +40,11 @@ nb::object export_stream(Stream& self, nb::handle requested) {
   return to_capsule(unwrap(to_array_stream(move_out(self, requested, kMethod))));
 }
 
-/// As of DeviceArray: hasattr says whether a call makes sense.
+/// As of DeviceArray.
 nb::object stream_method(nb::handle self) {
-  const ArrowDeviceType type = (*nb::cast<Stream&>(self).state)->device_type();
-  if (is_accessible(type, ARROW_DEVICE_CPU)) return self.attr("_arrow_c_stream");
-  throw nb::attribute_error("'DeviceArrayStream' object has no attribute '__arrow_c_stream__'");
+  const ArrowDeviceType device = (*nb::cast<Stream&>(self).state)->device_type();
+  if (is_accessible(device, ARROW_DEVICE_CPU)) return self.attr("_arrow_c_stream");
+  throw nb::attribute_error(no_attribute("DeviceArrayStream", kMethod, device).c_str());
 }
 
 }  // namespace
@@ -54,29 +55,38 @@ nb::object import_device_array_stream(nb::handle object) {
 }
 
 void bind_device_array_stream(nb::module_& module) {
-  nb::class_<Stream> type(module, "DeviceArrayStream",
-                          "Batches on any device, read or exported once.");
+  nb::class_<Stream> type(
+      module, "DeviceArrayStream",
+      "Batches on any device: an iterator of DeviceArray, read or exported once.\n"
+      "\n"
+      "Owns an ArrowDeviceArrayStream; see ArrayStream for the rest. Each batch has an event of\n"
+      "its own. Arrow C device stream interface.");
   bind_stream_common(type, "def __iter__(self) -> DeviceArrayStream");
-  type.def_static("from_arrow", &from_arrow, nb::arg("object"),
-                  "The stream of an object that has __arrow_c_device_stream__ or "
-                  "__arrow_c_stream__.")
+  type.def_static(
+          "from_arrow", &from_arrow, nb::arg("object"),
+          "The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__. The\n"
+          "capsule is consumed; no batch is read. TypeError for other objects and capsules, Error\n"
+          "for a consumed capsule.")
       .def_static("from_batches", &from_batches, nb::arg("schema"), nb::arg("device_type"),
                   nb::arg("batches"),
-                  "A stream of what an iterable of arrays on that type of device has; see "
-                  "ArrayStream.",
+                  "A stream of the arrays of an iterable, which are on that type of device; see\n"
+                  "ArrayStream. A batch on another one is an error of the stream.",
                   nb::sig("def from_batches(schema: Schema, device_type: int, batches: "
                           "collections.abc.Iterable[object]) -> DeviceArrayStream"))
-      .def_prop_ro("device_type", [](const Stream& self) { return (*self.state)->device_type(); })
-      .def_prop_ro("__arrow_c_stream__", &stream_method)
+      .def_prop_ro(
+          "device_type", [](const Stream& self) { return (*self.state)->device_type(); },
+          "A number of fletching.abi.DeviceType, of every batch.")
+      .def_prop_ro(kMethod, &stream_method)
       .def("_arrow_c_stream", &export_stream, nb::arg("requested_schema") = nb::none(),
-           nb::sig("def _arrow_c_stream(self, requested_schema: typing_extensions.CapsuleType | "
-                   "None = None) -> typing_extensions.CapsuleType"))
-      .def(
-          "__arrow_c_device_stream__", &export_device_stream,
-          nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-          nb::sig(
-              "def __arrow_c_device_stream__(self, requested_schema: typing_extensions.CapsuleType "
-              "| None = None, **kwargs: object) -> typing_extensions.CapsuleType"));
+           nb::sig("def _arrow_c_stream(self, requested_schema: object | None = None) -> "
+                   "typing_extensions.CapsuleType"))
+      .def("__arrow_c_device_stream__", &export_device_stream,
+           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
+           "A capsule arrow_device_array_stream with what is left of the stream, once: then this\n"
+           "object is consumed. Error for a consumed stream and a requested schema of another\n"
+           "kind, NotImplementedError for an unknown keyword that is not None.",
+           nb::sig("def __arrow_c_device_stream__(self, requested_schema: object | None = None, "
+                   "**kwargs: object) -> typing_extensions.CapsuleType"));
 }
 
 }  // namespace fletching::python

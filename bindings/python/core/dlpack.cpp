@@ -3,17 +3,13 @@
 #include <nanobind/stl/pair.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "dlpack_common.hpp"
+#include "dlpack_tensor.hpp"
 #include "fletching/stream_adapters.hpp"
 
 namespace fletching::python {
@@ -22,112 +18,7 @@ namespace {
 using Device = std::pair<int32_t, int32_t>;
 using Version = std::pair<uint32_t, uint32_t>;
 
-template <class Managed>
-struct Names;
-template <>
-struct Names<DLManagedTensor> {
-  static constexpr const char* kNew = "dltensor";
-  static constexpr const char* kUsed = "used_dltensor";
-};
-template <>
-struct Names<DLManagedTensorVersioned> {
-  static constexpr const char* kNew = "dltensor_versioned";
-  static constexpr const char* kUsed = "used_dltensor_versioned";
-};
-
-template <class Managed>
-using Tensor = std::unique_ptr<Managed, detail::CallDeleter>;
-
 // --- Export ---
-
-template <class Managed>
-void destroy_capsule(PyObject* capsule) noexcept {
-  // A consumer has renamed the capsule of a tensor that it took.
-  if (!PyCapsule_IsValid(capsule, Names<Managed>::kNew)) return;
-  const nb::error_scope pending;
-  Tensor<Managed> tensor(
-      static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::kNew)));
-  std::optional<nb::gil_scoped_release> released;
-  if (tensor->dl_tensor.device.device_type != kDLCPU) released.emplace();
-  tensor.reset();
-}
-
-/// NULL with an exception set.
-template <class Managed>
-PyObject* new_capsule(Tensor<Managed> tensor) noexcept {
-  PyObject* capsule = PyCapsule_New(tensor.get(), Names<Managed>::kNew, &destroy_capsule<Managed>);
-  if (capsule != nullptr) tensor.release();
-  return capsule;
-}
-
-template <class Managed>
-nb::object to_capsule(Tensor<Managed> tensor) {
-  PyObject* capsule = new_capsule(std::move(tensor));
-  if (capsule == nullptr) throw nb::python_error();
-  return nb::steal(capsule);
-}
-
-/// One more tensor of what another one describes, and keeps: shape and strides are the other's.
-struct Same {
-  DLManagedTensorVersioned managed;
-  std::shared_ptr<const DLManagedTensorVersioned> other;
-
-  static void destroy(DLManagedTensorVersioned* self) noexcept {
-    delete static_cast<Same*>(self->manager_ctx);
-  }
-};
-
-/// NULL with an exception set.
-PyObject* capsule_of_same(const std::shared_ptr<const DLManagedTensorVersioned>& other) noexcept {
-  auto* same = new (std::nothrow) Same{*other, other};
-  if (same == nullptr) return PyErr_NoMemory();
-  same->managed.manager_ctx = same;
-  same->managed.deleter = &Same::destroy;
-  return new_capsule(Tensor<DLManagedTensorVersioned>(&same->managed));
-}
-
-/// A tensor in memory of its own on the CPU.
-template <class Managed>
-struct Copied {
-  Managed managed{};
-  std::vector<int64_t> extents;  // shape and strides
-  std::unique_ptr<std::byte[]> bytes;
-
-  static void destroy(Managed* self) noexcept { delete static_cast<Copied*>(self->manager_ctx); }
-};
-
-void mark_copied(DLManagedTensorVersioned& managed, uint64_t flags) {
-  managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  managed.flags =
-      (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) | DLPACK_FLAG_BITMASK_IS_COPIED;
-}
-void mark_copied(DLManagedTensor& /*managed*/, uint64_t /*flags*/) {}
-
-/// A copy of what the host may read: the tensor of an array is in one piece.
-template <class Managed>
-Tensor<Managed> copy_of(const DLManagedTensorVersioned& source) {
-  const DLTensor& from = source.dl_tensor;
-  auto copied = std::make_unique<Copied<Managed>>();
-  size_t elements = 1;
-  for (int32_t i = 0; i < from.ndim; ++i) elements *= static_cast<size_t>(from.shape[i]);
-  const size_t size = (elements * from.dtype.bits * from.dtype.lanes + 7) / 8;
-  copied->bytes = std::make_unique<std::byte[]>(size == 0 ? 1 : size);
-  const auto* bytes = static_cast<const std::byte*>(from.data);
-  if (size != 0) std::memcpy(copied->bytes.get(), bytes + from.byte_offset, size);
-  copied->extents.assign(from.shape, from.shape + from.ndim);
-  copied->extents.insert(copied->extents.end(), from.strides, from.strides + from.ndim);
-  DLTensor& to = copied->managed.dl_tensor;
-  to = from;
-  to.data = size == 0 ? nullptr : copied->bytes.get();
-  to.byte_offset = 0;
-  to.device = {kDLCPU, 0};
-  to.shape = copied->extents.data();
-  to.strides = copied->extents.data() + from.ndim;
-  mark_copied(copied->managed, source.flags);
-  copied->managed.manager_ctx = copied.get();
-  copied->managed.deleter = &Copied<Managed>::destroy;
-  return Tensor<Managed>(&copied.release()->managed);
-}
 
 /// What a consumer asks for.
 struct Request {
@@ -136,7 +27,8 @@ struct Request {
   bool legacy = false;  // without version and flags
 };
 
-Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>& stream,
+Request read_request(const ArrowDeviceArray& array, bool writable,
+                     const std::optional<int64_t>& stream,
                      const std::optional<Version>& max_version, const std::optional<Device>& device,
                      const std::optional<bool>& copy) {
   const DLDevice own = or_buffer_error(to_dlpack_device(array.device_type, array.device_id));
@@ -149,7 +41,7 @@ Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>
   request.stream = or_buffer_error(read_dlpack_stream(array.device_type, stream));
   request.legacy = !max_version || max_version->first < DLPACK_MAJOR_VERSION;
   // The struct without flags cannot say that the memory is read-only.
-  request.copies = copy.value_or(false) || elsewhere || request.legacy;
+  request.copies = copy.value_or(false) || elsewhere || (request.legacy && !writable);
   if (!request.copies) return request;
   if (!copy.value_or(true)) {
     throw nb::buffer_error(
@@ -164,6 +56,10 @@ Request read_request(const ArrowDeviceArray& array, const std::optional<int64_t>
 }
 
 nb::object export_tensor(const ArrowSchema& schema, DeviceArray array, const Request& request) {
+  if (request.legacy && !request.copies) {
+    return to_capsule(or_buffer_error(without_gil(
+        [&] { return to_legacy_dlpack(schema, array, request.stream, {.read_only = false}); })));
+  }
   DlpackTensor tensor = or_buffer_error(
       without_gil([&] { return to_dlpack(schema, array, request.stream, DlpackExportOptions{}); }));
   if (!request.copies) return to_capsule(std::move(tensor));
@@ -178,15 +74,20 @@ DeviceArray device_view(const PyArray& self) {
   return to_device_array(or_buffer_error(self.shared->view()));
 }
 
+bool is_writable(const PyArray& /*self*/) { return false; }
+bool is_writable(const PyDeviceArray& self) { return self.writable; }
+
 template <class Object>
 nb::object export_dlpack(nb::handle object, const std::optional<int64_t>& stream,
                          const std::optional<Version>& max_version,
                          const std::optional<Device>& dl_device, const std::optional<bool>& copy) {
   auto& self = nb::cast<Object&>(object);
   DeviceArray array = device_view(self);
-  const Request request = read_request(*array.get(), stream, max_version, dl_device, copy);
+  const Request request =
+      read_request(*array.get(), is_writable(self), stream, max_version, dl_device, copy);
   const bool varies = array->device_type != ARROW_DEVICE_CPU || array->sync_event != nullptr;
-  if (varies || request.copies) return export_tensor(schema_of(self), std::move(array), request);
+  if (varies || request.copies || request.legacy)
+    return export_tensor(schema_of(self), std::move(array), request);
   std::shared_ptr<const DLManagedTensorVersioned> tensor =
       or_buffer_error(to_dlpack(schema_of(self), array));
   const nb::ft_object_guard guard(object);
@@ -247,11 +148,19 @@ PyObject* dlpack_method(PyObject* self, PyObject* const* arguments, Py_ssize_t c
   return nullptr;
 }
 
+constexpr const char* kText =
+    "A capsule dltensor_versioned, or dltensor without max_version (1, 0), which owns a share of "
+    "the\n"
+    "data; of one dimension and read-only. `stream`, or the host where there are none, is ordered\n"
+    "after the event. BufferError for what DLPack cannot describe: nulls, types that are not\n"
+    "numbers, devices; and for a copy that is impossible or not allowed. Python specification for\n"
+    "DLPack.";
+
 template <class Object>
 PyMethodDef dlpack_definition{
     "__dlpack__",
     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&dlpack_method<Object>)),
-    METH_FASTCALL | METH_KEYWORDS, nullptr};
+    METH_FASTCALL | METH_KEYWORDS, kText};
 
 /// A tensor for one consumer, which is ready.
 struct ReadyTensor {
@@ -259,11 +168,8 @@ struct ReadyTensor {
   Device device;
 };
 
-bool is_writable(const PyArray& /*self*/) { return false; }
-bool is_writable(const PyDeviceArray& self) { return self.writable; }
-
 template <class Object>
-nb::object to_numpy(const Object& self, bool writable) {
+nb::object to_numpy(const Object& self, bool writable, bool as_storage) {
   if (writable && !is_writable(self)) {
     throw nb::buffer_error(
         "to_numpy: writable: memory is read-only: expected a producer that says otherwise");
@@ -274,8 +180,10 @@ nb::object to_numpy(const Object& self, bool writable) {
   }
   const ConsumerStream host{Ordering::kHost, 0, array->device_type};
   const DLDevice device = or_buffer_error(to_dlpack_device(array->device_type, array->device_id));
-  DlpackTensor tensor = or_buffer_error(without_gil(
-      [&] { return to_dlpack(schema_of(self), array, host, {.read_only = !writable}); }));
+  DlpackTensor tensor = or_buffer_error(without_gil([&] {
+    return to_dlpack(schema_of(self), array, host,
+                     {.read_only = !writable, .as_storage = as_storage});
+  }));
   ReadyTensor ready{to_capsule(std::move(tensor)), {device.device_type, device.device_id}};
   return nb::module_::import_("numpy").attr("from_dlpack")(nb::cast(std::move(ready)));
 }
@@ -310,27 +218,44 @@ nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, 
   try {
     return method(**newer);
   } catch (nb::python_error& error) {
-    const bool older = error.matches(PyExc_TypeError) && device.is_none() && copy.is_none();
+    // Not of a subclass: those are what a producer raises for data that it cannot export.
+    const bool unknown_keyword = error.type().is(PyExc_TypeError);
+    const bool older = unknown_keyword && device.is_none() && copy.is_none();
     if (!older) throw;
   }
   return method(**keywords);
 }
 
-PyDeviceArray import_dlpack(nb::handle object, nb::handle device, nb::handle copy,
-                            const std::optional<int64_t>& stream) {
-  if (device.is_none() && copy.is_none() && !stream) {
-    if (auto array = import_by_table(object, {.strided = Strided::kCopy})) return *std::move(array);
+constinit Name kDeviceMethod("__dlpack_device__");
+
+Device device_of_producer(nb::handle object) {
+  const nb::object device = call_protocol(object, kDeviceMethod);
+  if (!device.is_valid()) {
+    // What the array API asks for, and not a TypeError.
+    throw nb::attribute_error(
+        "from_dlpack: object has no tensor: expected __dlpack__ and __dlpack_device__");
   }
-  const auto source =
-      nb::cast<Device>(device.is_none() ? object.attr("__dlpack_device__")() : nb::borrow(device));
+  Device source;
+  if (nb::try_cast(device, source)) return source;
+  raise_type_error("__dlpack_device__: result is wrong: expected a pair of integers");
+}
+
+PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& device,
+                            const std::optional<bool>& copy, const std::optional<int64_t>& stream,
+                            bool as_storage) {
+  DlpackImportOptions options;
+  options.strided = copy.value_or(true) ? Strided::kCopy : Strided::kRefuse;
+  options.as_storage = as_storage;
+  if (!device && !copy && !stream) {
+    if (auto array = import_by_table(object, options)) return *std::move(array);
+  }
+  const Device source = device ? *device : device_of_producer(object);
   const ConsumerStream consumer = or_type_error(read_dlpack_stream(source.first, stream));
   nb::dict keywords;
   if (consumer.ordering == Ordering::kStream) keywords["stream"] = consumer.handle;
   if (consumer.ordering == Ordering::kNone) keywords["stream"] = -1;
-  const nb::object capsule = call_dlpack(object, std::move(keywords), device, copy);
-  DlpackImportOptions options;
-  const bool may_copy = copy.is_none() || nb::cast<bool>(copy);
-  options.strided = may_copy ? Strided::kCopy : Strided::kRefuse;
+  const nb::object capsule =
+      call_dlpack(object, std::move(keywords), nb::cast(device), nb::cast(copy));
   if (PyCapsule_IsValid(capsule.ptr(), Names<DLManagedTensorVersioned>::kNew)) {
     return import_tensor(take_tensor<DLManagedTensorVersioned>(capsule), consumer, options);
   }
@@ -338,8 +263,8 @@ PyDeviceArray import_dlpack(nb::handle object, nb::handle device, nb::handle cop
     return import_tensor(take_tensor<DLManagedTensor>(capsule), consumer, options);
   }
   raise_type_error(
-      "__dlpack__: result is wrong: expected a capsule dltensor_versioned or dltensor that nobody "
-      "has used");
+      "__dlpack__: result is wrong: expected a capsule dltensor_versioned or dltensor that is not "
+      "used");
 }
 
 template <class Object>
@@ -352,14 +277,17 @@ void bind_export() {
   type.def(kGeneralMethod, &export_dlpack<Object>, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none())
-      .def("__dlpack_device__", &device_of<Object>)
+      .def("__dlpack_device__", &device_of<Object>,
+           "DLPack's device type and id. BufferError for a device that DLPack does not have.")
       .def(
           "to_numpy", &to_numpy<Object>, nb::kw_only(), nb::arg("writable") = false,
-          nb::sig(
-              "def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[typing.Any]"),
+          nb::arg("as_storage") = false,
+          nb::sig("def to_numpy(self, *, writable: bool = False, as_storage: bool = False) -> "
+                  "numpy.typing.NDArray[typing.Any]"),
           "The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the\n"
           "event. BufferError for nulls, for types that are not numbers, for memory that the CPU\n"
-          "cannot read, and for `writable` where no producer has said that it is.");
+          "cannot read, and for `writable` where no producer has said that it is. `as_storage`:\n"
+          "times and decimals as the integers that store them.");
 }
 
 }  // namespace
@@ -387,11 +315,16 @@ void bind_dlpack(nb::module_& module) {
   module.def(
       "from_dlpack", &import_dlpack, nb::arg("object"), nb::kw_only(),
       nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(), nb::arg("stream") = nb::none(),
+      nb::arg("as_storage") = false,
       nb::sig("def from_dlpack(object: object, *, device: tuple[int, int] | None = None, copy: "
-              "bool | None = None, stream: int | None = None) -> DeviceArray"),
-      "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is\n"
-      "copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the\n"
-      "producer orders its work before it, and the event of the array is after both.");
+              "bool | None = None, stream: int | None = None, as_storage: bool = False) -> "
+              "DeviceArray"),
+      "The tensor of an object that has __dlpack__. The first dimension is the length. Nothing\n"
+      "is copied unless the elements are not in one piece, or `copy` is True. `stream` is\n"
+      "yours: the producer orders its work before it, and the event of the array is after both.\n"
+      "The tensor is released with the array. TypeError for what Arrow cannot describe and for\n"
+      "a wrong capsule. `as_storage`: complex numbers and other types that Arrow lacks as\n"
+      "lists of what stores them.");
 }
 
 }  // namespace fletching::python

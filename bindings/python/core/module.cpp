@@ -34,6 +34,7 @@ NB_MODULE(_core, module) {
   using namespace fletching::python;
   module.doc() = "What fletching has over C++: see fletching.";
   bind_python();
+  bind_on_capture(module);
   bind_schema(module);
   bind_array(module);
   bind_device_array(module);

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace fletching::python {
 namespace {
@@ -29,6 +31,21 @@ void close() {
 
 void leave() noexcept {
   if (inside.fetch_sub(1) == 1) inside.notify_all();
+}
+
+/// A message in which a hint names what C++ has and Python has under another name.
+std::string in_python(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"OnCapture::kExternalEvent", "OnCapture.EXTERNAL"},
+      {"pass pack_mask, which makes bits of it", "pass a mask of bits"},
+      {"a vulkan::WaitContext", "it to a VulkanContext"},
+  };
+  for (const auto& [name, here] : kNames) {
+    if (const size_t at = text.find(name); at != std::string::npos) {
+      text.replace(at, name.size(), here);
+    }
+  }
+  return text;
 }
 
 /// Whether this thread destroys what the interpreter has left. Afterwards it has no Python state.
@@ -68,7 +85,7 @@ void raise(const Error& error) {
     PyErr_NoMemory();
     throw nb::python_error();
   }
-  const nb::object arguments = nb::make_tuple(error.code(), to_str(error.message()));
+  const nb::object arguments = nb::make_tuple(error.code(), to_str(in_python(error.message())));
   PyErr_SetObject(error_type, arguments.ptr());
   throw nb::python_error();
 }
@@ -83,7 +100,7 @@ nb::handle Name::get() {
 }
 
 void raise_type_error(const std::string& message) {
-  PyErr_SetObject(PyExc_TypeError, to_str(message).ptr());
+  PyErr_SetObject(PyExc_TypeError, to_str(in_python(message)).ptr());
   throw nb::python_error();
 }
 

@@ -19,12 +19,7 @@ const ArrowSchema& raw(const PySchema& self) { return *(**self.shared).get(); }
 nb::str text(std::string_view bytes) { return to_str(bytes, "surrogateescape"); }
 
 nb::dict metadata(const PySchema& self) {
-  nb::dict found;
-  for (const KeyValue& pair : unwrap((**self.shared).metadata())) {
-    found[nb::bytes(pair.key.data(), pair.key.size())] =
-        nb::bytes(pair.value.data(), pair.value.size());
-  }
-  return found;
+  return to_dictionary(unwrap((**self.shared).metadata()));
 }
 
 PySchema child(const PySchema& self, int64_t index) {
@@ -88,13 +83,25 @@ std::optional<PySchema> import_schema(nb::handle object) {
   return PySchema{Foreign(unwrap(share(Schema(raw))))};
 }
 
+nb::dict to_dictionary(const MetadataView& metadata) {
+  nb::dict found;
+  for (const KeyValue& pair : metadata) {
+    found[nb::bytes(pair.key.data(), pair.key.size())] =
+        nb::bytes(pair.value.data(), pair.value.size());
+  }
+  return found;
+}
+
 int64_t column_index(const ArrowSchema& schema, nb::handle column) {
   const int64_t count = schema.children == nullptr ? 0 : schema.n_children;
   if (PyLong_Check(column.ptr())) {
-    const auto index = nb::cast<int64_t>(column);
+    int overflow = 0;
+    const int64_t index = PyLong_AsLongLongAndOverflow(column.ptr(), &overflow);
+    if (overflow != 0) return count;  // there is none
     return index < 0 ? index + count : index;
   }
-  const auto name = nb::cast<std::string_view>(column);
+  std::string_view name;
+  if (!nb::try_cast(column, name)) raise_type_error("column: expected an index or a name");
   for (int64_t i = 0; i < count; ++i) {
     const ArrowSchema* field = schema.children[i];
     if (field != nullptr && field->name != nullptr && name == field->name) return i;
@@ -103,28 +110,47 @@ int64_t column_index(const ArrowSchema& schema, nb::handle column) {
 }
 
 void bind_schema(nb::module_& module) {
-  nb::class_<PySchema>(module, "Schema", "The type of an array, or the schema of a record batch.")
+  nb::class_<PySchema>(
+      module, "Schema",
+      "The type of an array, or the schema of a record batch.\n"
+      "\n"
+      "Owns an ArrowSchema, which it shares with its children and exports: each keeps it alive.\n"
+      "It does not change, and any thread may use it. Arrow C data interface, \"The ArrowSchema\n"
+      "structure\".")
       .def_static("from_arrow", &from_arrow, nb::arg("object"),
-                  "The schema of an object that has __arrow_c_schema__.")
+                  "The schema of an object that has __arrow_c_schema__; its capsule is consumed.\n"
+                  "TypeError for other objects and capsules, Error for one that was consumed\n"
+                  "before.")
       .def_prop_ro(
           "format", [](const PySchema& self) { return text((**self.shared).format()); },
-          "The format string.")
-      .def_prop_ro("name", [](const PySchema& self) { return text((**self.shared).name()); })
-      .def_prop_ro("flags", [](const PySchema& self) { return raw(self).flags; })
+          "The format string; bytes that are not UTF-8 are surrogates.")
+      .def_prop_ro(
+          "name", [](const PySchema& self) { return text((**self.shared).name()); },
+          "The name of the field, empty for none.")
+      .def_prop_ro(
+          "flags", [](const PySchema& self) { return raw(self).flags; },
+          "ARROW_FLAG_ values of fletching.abi, as one number.")
       .def_prop_ro(
           "nullable",
-          [](const PySchema& self) { return (raw(self).flags & ARROW_FLAG_NULLABLE) != 0; })
-      .def_prop_ro("metadata", &metadata, "Keys and values, as bytes.",
+          [](const PySchema& self) { return (raw(self).flags & ARROW_FLAG_NULLABLE) != 0; },
+          "Whether values may be null.")
+      .def_prop_ro("metadata", &metadata,
+                   "Keys and values, as bytes; of a key that occurs more than once, the last. "
+                   "Error for a\nblock that cannot be read.",
                    nb::sig("def metadata(self) -> dict[bytes, bytes]"))
-      .def_prop_ro("children", &children, nb::sig("def children(self) -> list[Schema]"))
-      .def_prop_ro("dictionary", &dictionary, nb::sig("def dictionary(self) -> Schema | None"))
+      .def_prop_ro("children", &children, "The schemas of the fields, or of the values of a list.",
+                   nb::sig("def children(self) -> list[Schema]"))
+      .def_prop_ro("dictionary", &dictionary,
+                   "The schema of the values of a dictionary; None for other types.",
+                   nb::sig("def dictionary(self) -> Schema | None"))
       .def_prop_ro(
           "type", [](const PySchema& self) { return to_str(type_text(raw(self))); },
-          "The type in words.")
+          "The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.")
       .def("__repr__", &shown)
       .def(
           "__arrow_c_schema__",
           [](const PySchema& self) { return to_capsule(unwrap(self.shared->view())); },
+          "A capsule arrow_schema, which owns a share of the schema. Arrow PyCapsule interface.",
           nb::sig("def __arrow_c_schema__(self) -> typing_extensions.CapsuleType"));
 }
 

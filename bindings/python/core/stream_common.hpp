@@ -204,7 +204,8 @@ template <class Raw>
 void bind_stream_common(nb::class_<PyStream<Raw>>& type, const char* signature_of_next) {
   type.def_prop_ro(
           "schema", [](PyStream<Raw>& self) { return PySchema{Foreign(read_schema(self))}; },
-          "The schema of every batch. The first access asks the producer.")
+          "The schema of every batch. The first access asks the producer; Error for what "
+          "it\nreports, and for a consumed stream.")
       .def(
           "__iter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig(signature_of_next))
       .def("__next__", &next<Raw>)

@@ -35,10 +35,11 @@ nb::object number_of(nb::handle stream) {
 }
 
 /// An array of its own with the same data, whose event is at the end of `stream`.
-PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream) {
+PyDeviceArray export_with_event_on(const PyDeviceArray& self, nb::handle stream,
+                                   OnCapture on_capture) {
   void* const handle = stream_of(stream);
   DeviceArray view = unwrap(self.shared->view());
-  unwrap(without_gil([&] { return export_with_event(view, handle); }));
+  unwrap(without_gil([&] { return export_with_event(view, handle, on_capture); }));
   auto out = make_object<PyDeviceArray>(unwrap(self.schema->view()), std::move(view));
   out.writable = self.writable;
   return out;
@@ -63,16 +64,37 @@ void* stream_of(nb::handle stream) {
   return handle;
 }
 
+void bind_on_capture(nb::module_& module) {
+  nb::enum_<OnCapture>(module, "OnCapture",
+                       "What wait_on and export_with_event do on a stream that is being captured "
+                       "into a graph of CUDA\nor HIP. On other streams it makes no difference.")
+      .value("REFUSE", OnCapture::kRefuse,
+             "EBUSY, before a call that would invalidate the capture.")
+      .value(
+          "EXTERNAL", OnCapture::kExternalEvent,
+          "Each launch of the graph waits for the event, or records it. Keep the array until the "
+          "graph\nand everything instantiated from it are destroyed. Before the first launch an "
+          "event that the\ngraph records counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.");
+}
+
 void bind_streams(nb::module_& /*module*/) {
   nb::borrow<nb::class_<PyDeviceArray>>(nb::type<PyDeviceArray>())
-      .def("export_with_event", &export_with_event_on, nb::arg("stream").none(),
-           nb::sig("def export_with_event(self, stream: object) -> DeviceArray"),
-           "The same data with an event that is after everything on the stream now. For data\n"
-           "that work on the stream is still writing. The array must not have an event.")
+      .def(
+          "export_with_event", &export_with_event_on, nb::arg("stream").none(), nb::kw_only(),
+          nb::arg("on_capture").noconvert() = OnCapture::kRefuse,
+          nb::sig("def export_with_event(self, stream: object, *, on_capture: OnCapture = ...) -> "
+                  "DeviceArray"),
+          "The same data with an event that is after everything on the stream now. For data\n"
+          "that work on the stream is still writing. The result owns the event, and the context\n"
+          "of the stream has to outlive it. Errors: EINVAL if the array has an event; EBUSY for a\n"
+          "stream that is being captured, unless `on_capture` is OnCapture.EXTERNAL; ENOTSUP for\n"
+          "other devices than those of CUDA, HIP and OpenCL.")
       .def("release_after", &release_after_stream, nb::arg("stream").none(),
            nb::sig("def release_after(self, stream: object) -> None"),
            "Keeps the data until everything is done that is on the stream now. Call it before\n"
-           "you drop an array that your own work still reads. Does not block.");
+           "you drop an array that your own work still reads. Does not block; the release may be\n"
+           "called on another thread. Errors: EBUSY for a stream that is being captured, always:\n"
+           "each launch of the graph reads the data; ENOTSUP as of export_with_event.");
 }
 
 }  // namespace fletching::python

@@ -1,7 +1,7 @@
 # What the stub has instead of what nanobind finds.
 DeviceArray.__arrow_c_array__$:
     \from typing_extensions import CapsuleType
-    def __arrow_c_array__(self, requested_schema: CapsuleType | None = None) -> tuple[CapsuleType, CapsuleType]:
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
 
 DeviceArray.__cuda_array_interface__$:
@@ -11,7 +11,7 @@ DeviceArray.__cuda_array_interface__$:
         """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
 
 DeviceArrayStream.__arrow_c_stream__$:
-    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
         """Only where the CPU can read the batches."""
 
 # A method without a signature, and what it calls.

@@ -63,6 +63,11 @@ int ready(void* context, void* event, int64_t /*device_id*/, int* ready,
 
 /// The waiter lives as long as the process: a wait may be on its way on another thread.
 void register_python_waiter(ArrowDeviceType device_type, nb::object object) {
+  for (const char* method : {"synchronize", "wait_on", "ready"}) {
+    if (nb::hasattr(object, method)) continue;
+    raise_type_error(std::string("register_waiter: waiter has no ") + method +
+                     ": expected synchronize, wait_on and ready");
+  }
   unwrap(register_waiter(device_type, {&synchronize, &wait_on, &ready, object.ptr()}));
   object.release();
 }

@@ -44,7 +44,10 @@ _wait_value = _function("cuStreamWaitValue32_v2", c_void_p, c_uint64, c_uint32, 
 _synchronize = _function("cuStreamSynchronize", c_void_p)
 _begin_capture = _function("cuStreamBeginCapture_v2", c_void_p, c_uint)
 _end_capture = _function("cuStreamEndCapture", c_void_p, _out)
+_instantiate = _function("cuGraphInstantiateWithFlags", _out, c_void_p, c_uint64)
+_launch = _function("cuGraphLaunch", c_void_p, c_void_p)
 _destroy_graph = _function("cuGraphDestroy", c_void_p)
+_destroy_executable = _function("cuGraphExecDestroy", c_void_p)
 _query = libraries.declare(_library, "cuStreamQuery", c_int, c_void_p)
 _calls = libraries.declare(_library, "FletchingStandinCalls", c_int64, c_char_p)
 _settle = libraries.declare(_library, "FletchingStandinSettle", None)
@@ -88,12 +91,27 @@ class Stream:
         _synchronize(self.number)
 
     @contextmanager
-    def captured(self) -> Iterator[None]:
+    def captured(self) -> Iterator[Graph]:
         _begin_capture(self.number, 2)
-        yield
-        graph = c_void_p()
+        graph, made = c_void_p(), Graph(self)
+        yield made
         _end_capture(self.number, ctypes.byref(graph))
+        _instantiate(ctypes.byref(made.executable), graph, 0)
         _destroy_graph(graph)
+
+
+class Graph:
+    """What a stream has captured, to be launched on it."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream, self.executable = stream, c_void_p()
+
+    def launch(self) -> None:
+        _launch(self.executable, self.stream.number)
+
+    def destroy(self) -> None:
+        self.stream.finish()
+        _destroy_executable(self.executable)
 
 
 class Gpu:

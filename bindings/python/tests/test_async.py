@@ -288,3 +288,39 @@ def test_what_is_not_a_batch_is_an_error() -> None:
             await sender
 
     asyncio.run(run())
+
+
+def test_metadata_of_the_stream_and_of_batches() -> None:
+    async def batches() -> AsyncIterator[object]:
+        yield batch_of(1), {b"\xff": b"\x00", "text": "\u00e4"}
+        yield batch_of(2)
+
+    async def run() -> None:
+        tasks: list[asyncio.Task[None]] = []
+
+        def start(handler: int) -> None:
+            sending = send_async(SCHEMA, 1, batches(), handler, metadata={"a": b"b"})
+            tasks.append(asyncio.ensure_future(sending))
+
+        stream = AsyncDeviceArrayStream.connect(start, window=1)
+        assert stream.metadata == {}
+        found = [stream.batch_metadata async for _ in stream]
+        assert found == [{b"\xff": b"\x00", b"text": "\u00e4".encode()}, {}]
+        assert stream.metadata == {b"a": b"b"}
+        await tasks[0]
+
+    asyncio.run(run())
+
+
+def test_metadata_that_is_not_text_is_an_error() -> None:
+    async def batches() -> AsyncIterator[object]:
+        yield batch_of(1), {"a": 5}
+
+    async def run() -> None:
+        stream, sender = connected(batches())
+        with pytest.raises(Error, match="TypeError: metadata: expected bytes or str"):
+            await anext(stream)
+        with pytest.raises(TypeError):
+            await sender
+
+    asyncio.run(run())

@@ -50,7 +50,7 @@ class Gate:
         abi.implement(self._handler, self)
         address = ctypes.addressof(self._handler)
         # Of an older producer only what is queued is still called.
-        self._producer = AsyncProducer.start(address, 1, int, int, self.gone.set)
+        self._producer = AsyncProducer.start(address, 1, {}, int, int, self.gone.set)
         self._producer.schema(INT32)
 
     def on_schema(self, *_: object) -> int:
@@ -82,7 +82,7 @@ class Player(Replay):
         self.handler = abi.ArrowAsyncDeviceStreamHandler()
         abi.implement(self.handler, self)
         address = ctypes.addressof(self.handler)
-        self.producer = AsyncProducer.start(address, 1, int, int, self.end)
+        self.producer = AsyncProducer.start(address, 1, {}, int, int, self.end)
         self.keeper = Source()
         self.known: Freed | None = None
         self.taken: list[Any] = []
@@ -183,7 +183,7 @@ class Player(Replay):
         raw = abi.ArrowDeviceArray(device_type=1, device_id=-1)
         raw.array.length = batch.thing.number
         abi.implement(raw.array, batch)
-        self.producer.push(DeviceArray.from_arrow(Given("device_array", schema, raw)))
+        self.producer.push(DeviceArray.from_arrow(Given("device_array", schema, raw)), {})
 
     def extract(self, step: Step) -> int:
         task, batch = self.tasks[step["task"]], self.batches[step["task"]]

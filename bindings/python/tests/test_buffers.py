@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import ctypes
-import errno
 import gc
 import os
 import subprocess
@@ -57,20 +56,19 @@ def test_other_objects(source: Any, type_: str, values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "code", "text"),
+    ("source", "text"),
     [
-        (numpy.zeros((2, 2)), errno.EINVAL, "number of dimensions is wrong: expected 1, got 2"),
-        (numpy.zeros(()), errno.EINVAL, "expected 1, got 0"),
-        (numpy.zeros(2, ">i4"), errno.ENOTSUP, "got format '>i'"),
-        (numpy.zeros(2, bool), errno.ENOTSUP, "hint: Arrow's booleans are bits"),
-        (numpy.zeros(2, "c8"), errno.ENOTSUP, "got format 'Zf'"),
-        (numpy.zeros(2, "i4,i4"), errno.ENOTSUP, "got format 'T{"),
+        (numpy.zeros((2, 2)), "number of dimensions is wrong: expected 1, got 2"),
+        (numpy.zeros(()), "expected 1, got 0"),
+        (numpy.zeros(2, ">i4"), "got format '>i'"),
+        (numpy.zeros(2, bool), "hint: Arrow's booleans are bits"),
+        (numpy.zeros(2, "c8"), "got format 'Zf'"),
+        (numpy.zeros(2, "i4,i4"), "got format 'T{"),
     ],
 )
-def test_what_arrow_has_no_type_for(source: Any, code: int, text: str) -> None:
-    with pytest.raises(fletching.Error, match=text) as error:
+def test_what_arrow_has_no_type_for(source: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
         from_buffer(source)
-    assert error.value.errno == code
 
 
 def test_what_is_not_a_buffer() -> None:

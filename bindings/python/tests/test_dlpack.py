@@ -86,6 +86,76 @@ def test_names_and_destructors(kind: Any) -> None:
 
 
 @each_kind
+def test_the_second_tensor_is_as_the_first(kind: Any) -> None:
+    """It is made in another way."""
+    produced = Produced()
+    array = kind.from_arrow(produced)
+    none = dict.fromkeys(("stream", "dl_device", "copy"))
+    capsules = [array.__dlpack__(max_version=(1, 0), **none) for _ in range(3)]
+    first, second, _ = map(tensor_in, capsules)
+    for name in ("data", "ndim", "byte_offset"):
+        assert getattr(first.dl_tensor, name) == getattr(second.dl_tensor, name)
+    given: Any = Given(capsules.pop())
+    assert numpy.from_dlpack(given).tolist() == numpy.from_dlpack(array).tolist()
+    assert (second.version.major, second.flags) == (1, abi.DLPACK_FLAG_BITMASK_READ_ONLY)
+    assert ctypes.addressof(first) != ctypes.addressof(second)
+    capsules.pop(0)
+    del array
+    assert "array" not in produced.releases
+    given = Given(capsules.pop())
+    assert numpy.from_dlpack(given).tolist() == [1, 2, 3]
+    del given
+    assert "array" in produced.releases
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("keywords", "name"),
+    [
+        ({}, b"dltensor"),
+        ({"max_version": None}, b"dltensor"),
+        ({"max_version": (0, 8)}, b"dltensor"),
+        ({"max_version": (1, 0), "dl_device": (1, 0)}, b"dltensor_versioned"),
+        ({"max_version": (1, 0), "copy": True}, b"dltensor_versioned"),
+    ],
+)
+def test_other_demands_on_a_described_tensor(kind: Any, keywords: Any, name: bytes) -> None:
+    array = kind.from_arrow(Produced())
+    array.__dlpack__(max_version=(1, 0))
+    capsule = array.__dlpack__(**keywords)
+    assert name_of(capsule) == name
+    if keywords.get("copy"):
+        assert tensor_in(capsule).flags == abi.DLPACK_FLAG_BITMASK_IS_COPIED
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        *({"max_version": version} for version in (1, (1,), (1, "0"), (1, -1), (1 << 70, 0))),
+        {"max_version": (1, 0), "other": None},
+        {"max_version": (1, 0), "stream": "1"},
+    ],
+)
+def test_wrong_arguments_before_and_after(kind: Any, keywords: Any) -> None:
+    array = kind.from_arrow(Produced())
+    with pytest.raises(TypeError):
+        array.__dlpack__(**keywords)
+    array.__dlpack__(max_version=(1, 0))
+    with pytest.raises(TypeError):
+        array.__dlpack__(**keywords)
+
+
+@each_kind
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_not_initialized(kind: Any) -> None:
+    with pytest.raises((RuntimeError, TypeError)):
+        kind.__new__(kind).__dlpack__(max_version=(1, 0))
+    with pytest.raises(TypeError, match="doesn't apply to a 'int' object"):
+        kind.__dlpack__(1, max_version=(1, 0))
+
+
+@each_kind
 def test_a_used_capsule_deletes_nothing(kind: Any) -> None:
     produced = Produced()
     capsule = kind.from_arrow(produced).__dlpack__(max_version=(1, 3))
@@ -252,7 +322,7 @@ def test_a_capsule_is_used_once() -> None:
     capsule = Array.from_arrow(produced).__dlpack__(max_version=(1, 0))
     array = from_dlpack(Given(capsule))
     assert name_of(capsule) == b"used_dltensor_versioned"
-    with pytest.raises(TypeError, match="that nobody has used"):
+    with pytest.raises(TypeError, match="that is not used"):
         from_dlpack(Given(capsule))
     del capsule
     gc.collect()

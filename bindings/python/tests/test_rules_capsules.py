@@ -217,9 +217,9 @@ def test_rule_arrow_device_methods_stream_returns() -> None:
 
 def methods(**keywords: object) -> list[Any]:
     return [
-        lambda: Array.from_arrow(NUMBERS).__arrow_c_device_array__(**keywords),  # type: ignore[arg-type]
-        lambda: DeviceArray.from_arrow(NUMBERS).__arrow_c_device_array__(**keywords),  # type: ignore[arg-type]
-        lambda: DeviceArrayStream.from_arrow(TABLE).__arrow_c_device_stream__(**keywords),  # type: ignore[arg-type]
+        lambda: Array.from_arrow(NUMBERS).__arrow_c_device_array__(**keywords),
+        lambda: DeviceArray.from_arrow(NUMBERS).__arrow_c_device_array__(**keywords),
+        lambda: DeviceArrayStream.from_arrow(TABLE).__arrow_c_device_stream__(**keywords),
     ]
 
 

@@ -110,7 +110,7 @@ def test_rule_dlpack_capsule_renamed_when_consumed(version: Any) -> None:
 def test_rule_dlpack_capsule_consumed_once() -> None:
     given = Given(capsule())
     from_dlpack(given)
-    with pytest.raises(TypeError, match="that nobody has used"):
+    with pytest.raises(TypeError, match="that is not used"):
         from_dlpack(given)
 
 

@@ -145,6 +145,14 @@ def test_nanoarrow_both_ways(kind: Any) -> None:
     assert pyarrow.table(through).equals(TABLE)
 
 
+def test_metadata_that_is_not_text() -> None:
+    wanted = {b"key": b"value", b"\xff": b"\x00"}
+    field = Schema.from_arrow(pyarrow.field("n", pyarrow.int32(), metadata=wanted))
+    assert field.metadata == wanted
+    for theirs in (pyarrow.field(field), nanoarrow.c_schema(field)):
+        assert Schema.from_arrow(theirs).metadata == wanted
+
+
 def test_from_arrow_finds_streams() -> None:
     assert type(fletching.from_arrow(TABLE)) is ArrayStream
     assert type(fletching.from_arrow(DeviceArrayStream.from_arrow(TABLE))) is DeviceArrayStream

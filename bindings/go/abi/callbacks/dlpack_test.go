@@ -78,7 +78,7 @@ func TestFunctionsWithoutAStruct(t *testing.T) {
 	}
 	if err := peer.Growth(func() {
 		callbacks.CallDLPackExchangeAPIManagedTensorAllocator(table, new(abi.DLTensor), &out, uintptr(unsafe.Pointer(handler)), setError)
-	}); err != nil {
+	}); err != nil && err != peer.ErrNotReported {
 		t.Error(err)
 	}
 	callbacks.DeleteHandle(handler.PrivateData)

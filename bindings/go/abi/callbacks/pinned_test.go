@@ -102,6 +102,12 @@ func TestCheckPinnedOfDeepTrees(t *testing.T) {
 	if err := callbacks.CheckPinned(chain(256)); err != nil {
 		t.Error(err)
 	}
+	schema := &abi.ArrowSchema{Release: 1}
+	pinner.Pin(schema)
+	schema.Dictionary = uintptr(unsafe.Pointer(schema))
+	if err := callbacks.CheckPinned(schema); err == nil || !strings.HasSuffix(err.Error(), "nested too deep: expected at most 256 levels") {
+		t.Error(err)
+	}
 	for _, levels := range []int{0, 257} {
 		err := callbacks.CheckPinned(chain(levels))
 		if err == nil || !strings.HasSuffix(err.Error(), "nested too deep: expected at most 256 levels") {

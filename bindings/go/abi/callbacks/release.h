@@ -8,7 +8,8 @@
 /* No struct that is released is larger; calls.go asserts it. */
 enum { kFletchingGoMovedSize = 256 };
 
-/* Moves the struct to the stack and releases it there. `offset` is the offset of its release callback. */
+/* Moves the struct to the stack and releases it there. `offset` is the offset of its release
+ * callback. */
 static inline void release_moved(uint8_t* self, size_t size, size_t offset) {
   uint64_t moved[kFletchingGoMovedSize / sizeof(uint64_t)];
   void (*release)(void*);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is left of the cases without a library: the calls and the allocations that no implementation can do
- * without. */
+ * What is left of the cases without a library: the calls and the allocations that no implementation
+ * can do without. */
 #ifndef FLETCHING_GO_BENCH_FLOOR_H
 #define FLETCHING_GO_BENCH_FLOOR_H
 

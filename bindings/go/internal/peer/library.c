@@ -53,7 +53,8 @@ int fletching_go_peer_next_on_thread(struct ArrowDeviceArrayStream* stream,
 
 void fletching_go_peer_nothing(void) {}
 
-#ifdef __GLIBC__
+/* A sanitizer has a calloc of its own. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 
 /* Takes the place of glibc's, for everything in the process. */
 extern void* __libc_calloc(size_t count, size_t size);
@@ -71,11 +72,20 @@ int fletching_go_peer_fail_calloc(int nth) {
   return left;
 }
 
-size_t fletching_go_peer_in_use(void) { return mallinfo2().uordblks; }
-
 #else
 
-int fletching_go_peer_fail_calloc(int nth) { return -2 + 0 * nth; }
-size_t fletching_go_peer_in_use(void) { return 0; }
+int fletching_go_peer_fail_calloc(int nth) {
+  (void)nth;
+  return -2;
+}
 
 #endif
+
+size_t fletching_go_peer_in_use(void) {
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
+  return mallinfo2().uordblks;
+#endif
+#endif
+  return 0;
+}

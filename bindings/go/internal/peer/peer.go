@@ -14,6 +14,7 @@ package peer
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -176,14 +177,19 @@ func WithoutMemory(nth int, body func()) (failed, can bool) {
 	return left == -1, left != -2
 }
 
-// Growth is an error when the operation leaves memory of C behind, which shows when it is repeated. It is nil where
-// the C library does not report what is in use.
+// ErrNotReported is what Growth returns with a C library that does not report what is in use.
+var ErrNotReported = errors.New("this C library does not report what is in use")
+
+// Growth is an error when the operation leaves memory of C behind, which shows when it is repeated.
 func Growth(operation func()) error {
 	const rounds, most = 3000, 48 << 10 // 16 bytes in each round; others, and new threads, allocate as well
 	for range 200 {
 		operation()
 	}
 	before := int64(C.fletching_go_peer_in_use())
+	if before == 0 {
+		return ErrNotReported
+	}
 	for range rounds {
 		operation()
 	}

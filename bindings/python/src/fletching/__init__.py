@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._core import ArrayStream as ArrayStream
     from ._core import DeviceArray as DeviceArray
     from ._core import DeviceArrayStream as DeviceArrayStream
+    from ._core import OnCapture as OnCapture
     from ._core import Schema as Schema
     from ._core import VulkanContext as VulkanContext
     from ._core import check_cuda_array_interface as check_cuda_array_interface
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
     from ._core import register_waiter as register_waiter
 
 _NATIVE = (
-    *("Array", "ArrayStream", "DeviceArray", "DeviceArrayStream", "Schema"),
+    *("Array", "ArrayStream", "DeviceArray", "DeviceArrayStream", "OnCapture", "Schema"),
     *("VulkanContext", "check_cuda_array_interface", "from_arrow", "from_buffer"),
     *("from_cuda_array_interface", "from_dlpack", "register_waiter"),
 )
 _ASYNC = ("AsyncDeviceArrayStream", "send_async")
+__all__ = ["Error", "__version__", *_NATIVE, *_ASYNC]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> object:

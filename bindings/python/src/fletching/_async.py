@@ -6,13 +6,15 @@ from __future__ import annotations
 import asyncio
 import errno
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import Self
 
 from . import _callbacks, abi
 from ._core import AsyncConsumer, AsyncProducer, DeviceArray, Schema
 from ._error import Error
+
+Metadata = Mapping[bytes | str, bytes | str]
 
 
 class _Wake:
@@ -37,13 +39,15 @@ class _Wake:
 
 
 class AsyncDeviceArrayStream:
-    """Batches of an async producer (async C device stream interface), in the running loop.
+    """Batches of an async producer, in the running loop.
 
     Iterate it with `async for`. The end of the loop body by `break` or an exception, `aclose` and
     the end of the event loop cancel the stream; batches stay valid. An error of the producer is a
     fletching.Error, once. A task that is cancelled while it waits loses no batch.
 
     Threads: the producer may be on any thread; use the object in its event loop.
+
+    Arrow C device data interface, "Async Device Stream Interface".
     """
 
     def __init__(self, window: int = 16) -> None:
@@ -87,6 +91,16 @@ class AsyncDeviceArrayStream:
         """A number of fletching.abi.DeviceType; 0 before the schema."""
         return self._consumer.device_type
 
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """The metadata of the stream (`additional_metadata`); empty before the schema."""
+        return self._consumer.metadata
+
+    @property
+    def batch_metadata(self) -> dict[bytes, bytes]:
+        """The metadata of the last batch that was received; empty for none."""
+        return self._consumer.batch_metadata
+
     def __aiter__(self) -> AsyncGenerator[DeviceArray]:
         return self._batches()
 
@@ -129,6 +143,12 @@ class AsyncDeviceArrayStream:
         self._consumer.cancel()
         self._wake()
 
+    def __repr__(self) -> str:
+        schema = self._consumer.schema
+        text = schema.type if schema is not None else "of a schema that is not read"
+        closed = ", closed" if self._closed else ""
+        return f"<fletching.AsyncDeviceArrayStream {text}{closed}>"
+
     async def aclose(self) -> None:
         """Cancels the stream."""
         self.cancel()
@@ -162,9 +182,17 @@ class _Sender:
 
 
 async def send_async(
-    schema: Schema, device_type: int, batches: AsyncIterable[object], handler: int
+    schema: Schema,
+    device_type: int,
+    batches: AsyncIterable[object],
+    handler: int,
+    *,
+    metadata: Metadata | None = None,
 ) -> None:
     """Sends the batches of an async iterable to the consumer of a handler, as it requests them.
+
+    A batch is an object with an array, or a pair of one and its metadata. `metadata` is that of the
+    whole stream.
 
     Returns when the handler was released. An exception of `batches` is the error of the stream,
     and is raised here too. If the consumer cancels, the iterator is closed; if this task is
@@ -173,7 +201,7 @@ async def send_async(
     """
     sender = _Sender()
     wakes = (sender.wake, sender.on_stop, sender.released)
-    producer = AsyncProducer.start(handler, device_type, *wakes)
+    producer = AsyncProducer.start(handler, device_type, dict(metadata or {}), *wakes)
     iterator = aiter(batches)
     try:
         producer.schema(schema)
@@ -201,7 +229,8 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
         if batch is None:
             producer.end()
             return
-        if not producer.push(batch):
+        array, metadata = batch if isinstance(batch, tuple) else (batch, {})
+        if not producer.push(array, dict(metadata)):
             return
 
 

@@ -1,5 +1,6 @@
 """What fletching has over C++: see fletching."""
 
+import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -8,73 +9,153 @@ from typing_extensions import CapsuleType
 
 import fletching._violation
 
+class OnCapture(enum.Enum):
+    """
+    What wait_on and export_with_event do on a stream that is being captured into a graph of CUDA
+    or HIP. On other streams it makes no difference.
+    """
+
+    REFUSE = 0
+    """EBUSY, before a call that would invalidate the capture."""
+
+    EXTERNAL = 1
+    """
+    Each launch of the graph waits for the event, or records it. Keep the array until the graph
+    and everything instantiated from it are destroyed. Before the first launch an event that the
+    graph records counts as done. ENOTSUP before CUDA 11.1 and ROCm 7.0.
+    """
+
 class Schema:
-    """The type of an array, or the schema of a record batch."""
+    """
+    The type of an array, or the schema of a record batch.
+
+    Owns an ArrowSchema, which it shares with its children and exports: each keeps it alive.
+    It does not change, and any thread may use it. Arrow C data interface, "The ArrowSchema
+    structure".
+    """
 
     @staticmethod
     def from_arrow(object: object) -> Schema:
-        """The schema of an object that has __arrow_c_schema__."""
+        """
+        The schema of an object that has __arrow_c_schema__; its capsule is consumed.
+        TypeError for other objects and capsules, Error for one that was consumed
+        before.
+        """
 
     @property
     def format(self) -> str:
-        """The format string."""
+        """The format string; bytes that are not UTF-8 are surrogates."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the field, empty for none."""
+
     @property
-    def flags(self) -> int: ...
+    def flags(self) -> int:
+        """ARROW_FLAG_ values of fletching.abi, as one number."""
+
     @property
-    def nullable(self) -> bool: ...
+    def nullable(self) -> bool:
+        """Whether values may be null."""
+
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """Keys and values, as bytes."""
+        """
+        Keys and values, as bytes; of a key that occurs more than once, the last. Error for a
+        block that cannot be read.
+        """
 
     @property
-    def children(self) -> list[Schema]: ...
+    def children(self) -> list[Schema]:
+        """The schemas of the fields, or of the values of a list."""
+
     @property
-    def dictionary(self) -> Schema | None: ...
+    def dictionary(self) -> Schema | None:
+        """The schema of the values of a dictionary; None for other types."""
+
     @property
     def type(self) -> str:
-        """The type in words."""
+        """
+        The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.
+        """
 
-    def __arrow_c_schema__(self) -> CapsuleType: ...
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """
+        A capsule arrow_schema, which owns a share of the schema. Arrow PyCapsule interface.
+        """
 
 class Array:
-    """An array, or a record batch, in memory of the CPU."""
+    """
+    An array, or a record batch, in memory of the CPU. len() is its length.
+
+    Owns an ArrowArray, which it shares with its columns and exports: the producer's release
+    is called when the last of them is destroyed, by the thread that destroys it. It does not
+    change, and any thread may use it. Arrow C data interface, "The ArrowArray structure".
+    """
 
     def __len__(self) -> int: ...
     @property
     def null_count(self) -> int:
-        """The number of nulls, -1 when the producer has not counted."""
+        """The number of nulls, -1 if the producer has not counted them."""
 
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """How many values of the buffers come before the first one."""
+
     @property
-    def n_buffers(self) -> int: ...
+    def n_buffers(self) -> int:
+        """The number of buffers."""
+
+    @property
+    def buffers(self) -> tuple[int, ...]:
+        """
+        The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as
+        the array, and to be read after a wait for its event.
+        """
+
     @property
     def type(self) -> str:
-        """The type in words."""
+        """
+        The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.
+        """
 
     @property
-    def schema(self) -> Schema: ...
+    def schema(self) -> Schema:
+        """The schema, which lives independently of the array."""
+
     def column(self, column: int | str) -> Array:
         """
-        A child by its index or its name. It keeps the data and the event alive.
+        A child by its index, from the end if negative, or its name. Nothing is copied; it
+        keeps the data and the event alive. Nulls of the parent are not applied. Error for
+        no such column and for one that is shorter than its parent.
         """
 
     @staticmethod
     def from_arrow(object: object) -> Array:
         """
-        The array of an object that has __arrow_c_array__, or __arrow_c_device_array__
-        and memory that the CPU can read; then it waits for the event.
+        The array of an object that has __arrow_c_array__, or __arrow_c_device_array__ and
+        memory that the CPU can read; then it waits for the event, without the GIL. The
+        capsules are consumed. TypeError for other objects and capsules, Error for a consumed
+        capsule, for memory that the CPU cannot read and for a failed wait.
         """
 
     def __arrow_c_array__(
-        self, requested_schema: CapsuleType | None = None
-    ) -> tuple[CapsuleType, CapsuleType]: ...
+        self, requested_schema: object | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """
+        Capsules arrow_schema and arrow_array, which own a share of the data. The data keeps
+        its own schema; Error for a requested schema of another kind. Arrow PyCapsule
+        interface.
+        """
+
     def __arrow_c_device_array__(
-        self, requested_schema: CapsuleType | None = None, **kwargs: object
-    ) -> tuple[CapsuleType, CapsuleType]: ...
+        self, requested_schema: object | None = None, **kwargs: object
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """
+        Capsules arrow_schema and arrow_device_array, of the CPU and without an event; see
+        __arrow_c_array__. NotImplementedError for an unknown keyword that is not None.
+        """
+
     def __dlpack__(
         self,
         *,
@@ -83,48 +164,78 @@ class Array:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-    def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[Any]:
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """
+        DLPack's device type and id. BufferError for a device that DLPack does not have.
+        """
+
+    def to_numpy(
+        self, *, writable: bool = False, as_storage: bool = False
+    ) -> numpy.typing.NDArray[Any]:
         """
         The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the
         event. BufferError for nulls, for types that are not numbers, for memory that the CPU
-        cannot read, and for `writable` where no producer has said that it is.
+        cannot read, and for `writable` where no producer has said that it is. `as_storage`:
+        times and decimals as the integers that store them.
         """
 
     __dlpack_c_exchange_api__: CapsuleType
 
 class DeviceArray:
     """
-    An array, or a record batch, on any device.
+    An array, or a record batch, on any device. len() is its length.
 
-    Before the buffers are read, wait for the event.
+    Before you read the buffers, wait for the event: synchronize, wait_on or ready.
+
+    Owns an ArrowDeviceArray, which it shares with its columns and exports: each keeps the
+    data and the event alive, and the producer's release is called when the last of them is
+    destroyed, without the GIL. It does not change, and any thread may use it. Arrow C device
+    data interface, "The ArrowDeviceArray structure".
     """
 
     def __len__(self) -> int: ...
     @property
     def null_count(self) -> int:
-        """The number of nulls, -1 when the producer has not counted."""
+        """The number of nulls, -1 if the producer has not counted them."""
 
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """How many values of the buffers come before the first one."""
+
     @property
-    def n_buffers(self) -> int: ...
+    def n_buffers(self) -> int:
+        """The number of buffers."""
+
+    @property
+    def buffers(self) -> tuple[int, ...]:
+        """
+        The addresses of the buffers, 0 for NULL, for your own kernels: valid as long as
+        the array, and to be read after a wait for its event.
+        """
+
     @property
     def type(self) -> str:
-        """The type in words."""
+        """
+        The type in words, such as 'list<int32>'; 'unknown(x)' for an unknown format.
+        """
 
     @property
-    def schema(self) -> Schema: ...
+    def schema(self) -> Schema:
+        """The schema, which lives independently of the array."""
+
     def column(self, column: int | str) -> DeviceArray:
         """
-        A child by its index or its name. It keeps the data and the event alive.
+        A child by its index, from the end if negative, or its name. Nothing is copied; it
+        keeps the data and the event alive. Nulls of the parent are not applied. Error for
+        no such column and for one that is shorter than its parent.
         """
 
     @staticmethod
     def from_arrow(object: object) -> DeviceArray:
         """
         The array of an object that has __arrow_c_device_array__ or
-        __arrow_c_array__. It does not wait for the event.
+        __arrow_c_array__. It does not wait for the event. The capsules are consumed.
+        TypeError for other objects and capsules, Error for a consumed capsule.
         """
 
     @property
@@ -132,22 +243,35 @@ class DeviceArray:
         """A number of fletching.abi.DeviceType."""
 
     @property
-    def device_id(self) -> int: ...
+    def device_id(self) -> int:
+        """The number of the device, -1 where there is none, as for the CPU."""
+
     @property
     def sync_event(self) -> int:
-        """The address of the event, 0 for none."""
+        """
+        The address of the event, 0 for none. It is valid as long as the array.
+        """
 
     def synchronize(self) -> None:
-        """Blocks until the data may be read by the host."""
+        """
+        Blocks until the data may be read by the host, without the GIL. Error, also of the
+        other waits: EINVAL for an event that cannot be one, ENOTSUP for a device type
+        without a runtime here (see register_waiter), and what the driver reports.
+        """
 
-    def wait_on(self, stream: object) -> None:
-        """Lets a stream of the device wait for the data; returns at once."""
+    def wait_on(self, stream: object, *, on_capture: OnCapture = ...) -> None:
+        """
+        Lets a stream of the device wait for the data; returns at once. What is enqueued on it
+        from now on may read the buffers. `stream`: a handle as an int, or an object with
+        __cuda_stream__, `ptr` or `handle`. Error: EBUSY for a stream that is being captured,
+        unless `on_capture` is OnCapture.EXTERNAL.
+        """
 
     def ready(self) -> bool:
-        """Whether the data may be read. Does not block."""
+        """Whether the data may be read by the host. Does not block."""
 
     def __arrow_c_array__(
-        self, requested_schema: CapsuleType | None = None
+        self, requested_schema: object | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
         """Only where the CPU can read the data. It waits for the event."""
 
@@ -156,8 +280,15 @@ class DeviceArray:
         """Only for CUDA's memory, of a type that NumPy has. Its stream is after the event."""
 
     def __arrow_c_device_array__(
-        self, requested_schema: CapsuleType | None = None, **kwargs: object
-    ) -> tuple[CapsuleType, CapsuleType]: ...
+        self, requested_schema: object | None = None, **kwargs: object
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """
+        Capsules arrow_schema and arrow_device_array, which own a share of the data and the
+        event: the consumer waits. The data keeps its own schema; Error for a requested
+        schema of another kind, NotImplementedError for an unknown keyword that is not None.
+        Arrow PyCapsule interface.
+        """
+
     def __dlpack__(
         self,
         *,
@@ -166,34 +297,55 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-    def to_numpy(self, *, writable: bool = False) -> numpy.typing.NDArray[Any]:
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """
+        DLPack's device type and id. BufferError for a device that DLPack does not have.
+        """
+
+    def to_numpy(
+        self, *, writable: bool = False, as_storage: bool = False
+    ) -> numpy.typing.NDArray[Any]:
         """
         The values as an array of NumPy, which keeps them. Nothing is copied; it waits for the
         event. BufferError for nulls, for types that are not numbers, for memory that the CPU
-        cannot read, and for `writable` where no producer has said that it is.
+        cannot read, and for `writable` where no producer has said that it is. `as_storage`:
+        times and decimals as the integers that store them.
         """
 
     __dlpack_c_exchange_api__: CapsuleType
 
-    def export_with_event(self, stream: object) -> DeviceArray:
+    def export_with_event(self, stream: object, *, on_capture: OnCapture = ...) -> DeviceArray:
         """
         The same data with an event that is after everything on the stream now. For data
-        that work on the stream is still writing. The array must not have an event.
+        that work on the stream is still writing. The result owns the event, and the context
+        of the stream has to outlive it. Errors: EINVAL if the array has an event; EBUSY for a
+        stream that is being captured, unless `on_capture` is OnCapture.EXTERNAL; ENOTSUP for
+        other devices than those of CUDA, HIP and OpenCL.
         """
 
     def release_after(self, stream: object) -> None:
         """
         Keeps the data until everything is done that is on the stream now. Call it before
-        you drop an array that your own work still reads. Does not block.
+        you drop an array that your own work still reads. Does not block; the release may be
+        called on another thread. Errors: EBUSY for a stream that is being captured, always:
+        each launch of the graph reads the data; ENOTSUP as of export_with_event.
         """
 
 class ArrayStream:
-    """Batches in memory of the CPU, read or exported once."""
+    """
+    Batches in memory of the CPU: an iterator of Array, read or exported once.
+
+    Owns an ArrowArrayStream. What is left after some batches can be exported. Any thread may
+    use it; calls wait for each other, without the GIL. An error of the producer is an Error
+    with its errno value and text. Arrow C stream interface.
+    """
 
     @property
     def schema(self) -> Schema:
-        """The schema of every batch. The first access asks the producer."""
+        """
+        The schema of every batch. The first access asks the producer; Error for what it
+        reports, and for a consumed stream.
+        """
 
     def __iter__(self) -> ArrayStream: ...
     def __next__(self) -> Array: ...
@@ -203,28 +355,47 @@ class ArrayStream:
     @staticmethod
     def from_arrow(object: object) -> ArrayStream:
         """
-        The stream of an object that has __arrow_c_stream__, or
-        __arrow_c_device_stream__ and memory that the CPU can read.
+        The stream of an object that has __arrow_c_stream__, or __arrow_c_device_stream__ and
+        memory that the CPU can read. The capsule is consumed; no batch is read. TypeError for
+        other objects and capsules, Error for a consumed capsule.
         """
 
     @staticmethod
     def from_batches(schema: Schema, batches: Iterable[object]) -> ArrayStream:
         """
-        A stream of what an iterable of arrays has; an exception of it is the error of the
-        stream, and it is asked on the consumer's thread.
+        A stream of the arrays of an iterable, of any library. The consumer's thread asks it
+        for the next one. An exception is the error of the stream, with the errno value of an
+        OSError. The stream keeps the iterator.
         """
 
-    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
+        """
+        A capsule arrow_array_stream with what is left of the stream, once: then this object
+        is consumed. Error for a consumed stream and a requested schema of another kind.
+        """
+
     def __arrow_c_device_stream__(
-        self, requested_schema: CapsuleType | None = None, **kwargs: object
-    ) -> CapsuleType: ...
+        self, requested_schema: object | None = None, **kwargs: object
+    ) -> CapsuleType:
+        """
+        A capsule arrow_device_array_stream of the CPU; see __arrow_c_stream__.
+        NotImplementedError for an unknown keyword that is not None.
+        """
 
 class DeviceArrayStream:
-    """Batches on any device, read or exported once."""
+    """
+    Batches on any device: an iterator of DeviceArray, read or exported once.
+
+    Owns an ArrowDeviceArrayStream; see ArrayStream for the rest. Each batch has an event of
+    its own. Arrow C device stream interface.
+    """
 
     @property
     def schema(self) -> Schema:
-        """The schema of every batch. The first access asks the producer."""
+        """
+        The schema of every batch. The first access asks the producer; Error for what it
+        reports, and for a consumed stream.
+        """
 
     def __iter__(self) -> DeviceArrayStream: ...
     def __next__(self) -> DeviceArray: ...
@@ -234,7 +405,9 @@ class DeviceArrayStream:
     @staticmethod
     def from_arrow(object: object) -> DeviceArrayStream:
         """
-        The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__.
+        The stream of an object that has __arrow_c_device_stream__ or __arrow_c_stream__. The
+        capsule is consumed; no batch is read. TypeError for other objects and capsules, Error
+        for a consumed capsule.
         """
 
     @staticmethod
@@ -242,23 +415,32 @@ class DeviceArrayStream:
         schema: Schema, device_type: int, batches: Iterable[object]
     ) -> DeviceArrayStream:
         """
-        A stream of what an iterable of arrays on that type of device has; see ArrayStream.
+        A stream of the arrays of an iterable, which are on that type of device; see
+        ArrayStream. A batch on another one is an error of the stream.
         """
 
     @property
-    def device_type(self) -> int: ...
-    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+    def device_type(self) -> int:
+        """A number of fletching.abi.DeviceType, of every batch."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
         """Only where the CPU can read the batches."""
 
     def __arrow_c_device_stream__(
-        self, requested_schema: CapsuleType | None = None, **kwargs: object
-    ) -> CapsuleType: ...
+        self, requested_schema: object | None = None, **kwargs: object
+    ) -> CapsuleType:
+        """
+        A capsule arrow_device_array_stream with what is left of the stream, once: then this
+        object is consumed. Error for a consumed stream and a requested schema of another
+        kind, NotImplementedError for an unknown keyword that is not None.
+        """
 
 def from_buffer(object: object, *, name: str = "") -> Array:
     """
     The memory of an object that has the buffer protocol, such as bytes or a NumPy array
     of one dimension, as an array without nulls. Nothing is copied: do not change the
-    values while the array or an export of it is used.
+    values while the array or an export of it is used. TypeError for other types than numbers,
+    BufferError for memory that is not in one piece.
     """
 
 def from_dlpack(
@@ -267,11 +449,15 @@ def from_dlpack(
     device: tuple[int, int] | None = None,
     copy: bool | None = None,
     stream: int | None = None,
+    as_storage: bool = False,
 ) -> DeviceArray:
     """
-    The tensor of an object that has __dlpack__. The first dimension is the length. Nothing is
-    copied unless the elements are not in one piece, or `copy` is True. `stream` is yours: the
-    producer orders its work before it, and the event of the array is after both.
+    The tensor of an object that has __dlpack__. The first dimension is the length. Nothing
+    is copied unless the elements are not in one piece, or `copy` is True. `stream` is
+    yours: the producer orders its work before it, and the event of the array is after both.
+    The tensor is released with the array. TypeError for what Arrow cannot describe and for
+    a wrong capsule. `as_storage`: complex numbers and other types that Arrow lacks as
+    lists of what stores them.
     """
 
 class CudaArrayMask:
@@ -281,7 +467,12 @@ class CudaArrayMask:
     def __cuda_array_interface__(self) -> dict[str, object]: ...
 
 def from_cuda_array_interface(
-    object: object, owner: object = None, sync: bool = True, *, stream: object = None
+    object: object,
+    owner: object = None,
+    sync: bool = True,
+    *,
+    stream: object = None,
+    as_storage: bool = False,
 ) -> DeviceArray:
     """
     The array that __cuda_array_interface__ describes: of an object, or a dictionary. `owner`,
@@ -289,6 +480,8 @@ def from_cuda_array_interface(
     the stream of the dictionary, unless `sync` is False or the environment variable
     FLETCHING_CUDA_ARRAY_INTERFACE_SYNC is 0: then you keep the exchange free of data races.
     `stream` is where you use the data: the producer's stream waits for it at the release.
+    `as_storage`: as of from_dlpack. TypeError with the rule for a dictionary that breaks one;
+    Error for a failure of the driver. CUDA Array Interface, version 3.
     """
 
 def check_cuda_array_interface(interface: object) -> list[fletching._violation.Violation]:
@@ -340,6 +533,10 @@ class AsyncConsumer:
     @property
     def schema(self) -> Schema | None: ...
     @property
+    def metadata(self) -> dict[bytes, bytes]: ...
+    @property
+    def batch_metadata(self) -> dict[bytes, bytes]: ...
+    @property
     def state(self) -> int:
         """The number of a state of the consumer in docs/reference/async.md."""
 
@@ -353,12 +550,13 @@ class AsyncProducer:
     def start(
         handler: int,
         device_type: int,
+        metadata: dict[bytes | str, bytes | str],
         on_demand: Callable[[], object],
         on_stop: Callable[[], object],
         on_release: Callable[[], object],
     ) -> AsyncProducer: ...
     def schema(self, schema: Schema) -> bool: ...
-    def push(self, batch: object) -> bool: ...
+    def push(self, batch: object, metadata: dict[bytes | str, bytes | str]) -> bool: ...
     def end(self) -> bool: ...
     def fail(self, code: int, text: str) -> None: ...
     @property

@@ -90,7 +90,7 @@ public final class /*{ struct.name }*/ {
 /*% elif field.type | is_array %*/
 /*% set of = field.type.of %*/
 /*% set element = of | field_type("jna") %*/
-/*% set place = offset ~ " + index * " ~ (of | jna_size) %*/
+/*% set place = offset ~ " + (long) index * " ~ (of | jna_size) %*/
   /*{ field | field_doc | javadoc(2) }*/
   public static /*{ element }*/ get/*{ name }*/(Pointer struct, int index) {
     Objects.checkIndex(index, /*{ field.type.count }*/);

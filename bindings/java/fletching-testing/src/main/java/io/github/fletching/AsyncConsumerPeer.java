@@ -122,6 +122,14 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
     }
   }
 
+  void dropAll() {
+    synchronized (tasks) {
+      while (!tasks.isEmpty()) {
+        drop();
+      }
+    }
+  }
+
   int drop() {
     return AsyncForeign.callExtract(oldest(), 0);
   }

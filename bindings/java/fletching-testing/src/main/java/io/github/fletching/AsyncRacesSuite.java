@@ -75,7 +75,6 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
   @Test
   void aReleaseIsSeenByASubscriberAndTheSchema() {
     for (int run = 0; run < RUNS; run++) {
-      create(new AsyncDeviceStream(), 0);
       finish();
       released = false;
       stream = new AsyncDeviceStream();
@@ -287,8 +286,9 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
   @Test
   void aCancelDuringTheExtractionClosesTheBatch() {
     openQueued(1);
-    peer.inside.set(() -> rows.subscription.cancel());
     AsyncRows late = rows;
+    Runnable inExtraction = () -> late.subscription.cancel();
+    peer.inside.set(() -> peer.inside.set(inExtraction)); // the request is before
     stream.subscribe(
         new AsyncRows(1, 0) {
           @Override

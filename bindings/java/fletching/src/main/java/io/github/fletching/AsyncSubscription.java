@@ -105,7 +105,10 @@ final class AsyncSubscription implements Flow.Subscription {
 
   private void emit() {
     Flow.Subscriber<? super DeviceArray> next = subscriber;
-    if (next != null && !greeted) {
+    if (next == null) { // it may come any time; then there is another run
+      return;
+    }
+    if (!greeted) {
       greeted = true;
       next.onSubscribe(this);
     }

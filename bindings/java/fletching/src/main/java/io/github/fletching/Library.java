@@ -56,7 +56,7 @@ final class Library {
       }
       long handle = open();
       for (Symbol symbol : symbols) {
-        symbol.address = Loader.call("aaa", Loader.SYMBOL, handle, symbol.name);
+        symbol.address = Loader.find(handle, symbol.name);
         if (symbol.required) {
           symbol.require();
         }
@@ -69,14 +69,12 @@ final class Library {
   private long open() {
     List<String> reasons = new ArrayList<>();
     for (boolean isLoaded : new boolean[] {true, false}) {
+      reasons.clear();
       for (String name : names) {
-        long handle = Loader.open(name, isLoaded);
+        long handle = Loader.open(name, isLoaded, reasons);
         if (handle != 0) {
           found = name;
           return handle;
-        }
-        if (!isLoaded) {
-          reasons.add(Loader.reason(name));
         }
       }
     }
@@ -103,7 +101,7 @@ final class Library {
     static final boolean MACOS = SYSTEM.startsWith("Mac");
 
     private static final long LIBRARY = WINDOWS ? C.load("kernel32") : 0;
-    static final long SYMBOL = C.symbol(LIBRARY, WINDOWS ? "GetProcAddress" : "dlsym");
+    private static final long SYMBOL = C.symbol(LIBRARY, WINDOWS ? "GetProcAddress" : "dlsym");
     private static final long OPEN = C.symbol(LIBRARY, WINDOWS ? "LoadLibraryA" : "dlopen");
     private static final long LOADED = WINDOWS ? C.symbol(LIBRARY, "GetModuleHandleA") : OPEN;
     private static final long ERROR = WINDOWS ? 0 : C.symbol(LIBRARY, "dlerror");
@@ -112,30 +110,34 @@ final class Library {
     private static final int FLAGS_LOADED = MACOS ? 0x11 : 5;
     private static final int FLAGS = MACOS ? 5 : 1;
 
-    static long open(String name, boolean isLoaded) {
+    /** Adds the reason when it returns 0. */
+    static long open(String name, boolean isLoaded, List<String> reasons) {
       long text = text(name);
       try {
-        return WINDOWS
-            ? C.call("aa", isLoaded ? LOADED : OPEN, text)
-            : C.call("aai", OPEN, text, isLoaded ? FLAGS_LOADED : FLAGS);
+        if (WINDOWS) {
+          reasons.add(name);
+          return C.call("aa", isLoaded ? LOADED : OPEN, text);
+        }
+        // The JVM looks up what it calls for the first time, and that would replace the error: so
+        // both calls that get the reason are made before.
+        C.call("a", ERROR);
+        C.getByte(text);
+        long handle = C.call("aai", OPEN, text, isLoaded ? FLAGS_LOADED : FLAGS);
+        String reason = handle != 0 ? "" : Native.printable(C.call("a", ERROR));
+        reasons.add(reason.isEmpty() ? name : reason);
+        return handle;
       } finally {
         C.free(text);
       }
     }
 
-    static long call(String signature, long function, long handle, String name) {
+    static long find(long handle, String name) {
       long text = text(name);
       try {
-        return C.call(signature, function, handle, text);
+        return C.call("aaa", SYMBOL, handle, text);
       } finally {
         C.free(text);
       }
-    }
-
-    /** Why the last one could not be opened. */
-    static String reason(String name) {
-      String reason = ERROR == 0 ? "" : Native.printable(C.call("a", ERROR));
-      return reason.isEmpty() ? name : reason;
     }
 
     private static long text(String text) {

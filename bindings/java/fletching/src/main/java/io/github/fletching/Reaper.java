@@ -107,7 +107,7 @@ final class Reaper implements Runnable {
       int count = entries.size();
       long begin = System.nanoTime();
       boolean isDue = begin - due >= 0;
-      handOver(entries, isDue ? 0 : known);
+      entries.subList(isDue ? 0 : known, count).removeIf(this::handOver);
       pause = isDue ? Math.min(pause * 2, LONGEST_PAUSE) : pause;
       if (known < count || entries.size() < count) {
         pause = SHORTEST_PAUSE;
@@ -141,22 +141,17 @@ final class Reaper implements Runnable {
     incoming = new ArrayList<>();
   }
 
-  /** Lets what has passed be released, from an index on, and leaves the rest in the list. */
-  private void handOver(List<Deferred> entries, int from) {
-    List<Deferred> passed = new ArrayList<>();
-    for (Deferred entry : entries.subList(from, entries.size())) {
-      if (hasPassed(entry)) {
-        passed.add(entry);
-      }
+  /** Lets an array be released whose event has passed. */
+  private boolean handOver(Deferred entry) {
+    if (!hasPassed(entry)) {
+      return false;
     }
-    entries.removeAll(passed);
-    for (Deferred entry : passed) {
-      try {
-        releases.execute(() -> release(entry));
-      } catch (OutOfMemoryError e) { // there can be no thread
-        release(entry);
-      }
+    try {
+      releases.execute(() -> release(entry));
+    } catch (OutOfMemoryError e) { // there can be no thread
+      release(entry);
     }
+    return true;
   }
 
   /**

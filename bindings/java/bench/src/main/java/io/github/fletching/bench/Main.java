@@ -11,11 +11,13 @@ import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.runner.Runner;
 import org.openjdk.jmh.runner.RunnerException;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
-import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 import org.openjdk.jmh.util.Statistics;
 
-/** One fork of a case: WHO CASE LENGTH. It prints what benchmarks/rows.py asks for. */
+/**
+ * One fork of a case: WHO CASE ROUNDS [LENGTH]. It prints what benchmarks/rows.py asks for. Rounds
+ * and not a time: on a busy machine too little is compiled after any time.
+ */
 public final class Main {
   private static final Map<String, String> CLASSES =
       Map.of("ffm", "Fletching", "jna", "Fletching", "pair", "Pair", "arrow", "ArrowJava");
@@ -23,27 +25,29 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] arguments) throws RunnerException {
-    if (arguments.length < 2 || !CLASSES.containsKey(arguments[0])) {
-      System.err.println("usage: fletching_bench_java ffm|jna|pair|arrow take|give|handoff LENGTH");
+    if (arguments.length < 3 || !CLASSES.containsKey(arguments[0])) {
+      System.err.println(
+          "usage: fletching_bench_java ffm|jna|pair|arrow take|give|handoff ROUNDS [LENGTH]");
       System.exit(2);
     }
     String who = arguments[0];
+    int rounds = Integer.parseInt(arguments[2]);
     OptionsBuilder options = new OptionsBuilder();
     options
         .include("\\." + CLASSES.get(who) + "\\." + arguments[1] + "$")
-        .mode(Mode.AverageTime)
+        .mode(Mode.SingleShotTime)
         .timeUnit(TimeUnit.NANOSECONDS)
         .forks(1)
-        .warmupIterations(5)
-        .warmupTime(TimeValue.milliseconds(300))
+        .warmupIterations(4)
+        .warmupBatchSize(rounds)
         .measurementIterations(5)
-        .measurementTime(TimeValue.milliseconds(300))
+        .measurementBatchSize(rounds)
         .addProfiler(CpuTime.class)
         .addProfiler(GCProfiler.class)
         .verbosity(VerboseMode.SILENT)
         .shouldFailOnError(true);
-    if (arguments.length > 2) {
-      options.param("length", arguments[2]);
+    if (arguments.length > 3) {
+      options.param("length", arguments[3]);
     }
     if (!who.equals("pair") && !who.equals("arrow")) {
       options.jvmArgsAppend("-Dio.github.fletching.engine=" + who);
@@ -52,8 +56,8 @@ public final class Main {
     System.out.printf(
         Locale.ROOT,
         "{\"ns\": %.2f, \"bytes\": %.0f}%n",
-        secondary(result, CpuTime.LABEL).getPercentile(50),
-        secondary(result, "gc.alloc.rate.norm").getMin());
+        secondary(result, CpuTime.LABEL).getMean() / rounds,
+        secondary(result, "gc.alloc.rate.norm").getMin() / rounds);
   }
 
   private static Statistics secondary(RunResult result, String label) {

@@ -6,6 +6,7 @@ import io.github.fletching.Array;
 import io.github.fletching.ArrayOwner;
 import io.github.fletching.ArrayStream;
 import io.github.fletching.BatchStream;
+import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
 import io.github.fletching.Schema;
@@ -32,12 +33,13 @@ import org.apache.arrow.vector.types.pojo.Field;
  * allocator only after the consumer's release.
  *
  * <p><b>Devices.</b> An array is imported when the CPU can access its memory: cpu, cuda_host,
- * cuda_managed, rocm_host.
+ * cuda_managed, rocm_host. Its event is waited for first, as {@link DeviceArray#synchronize()}
+ * does, so the import blocks until the producer's work is done.
  *
  * <p><b>Errors.</b> {@link FletchingException}: EINVAL for memory of another device, for an array
  * with an offset, which arrow-java does not support, for nulls among the rows of a batch, and for
- * what arrow-java refuses, with its exception as the cause; ENOMEM when its allocator is at its
- * limit. IllegalStateException for an owner that is closed.
+ * what arrow-java refuses, with its exception as the cause; those of {@code synchronize}; ENOMEM
+ * when its allocator is at its limit. IllegalStateException for an owner that is closed.
  *
  * <p><b>Threads.</b> As {@link Owner}; an exported struct may be released on any thread.
  *

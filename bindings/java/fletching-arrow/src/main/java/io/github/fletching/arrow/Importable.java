@@ -55,9 +55,7 @@ final class Importable {
               + found
               + "; hint: copy it to the host");
     }
-    if (array.syncEvent() != 0) {
-      throw Calls.invalid(operation, "sync_event: not NULL: expected an array without an event");
-    }
+    array.synchronize();
   }
 
   private void check(ArrayView array, String path, int level) {

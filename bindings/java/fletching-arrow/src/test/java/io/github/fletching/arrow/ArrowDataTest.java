@@ -152,7 +152,7 @@ class ArrowDataTest {
 
   /** A legal null count that arrow-java cannot read without a validity buffer. */
   @Test
-  void nullsThatNobodyCounted() {
+  void nullsThatAreNotCounted() {
     List<String> closed = new ArrayList<>();
     try (IntVector data = ints(1, 2)) {
       ArrayBuilder column =

@@ -14,13 +14,22 @@ import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
+import io.github.fletching.SyncEvent;
+import io.github.fletching.Waiter;
+import io.github.fletching.Waiters;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.LayoutClass;
+import io.github.fletching.abi.Offsets;
+import io.github.fletching.abi.StructOffsets;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
+import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.IntVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.dictionary.DictionaryProvider.MapDictionaryProvider;
@@ -37,6 +46,7 @@ import org.junit.jupiter.api.Test;
 class ArrowErrorsTest {
   private static final int ENOMEM = 12;
   private static final int EINVAL = 22;
+  private static final int ENOTSUP = 95;
 
   private final BufferAllocator allocator = new RootAllocator();
   private final AtomicInteger releases = new AtomicInteger();
@@ -169,6 +179,46 @@ class ArrowErrorsTest {
     }
     DeviceArray pinned = column().buildOn(DeviceType.CUDA_HOST, 0, 0, counted());
     ArrowData.importVector(allocator, pinned, new SchemaBuilder("i").build(), null).close();
+  }
+
+  /** An array on the CPU with an event, which a registered waiter knows. */
+  private DeviceArray withEvent() {
+    StructOffsets struct = Offsets.ARROW_DEVICE_ARRAY;
+    LayoutClass target = LayoutClass.of(8, 8);
+    try (ArrowBuf raw = allocator.buffer(struct.size(target))) {
+      column().build(counted()).toDevice().moveTo(raw.memoryAddress());
+      raw.setLong(struct.offset(target, "sync_event"), 4096);
+      return DeviceArray.wrap(raw.memoryAddress());
+    }
+  }
+
+  private FieldVector importWithEvent() {
+    return ArrowData.importVector(allocator, withEvent(), new SchemaBuilder("i").build(), null);
+  }
+
+  @Test
+  void events() {
+    List<Integer> waited = new ArrayList<>();
+    Waiter waiter =
+        new Waiter() {
+          @Override
+          public void synchronize(SyncEvent event) {
+            waited.add(data.get(0));
+            data.set(0, 8); // the work of the producer
+            if (waited.size() == 2) {
+              throw new FletchingException(ENOMEM, "lost");
+            }
+          }
+        };
+    Waiters.register(DeviceType.CPU, waiter);
+    try (FieldVector found = importWithEvent()) {
+      assertEquals("[8, 2]", found.toString());
+      assertEquals(List.of(1), waited);
+    }
+    assertError(ENOMEM, "lost", this::importWithEvent);
+    Waiters.unregister(DeviceType.CPU);
+    assertError(ENOTSUP, "no way to wait on an event of cpu", this::importWithEvent);
+    assertEquals(3, releases.get());
   }
 
   @Test

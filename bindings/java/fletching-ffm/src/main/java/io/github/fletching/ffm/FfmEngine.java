@@ -149,7 +149,10 @@ final class FfmEngine implements Engine {
 
   @Override
   public long call(String signature, long function, long... arguments) {
-    MethodHandle call = calls.computeIfAbsent(signature, FfmEngine::spread);
+    MethodHandle call = calls.get(signature); // takes no lock
+    if (call == null) {
+      call = calls.computeIfAbsent(signature, FfmEngine::spread);
+    }
     try {
       return (long) call.invokeExact(MemorySegment.ofAddress(function), arguments);
     } catch (Throwable thrown) {
@@ -190,7 +193,7 @@ final class FfmEngine implements Engine {
     }
   }
 
-  private static FunctionDescriptor descriptor(String signature) {
+  static FunctionDescriptor descriptor(String signature) {
     MemoryLayout[] arguments = new MemoryLayout[signature.length() - 1];
     for (int i = 0; i < arguments.length; i++) {
       arguments[i] = layout(signature.charAt(i + 1));

@@ -169,10 +169,9 @@ final class Abi {
   }
 
   private static final class SetError {
-    static final MethodHandle CALL =
-        downcall(
-            FunctionDescriptor.ofVoid(
-                ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.ADDRESS));
+    static final FunctionDescriptor DESCRIPTOR =
+        FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.ADDRESS);
+    static final MethodHandle CALL = downcall(DESCRIPTOR);
   }
 
   /** The handle of a C function declares Throwable, but C throws nothing. */

@@ -116,12 +116,12 @@ public final class ArrowDeviceArray {
    */
   public static long getReserved(Pointer struct, int index) {
     Objects.checkIndex(index, 3);
-    return struct.getLong(RESERVED + index * 8);
+    return struct.getLong(RESERVED + (long) index * 8);
   }
 
   /** Writes what {@link #getReserved} reads. */
   public static void setReserved(Pointer struct, int index, long value) {
     Objects.checkIndex(index, 3);
-    struct.setLong(RESERVED + index * 8, value);
+    struct.setLong(RESERVED + (long) index * 8, value);
   }
 }

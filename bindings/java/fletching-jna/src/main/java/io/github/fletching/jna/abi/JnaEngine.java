@@ -20,6 +20,15 @@ final class JnaEngine implements Engine {
 
   private static final NativeCall RELEASE = new NativeCall("va");
 
+  static {
+    // The JVM looks a native method up at its first call, which frees the text that dlerror
+    // returned:
+    // the one that reads a text is looked up before.
+    long any = Native.malloc(1);
+    MEMORY.getByte(any);
+    Native.free(any);
+  }
+
   private final Map<String, NativeCall> calls = new ConcurrentHashMap<>();
   private final Map<Long, NativeLibrary> libraries = new ConcurrentHashMap<>();
   private final AtomicLong lastLibrary = new AtomicLong();

@@ -26,6 +26,9 @@ public final class Late {
       Raw raw = Raw.array();
       array("C").moveTo(raw.address());
       raw.release();
+      if (!raw.isReleased()) {
+        System.out.print("not marked");
+      }
     }
     System.out.print("\nlate " + Owner.lateReleases());
     array("Java").close();

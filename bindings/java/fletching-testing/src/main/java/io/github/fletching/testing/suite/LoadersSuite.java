@@ -3,6 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -76,16 +77,17 @@ public abstract class LoadersSuite {
 
   @Test
   void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
-    String output = Child.run(Late.class, "-Xcheck:jni");
+    String output = Child.runMain(Late.class, "-Xcheck:jni");
     assertTrue(
         output.contains("fletching: release of ArrowArray during shutdown: it leaks, as any later"),
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
+    assertFalse(output.contains("not marked"), output);
   }
 
   @Test
   void whatIsReleasedIsFreedOnce() throws Exception {
-    String output = Child.run(Leaks.class, "-Dio.github.fletching.engine=counting");
+    String output = Child.runMain(Leaks.class, "-Dio.github.fletching.engine=counting");
     assertTrue(output.contains("slabs true"), output);
     assertTrue(output.contains("left 0 []"), output);
   }

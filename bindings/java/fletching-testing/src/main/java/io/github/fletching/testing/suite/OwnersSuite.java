@@ -338,4 +338,41 @@ public abstract class OwnersSuite {
       assertInvalid("array: wrong device type: expected cpu, got cuda", cuda::toHost);
     }
   }
+
+  /** The parent's event waits for the child, what else is below it does not. */
+  @Test
+  void theDictionaryOfAnArrayWithAnEventDoesNotWait() {
+    Foreign foreign = new Foreign();
+    DeviceArray parent = DeviceArray.wrap(foreign.deviceArray("a", 2, true).address());
+    DeviceArray child = parent.takeChild(0);
+    parent.close();
+    assertClosed(foreign.log, "a1", "ad");
+    child.close();
+    assertClosed(foreign.log, "a0", "a", "event");
+  }
+
+  @Test
+  void nothingIsAttachedToAStructThatForeignCodeMovedOut() {
+    try (Array array = table()) {
+      Array moved = Array.wrap(array.address());
+      assertEquals(
+          "attach: closed or moved: expected a live struct",
+          assertThrows(IllegalStateException.class, () -> array.attach(object("lost")))
+              .getMessage());
+      moved.close();
+    }
+    assertClosed(closed, "table");
+  }
+
+  /** A close throws nothing, as a release that C calls. */
+  @Test
+  void aCloseOfACopyIsLogged() {
+    Raw there = Raw.array();
+    table().moveTo(there.address());
+    Raw copy = there.copy(Raw.array());
+    Array.wrap(there.address()).close();
+    assertClosed(closed, "table");
+    Array.wrap(copy.address()).close();
+    assertTrue(log.take().toString().contains("invalid handle"));
+  }
 }

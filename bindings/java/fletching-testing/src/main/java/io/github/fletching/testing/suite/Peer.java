@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import com.sun.jna.Library;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import com.sun.jna.ptr.PointerByReference;
 import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,13 +20,16 @@ final class Peer {
   static final int ARRAY = 2;
   static final int STREAM = 3;
   static final int DEVICE_STREAM = 4;
+  static final int PRODUCER = 5;
   static final int ARRAY_CONSUMER = 6;
   static final int STREAM_CONSUMER = 7;
+  static final int HANDLER = 8;
 
   static final int ACCEPTED = 1;
   static final int REFUSED = 2;
   static final int REPORTED = 3;
   static final int TOLERATED = 4;
+  static final int STALLED = 5;
 
   static final Functions C = NativeLibraries.load("hostile", Functions.class);
 
@@ -57,6 +61,11 @@ final class Peer {
 
     int FletchingHostileConsumeDeviceStream(
         String name, long batches, long stream, Pointer message);
+
+    int FletchingHostileStartProducer(String name, long handler, Pointer message);
+
+    int FletchingHostileOpenHandler(
+        String name, long batches, PointerByReference out, Pointer message);
 
     int FletchingHostileFinish(Pointer message);
   }

@@ -79,19 +79,6 @@ final class Raw {
     return new Raw(Offsets.ARROW_DEVICE_ARRAY, address());
   }
 
-  /** A struct of the same kind at an address. */
-  static Raw at(Raw same, Pointer address) {
-    return new Raw(same.struct, Pointer.nativeValue(address));
-  }
-
-  /** Fills what a device array has beside its array. */
-  void setOnDevice(int type, long id, long event) {
-    StructOffsets device = Offsets.ARROW_DEVICE_ARRAY;
-    pointer().setInt(device.offset(TARGET, "device_type"), type);
-    pointer().setLong(device.offset(TARGET, "device_id"), id);
-    pointer().setLong(device.offset(TARGET, "sync_event"), event);
-  }
-
   long address() {
     return memory == null ? base : Pointer.nativeValue(memory);
   }

@@ -59,7 +59,7 @@ final class Releases {
   }
 
   private static void release(Pointer array) {
-    Raw raw = Raw.at(Raw.array(), array);
+    Raw raw = Raw.arrayAt(Pointer.nativeValue(array));
     Foreign foreign = FOREIGN.remove(raw.get("private_data"));
     for (Raw child : foreign.children) {
       if (!child.isReleased()) {
@@ -98,7 +98,10 @@ final class Releases {
   }
 
   private static DeviceArray imported(Raw raw, DeviceType type, long deviceId, long event) {
-    raw.setOnDevice(type.value(), deviceId, event);
+    raw.device()
+        .setInt("device_type", type.value())
+        .set("device_id", deviceId)
+        .set("sync_event", event);
     return DeviceArray.wrap(raw.address());
   }
 

@@ -333,7 +333,7 @@ public abstract class StandinEventsSuite {
           empty.waitOn(DeviceStream.of(DeviceType.CPU, 0)); // nothing to wait for
           assertTrue(empty.isReady());
           DeviceArray movedInC = array(gpu);
-          Raw.at(Raw.deviceArray(), new Pointer(movedInC.address())).move(Raw.deviceArray());
+          Raw.arrayAt(movedInC.address()).move(Raw.array());
           empty.close();
           for (DeviceArray closed : new DeviceArray[] {empty, movedInC}) {
             assertThrows(IllegalStateException.class, closed::synchronize);

@@ -23,6 +23,7 @@ import io.github.fletching.testing.suite.Raw.Counted;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.IntFunction;
@@ -161,6 +162,24 @@ public abstract class StreamsSuite {
     }
     assertEquals(List.of(1, 2), calls);
     stream.close();
+  }
+
+  /** A text of more than 4096 bytes is cut, between two characters. */
+  @Test
+  void aLongTextIsCut() {
+    String almost = "x".repeat(4095);
+    Map.of("x".repeat(4097), "x".repeat(4096) + "...", almost + "\u00e9!", almost + "...")
+        .forEach(
+            (text, expected) -> {
+              ArrayStream stream =
+                  through(
+                      iterator(
+                          i -> {
+                            throw new FletchingException(5, text);
+                          }));
+              assertError(5, expected, stream::next);
+              stream.close();
+            });
   }
 
   @Test

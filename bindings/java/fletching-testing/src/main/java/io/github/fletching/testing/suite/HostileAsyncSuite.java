@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.sun.jna.Pointer;
+import com.sun.jna.ptr.PointerByReference;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.AsyncDeviceStream;
+import io.github.fletching.AsyncDeviceStreams;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.FletchingException;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.suite.Peer.Case;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Flow;
+import java.util.concurrent.ForkJoinPool;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Every case of the hostile peer that is an async producer or consumer. */
+@Timeout(300)
+public abstract class HostileAsyncSuite {
+  /** Counts the batches; requests so many at first, and one after each. */
+  private static final class Reader implements Flow.Subscriber<DeviceArray> {
+    final CompletableFuture<Integer> done = new CompletableFuture<>();
+    private final long first;
+    private Flow.Subscription subscription;
+    private int batches;
+
+    Reader(long first) {
+      this.first = first;
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription given) {
+      subscription = given;
+      given.request(first);
+    }
+
+    @Override
+    public void onNext(DeviceArray batch) {
+      batches++;
+      batch.close();
+      subscription.request(1);
+    }
+
+    @Override
+    public void onError(Throwable thrown) {
+      done.completeExceptionally(thrown);
+    }
+
+    @Override
+    public void onComplete() {
+      done.complete(batches);
+    }
+  }
+
+  private static AsyncDeviceStream open(Case c, int window) {
+    AsyncDeviceStream stream = new AsyncDeviceStream(window);
+    long handler = stream.handlerAddress();
+    Peer.call(c.name, m -> Peer.C.FletchingHostileStartProducer(c.name, handler, m));
+    return stream;
+  }
+
+  private static FletchingException errorOf(CompletableFuture<?> future) {
+    try {
+      future.join();
+      return null;
+    } catch (CompletionException e) {
+      return (FletchingException) e.getCause();
+    }
+  }
+
+  @Test
+  void producers() {
+    Map<String, Integer> counts = Map.of("producer.empty", 0, "producer.release-with-tasks", 2);
+    for (int window : new int[] {0, 1, 3, 16}) {
+      for (Case c : Peer.cases(Peer.PRODUCER)) {
+        AsyncDeviceStream stream = open(c, window);
+        Reader reader = new Reader(window == 0 ? 3 : 1);
+        if (c.outcome == Peer.STALLED) {
+          stream.schema().handle((schema, none) -> close(schema)).toCompletableFuture().join();
+        } else {
+          stream.subscribe(reader);
+          FletchingException error = errorOf(reader.done);
+          HostileSuite.check(c, error);
+          if (c.outcome == Peer.ACCEPTED) {
+            assertEquals(counts.getOrDefault(c.name, 3), reader.done.join(), c.name);
+          }
+        }
+        stream.close();
+        Peer.finish(c.name);
+      }
+    }
+  }
+
+  private static Object close(AutoCloseable object) {
+    try {
+      if (object != null) {
+        object.close();
+      }
+      return null;
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Closed at whatever point the peer is, and while it sends. */
+  @Test
+  void producersAndAConsumerThatIsGone() {
+    for (Case c : Peer.cases(Peer.PRODUCER)) {
+      open(c, 1).close();
+      Peer.finish(c.name);
+      AsyncDeviceStream stream = open(c, 2);
+      CompletableFuture<Void> reads =
+          CompletableFuture.runAsync(() -> stream.subscribe(new Reader(1)));
+      stream.close();
+      stream.close();
+      reads.join();
+      Peer.finish(c.name);
+    }
+  }
+
+  @Test
+  void consumers() {
+    int batches = 5;
+    for (Case c : Peer.cases(Peer.HANDLER)) {
+      PointerByReference handler = new PointerByReference();
+      Peer.call(c.name, m -> Peer.C.FletchingHostileOpenHandler(c.name, batches, handler, m));
+      CompletableFuture<Void> sent =
+          AsyncDeviceStreams.send(
+                  new SchemaBuilder("i").build(),
+                  DeviceType.CPU,
+                  IntStream.range(0, batches).mapToObj(i -> batch()).iterator(),
+                  ForkJoinPool.commonPool(),
+                  Pointer.nativeValue(handler.getValue()))
+              .toCompletableFuture();
+      Peer.finish(c.name); // which lets a consumer go on that has stalled
+      FletchingException error = errorOf(sent);
+      // on_error is not called by a stream that does not fail, and without a release there is
+      // nothing to wait for.
+      boolean missing =
+          c.name.equals("handler.on-schema-null") || c.name.equals("handler.on-next-task-null");
+      assertEquals(
+          missing,
+          error != null && error.getMessage().contains("NULL: expected a callback"),
+          c.name);
+      if (c.outcome == Peer.ACCEPTED || c.outcome == Peer.REFUSED) {
+        HostileSuite.check(c, error);
+      }
+    }
+  }
+
+  private static DeviceArray batch() {
+    return new ArrayBuilder(3).buffers(0, 0).buildOn(DeviceType.CPU, 0, 0, null);
+  }
+}

@@ -1,0 +1,28 @@
+"""Imports an array that is still being written to, and lets the own stream wait for it. The host
+does not wait before it needs the result.
+
+Prints: 1000 values, the last is 7
+"""
+
+import cuda
+from export_event import produce
+from fletching import DeviceArray
+
+
+def main() -> None:
+    cuda.use_device(0)
+    theirs, ours = cuda.stream(), cuda.stream()
+
+    # Any object that has __arrow_c_device_array__.
+    array = DeviceArray.from_arrow(produce(1000, theirs))
+    array.wait_on(ours)
+    values = cuda.copy_to_host(array.buffers[1], len(array), ours)
+    array.release_after(ours)  # the memory is not freed before the copy is done
+    del array
+
+    cuda.synchronize(ours)
+    print(f"{len(values)} values, the last is {values[-1]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Tensors of JAX on the CPU, both ways. Run by ../test-more-peers: JAX is in build/more-peers."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import jax
+import pytest
+
+from capsules import Produced
+from fletching import Array, DeviceArray, from_dlpack
+
+
+@pytest.mark.parametrize("kind", [Array, DeviceArray])
+def test_an_array_of_ours(kind: Any) -> None:
+    produced = Produced()
+    taken = jax.dlpack.from_dlpack(kind.from_arrow(produced))
+    assert (taken.dtype, taken.tolist()) == ("int32", [1, 2, 3])
+    del taken
+    gc.collect()
+    assert "array" in produced.releases
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "float16", "float32"])
+def test_an_array_of_jax(dtype: str) -> None:
+    """Its values do not change, so neither do ours."""
+    source = jax.numpy.arange(3, dtype=dtype)
+    array = from_dlpack(source)
+    assert array.buffers[1] == source.unsafe_buffer_pointer()
+    del source
+    gc.collect()
+    assert array.to_numpy().tolist() == [0, 1, 2]
+    with pytest.raises(BufferError, match="memory is read-only"):
+        array.to_numpy(writable=True)
+
+
+def test_what_arrow_has_no_type_for() -> None:
+    with pytest.raises(TypeError, match="no Arrow type for bfloat"):
+        from_dlpack(jax.numpy.zeros(2, "bfloat16"))

@@ -1,0 +1,73 @@
+"""Streams that are being captured into a graph, on the stand-in for CUDA."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+import fletching
+import standin
+from capsules import ProducedOnDevice
+from fletching import DeviceArray, OnCapture
+from standin import Gpu
+
+
+@pytest.fixture
+def gpu() -> Iterator[Gpu]:
+    with standin.gpu() as device:
+        yield device
+        gc.collect()
+
+
+def produced() -> DeviceArray:
+    return DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=0))
+
+
+def test_a_captured_stream_is_refused(gpu: Gpu) -> None:
+    array, stream = produced(), gpu.stream()
+    awaited = array.export_with_event(gpu.stream())
+    with stream.captured() as graph:
+        for method in (awaited.wait_on, array.export_with_event, array.release_after):
+            with pytest.raises(fletching.Error, match="captur") as caught:
+                method(stream)
+            assert caught.value.errno == 16
+            name = "OnCapture.EXTERNAL"  # of Python, not of C++
+            assert (name in str(caught.value)) == (method.__name__ != "release_after")
+    graph.destroy()
+
+
+def test_events_of_each_launch(gpu: Gpu) -> None:
+    """A graph that waits for an event, and records that of an array."""
+    stream = gpu.stream()
+    awaited = produced().export_with_event(gpu.gated())
+    with stream.captured() as graph:
+        awaited.wait_on(stream, on_capture=OnCapture.EXTERNAL)
+        array = produced().export_with_event(stream, on_capture=OnCapture.EXTERNAL)
+    assert array.ready()  # nothing has been recorded
+    graph.launch()
+    assert standin.is_pending(array)
+    gpu.open()
+    array.synchronize()
+    graph.launch()
+    array.synchronize()
+    graph.destroy()
+
+
+def test_other_streams_take_both(gpu: Gpu) -> None:
+    stream = gpu.stream()
+    for on_capture in OnCapture:
+        array = produced().export_with_event(stream, on_capture=on_capture)
+        array.wait_on(stream, on_capture=on_capture)
+        array.synchronize()
+
+
+@pytest.mark.parametrize("value", [1, "EXTERNAL", None])
+def test_only_the_enumeration(gpu: Gpu, value: object) -> None:
+    array, stream = produced(), gpu.stream()
+    for method in (array.wait_on, array.export_with_event):
+        with pytest.raises(TypeError):
+            method(stream, on_capture=value)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        array.wait_on(stream, OnCapture.EXTERNAL)  # type: ignore[call-arg]

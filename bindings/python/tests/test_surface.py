@@ -1,0 +1,159 @@
+"""The public surface: every name has a text, and repr says what an object is."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+
+import fletching
+from capsules import ProducedOnDevice
+from fletching import Array, DeviceArray, DeviceArrayStream, Schema
+
+PROTOCOLS = ("__arrow_c", "__dlpack", "__cuda_array")
+TABLE = pyarrow.table({"n": [1, 2]})
+
+
+def public(name: str) -> bool:
+    return not name.startswith("_") or name.startswith(PROTOCOLS)
+
+
+def members() -> Iterator[tuple[str, Any]]:
+    for name in filter(public, dir(fletching)):
+        found = getattr(fletching, name)
+        if getattr(found, "__module__", "").startswith("fletching"):
+            yield name, found
+            if inspect.isclass(found):
+                for member, value in vars(found).items():
+                    yield f"{name}.{member}", value
+
+
+# What Python's own protocols and enumerations say, and a capsule.
+WITHOUT = ("errno", "strerror", "__dlpack_c_exchange_api__")
+
+
+MEMBERS = dict(members())
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_every_public_name_has_a_text(name: str) -> None:
+    last = name.rpartition(".")[2]
+    if public(last) and last not in WITHOUT:
+        assert inspect.getdoc(MEMBERS[name])
+
+
+def test_names() -> None:
+    assert {"Array", "DeviceArray", "Error", "OnCapture", "send_async"} <= set(dir(fletching))
+    names: dict[str, object] = {}
+    exec("from fletching import *", names)
+    assert names["DeviceArray"] is DeviceArray
+    with pytest.raises(AttributeError, match="has no attribute 'Arrays'"):
+        fletching.Arrays  # noqa: B018
+
+
+class WrongDevice:
+    def __dlpack_device__(self) -> str:
+        return "cpu"
+
+
+BATCH = DeviceArray.from_arrow(TABLE.to_batches()[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: BATCH.column(object()), "column: expected an index or a name"),  # type: ignore[arg-type]
+        (lambda: BATCH.column(1.0), "column: expected an index or a name"),  # type: ignore[arg-type]
+        (lambda: fletching.from_dlpack(WrongDevice()), "__dlpack_device__: result is wrong"),
+        (lambda: fletching.from_dlpack(BATCH, device=5), "incompatible function arguments"),  # type: ignore[arg-type]
+        (lambda: fletching.from_dlpack(BATCH, copy=5), "incompatible function arguments"),  # type: ignore[arg-type]
+        (lambda: fletching.register_waiter(99, object()), "waiter has no synchronize"),
+        (
+            lambda: fletching.from_cuda_array_interface({}),
+            r"__cuda_array_interface__: invalid: got no shape",
+        ),
+    ],
+)
+def test_what_is_of_another_type_is_a_type_error(call: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
+def test_an_object_without_a_tensor() -> None:
+    """The array API asks for an AttributeError."""
+    with pytest.raises(AttributeError, match="from_dlpack: object has no tensor"):
+        fletching.from_dlpack(5)
+
+
+@pytest.mark.parametrize("index", [2**70, -(2**70), 1, -2])
+def test_an_index_that_is_no_column(index: int) -> None:
+    with pytest.raises(fletching.Error, match="no such child"):
+        BATCH.column(index)
+
+
+def test_addresses_of_buffers() -> None:
+    source = pyarrow.array([1, None, 3])
+    expected = tuple(buffer.address for buffer in source.buffers())
+    assert Array.from_arrow(source).buffers == DeviceArray.from_arrow(source).buffers == expected
+    assert Array.from_arrow(pyarrow.array([1])).buffers[0] == 0
+    assert BATCH.buffers == (0,)
+
+
+def test_what_stores_a_type() -> None:
+    """Types that one side lacks, as what stores them."""
+    days = Array.from_arrow(pyarrow.array([1, 2], pyarrow.date32()))
+    with pytest.raises(BufferError, match="as_storage"):
+        days.to_numpy()
+    assert days.to_numpy(as_storage=True).tolist() == [1, 2]
+    pair = numpy.array([1 + 2j])
+    with pytest.raises(TypeError, match="as_storage"):
+        fletching.from_dlpack(pair)
+    array = fletching.from_dlpack(pair, as_storage=True)
+    assert pyarrow.array(array).to_pylist() == [[1.0, 2.0]]
+    description = {"shape": (1,), "typestr": "<c8", "data": (4096, False), "version": 3}
+    with pytest.raises(TypeError, match="as_storage"):
+        fletching.from_cuda_array_interface(description)
+
+
+def test_repr() -> None:
+    assert (
+        repr(Schema.from_arrow(pyarrow.field("n", pyarrow.int8()))) == "<fletching.Schema n: int8>"
+    )
+    assert repr(Array.from_arrow(pyarrow.array([1, None]))) == (
+        "<fletching.Array int64, length 2, nulls 1>"
+    )
+    stream = DeviceArrayStream.from_arrow(TABLE)
+    assert repr(stream) == "<fletching.DeviceArrayStream of a schema that is not read, cpu>"
+    stream.schema  # noqa: B018
+    assert repr(stream) == "<fletching.DeviceArrayStream struct<n: int64>, cpu>"
+
+    async def asynchronous() -> None:
+        stream = fletching.AsyncDeviceArrayStream()
+        assert repr(stream) == "<fletching.AsyncDeviceArrayStream of a schema that is not read>"
+        stream.cancel()
+        assert repr(stream).endswith(", closed>")
+
+    asyncio.run(asynchronous())
+
+
+def test_hasattr_is_right_on_objects_and_finds_the_type() -> None:
+    """Some libraries look for a method on the type."""
+    device = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=0))
+    host = DeviceArray.from_arrow(TABLE.to_batches()[0])
+    name = "__arrow_c_array__"
+    assert [hasattr(each, name) for each in (device, host, DeviceArray)] == [False, True, True]
+    with pytest.raises(AttributeError, match="expected memory that the CPU can read, got cuda"):
+        device.__arrow_c_array__  # noqa: B018
+    name = "__arrow_c_stream__"
+    stream = DeviceArrayStream.from_batches(device.schema, 2, [])
+    other = DeviceArrayStream.from_arrow(TABLE)
+    assert [hasattr(each, name) for each in (stream, other, type(other))] == [False, True, True]
+    with pytest.raises(AttributeError, match="expected memory that the CPU can read, got cuda"):
+        stream.__arrow_c_stream__  # noqa: B018
+    assert not hasattr(host, "__cuda_array_interface__")
+    assert not hasattr(Array.from_arrow(TABLE.to_batches()[0]), "__cuda_array_interface__")

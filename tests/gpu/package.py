@@ -1,0 +1,55 @@
+"""The Python package `fletching` between the checks of peers.py and another library: every tensor
+and every array of the CUDA Array Interface goes through its objects, both ways."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from ours import NEW, Library, Source
+from running import ROOT
+
+SOURCES = ROOT / "bindings" / "python" / "src"
+
+
+def import_package() -> Any:
+    """The installed one, or that of the repository where it is built for this Python. Raises
+    ImportError."""
+    try:
+        return importlib.import_module("fletching._core")
+    except ImportError:
+        sys.modules.pop("fletching", None)
+        sys.path.insert(0, str(SOURCES))
+        return importlib.import_module("fletching._core")
+
+
+class Package(Library):
+    """As Library, by the package."""
+
+    package: Any = None
+
+    def source(self) -> PackageSource:
+        return PackageSource(self)
+
+    def take_dlpack(self, other: Any, expected: int = NEW) -> int:
+        array = self.package.from_dlpack(other, stream=self.stream())
+        return super().take_dlpack(array, expected)
+
+    def take_cuda_array(self, other: Any, expected: int = NEW) -> int:
+        array = self.package.from_cuda_array_interface(other)
+        return super().take_cuda_array(array, expected)
+
+
+class PackageSource(Source):
+    """As Source; what it gives are objects of the package, whose events are behind the gate."""
+
+    library: Package
+
+    @property
+    def tensor(self) -> Any:
+        return self.library.package.from_dlpack(super().tensor, stream=self.library.stream())
+
+    @property
+    def described(self) -> Any:
+        return self.library.package.from_cuda_array_interface(super().described)
