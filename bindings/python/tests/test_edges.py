@@ -157,3 +157,20 @@ def test_the_stream_of_the_exchange_is_the_default_one() -> None:
     out = ctypes.c_void_p(1)
     assert table.current_work_stream(2, 0, ctypes.byref(out)) == 0
     assert out.value is None
+
+
+@pytest.mark.parametrize("version", [5, (1, 0, 0), (1,), "10"])
+def test_a_version_that_is_not_a_pair(version: Any) -> None:
+    exported = DeviceArray.from_arrow(Produced())
+    exported.__dlpack__(max_version=(1, 0))
+    with pytest.raises(TypeError):
+        exported.__dlpack__(max_version=version)
+
+
+def test_vulkan_operations_without_a_device() -> None:
+    event = ctypes.c_uint64(1)
+    source = ProducedOnDevice(device_type=7, sync_event=ctypes.addressof(event))
+    waiting, context = DeviceArray.from_arrow(source), fletching.VulkanContext(device=0)
+    for wait in (context.ready, context.synchronize):
+        with pytest.raises(Error, match=r"WaitContext\.device: NULL"):
+            wait(waiting)
