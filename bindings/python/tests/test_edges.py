@@ -20,7 +20,7 @@ from test_dlpack_table import our_table
 
 
 def test_characters_of_four_bytes_are_not_numbers() -> None:
-    with pytest.raises(Error, match=r"expected integers or floating point .* format 'w'"):
+    with pytest.raises(TypeError, match=r"expected integers or floating point .* format 'w'"):
         fletching.from_buffer(array.array("u", "ab"))
 
 
