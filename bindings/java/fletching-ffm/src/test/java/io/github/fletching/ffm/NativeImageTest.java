@@ -15,9 +15,11 @@ import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Field;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -53,14 +55,16 @@ class NativeImageTest {
             + "\n  }\n}\n";
     Path copy = Files.writeString(Files.createTempFile("reachability", ".json"), expected);
     byte[] found = NativeImageTest.class.getResourceAsStream(FILE).readAllBytes();
-    assertEquals(
-        expected, new String(found, StandardCharsets.UTF_8), "copy it from " + copy);
+    assertEquals(expected, new String(found, StandardCharsets.UTF_8), "copy it from " + copy);
     Files.delete(copy);
   }
 
   private static List<Path> classesOf(Class<?> type) throws Exception {
-    URI folder = type.getResource(type.getSimpleName() + ".class").toURI();
-    try (Stream<Path> files = Files.list(Path.of(folder).getParent())) {
+    URI origin = type.getResource(type.getSimpleName() + ".class").toURI();
+    if (origin.getScheme().equals("jar")) {
+      FileSystems.newFileSystem(origin, Map.of()); // after the package phase; it stays open
+    }
+    try (Stream<Path> files = Files.list(Path.of(origin).getParent())) {
       return files.filter(file -> file.toString().endsWith(".class")).collect(Collectors.toList());
     }
   }
