@@ -4,24 +4,14 @@ and every array of the CUDA Array Interface goes through its objects, both ways.
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import Any
 
 from ours import NEW, Library, Source
-from running import ROOT
-
-SOURCES = ROOT / "bindings" / "python" / "src"
 
 
 def import_package() -> Any:
-    """The installed one, or that of the repository where it is built for this Python. Raises
-    ImportError."""
-    try:
-        return importlib.import_module("fletching._core")
-    except ImportError:
-        sys.modules.pop("fletching", None)
-        sys.path.insert(0, str(SOURCES))
-        return importlib.import_module("fletching._core")
+    """The installed package, or the one on PYTHONPATH. Raises ImportError."""
+    return importlib.import_module("fletching._core")
 
 
 class Package(Library):
