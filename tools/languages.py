@@ -119,6 +119,7 @@ class Bench:
     build: str
     rows: str  # a Python file of the home with ROWS
     step: str  # the arguments with which `make test` runs it
+    only_all: bool = False  # a step of `make test-all` alone
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,11 @@ SUITES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "bench": tuple(
-        Step(f"{language.title} benchmark", f"make bench-{name} BENCH='{language.bench.step}'")
+        Step(
+            f"{language.title} benchmark",
+            f"make bench-{name} BENCH='{language.bench.step}'",
+            only_all=language.bench.only_all,
+        )
         for name, language in LANGUAGES.items()
         if language.bench
     ),

@@ -1,7 +1,7 @@
 """What package fletching is measured against: one entry per row of the table.
 
 Every case is a row of time, which has the limits, and one of instructions, whose limits are what
-`make test` checks: no clock decides there.
+`make test-all` checks: no clock decides there.
 """
 
 from __future__ import annotations
