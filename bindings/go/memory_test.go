@@ -14,6 +14,7 @@ import (
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
@@ -161,6 +162,30 @@ func TestNothingIsLeftBehindInC(t *testing.T) {
 		}
 		stream.Close()
 		succeed(t, <-sent)
+	})
+	expectNoGrowth(t, "an async stream that fails", func() {
+		stream := fletching.NewAsyncStream(background, fletching.AsyncOptions{})
+		batches := func(yield func(*fletching.DeviceArray, error) bool) {
+			yield(nil, fletching.NewError(syscall.EIO, "a text of more than sixteen bytes", nil))
+		}
+		sent := make(chan error)
+		go func() { sent <- fletching.SendAsync(background, intSchema(), abi.DeviceCPU, batches, stream.Handler()) }()
+		for _, err := range stream.All(background) {
+			expectError(t, err, syscall.EIO, "a text of more")
+		}
+		stream.Close()
+		expectError(t, <-sent, syscall.EIO, "a text of more")
+	})
+	expectNoGrowth(t, "the text of a panic", func() {
+		raw := peer.New[abi.ArrowArrayStream](1)
+		raw[0] = abi.ArrowArrayStream{
+			GetNext: callbacks.ArrowArrayStreamGetNextStub(), PrivateData: callbacks.NewHandle("not a stream"),
+		}
+		if code, called := callbacks.CallArrowArrayStreamGetNext(&raw[0], new(abi.ArrowArray)); code == 0 || !called {
+			t.Error("no panic")
+		}
+		callbacks.DeleteHandle(raw[0].PrivateData)
+		peer.Free(raw)
 	})
 	expectNoGrowth(t, "a missing library", func() {
 		handle := peer.New[uint64](1)

@@ -201,6 +201,30 @@ func TestStandinClosedArraysAreRefused(t *testing.T) {
 	})
 }
 
+func TestStandinExportThatIsRefused(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		alive := api.Alive()
+		array, releases, _ := countedArray(t, api.Type)
+		expectCode(t, array.ExportWithEvent(fletching.NewStream(abi.DeviceMetal, gated.Consumer)), syscall.EINVAL,
+			"export_with_event: stream of another runtime")
+		expectCode(t, array.ReleaseAfter(fletching.NewStream(abi.DeviceMetal, gated.Consumer)), syscall.EINVAL,
+			"release_after: stream of another runtime")
+		raw := abi.ArrowDeviceArray{Array: foreignArray(releases.add), DeviceType: api.Type}
+		raw.Array.NChildren = -1
+		malformed := imported(t, raw)
+		expectCode(t, malformed.ExportWithEvent(streamOf(api, gated.Consumer)), syscall.EINVAL,
+			"export_with_event: the struct or a descendant has n_children out of range")
+		if array.SyncEvent() != 0 || malformed.SyncEvent() != 0 || api.Alive() != alive {
+			t.Error("an event after an error")
+		}
+		array.Close()
+		malformed.Close()
+		expectCount(t, "arrays", releases, 2)
+		gated.End()
+	})
+}
+
 func TestStandinSeveralGoroutines(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

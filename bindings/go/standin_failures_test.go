@@ -183,6 +183,34 @@ func TestStandinAnswerAfterARefusal(t *testing.T) {
 	})
 }
 
+// A driver that refuses is asked ever more rarely, one that answers every time.
+func TestStandinRefusedQueryIsAskedRarely(t *testing.T) {
+	gpu.Need(t, "standin/libcuda.so.1")
+	gpu.InProcess(t, func(t *testing.T) {
+		refusing, answering := gpu.CUDA(t, "standin"), gpu.HIP(t, "standin")
+		refused, answered := refusing.NewGated(), answering.NewGated()
+		answered.Shut()
+		refusing.SetFault(refusing.Query + ":*:900")
+		first, firstReleases, _ := countedArray(t, refusing.Type)
+		second, secondReleases, _ := countedArray(t, answering.Type)
+		succeed(t, first.ReleaseAfter(streamOf(refusing, refused.Consumer)))
+		succeed(t, second.ReleaseAfter(streamOf(answering, answered.Producer)))
+		known := refusing.Calls(refusing.Query)
+		for before := answering.Calls(answering.Query); answering.Calls(answering.Query) < before+24; {
+			runtime.Gosched()
+		}
+		if calls := refusing.Calls(refusing.Query) - known; calls > 8 {
+			t.Errorf("asked %d times in 24 rounds, expected 8 at most", calls)
+		}
+		refusing.ResetFaults()
+		answered.OpenGate()
+		firstReleases.waitFor(1)
+		secondReleases.waitFor(1)
+		refused.End()
+		answered.End()
+	})
+}
+
 func TestStandinLostDeviceReleases(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
