@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+	"weak"
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
@@ -68,6 +69,58 @@ func TestBuildersWithoutMemory(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// After an error the builder has no hold of the owner.
+func TestAnOwnerWithoutMemoryCanBeCollected(t *testing.T) {
+	withoutMemory(t, func() error {
+		owner := &[1000]int{}
+		kept := weak.Make(owner)
+		array, err := batch(2).Build(owner)
+		if err == nil {
+			array.Close()
+		}
+		owner = nil
+		if runtime.GC(); kept.Value() != nil {
+			t.Errorf("kept after %v", err)
+		}
+		return err
+	})
+}
+
+// A wait that may be interrupted keeps the event.
+func TestWaitsWithoutMemory(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, &checking{t: t}))
+	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	withoutMemory(t, func() error {
+		array := waiterArray(t, abi.DeviceExtDev, func() {})
+		defer array.Close()
+		return array.Synchronize(ctx)
+	})
+}
+
+// A schema that cannot be shown is a released one.
+func TestGetSchemaWithoutMemory(t *testing.T) {
+	raw := peer.New[abi.ArrowDeviceArrayStream](1)
+	defer peer.Free(raw)
+	succeed(t, newStream(nil).Export(unsafe.Pointer(&raw[0])))
+	defer callbacks.ReleaseArrowDeviceArrayStream(&raw[0])
+	out := peer.New[abi.ArrowSchema](1)
+	defer peer.Free(out)
+	failed, can := peer.WithoutMemory(0, func() {
+		out[0].Release = 1 // of what was there before
+		if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(&raw[0], &out[0]); code != int32(syscall.ENOMEM) {
+			t.Errorf("code %d", code)
+		}
+	})
+	if !can {
+		t.Skip("no allocation can be made to fail with this C library")
+	}
+	if !failed || out[0].Release != 0 {
+		t.Errorf("failed: %t, release %#x", failed, out[0].Release)
+	}
 }
 
 // The runtime ends a process that forgets a pin, when it finds that out.

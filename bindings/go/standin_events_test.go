@@ -156,6 +156,29 @@ func TestStandinReleaseAfter(t *testing.T) {
 	})
 }
 
+// What ReleaseAfter has taken is not leaked when the array is collected.
+func TestStandinReleaseAfterACollection(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		gated.Shut()
+		array, releases, _ := countedArray(t, api.Type)
+		succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+		for range 5 {
+			collected := make(chan struct{})
+			runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, collected)
+			runtime.GC()
+			<-collected
+		}
+		expectCount(t, "what is behind the gate", releases, 0)
+		if leaks := fletching.Leaks(); leaks != 0 {
+			t.Errorf("%d leaks", leaks)
+		}
+		gated.OpenGate()
+		releases.waitFor(1)
+		gated.End()
+	})
+}
+
 func TestStandinSlowCallbackDelaysNoOther(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

@@ -155,6 +155,22 @@ func TestArraysThatAreRefused(t *testing.T) {
 	}
 }
 
+// What no builder makes.
+func TestANegativeOffsetIsRefused(t *testing.T) {
+	releases := new(counter)
+	raw := new(abi.ArrowDeviceArray)
+	must(0, numbers(1<<20, releases).Export(unsafe.Pointer(raw)))
+	raw.Array.Offset = -1
+	source := must(fletching.ImportDeviceArray(unsafe.Pointer(raw)))
+	_, err := arrowgo.ImportArray(context.Background(), source, arrow.PrimitiveTypes.Int32, arrowgo.Options{})
+	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), "length or offset out of range: expected 0 or more, got 3 and -1") {
+		t.Error(err)
+	}
+	if *releases != 1 {
+		t.Error(*releases)
+	}
+}
+
 // A string array without values may have no offsets.
 func TestOffsetsThatAreNull(t *testing.T) {
 	releases := new(counter)
