@@ -107,6 +107,14 @@ func TestRuleAsyncHandlerFailureEndsStream(t *testing.T) {
 	}
 }
 
+func TestAnEndThatIsRefused(t *testing.T) {
+	p, h := refused(t, "end", int32(syscall.ENOSPC))
+	expectText(t, p.take(), "schema, end, release")
+	if h.result == nil || h.result.Error() != "on_next_task: refused by the consumer: expected 0, got 28" {
+		t.Error(h.result)
+	}
+}
+
 func TestRuleAsyncSchemaOnlyReleaseAfterFailure(t *testing.T) {
 	p, _ := refused(t, "schema", 22, rowsOf(1), disk())
 	expectText(t, p.take(), "schema, release")
@@ -280,8 +288,12 @@ func TestRuleAsyncCancelSet(t *testing.T) {
 
 func TestRuleAsyncProducerDeviceTypeSet(t *testing.T) {
 	p := newConsumerPeer(t)
-	err := SendAsync(context.Background(), intSchema(), 0, nil, p.handler())
+	schema := intSchema()
+	err := SendAsync(context.Background(), schema, 0, nil, p.handler())
 	text := "producer: device_type: 0: expected the device type of the batches (rule async-producer.device-type-set)"
 	expectText(t, err.Error(), text)
 	expectText(t, p.take(), "error 22 "+text+", release")
+	if !schema.IsReleased() {
+		t.Error("a schema that was not sent is kept")
+	}
 }

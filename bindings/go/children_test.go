@@ -214,6 +214,34 @@ func TestBuffersOfACountThatWasNeverSet(t *testing.T) {
 	}
 }
 
+// Another array in the place of a child that was released belongs to the parent.
+func TestAChildThatWasReplaced(t *testing.T) {
+	var log log
+	array := must((&fletching.ArrayBuilder{Children: []fletching.ArrayBuilder{{}}}).Build(&note{&log, "owner"}))
+	raw := peer.New[abi.ArrowArray](1)
+	defer peer.Free(raw)
+	succeed(t, array.Export(unsafe.Pointer(&raw[0])))
+	callbacks.ReleaseArrowArray(raw[0].Child(0))
+	succeed(t, importArray(t, rawArray(&log, "a", 0, false)).Export(abi.Pointer(raw[0].ChildAddresses()[0])))
+	importArray(t, raw[0]).Close()
+	log.expect(t, "a", "owner")
+}
+
+func TestTheMostBuffers(t *testing.T) {
+	var log log
+	buffers := peer.New[uintptr](1 << 22)
+	defer peer.Free(buffers)
+	for _, more := range []int64{0, 1} {
+		raw := rawArray(&log, "a", 0, false)
+		raw.NBuffers, raw.Buffers = 1<<22+more, uintptr(unsafe.Pointer(&buffers[0]))
+		array := importArray(t, raw)
+		if found, expected := array.NumBuffers(), int(1-more)<<22; found != expected {
+			t.Errorf("buffers: expected %d, got %d", expected, found)
+		}
+		array.Close()
+	}
+}
+
 // An array of 256 levels below one more.
 func TestViewsOfDeepArrays(t *testing.T) {
 	var log log

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/fletching/fletching/bindings/go/abi"
 )
 
 func TestForeignTextIsFitToPrint(t *testing.T) {
@@ -94,6 +96,26 @@ func TestAPanicBecomesItsText(t *testing.T) {
 func TestTheErrorsOfNoMemory(t *testing.T) {
 	if err := noMemory("view"); !errors.Is(err, syscall.ENOMEM) || err.Error() != "view: no memory" {
 		t.Error(err)
+	}
+}
+
+// The limit itself is allowed, in what is read and in what is built.
+func TestTheMostStructs(t *testing.T) {
+	for _, more := range []int{0, 1} {
+		var texts []byte
+		buffers := 0
+		for name, counted := range map[string]func(structs *int) error{
+			"read": func(structs *int) error {
+				return walkBelow(&abi.ArrowArray{Release: 1}, 0, structs, func(*abi.ArrowArray) error { return nil })
+			},
+			"array":  func(structs *int) error { return (&ArrayBuilder{}).count(structs, &buffers, 0) },
+			"schema": func(structs *int) error { return (&SchemaBuilder{Format: "i"}).collect(structs, &texts, 0) },
+		} {
+			structs := maxStructs - 1 + more // before this one
+			if err := counted(&structs); (err != nil) != (more > 0) || err != nil && !strings.Contains(err.Error(), "too many") {
+				t.Errorf("%s: %d more: %v", name, more, err)
+			}
+		}
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+	"weak"
 
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
+	"github.com/fletching/fletching/bindings/go/abi/callbacks"
 	"github.com/fletching/fletching/bindings/go/internal/gpu"
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
@@ -67,6 +69,58 @@ func TestBuildersWithoutMemory(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// After an error the builder has no hold of the owner.
+func TestAnOwnerWithoutMemoryCanBeCollected(t *testing.T) {
+	withoutMemory(t, func() error {
+		owner := &[1000]int{}
+		kept := weak.Make(owner)
+		array, err := batch(2).Build(owner)
+		if err == nil {
+			array.Close()
+		}
+		owner = nil
+		if runtime.GC(); kept.Value() != nil {
+			t.Errorf("kept after %v", err)
+		}
+		return err
+	})
+}
+
+// A wait that may be interrupted keeps the event.
+func TestWaitsWithoutMemory(t *testing.T) {
+	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, &checking{t: t}))
+	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	withoutMemory(t, func() error {
+		array := waiterArray(t, abi.DeviceExtDev, func() {})
+		defer array.Close()
+		return array.Synchronize(ctx)
+	})
+}
+
+// A schema that cannot be shown is a released one.
+func TestGetSchemaWithoutMemory(t *testing.T) {
+	raw := peer.New[abi.ArrowDeviceArrayStream](1)
+	defer peer.Free(raw)
+	succeed(t, newStream(nil).Export(unsafe.Pointer(&raw[0])))
+	defer callbacks.ReleaseArrowDeviceArrayStream(&raw[0])
+	out := peer.New[abi.ArrowSchema](1)
+	defer peer.Free(out)
+	failed, can := peer.WithoutMemory(0, func() {
+		out[0].Release = 1 // of what was there before
+		if code, _ := callbacks.CallArrowDeviceArrayStreamGetSchema(&raw[0], &out[0]); code != int32(syscall.ENOMEM) {
+			t.Errorf("code %d", code)
+		}
+	})
+	if !can {
+		t.Skip("no allocation can be made to fail with this C library")
+	}
+	if !failed || out[0].Release != 0 {
+		t.Errorf("failed: %t, release %#x", failed, out[0].Release)
+	}
 }
 
 // The runtime ends a process that forgets a pin, when it finds that out.
@@ -161,6 +215,30 @@ func TestNothingIsLeftBehindInC(t *testing.T) {
 		}
 		stream.Close()
 		succeed(t, <-sent)
+	})
+	expectNoGrowth(t, "an async stream that fails", func() {
+		stream := fletching.NewAsyncStream(background, fletching.AsyncOptions{})
+		batches := func(yield func(*fletching.DeviceArray, error) bool) {
+			yield(nil, fletching.NewError(syscall.EIO, "a text of more than sixteen bytes", nil))
+		}
+		sent := make(chan error)
+		go func() { sent <- fletching.SendAsync(background, intSchema(), abi.DeviceCPU, batches, stream.Handler()) }()
+		for _, err := range stream.All(background) {
+			expectError(t, err, syscall.EIO, "a text of more")
+		}
+		stream.Close()
+		expectError(t, <-sent, syscall.EIO, "a text of more")
+	})
+	expectNoGrowth(t, "the text of a panic", func() {
+		raw := peer.New[abi.ArrowArrayStream](1)
+		raw[0] = abi.ArrowArrayStream{
+			GetNext: callbacks.ArrowArrayStreamGetNextStub(), PrivateData: callbacks.NewHandle("not a stream"),
+		}
+		if code, called := callbacks.CallArrowArrayStreamGetNext(&raw[0], new(abi.ArrowArray)); code == 0 || !called {
+			t.Error("no panic")
+		}
+		callbacks.DeleteHandle(raw[0].PrivateData)
+		peer.Free(raw)
 	})
 	expectNoGrowth(t, "a missing library", func() {
 		handle := peer.New[uint64](1)

@@ -16,6 +16,7 @@ import (
 	"github.com/fletching/fletching/bindings/go"
 	"github.com/fletching/fletching/bindings/go/abi"
 	"github.com/fletching/fletching/bindings/go/abi/callbacks"
+	"github.com/fletching/fletching/bindings/go/internal/gpu"
 	"github.com/fletching/fletching/bindings/go/internal/peer"
 )
 
@@ -142,6 +143,20 @@ func TestCloseFromSeveralGoroutines(t *testing.T) {
 		wait.Wait()
 		log.expect(t, "a")
 	}
+}
+
+func TestALeakThatIsReportedToNoOne(t *testing.T) {
+	gpu.InProcess(t, func(t *testing.T) { // in which OnLeak was never called
+		released := newReleases()
+		plainArray(t, abi.DeviceCPU, released.add) // dropped
+		for released.got() == 0 {
+			runtime.GC()
+		}
+		for fletching.Leaks() != 1 {
+			runtime.Gosched()
+		}
+		runtime.GC()
+	})
 }
 
 func TestALeakIsReleasedAndCounted(t *testing.T) {

@@ -156,6 +156,29 @@ func TestStandinReleaseAfter(t *testing.T) {
 	})
 }
 
+// What ReleaseAfter has taken is not leaked when the array is collected.
+func TestStandinReleaseAfterACollection(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		gated.Shut()
+		array, releases, _ := countedArray(t, api.Type)
+		succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+		for range 5 {
+			collected := make(chan struct{})
+			runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, collected)
+			runtime.GC()
+			<-collected
+		}
+		expectCount(t, "what is behind the gate", releases, 0)
+		if leaks := fletching.Leaks(); leaks != 0 {
+			t.Errorf("%d leaks", leaks)
+		}
+		gated.OpenGate()
+		releases.waitFor(1)
+		gated.End()
+	})
+}
+
 func TestStandinSlowCallbackDelaysNoOther(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()
@@ -197,6 +220,30 @@ func TestStandinClosedArraysAreRefused(t *testing.T) {
 				t.Errorf("%v is not ErrClosed", err)
 			}
 		}
+		gated.End()
+	})
+}
+
+func TestStandinExportThatIsRefused(t *testing.T) {
+	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
+		gated := api.NewGated()
+		alive := api.Alive()
+		array, releases, _ := countedArray(t, api.Type)
+		expectCode(t, array.ExportWithEvent(fletching.NewStream(abi.DeviceMetal, gated.Consumer)), syscall.EINVAL,
+			"export_with_event: stream of another runtime")
+		expectCode(t, array.ReleaseAfter(fletching.NewStream(abi.DeviceMetal, gated.Consumer)), syscall.EINVAL,
+			"release_after: stream of another runtime")
+		raw := abi.ArrowDeviceArray{Array: foreignArray(releases.add), DeviceType: api.Type}
+		raw.Array.NChildren = -1
+		malformed := imported(t, raw)
+		expectCode(t, malformed.ExportWithEvent(streamOf(api, gated.Consumer)), syscall.EINVAL,
+			"export_with_event: the struct or a descendant has n_children out of range")
+		if array.SyncEvent() != 0 || malformed.SyncEvent() != 0 || api.Alive() != alive {
+			t.Error("an event after an error")
+		}
+		array.Close()
+		malformed.Close()
+		expectCount(t, "arrays", releases, 2)
 		gated.End()
 	})
 }

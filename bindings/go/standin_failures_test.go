@@ -183,6 +183,35 @@ func TestStandinAnswerAfterARefusal(t *testing.T) {
 	})
 }
 
+// A driver that refuses is asked ever more rarely, one that answers every time.
+func TestStandinRefusedQueryIsAskedRarely(t *testing.T) {
+	gpu.Need(t, "standin/libcuda.so.1")
+	gpu.InProcess(t, func(t *testing.T) {
+		refusing, answering := gpu.CUDA(t, "standin"), gpu.HIP(t, "standin")
+		refused, answered := refusing.NewGated(), answering.NewGated()
+		answered.Shut()
+		refusing.SetFault(refusing.Query + ":*:900")
+		first, firstReleases, _ := countedArray(t, refusing.Type)
+		second, secondReleases, _ := countedArray(t, answering.Type)
+		succeed(t, first.ReleaseAfter(streamOf(refusing, refused.Consumer)))
+		succeed(t, second.ReleaseAfter(streamOf(answering, answered.Producer)))
+		answers, refusals := answering.Calls(answering.Query), refusing.Calls(refusing.Query)
+		for answering.Calls(answering.Query) < answers+24 {
+			runtime.Gosched()
+		}
+		refusals = refusing.Calls(refusing.Query) - refusals // within what follows, however long this takes
+		if answers = answering.Calls(answering.Query) - answers; refusals > answers/3 {
+			t.Errorf("asked %d times in %d rounds, expected a third at most", refusals, answers)
+		}
+		refusing.ResetFaults()
+		answered.OpenGate()
+		firstReleases.waitFor(1)
+		secondReleases.waitFor(1)
+		refused.End()
+		answered.End()
+	})
+}
+
 func TestStandinLostDeviceReleases(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
 		gated := api.NewGated()

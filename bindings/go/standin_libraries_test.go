@@ -5,6 +5,9 @@
 package fletching_test
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -35,6 +38,14 @@ func TestStandinMissingLibraryIsNamed(t *testing.T) {
 		if gpu.Exists("libcuda.so.1") {
 			t.Skip("this machine has CUDA")
 		}
+		handle := gpu.Alloc(8)
+		defer gpu.Free(handle)
+		*(*uintptr)(gpu.At(handle)) = 0x1000
+		array := awaited(t, abi.DeviceCUDA, handle)
+		defer array.Close()
+		ctx, cancel := context.WithCancel(background) // with one that may end, the current context is asked for
+		defer cancel()
+		expectCode(t, array.Synchronize(ctx), syscall.ENOENT, "CUDA driver API: cannot load libcuda.so.1")
 		for _, err := range everyError(t, abi.DeviceCUDA) {
 			expectCode(t, err, syscall.ENOENT, "CUDA driver API: cannot load libcuda.so.1, libcuda.so; hint: ", "cannot open")
 		}
@@ -47,6 +58,26 @@ func TestStandinMissingSymbolIsNamed(t *testing.T) {
 			abi.DeviceROCM: "libamdhip64.so.7 has no hipStreamWaitEvent"}[api.Type]
 		for _, err := range everyError(t, api.Type) {
 			expectCode(t, err, syscall.ENOSYS, symbol)
+		}
+	})
+}
+
+// A library of that name without the functions, which the loader of the other process finds.
+func TestStandinLibfletchingWithoutTheFunction(t *testing.T) {
+	gpu.Need(t, "standin/libcuda.so.1")
+	folder := t.TempDir()
+	succeed(t, os.Symlink(filepath.Join(gpu.Folder(), "standin", "libcuda.so.1"), filepath.Join(folder, "libfletching.so.0.1")))
+	t.Setenv("LD_LIBRARY_PATH", folder)
+	gpu.InProcess(t, func(t *testing.T) {
+		handle := gpu.Alloc(8)
+		defer gpu.Free(handle)
+		*(*uintptr)(gpu.At(handle)) = 0x1000
+		array := awaited(t, abi.DeviceVulkan, handle)
+		defer array.Close()
+		ready, err := array.ReadyVulkan(fletching.VulkanContext{})
+		expectCode(t, err, syscall.ENOSYS, "libfletching.so.0.1 has no FletchingDeviceArrayReadyVulkan; hint: ")
+		if ready {
+			t.Error("ready with an error")
 		}
 	})
 }
@@ -81,7 +112,7 @@ func TestStandinOldLibraryHasNoExternalEvent(t *testing.T) {
 		array, _, _ := countedArray(t, api.Type)
 		api.BeginCapture(gated.Producer)
 		err := array.ExportWithEvent(streamOf(api, gated.Producer).With(fletching.ExternalEvent))
-		expectCode(t, err, syscall.ENOTSUP, "cuEventRecordWithFlags", "CUDA 11.1")
+		expectCode(t, err, syscall.ENOTSUP, "libcuda.so.1 has no cuEventRecordWithFlags", "CUDA 11.1")
 		if array.SyncEvent() != 0 {
 			t.Error("there is an event")
 		}

@@ -320,7 +320,8 @@ func TestNextFromThreadsOfC(t *testing.T) {
 	defer peer.Free(raw)
 	out := peer.New[abi.ArrowDeviceArray](1)
 	defer peer.Free(out)
-	if err := newStream(counted(&log, 20)).Export(unsafe.Pointer(&raw[0])); err != nil {
+	stream := newStream(counted(&log, 20))
+	if err := stream.Export(unsafe.Pointer(&raw[0])); err != nil || !stream.IsReleased() {
 		t.Fatal(err)
 	}
 	for i := range 21 {

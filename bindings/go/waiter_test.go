@@ -130,6 +130,32 @@ func TestWaiterOfAnArrayWithACountThatIsNone(t *testing.T) {
 	}
 }
 
+// threads notes on which thread it waits.
+type threads struct {
+	fletching.UnsupportedWaiter
+	waited int
+}
+
+func (w *threads) Synchronize(context.Context, fletching.SyncEvent) error {
+	w.waited = syscall.Gettid()
+	return nil
+}
+
+// What cannot be interrupted waits where the caller is.
+func TestWaitOnTheThreadOfTheCaller(t *testing.T) {
+	waiter := &threads{}
+	succeed(t, fletching.RegisterWaiter(abi.DeviceExtDev, waiter))
+	defer fletching.UnregisterWaiter(abi.DeviceExtDev)
+	array := waiterArray(t, abi.DeviceExtDev, func() {})
+	defer array.Close()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	succeed(t, array.Synchronize(background))
+	if own := syscall.Gettid(); waiter.waited != own {
+		t.Errorf("thread: expected %d, got %d", own, waiter.waited)
+	}
+}
+
 type panicking struct{ fletching.UnsupportedWaiter }
 
 func (panicking) Synchronize(context.Context, fletching.SyncEvent) error { panic("lost") }

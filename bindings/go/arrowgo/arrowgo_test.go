@@ -192,6 +192,9 @@ func TestSchemasThatAreRefused(t *testing.T) {
 	if _, err = arrowgo.ImportField(unknown); !errors.Is(err, fletching.ErrClosed) {
 		t.Error(err)
 	}
+	if _, err = arrowgo.ImportSchema(unknown); !errors.Is(err, fletching.ErrClosed) {
+		t.Error(err)
+	}
 	notStruct := must((&fletching.SchemaBuilder{Format: "i"}).Build())
 	if _, err = arrowgo.ImportSchema(notStruct); !errors.Is(err, syscall.EINVAL) {
 		t.Error(err)

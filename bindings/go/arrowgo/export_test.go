@@ -50,6 +50,30 @@ func TestExtensionTypes(t *testing.T) {
 	}
 }
 
+// Some consumers expect an address of an empty buffer; a validity buffer may be NULL.
+func TestEmptyBuffersHaveAnAddress(t *testing.T) {
+	data := array.NewData(arrow.PrimitiveTypes.Int32, 0, []*memory.Buffer{nil, nil}, nil, 0, 0)
+	defer data.Release()
+	source := array.MakeFromData(data)
+	defer source.Release()
+	exported := must(arrowgo.ExportArray(source))
+	defer exported.Close()
+	if exported.Buffer(0) != 0 || exported.Buffer(1) == 0 {
+		t.Errorf("buffers: %#x", exported.BufferAddresses())
+	}
+}
+
+func TestAnExportThatIsRefusedReleasesTheArray(t *testing.T) {
+	numbers := build(t, checked(t), arrow.PrimitiveTypes.Int32, "[1, 2]")
+	data := array.NewData(numbers.DataType(), 2, numbers.Data().Buffers(), nil, 3, 0) // more nulls than rows
+	numbers.Release()
+	exported, err := arrowgo.ExportArray(dataOnly{data: data})
+	if !errors.Is(err, syscall.EINVAL) || exported != nil {
+		t.Errorf("%v, %v", exported, err)
+	}
+	data.Release()
+}
+
 // arrow-go has a buffer that C does not have, or none.
 func TestNullsWithoutABuffer(t *testing.T) {
 	for _, buffers := range [][]*memory.Buffer{nil, {nil}} {

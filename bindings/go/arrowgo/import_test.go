@@ -92,6 +92,34 @@ func TestOffsetsThatAreCopied(t *testing.T) {
 	}
 }
 
+// Each copy has room of its own.
+func TestColumnsThatAreCopied(t *testing.T) {
+	memory := make([]uint64, 3)
+	var pinner runtime.Pinner
+	pinner.Pin(&memory[0])
+	defer pinner.Unpin()
+	address := uintptr(unsafe.Pointer(&memory[0])) + 1
+	table := fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0}}
+	fields := make([]arrow.Field, 2)
+	for i := range fields {
+		at := address + uintptr(i)*8
+		*(*byte)(abi.Pointer(at)) = byte(i + 1)
+		table.Children = append(table.Children, fletching.ArrayBuilder{Length: 1, Buffers: []uintptr{0, at}})
+		fields[i] = arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Uint64}
+	}
+	source := must(must(table.Build(nil)).ToDevice())
+	options := arrowgo.Options{Alignment: arrowgo.CopyMisaligned}
+	found := must(arrowgo.ImportArray(context.Background(), source, arrow.StructOf(fields...), options)).(*array.Struct)
+	defer found.Release()
+	for i := range fields {
+		var expected [8]byte
+		expected[0] = byte(i + 1)
+		if value := found.Field(i).(*array.Uint64).Value(0); value != binary.NativeEndian.Uint64(expected[:]) {
+			t.Errorf("column %d: %#x", i, value)
+		}
+	}
+}
+
 func TestArraysThatAreRefused(t *testing.T) {
 	int32s, list := arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.PrimitiveTypes.Int32)
 	var values [4]int64
@@ -124,6 +152,22 @@ func TestArraysThatAreRefused(t *testing.T) {
 		if *releases != 1 || !source.IsReleased() {
 			t.Errorf("%s: %d releases", each.message, *releases)
 		}
+	}
+}
+
+// What no builder makes.
+func TestANegativeOffsetIsRefused(t *testing.T) {
+	releases := new(counter)
+	raw := new(abi.ArrowDeviceArray)
+	must(0, numbers(1<<20, releases).Export(unsafe.Pointer(raw)))
+	raw.Array.Offset = -1
+	source := must(fletching.ImportDeviceArray(unsafe.Pointer(raw)))
+	_, err := arrowgo.ImportArray(context.Background(), source, arrow.PrimitiveTypes.Int32, arrowgo.Options{})
+	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), "length or offset out of range: expected 0 or more, got 3 and -1") {
+		t.Error(err)
+	}
+	if *releases != 1 {
+		t.Error(*releases)
 	}
 }
 

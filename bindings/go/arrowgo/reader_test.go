@@ -89,6 +89,9 @@ func TestReaderLeftEarly(t *testing.T) {
 	if !reader.Next() {
 		t.Fatal(reader.Err())
 	}
+	if old, ok := reader.(interface{ Record() arrow.RecordBatch }); !ok || old.Record() != reader.RecordBatch() {
+		t.Error("the old name returns another batch")
+	}
 	reader.Release()
 }
 
