@@ -8,7 +8,8 @@ import java.lang.ref.Reference;
 
 /**
  * Reads a struct that an owner keeps alive: its own, or one below it. Of a struct that is released,
- * or below one that is, it reads what an empty one has; after the owner was closed, an IllegalStateException is thrown.
+ * or below one that is, it reads what an empty one has; after the owner was closed, an
+ * IllegalStateException is thrown.
  */
 public abstract class View {
   final Owner owner;
