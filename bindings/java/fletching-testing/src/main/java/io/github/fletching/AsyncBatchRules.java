@@ -11,9 +11,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** The rules about batches and metadata; publishers and executors that fail. */
@@ -122,6 +128,50 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
     assertTrue(thrown.getMessage().endsWith("full"), thrown.getMessage());
     assertEquals(
         "error 5 java.util.concurrent.RejectedExecutionException: full, release", peer.calls());
+  }
+
+  @Test
+  void anExecutorWithoutAThreadFailsTheStream() {
+    boolean[] hasThreads = {true};
+    Executor executor =
+        job -> {
+          if (!hasThreads[0]) {
+            throw new OutOfMemoryError("no thread");
+          }
+          peer.execute(job);
+        };
+    CompletionStage<Void> done =
+        AsyncDeviceStreams.send(
+            AsyncRows.schema(),
+            DeviceType.CPU,
+            Stream.generate(() -> rowsOf(1)).iterator(),
+            executor,
+            peer.handler);
+    peer.run().calls();
+    hasThreads[0] = false;
+    peer.request(1);
+    assertThrows(
+        ExecutionException.class, () -> done.toCompletableFuture().get(60, TimeUnit.SECONDS));
+    assertEquals("error 12 java.lang.OutOfMemoryError: no thread, release", peer.calls());
+  }
+
+  @Test
+  void nothingOfASendIsNull() {
+    int before = Handles.count();
+    Schema schema = AsyncRows.schema();
+    Iterator<DeviceArray> none = List.<DeviceArray>of().iterator();
+    long handler = peer.handler;
+    assertThrows(
+        NullPointerException.class,
+        () -> AsyncDeviceStreams.send(schema, DeviceType.CPU, none, null, handler));
+    assertThrows(
+        NullPointerException.class,
+        () -> AsyncDeviceStreams.send(schema, DeviceType.CPU, null, peer, handler));
+    assertFalse(schema.isReleased());
+    schema.close();
+    assertEquals(before, Handles.count());
+    send(); // the handler was not used
+    peer.run();
   }
 
   @Test

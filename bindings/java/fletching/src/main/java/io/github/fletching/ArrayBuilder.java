@@ -98,7 +98,7 @@ public final class ArrayBuilder {
    * AutoCloseable is closed then, on the thread that releases. What it throws is logged.
    *
    * @throws FletchingException EINVAL for a length, offset or null count out of range, more than
-   *     256 levels or 2^22 structs; ENOMEM. Then the object is still the caller's.
+   *     256 levels, 2^22 structs or 2^31-1 buffers; ENOMEM. Then the object is still the caller's.
    */
   public Array build(Object object) {
     return new Array(fill(Kind.ARRAY, object));
@@ -131,13 +131,13 @@ public final class ArrayBuilder {
     }
     Object owner = count.kept.isEmpty() ? object : new Kept(object, count.kept);
     Slot slot = Slot.take(kind);
-    write(slot.address, new Block(kind, count.structs, count.buffers, 0, owner, null));
+    write(slot.address, new Block(kind, count.structs, (int) count.buffers, 0, owner, null));
     return slot;
   }
 
   private static final class Count {
     int structs;
-    int buffers;
+    long buffers;
     final List<ByteBuffer> kept = new ArrayList<>();
   }
 
@@ -168,6 +168,9 @@ public final class ArrayBuilder {
     }
     if (count.structs > Kind.MOST_STRUCTS) {
       return "too many structs: expected at most " + Kind.MOST_STRUCTS;
+    }
+    if (count.buffers > Integer.MAX_VALUE) {
+      return "too many buffers: expected at most " + Integer.MAX_VALUE;
     }
     if (length < 0 || offset < 0 || nullCount < -1 || nullCount > length) {
       return "length, offset or null_count out of range: expected 0 or more, null_count -1 to"

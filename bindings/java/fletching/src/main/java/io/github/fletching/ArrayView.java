@@ -13,8 +13,8 @@ public final class ArrayView extends View {
   static final long N_BUFFERS = Kind.ARRAY.offset("n_buffers");
   static final long BUFFERS = Kind.ARRAY.offset("buffers");
 
-  ArrayView(Owner owner, long address) {
-    super(owner, address);
+  ArrayView(Owner owner, View parent, long address) {
+    super(owner, parent, address);
   }
 
   /** The number of values. */
@@ -55,11 +55,11 @@ public final class ArrayView extends View {
    * @throws IndexOutOfBoundsException when the index is not below {@link #childCount}
    */
   public ArrayView child(int index) {
-    return new ArrayView(owner, childAddress(index));
+    return new ArrayView(owner, this, childAddress(index));
   }
 
   /** The dictionary; a view of a released struct where there is none. */
   public ArrayView dictionary() {
-    return new ArrayView(owner, dictionaryAddress());
+    return new ArrayView(owner, this, dictionaryAddress());
   }
 }

@@ -59,9 +59,10 @@ public final class AsyncDeviceStreams {
       Iterator<DeviceArray> batches,
       Executor executor,
       long handler) {
+    Objects.requireNonNull(batches, "batches");
     AsyncSending<DeviceArray> sending =
         sending(schema, deviceType, Metadata.EMPTY, AsyncBatch::of, executor, handler);
-    sending.iterator = Objects.requireNonNull(batches, "batches");
+    sending.iterator = batches;
     sending.open(schema);
     return sending.done;
   }

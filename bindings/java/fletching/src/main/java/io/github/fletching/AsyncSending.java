@@ -14,7 +14,6 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
@@ -79,7 +78,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
     this.handler = new ForeignHandler(handler);
     this.deviceType = deviceType;
-    this.executor = executor;
+    this.executor = Objects.requireNonNull(executor, "executor");
     this.toBatch = toBatch;
     long block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
     producer = AsyncAbi.takeBlock();
@@ -119,7 +118,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     }
     try {
       executor.execute(this::run);
-    } catch (RejectedExecutionException e) {
+    } catch (RuntimeException | Error e) { // no thread is an OutOfMemoryError
       stop(FletchingException.of(e));
       AsyncDeviceStreams.executor().execute(this::run);
     }

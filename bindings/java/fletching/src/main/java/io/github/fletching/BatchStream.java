@@ -129,6 +129,9 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
           : closed("stream");
     }
     try {
+      if (kind.isReleased(slot.address)) { // its callbacks may be what is freed
+        throw closed("stream");
+      }
       if (failure != null) {
         throw new FletchingException(failure.errno(), failure.getMessage(), failure);
       }
@@ -144,10 +147,9 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     }
   }
 
-  /** Whether there is nothing to release: closed or moved. */
   @Override
   public final boolean isReleased() {
-    return !open;
+    return !open || isMovedOut();
   }
 
   @Override

@@ -88,6 +88,14 @@ public abstract class Owner implements AutoCloseable {
     return released;
   }
 
+  /** Whether foreign code has moved the struct out; false while a call has the slot. */
+  final boolean isMovedOut() {
+    Slot found = slot;
+    boolean moved = found != null && kind.isReleased(found.address);
+    Reference.reachabilityFence(found);
+    return moved;
+  }
+
   /**
    * Releases the struct on the calling thread. It does nothing when the struct was closed or moved
    * before. Several threads may call it at once; no other method may run at the same time.

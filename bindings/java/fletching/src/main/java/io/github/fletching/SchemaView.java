@@ -15,8 +15,8 @@ public final class SchemaView extends View {
   static final long METADATA = Kind.SCHEMA.offset("metadata");
   static final long FLAGS = Kind.SCHEMA.offset("flags");
 
-  SchemaView(Owner owner, long address) {
-    super(owner, address);
+  SchemaView(Owner owner, View parent, long address) {
+    super(owner, parent, address);
   }
 
   /** The format string. */
@@ -48,12 +48,12 @@ public final class SchemaView extends View {
 
   /** See {@link ArrayView#child}. */
   public SchemaView child(int index) {
-    return new SchemaView(owner, childAddress(index));
+    return new SchemaView(owner, this, childAddress(index));
   }
 
   /** The type of the dictionary's values; a view of a released struct where there is none. */
   public SchemaView dictionary() {
-    return new SchemaView(owner, dictionaryAddress());
+    return new SchemaView(owner, this, dictionaryAddress());
   }
 
   /**

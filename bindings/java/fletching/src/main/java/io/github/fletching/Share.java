@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.engine.Handles;
+import java.util.ArrayDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -75,16 +76,28 @@ final class Share {
       new Hook(kind, struct, object, share).adopt(kind, struct);
     }
 
+    /** Ends this hook and those that were attached before, without recursion; then all objects. */
     @Override
     void release(Kind kind, long struct) {
+      ArrayDeque<Hook> ended = new ArrayDeque<>();
       forget();
-      C.putAddress(struct + kind.release, release);
-      C.putAddress(struct + kind.privateData, privateData);
-      kind.releaseOnce(struct);
-      discard(object);
-      if (share != null) {
-        share.leave();
+      for (Hook next = this; next != null; next = next.takeBelow(kind)) {
+        C.putAddress(struct + kind.release, next.release);
+        C.putAddress(struct + kind.privateData, next.privateData);
+        ended.push(next);
       }
+      kind.releaseOnce(struct);
+      for (Hook hook : ended) {
+        discard(hook.object);
+        if (hook.share != null) {
+          hook.share.leave();
+        }
+      }
+    }
+
+    /** Forgets the hook that was attached before this one; null for none. */
+    private Hook takeBelow(Kind kind) {
+      return kind.isStub(release) ? Handles.poll(Hook.class, privateData) : null;
     }
   }
 

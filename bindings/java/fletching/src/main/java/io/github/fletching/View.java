@@ -7,16 +7,19 @@ import static io.github.fletching.Native.C;
 import java.lang.ref.Reference;
 
 /**
- * Reads a struct that an owner keeps alive: its own, or one below it. Of a struct that is released
- * it reads what an empty one has; after the owner was closed, an IllegalStateException is thrown.
+ * Reads a struct that an owner keeps alive: its own, or one below it. Of a struct that is released,
+ * or below one that is, it reads what an empty one has; after the owner was closed, an
+ * IllegalStateException is thrown.
  */
 public abstract class View {
   final Owner owner;
   private final Kind kind;
+  private final View parent; // null for the owner's own struct
   private final long address; // 0 where there is no struct
 
-  View(Owner owner, long address) {
+  View(Owner owner, View parent, long address) {
     this.owner = owner;
+    this.parent = parent;
     this.kind = owner.kind.base();
     this.address = address;
   }
@@ -29,23 +32,28 @@ public abstract class View {
   /** Reads while the owner is open; {@code empty} when there is nothing to read. */
   final <T> T read(T empty, Read<T> field) {
     owner.live("read");
-    T value = address == 0 || kind.isReleased(address) ? empty : field.at(address);
+    T value = isGone() ? empty : field.at(address);
     Reference.reachabilityFence(owner);
     return value;
   }
 
   final long readLong(long offset, long empty) {
     owner.live("read");
-    long value = address == 0 || kind.isReleased(address) ? empty : C.getLong(address + offset);
+    long value = isGone() ? empty : C.getLong(address + offset);
     Reference.reachabilityFence(owner);
     return value;
   }
 
   /** Whether there is nothing to read: no such struct, moved out, or the owner was closed. */
   public final boolean isReleased() {
-    boolean released = address == 0 || owner.isReleased() || kind.isReleased(address);
+    boolean released = owner.isReleased() || isGone();
     Reference.reachabilityFence(owner);
     return released;
+  }
+
+  /** Whether there is nothing to read. A struct that was moved out may have freed those below. */
+  private boolean isGone() {
+    return (parent != null && parent.isGone()) || address == 0 || kind.isReleased(address);
   }
 
   /**

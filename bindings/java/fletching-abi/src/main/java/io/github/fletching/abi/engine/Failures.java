@@ -2,19 +2,21 @@
 
 package io.github.fletching.abi.engine;
 
-/** What becomes of an exception that must not reach C. */
+/**
+ * What becomes of an exception that must not reach C. There is nothing to initialize: that would
+ * fail at the first StackOverflowError, and every later call with it.
+ */
 public final class Failures {
   /** What a callback that returns an errno value returns when it throws. */
   public static final int EIO = 5;
-
-  private static final System.Logger LOG = System.getLogger("io.github.fletching");
 
   private Failures() {}
 
   /** Logs what a callback threw. Throws nothing. */
   public static void log(String callback, Throwable thrown) {
     try {
-      LOG.log(System.Logger.Level.ERROR, callback + ": the callback threw", thrown);
+      System.getLogger("io.github.fletching")
+          .log(System.Logger.Level.ERROR, callback + ": the callback threw", thrown);
     } catch (Throwable ignored) {
       // Nothing is left that could report it.
     }

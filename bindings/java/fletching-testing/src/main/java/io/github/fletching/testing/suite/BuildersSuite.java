@@ -133,6 +133,16 @@ public abstract class BuildersSuite {
   }
 
   @Test
+  void theNumberOfBuffersDoesNotWrapAround() {
+    ArrayBuilder wide = new ArrayBuilder(0).buffers(new long[1 << 20]);
+    ArrayBuilder table = new ArrayBuilder(0);
+    for (int i = 0; i < 1 << 12; i++) {
+      table.child(wide);
+    }
+    assertInvalid("array builder: too many buffers: expected at most 2147483647", table);
+  }
+
+  @Test
   void thereAreAtMost256Levels() {
     ArrayBuilder array = new ArrayBuilder(0);
     SchemaBuilder schema = new SchemaBuilder("i");

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -76,6 +77,19 @@ public abstract class LifetimeSuite {
       }
       assertClosed(closed, "table");
     }
+  }
+
+  @Test
+  void objectsAreAttachedWithoutALimit() {
+    Array array = table();
+    AtomicInteger closes = new AtomicInteger();
+    for (int i = 0; i < 100_000; i++) {
+      AutoCloseable object = closes::incrementAndGet;
+      array.attach(object);
+    }
+    array.close();
+    assertEquals(100_000, closes.get());
+    assertClosed(closed, "table");
   }
 
   @Test

@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.fletching.abi.engine.Failures;
 import java.io.File;
+import java.lang.reflect.Field;
 import java.net.MalformedURLException;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -46,6 +48,14 @@ public abstract class LoadersSuite {
         Class<?> known = findLoadedClass(name);
         return known != null ? known : findClass(name);
       }
+    }
+  }
+
+  /** An initializer that fails in a stack overflow fails for good: then exceptions reach C. */
+  @Test
+  void aFailureIsLoggedWithoutAnInitializer() {
+    for (Field field : Failures.class.getDeclaredFields()) {
+      assertTrue(field.getType().isPrimitive(), field.getName());
     }
   }
 

@@ -157,6 +157,25 @@ public abstract class OwnersSuite {
   }
 
   @Test
+  void aViewBelowAStructThatWasMovedOutReadsAsEmpty() {
+    try (Array array = table()) {
+      ArrayView values = array.child(0).dictionary();
+      assertEquals(1, values.length());
+      array.takeChild(0).close();
+      assertTrue(values.isReleased());
+      assertEquals(0, values.length());
+
+      ArrayView other = array.child(1);
+      assertEquals(3, other.length());
+      Array moved = Array.wrap(array.address());
+      assertTrue(other.isReleased());
+      assertEquals(0, other.buffers().length);
+      moved.close();
+    }
+    assertClosed(closed, "table");
+  }
+
+  @Test
   void aSecondReleaseOfACopyIsSeenAndNotFollowed() {
     Raw there = Raw.array();
     table().moveTo(there.address());

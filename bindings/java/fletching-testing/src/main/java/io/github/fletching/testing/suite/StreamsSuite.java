@@ -121,6 +121,21 @@ public abstract class StreamsSuite {
   }
 
   @Test
+  void aStreamThatForeignCodeMovedOutIsNotCalled() {
+    ArrayStream stream = three();
+    Raw there = Raw.streamAt(stream.address()).move(Raw.stream());
+    assertTrue(stream.isReleased());
+    assertThrows(IllegalStateException.class, stream::hasNext);
+    assertThrows(IllegalStateException.class, stream::schema);
+    assertThrows(IllegalStateException.class, () -> stream.moveTo(Raw.stream().address()));
+    stream.close();
+    try (ArrayStream moved = ArrayStream.wrap(there.address())) {
+      moved.next().close();
+    }
+    assertClosed(closed, "batch 1");
+  }
+
+  @Test
   void aBatchThatWasReadAheadIsReleasedWithTheStream() {
     ArrayStream stream = three();
     assertTrue(stream.hasNext());
