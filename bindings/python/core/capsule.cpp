@@ -7,9 +7,7 @@
 namespace fletching::python {
 namespace {
 
-std::string kind_of(nb::handle object) {
-  return nb::borrow<nb::str>(object.type().attr("__name__")).c_str();
-}
+std::string kind_of(nb::handle object) { return name_of_type(object.type()); }
 
 }  // namespace
 
@@ -51,8 +49,8 @@ nb::object call_protocol(nb::handle object, Name& method) {
 void refuse_keywords(const nb::kwargs& keywords, const char* method) {
   for (const auto& [keyword, value] : keywords) {
     if (value.is_none()) continue;
-    const std::string text = std::string(method) + ": unknown keyword: expected None, got " +
-                             nb::borrow<nb::str>(keyword).c_str();
+    const std::string text =
+        std::string(method) + ": unknown keyword: expected None, got " + to_utf8(keyword);
     PyErr_SetString(PyExc_NotImplementedError, text.c_str());
     throw nb::python_error();
   }

@@ -254,5 +254,5 @@ async def _anext(batches: AsyncIterator[object]) -> object:
 
 def _error_of(error: BaseException) -> tuple[int, str]:
     if isinstance(error, Error):
-        return error.errno or errno.EIO, error.strerror or ""
+        return _callbacks._errno_of(error), _callbacks.as_utf8(str(error.strerror or ""))
     return _callbacks._errno_of(error), _callbacks.describe(error)
