@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pyarrow
@@ -19,6 +19,9 @@ from fletching import (
     DeviceArray,
     Error,
     Schema,
+    from_arrow,
+    from_cuda_array_interface,
+    from_dlpack,
     register_waiter,
     send_async,
 )
@@ -28,6 +31,16 @@ from test_callbacks import called_by_c
 BATCH = pyarrow.record_batch({"n": [1]})
 SCHEMA = Schema.from_arrow(BATCH.schema)
 DEVICE = 22  # of no runtime
+
+
+PROTOCOLS: dict[str, Callable[[Any], object]] = {
+    "__arrow_c_array__": from_arrow,
+    "__arrow_c_stream__": from_arrow,
+    "__dlpack_device__": from_dlpack,
+    "__cuda_array_interface__": from_cuda_array_interface,
+    "__cuda_stream__": DeviceArray.from_arrow(BATCH).wait_on,
+    "ptr": DeviceArray.from_arrow(BATCH).wait_on,
+}
 
 
 class TextError(Exception):
@@ -135,3 +148,18 @@ def test_a_type_whose_metaclass_lies() -> None:
 
     with pytest.raises(TypeError, match="expected a tuple of two, got Odd"):
         Array.from_arrow(Producer())
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
+def test_of_a_property(name: str, error: type[BaseException]) -> None:
+    """Not that the object lacks the attribute."""
+
+    class Raising:
+        def __getattr__(self, found: str) -> Any:
+            if found == name:
+                raise error
+            raise AttributeError(found)
+
+    with pytest.raises(error):
+        PROTOCOLS[name](Raising())
