@@ -7,9 +7,7 @@
 namespace fletching::python {
 namespace {
 
-std::string kind_of(nb::handle object) {
-  return nb::borrow<nb::str>(object.type().attr("__name__")).c_str();
-}
+std::string kind_of(nb::handle object) { return name_of_type(object.type()); }
 
 }  // namespace
 
@@ -42,17 +40,29 @@ std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const c
   return {result[0], result[1]};
 }
 
+nb::object find_attribute(nb::handle object, nb::handle name) {
+  nb::object found = nb::steal(PyObject_GetAttr(object.ptr(), name.ptr()));
+  if (found.is_valid()) return found;
+  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw nb::python_error();
+  PyErr_Clear();
+  return found;
+}
+
+nb::object find_attribute(nb::handle object, const char* name) {
+  return find_attribute(object, nb::str(name));
+}
+
 nb::object call_protocol(nb::handle object, Name& method) {
   // Protocols are looked up on the type as special methods are, but an instance may answer, too.
-  const nb::object found = nb::getattr(object, method.get(), nb::object());
+  const nb::object found = find_attribute(object, method.get());
   return found.is_valid() ? found() : nb::object();
 }
 
 void refuse_keywords(const nb::kwargs& keywords, const char* method) {
   for (const auto& [keyword, value] : keywords) {
     if (value.is_none()) continue;
-    const std::string text = std::string(method) + ": unknown keyword: expected None, got " +
-                             nb::borrow<nb::str>(keyword).c_str();
+    const std::string text =
+        std::string(method) + ": unknown keyword: expected None, got " + to_utf8(keyword);
     PyErr_SetString(PyExc_NotImplementedError, text.c_str());
     throw nb::python_error();
   }

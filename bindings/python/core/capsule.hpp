@@ -84,6 +84,10 @@ Raw* look_into(nb::handle capsule, const char* method) {
 /// The two capsules that the array methods return. Raises TypeError for anything else.
 std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const char* method);
 
+/// The attribute of `object`; not valid where it has none. Raises what a look-up raises otherwise.
+nb::object find_attribute(nb::handle object, nb::handle name);
+nb::object find_attribute(nb::handle object, const char* name);
+
 /// Calls the method of `object`, if it has one; else the result is not valid.
 nb::object call_protocol(nb::handle object, Name& method);
 

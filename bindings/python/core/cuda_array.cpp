@@ -75,7 +75,7 @@ void refuse_wrong(const CudaDictionary& dictionary) {
 nb::object interface_of(nb::handle object) {
   if (PyDict_Check(object.ptr())) return nb::borrow(object);
   const std::string attribute(cai::kAttribute);
-  nb::object found = nb::getattr(object, attribute.c_str(), nb::object());
+  nb::object found = find_attribute(object, attribute.c_str());
   if (!found.is_valid()) {
     raise_type_error("from_cuda_array_interface: object has no " + attribute +
                      ": expected a dictionary or an object that has it");

@@ -142,7 +142,7 @@ DLPackExchangeAPI table{
 
 /// The table of the type, if there is one of a version and with the functions that are needed.
 const DLPackExchangeAPI* table_of(nb::handle type) {
-  const nb::object capsule = nb::getattr(type, kAttribute, nb::object());
+  const nb::object capsule = find_attribute(type, kAttribute);
   if (!capsule.is_valid() || !PyCapsule_IsValid(capsule.ptr(), kCapsule)) return nullptr;
   auto* header =
       static_cast<DLPackExchangeAPIHeader*>(PyCapsule_GetPointer(capsule.ptr(), kCapsule));

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -80,6 +81,19 @@ nb::str to_str(std::string_view text, const char* errors) {
   return nb::steal<nb::str>(decoded);
 }
 
+std::string to_utf8(nb::handle text) {
+  const nb::object bytes =
+      nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+  if (!bytes.is_valid()) throw nb::python_error();
+  return {PyBytes_AsString(bytes.ptr()), static_cast<size_t>(PyBytes_Size(bytes.ptr()))};
+}
+
+std::string name_of_type(nb::handle type) {
+  const nb::object name = nb::steal(PyType_GetName(reinterpret_cast<PyTypeObject*>(type.ptr())));
+  if (!name.is_valid()) throw nb::python_error();
+  return to_utf8(name);
+}
+
 void raise(const Error& error) {
   if (error.code() == ENOMEM) {
     PyErr_NoMemory();
@@ -117,14 +131,11 @@ Error passed_on(nb::handle error) {
   const nb::object number = error.attr("errno"), text = error.attr("strerror");
   const auto code = static_cast<int>(PyLong_AsLong(number.ptr()));
   PyErr_Clear();
-  const nb::str shown(text);
-  return {code > 0 ? code : EIO, shown.c_str()};
+  return {code > 0 ? code : EIO, to_utf8(nb::str(text))};
 }
 
-}  // namespace
-
-Error current_python_error() {
-  const nb::python_error raised;
+/// Throws where a method of the exception raises one.
+Error described(const nb::python_error& raised) {
   int code = EIO;
   if (raised.matches(error_type)) return passed_on(raised.value());
   if (raised.matches(PyExc_MemoryError)) code = ENOMEM;
@@ -134,14 +145,25 @@ Error current_python_error() {
     if (PyLong_Check(number.ptr())) code = static_cast<int>(PyLong_AsLong(number.ptr()));
     PyErr_Clear();
   }
-  std::string text(nb::borrow<nb::str>(nb::handle(raised.type()).attr("__name__")).c_str());
+  std::string text = name_of_type(raised.type());
   PyObject* shown = PyObject_Str(raised.value().ptr());
   if (shown == nullptr) {
     PyErr_Clear();
-  } else if (const nb::str message = nb::steal<nb::str>(shown); nb::len(message) != 0) {
-    text.append(": ").append(message.c_str());
+  } else if (const nb::object message = nb::steal(shown); nb::len(message) != 0) {
+    text.append(": ").append(to_utf8(message));
   }
   return {code, std::move(text)};
+}
+
+}  // namespace
+
+Error current_python_error() {
+  const nb::python_error raised;
+  try {
+    return described(raised);
+  } catch (const std::exception&) {
+    return {EIO, "an exception that cannot be read"};
+  }
 }
 
 bool python_is_ending() noexcept { return closed; }

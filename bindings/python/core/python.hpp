@@ -28,6 +28,10 @@ void bind_python();
 void add_method(nb::handle type, PyMethodDef& definition);
 /// Foreign text, which may not be UTF-8: other bytes read "\\xff", or as `errors` says.
 nb::str to_str(std::string_view text, const char* errors = "backslashreplace");
+/// A str as UTF-8. What has none, a lone surrogate, reads "\\udcff".
+std::string to_utf8(nb::handle text);
+/// The name of a type, without asking its metaclass.
+std::string name_of_type(nb::handle type);
 
 /// The name of a method, interned when it is first needed: Python finds such a name in the cache of
 /// a type, and others by a search.

@@ -31,7 +31,8 @@ struct StreamTypes<ArrowDeviceArrayStream> {
 };
 
 /// A stream that Python reads, or exports once. Every function locks, and is called without the
-/// GIL: a producer may be in Python.
+/// GIL: a producer may be in Python. A producer that uses its own stream gets an error: the thread
+/// would wait for itself.
 template <class Raw>
 class StreamState {
  public:
@@ -44,7 +45,8 @@ class StreamState {
 
   /// The schema, read once.
   Result<SharedSchema> schema() {
-    const std::lock_guard lock(mutex_);
+    const Call call(*this);
+    if (!call.is_first) return called_within();
     return read_schema();
   }
 
@@ -56,7 +58,8 @@ class StreamState {
 
   /// The next batch with the schema; nothing at the end.
   std::optional<Result<std::pair<SharedSchema, Batch>>> next() {
-    const std::lock_guard lock(mutex_);
+    const Call call(*this);
+    if (!call.is_first) return called_within();
     Result<SharedSchema> schema = read_schema();
     if (!schema) return std::move(schema).error();
     std::optional<Result<Batch>> batch = reader_->next();
@@ -67,7 +70,8 @@ class StreamState {
 
   /// What is left of the stream. One that was not read is the producer's own.
   Result<Owner<Raw>> move_out() {
-    const std::lock_guard lock(mutex_);
+    const Call call(*this);
+    if (!call.is_first) return called_within();
     if (!reader_ && stream_.is_released()) return consumed();
     if (!reader_) return std::move(stream_);
     Result<SharedSchema> shared = read_schema();
@@ -83,13 +87,35 @@ class StreamState {
     }
   }
 
-  void close() {
-    const std::lock_guard lock(mutex_);
+  Status close() {
+    const Call call(*this);
+    if (!call.is_first) return called_within();
     reader_.reset();
     stream_.release();
+    return {};
   }
 
  private:
+  /// Locks the stream for a call, which is not the first one where the thread is in another.
+  struct Call {
+    explicit Call(StreamState& state)
+        : lock(state.mutex_), is_called(state.is_called_), is_first(!is_called) {
+      is_called = true;
+    }
+    ~Call() { is_called = !is_first; }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    const std::lock_guard<std::recursive_mutex> lock;
+    bool& is_called;
+    const bool is_first;
+  };
+
+  static Error called_within() {
+    return {EDEADLK, std::string(StreamTypes<Raw>::kName) +
+                         ": called by its own producer: expected a call after the batch"};
+  }
+
   static Error consumed() {
     return {EINVAL, std::string(StreamTypes<Raw>::kName) +
                         ": stream is consumed: expected a live stream; hint: a stream is read or "
@@ -110,7 +136,8 @@ class StreamState {
   }
 
   const ArrowDeviceType device_type_;
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;
+  bool is_called_ = false;
   Owner<Raw> stream_;                        // until it is read
   std::optional<StreamReader<Raw>> reader_;  // from then on
   std::optional<SharedSchema> schema_;
@@ -210,7 +237,8 @@ void bind_stream_common(nb::class_<PyStream<Raw>>& type, const char* signature_o
           "__iter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig(signature_of_next))
       .def("__next__", &next<Raw>)
       .def(
-          "close", [](PyStream<Raw>& self) { without_gil([&] { (*self.state)->close(); }); },
+          "close",
+          [](PyStream<Raw>& self) { unwrap(without_gil([&] { return (*self.state)->close(); })); },
           "Releases the stream before its end. Batches stay valid.")
       .def("__repr__", &shown<Raw>);
 }

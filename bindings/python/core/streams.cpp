@@ -14,7 +14,7 @@ namespace {
 
 /// The number in an object that stands for a stream.
 nb::object number_of(nb::handle stream) {
-  const nb::object protocol = nb::getattr(stream, "__cuda_stream__", nb::object());
+  const nb::object protocol = find_attribute(stream, "__cuda_stream__");
   if (protocol.is_valid()) {
     const nb::object pair = protocol();
     if (!PyTuple_Check(pair.ptr()) || nb::len(pair) != 2) {
@@ -28,7 +28,7 @@ nb::object number_of(nb::handle stream) {
     return pair[1];
   }
   for (const char* name : {"ptr", "handle"}) {
-    nb::object value = nb::getattr(stream, name, nb::object());
+    nb::object value = find_attribute(stream, name);
     if (value.is_valid()) return value;
   }
   return nb::borrow(stream);

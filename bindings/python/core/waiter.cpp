@@ -57,7 +57,8 @@ int wait_on(void* context, void* event, int64_t /*device_id*/, void* stream,
 int ready(void* context, void* event, int64_t /*device_id*/, int* ready,
           FletchingMessage* message) {
   return call(message, [&] {
-    *ready = nb::cast<bool>(waiter(context).attr("ready")(address(event))) ? 1 : 0;
+    *ready = PyObject_IsTrue(nb::object(waiter(context).attr("ready")(address(event))).ptr());
+    if (*ready < 0) throw nb::python_error();
   });
 }
 

@@ -290,6 +290,35 @@ def test_what_is_not_a_batch_is_an_error() -> None:
     asyncio.run(run())
 
 
+def test_none_is_not_the_end() -> None:
+    """An iterable that yields it by mistake would lose its other batches, and no error."""
+
+    async def batches() -> AsyncIterator[object]:
+        yield None
+        yield batch_of(1)
+
+    async def run() -> None:
+        stream, sender = connected(batches())
+        with pytest.raises(Error, match="TypeError: "):
+            await anext(stream)
+        with pytest.raises(TypeError):
+            await sender
+
+    asyncio.run(run())
+
+
+def test_what_is_not_iterable_is_the_error_of_the_stream() -> None:
+    async def run() -> None:
+        given: Any = 5
+        stream, sender = connected(given)
+        with pytest.raises(Error, match="TypeError: 'int' object is not an async iterable"):
+            await anext(stream)
+        with pytest.raises(TypeError):
+            await sender
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
 def test_metadata_of_the_stream_and_of_batches() -> None:
     async def batches() -> AsyncIterator[object]:
         yield batch_of(1), {b"\xff": b"\x00", "text": "\u00e4"}

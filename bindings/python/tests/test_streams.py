@@ -293,6 +293,21 @@ def test_what_is_not_a_batch_is_an_error(kind: Any) -> None:
         from_batches(kind, 5)
 
 
+@each_kind
+@pytest.mark.parametrize("use", [next, lambda s: s.schema, lambda s: s.close(), pyarrow.table])
+def test_a_producer_that_uses_its_own_stream(kind: Any, use: Any) -> None:
+    def batches() -> Iterator[Any]:
+        assert "struct<" in repr(streams[0])
+        with pytest.raises(fletching.Error, match="called by its own producer") as raised:
+            use(streams[0])
+        assert raised.value.errno == errno.EDEADLK
+        yield BATCHES[0]
+
+    streams = [from_batches(kind, batches())]
+    assert len(next(streams[0])) == 2
+    assert list(streams[0]) == []
+
+
 def test_a_batch_of_another_device_is_an_error() -> None:
     schema = Schema.from_arrow(Produced())
     batches = [ProducedOnDevice(device_type=2, device_id=0)]

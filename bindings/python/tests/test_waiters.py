@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
+from typing import Any
 
+import numpy
 import pytest
 
 from capsules import ProducedOnDevice
@@ -53,6 +55,15 @@ def test_an_exception_is_the_error() -> None:
     with pytest.raises(Error, match="too late") as raised:
         array().synchronize()
     assert raised.value.errno == errno.ETIMEDOUT
+
+
+def test_ready_may_be_any_object() -> None:
+    class Numeric(Waiter):
+        def ready(self, event: int) -> Any:
+            return numpy.bool_(True)
+
+    register_waiter(DEVICE, Numeric())
+    assert array().ready()
 
 
 def test_a_device_with_a_runtime_needs_none() -> None:

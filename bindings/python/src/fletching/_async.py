@@ -15,6 +15,7 @@ from ._core import AsyncConsumer, AsyncProducer, DeviceArray, Schema
 from ._error import Error
 
 Metadata = Mapping[bytes | str, bytes | str]
+_END = object()  # not None, which an iterable may yield by mistake
 
 
 class _Wake:
@@ -202,8 +203,9 @@ async def send_async(
     sender = _Sender()
     wakes = (sender.wake, sender.on_stop, sender.released)
     producer = AsyncProducer.start(handler, device_type, dict(metadata or {}), *wakes)
-    iterator = aiter(batches)
+    iterator: AsyncIterator[object] | None = None
     try:
+        iterator = aiter(batches)
         producer.schema(schema)
         await _send(producer, sender, iterator)
     except asyncio.CancelledError:
@@ -226,7 +228,7 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
             await sender.wake.wait()
             continue
         batch = await _next_of(batches, sender)
-        if batch is None:
+        if batch is _END:
             producer.end()
             return
         array, metadata = batch if isinstance(batch, tuple) else (batch, {})
@@ -234,8 +236,8 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
             return
 
 
-async def _next_of(batches: AsyncIterator[object], sender: _Sender) -> object | None:
-    """None at the end, and when the consumer has cancelled meanwhile."""
+async def _next_of(batches: AsyncIterator[object], sender: _Sender) -> object:
+    """_END at the end, and when the consumer has cancelled meanwhile."""
     sender.pending = asyncio.ensure_future(_anext(batches))
     try:
         return await sender.pending
@@ -243,16 +245,16 @@ async def _next_of(batches: AsyncIterator[object], sender: _Sender) -> object | 
         if not sender.stopped:
             sender.pending.cancel()
             raise
-        return None
+        return _END
     finally:
         sender.pending = None
 
 
 async def _anext(batches: AsyncIterator[object]) -> object:
-    return await anext(batches, None)
+    return await anext(batches, _END)
 
 
 def _error_of(error: BaseException) -> tuple[int, str]:
     if isinstance(error, Error):
-        return error.errno or errno.EIO, error.strerror or ""
+        return _callbacks._errno_of(error), _callbacks.as_utf8(str(error.strerror or ""))
     return _callbacks._errno_of(error), _callbacks.describe(error)

@@ -9,6 +9,7 @@ import itertools
 import logging
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from ._structs import Struct
@@ -95,8 +96,11 @@ def _errno_of(error: BaseException) -> int:
         return errno.ENOMEM
     if isinstance(error, KeyboardInterrupt):
         return errno.EINTR
-    code = error.errno if isinstance(error, OSError) else None
-    return code if code and code > 0 else errno.EIO
+    code: object = None
+    if isinstance(error, OSError):
+        with suppress(Exception):  # of a subclass
+            code = error.errno
+    return code if isinstance(code, int) and 0 < code < 2**31 else errno.EIO
 
 
 def _report(kind: type[Callback], error: BaseException) -> None:
@@ -104,7 +108,16 @@ def _report(kind: type[Callback], error: BaseException) -> None:
 
 
 def describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+    return as_utf8(text)
+
+
+def as_utf8(text: str) -> str:
+    """Lone surrogates, which UTF-8 lacks, read "\\udcff"."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 # --- Implementations -----------------------------------------------------------------------------

@@ -1,0 +1,165 @@
+"""Exceptions whose text, number or name cannot be read, on their way to C."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pyarrow
+import pytest
+
+from capsules import ProducedOnDevice
+from fletching import (
+    Array,
+    ArrayStream,
+    AsyncDeviceArrayStream,
+    DeviceArray,
+    Error,
+    Schema,
+    from_arrow,
+    from_cuda_array_interface,
+    from_dlpack,
+    register_waiter,
+    send_async,
+)
+from fletching.abi import ArrowArrayStreamGetNext
+from test_callbacks import called_by_c
+
+BATCH = pyarrow.record_batch({"n": [1]})
+SCHEMA = Schema.from_arrow(BATCH.schema)
+DEVICE = 22  # of no runtime
+
+
+PROTOCOLS: dict[str, Callable[[Any], object]] = {
+    "__arrow_c_array__": from_arrow,
+    "__arrow_c_stream__": from_arrow,
+    "__dlpack_device__": from_dlpack,
+    "__cuda_array_interface__": from_cuda_array_interface,
+    "__cuda_stream__": DeviceArray.from_arrow(BATCH).wait_on,
+    "ptr": DeviceArray.from_arrow(BATCH).wait_on,
+}
+
+
+class TextError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+class NumberError(Error):
+    @property
+    def errno(self) -> int:  # type: ignore[override]
+        raise ValueError("no number")
+
+
+ODD = [
+    (ValueError("\udcff"), errno.EIO, r"^ValueError: \\udcff$"),
+    (Error(errno.EPIPE, "\udcff"), errno.EPIPE, r"^\\udcff$"),
+    (Error("no number", "text"), errno.EIO, "^text$"),
+    (TextError(), errno.EIO, "^TextError$"),
+    (OSError(0, "no failure"), errno.EIO, "no failure$"),
+    (OSError(2**32, "large"), errno.EIO, "large$"),
+    (OSError("no number", "text"), errno.EIO, "text$"),
+    (NumberError(1, "text"), errno.EIO, ""),
+]
+each_odd = pytest.mark.parametrize(("error", "code", "text"), ODD)
+
+
+def check(error: Error, code: int, text: str) -> None:
+    assert error.errno == code
+    assert re.search(text, error.strerror or "")
+
+
+@each_odd
+def test_of_batches(error: Exception, code: int, text: str) -> None:
+    def batches() -> Iterator[Any]:
+        raise error
+        yield
+
+    with pytest.raises(Error) as raised:
+        next(ArrayStream.from_batches(SCHEMA, batches()))
+    check(raised.value, code, text)
+
+
+@each_odd
+def test_of_a_waiter(error: Exception, code: int, text: str) -> None:
+    class Failing:
+        def synchronize(self, event: int) -> None:
+            raise error
+
+        wait_on = ready = synchronize
+
+    register_waiter(DEVICE, Failing())
+    with pytest.raises(Error) as raised:
+        DeviceArray.from_arrow(ProducedOnDevice(device_type=DEVICE, sync_event=1)).synchronize()
+    assert raised.value.errno == code
+
+
+@each_odd
+def test_of_an_async_iterable(error: Exception, code: int, text: str) -> None:
+    async def batches() -> AsyncIterator[Any]:
+        raise error
+        yield
+
+    async def receive() -> None:
+        tasks: list[asyncio.Task[None]] = []
+        stream = AsyncDeviceArrayStream.connect(
+            lambda handler: tasks.append(
+                asyncio.create_task(send_async(SCHEMA, 1, batches(), handler))
+            )
+        )
+        with pytest.raises(Error) as raised:
+            await anext(stream)
+        check(raised.value, code, text)
+        with pytest.raises(type(error)):
+            await tasks[0]
+
+    asyncio.run(asyncio.wait_for(receive(), 60))
+
+
+@each_odd
+def test_of_a_callback(error: Exception, code: int, text: str) -> None:
+    def fail(*_: object) -> int:
+        raise error
+
+    assert called_by_c(ArrowArrayStreamGetNext, ArrowArrayStreamGetNext(fail)) == code
+
+
+def test_a_keyword_that_is_not_utf_8() -> None:
+    method: Any = Array.from_arrow(BATCH).__arrow_c_device_array__
+    with pytest.raises(NotImplementedError, match=r"expected None, got \\udcff"):
+        method(**{"\udcff": 1})
+
+
+def test_a_type_whose_metaclass_lies() -> None:
+    class Lying(type):
+        @property
+        def __name__(cls) -> Any:  # type: ignore[override]
+            return 5
+
+    class Odd(metaclass=Lying):
+        pass
+
+    class Producer:
+        def __arrow_c_array__(self) -> object:
+            return Odd()
+
+    with pytest.raises(TypeError, match="expected a tuple of two, got Odd"):
+        Array.from_arrow(Producer())
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
+def test_of_a_property(name: str, error: type[BaseException]) -> None:
+    """Not that the object lacks the attribute."""
+
+    class Raising:
+        def __getattr__(self, found: str) -> Any:
+            if found == name:
+                raise error
+            raise AttributeError(found)
+
+    with pytest.raises(error):
+        PROTOCOLS[name](Raising())
