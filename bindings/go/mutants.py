@@ -25,8 +25,7 @@ HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
 SCRATCH = ROOT / "build" / "mutants-go"
 FOLDERS = {"fletching": ".", "callbacks": "abi/callbacks", "arrowgo": "arrowgo"}
-SEED = 20
-PER_FILE = 8  # at most, in a sample
+SAMPLE = {20: 8, 99: 2, 7: 8, 11: 5}  # by seed: so many of each file, at most
 MOST_MUTANTS = 1 << 16  # as in tools/mutants
 MOST_MEMORY = 14 << 30  # of a process: a mutant may allocate without end; stand-ins map 8 GiB
 SLOW = 0.1  # seconds: such tests come after all others
@@ -47,10 +46,9 @@ class Mutant:
     def key(self) -> tuple[str, str, int]:
         return self.file, self.change, self.nth
 
-    @property
-    def rank(self) -> str:
+    def rank(self, seed: int) -> str:
         """A hash of what it is: a change elsewhere leaves a sample as it was."""
-        return hashlib.sha256(f"{SEED} {self.key}".encode()).hexdigest()
+        return hashlib.sha256(f"{seed} {self.key}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -96,13 +94,14 @@ def go(command: str, *arguments: str) -> None:
 
 
 def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
-    """So many of each file."""
-    counts: Counter[str] = Counter()
+    """Those of every seed."""
     taken = set()
-    for mutant in sorted(mutants, key=lambda m: m.rank):
-        counts[mutant.file] += 1
-        if counts[mutant.file] <= PER_FILE:
-            taken.add(mutant)
+    for seed, most in SAMPLE.items():
+        counts: Counter[str] = Counter()
+        for mutant in sorted(mutants, key=lambda m: m.rank(seed)):
+            counts[mutant.file] += 1
+            if counts[mutant.file] <= most:
+                taken.add(mutant)
     return [mutant for mutant in mutants if mutant in taken]
 
 

@@ -76,7 +76,9 @@ def main() -> int:
         if not options.no_run:
             _call(home, home.mutation.command, results, options)
         found = read(results)
-        reasons, wrong = read_table(ROOT / home.folder / home.mutation.table, found.mutants)
+        path = ROOT / home.folder / home.mutation.table
+        reasons, wrong = read_table(path, found.mutants)
+        note = read_note(path)
     except (CannotRunError, OSError, KeyError) as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
@@ -85,7 +87,7 @@ def main() -> int:
     print(as_text(found))
     if options.write_docs:
         page = ROOT / "docs" / "measured" / f"mutants-{home.name}.md"
-        page.write_text(as_page(home, found), encoding="utf-8")
+        page.write_text(as_page(home, found, note), encoding="utf-8")
     for problem in wrong:
         print(f"mutants: {problem}")
     return 1 if wrong else 0
@@ -139,6 +141,11 @@ def read_table(
     return reasons, wrong
 
 
+def read_note(path: Path) -> str:
+    """What the page says besides."""
+    return str((YAML(typ="safe").load(path) or {}).get("note", "")).strip()
+
+
 def judged(mutant: Mutant, reasons: Mapping[Key, tuple[str, str]]) -> Mutant:
     if mutant.result != SURVIVED or mutant.key not in reasons:
         return mutant
@@ -184,7 +191,7 @@ def _rows(tried: Sequence[Mutant]) -> list[list[str]]:
     return rows
 
 
-def as_page(home: languages.Language, found: Run) -> str:
+def as_page(home: languages.Language, found: Run, note: str = "") -> str:
     tried = found.tried
     counts = Counter(mutant.result for mutant in tried)
     judged_ones = counts[KILLED] + counts[SURVIVED]
@@ -199,6 +206,7 @@ def as_page(home: languages.Language, found: Run) -> str:
         + (f"All {len(tried)} mutants." if whole else f"{len(tried)} of {len(found.mutants)}."),
         f"{counts[KILLED]} of {judged_ones} that are not equivalent and compile are killed "
         f"({counts[KILLED] / max(judged_ones, 1):.1%}, limit {LIMIT:.0%}).",
+        *([note] if note else []),
         table(_rows(tried)),
         "## Equivalent, with the reason",
         table(_listed(tried, EQUIVALENT, "reason")),

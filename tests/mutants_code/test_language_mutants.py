@@ -101,3 +101,13 @@ def test_the_page_counts_and_lists(tmp_path: Path) -> None:
     assert "| a.rs | 1 | 0 | 1 | 0 |" in page and "| all | 1 | 0 | 1 | 1 |" in page
     assert "| `a.rs:9: replace + with -` | why \\| not |" in page
     assert "| `core` | 1 |" in page
+
+
+def test_the_note_of_the_table_is_on_the_page(tmp_path: Path) -> None:
+    home = next(home for home in languages.load().values() if home.mutation is not None)
+    path = tmp_path / "mutants.yaml"
+    for text, note in (("note: >-\n  of a\n  sample\n", "of a sample"), ("equivalents:\n", "")):
+        path.write_text(text, encoding="utf-8")
+        assert language_mutants.read_note(path) == note
+        page = language_mutants.as_page(home, language_mutants.Run("t 1", [ADD]), note)
+        assert ("\n\nof a sample\n\n" in page) == bool(note)
