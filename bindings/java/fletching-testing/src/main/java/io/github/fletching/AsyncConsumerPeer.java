@@ -86,7 +86,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
   }
 
   long producer() {
-    return C.getAddress(handler + AsyncAbi.PRODUCER);
+    return C.getAddress(handler + Fields.HANDLER_PRODUCER);
   }
 
   void request(long n) {

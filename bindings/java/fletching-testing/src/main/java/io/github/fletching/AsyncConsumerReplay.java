@@ -36,7 +36,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     core.schemaCheck = schema -> refuse();
     core.taskCheck = metadata -> refuse();
     core.news = this::wake;
-    C.putAddress(handler + AsyncAbi.PRODUCER, object);
+    C.putAddress(handler + Fields.HANDLER_PRODUCER, object);
   }
 
   private void refuse() {
@@ -119,7 +119,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
         core.cancel(new FletchingException(125, "cancelled"));
         return 0;
       case "drop":
-        if (!core.skip()) {
+        if (!AsyncConsumerTest.skip(core)) {
           fail("nothing to drop");
         }
         return 0;
@@ -317,7 +317,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
       AsyncForeign.fill(Kind.DEVICE_ARRAY, out, task::released);
       task.arrays++;
       if (task.isWrong) {
-        C.putInt(out + DeviceArray.DEVICE_TYPE, DeviceType.CUDA.value());
+        C.putInt(out + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CUDA.value());
       }
     } else if (wanted) { // written all the same: the consumer must not look at it
       C.putAddress(out + Kind.DEVICE_ARRAY.release, 1);

@@ -118,4 +118,19 @@ abstract class AsyncConsumerTest {
       assertEquals(expected, batch.length());
     }
   }
+
+  /** Drops the oldest batch; false when none has arrived. */
+  static boolean skip(AsyncHandler core) {
+    return core.peer.locked(
+        () -> {
+          ForeignProducer.Task task = core.shut ? null : core.queue.poll();
+          AsyncConsumer.Received received = task == null ? core.kept.poll() : null;
+          if (task != null) {
+            core.peer.drop(task);
+          } else if (received != null) {
+            core.peer.unlocked(received::close);
+          }
+          return task != null || received != null;
+        });
+  }
 }

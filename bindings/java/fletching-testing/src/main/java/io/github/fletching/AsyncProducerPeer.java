@@ -24,7 +24,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   AsyncProducerPeer(AsyncDeviceStream stream, long handler) {
     this.stream = stream;
     this.handler = handler;
-    C.putAddress(handler + AsyncAbi.PRODUCER, object);
+    C.putAddress(handler + Fields.HANDLER_PRODUCER, object);
   }
 
   private void called(String call) {
@@ -105,7 +105,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   }
 
   DeviceArray onCuda(DeviceArray batch) {
-    C.putInt(batch.address() + DeviceArray.DEVICE_TYPE, DeviceType.CUDA.value());
+    C.putInt(batch.address() + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CUDA.value());
     return batch;
   }
 

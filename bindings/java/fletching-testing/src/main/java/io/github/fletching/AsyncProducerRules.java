@@ -124,23 +124,23 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncSchemaSet() {
-    assertWithout(AsyncAbi.ON_SCHEMA, "on_schema", "release");
+    assertWithout(Fields.HANDLER_ON_SCHEMA, "on_schema", "release");
   }
 
   @Test
   void ruleAsyncNextSet() {
-    assertWithout(AsyncAbi.ON_NEXT_TASK, "on_next_task", "schema, release");
+    assertWithout(Fields.HANDLER_ON_NEXT_TASK, "on_next_task", "schema, release");
   }
 
   @Test
   void ruleAsyncErrorSet() {
-    C.putAddress(peer.handler + AsyncAbi.ON_ERROR, 0);
+    C.putAddress(peer.handler + Fields.HANDLER_ON_ERROR, 0);
     assertSent("schema, release", disk());
   }
 
   @Test
   void ruleAsyncReleaseSet() {
-    C.putAddress(peer.handler + AsyncAbi.RELEASE, 0);
+    C.putAddress(peer.handler + Fields.HANDLER_RELEASE, 0);
     assertSent("schema, end");
     assertTrue(sending.done.isDone());
   }
@@ -231,21 +231,21 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     metadata = Metadata.EMPTY.with("key", "value");
     send();
     long object = peer.producer();
-    assertEquals(DeviceType.CPU.value(), C.getInt(object + AsyncAbi.DEVICE_TYPE));
-    assertEquals(metadata, Metadata.at(C.getAddress(object + AsyncAbi.METADATA)));
+    assertEquals(DeviceType.CPU.value(), C.getInt(object + Fields.PRODUCER_DEVICE_TYPE));
+    assertEquals(metadata, Metadata.at(C.getAddress(object + Fields.PRODUCER_ADDITIONAL_METADATA)));
     assertEquals("", peer.calls());
   }
 
   @Test
   void ruleAsyncRequestSet() {
     startEndless();
-    assertNotEquals(0, C.getAddress(peer.producer() + AsyncAbi.REQUEST));
+    assertNotEquals(0, C.getAddress(peer.producer() + Fields.PRODUCER_REQUEST));
   }
 
   @Test
   void ruleAsyncCancelSet() {
     startEndless();
-    assertNotEquals(0, C.getAddress(peer.producer() + AsyncAbi.CANCEL));
+    assertNotEquals(0, C.getAddress(peer.producer() + Fields.PRODUCER_CANCEL));
   }
 
   private void assertNotSent(String text, DeviceType type, long handler) {

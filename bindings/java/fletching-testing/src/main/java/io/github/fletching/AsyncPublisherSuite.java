@@ -135,9 +135,9 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
     release();
     assertRows(1, 0);
     assertEquals(before, Owner.leaks());
-    long handle = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
+    long handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
     while (handle != 0) { // the cleaner gives it back
-      handle = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
+      handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
       System.gc();
     }
   }

@@ -162,7 +162,7 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
     releaseDuring("request 1", core -> core.request(1));
     releaseDuring("cancel", core -> core.cancel(new IllegalStateException()));
     releaseDuring("extract 1", core -> take(core, 1));
-    releaseDuring("drop 1", AsyncConsumer::skip);
+    releaseDuring("drop 1", AsyncConsumerTest::skip);
   }
 
   @Test
@@ -200,7 +200,7 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
             core -> core.cancel(new IllegalStateException()),
             core -> closed(core.take(1)),
             core -> closed(core.take(0)),
-            AsyncConsumer::skip);
+            AsyncConsumerTest::skip);
     for (boolean ends : new boolean[] {false, true}) {
       for (Consumer<AsyncHandler> action : actions) {
         AsyncHandler core = queued(1);

@@ -23,7 +23,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
     AsyncHandler core = queued(3);
     core.request(1);
     take(core, 1);
-    assertTrue(core.skip());
+    assertTrue(skip(core));
     core.cancel(new IllegalStateException());
     assertEquals(0, peer.task(4, live.batch(4), 0));
     assertEquals("request 1, extract 1, drop 2, cancel, drop 3, drop 4", peer.calls());
@@ -49,8 +49,8 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
     release();
     assertEquals("extract 1, extract 2, extract 3", peer.calls());
     DeviceArray second = core.take(0).batch;
-    assertTrue(core.skip());
-    assertFalse(core.skip());
+    assertTrue(skip(core));
+    assertFalse(skip(core));
     assertEquals(2, live.get());
     assertSame(AsyncConsumer.END, core.outcome());
     core.close();
@@ -212,7 +212,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
           1);
       peer.schema();
       DeviceArray odd = live.batch(1);
-      C.putLong(odd.address() + DeviceArray.RESERVED + 8, 1);
+      C.putLong(odd.address() + Fields.DEVICE_ARRAY_RESERVED + 8, 1);
       peer.task(1, odd, 0);
       assertRows(strict ? -22 : 1);
     }
@@ -229,9 +229,9 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
   @Test
   void ruleAsyncProducerPrivateDataUntouched() {
     open(1);
-    long before = C.getAddress(peer.object + AsyncAbi.PRODUCER_PRIVATE);
+    long before = C.getAddress(peer.object + Fields.PRODUCER_PRIVATE_DATA);
     stream.close();
     assertEquals("request 1, cancel", peer.calls());
-    assertEquals(before, C.getAddress(peer.object + AsyncAbi.PRODUCER_PRIVATE));
+    assertEquals(before, C.getAddress(peer.object + Fields.PRODUCER_PRIVATE_DATA));
   }
 }

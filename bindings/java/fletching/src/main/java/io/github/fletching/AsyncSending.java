@@ -82,10 +82,10 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     this.toBatch = toBatch;
     long block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
     producer = AsyncAbi.takeBlock();
-    C.putInt(producer + AsyncAbi.DEVICE_TYPE, deviceType.value());
-    C.putAddress(producer + AsyncAbi.METADATA, block);
-    AsyncAbi.ProducerStubs.install(producer, Handles.add(this));
-    C.putAddress(handler + AsyncAbi.PRODUCER, producer);
+    C.putInt(producer + Fields.PRODUCER_DEVICE_TYPE, deviceType.value());
+    C.putAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA, block);
+    AsyncAbi.installProducer(producer, this);
+    C.putAddress(handler + Fields.HANDLER_PRODUCER, producer);
   }
 
   /** Moves the schema in, which is sent next. */
@@ -107,8 +107,8 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
 
   /** Gives the memory back when the consumer is gone. */
   void free() {
-    Handles.remove(C.getAddress(producer + AsyncAbi.PRODUCER_PRIVATE));
-    C.free(C.getAddress(producer + AsyncAbi.METADATA));
+    Handles.remove(C.getAddress(producer + Fields.PRODUCER_PRIVATE_DATA));
+    C.free(C.getAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA));
     AsyncAbi.putBlock(producer);
   }
 
@@ -357,7 +357,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     long struct = producer + AsyncAbi.TASK;
     long handle = Handles.add(next);
     long metadata = next.metadata == null ? 0 : AsyncAbi.newBlock(next.metadata);
-    AsyncAbi.ProducerStubs.installTask(struct, handle);
+    AsyncAbi.installTask(struct, handle);
     int code = handler.onNextTask(struct, metadata);
     C.free(metadata);
     if (code != 0 && Handles.poll(AsyncTask.class, handle) != null) { // not extracted

@@ -24,8 +24,8 @@ final class AsyncTask {
 
   /** The callback: of several calls one finds the task. */
   static int extract(long self, long out) {
-    AsyncTask task = Handles.poll(AsyncTask.class, C.getAddress(self + AsyncAbi.TASK_PRIVATE));
-    C.putAddress(self + AsyncAbi.TASK_PRIVATE, 0);
+    AsyncTask task = Handles.poll(AsyncTask.class, C.getAddress(self + Fields.TASK_PRIVATE_DATA));
+    C.putAddress(self + Fields.TASK_PRIVATE_DATA, 0);
     if (task == null) {
       return FletchingException.EINVAL;
     }

@@ -43,7 +43,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   public final Schema schema() {
     return call(
         stream -> {
-          Slot out = streams.pull(stream, "get_schema", streams.getSchema, Kind.SCHEMA);
+          Slot out = streams.pull(stream, streams.getSchema, Kind.SCHEMA);
           if (Kind.SCHEMA.isReleased(out.address)) {
             out.free();
             throw FletchingException.invalid(
@@ -97,7 +97,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     if (ended) {
       return null;
     }
-    Slot out = streams.pull(stream, "get_next", streams.getNext, streams.batch);
+    Slot out = streams.pull(stream, streams.getNext, streams.batch);
     if (streams.batch.isReleased(out.address)) {
       ended = true;
       out.free();

@@ -135,13 +135,4 @@ final class Block extends Exported {
       C.free(memory);
     }
   }
-
-  /** Undoes the constructor; the object is still the caller's. */
-  void abandon() {
-    forget();
-    if (share != null) {
-      share.leave();
-    }
-    C.free(memory);
-  }
 }

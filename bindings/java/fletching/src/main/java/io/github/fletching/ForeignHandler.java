@@ -16,17 +16,17 @@ final class ForeignHandler {
   }
 
   int onSchema(long schema) {
-    long function = C.getAddress(handler + AsyncAbi.ON_SCHEMA);
+    long function = Callback.HANDLER_ON_SCHEMA.in(handler);
     return function == 0 ? MISSING : (int) C.call("iaa", function, handler, schema);
   }
 
   int onNextTask(long task, long metadata) {
-    long function = C.getAddress(handler + AsyncAbi.ON_NEXT_TASK);
+    long function = Callback.HANDLER_ON_NEXT_TASK.in(handler);
     return function == 0 ? MISSING : (int) C.call("iaaa", function, handler, task, metadata);
   }
 
   void onError(FletchingException error) {
-    long function = C.getAddress(handler + AsyncAbi.ON_ERROR);
+    long function = Callback.HANDLER_ON_ERROR.in(handler);
     if (function != 0) {
       long text = Native.newText(error.getMessage());
       C.call("vaiaa", function, handler, error.errno(), text, 0);
@@ -35,7 +35,7 @@ final class ForeignHandler {
   }
 
   void release() {
-    long function = C.getAddress(handler + AsyncAbi.RELEASE);
+    long function = C.getAddress(handler + Fields.HANDLER_RELEASE);
     if (function != 0) {
       C.run(function, handler);
     }

@@ -29,8 +29,8 @@ final class ForeignProducer {
     final Metadata metadata;
 
     Task(long task, Metadata metadata) {
-      extractData = C.getAddress(task + AsyncAbi.EXTRACT_DATA);
-      privateData = C.getAddress(task + AsyncAbi.TASK_PRIVATE);
+      extractData = Callback.TASK_EXTRACT_DATA.in(task);
+      privateData = C.getAddress(task + Fields.TASK_PRIVATE_DATA);
       this.metadata = metadata;
     }
 
@@ -80,18 +80,18 @@ final class ForeignProducer {
   }
 
   void request(long n) {
-    out(toProducer, "val", C.getAddress(producer + AsyncAbi.REQUEST), producer, n);
+    out(toProducer, "val", Callback.PRODUCER_REQUEST.in(producer), producer, n);
   }
 
   void cancel() {
-    out(toProducer, "va", C.getAddress(producer + AsyncAbi.CANCEL), producer);
+    out(toProducer, "va", Callback.PRODUCER_CANCEL.in(producer), producer);
   }
 
   /** Returns the code of extract_data. */
   int extract(Task task, long out) {
     long copy = AsyncAbi.takeBlock();
-    C.putAddress(copy + AsyncAbi.EXTRACT_DATA, task.extractData);
-    C.putAddress(copy + AsyncAbi.TASK_PRIVATE, task.privateData);
+    Callback.TASK_EXTRACT_DATA.put(copy, task.extractData);
+    C.putAddress(copy + Fields.TASK_PRIVATE_DATA, task.privateData);
     int code = (int) out(toTasks, "iaa", task.extractData, copy, out);
     AsyncAbi.putBlock(copy);
     return code;

@@ -75,10 +75,6 @@ enum Kind {
     return function == stub;
   }
 
-  long offset(String field) {
-    return offsets.offset(C.target(), field);
-  }
-
   boolean isReleased(long struct) {
     return C.getAddress(struct + release) == 0;
   }

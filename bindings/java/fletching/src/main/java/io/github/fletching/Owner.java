@@ -22,15 +22,7 @@ import java.lang.ref.Reference;
  * <p>Text: Arrow C data interface, "Memory management".
  */
 public abstract class Owner implements AutoCloseable {
-  private static final VarHandle SLOT;
-
-  static {
-    try {
-      SLOT = MethodHandles.lookup().findVarHandle(Owner.class, "slot", Slot.class);
-    } catch (ReflectiveOperationException e) {
-      throw new ExceptionInInitializerError(e);
-    }
-  }
+  private static final VarHandle SLOT = Native.field(MethodHandles.lookup(), "slot", Slot.class);
 
   final Kind kind;
   private volatile Slot slot;
@@ -123,6 +115,11 @@ public abstract class Owner implements AutoCloseable {
     return Exported.lateReleases();
   }
 
+  /** Moves a struct below this one out. */
+  void moveBelow(long below, long to) {
+    kind.move(below, to);
+  }
+
   final Slot swap(Slot next) {
     return (Slot) SLOT.getAndSet(this, next);
   }
@@ -134,6 +131,14 @@ public abstract class Owner implements AutoCloseable {
       throw closed(operation);
     }
     return found;
+  }
+
+  /** The address of a struct that nothing has released or moved out. */
+  final long open(String operation) {
+    if (isReleased()) {
+      throw closed(operation);
+    }
+    return live(operation).address;
   }
 
   final Slot live(String operation) {

@@ -105,13 +105,7 @@ abstract class Vendor implements Waiter {
 
   /** Room for two numbers that a function writes. */
   static final class Cell implements AutoCloseable {
-    final long address = C.allocate(16);
-
-    Cell() {
-      if (address == 0) {
-        throw FletchingException.noMemory("call of a runtime");
-      }
-    }
+    final long address = Native.allocate(16, "call of a runtime");
 
     @Override
     public void close() {

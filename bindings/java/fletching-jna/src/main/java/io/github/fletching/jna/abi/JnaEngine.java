@@ -8,30 +8,28 @@ import com.sun.jna.Pointer;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.Guarded;
+import io.github.fletching.abi.engine.Handles;
 import java.nio.Buffer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 
 /** The engine over JNA. */
 final class JnaEngine implements Engine {
   /** All memory: the offset is the address, so that no access makes an object. */
   private static final Pointer MEMORY = new Pointer(0);
 
+  private static final Class<?>[] TYPES = {void.class, int.class, long.class, Pointer.class};
   private static final NativeCall RELEASE = new NativeCall("va");
 
   static {
     // The JVM looks a native method up at its first call, which frees the text that dlerror
-    // returned:
-    // the one that reads a text is looked up before.
+    // returned: the one that reads a text is looked up before.
     long any = Native.malloc(1);
     MEMORY.getByte(any);
     Native.free(any);
   }
 
   private final Map<String, NativeCall> calls = new ConcurrentHashMap<>();
-  private final Map<Long, NativeLibrary> libraries = new ConcurrentHashMap<>();
-  private final AtomicLong lastLibrary = new AtomicLong();
 
   @Override
   public LayoutClass target() {
@@ -60,9 +58,7 @@ final class JnaEngine implements Engine {
 
   @Override
   public long getAddress(long address) {
-    return Abi.POINTER_SIZE == 8
-        ? MEMORY.getLong(address)
-        : Integer.toUnsignedLong(MEMORY.getInt(address));
+    return NativeCall.getAddress(address);
   }
 
   @Override
@@ -82,11 +78,7 @@ final class JnaEngine implements Engine {
 
   @Override
   public void putAddress(long address, long value) {
-    if (Abi.POINTER_SIZE == 8) {
-      MEMORY.setLong(address, value);
-    } else {
-      MEMORY.setInt(address, (int) value);
-    }
+    NativeCall.putAddress(address, value);
   }
 
   @Override
@@ -144,10 +136,7 @@ final class JnaEngine implements Engine {
   @Override
   public long load(String library) {
     try {
-      NativeLibrary loaded = NativeLibrary.getInstance(library);
-      long handle = lastLibrary.incrementAndGet();
-      libraries.put(handle, loaded);
-      return handle;
+      return Handles.add(NativeLibrary.getInstance(library));
     } catch (UnsatisfiedLinkError e) {
       return 0;
     }
@@ -155,8 +144,9 @@ final class JnaEngine implements Engine {
 
   @Override
   public long symbol(long library, String name) {
-    NativeLibrary found = library == 0 ? NativeLibrary.getProcess() : libraries.get(library);
     try {
+      NativeLibrary found =
+          library == 0 ? NativeLibrary.getProcess() : Handles.find(NativeLibrary.class, library);
       return Pointer.nativeValue(found.getGlobalVariableAddress(name));
     } catch (UnsatisfiedLinkError e) {
       return 0;
@@ -168,18 +158,7 @@ final class JnaEngine implements Engine {
   }
 
   private static Class<?> type(char kind) {
-    switch (kind) {
-      case 'v':
-        return void.class;
-      case 'i':
-        return int.class;
-      case 'l':
-        return long.class;
-      case 'a':
-        return Pointer.class;
-      default:
-        throw new IllegalArgumentException("signature: " + kind + ": expected v, i, l or a");
-    }
+    return TYPES[NativeCall.indexOf(kind)];
   }
 
   private static Object value(char kind, long number) {
