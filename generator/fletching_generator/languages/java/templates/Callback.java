@@ -35,6 +35,11 @@ enum Callback {
     return title;
   }
 
+  /** Whether a function is the one that {@link #install} has made. */
+  boolean isOurs(long function) {
+    return function == stub;
+  }
+
   /** The function that a struct has; 0 for NULL. */
   long in(long struct) {
     return C.getAddress(struct + offset);

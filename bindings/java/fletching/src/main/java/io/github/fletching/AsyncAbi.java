@@ -105,7 +105,7 @@ final class AsyncAbi {
     return Handles.find(AsyncSending.class, C.getAddress(self + Fields.PRODUCER_PRIVATE_DATA));
   }
 
-  /** The handle is that of an {@link AsyncTask}. */
+  /** The handle finds an {@link AsyncTask}. */
   static void installTask(long task, long handle) {
     Callback.TASK_EXTRACT_DATA.install(task, (self, out, c, d) -> AsyncTask.extract(self, out));
     C.putAddress(task + Fields.TASK_PRIVATE_DATA, handle);

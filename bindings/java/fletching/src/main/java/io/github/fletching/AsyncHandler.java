@@ -138,10 +138,10 @@ final class AsyncHandler extends AsyncConsumer {
   }
 
   /** Moves the schema in, unless it is refused. */
-  private Shared<Schema> accepted(long raw, boolean asks) {
+  private Shared<Schema> accepted(long raw, boolean checked) {
     Schema given = Schema.wrap(raw);
     try {
-      if (asks) {
+      if (checked) {
         schemaCheck.accept(given);
       }
       return given.share();
@@ -214,7 +214,7 @@ final class AsyncHandler extends AsyncConsumer {
 
   /** An error, unless the application knows how the stream has ended. */
   private void end(State next, FletchingException error) {
-    boolean tells =
+    boolean notifies =
         peer.locked(
             () -> {
               boolean live = state.isLive();
@@ -227,7 +227,7 @@ final class AsyncHandler extends AsyncConsumer {
               }
               return live;
             });
-    if (tells) {
+    if (notifies) {
       wake();
     }
   }
@@ -240,7 +240,7 @@ final class AsyncHandler extends AsyncConsumer {
             return false;
           }
           boolean waits = peer.runsElsewhere();
-          boolean tells = state.isLive() || (state == State.ENDED && !shut);
+          boolean notifies = state.isLive() || (state == State.ENDED && !shut);
           keeping = state == State.ENDED && !shut;
           if (state.isLive()) {
             failure = new FletchingException(FletchingException.EIO, LOST);
@@ -250,7 +250,7 @@ final class AsyncHandler extends AsyncConsumer {
           // A producer that is destroyed with its last task outlives another thread's call to it.
           peer.awaitRequests();
           settle();
-          if (tells) {
+          if (notifies) {
             peer.unlocked(this::wake);
           }
           if (waits) {

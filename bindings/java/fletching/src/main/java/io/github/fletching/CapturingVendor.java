@@ -37,7 +37,7 @@ abstract class CapturingVendor extends Vendor {
 
     // What is here is for a runtime that knows the place of an event.
 
-    /** Enters where any event can be asked. */
+    /** Enters a place from which any event can be queried. */
     void enterAny(long deviceId) {}
 
     /** Notes where an event is from that is recorded now. */
@@ -102,8 +102,8 @@ abstract class CapturingVendor extends Vendor {
     check(calls.init, 0);
   }
 
-  /** The answer of a function that asks or waits for the event. */
-  private int ask(Symbol function, SyncEvent event) {
+  /** The result of a function that queries the event or waits for it. */
+  private int call(Symbol function, SyncEvent event) {
     long handle = event.handle();
     initialize();
     try (Relaxed mode = new Relaxed();
@@ -116,12 +116,12 @@ abstract class CapturingVendor extends Vendor {
 
   @Override
   public final void synchronize(SyncEvent event) {
-    check(calls.eventSynchronize.name, ask(calls.eventSynchronize, event));
+    check(calls.eventSynchronize.name, call(calls.eventSynchronize, event));
   }
 
   @Override
   public final boolean isReady(SyncEvent event) {
-    return isDone(ask(calls.eventQuery, event));
+    return isDone(call(calls.eventQuery, event));
   }
 
   private boolean isDone(int code) {

@@ -74,7 +74,7 @@ final class Cuda extends CapturingVendor {
       return C.getInt(out.address) != 0;
     }
 
-    /** A primary context that is active. {@code release} gives it back. */
+    /** A primary context that is active. {@code release} returns the reference. */
     private long retain(int device) {
       int code = (int) CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN.call(out.address, device);
       retained = code == 0 ? device : -1;
@@ -128,7 +128,7 @@ final class Cuda extends CapturingVendor {
 
     @Override
     void enterStream(DeviceStream stream, long deviceId) {
-      // The default streams are those of the current context.
+      // The default streams belong to the current context.
       if (Long.compareUnsigned(stream.handle(), CudaTable.CU_STREAM_PER_THREAD) <= 0) {
         enterAny(deviceId);
         return;

@@ -33,24 +33,25 @@ abstract class Exported {
 
   /** Makes a struct one of ours. */
   final void adopt(Kind kind, long struct) {
-    C.putAddress(struct + kind.release, kind.base().stub());
+    Kind base = kind.base();
+    base.callback.install(struct, base.releases);
     C.putAddress(struct + kind.privateData, handle);
   }
 
   final boolean owns(Kind kind, long struct) {
-    return kind.base().isStub(C.getAddress(struct + kind.release))
+    return kind.callback.isOurs(C.getAddress(struct + kind.release))
         && C.getAddress(struct + kind.privateData) == handle;
   }
 
   /** Releases a struct of ours without a call of C; false for one that is not. */
   static boolean releasedHere(Kind kind, long function, long struct) {
-    if (!kind.base().isStub(function)) {
+    if (!kind.callback.isOurs(function)) {
       return false;
     }
     try {
       of(kind, struct).release(kind.base(), struct);
     } catch (Throwable thrown) { // as if C had called it
-      Failures.log(kind.cName() + ".release", thrown);
+      Failures.log(kind.callback.title(), thrown);
     }
     return true;
   }
@@ -59,30 +60,18 @@ abstract class Exported {
     return Handles.find(Exported.class, C.getAddress(struct + kind.privateData));
   }
 
-  static long newStub(Kind kind) {
-    return C.stub(
-        kind.cName() + ".release",
-        "va",
-        0,
-        (struct, b, c, d) -> {
-          releaseFromC(kind, struct);
-          return 0;
-        });
-  }
-
-  private static void releaseFromC(Kind kind, long struct) {
-    if (kind.isReleased(struct)) {
-      return;
-    }
-    if (shutdown) {
+  /** What C calls. Returns the 0 of a stub without a result. */
+  static long releaseFromC(Kind kind, long struct) {
+    if (shutdown && !kind.isReleased(struct)) {
       kind.markReleased(struct);
       if (LATE.getAndIncrement() == 0) { // loggers may be closed already
         System.err.println(
-            "fletching: release of " + kind.cName() + " during shutdown: it leaks, as any later");
+            "fletching: " + kind.callback.title() + " during shutdown: it leaks, as any later");
       }
-      return;
+    } else if (!kind.isReleased(struct)) {
+      of(kind, struct).release(kind, struct);
     }
-    of(kind, struct).release(kind, struct);
+    return 0;
   }
 
   /** Whether the JVM shuts down. */

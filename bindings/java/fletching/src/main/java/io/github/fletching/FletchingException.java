@@ -54,7 +54,7 @@ public final class FletchingException extends RuntimeException {
     return name.startsWith("Windows") ? windows : name.startsWith("Mac") ? macos : linux;
   }
 
-  /** A rule that another party broke. The ids are those of docs/reference/rules. */
+  /** A rule that another party broke. The ids are in docs/reference/rules. */
   static FletchingException brokenRule(String rule, String message) {
     return invalid(message + " (rule " + rule + ")");
   }

@@ -60,7 +60,7 @@ final class Hip extends CapturingVendor {
     void enterStream(DeviceStream stream, long deviceId) {
       check(HipTable.HIP_GET_DEVICE, out.address);
       before = C.getInt(out.address);
-      // The default streams are those of the thread's device.
+      // The default streams belong to the thread's device.
       if (Long.compareUnsigned(stream.handle(), HipTable.HIP_STREAM_PER_THREAD) <= 0) {
         return;
       }

@@ -15,9 +15,8 @@ import java.lang.ref.Reference;
  * IllegalStateException.
  *
  * <p>An owner that becomes unreachable and was not closed is released by a cleaner, and counted as
- * a leak: nobody knows when that happens, and memory of a device lives too long. The system
- * property {@code io.github.fletching.leakStacks=true} adds to the warning where the owner was
- * made.
+ * a leak: it happens at an unknown time, and memory of a device lives too long. The system property
+ * {@code io.github.fletching.leakStacks=true} adds to the warning where the owner was made.
  *
  * <p>Text: Arrow C data interface, "Memory management".
  */

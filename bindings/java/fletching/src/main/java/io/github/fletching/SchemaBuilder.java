@@ -23,7 +23,7 @@ public final class SchemaBuilder {
   private final List<SchemaBuilder> children = new ArrayList<>();
   private SchemaBuilder dictionary;
 
-  /** A schema with a format string; for a dictionary-encoded type that of the indices. */
+  /** A schema with a format string; for a dictionary-encoded type, the format of the indices. */
   public SchemaBuilder(String format) {
     this.format = format;
   }

@@ -97,7 +97,7 @@ final class Share {
 
     /** Forgets the hook that was attached before this one; null for none. */
     private Hook takeBelow(Kind kind) {
-      return kind.isStub(release) ? Handles.poll(Hook.class, privateData) : null;
+      return kind.callback.isOurs(release) ? Handles.poll(Hook.class, privateData) : null;
     }
   }
 
@@ -112,7 +112,7 @@ final class Share {
     /** One use more of what keeps the event of an array alive. */
     static Share hold(long array) {
       Kind kind = Kind.ARRAY;
-      if (kind.isStub(C.getAddress(array + kind.release))) {
+      if (kind.callback.isOurs(C.getAddress(array + kind.release))) {
         Object known = Handles.find(Exported.class, C.getAddress(array + kind.privateData));
         if (known instanceof Parent) {
           ((Parent) known).share.use();

@@ -47,13 +47,7 @@ public final class Shared<T extends Owner> implements AutoCloseable {
    *     above 2^22 or without a list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM
    */
   public T column(int index) {
-    long struct = owner.live("column").address;
-    int count = columnCount();
-    if (index < 0 || index >= count) {
-      throw FletchingException.invalid(
-          "column: child " + index + ": no such child: expected an index below " + count);
-    }
-    return show(owner.kind.child(struct, index));
+    return show(Tree.child("column", owner, index));
   }
 
   /** All of it as a struct of its own. Errors: as {@link #column}. */
@@ -79,7 +73,7 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     return owner.isReleased();
   }
 
-  /** Gives up the struct, which is released when nobody else needs it. */
+  /** Gives up the struct, which is released with its last user. */
   @Override
   public void close() {
     owner.close();

@@ -26,15 +26,20 @@ final class Tree {
     Reference.reachabilityFence(owner);
   }
 
-  /** Moves a child out. */
-  static Slot takeChild(Owner parent, int index) {
-    long struct = parent.open("take_child");
+  /** The address of a child, which may be NULL. */
+  static long child(String operation, Owner parent, int index) {
+    long struct = parent.open(operation);
     int count = parent.kind.childCount(struct);
     if (index < 0 || index >= count) {
       throw FletchingException.invalid(
-          "take_child: child " + index + ": no such child: expected an index below " + count);
+          operation + ": child " + index + ": no such child: expected an index below " + count);
     }
-    return take(parent, parent.kind.child(struct, index), "take_child: child " + index);
+    return parent.kind.child(struct, index);
+  }
+
+  /** Moves a child out. */
+  static Slot takeChild(Owner parent, int index) {
+    return take(parent, child("take_child", parent, index), "take_child: child " + index);
   }
 
   static Slot takeDictionary(Owner parent) {
@@ -55,7 +60,7 @@ final class Tree {
     return taken;
   }
 
-  /** Why there may not be so many levels and structs; null when there may be. */
+  /** The limit that so many levels or structs exceed; null for none. */
   static String excess(int depth, int structs) {
     if (depth == MOST_LEVELS) {
       return "nested too deep: expected at most " + MOST_LEVELS + " levels";

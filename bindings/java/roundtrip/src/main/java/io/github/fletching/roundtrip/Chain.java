@@ -9,6 +9,7 @@ import com.sun.jna.ptr.PointerByReference;
 import io.github.fletching.FletchingException;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.testing.NativeLibraries;
+import io.github.fletching.testing.Producer;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;

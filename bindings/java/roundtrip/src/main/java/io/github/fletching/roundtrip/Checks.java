@@ -3,6 +3,7 @@
 package io.github.fletching.roundtrip;
 
 import io.github.fletching.testing.Cell;
+import io.github.fletching.testing.Producer;
 import java.util.ArrayList;
 import java.util.List;
 

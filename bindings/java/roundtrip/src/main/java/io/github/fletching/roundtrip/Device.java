@@ -12,6 +12,7 @@ import io.github.fletching.VulkanContext;
 import io.github.fletching.Waiter;
 import io.github.fletching.Waiters;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.GatedProducer;
 
 /** One backend of the producer, and the three operations on its events. */
 final class Device {

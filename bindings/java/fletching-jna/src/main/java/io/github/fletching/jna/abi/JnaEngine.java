@@ -7,7 +7,6 @@ import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.engine.Engine;
-import io.github.fletching.abi.engine.Guarded;
 import io.github.fletching.abi.engine.Handles;
 import java.nio.Buffer;
 import java.util.Map;
@@ -122,14 +121,13 @@ final class JnaEngine implements Engine {
 
   @Override
   public long stub(String name, String signature, long failure, Callback callback) {
-    Callback guarded = new Guarded(name, failure, callback);
     Class<?>[] types = new Class<?>[signature.length() - 1];
     for (int i = 0; i < types.length; i++) {
       types[i] = type(signature.charAt(i + 1));
     }
     char result = signature.charAt(0);
     Stub.Body body =
-        a -> value(result, guarded.run(number(a, 0), number(a, 1), number(a, 2), number(a, 3)));
+        a -> value(result, callback.run(number(a, 0), number(a, 1), number(a, 2), number(a, 3)));
     return Pointer.nativeValue(Abi.stub(name, type(result), value(result, failure), body, types));
   }
 

@@ -29,11 +29,8 @@ final class NativeCall {
   NativeCall(String signature) {
     int arguments = signature.length() - 1;
     if (arguments > MOST_ARGUMENTS) {
-      throw new IllegalArgumentException(
-          "signature: too long: expected at most "
-              + MOST_ARGUMENTS
-              + " arguments, got "
-              + arguments);
+      String most = "signature: too long: expected at most " + MOST_ARGUMENTS;
+      throw new IllegalArgumentException(most + " arguments, got " + arguments);
     }
     this.signature = signature;
     long types = Native.malloc((arguments + 1L) * POINTER);

@@ -16,6 +16,8 @@ import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.VulkanContext;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.GatedProducer;
+import io.github.fletching.testing.GatedProducer.Queue;
 import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,12 +71,11 @@ public abstract class GatedSuite {
     long live = Gate.liveArrays();
     gate.array.releaseAfter(gate.stream());
     // One that need not wait overtakes it: the reaper has looked at both by then.
-    Pointer other = Gate.newQueue(backend);
-    Releases free = new Releases();
-    free.array(type)
-        .releaseAfter(DeviceStream.of(type, Gate.C.FletchingProducerQueueHandle(other)));
-    free.waitFor(1);
-    Gate.destroyQueue(other);
+    try (Queue other = new Queue(backend)) {
+      Releases free = new Releases();
+      free.array(type).releaseAfter(DeviceStream.of(type, other.handle()));
+      free.waitFor(1);
+    }
     assertFalse(gate.isIdle());
     assertEquals(live, Gate.liveArrays());
     assertEquals(1, DeviceArray.pendingReleases().pending());
@@ -238,7 +239,7 @@ public abstract class GatedSuite {
 
   void vulkanBehindTheGate() {
     Gate gate = gate("vulkan");
-    VulkanContext context = Gate.vulkan();
+    VulkanContext context = GatedProducer.vulkan();
     VulkanContext withoutQueue = context.onQueue(0, 0, 0);
     assertFails(ENOTSUP, gate.array::synchronize, "VulkanContext");
     assertFails(ENOTSUP, () -> gate.array.waitOn(gate.stream()), "VulkanContext");

@@ -89,7 +89,7 @@ public abstract class LoadersSuite {
   void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
     String output = Child.runMain(Late.class, "-Xcheck:jni");
     assertTrue(
-        output.contains("fletching: release of ArrowArray during shutdown: it leaks, as any later"),
+        output.contains("fletching: ArrowArray.release during shutdown: it leaks, as any later"),
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
     assertFalse(output.contains("not marked"), output);
