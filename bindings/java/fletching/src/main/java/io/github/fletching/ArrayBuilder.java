@@ -129,9 +129,10 @@ public final class ArrayBuilder {
     if (problem != null) {
       throw FletchingException.invalid("array builder: " + problem);
     }
-    Object owner = count.kept.isEmpty() ? object : new Kept(object, count.kept);
     Slot slot = Slot.take(kind);
-    write(slot.address, new Block(kind, count.structs, (int) count.buffers, 0, owner, null));
+    Block block = new Block(kind, count.structs, (int) count.buffers, 0, object);
+    block.kept = count.kept;
+    write(slot.address, block);
     return slot;
   }
 
@@ -139,24 +140,6 @@ public final class ArrayBuilder {
     int structs;
     long buffers;
     final List<ByteBuffer> kept = new ArrayList<>();
-  }
-
-  /** The object of the user's, and the buffers. */
-  private static final class Kept implements AutoCloseable {
-    private final Object object;
-
-    @SuppressWarnings("unused") // reachable
-    private final List<ByteBuffer> buffers;
-
-    Kept(Object object, List<ByteBuffer> buffers) {
-      this.object = object;
-      this.buffers = buffers;
-    }
-
-    @Override
-    public void close() {
-      Exported.discard(object);
-    }
   }
 
   private String check(Count count, int depth) {

@@ -68,7 +68,7 @@ public abstract class ArrayOwner extends Owner {
     if (withEvent) {
       Share share = Share.Parent.hold(live("take_child").address);
       Kind.ARRAY.move(below, taken.address);
-      Share.Hook.attach(Kind.ARRAY, taken.address, null, share);
+      Share.Hook.attach(Kind.ARRAY, taken.address, share);
     } else {
       Kind.ARRAY.move(below, taken.address);
     }

@@ -5,6 +5,7 @@ package io.github.fletching;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
+import java.util.Deque;
 
 /**
  * Owns one struct of the C interfaces. Close it, or move it on with {@link #moveTo}.
@@ -102,9 +103,14 @@ public abstract class Owner implements AutoCloseable {
    */
   @Override
   public void close() {
+    close(null);
+  }
+
+  /** The same, as {@link Kind#releaseOnce(long, Deque)}. */
+  final void close(Deque<Object> ended) {
     Slot found = swap(null);
     if (found != null) {
-      kind.releaseOnce(found.address);
+      kind.releaseOnce(found.address, ended);
       found.free();
     }
   }

@@ -27,7 +27,7 @@ final class Tree {
     if (owner.isReleased()) {
       throw Owner.closed("attach");
     }
-    Share.Hook.attach(owner.kind.base(), owner.live("attach").address, object, null);
+    Share.Hook.attach(owner.kind.base(), owner.live("attach").address, object);
     Reference.reachabilityFence(owner);
   }
 

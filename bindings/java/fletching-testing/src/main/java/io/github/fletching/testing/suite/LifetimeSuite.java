@@ -4,11 +4,15 @@ package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Raw.assertClosed;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
 import io.github.fletching.Owner;
+import io.github.fletching.Shared;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.suite.Raw.Counted;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -90,6 +94,53 @@ public abstract class LifetimeSuite {
     array.close();
     assertEquals(100_000, closes.get());
     assertClosed(closed, "table");
+  }
+
+  /** In a callback of C, a stack overflow would end the process. */
+  private static void releaseInC(Array array) {
+    Raw there = Raw.array();
+    array.moveTo(there.address());
+    there.release();
+  }
+
+  @Test
+  void viewsOfViewsAreReleasedWithoutRecursion() {
+    Array view = table();
+    for (int i = 0; i < 100_000; i++) {
+      try (Shared<Array> shared = view.share()) {
+        view = shared.view();
+      }
+    }
+    releaseInC(view);
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void arraysThatOwnEachOtherAreReleasedWithoutRecursion() {
+    Array array = table();
+    ByteBuffer buffer = ByteBuffer.allocateDirect(8);
+    for (int i = 0; i < 100_000; i++) {
+      array = new ArrayBuilder(0).buffers(buffer).build(array);
+      Array next = new ArrayBuilder(0).build(null);
+      next.attach(array);
+      array = next;
+    }
+    releaseInC(array);
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void whatAnArrayOwnsIsClosedInOrder() {
+    Array inner = new ArrayBuilder(0).build(new Counted(closed, "1"));
+    inner.attach(new Counted(closed, "2"));
+    Array array = new ArrayBuilder(0).build(inner);
+    array.attach(null);
+    array.attach(new Counted(closed, "3"));
+    array.attach(table());
+    array.attach(new Counted(closed, "4"));
+    releaseInC(array);
+    assertClosed(closed, "1", "2", "3", "table", "4");
+    assertTrue(inner.isReleased());
   }
 
   @Test
