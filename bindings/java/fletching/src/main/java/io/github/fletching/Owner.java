@@ -70,11 +70,15 @@ public abstract class Owner implements AutoCloseable {
    * on; the owner is closed.
    *
    * @throws IllegalStateException after close, or when foreign code has moved the struct out
-   * @throws FletchingException EINVAL for an address of 0
+   * @throws FletchingException EINVAL for an address of 0, and that of the struct itself
    */
   public void moveTo(long address) {
     if (address == 0) {
       throw FletchingException.invalid("export: address is NULL: expected room for a struct");
+    }
+    if (address == live("export").address) {
+      throw FletchingException.invalid(
+          "export: address is the owner's own: expected room for another struct");
     }
     Slot source = takeSlot("export");
     kind.move(source.address, address);

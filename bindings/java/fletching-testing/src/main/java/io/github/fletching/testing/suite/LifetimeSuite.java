@@ -8,17 +8,23 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
+import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
+import java.util.NoSuchElementException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -94,6 +100,42 @@ public abstract class LifetimeSuite {
     array.close();
     assertEquals(100_000, closes.get());
     assertClosed(closed, "table");
+  }
+
+  @Test
+  void threadsThatReadOneStreamLoseNoBatch() throws Exception {
+    int count = 20_000;
+    AtomicInteger made = new AtomicInteger();
+    AtomicInteger read = new AtomicInteger();
+    Iterator<Array> batches =
+        Stream.generate(() -> new ArrayBuilder(made.incrementAndGet()).build(null))
+            .limit(count)
+            .iterator();
+    try (ArrayStream stream = ArrayStream.of(new SchemaBuilder("n").build(), batches)) {
+      Thread other = new Thread(() -> readAll(stream, read));
+      other.start();
+      readAll(stream, read);
+      other.join();
+    }
+    assertEquals(count, made.get());
+    assertEquals(count, read.get());
+  }
+
+  private static void readAll(ArrayStream stream, AtomicInteger read) {
+    boolean more = true;
+    while (more) {
+      try {
+        more = stream.hasNext();
+        if (more) {
+          stream.next().close();
+          read.incrementAndGet();
+        }
+      } catch (NoSuchElementException e) {
+        assertTrue(more); // the other thread has it
+      } catch (FletchingException e) {
+        assertEquals("stream: in use: expected one call at a time", e.getMessage());
+      }
+    }
   }
 
   /** In a callback of C, a stack overflow would end the process. */
