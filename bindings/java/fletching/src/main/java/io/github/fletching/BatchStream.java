@@ -22,8 +22,8 @@ import java.util.stream.StreamSupport;
  * with the id of the rule, for a callback that is NULL.
  *
  * <p>One thread at a time may read: a call during another one is EBUSY, and of two threads that saw
- * the same batch with hasNext one gets a NoSuchElementException. No batch is lost. {@code close} may
- * be called at any time, also during a call, after which the stream is released.
+ * the same batch with hasNext one gets a NoSuchElementException. No batch is lost. {@code close}
+ * may be called at any time, also during a call, after which the stream is released.
  */
 public abstract class BatchStream<B extends ArrayOwner> extends Owner
     implements Iterator<B>, Iterable<B> {

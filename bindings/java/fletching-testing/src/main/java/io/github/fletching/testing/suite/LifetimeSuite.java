@@ -33,6 +33,7 @@ import org.junit.jupiter.api.Timeout;
 /** Several threads, and the garbage collector. */
 public abstract class LifetimeSuite {
   private final List<String> closed = new CopyOnWriteArrayList<>();
+  private static final int DEEP = 30_000; // more calls than a stack has room for
   private int exported;
 
   /** Everything that was exported is released at the end of a test. */
@@ -81,11 +82,15 @@ public abstract class LifetimeSuite {
       CyclicBarrier start = new CyclicBarrier(3);
       List<Thread> threads = new ArrayList<>();
       parts.forEach(part -> threads.add(new Thread(() -> closeAt(start, part))));
-      threads.forEach(Thread::start);
-      for (Thread thread : threads) {
-        thread.join();
-      }
+      startAndJoin(threads);
       assertClosed(closed, "table");
+    }
+  }
+
+  private static void startAndJoin(List<Thread> threads) throws InterruptedException {
+    threads.forEach(Thread::start);
+    for (Thread thread : threads) {
+      thread.join();
     }
   }
 
@@ -104,7 +109,7 @@ public abstract class LifetimeSuite {
 
   @Test
   void threadsThatReadOneStreamLoseNoBatch() throws Exception {
-    int count = 20_000;
+    int count = 50_000;
     AtomicInteger made = new AtomicInteger();
     AtomicInteger read = new AtomicInteger();
     Iterator<Array> batches =
@@ -112,10 +117,11 @@ public abstract class LifetimeSuite {
             .limit(count)
             .iterator();
     try (ArrayStream stream = ArrayStream.of(new SchemaBuilder("n").build(), batches)) {
-      Thread other = new Thread(() -> readAll(stream, read));
-      other.start();
-      readAll(stream, read);
-      other.join();
+      List<Thread> threads = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        threads.add(new Thread(() -> readAll(stream, read)));
+      }
+      startAndJoin(threads);
     }
     assertEquals(count, made.get());
     assertEquals(count, read.get());
@@ -127,6 +133,7 @@ public abstract class LifetimeSuite {
       try {
         more = stream.hasNext();
         if (more) {
+          Thread.yield(); // the other thread may read now
           stream.next().close();
           read.incrementAndGet();
         }
@@ -148,7 +155,7 @@ public abstract class LifetimeSuite {
   @Test
   void viewsOfViewsAreReleasedWithoutRecursion() {
     Array view = table();
-    for (int i = 0; i < 100_000; i++) {
+    for (int i = 0; i < DEEP; i++) {
       try (Shared<Array> shared = view.share()) {
         view = shared.view();
       }
@@ -161,7 +168,7 @@ public abstract class LifetimeSuite {
   void arraysThatOwnEachOtherAreReleasedWithoutRecursion() {
     Array array = table();
     ByteBuffer buffer = ByteBuffer.allocateDirect(8);
-    for (int i = 0; i < 100_000; i++) {
+    for (int i = 0; i < DEEP; i++) {
       array = new ArrayBuilder(0).buffers(buffer).build(array);
       Array next = new ArrayBuilder(0).build(null);
       next.attach(array);
