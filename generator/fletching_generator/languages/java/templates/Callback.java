@@ -45,6 +45,11 @@ enum Callback {
     return C.getAddress(struct + offset);
   }
 
+  /** Calls the function of the struct that is the first argument; the result is 0 for void. */
+  long call(long... arguments) {
+    return C.call(signature, in(arguments[0]), arguments);
+  }
+
   /** Puts a function into a struct. */
   void put(long struct, long function) {
     C.putAddress(struct + offset, function);

@@ -210,7 +210,7 @@ final class AsyncForeign {
     }
 
     @Override
-    void release(Kind kind, long struct) {
+    void release(Kind kind, long struct, java.util.Deque<Object> ended) {
       kind.markReleased(struct);
       forget();
       release.released();

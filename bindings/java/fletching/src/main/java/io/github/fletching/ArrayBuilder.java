@@ -6,7 +6,6 @@ import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.EventPointer;
-import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -130,9 +129,10 @@ public final class ArrayBuilder {
     if (problem != null) {
       throw FletchingException.invalid("array builder: " + problem);
     }
-    Object owner = count.kept.isEmpty() ? object : keeping(count.kept, object);
     Slot slot = Slot.take(kind);
-    write(slot.address, new Block(kind, count.structs, (int) count.buffers, 0, owner, null));
+    Block block = new Block(kind, count.structs, (int) count.buffers, 0, object);
+    block.kept = count.kept;
+    write(slot.address, block);
     return slot;
   }
 
@@ -140,14 +140,6 @@ public final class ArrayBuilder {
     int structs;
     long buffers;
     final List<ByteBuffer> kept = new ArrayList<>();
-  }
-
-  /** Closes the object of the user's, and keeps the buffers reachable until then. */
-  private static AutoCloseable keeping(List<ByteBuffer> buffers, Object object) {
-    return () -> {
-      Exported.discard(object);
-      Reference.reachabilityFence(buffers);
-    };
   }
 
   private String check(Count count, int depth) {

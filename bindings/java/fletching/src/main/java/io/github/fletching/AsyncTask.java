@@ -9,7 +9,7 @@ import java.util.concurrent.Callable;
 
 /** A batch of a producer, from its publisher to the consumer's extract_data. */
 final class AsyncTask {
-  final byte[] metadata; // null for none
+  private final byte[] metadata; // null for none
   private final AsyncSending<?> sending;
   private final Callable<DeviceArray> maker;
   private DeviceArray array; // null when it is not made yet
@@ -20,6 +20,24 @@ final class AsyncTask {
     maker = batch.maker;
     metadata = batch.metadata.size() == 0 ? null : batch.metadata.encode();
     array = batch.array == null ? null : sending.moved(batch.array);
+  }
+
+  /** Calls on_next_task. A task that was refused and not extracted is closed. */
+  int deliver(ForeignHandler handler, long struct) {
+    long handle = Handles.add(this);
+    long block = 0;
+    int code = FletchingException.ENOMEM;
+    try {
+      block = metadata == null ? 0 : AsyncAbi.newBlock(metadata);
+      AsyncAbi.installTask(struct, handle);
+      code = handler.onNextTask(struct, block);
+      return code;
+    } finally {
+      C.free(block);
+      if (code != 0 && Handles.poll(AsyncTask.class, handle) != null) {
+        close();
+      }
+    }
   }
 
   /** The callback: of several calls one finds the task. */

@@ -73,7 +73,7 @@ public final class DeviceArray extends ArrayOwner {
     Share event = syncEvent() == 0 ? null : Share.Parent.hold(own);
     Kind.ARRAY.move(below, to);
     if (event != null) {
-      Share.Hook.attach(Kind.ARRAY, to, null, event);
+      Share.Hook.attach(Kind.ARRAY, to, event);
     }
     copyDevice(own, to);
   }

@@ -54,7 +54,7 @@ final class Events {
     List<Long> targets = Tree.liveArrays(operation, struct);
     try (Recorded recorded = record(operation, vendor, array, stream)) {
       for (long target : targets) {
-        Share.Hook.attach(Kind.ARRAY, target, recorded, null);
+        Share.Hook.attach(Kind.ARRAY, target, recorded);
         recorded.use();
       }
       C.putAddress(struct + Fields.DEVICE_ARRAY_SYNC_EVENT, recorded.address);

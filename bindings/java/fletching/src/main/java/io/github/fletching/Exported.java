@@ -6,6 +6,8 @@ import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.engine.Failures;
 import io.github.fletching.abi.engine.Handles;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** What private_data of a struct of ours refers to, by a handle. */
@@ -24,8 +26,11 @@ abstract class Exported {
   /** Keeps this object reachable until {@link #forget}. */
   final long handle = Handles.add(this);
 
-  /** Releases a struct that is not released yet: marks it so, and everything else. */
-  abstract void release(Kind kind, long struct);
+  /**
+   * Releases a struct that is not released yet: marks it so. What ends with it is pushed, objects
+   * and shares, the first one last.
+   */
+  abstract void release(Kind kind, long struct, Deque<Object> ended);
 
   final void forget() {
     Handles.remove(handle);
@@ -43,17 +48,39 @@ abstract class Exported {
         && C.getAddress(struct + kind.privateData) == handle;
   }
 
-  /** Releases a struct of ours without a call of C; false for one that is not. */
-  static boolean releasedHere(Kind kind, long function, long struct) {
+  /**
+   * Releases a struct of ours without a call of C; false for one that is not. The caller ends what
+   * is pushed; for null it is ended here.
+   */
+  static boolean releasedHere(Kind kind, long function, long struct, Deque<Object> ended) {
     if (!kind.callback.isOurs(function)) {
       return false;
     }
     try {
-      of(kind, struct).release(kind.base(), struct);
+      if (ended == null) {
+        releaseAll(kind.base(), struct);
+      } else {
+        of(kind, struct).release(kind.base(), struct, ended);
+      }
     } catch (Throwable thrown) { // as if C had called it
       Failures.log(kind.callback.title(), thrown);
     }
     return true;
+  }
+
+  /** Releases a struct of ours. What ends with it may own another one: without recursion. */
+  private static void releaseAll(Kind kind, long struct) {
+    Deque<Object> ended = new ArrayDeque<>(2);
+    of(kind, struct).release(kind, struct, ended);
+    for (Object next = ended.poll(); next != null; next = ended.poll()) {
+      if (next instanceof Share) {
+        ((Share) next).leave(ended);
+      } else if (next instanceof Owner && !(next instanceof BatchStream)) {
+        ((Owner) next).close(ended);
+      } else {
+        discard(next);
+      }
+    }
   }
 
   static Exported of(Kind kind, long struct) {
@@ -69,7 +96,7 @@ abstract class Exported {
             "fletching: " + kind.callback.title() + " during shutdown: it leaks, as any later");
       }
     } else if (!kind.isReleased(struct)) {
-      of(kind, struct).release(kind, struct);
+      releaseAll(kind, struct);
     }
     return 0;
   }

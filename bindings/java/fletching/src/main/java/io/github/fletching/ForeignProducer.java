@@ -67,11 +67,11 @@ final class ForeignProducer {
     }
   }
 
-  private long out(List<Thread> running, String signature, long function, long... arguments) {
+  private long out(List<Thread> running, Callback callback, long... arguments) {
     running.add(Thread.currentThread());
     lock.unlock();
     try {
-      return C.call(signature, function, arguments);
+      return callback.call(arguments);
     } finally {
       lock.lock();
       running.remove(Thread.currentThread());
@@ -80,11 +80,11 @@ final class ForeignProducer {
   }
 
   void request(long n) {
-    out(toProducer, "val", Callback.PRODUCER_REQUEST.in(producer), producer, n);
+    out(toProducer, Callback.PRODUCER_REQUEST, producer, n);
   }
 
   void cancel() {
-    out(toProducer, "va", Callback.PRODUCER_CANCEL.in(producer), producer);
+    out(toProducer, Callback.PRODUCER_CANCEL, producer);
   }
 
   /** Returns the code of extract_data. */
@@ -92,7 +92,7 @@ final class ForeignProducer {
     long copy = AsyncAbi.takeBlock();
     Callback.TASK_EXTRACT_DATA.put(copy, task.extractData);
     C.putAddress(copy + Fields.TASK_PRIVATE_DATA, task.privateData);
-    int code = (int) out(toTasks, "iaa", task.extractData, copy, out);
+    int code = (int) out(toTasks, Callback.TASK_EXTRACT_DATA, copy, out);
     AsyncAbi.putBlock(copy);
     return code;
   }

@@ -9,6 +9,7 @@ import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
 import io.github.fletching.abi.engine.Engine;
+import java.util.Deque;
 
 /**
  * The structs with a release callback: where their fields are. A device array begins with its
@@ -79,11 +80,16 @@ enum Kind {
 
   /** Releases a struct, unless it is. It is marked as released also if the callback does not. */
   void releaseOnce(long struct) {
+    releaseOnce(struct, null);
+  }
+
+  /** The same; what ends with a struct of ours is pushed, unless it is to end here: for null. */
+  void releaseOnce(long struct, Deque<Object> ended) {
     long function = C.getAddress(struct + release);
     if (function == 0) {
       return;
     }
-    if (!Exported.releasedHere(this, function, struct)) {
+    if (!Exported.releasedHere(this, function, struct, ended)) {
       C.run(function, struct);
     }
     markReleased(struct);

@@ -5,6 +5,7 @@ package io.github.fletching;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
+import java.util.Deque;
 
 /**
  * Owns one struct of the C interfaces. Close it, or move it on with {@link #moveTo}.
@@ -60,11 +61,15 @@ public abstract class Owner implements AutoCloseable {
    * on; the owner is closed.
    *
    * @throws IllegalStateException after close, or when foreign code has moved the struct out
-   * @throws FletchingException EINVAL for an address of 0
+   * @throws FletchingException EINVAL for an address of 0, and that of the struct itself
    */
   public void moveTo(long address) {
     if (address == 0) {
       throw FletchingException.invalid("export: address is NULL: expected room for a struct");
+    }
+    if (address == live("export").address) {
+      throw FletchingException.invalid(
+          "export: address is the owner's own: expected room for another struct");
     }
     Slot source = takeSlot("export");
     kind.move(source.address, address);
@@ -93,9 +98,14 @@ public abstract class Owner implements AutoCloseable {
    */
   @Override
   public void close() {
+    close(null);
+  }
+
+  /** The same, as {@link Kind#releaseOnce(long, Deque)}. */
+  final void close(Deque<Object> ended) {
     Slot found = swap(null);
     if (found != null) {
-      kind.releaseOnce(found.address);
+      kind.releaseOnce(found.address, ended);
       found.free();
     }
   }

@@ -75,7 +75,7 @@ public final class SchemaBuilder {
     Texts texts = new Texts();
     collect(texts, 0, "schema builder: ");
     Slot slot = Slot.take(Kind.SCHEMA);
-    Block block = new Block(Kind.SCHEMA, texts.structs, 0, texts.size, null, null);
+    Block block = new Block(Kind.SCHEMA, texts.structs, 0, texts.size, null);
     texts.next = 0;
     write(slot.address, block, texts);
     return new Schema(slot);

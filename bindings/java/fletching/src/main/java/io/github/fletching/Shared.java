@@ -59,7 +59,8 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     Kind base = owner.kind.base();
     int structs = Tree.count("view", base, struct);
     Slot slot = Slot.take(owner.kind);
-    Block block = new Block(base, structs, 0, 0, null, share);
+    Block block = new Block(base, structs, 0, 0, share);
+    share.use();
     Tree.copy(base, struct, slot.address, block);
     if (owner.kind == Kind.DEVICE_ARRAY) {
       DeviceArray.copyDevice(owner.live("view").address, slot.address);

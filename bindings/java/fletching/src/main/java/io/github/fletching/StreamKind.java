@@ -32,19 +32,17 @@ enum StreamKind {
    * caller's to release.
    */
   Slot pull(long stream, Callback callback, Kind kind) {
-    long function = callback.in(stream);
-    if (function == 0) {
+    if (callback.in(stream) == 0) {
       throw FletchingException.brokenRule(
           rule, callback.title() + ": NULL: expected a callback; hint: fix the producer");
     }
     Slot out = Slot.take(kind);
-    int code = (int) C.call("iaa", function, stream, out.address);
+    int code = (int) callback.call(stream, out.address);
     if (code == 0) {
       return out;
     }
     out.free();
-    long lastError = getLastError.in(stream);
-    long text = lastError == 0 ? 0 : C.call("aa", lastError, stream);
+    long text = getLastError.in(stream) == 0 ? 0 : getLastError.call(stream);
     throw FletchingException.foreign(code, Native.printable(text));
   }
 

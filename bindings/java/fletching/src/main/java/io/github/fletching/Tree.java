@@ -22,7 +22,7 @@ final class Tree {
   }
 
   static void attach(Owner owner, Object object) {
-    Share.Hook.attach(owner.kind.base(), owner.open("attach"), object, null);
+    Share.Hook.attach(owner.kind.base(), owner.open("attach"), object);
     Reference.reachabilityFence(owner);
   }
 

@@ -24,10 +24,16 @@ public final class Counting implements EngineProvider {
 
   private static final Map<Long, Long> LIVE = new ConcurrentHashMap<>();
   private static final List<String> PROBLEMS = new ArrayList<>();
+  private static volatile long refused = -1;
 
   /** How many allocations are live. */
   public static int live() {
     return LIVE.size();
+  }
+
+  /** From now on there is no memory of exactly this size. */
+  public static void refuse(long size) {
+    refused = size;
   }
 
   /** What was freed that was not live. */
@@ -62,10 +68,15 @@ public final class Counting implements EngineProvider {
 
   private static Object call(Engine engine, Method method, Object[] arguments) throws Throwable {
     if (method.getName().equals("free") && LIVE.remove((Long) arguments[0]) == null) {
-      synchronized (PROBLEMS) {
-        PROBLEMS.add("free: " + arguments[0] + ": not live");
+      if ((Long) arguments[0] != 0) { // NULL is nothing to free
+        synchronized (PROBLEMS) {
+          PROBLEMS.add("free: " + arguments[0] + ": not live");
+        }
       }
       return null;
+    }
+    if (method.getName().equals("allocate") && (Long) arguments[0] == refused) {
+      return 0L;
     }
     try {
       Object result = method.invoke(engine, arguments);

@@ -5,6 +5,9 @@ package io.github.fletching.testing.suite;
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
+import io.github.fletching.AsyncBatch;
+import io.github.fletching.AsyncDeviceStream;
+import io.github.fletching.AsyncDeviceStreams;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Metadata;
@@ -13,11 +16,17 @@ import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.Counting;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.Flow;
 import java.util.stream.IntStream;
 
 /** A program over the engine that counts: what is released is freed, once. */
 public final class Leaks {
+  private static final Metadata OF_BATCH = Metadata.EMPTY.with("key", "the value of a batch");
+
   private Leaks() {}
 
   /** Prints how many allocations are left of the second time; slots stay from the first. */
@@ -26,6 +35,9 @@ public final class Leaks {
     int before = Counting.live();
     use();
     System.out.println("slabs " + (before > 0));
+    System.out.println("sent " + send());
+    Counting.refuse(OF_BATCH.encode().length);
+    System.out.println("refused " + send());
     System.out.println("left " + (Counting.live() - before) + " " + Counting.problems());
   }
 
@@ -41,8 +53,64 @@ public final class Leaks {
         DeviceArray view = shared.view()) {
       view.attach("an object");
     }
+    send();
     read(null);
     read(new FletchingException(28, "a text"));
+  }
+
+  /** Sends a batch with metadata; returns what its subscriber was called with. */
+  private static List<String> send() {
+    List<String> signals = new ArrayList<>();
+    ArrayDeque<Runnable> jobs = new ArrayDeque<>();
+    AsyncDeviceStream stream = new AsyncDeviceStream();
+    stream.subscribe(new Signals(signals));
+    AsyncDeviceStreams.send(
+        new SchemaBuilder("n").build(),
+        DeviceType.CPU,
+        Metadata.EMPTY.with("key", "value"),
+        Leaks::publish,
+        jobs::add,
+        stream.handlerAddress());
+    for (Runnable job = jobs.poll(); job != null; job = jobs.poll()) {
+      job.run();
+    }
+    stream.close();
+    return signals;
+  }
+
+  private static final class Signals implements Flow.Subscriber<DeviceArray> {
+    private final List<String> all;
+
+    Signals(List<String> all) {
+      this.all = all;
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      subscription.request(2);
+    }
+
+    @Override
+    public void onNext(DeviceArray batch) {
+      all.add("batch");
+      batch.close();
+    }
+
+    @Override
+    public void onError(Throwable thrown) {
+      all.add(thrown.getMessage());
+    }
+
+    @Override
+    public void onComplete() {
+      all.add("end");
+    }
+  }
+
+  private static void publish(Flow.Subscriber<? super AsyncBatch> subscriber) {
+    AsyncBatch batch = AsyncBatch.of(new ArrayBuilder(1).buildOn(DeviceType.CPU, 0, 0, null));
+    subscriber.onNext(batch.with(OF_BATCH));
+    subscriber.onComplete();
   }
 
   private static void schemas() {

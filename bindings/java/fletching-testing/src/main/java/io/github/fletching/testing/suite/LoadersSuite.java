@@ -99,6 +99,8 @@ public abstract class LoadersSuite {
   void whatIsReleasedIsFreedOnce() throws Exception {
     String output = Child.runMain(Leaks.class, "-Dio.github.fletching.engine=counting");
     assertTrue(output.contains("slabs true"), output);
+    assertTrue(output.contains("sent [batch, end]"), output);
+    assertTrue(output.contains("refused [async stream: no memory]"), output);
     assertTrue(output.contains("left 0 []"), output);
   }
 }

@@ -137,6 +137,9 @@ public abstract class OwnersSuite {
     assertInvalid("import: schema is NULL: expected an address", () -> Schema.wrap(0));
     try (Array array = table()) {
       assertInvalid("export: address is NULL: expected room for a struct", () -> array.moveTo(0));
+      assertInvalid(
+          "export: address is the owner's own: expected room for another struct",
+          () -> array.moveTo(array.address()));
       assertFalse(array.isReleased());
     }
   }
