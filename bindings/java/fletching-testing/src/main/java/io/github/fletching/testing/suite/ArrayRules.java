@@ -29,10 +29,14 @@ public abstract class ArrayRules {
   private final Foreign foreign = new Foreign();
   private final List<String> closed = new ArrayList<>();
 
-  static void assertInvalid(String text, Executable action) {
+  static void assertError(int errno, String text, Executable action) {
     FletchingException thrown = assertThrows(FletchingException.class, action);
     assertEquals(text, thrown.getMessage());
-    assertEquals(EINVAL, thrown.errno());
+    assertEquals(errno, thrown.errno());
+  }
+
+  static void assertInvalid(String text, Executable action) {
+    assertError(EINVAL, text, action);
   }
 
   /** A batch of so many columns; the last has a dictionary. */

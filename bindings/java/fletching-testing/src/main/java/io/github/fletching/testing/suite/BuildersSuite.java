@@ -16,35 +16,21 @@ import io.github.fletching.Metadata;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.abi.engine.Handles;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** What builders write, and what they refuse. */
+@ExtendWith(NothingLeft.class)
 public abstract class BuildersSuite {
-  private int exported;
-
-  @BeforeEach
-  void countExported() {
-    exported = Handles.count();
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    assertEquals(exported, Handles.count());
-  }
-
   private static void assertInvalid(String text, ArrayBuilder builder) {
-    assertEquals(
-        text, assertThrows(FletchingException.class, () -> builder.build(null)).getMessage());
+    ArrayRules.assertInvalid(text, () -> builder.build(null));
   }
 
   private static void assertInvalid(String text, SchemaBuilder builder) {
-    assertEquals(text, assertThrows(FletchingException.class, builder::build).getMessage());
+    ArrayRules.assertInvalid(text, builder::build);
   }
 
   @Test
@@ -114,13 +100,9 @@ public abstract class BuildersSuite {
     assertInvalid(range, new ArrayBuilder(1).offset(-1));
     assertInvalid(range, new ArrayBuilder(1).nullCount(2));
     assertInvalid(range, new ArrayBuilder(1).child(new ArrayBuilder(1).nullCount(-2)));
-    FletchingException event =
-        assertThrows(
-            FletchingException.class,
-            () -> new ArrayBuilder(0).buildOn(DeviceType.CPU, -1, 8, null));
-    assertEquals(
+    ArrayRules.assertInvalid(
         "array builder: sync_event not NULL: expected NULL, because the device type has no event",
-        event.getMessage());
+        () -> new ArrayBuilder(0).buildOn(DeviceType.CPU, -1, 8, null));
     assertInvalid("schema builder: format: empty: expected a format string", new SchemaBuilder(""));
     assertInvalid(
         "schema builder: child 1: dictionary: name: NUL character: expected text without it",

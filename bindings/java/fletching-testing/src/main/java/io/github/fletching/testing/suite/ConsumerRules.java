@@ -2,6 +2,7 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.testing.suite.ArrayRules.assertError;
 import static io.github.fletching.testing.suite.ArrayRules.assertInvalid;
 import static io.github.fletching.testing.suite.Raw.assertClosed;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -29,12 +30,6 @@ public abstract class ConsumerRules {
   private static final int EIO = 5;
   private static final int EBUSY = 16;
   private static final int ENOSPC = 28;
-
-  private static void assertError(int errno, String text, Executable action) {
-    FletchingException thrown = assertThrows(FletchingException.class, action);
-    assertEquals(text, thrown.getMessage());
-    assertEquals(errno, thrown.errno());
-  }
 
   // --- Results
 

@@ -3,6 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.errorOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -158,8 +159,8 @@ public abstract class GatedSuite {
             gate.array::synchronize,
             gate.array::isReady,
             () -> gate.array.waitOn(stream),
-            () -> export(stream),
-            () -> releaseAfter(stream));
+            () -> Releases.export(stream),
+            () -> Releases.releaseAfter(stream));
     List<String> failed = new ArrayList<>(); // the functions, with the operations that report them
     for (String function :
         List.of(
@@ -174,18 +175,14 @@ public abstract class GatedSuite {
         long alive = call(cl, "FletchingInterposerLeaks", 0);
         long calls = call(cl, "FletchingInterposerCalls", function);
         call(cl, "FletchingInterposerSetFault", function + ":1:CL_OUT_OF_RESOURCES");
-        String text = null;
-        try {
-          operations.get(i).run();
-        } catch (FletchingException e) {
-          text = e.getMessage();
-          assertEquals(EIO, e.errno(), text);
-        }
+        FletchingException error = errorOf(operations.get(i));
         boolean hasFailed = call(cl, "FletchingInterposerCalls", function) > calls;
         call(cl, "FletchingInterposerResetFaults");
         assertEquals(alive, call(cl, "FletchingInterposerLeaks", 0), function + i + " leaks");
-        if (text != null) {
+        if (error != null) {
+          String text = error.getMessage();
           failed.add(function + i);
+          assertEquals(EIO, error.errno(), text);
           assertTrue(text.contains(function + " failed with CL_OUT_OF_RESOURCES (-5)"), text);
         } else {
           assertTrue(!hasFailed || i >= 3, function + i + " is lost");
@@ -206,29 +203,6 @@ public abstract class GatedSuite {
             "clEnqueueMarkerWithWaitList4"),
         failed);
     gate.end();
-  }
-
-  private static void export(DeviceStream stream) {
-    Releases releases = new Releases();
-    try (DeviceArray array = releases.array(stream.deviceType())) {
-      array.exportWithEvent(stream);
-    } finally {
-      releases.assertCount(1);
-    }
-  }
-
-  private static void releaseAfter(DeviceStream stream) {
-    Releases releases = new Releases();
-    DeviceArray array = releases.array(stream.deviceType());
-    try {
-      array.releaseAfter(stream);
-    } catch (FletchingException e) {
-      releases.assertCount(0);
-      array.close();
-      throw e;
-    } finally {
-      releases.waitFor(1);
-    }
   }
 
   @Test

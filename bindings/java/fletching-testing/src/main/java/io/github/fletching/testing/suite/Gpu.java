@@ -145,7 +145,7 @@ final class Gpu {
   }
 
   /** A new event; its memory has the handle. */
-  Memory makeEvent() {
+  private Memory makeEvent() {
     Memory handle = new Memory(8);
     handle.setLong(0, get(isCuda ? "cuEventCreate" : "hipEventCreateWithFlags", 2));
     return handle;
@@ -155,7 +155,7 @@ final class Gpu {
     ok(record, event.getLong(0), stream);
   }
 
-  void destroyEvent(Memory event) {
+  private void destroyEvent(Memory event) {
     ok(isCuda ? "cuEventDestroy_v2" : "hipEventDestroy", event.getLong(0));
   }
 
@@ -268,10 +268,11 @@ final class Gpu {
     return names;
   }
 
-  /** A device that is open, a consumer's stream, and a producer's behind a gate. */
+  /** A device that is open, an event, a consumer's stream, and a producer's behind a gate. */
   final class Gated {
     private final List<Long> before;
     private final Pointer word;
+    final Memory event; // its memory has the handle
     final long producer;
     final long consumer;
 
@@ -281,6 +282,7 @@ final class Gpu {
       before = alive();
       word = makeWord();
       word.setInt(0, 0);
+      event = makeEvent();
       producer = makeStream();
       consumer = makeStream();
     }
@@ -313,6 +315,7 @@ final class Gpu {
       open();
       destroyStream(producer);
       destroyStream(consumer);
+      destroyEvent(event);
       freeWord(word);
       settleReleases();
       assertEquals(before, alive(), "something leaks");

@@ -3,6 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Raw.assertClosed;
+import static io.github.fletching.testing.suite.Releases.errorOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -35,16 +36,6 @@ import org.junit.jupiter.api.Test;
 /** Every case of the hostile peer that has no thread of its own. */
 public abstract class HostileSuite {
   private final List<String> closed = new CopyOnWriteArrayList<>();
-
-  /** The error of an action, null without. */
-  private static FletchingException errorOf(Runnable action) {
-    try {
-      action.run();
-      return null;
-    } catch (FletchingException e) {
-      return e;
-    }
-  }
 
   static void check(Case c, FletchingException error) {
     if (c.outcome == Peer.ACCEPTED) {

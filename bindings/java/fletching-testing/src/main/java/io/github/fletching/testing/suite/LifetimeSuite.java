@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.github.fletching.Array;
 import io.github.fletching.Owner;
-import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,26 +14,14 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Several threads, and the garbage collector. */
+@ExtendWith(NothingLeft.class)
 public abstract class LifetimeSuite {
   private final List<String> closed = new CopyOnWriteArrayList<>();
-  private int exported;
-
-  /** Everything that was exported is released at the end of a test. */
-  @BeforeEach
-  void countExported() {
-    exported = Handles.count();
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    assertEquals(exported, Handles.count());
-  }
 
   private Array table() {
     return ArrayRules.batch(2).build(new Counted(closed, "table"));

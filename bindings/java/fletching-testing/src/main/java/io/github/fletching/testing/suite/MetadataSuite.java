@@ -88,9 +88,7 @@ public abstract class MetadataSuite {
     for (int number : numbers) {
       block.putInt(number);
     }
-    assertEquals(
-        text,
-        assertThrows(FletchingException.class, () -> Metadata.decode(block.array())).getMessage());
+    ArrayRules.assertInvalid(text, () -> Metadata.decode(block.array()));
   }
 
   @Example

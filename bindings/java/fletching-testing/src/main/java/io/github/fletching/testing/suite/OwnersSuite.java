@@ -2,6 +2,7 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.testing.suite.ArrayRules.assertInvalid;
 import static io.github.fletching.testing.suite.Raw.assertClosed;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -12,39 +13,28 @@ import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayView;
 import io.github.fletching.DeviceArray;
-import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.function.Executable;
 
 /** Owners: moved, released once, taken apart. */
+@ExtendWith(NothingLeft.class)
 public abstract class OwnersSuite {
-  private static final int EINVAL = 22;
-
   private final List<String> closed = new CopyOnWriteArrayList<>();
   private final CapturedLog log = new CapturedLog();
-  private int exported;
-
-  /** Everything that was exported is released at the end of a test. */
-  @BeforeEach
-  void countExported() {
-    exported = Handles.count();
-  }
 
   @AfterEach
-  void nothingIsLeft() {
+  void closeLog() {
     log.close();
-    assertEquals(exported, Handles.count());
   }
 
   private Counted object(String name) {
@@ -65,12 +55,6 @@ public abstract class OwnersSuite {
 
   private DeviceArray deviceTable(long event) {
     return tableBuilder().buildOn(DeviceType.CUDA, 7, event, object("table"));
-  }
-
-  private static void assertInvalid(String text, Executable action) {
-    FletchingException thrown = assertThrows(FletchingException.class, action);
-    assertEquals(text, thrown.getMessage());
-    assertEquals(EINVAL, thrown.errno());
   }
 
   @Test

@@ -13,6 +13,7 @@ import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.abi.DeviceType;
 import java.util.Map;
@@ -136,6 +137,46 @@ final class Releases {
     assertEquals(code, error.errno(), error.getMessage());
     for (String part : parts) {
       assertTrue(error.getMessage().contains(part), part + " in " + error.getMessage());
+    }
+  }
+
+  /** The error of an operation, or null. */
+  static FletchingException errorOf(Runnable operation) {
+    try {
+      operation.run();
+      return null;
+    } catch (FletchingException e) {
+      return e;
+    }
+  }
+
+  /** Exports an array and closes it: it has an event unless the export fails. */
+  static void export(DeviceStream stream) {
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(stream.deviceType(), new Releases());
+    boolean hasFailed = true;
+    try {
+      array.exportWithEvent(stream);
+      hasFailed = false;
+    } finally {
+      assertEquals(hasFailed, array.syncEvent() == 0);
+      array.close();
+      releases.assertCount(1);
+    }
+  }
+
+  /** Releases an array after the stream, or closes it where that fails; returns afterwards. */
+  static void releaseAfter(DeviceStream stream) {
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(stream.deviceType());
+    try {
+      array.releaseAfter(stream);
+    } catch (FletchingException e) {
+      releases.assertCount(0);
+      array.close();
+      throw e;
+    } finally {
+      releases.waitFor(1);
     }
   }
 

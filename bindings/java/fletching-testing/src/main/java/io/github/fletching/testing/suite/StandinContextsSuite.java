@@ -11,7 +11,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
@@ -34,8 +33,7 @@ public abstract class StandinContextsSuite {
   @Test
   void worksWithoutAContext() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           gated.shut();
           Releases parents = new Releases();
           DeviceArray array = parents.array(gpu.type);
@@ -61,18 +59,15 @@ public abstract class StandinContextsSuite {
               });
           parents.assertCount(1);
           gpu.synchronizeStream(0);
-          gated.end();
         });
   }
 
   @Test
   void leavesTheCurrentContextAlone() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
-          gpu.recordEvent(event, gated.producer);
-          DeviceArray incoming = awaited(gpu.type, event);
+        (gpu, gated) -> {
+          gpu.recordEvent(gated.event, gated.producer);
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           long first = gpu.current();
           gpu.openDevice(1);
           long second = gpu.current();
@@ -101,8 +96,6 @@ public abstract class StandinContextsSuite {
           gpu.closeDevice(1);
           assertEquals(first, gpu.current());
           incoming.close();
-          gpu.destroyEvent(event);
-          gated.end();
         });
   }
 
@@ -111,12 +104,11 @@ public abstract class StandinContextsSuite {
   void contextsAreNotCreated() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
-    Memory event = gpu.makeEvent();
     List<Long> before = gpu.alive();
     Map<Long, String> parts = Map.of(1L, "not active", -1L, "device_id", 1000L, "cuDeviceGet");
     parts.forEach(
         (device, part) -> {
-          long address = Pointer.nativeValue(event);
+          long address = Pointer.nativeValue(gated.event);
           try (DeviceArray array = new Releases().array(gpu.type, device, address)) {
             onThread(
                 () -> {
@@ -129,7 +121,6 @@ public abstract class StandinContextsSuite {
           }
         });
     assertEquals(before, gpu.alive());
-    gpu.destroyEvent(event);
     gated.end();
   }
 
@@ -204,8 +195,7 @@ public abstract class StandinContextsSuite {
   @Test
   void aCapturingStreamIsRefused() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           DeviceArray exported = new Releases().array(gpu.type);
           exported.exportWithEvent(gated.ofProducer());
           Releases releases = new Releases();
@@ -228,15 +218,13 @@ public abstract class StandinContextsSuite {
           array.exportWithEvent(stream); // it is over
           array.close();
           exported.close();
-          gated.end();
         });
   }
 
   @Test
   void aCaptureIsNotDisturbed() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           long captured = gpu.makeStream();
           Pointer memory = gpu.makeWord();
           DeviceArray array = new Releases().array(gpu.type);
@@ -277,20 +265,17 @@ public abstract class StandinContextsSuite {
           gpu.destroyGraph(gpu.endCapture(captured));
           array.close();
           gpu.destroyStream(captured);
-          gated.end();
         });
   }
 
   @Test
   void anInvalidCaptureIsRefused() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
-          DeviceArray incoming = awaited(gpu.type, event);
+        (gpu, gated) -> {
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           gpu.beginCapture(gated.consumer);
           // An unsafe call fails, and invalidates the capture.
-          assertNotEquals(0, (int) gpu.call(gpu.query, event.getLong(0)));
+          assertNotEquals(0, (int) gpu.call(gpu.query, gated.event.getLong(0)));
           for (OnCapture choice : OnCapture.values()) {
             assertFails(
                 EBUSY,
@@ -299,8 +284,6 @@ public abstract class StandinContextsSuite {
           }
           gpu.abandonCapture(gated.consumer);
           incoming.close();
-          gpu.destroyEvent(event);
-          gated.end();
         });
   }
 
@@ -308,11 +291,9 @@ public abstract class StandinContextsSuite {
   @Test
   void theDefaultStreamBesideACapture() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
+        (gpu, gated) -> {
           long blocking = gpu.makeStream(true);
-          DeviceArray incoming = awaited(gpu.type, event);
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           gpu.beginCapture(blocking);
           assertFails(
               EBUSY,
@@ -322,20 +303,16 @@ public abstract class StandinContextsSuite {
           gpu.destroyGraph(gpu.endCapture(blocking));
           incoming.waitOn(gpu.stream(0));
           incoming.close();
-          gpu.destroyEvent(event);
           gpu.destroyStream(blocking);
-          gated.end();
         });
   }
 
   @Test
   void externalEvents() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           long captured = gpu.makeStream();
-          Memory event = gpu.makeEvent();
-          DeviceArray incoming = awaited(gpu.type, event);
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           DeviceStream stream = gpu.stream(captured).onCapture(OnCapture.EXTERNAL);
           DeviceArray array = new Releases().array(gpu.type);
           gpu.beginCapture(captured);
@@ -346,7 +323,7 @@ public abstract class StandinContextsSuite {
           gpu.destroyGraph(graph);
           assertTrue(array.isReady()); // nothing has been recorded in it
           gated.shut();
-          gpu.recordEvent(event, gated.producer);
+          gpu.recordEvent(gated.event, gated.producer);
           gpu.launch(executable, captured);
           assertFalse(array.isReady());
           array.waitOn(gated.ofConsumer());
@@ -358,9 +335,7 @@ public abstract class StandinContextsSuite {
           gpu.synchronizeStream(gated.consumer);
           incoming.close();
           array.close();
-          gpu.destroyEvent(event);
           gpu.destroyStream(captured);
-          gated.end();
         });
   }
 }

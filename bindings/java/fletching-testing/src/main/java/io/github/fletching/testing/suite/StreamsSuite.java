@@ -2,6 +2,7 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.testing.suite.ArrayRules.assertError;
 import static io.github.fletching.testing.suite.Raw.assertClosed;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -18,7 +19,6 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -30,25 +30,14 @@ import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.function.Executable;
 
 /** Streams in both directions. */
+@ExtendWith(NothingLeft.class)
 public abstract class StreamsSuite {
   private final List<String> closed = new CopyOnWriteArrayList<>();
-  private int exported;
-
-  @BeforeEach
-  void countExported() {
-    exported = Handles.count();
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    assertEquals(exported, Handles.count());
-  }
 
   private static Schema schema() {
     return new SchemaBuilder("i").build();
@@ -67,12 +56,6 @@ public abstract class StreamsSuite {
 
   private ArrayStream three() {
     return through(IntStream.range(1, 4).mapToObj(this::batch).iterator());
-  }
-
-  private static void assertError(int errno, String text, Executable action) {
-    FletchingException thrown = assertThrows(FletchingException.class, action);
-    assertEquals(text, thrown.getMessage());
-    assertEquals(errno, thrown.errno());
   }
 
   @Test
