@@ -40,23 +40,9 @@ final class AsyncForeign {
   }
 
   private static final long REQUEST =
-      C.stub(
-          "request",
-          "val",
-          0,
-          (self, n, c, d) -> {
-            Handles.find(Producer.class, C.getAddress(self + AsyncAbi.PRODUCER_PRIVATE)).request(n);
-            return 0;
-          });
+      stub("request", "val", (self, n, c, d) -> producer(self).request(n));
   private static final long CANCEL =
-      C.stub(
-          "cancel",
-          "va",
-          0,
-          (self, b, c, d) -> {
-            Handles.find(Producer.class, C.getAddress(self + AsyncAbi.PRODUCER_PRIVATE)).cancel();
-            return 0;
-          });
+      stub("cancel", "va", (self, b, c, d) -> producer(self).cancel());
   private static final long EXTRACT =
       C.stub(
           "extract",
@@ -71,24 +57,35 @@ final class AsyncForeign {
       C.stub(
           "on_next_task", "iaaa", 5, (self, task, meta, d) -> handler(self).onNextTask(task, meta));
   private static final long ON_ERROR =
-      C.stub(
+      stub(
           "on_error",
           "vaiaa",
-          0,
           (self, code, message, metadata) -> {
             String text = message == 0 ? null : Native.text(message);
             handler(self).onError((int) code, text, metadata);
-            return 0;
           });
   private static final long RELEASE =
-      C.stub(
-          "release",
-          "va",
-          0,
-          (self, b, c, d) -> {
-            handler(self).release();
-            return 0;
-          });
+      stub("release", "va", (self, b, c, d) -> handler(self).release());
+
+  private interface Action {
+    void run(long self, long second, long third, long fourth);
+  }
+
+  /** A callback without a result. */
+  private static long stub(String name, String signature, Action action) {
+    return C.stub(
+        name,
+        signature,
+        0,
+        (self, b, c, d) -> {
+          action.run(self, b, c, d);
+          return 0;
+        });
+  }
+
+  private static Producer producer(long self) {
+    return Handles.find(Producer.class, C.getAddress(self + AsyncAbi.PRODUCER_PRIVATE));
+  }
 
   private static Handler handler(long self) {
     return Handles.find(Handler.class, C.getAddress(self + AsyncAbi.HANDLER_PRIVATE));

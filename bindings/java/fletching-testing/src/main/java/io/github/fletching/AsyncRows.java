@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A subscriber that writes down how many rows a batch has, 0 for the end, and a negative code. */
-class AsyncRows implements Flow.Subscriber<DeviceArray> {
+public class AsyncRows implements Flow.Subscriber<DeviceArray> {
   /** Counts the batches that are not released. */
   static final class Live extends AtomicInteger implements AutoCloseable {
     private static final long serialVersionUID = 1;
@@ -47,7 +47,7 @@ class AsyncRows implements Flow.Subscriber<DeviceArray> {
   volatile Throwable error;
 
   /** Requests so many at first, and so many after each batch. */
-  AsyncRows(long first, long more) {
+  public AsyncRows(long first, long more) {
     this.first = first;
     this.more = more;
   }
@@ -90,8 +90,13 @@ class AsyncRows implements Flow.Subscriber<DeviceArray> {
     return new ArrayList<>(rows);
   }
 
+  /** The error that ended the stream, or null. */
+  public final Throwable error() {
+    return error;
+  }
+
   /** All of them, at the end of the stream. */
-  List<Long> await() {
+  public final List<Long> await() {
     try {
       if (!over.await(60, TimeUnit.SECONDS)) {
         throw new IllegalStateException("no end: " + rows());

@@ -157,7 +157,8 @@ final class Raw {
   /** Moves the struct as a consumer in C does. */
   Raw move(Raw to) {
     to.pointer().write(0, pointer().getByteArray(0, size()), 0, size());
-    return set("release", 0) == null ? null : to;
+    set("release", 0);
+    return to;
   }
 
   /** A copy that a consumer must not make. */

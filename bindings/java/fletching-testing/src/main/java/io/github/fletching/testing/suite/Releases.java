@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.Callback;
 import com.sun.jna.CallbackReference;
-import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
@@ -124,11 +123,6 @@ final class Releases {
   static void pause() {
     assertFalse(Thread.currentThread().isInterrupted(), "what was waited for did not happen");
     Thread.yield();
-  }
-
-  /** Calls the release callback of an array in C. */
-  static void releaseInC(long function, long array) {
-    Function.getFunction(new Pointer(function)).invokeVoid(new Object[] {array});
   }
 
   /** Expects a code and parts of the text. */

@@ -20,6 +20,7 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.suite.Raw.Counted;
+import io.github.fletching.testing.suite.Script.Flavor;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -182,26 +183,17 @@ public abstract class StreamsSuite {
 
   @Test
   void whatAnIteratorThrowsIsEio() {
-    RuntimeException silent =
-        new RuntimeException() {
-          private static final long serialVersionUID = 1;
-
-          @Override
-          public String toString() {
-            throw new IllegalStateException("again");
+    Map<Throwable, String> texts =
+        Map.of(
+            new StackOverflowError("deep"), "java.lang.StackOverflowError: deep",
+            new Silent(), "no message");
+    texts.forEach(
+        (thrown, text) -> {
+          Raw raw = ProducerRules.exported(Flavor.PLAIN, List.of(thrown), new ArrayList<>());
+          try (ArrayStream stream = ArrayStream.wrap(raw.address())) {
+            assertError(5, text, stream::next);
           }
-        };
-    for (Throwable thrown : new Throwable[] {new StackOverflowError("deep"), silent}) {
-      try (ArrayStream stream =
-          through(
-              iterator(
-                  i -> {
-                    throw StreamsSuite.<RuntimeException>sneaky(thrown);
-                  }))) {
-        String text = thrown == silent ? "no message" : "java.lang.StackOverflowError: deep";
-        assertError(5, text, stream::next);
-      }
-    }
+        });
     try (ArrayStream stream = through(iterator(i -> null))) {
       assertError(22, "get_next: batch is null: expected a live batch", stream::next);
     }
@@ -213,11 +205,6 @@ public abstract class StreamsSuite {
           "get_next: batch is released: expected a live batch, because a released one is the end",
           stream::next);
     }
-  }
-
-  @SuppressWarnings("unchecked")
-  private static <T extends Throwable> RuntimeException sneaky(Throwable thrown) throws T {
-    throw (T) thrown;
   }
 
   @Test
