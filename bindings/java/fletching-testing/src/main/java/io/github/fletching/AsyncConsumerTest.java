@@ -12,7 +12,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** A producer that makes its calls one by one, and what is left at the end. */
+/** A stream and its producer, which makes its calls one by one. A test releases every batch. */
 @Timeout(120)
 @ExtendWith(NothingLeft.class)
 abstract class AsyncConsumerTest {
@@ -46,7 +46,7 @@ abstract class AsyncConsumerTest {
     peer.release();
   }
 
-  /** A stream whose schema is not known, and a subscriber that requests so many. */
+  /** Opens a stream without a schema, with a subscriber that requests so many batches. */
   void create(AsyncDeviceStream next, long requests) {
     finish();
     released = false;
@@ -92,7 +92,7 @@ abstract class AsyncConsumerTest {
     }
   }
 
-  /** A consumer without a subscriber, which has so many tasks. */
+  /** A consumer without a subscriber, which has received so many tasks. */
   AsyncHandler queued(int tasks) {
     finish();
     released = false;

@@ -34,7 +34,7 @@ final class AsyncForeign {
     void release();
   }
 
-  /** A release callback of a schema or an array, which is told about. */
+  /** Is called for the release of a schema or an array. */
   interface Release {
     void released();
   }
@@ -91,7 +91,7 @@ final class AsyncForeign {
     return Handles.find(Handler.class, C.getAddress(self + AsyncAbi.HANDLER_PRIVATE));
   }
 
-  /** Returns a struct, which {@link #free} frees. */
+  /** Returns a struct, which {@link #freeProducer} frees. */
   static long producer(Producer callbacks) {
     long struct = AsyncAbi.takeBlock();
     C.putInt(struct + AsyncAbi.DEVICE_TYPE, DeviceType.CPU.value());
@@ -153,7 +153,7 @@ final class AsyncForeign {
     return code;
   }
 
-  /** The end of a task, which is called through its struct. */
+  /** Forgets the object of a task, in the last call of it. */
   static void forgetTask(long self) {
     Handles.remove(C.getAddress(self + AsyncAbi.TASK_PRIVATE));
   }
@@ -195,12 +195,12 @@ final class AsyncForeign {
     return (int) C.call("iaa", C.getAddress(task + AsyncAbi.EXTRACT_DATA), task, out);
   }
 
-  // --- Schemas and arrays that tell of their release
+  // --- Schemas and arrays that report their release
 
-  static final class Told extends Exported {
+  static final class Reporting extends Exported {
     private final Release release;
 
-    private Told(Release release) {
+    private Reporting(Release release) {
       this.release = release;
     }
 
@@ -212,11 +212,11 @@ final class AsyncForeign {
     }
   }
 
-  /** Fills a zeroed struct with an empty one. */
+  /** Makes a zeroed struct an empty schema or array. */
   static void fill(Kind kind, long struct, Release release) {
     if (kind == Kind.DEVICE_ARRAY) {
       C.putInt(struct + DeviceArray.DEVICE_TYPE, DeviceType.CPU.value());
     }
-    new Told(release).adopt(kind, struct);
+    new Reporting(release).adopt(kind, struct);
   }
 }

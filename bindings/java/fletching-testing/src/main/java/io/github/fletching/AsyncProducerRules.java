@@ -66,7 +66,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     assertEquals("task, error 71 disk, release", peer.run().calls());
   }
 
-  /** A stream of which the peer refuses a call. */
+  /** Sends a stream to a peer that refuses a call. */
   private void refuse(String call, int code, Object... all) {
     peer.calls();
     peer.refuses = call;
@@ -107,7 +107,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     peer.drop();
     peer.run();
     peer.calls();
-    // A cancel may come instead.
+    // There is none after a cancel.
     send(counting(1));
     peer.cancel();
     assertEquals("release", peer.run().calls());
@@ -176,7 +176,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncErrorMetadataEncoding() {
-    assertSent("schema, error 71 disk, release", disk()); // the peer notes metadata
+    assertSent("schema, error 71 disk, release", disk()); // the peer reports metadata
   }
 
   @Test

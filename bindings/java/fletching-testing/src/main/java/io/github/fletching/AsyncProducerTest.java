@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** A consumer that writes down what is called, and what is left at the end. */
+/** A stream that is sent to a peer, which records the calls. A test releases every batch. */
 @Timeout(120)
 @ExtendWith(NothingLeft.class)
 abstract class AsyncProducerTest {
@@ -67,7 +67,7 @@ abstract class AsyncProducerTest {
     send(AsyncRows.schema(), all);
   }
 
-  /** Has sent the schema and what needs no request. */
+  /** Sends items and then the end, and makes the calls that need no request. */
   void start(Object... all) {
     peer.calls();
     send(all);

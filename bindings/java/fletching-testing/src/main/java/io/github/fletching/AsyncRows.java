@@ -10,7 +10,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A subscriber that writes down how many rows a batch has, 0 for the end, and a negative code. */
+/**
+ * A subscriber that records the rows of each batch, and then 0 or the negative code of an error.
+ */
 public class AsyncRows implements Flow.Subscriber<DeviceArray> {
   /** Counts the batches that are not released. */
   static final class Live extends AtomicInteger implements AutoCloseable {
@@ -46,7 +48,7 @@ public class AsyncRows implements Flow.Subscriber<DeviceArray> {
   volatile Flow.Subscription subscription;
   volatile Throwable error;
 
-  /** Requests so many at first, and so many after each batch. */
+  /** Requests {@code first} batches, and {@code more} after each. */
   public AsyncRows(long first, long more) {
     this.first = first;
     this.more = more;
@@ -95,7 +97,7 @@ public class AsyncRows implements Flow.Subscriber<DeviceArray> {
     return error;
   }
 
-  /** All of them, at the end of the stream. */
+  /** Returns the records when the stream has ended. */
   public final List<Long> await() {
     try {
       if (!over.await(60, TimeUnit.SECONDS)) {

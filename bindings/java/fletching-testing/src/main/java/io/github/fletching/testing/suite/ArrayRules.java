@@ -22,7 +22,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** The rules about arrays and device arrays, those of ours and those of others. */
+/** The rules about arrays and device arrays, exported and imported. */
 public abstract class ArrayRules {
   private static final int EINVAL = 22;
 
@@ -67,7 +67,7 @@ public abstract class ArrayRules {
     }
   }
 
-  /** Alone, and as a child. */
+  /** Expects the error of the array alone, and as a child. */
   private static void assertRefused(ArrayBuilder builder) {
     String text =
         "array builder: length, offset or null_count out of range: expected 0 or more, null_count"
@@ -254,7 +254,7 @@ public abstract class ArrayRules {
 
   // --- Events
 
-  /** Whatever shows the data has the event. */
+  /** Every part and every view of the data has the event. */
   @Test
   void ruleSyncEventNullMeansReady() {
     Raw raw = foreign.deviceArray("a", 2, true);

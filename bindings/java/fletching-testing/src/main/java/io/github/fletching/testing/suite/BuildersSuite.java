@@ -34,7 +34,7 @@ public abstract class BuildersSuite {
   }
 
   @Test
-  void anArrayIsWrittenAsTheTextsSay() {
+  void everyFieldOfAnArrayIsWritten() {
     Raw raw = Raw.array();
     new ArrayBuilder(5)
         .nullCount(-1)
@@ -63,7 +63,7 @@ public abstract class BuildersSuite {
   }
 
   @Test
-  void aSchemaIsWrittenAsTheTextsSay() {
+  void everyFieldOfASchemaIsWritten() {
     Metadata metadata = Metadata.EMPTY.with("key", "caf\u00e9").with("key", "");
     SchemaBuilder builder =
         new SchemaBuilder("+s")
@@ -92,7 +92,7 @@ public abstract class BuildersSuite {
   }
 
   @Test
-  void whatIsOutOfRangeIsRefused() {
+  void valuesOutOfRangeAreRefused() {
     String range =
         "array builder: length, offset or null_count out of range: expected 0 or more, null_count"
             + " -1 to length";
@@ -115,7 +115,7 @@ public abstract class BuildersSuite {
   }
 
   @Test
-  void theNumberOfBuffersDoesNotWrapAround() {
+  void moreThan2147483647BuffersAreRefused() {
     ArrayBuilder wide = new ArrayBuilder(0).buffers(new long[1 << 20]);
     ArrayBuilder table = new ArrayBuilder(0);
     for (int i = 0; i < 1 << 12; i++) {
@@ -125,7 +125,7 @@ public abstract class BuildersSuite {
   }
 
   @Test
-  void thereAreAtMost256Levels() {
+  void moreThan256LevelsAreRefused() {
     ArrayBuilder array = new ArrayBuilder(0);
     SchemaBuilder schema = new SchemaBuilder("i");
     for (int level = 1; level < 256; level++) {

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 
-/** The rules that a consumer keeps towards a foreign stream, once for both kinds. */
+/** The rules about reading a foreign stream, for both kinds of streams. */
 public abstract class ConsumerRules {
   private static final int EIO = 5;
   private static final int EBUSY = 16;
@@ -98,7 +98,7 @@ public abstract class ConsumerRules {
     String text = code > 0 ? Script.TEXT : Script.TEXT + " (code " + code + ")";
     try (BatchStream<? extends ArrayOwner> stream = script.open()) {
       stream.next().close();
-      for (int i = 0; i < 2; i++) { // the stream is dead: no callback is called any more
+      for (int i = 0; i < 2; i++) { // the stream has failed: no callback is called
         assertError(expected, text, stream::next);
         assertError(expected, text, stream::schema);
       }
@@ -167,7 +167,7 @@ public abstract class ConsumerRules {
     nothingAfterRelease(flavor, EIO);
   }
 
-  /** The script notes a call after the release. The last call has returned the code. */
+  /** The script records calls after the release. The last call before has returned the code. */
   private void nothingAfterRelease(Flavor flavor, int code) {
     Script script = new Script(flavor, 2);
     BatchStream<? extends ArrayOwner> stream = script.open();
@@ -209,7 +209,7 @@ public abstract class ConsumerRules {
     script.assertEnded();
   }
 
-  /** Every callback finds its script by it. */
+  /** Every callback finds its script by private_data. */
   @BothStreams(also = "ruleDeviceStreamPrivateDataUntouched")
   void ruleStreamPrivateDataUntouched(Flavor flavor) {
     Script script = new Script(flavor, 1);

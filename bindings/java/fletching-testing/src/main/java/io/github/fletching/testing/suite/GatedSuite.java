@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Arrays of the reference producer, behind its gate, in processes of their own: CUDA and ROCm on
- * the stand-ins, OpenCL and Vulkan on whatever device there is.
+ * the stand-ins, OpenCL and Vulkan on the first device of the machine.
  */
 public abstract class GatedSuite {
   private static final int ENOENT = 2;
@@ -80,12 +80,12 @@ public abstract class GatedSuite {
     assertEquals(live, Gate.liveArrays());
     assertEquals(1, DeviceArray.pendingReleases().pending());
     gate.open();
-    gate.verify(Gate.NEW); // of memory that is still there, or the stand-in breaks the context
+    gate.verify(Gate.NEW); // its memory is still valid, or the stand-in breaks the context
     gate.end();
   }
 
   @Test
-  void cudaAndRocm() {
+  void eventsOfCudaAndRocm() {
     onGate("cudaAndRocmBehindTheGate");
   }
 
@@ -99,7 +99,7 @@ public abstract class GatedSuite {
   }
 
   @Test
-  void opencl() {
+  void eventsOfOpencl() {
     onGate("openclBehindTheGate");
   }
 
@@ -144,7 +144,7 @@ public abstract class GatedSuite {
    * Every call of OpenCL that an operation makes fails once, behind an interposer (tests/faults).
    */
   @Test
-  void openclFailures() {
+  void everyFailureOfOpenclIsAnError() {
     onGate("failOpencl");
   }
 
@@ -206,7 +206,7 @@ public abstract class GatedSuite {
   }
 
   @Test
-  void vulkan() {
+  void eventsOfVulkan() {
     onGate("vulkanBehindTheGate");
   }
 
@@ -216,7 +216,7 @@ public abstract class GatedSuite {
     VulkanContext withoutQueue = context.onQueue(0, 0, 0);
     assertFails(ENOTSUP, gate.array::synchronize, "VulkanContext");
     assertFails(ENOTSUP, () -> gate.array.waitOn(gate.stream()), "VulkanContext");
-    // Whether libfletching is in the process decides.
+    // Without libfletching in the process, waits are refused.
     assertFails(
         ENOENT,
         () -> gate.array.isReady(context),

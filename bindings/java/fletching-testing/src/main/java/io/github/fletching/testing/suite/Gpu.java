@@ -169,7 +169,7 @@ final class Gpu {
     ok(isCuda ? "cuMemFreeHost" : "hipFree", Pointer.nativeValue(word));
   }
 
-  /** Lets a stream wait until the word is 1. */
+  /** Makes a stream wait until the word is 1. */
   void waitFor(long stream, Pointer word) {
     long address = Pointer.nativeValue(word);
     if (isCuda) {
@@ -182,12 +182,12 @@ final class Gpu {
 
   // --- Captures
 
-  /** Begins one in global mode. */
+  /** Begins a capture in global mode. */
   void beginCapture(long stream) {
     ok(prefix + "StreamBeginCapture" + (isCuda ? "_v2" : ""), stream, 0);
   }
 
-  /** Ends one that nothing has invalidated, and returns the graph. */
+  /** Ends a valid capture, and returns the graph. */
   long endCapture(long stream) {
     return getAt(1, prefix + "StreamEndCapture", stream);
   }
@@ -216,7 +216,7 @@ final class Gpu {
 
   // --- Control
 
-  /** What is alive: struct FletchingStandinCounts. */
+  /** The numbers of live objects: struct FletchingStandinCounts. */
   List<Long> alive() {
     Memory counts = new Memory(80);
     call("FletchingStandinLeaks", Pointer.nativeValue(counts));
@@ -287,7 +287,7 @@ final class Gpu {
       consumer = makeStream();
     }
 
-    /** Lets the producer's stream wait from now on. */
+    /** Makes the producer's stream wait from now on. */
     void shut() {
       word.setInt(0, 0);
       waitFor(producer, word);
@@ -310,7 +310,7 @@ final class Gpu {
       return stream(consumer);
     }
 
-    /** Expects that nothing is alive that was not before. */
+    /** Destroys everything; expects as many live objects as at the beginning. */
     void end() {
       open();
       destroyStream(producer);

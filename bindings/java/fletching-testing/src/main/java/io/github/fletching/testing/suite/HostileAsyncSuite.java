@@ -43,7 +43,7 @@ public abstract class HostileAsyncSuite {
   }
 
   @Test
-  void producers() {
+  void everyProducerIsReadOrRefused() {
     Map<String, Integer> counts = Map.of("producer.empty", 0, "producer.release-with-tasks", 2);
     for (int window : new int[] {0, 1, 3, 16}) {
       for (Case c : Peer.cases(Peer.PRODUCER)) {
@@ -76,9 +76,9 @@ public abstract class HostileAsyncSuite {
     }
   }
 
-  /** Closed at whatever point the peer is, and while it sends. */
+  /** At any point, and while the peer sends. */
   @Test
-  void producersAndAConsumerThatIsGone() {
+  void everyProducerMayBeClosedEarly() {
     for (Case c : Peer.cases(Peer.PRODUCER)) {
       open(c, 1).close();
       Peer.finish(c.name);
@@ -93,7 +93,7 @@ public abstract class HostileAsyncSuite {
   }
 
   @Test
-  void consumers() {
+  void everyConsumerEndsItsStream() {
     int batches = 5;
     for (Case c : Peer.cases(Peer.HANDLER)) {
       PointerByReference handler = new PointerByReference();
@@ -106,7 +106,7 @@ public abstract class HostileAsyncSuite {
                   ForkJoinPool.commonPool(),
                   Pointer.nativeValue(handler.getValue()))
               .toCompletableFuture();
-      Peer.finish(c.name); // which lets a consumer go on that has stalled
+      Peer.finish(c.name); // a consumer that has stalled continues
       FletchingException error = errorOf(sent);
       // on_error is not called by a stream that does not fail, and without a release there is
       // nothing to wait for.

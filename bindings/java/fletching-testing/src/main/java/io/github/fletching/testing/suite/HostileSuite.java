@@ -93,7 +93,7 @@ public abstract class HostileSuite {
       }
       Peer.finish(c.name);
     }
-    assertEquals( // the others are about formats
+    assertEquals( // the other cases are about formats, which are not read
         List.of(
             "released",
             "format-null",
@@ -181,7 +181,7 @@ public abstract class HostileSuite {
   }
 
   @Test
-  void consumersOfArrays() {
+  void everyConsumerReleasesArraysOnce() {
     for (Case c : Peer.cases(Peer.ARRAY_CONSUMER)) {
       consume(c, table(), "dropped");
       Shared<DeviceArray> shared = table().share();
@@ -249,7 +249,7 @@ public abstract class HostileSuite {
     if (c.outcome == Peer.TOLERATED) {
       assertTrue(strict != null && strict.getMessage().contains("(rule "), c.name);
     }
-    // There and back: our stream over the peer's stream has the same result.
+    // A stream of Java over the peer's stream has the same result.
     DeviceArrayStream inner = open(c);
     if (inner.deviceType().value() != 0 && !c.name.contains("schema")) {
       Raw raw = Raw.deviceStream();
@@ -262,7 +262,7 @@ public abstract class HostileSuite {
   }
 
   @Test
-  void streams() {
+  void streamsAreReadOrRefused() {
     for (Case c : Peer.cases(Peer.STREAM)) {
       playDevice(c);
       play(c, () -> openHost(c));
@@ -275,7 +275,7 @@ public abstract class HostileSuite {
   }
 
   @Test
-  void consumersOfStreams() {
+  void everyConsumerReleasesStreams() {
     for (Case c : Peer.cases(Peer.STREAM_CONSUMER)) {
       Raw host = Raw.stream();
       Raw device = Raw.deviceStream();

@@ -16,11 +16,11 @@ import io.github.fletching.testing.Counting;
 import java.util.Iterator;
 import java.util.stream.IntStream;
 
-/** A program over the engine that counts: what is released is freed, once. */
+/** A program on the engine that counts: what is released is freed once. */
 public final class Leaks {
   private Leaks() {}
 
-  /** Prints how many allocations are left of the second time; slots stay from the first. */
+  /** Prints how many allocations the second use leaves; the first one leaves slots. */
   public static void main(String[] arguments) {
     use();
     int before = Counting.live();

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Several threads, and the garbage collector. */
+/** Owners, under several threads and the garbage collector. */
 @ExtendWith(NothingLeft.class)
 public abstract class LifetimeSuite {
   private final List<String> closed = new CopyOnWriteArrayList<>();
@@ -28,7 +28,7 @@ public abstract class LifetimeSuite {
   }
 
   @Test
-  void severalThreadsCloseOnce() throws Exception {
+  void twoThreadsThatCloseReleaseOnce() throws Exception {
     for (int round = 0; round < 200; round++) {
       Array table = table();
       CyclicBarrier start = new CyclicBarrier(2);
@@ -51,7 +51,7 @@ public abstract class LifetimeSuite {
 
   /** Several threads release the structs of one block. */
   @Test
-  void childrenAreReleasedByThreads() throws Exception {
+  void threadsMayReleaseTheChildrenOfAnArray() throws Exception {
     for (int round = 0; round < 200; round++) {
       Array table = table();
       List<Array> parts = new ArrayList<>(List.of(table.takeChild(0), table.takeChild(1), table));
@@ -67,7 +67,7 @@ public abstract class LifetimeSuite {
   }
 
   @Test
-  void objectsAreAttachedWithoutALimit() {
+  void manyObjectsMayBeAttached() {
     Array array = table();
     AtomicInteger closes = new AtomicInteger();
     for (int i = 0; i < 100_000; i++) {
@@ -90,7 +90,7 @@ public abstract class LifetimeSuite {
     }
     assertClosed(closed, "table");
     assertEquals(leaks + 1, Owner.leaks());
-    try (Array next = table()) { // its slot serves another array
+    try (Array next = table()) { // its slot is used again
       assertEquals(3, next.length());
     }
     assertClosed(closed, "table");

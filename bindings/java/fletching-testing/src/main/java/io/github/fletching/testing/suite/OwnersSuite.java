@@ -74,7 +74,7 @@ public abstract class OwnersSuite {
   }
 
   @Test
-  void everyMethodOfAClosedOwnerIsIllegalState() {
+  void everyMethodOfAClosedOwnerThrows() {
     Array array = table();
     ArrayView view = array.view();
     array.close();
@@ -160,7 +160,7 @@ public abstract class OwnersSuite {
   }
 
   @Test
-  void aSecondReleaseOfACopyIsSeenAndNotFollowed() {
+  void aSecondReleaseOfACopyIsLoggedAndIgnored() {
     Raw there = Raw.array();
     table().moveTo(there.address());
     Raw copy = there.copy(Raw.array());
@@ -225,9 +225,9 @@ public abstract class OwnersSuite {
     assertClosed(closed, "table", "event");
   }
 
-  /** What a consumer wrote into a struct of ours is not believed. */
+  /** A consumer may have written it into a struct of ours. */
   @Test
-  void aCountThatCannotBeIsNone() {
+  void anImpossibleCountReadsAsZero() {
     for (long count : new long[] {-1, (1L << 22) + 1, (1L << 32) + 1}) {
       Raw there = Raw.array();
       table().moveTo(there.address());
@@ -244,7 +244,7 @@ public abstract class OwnersSuite {
     }
   }
 
-  /** Only what has the event waits: a child that nobody took is released with its parent. */
+  /** A child that was not taken is released with its parent. */
   @Test
   void theOtherChildrenOfAnArrayWithAnEventDoNotWait() {
     Raw there = Raw.deviceArray();
@@ -281,7 +281,7 @@ public abstract class OwnersSuite {
   }
 
   @Test
-  void anObjectThatThrowsStopsNothing() {
+  void anAttachedObjectThatThrowsIsLogged() {
     AutoCloseable thrower =
         () -> {
           throw new Exception("on purpose");
@@ -317,7 +317,7 @@ public abstract class OwnersSuite {
   }
 
   @Test
-  void aSharedSchemaShowsItsTexts() {
+  void aSharedSchemaKeepsItsTexts() {
     SchemaBuilder builder = new SchemaBuilder("+s").child(new SchemaBuilder("i").name("a"));
     try (Shared<Schema> shared = builder.build().share();
         Schema view = shared.view();
@@ -342,7 +342,7 @@ public abstract class OwnersSuite {
     }
   }
 
-  /** The parent's event waits for the child, what else is below it does not. */
+  /** Only the parent, with its event, is released after the child that was taken. */
   @Test
   void theDictionaryOfAnArrayWithAnEventDoesNotWait() {
     Foreign foreign = new Foreign();
@@ -367,7 +367,7 @@ public abstract class OwnersSuite {
     assertClosed(closed, "table");
   }
 
-  /** A close throws nothing, as a release that C calls. */
+  /** A close throws nothing, like a release that C calls. */
   @Test
   void aCloseOfACopyIsLogged() {
     Raw there = Raw.array();

@@ -26,13 +26,13 @@ import java.util.Map;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
-/** The rules that a stream of ours keeps towards a consumer in C, once for both kinds. */
+/** The rules about exporting a stream to C, for both kinds of streams. */
 public abstract class ProducerRules {
   private static final int EIO = 5;
 
   private final List<String> closed = new ArrayList<>();
 
-  /** What a stream does next: returns the length of a batch, or throws. */
+  /** Makes a batch of each length, and throws each exception. */
   private static final class Batches<B> implements Iterator<B>, AutoCloseable {
     private final Iterator<?> lengths;
     private final Function<Integer, B> make;
@@ -67,7 +67,7 @@ public abstract class ProducerRules {
     }
   }
 
-  /** A stream in memory of C, of lengths and of what is thrown. */
+  /** A stream in memory of C. The list has lengths of batches, and exceptions to throw. */
   static Raw exported(Flavor flavor, List<?> lengths, List<String> log) {
     Schema schema = new SchemaBuilder("i").name("values").build();
     schema.attach(new Counted(log, "schema"));
@@ -199,7 +199,7 @@ public abstract class ProducerRules {
     moved.release();
   }
 
-  /** At another place than where it was filled; a batch that was not read is not built. */
+  /** After a move of the struct; a batch that was not read is not built. */
   @BothStreams(also = "ruleDeviceStreamReleaseLikeArray")
   void ruleStreamReleaseLikeArray(Flavor flavor) {
     Raw stream = exported(flavor, 1, 2);

@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.function.Executable;
 
-/** Counts releases of foreign arrays: of a producer that knows nothing of the library. */
+/** Counts releases of foreign arrays, whose producer is not Fletching. */
 final class Releases {
   private static final Map<Long, Foreign> FOREIGN = new ConcurrentHashMap<>();
   private static final AtomicLong LAST = new AtomicLong();
@@ -34,7 +34,7 @@ final class Releases {
     this(() -> {});
   }
 
-  /** Runs something within each release too. */
+  /** Runs {@code onRelease} within each release. */
   Releases(Runnable onRelease) {
     this.onRelease = onRelease;
   }
@@ -119,9 +119,11 @@ final class Releases {
     }
   }
 
-  /** Ends a test that hangs, when its time is over. */
+  /** Waits a little; fails when the time of the test is over. */
   static void pause() {
-    assertFalse(Thread.currentThread().isInterrupted(), "what was waited for did not happen");
+    assertFalse(
+        Thread.currentThread().isInterrupted(),
+        "timeout: the change that the test waits for did not happen");
     Thread.yield();
   }
 

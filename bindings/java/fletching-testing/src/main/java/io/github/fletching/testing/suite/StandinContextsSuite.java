@@ -31,7 +31,7 @@ public abstract class StandinContextsSuite {
   private static final int EINVAL = 22;
 
   @Test
-  void worksWithoutAContext() {
+  void operationsNeedNoCurrentContext() {
     onBoth(
         (gpu, gated) -> {
           gated.shut();
@@ -63,7 +63,7 @@ public abstract class StandinContextsSuite {
   }
 
   @Test
-  void leavesTheCurrentContextAlone() {
+  void operationsKeepTheCurrentContext() {
     onBoth(
         (gpu, gated) -> {
           gpu.recordEvent(gated.event, gated.producer);
@@ -101,7 +101,7 @@ public abstract class StandinContextsSuite {
 
   /** No context is current and the device has none that is active: none is created. */
   @Test
-  void contextsAreNotCreated() {
+  void noContextIsCreated() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
     List<Long> before = gpu.alive();
@@ -125,18 +125,18 @@ public abstract class StandinContextsSuite {
   }
 
   /**
-   * Lets the last release of a primary context destroy the event, or a reset, which does so even
-   * when others have a reference. Its handle is not used any more, nor is the context's, which may
-   * be another one.
+   * The last release of a primary context destroys the event, and so does a reset, even while
+   * others have a reference. After that, the handles of the event and of the context are not used:
+   * others may have them.
    */
-  static void exportFromAContextThatGoes(Gpu gpu, boolean comesBack) {
+  static void exportFromADestroyedContext(Gpu gpu, boolean isRecreated) {
     long stale = gpu.staleHandles();
-    gpu.openDevice(0); // another context is current when the event is let go
+    gpu.openDevice(0); // another context is current when the event is destroyed
     gpu.openDevice(1);
     Releases releases = new Releases();
     DeviceArray array = releases.array(gpu.type);
     array.exportWithEvent(gpu.stream(gpu.makeStream()));
-    if (comesBack) {
+    if (isRecreated) {
       gpu.ok("cuDevicePrimaryCtxReset_v2", 1);
       gpu.openDevice(1);
       array.close();
@@ -150,16 +150,16 @@ public abstract class StandinContextsSuite {
   }
 
   @Test
-  void eventsOfAContextThatIsGone() {
+  void eventsOfADestroyedContextAreNotUsed() {
     Gpu gpu = Gpu.cuda("standin");
-    exportFromAContextThatGoes(gpu, false);
-    exportFromAContextThatGoes(gpu, true);
+    exportFromADestroyedContext(gpu, false);
+    exportFromADestroyedContext(gpu, true);
 
-    // The reaper has a reference while it asks, so that the context does not go in between.
+    // The reaper has a reference during its query, so that the context is not destroyed meanwhile.
     long stale = gpu.staleHandles();
     gpu.openDevice(1);
     long stream = gpu.makeStream();
-    Pointer word = gpu.makeWord(); // goes with the context
+    Pointer word = gpu.makeWord(); // freed with the context
     word.setInt(0, 0);
     gpu.waitFor(stream, word);
     Releases releases = new Releases();
@@ -171,7 +171,7 @@ public abstract class StandinContextsSuite {
 
   /** A context that was created is found again by its number. */
   @Test
-  void eventsOfACreatedContext() {
+  void eventsOfACreatedContextAreDestroyed() {
     Gpu gpu = Gpu.cuda("standin");
     long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
     long events = gpu.events();
@@ -187,7 +187,7 @@ public abstract class StandinContextsSuite {
     long stale = gpu.staleHandles();
     gpu.ok("cuCtxDestroy_v2", context);
     late.close();
-    assertTrue(gpu.staleHandles() <= stale + 1, "the context itself has to be asked");
+    assertTrue(gpu.staleHandles() <= stale + 1, "expected a query of the context at most");
   }
 
   // --- Captures
@@ -222,7 +222,7 @@ public abstract class StandinContextsSuite {
   }
 
   @Test
-  void aCaptureIsNotDisturbed() {
+  void aCaptureIsNotInvalidated() {
     onBoth(
         (gpu, gated) -> {
           long captured = gpu.makeStream();
@@ -240,7 +240,7 @@ public abstract class StandinContextsSuite {
               };
           ask.run();
           onThread(ask);
-          // An event is made, recorded and destroyed as well, and the reaper asks all the time.
+          // An event is made, recorded and destroyed, while the reaper queries another one.
           DeviceArray second = new Releases().array(gpu.type);
           second.exportWithEvent(gated.ofConsumer());
           second.close();
@@ -289,7 +289,7 @@ public abstract class StandinContextsSuite {
 
   /** The legacy default stream would depend on a captured one. */
   @Test
-  void theDefaultStreamBesideACapture() {
+  void theLegacyStreamIsRefusedDuringACapture() {
     onBoth(
         (gpu, gated) -> {
           long blocking = gpu.makeStream(true);
@@ -308,7 +308,7 @@ public abstract class StandinContextsSuite {
   }
 
   @Test
-  void externalEvents() {
+  void aGraphWaitsAndRecordsAtEachLaunch() {
     onBoth(
         (gpu, gated) -> {
           long captured = gpu.makeStream();

@@ -50,7 +50,7 @@ public abstract class StandinEventsSuite {
   }
 
   @Test
-  void defaultStreams() {
+  void defaultStreamsMayWait() {
     onBoth(
         (gpu, gated) -> {
           gpu.recordEvent(gated.event, gated.producer);
@@ -150,7 +150,7 @@ public abstract class StandinEventsSuite {
           long event = array.syncEvent();
           Raw raw = Raw.deviceArray();
           array.moveTo(raw.address());
-          Raw child = raw.child(0).move(Raw.array()); // a consumer does so without asking us
+          Raw child = raw.child(0).move(Raw.array()); // as a consumer in C does
           raw.release();
           parents.assertCount(1);
           DeviceArray other = new Releases().array(gpu.type, 0, event);
@@ -186,9 +186,9 @@ public abstract class StandinEventsSuite {
         });
   }
 
-  /** Of arrays of our own, with views that share the event. */
+  /** An array of a builder, with views that share the event. */
   @Test
-  void aBuiltArrayHasAnEventToo() {
+  void aBuiltArrayMayRecordAnEvent() {
     onBoth(
         (gpu, gated) -> {
           Releases closed = new Releases();
@@ -231,7 +231,7 @@ public abstract class StandinEventsSuite {
   }
 
   @Test
-  void releaseAfter() {
+  void releaseAfterWaitsForTheStream() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
@@ -253,9 +253,9 @@ public abstract class StandinEventsSuite {
         });
   }
 
-  /** The thread is a daemon's, and there is none while nothing is pending. */
+  /** Its thread is a daemon, and ends when nothing is pending. */
   @Test
-  void theReaperIsThereOnlyWhileItIsNeeded() {
+  void theReaperRunsOnlyWhileReleasesArePending() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
@@ -335,7 +335,7 @@ public abstract class StandinEventsSuite {
   }
 
   @Test
-  void severalThreads() {
+  void severalThreadsMayWait() {
     onBoth(
         (gpu, gated) -> {
           DeviceArray array = array(gpu);

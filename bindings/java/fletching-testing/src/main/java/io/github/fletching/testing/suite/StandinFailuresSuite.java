@@ -21,7 +21,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Every call of CUDA and HIP fails once, on the stand-ins; libraries that lack something. */
+/** Every call of CUDA and HIP fails once, on the stand-ins. */
 @Timeout(20)
 public abstract class StandinFailuresSuite {
   private static final int EIO = 5;
@@ -92,7 +92,8 @@ public abstract class StandinFailuresSuite {
             }
           }
           Set<String> expected = Set.of(gpu.query, gpu.record, gpu.synchronize, gpu.exchangeMode);
-          assertTrue(failing.failed.containsAll(expected), "blind: " + failing.failed);
+          assertTrue(
+              failing.failed.containsAll(expected), "too few functions failed: " + failing.failed);
           array.close();
         });
   }
@@ -106,7 +107,7 @@ public abstract class StandinFailuresSuite {
     }
   }
 
-  /** What fails while a failure is handled says nothing about its cause. */
+  /** A second failure, while the first is handled, is not the cause. */
   @Test
   void theFirstFailureIsReported() {
     Gpu gpu = Gpu.cuda("standin");
@@ -126,7 +127,7 @@ public abstract class StandinFailuresSuite {
   }
 
   @Test
-  void aRefusedQueryIsNotDone() {
+  void aQueryThatFailsIsTriedAgain() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
@@ -151,7 +152,7 @@ public abstract class StandinFailuresSuite {
   }
 
   @Test
-  void aLostDeviceReleases() {
+  void arraysOfALostDeviceAreReleased() {
     onBoth(
         (gpu, gated) -> {
           gated.shut();
@@ -165,9 +166,9 @@ public abstract class StandinFailuresSuite {
         });
   }
 
-  /** On the way to the event's context, its loss is an answer too. */
+  /** The loss is returned by the call that looks for the event's context. */
   @Test
-  void aLostContextReleases() {
+  void arraysOfALostContextAreReleased() {
     Child.run(this, "loseTheContext");
   }
 
@@ -182,9 +183,9 @@ public abstract class StandinFailuresSuite {
     gpu.resetFaults();
   }
 
-  /** Only the event's own answer says whether it is its device that is lost. */
+  /** Only a query of the event shows that its own device is lost. */
   @Test
-  void aLossThatEveryCallReports() {
+  void aLossThatAnotherCallReportsReleasesNothing() {
     Child.run(this, "loseEverything");
   }
 
@@ -208,9 +209,9 @@ public abstract class StandinFailuresSuite {
         });
   }
 
-  /** What a vendor says about an error may fail as well. */
+  /** The vendor's functions for names and texts of errors may fail as well. */
   @Test
-  void anErrorHasANumberAtLeast() {
+  void anErrorWithoutANameHasItsNumber() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
     DeviceArray array = awaited(gpu.type, gated.event);

@@ -48,7 +48,7 @@ public abstract class StreamsSuite {
     return new ArrayBuilder(length).buffers(0, 0).build(new Counted(closed, "batch " + length));
   }
 
-  /** A stream of ours, seen from outside: every callback is called through C. */
+  /** Exports and imports a stream: every callback is called through C. */
   private ArrayStream through(Iterator<Array> batches) {
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), batches).moveTo(raw.address());
@@ -81,7 +81,7 @@ public abstract class StreamsSuite {
   }
 
   @Test
-  void aLoopGoesOnWhereTheLastOneWasLeft() {
+  void aLoopContinuesWhereTheLastOneStopped() {
     List<Long> lengths = new ArrayList<>();
     try (ArrayStream stream = three()) {
       for (Array batch : stream) {
@@ -182,7 +182,7 @@ public abstract class StreamsSuite {
   }
 
   @Test
-  void whatAnIteratorThrowsIsEio() {
+  void anExceptionOfTheIteratorIsEio() {
     Map<Throwable, String> texts =
         Map.of(
             new StackOverflowError("deep"), "java.lang.StackOverflowError: deep",
@@ -208,7 +208,7 @@ public abstract class StreamsSuite {
   }
 
   @Test
-  void cSeesTheErrorUntilTheNextCall() {
+  void theErrorTextIsKeptUntilTheNextCall() {
     Raw raw = Raw.stream();
     ArrayStream.of(
             schema(),
@@ -221,7 +221,7 @@ public abstract class StreamsSuite {
     assertEquals(5, raw.call("get_next", out)); // 0 is success
     assertEquals("text 1", raw.lastError());
     assertEquals(5, raw.call("get_next", out));
-    assertEquals("text 1", raw.lastError()); // the iterator is not asked again
+    assertEquals("text 1", raw.lastError()); // the iterator is not called again
     Raw schema = Raw.schema();
     assertEquals(0, raw.call("get_schema", schema));
     assertNull(raw.lastError());
@@ -289,7 +289,7 @@ public abstract class StreamsSuite {
   }
 
   @Test
-  void anIteratorIsClosedWithTheStreamThatWasNeverRead() {
+  void theIteratorOfAnUnreadStreamIsClosed() {
     through(new Batches(() -> {})).close();
     assertClosed(closed, "iterator");
     Schema gone = schema();
@@ -299,7 +299,7 @@ public abstract class StreamsSuite {
   }
 
   @Test
-  void aStreamIsAnIteratorForAnother() {
+  void aStreamMayExportAnother() {
     ArrayStream inner = three();
     try (ArrayStream outer = through(inner)) {
       outer.next().close();
@@ -309,7 +309,7 @@ public abstract class StreamsSuite {
   }
 
   @Test
-  void aCallbackThatIsNullIsARule() {
+  void theErrorOfAMissingCallbackNamesTheRule() {
     Raw raw = Raw.stream();
     ArrayStream.of(schema(), List.<Array>of().iterator()).moveTo(raw.address());
     raw.set("get_next", 0);
@@ -330,7 +330,7 @@ public abstract class StreamsSuite {
   }
 
   @Test
-  void aBatchIsWhereTheStreamSays() {
+  void aBatchOfAnotherDeviceIsReported() {
     try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA);
         DeviceArray batch = stream.next()) {
       assertEquals(DeviceType.CUDA, stream.deviceType());
