@@ -20,6 +20,6 @@ public final class NothingLeft implements BeforeEachCallback, AfterEachCallback 
 
   @Override
   public void afterEach(ExtensionContext context) {
-    assertEquals(exported, Handles.count());
+    assertEquals(exported, Handles.count(), "exported objects that are not released");
   }
 }
