@@ -46,7 +46,7 @@ abstract class AsyncConsumerTest {
     peer.release();
   }
 
-  /** Opens a stream without a schema, with a subscriber that requests so many batches. */
+  /** Opens a stream without a schema, whose subscriber requests {@code requests}. */
   void create(AsyncDeviceStream next, long requests) {
     finish();
     released = false;
@@ -92,7 +92,7 @@ abstract class AsyncConsumerTest {
     }
   }
 
-  /** A consumer without a subscriber, which has received so many tasks. */
+  /** A consumer without a subscriber, which has received {@code tasks}. */
   AsyncHandler queued(int tasks) {
     finish();
     released = false;

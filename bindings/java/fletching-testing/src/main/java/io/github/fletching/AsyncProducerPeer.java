@@ -73,7 +73,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
     return code;
   }
 
-  /** Sends a task with so many rows, which is its number too. */
+  /** Sends a task with {@code rows} rows, and with that number. */
   int task(int rows) {
     return task(rows, AsyncRows.rowsOf(rows), 0);
   }

@@ -39,7 +39,7 @@ public abstract class ArrayRules {
     assertError(EINVAL, text, action);
   }
 
-  /** A batch of so many columns; the last has a dictionary. */
+  /** A batch of {@code columns}; the last one has a dictionary. */
   static ArrayBuilder batch(int columns) {
     ArrayBuilder batch = new ArrayBuilder(3).buffers(0);
     for (int i = 0; i < columns; i++) {
@@ -284,9 +284,11 @@ public abstract class ArrayRules {
 
   @Test
   void ruleSyncEventNullWhereNone() {
-    assertInvalid(
-        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
-        () -> new ArrayBuilder(0).buildOn(DeviceType.CPU, -1, 0x1000, null));
+    for (DeviceType type : List.of(DeviceType.CPU, DeviceType.HEXAGON)) {
+      assertInvalid(
+          "array builder: sync_event not NULL: expected NULL, because the device type has no event",
+          () -> new ArrayBuilder(0).buildOn(type, -1, 0x1000, null));
+    }
     for (DeviceType type : List.of(DeviceType.EXT_DEV, DeviceType.CUDA, DeviceType.of(21))) {
       new ArrayBuilder(0).buildOn(type, 0, 0x1000, null).close();
     }

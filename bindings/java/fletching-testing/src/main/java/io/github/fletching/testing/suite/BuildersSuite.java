@@ -15,7 +15,6 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.Metadata;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
-import io.github.fletching.abi.DeviceType;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import org.junit.jupiter.api.Test;
@@ -100,9 +99,6 @@ public abstract class BuildersSuite {
     assertInvalid(range, new ArrayBuilder(1).offset(-1));
     assertInvalid(range, new ArrayBuilder(1).nullCount(2));
     assertInvalid(range, new ArrayBuilder(1).child(new ArrayBuilder(1).nullCount(-2)));
-    ArrayRules.assertInvalid(
-        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
-        () -> new ArrayBuilder(0).buildOn(DeviceType.CPU, -1, 8, null));
     assertInvalid("schema builder: format: empty: expected a format string", new SchemaBuilder(""));
     assertInvalid(
         "schema builder: child 1: dictionary: name: NUL character: expected text without it",

@@ -225,7 +225,7 @@ public abstract class OwnersSuite {
     assertClosed(closed, "table", "event");
   }
 
-  /** A consumer may have written it into a struct of ours. */
+  /** A consumer may have written it into an exported struct. */
   @Test
   void anImpossibleCountReadsAsZero() {
     for (long count : new long[] {-1, (1L << 22) + 1, (1L << 32) + 1}) {

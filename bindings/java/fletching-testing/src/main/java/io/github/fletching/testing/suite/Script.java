@@ -92,7 +92,7 @@ final class Script {
   private final List<String> problems = new ArrayList<>();
   private boolean released;
 
-  /** A stream of so many batches, of the lengths 1, 2 and so on. */
+  /** A stream of {@code batches}, of the lengths 1, 2 and so on. */
   Script(Flavor flavor, int batches) {
     this.flavor = flavor;
     this.batches = batches;

@@ -354,13 +354,5 @@ public abstract class StreamsSuite {
     try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA_HOST).strict()) {
       assertError(22, text, stream::next);
     }
-    try (Schema schema = schema()) {
-      assertError(
-          22,
-          "stream: device_type: 0: expected the device type of the batches (rule"
-              + " device-stream.device-type-set)",
-          () -> DeviceArrayStream.of(schema, DeviceType.of(0), List.<DeviceArray>of().iterator()));
-      assertFalse(schema.isReleased());
-    }
   }
 }

@@ -155,16 +155,6 @@ public abstract class WaitersSuite {
   }
 
   @Test
-  void devicesWithoutEventsRefuseOne() {
-    for (DeviceType type : new DeviceType[] {DeviceType.CPU, DeviceType.HEXAGON}) {
-      assertFails(
-          EINVAL,
-          () -> new ArrayBuilder(0).buildOn(type, 0, EVENT, null),
-          "array builder: sync_event not NULL: expected NULL");
-    }
-  }
-
-  @Test
   void devicesWithARuntimeNeedNoWaiter() {
     for (DeviceType type :
         new DeviceType[] {DeviceType.CUDA, DeviceType.ROCM_HOST, DeviceType.OPENCL}) {
