@@ -21,8 +21,8 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   private Thing known; // the first schema
   private boolean refused;
 
-  // With the lock of `told`.
-  private final Object told = new Object();
+  // Guarded by the lock.
+  private final Object lock = new Object();
   private final List<GivenTask> tasks = new ArrayList<>();
   private final List<AsyncExtraction> running = new ArrayList<>();
   private final List<Integer> codes = new ArrayList<>();
@@ -51,7 +51,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
 
   /** A task of the producer. */
   private final class GivenTask extends Thing implements AsyncForeign.Task {
-    boolean isWrong; // its array is on another device than the stream
+    boolean isWrong; // the device of its array differs from the stream's
     int arrays;
     int released;
 
@@ -115,7 +115,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
         core.request(step.n);
         return 0;
       case "cancel":
-        synchronized (told) {
+        synchronized (lock) {
           cancelled = true;
         }
         core.cancel(new FletchingException(125, "cancelled"));
@@ -159,13 +159,13 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
 
   private int giveTask(AsyncTrace.Step step) {
     GivenTask task = new GivenTask(step.task);
-    synchronized (told) {
+    synchronized (lock) {
       tasks.add(task);
       arriving = task;
     }
     setRefusal(step);
     int code = AsyncForeign.callOnNextTask(handler, task, null);
-    synchronized (told) {
+    synchronized (lock) {
       arriving = null;
     }
     if (code != 0) {
@@ -176,7 +176,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
 
   private int take(int task) {
     AsyncExtraction extraction = new AsyncExtraction(task);
-    synchronized (told) {
+    synchronized (lock) {
       running.add(extraction);
     }
     Thread thread =
@@ -194,11 +194,11 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     return AsyncExtraction.taken(extraction.answers);
   }
 
-  /** Lets extract_data return a code; the other one is that of take. */
+  /** Makes extract_data return {@code returned}, after which take returns {@code code}. */
   private int finishExtraction(AsyncTrace.Step step, int code, int returned) {
     AsyncExtraction extraction;
     GivenTask task;
-    synchronized (told) {
+    synchronized (lock) {
       extraction = running.stream().filter(e -> e.task == step.task).findFirst().orElseThrow();
       running.remove(extraction);
       task = tasks.get(step.task);
@@ -227,7 +227,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     releases.clear();
   }
 
-  /** Returns when it is done, or waits. */
+  /** Returns when release has returned, or while it waits. */
   private int release(AsyncTrace.Step step) {
     if (step.returns == null) {
       AsyncForeign.callRelease(handler);
@@ -259,7 +259,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   private String news() {
     AsyncConsumer.State state = core.state;
     RuntimeException outcome = core.outcome();
-    synchronized (told) {
+    synchronized (lock) {
       GivenTask task = arriving;
       arriving = null;
       if (cancelled || state == AsyncConsumer.State.BROKEN) { // the application knows
@@ -298,7 +298,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     boolean wanted = out != 0;
     String what = "extract_data " + task.number + (wanted ? "" : " drop");
     AsyncExtraction extraction;
-    synchronized (told) {
+    synchronized (lock) {
       extraction =
           running.stream().filter(e -> e.task == task.number && !e.inside).findFirst().orElse(null);
       if (extraction != null) {
@@ -325,7 +325,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
       if (task.isWrong) {
         C.putInt(out + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CUDA.value());
       }
-    } else if (wanted) { // written all the same: the consumer must not look at it
+    } else if (wanted) { // written although it fails: the consumer must not read it
       C.putAddress(out + Kind.DEVICE_ARRAY.release, 1);
     }
     return code;

@@ -34,31 +34,15 @@ final class AsyncForeign {
     void release();
   }
 
-  /** A release callback of a schema or an array, which is told about. */
+  /** Is called for the release of a schema or an array. */
   interface Release {
     void released();
   }
 
   private static final long REQUEST =
-      C.stub(
-          "request",
-          "val",
-          0,
-          (self, n, c, d) -> {
-            Handles.find(Producer.class, C.getAddress(self + Fields.PRODUCER_PRIVATE_DATA))
-                .request(n);
-            return 0;
-          });
+      stub("request", "val", (self, n, c, d) -> producer(self).request(n));
   private static final long CANCEL =
-      C.stub(
-          "cancel",
-          "va",
-          0,
-          (self, b, c, d) -> {
-            Handles.find(Producer.class, C.getAddress(self + Fields.PRODUCER_PRIVATE_DATA))
-                .cancel();
-            return 0;
-          });
+      stub("cancel", "va", (self, b, c, d) -> producer(self).cancel());
   private static final long EXTRACT =
       C.stub(
           "extract",
@@ -73,30 +57,41 @@ final class AsyncForeign {
       C.stub(
           "on_next_task", "iaaa", 5, (self, task, meta, d) -> handler(self).onNextTask(task, meta));
   private static final long ON_ERROR =
-      C.stub(
+      stub(
           "on_error",
           "vaiaa",
-          0,
           (self, code, message, metadata) -> {
             String text = message == 0 ? null : Native.text(message);
             handler(self).onError((int) code, text, metadata);
-            return 0;
           });
   private static final long RELEASE =
-      C.stub(
-          "release",
-          "va",
-          0,
-          (self, b, c, d) -> {
-            handler(self).release();
-            return 0;
-          });
+      stub("release", "va", (self, b, c, d) -> handler(self).release());
+
+  private interface Action {
+    void run(long self, long second, long third, long fourth);
+  }
+
+  /** A callback without a result. */
+  private static long stub(String name, String signature, Action action) {
+    return C.stub(
+        name,
+        signature,
+        0,
+        (self, b, c, d) -> {
+          action.run(self, b, c, d);
+          return 0;
+        });
+  }
+
+  private static Producer producer(long self) {
+    return Handles.find(Producer.class, C.getAddress(self + Fields.PRODUCER_PRIVATE_DATA));
+  }
 
   private static Handler handler(long self) {
     return Handles.find(Handler.class, C.getAddress(self + Fields.HANDLER_PRIVATE_DATA));
   }
 
-  /** Returns a struct, which {@link #free} frees. */
+  /** Returns a struct, which {@link #freeProducer} frees. */
   static long producer(Producer callbacks) {
     long struct = AsyncAbi.takeBlock();
     C.putInt(struct + Fields.PRODUCER_DEVICE_TYPE, DeviceType.CPU.value());
@@ -158,7 +153,7 @@ final class AsyncForeign {
     return code;
   }
 
-  /** The end of a task, which is called through its struct. */
+  /** Forgets the object of a task, in the last call of it. */
   static void forgetTask(long self) {
     Handles.remove(C.getAddress(self + Fields.TASK_PRIVATE_DATA));
   }
@@ -200,12 +195,12 @@ final class AsyncForeign {
     return (int) C.call("iaa", C.getAddress(task + Fields.TASK_EXTRACT_DATA), task, out);
   }
 
-  // --- Schemas and arrays that tell of their release
+  // --- Schemas and arrays that report their release
 
-  static final class Told extends Exported {
+  static final class Reporting extends Exported {
     private final Release release;
 
-    private Told(Release release) {
+    private Reporting(Release release) {
       this.release = release;
     }
 
@@ -217,11 +212,11 @@ final class AsyncForeign {
     }
   }
 
-  /** Fills a zeroed struct with an empty one. */
+  /** Makes a zeroed struct an empty schema or array. */
   static void fill(Kind kind, long struct, Release release) {
     if (kind == Kind.DEVICE_ARRAY) {
       C.putInt(struct + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CPU.value());
     }
-    new Told(release).adopt(kind, struct);
+    new Reporting(release).adopt(kind, struct);
   }
 }

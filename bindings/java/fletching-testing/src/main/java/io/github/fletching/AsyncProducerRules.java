@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.suite.Silent;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -65,7 +66,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     assertEquals("task, error 71 disk, release", peer.run().calls());
   }
 
-  /** A stream of which the peer refuses a call. */
+  /** Sends a stream to a peer that refuses a call. */
   private void refuse(String call, int code, Object... all) {
     peer.calls();
     peer.refuses = call;
@@ -106,7 +107,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     peer.drop();
     peer.run();
     peer.calls();
-    // A cancel may come instead.
+    // There is none after a cancel.
     send(counting(1));
     peer.cancel();
     assertEquals("release", peer.run().calls());
@@ -175,7 +176,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncErrorMetadataEncoding() {
-    assertSent("schema, error 71 disk, release", disk()); // the peer notes metadata
+    assertSent("schema, error 71 disk, release", disk()); // the peer reports metadata
   }
 
   @Test
@@ -190,16 +191,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncErrorTextsLiveDuringCall() {
-    Throwable silent =
-        new RuntimeException() {
-          private static final long serialVersionUID = 1;
-
-          @Override
-          public String toString() {
-            throw new IllegalStateException("again");
-          }
-        };
-    assertSent("schema, error 5 no message, release", silent);
+    assertSent("schema, error 5 no message, release", new Silent());
     assertSent("schema, error 9 errno 9, release", new FletchingException(9, ""));
     assertSent("schema, error 9 a\\x00b\u00e9, release", new FletchingException(9, "a\0b\u00e9"));
   }

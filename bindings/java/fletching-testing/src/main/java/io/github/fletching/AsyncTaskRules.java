@@ -91,7 +91,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
   }
 
   @Test
-  void theDemandStopsAtTheLargestValue() {
+  void theDemandSaturatesAtTheLargestValue() {
     create(Long.MAX_VALUE);
     rows.subscription.request(1);
     peer.schema();
@@ -154,7 +154,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
     peer.task(1, rowsOf(1), 71);
     assertFailed(71, "extract_data: failed without a message");
     peer.task(2, live.batch(2), 0);
-    peer.fail(71, null); // which the application knows
+    peer.fail(71, null); // which the subscriber does not get
     assertEquals("request 3, extract 1, drop 2", peer.calls());
     assertRows(-71);
   }
@@ -182,7 +182,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
   }
 
   @Test
-  void aWrongBatchAfterTheEndIsLostAlone() {
+  void aWrongBatchAfterTheEndFailsNoOther() {
     AsyncHandler core = queued(1);
     take(core, 1);
     core.request(2);
@@ -197,7 +197,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
   }
 
   @Test
-  void warnings() {
+  void aWarningNamesItsRuleAndMayFailTheStream() {
     List<String> warnings = new ArrayList<>();
     for (boolean strict : new boolean[] {false, true}) {
       create(

@@ -15,7 +15,7 @@ import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The engine {@code counting}: another one, which counts what it allocates and notices what is
+ * The engine {@code counting}: it counts the allocations of another engine, and notices what is
  * freed twice. The system property io.github.fletching.engine has to choose it.
  */
 public final class Counting implements EngineProvider {
@@ -36,7 +36,7 @@ public final class Counting implements EngineProvider {
     refused = size;
   }
 
-  /** What was freed that was not live. */
+  /** Lists the frees of memory that was not live. */
   public static List<String> problems() {
     synchronized (PROBLEMS) {
       return List.copyOf(PROBLEMS);

@@ -3,6 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.errorOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -25,7 +26,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Arrays of the reference producer, behind its gate, in processes of their own: CUDA and ROCm on
- * the stand-ins, OpenCL and Vulkan on whatever device there is.
+ * the stand-ins, OpenCL and Vulkan on the first device of the machine.
  */
 public abstract class GatedSuite {
   private static final int ENOENT = 2;
@@ -80,12 +81,12 @@ public abstract class GatedSuite {
     assertEquals(live, Gate.liveArrays());
     assertEquals(1, DeviceArray.pendingReleases().pending());
     gate.open();
-    gate.verify(Gate.NEW); // of memory that is still there, or the stand-in breaks the context
+    gate.verify(Gate.NEW); // its memory is still valid, or the stand-in breaks the context
     gate.end();
   }
 
   @Test
-  void cudaAndRocm() {
+  void eventsOfCudaAndRocm() {
     onGate("cudaAndRocmBehindTheGate");
   }
 
@@ -99,7 +100,7 @@ public abstract class GatedSuite {
   }
 
   @Test
-  void opencl() {
+  void eventsOfOpencl() {
     onGate("openclBehindTheGate");
   }
 
@@ -144,7 +145,7 @@ public abstract class GatedSuite {
    * Every call of OpenCL that an operation makes fails once, behind an interposer (tests/faults).
    */
   @Test
-  void openclFailures() {
+  void everyFailureOfOpenclIsAnError() {
     onGate("failOpencl");
   }
 
@@ -159,8 +160,8 @@ public abstract class GatedSuite {
             gate.array::synchronize,
             gate.array::isReady,
             () -> gate.array.waitOn(stream),
-            () -> export(stream),
-            () -> releaseAfter(stream));
+            () -> Releases.export(stream),
+            () -> Releases.releaseAfter(stream));
     List<String> failed = new ArrayList<>(); // the functions, with the operations that report them
     for (String function :
         List.of(
@@ -175,18 +176,14 @@ public abstract class GatedSuite {
         long alive = call(cl, "FletchingInterposerLeaks", 0);
         long calls = call(cl, "FletchingInterposerCalls", function);
         call(cl, "FletchingInterposerSetFault", function + ":1:CL_OUT_OF_RESOURCES");
-        String text = null;
-        try {
-          operations.get(i).run();
-        } catch (FletchingException e) {
-          text = e.getMessage();
-          assertEquals(EIO, e.errno(), text);
-        }
+        FletchingException error = errorOf(operations.get(i));
         boolean hasFailed = call(cl, "FletchingInterposerCalls", function) > calls;
         call(cl, "FletchingInterposerResetFaults");
         assertEquals(alive, call(cl, "FletchingInterposerLeaks", 0), function + i + " leaks");
-        if (text != null) {
+        if (error != null) {
+          String text = error.getMessage();
           failed.add(function + i);
+          assertEquals(EIO, error.errno(), text);
           assertTrue(text.contains(function + " failed with CL_OUT_OF_RESOURCES (-5)"), text);
         } else {
           assertTrue(!hasFailed || i >= 3, function + i + " is lost");
@@ -209,31 +206,8 @@ public abstract class GatedSuite {
     gate.end();
   }
 
-  private static void export(DeviceStream stream) {
-    Releases releases = new Releases();
-    try (DeviceArray array = releases.array(stream.deviceType())) {
-      array.exportWithEvent(stream);
-    } finally {
-      releases.assertCount(1);
-    }
-  }
-
-  private static void releaseAfter(DeviceStream stream) {
-    Releases releases = new Releases();
-    DeviceArray array = releases.array(stream.deviceType());
-    try {
-      array.releaseAfter(stream);
-    } catch (FletchingException e) {
-      releases.assertCount(0);
-      array.close();
-      throw e;
-    } finally {
-      releases.waitFor(1);
-    }
-  }
-
   @Test
-  void vulkan() {
+  void eventsOfVulkan() {
     onGate("vulkanBehindTheGate");
   }
 
@@ -243,7 +217,7 @@ public abstract class GatedSuite {
     VulkanContext withoutQueue = context.onQueue(0, 0, 0);
     assertFails(ENOTSUP, gate.array::synchronize, "VulkanContext");
     assertFails(ENOTSUP, () -> gate.array.waitOn(gate.stream()), "VulkanContext");
-    // Whether libfletching is in the process decides.
+    // Without libfletching in the process, waits are refused.
     assertFails(
         ENOENT,
         () -> gate.array.isReady(context),

@@ -23,13 +23,13 @@ import java.util.List;
 import java.util.concurrent.Flow;
 import java.util.stream.IntStream;
 
-/** A program over the engine that counts: what is released is freed, once. */
+/** A program on the engine that counts: what is released is freed once. */
 public final class Leaks {
   private static final Metadata OF_BATCH = Metadata.EMPTY.with("key", "the value of a batch");
 
   private Leaks() {}
 
-  /** Prints how many allocations are left of the second time; slots stay from the first. */
+  /** Prints how many allocations the second use leaves; the first one leaves slots. */
   public static void main(String[] arguments) {
     use();
     int before = Counting.live();

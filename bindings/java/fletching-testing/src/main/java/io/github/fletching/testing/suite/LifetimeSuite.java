@@ -13,7 +13,6 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
-import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -25,34 +24,22 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Several threads, and the garbage collector. */
+/** Owners, under several threads and the garbage collector. */
+@ExtendWith(NothingLeft.class)
 public abstract class LifetimeSuite {
   private final List<String> closed = new CopyOnWriteArrayList<>();
   private static final int DEEP = 30_000; // more calls than a stack has room for
-  private int exported;
-
-  /** Everything that was exported is released at the end of a test. */
-  @BeforeEach
-  void countExported() {
-    exported = Handles.count();
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    assertEquals(exported, Handles.count());
-  }
 
   private Array table() {
     return ArrayRules.batch(2).build(new Counted(closed, "table"));
   }
 
   @Test
-  void severalThreadsCloseOnce() throws Exception {
+  void twoThreadsThatCloseReleaseOnce() throws Exception {
     for (int round = 0; round < 200; round++) {
       Array table = table();
       CyclicBarrier start = new CyclicBarrier(2);
@@ -75,7 +62,7 @@ public abstract class LifetimeSuite {
 
   /** Several threads release the structs of one block. */
   @Test
-  void childrenAreReleasedByThreads() throws Exception {
+  void threadsMayReleaseTheChildrenOfAnArray() throws Exception {
     for (int round = 0; round < 200; round++) {
       Array table = table();
       List<Array> parts = new ArrayList<>(List.of(table.takeChild(0), table.takeChild(1), table));
@@ -95,7 +82,7 @@ public abstract class LifetimeSuite {
   }
 
   @Test
-  void objectsAreAttachedWithoutALimit() {
+  void manyObjectsMayBeAttached() {
     Array array = table();
     AtomicInteger closes = new AtomicInteger();
     for (int i = 0; i < 100_000; i++) {
@@ -203,7 +190,7 @@ public abstract class LifetimeSuite {
     }
     assertClosed(closed, "table");
     assertEquals(leaks + 1, Owner.leaks());
-    try (Array next = table()) { // its slot serves another array
+    try (Array next = table()) { // its slot is used again
       assertEquals(3, next.length());
     }
     assertClosed(closed, "table");

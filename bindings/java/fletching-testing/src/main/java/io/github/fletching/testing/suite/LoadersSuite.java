@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
-/** Two copies of the library, each with its engine; JVMs that end, and that count. */
+/** Two copies of the library in one JVM; JVMs that shut down, or count allocations. */
 public abstract class LoadersSuite {
   /** Loads Fletching itself; everything else is the parent's. */
   private static final class Copy extends URLClassLoader {
@@ -96,7 +96,7 @@ public abstract class LoadersSuite {
   }
 
   @Test
-  void whatIsReleasedIsFreedOnce() throws Exception {
+  void releasedMemoryIsFreedOnce() throws Exception {
     String output = Child.runMain(Leaks.class, "-Dio.github.fletching.engine=counting");
     assertTrue(output.contains("slabs true"), output);
     assertTrue(output.contains("sent [batch, end]"), output);
