@@ -40,7 +40,7 @@ def outputs(spec: Spec) -> list[Output]:
         f"{_FOLDER}RuntimeKind.java",
         "RuntimeKind.java",
         "spec/*.yaml",
-        {"spec": spec, "devices": devices_of(spec)},
+        {"spec": spec, "called": called_runtimes(spec), "devices": devices_of(spec)},
     )
     return [kinds, _capturing(spec), *(_table(runtime) for runtime in called_runtimes(spec))]
 

@@ -15,8 +15,13 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
-/** Races of subscriptions, requests, extractions, cancels, ends and releases. */
+/**
+ * Races of subscriptions, requests, extractions, cancels, ends and releases. On a busy machine 300
+ * runs take minutes, which is no hang.
+ */
+@Timeout(600)
 public abstract class AsyncRacesSuite extends AsyncConsumerTest {
   private static final int RUNS = 300;
 

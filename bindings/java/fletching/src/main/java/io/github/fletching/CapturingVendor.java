@@ -77,10 +77,6 @@ abstract class CapturingVendor extends Vendor {
       return (int) calls.exchangeMode.call(mode.address);
     }
 
-    void check() {
-      CapturingVendor.this.check(calls.exchangeMode.name, code);
-    }
-
     @Override
     public void close() {
       CapturingVendor.this.check(calls.exchangeMode.name, closeQuietly());
@@ -108,7 +104,7 @@ abstract class CapturingVendor extends Vendor {
     initialize();
     try (Relaxed mode = new Relaxed();
         Scope scope = newScope()) {
-      mode.check();
+      check(calls.exchangeMode.name, mode.code);
       scope.enterAny(event.deviceId());
       return (int) function.call(handle);
     }
@@ -183,7 +179,7 @@ abstract class CapturingVendor extends Vendor {
     initialize();
     try (Relaxed mode = new Relaxed();
         Scope scope = newScope()) {
-      mode.check();
+      check(calls.exchangeMode.name, mode.code);
       scope.enterStream(stream, deviceId);
       boolean isCaptured = isCaptured(stream, scope.out);
       scope.getOrigin(recorded);
@@ -204,7 +200,7 @@ abstract class CapturingVendor extends Vendor {
     try (Relaxed mode = new Relaxed()) {
       // A loss may be another device's: the event is queried nonetheless.
       if (!calls.isLost.test(mode.code)) {
-        mode.check();
+        check(calls.exchangeMode.name, mode.code);
       }
       hasPassed = hasPassedThere(recorded);
     } catch (FletchingException e) {

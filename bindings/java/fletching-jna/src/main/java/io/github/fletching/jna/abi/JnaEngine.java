@@ -173,10 +173,7 @@ final class JnaEngine implements Engine {
   }
 
   private static long number(Object[] values, int index) {
-    return index < values.length ? number(values[index]) : 0;
-  }
-
-  private static long number(Object value) {
+    Object value = index < values.length ? values[index] : null;
     return value instanceof Number
         ? ((Number) value).longValue()
         : Pointer.nativeValue((Pointer) value);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.fletching.NoMemory;
 import io.github.fletching.abi.engine.Failures;
 import java.io.File;
 import java.lang.reflect.Field;
@@ -93,6 +94,12 @@ public abstract class LoadersSuite {
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
     assertFalse(output.contains("not marked"), output);
+  }
+
+  @Test
+  void aThreadThatFindsNoMemoryGoesOn() throws Exception {
+    String output = Child.runMain(NoMemory.class);
+    assertTrue(output.contains("released"), output);
   }
 
   @Test

@@ -10,14 +10,21 @@ import static io.github.fletching.testing.suite.StandinEventsSuite.onBoth;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.jna.Memory;
+import com.sun.jna.NativeLibrary;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.PendingReleases;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -25,6 +32,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(20)
 public abstract class StandinFailuresSuite {
   private static final int EIO = 5;
+  private static final int EAGAIN = 11;
 
   // From here on the operations release an array as well, and a release cannot report an error.
   private static final int RELEASING = 4;
@@ -227,5 +235,98 @@ public abstract class StandinFailuresSuite {
         });
     array.close();
     gated.end();
+  }
+
+  /** An array stays the caller's, without its event; one that is taken is released all the same. */
+  @Test
+  void nothingIsLostWithoutAThread() {
+    Child.run(this, "releaseWithoutThreads");
+  }
+
+  void releaseWithoutThreads() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    DeviceStream stream = gated.ofProducer();
+    Releases releases = new Releases();
+    releases.array(gpu.type).releaseAfter(stream); // now its classes are loaded
+    releases.waitFor(1);
+    awaitNoThread("fletching-release");
+    DeviceArray array = releases.array(gpu.type);
+    long events = gpu.events();
+    ThreadLimit.run(
+        () -> assertFails(EAGAIN, () -> array.releaseAfter(stream), "release_after: no thread"));
+    assertEquals(events, gpu.events());
+    releases.assertCount(1);
+
+    gated.shut();
+    array.releaseAfter(stream);
+    ThreadLimit.run(
+        () -> {
+          gated.open();
+          releases.waitFor(2);
+        });
+    gated.end();
+  }
+
+  private static void awaitNoThread(String name) {
+    while (Thread.getAllStackTraces().keySet().stream().anyMatch(t -> t.getName().equals(name))) {
+      Releases.pause();
+    }
+  }
+
+  private static final class ThreadLimit {
+    private static final int RLIMIT_AS = 9;
+    private static final long SLACK = 256 << 10; // less than a stack
+
+    private final Memory before = new Memory(16); // struct rlimit
+    private final CountDownLatch mayEnd = new CountDownLatch(1);
+
+    /** Runs something while no thread can be started. */
+    static void run(Runnable body) {
+      ThreadLimit limit = new ThreadLimit();
+      try {
+        limit.set();
+        body.run();
+      } finally {
+        limit("setrlimit", limit.before);
+        limit.mayEnd.countDown();
+      }
+    }
+
+    private void set() {
+      try {
+        limit("getrlimit", before);
+        Memory now = new Memory(16);
+        now.setLong(0, pages() * 4096 + SLACK);
+        now.setLong(8, before.getLong(8));
+        limit("setrlimit", now);
+        while (true) { // until no stack of a thread that has ended is left
+          Thread thread = new Thread(this::await);
+          thread.setDaemon(true);
+          thread.start();
+        }
+      } catch (OutOfMemoryError e) {
+        // as intended
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    private void await() {
+      try {
+        mayEnd.await();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+
+    private static long pages() throws IOException {
+      return Long.parseLong(Files.readString(Path.of("/proc/self/statm")).split(" ")[0]);
+    }
+
+    private static void limit(String function, Memory limit) {
+      Object[] arguments = {RLIMIT_AS, limit};
+      assertEquals(0, NativeLibrary.getInstance("c").getFunction(function).invokeInt(arguments));
+    }
   }
 }
