@@ -250,6 +250,11 @@ def test_streams() -> None:
             array.wait_on(wrong)
     with pytest.raises(OverflowError):
         array.wait_on(2**70)
+    array.wait_on(2**63)
+    for negative in (-1, -(2**70), 2**64 - 1):
+        with pytest.raises(fletching.Error, match="stream: invalid handle") as error:
+            array.wait_on(Stream((0, negative)))
+        assert error.value.errno == errno.EINVAL
 
 
 # --- Peers ---------------------------------------------------------------------------------------
