@@ -275,7 +275,7 @@ async def _next_of(batches: AsyncIterator[object], sender: _Sender) -> object:
         sender.waiting = None
         if sender.stopped:
             task.uncancel()
-    return _END if sender.stopped else batch
+    return batch
 
 
 def _error_of(error: BaseException) -> tuple[int, str, object]:
