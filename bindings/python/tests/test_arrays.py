@@ -16,7 +16,7 @@ import pytest
 
 import fletching
 from capsules import Produced, ProducedOnDevice, capsule_of, name_of, struct_in
-from fletching import Array, DeviceArray, Schema, abi
+from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, Schema, abi
 from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
 
 BATCH = pyarrow.record_batch(
@@ -136,6 +136,18 @@ def test_a_raising_method_raises() -> None:
         Array.from_arrow(Raising())
 
 
+def test_an_attribute_error_within_a_method_raises() -> None:
+    """It does not say that the object lacks the method."""
+
+    class Raising:
+        def __arrow_c_device_array__(self) -> object:
+            raise AttributeError("no field today")
+
+    for call in (DeviceArray.from_arrow, fletching.from_arrow):
+        with pytest.raises(AttributeError, match="no field today"):
+            call(Raising())
+
+
 @pytest.mark.parametrize(
     "call", [Schema.from_arrow, Array.from_arrow, DeviceArray.from_arrow, fletching.from_arrow]
 )
@@ -153,6 +165,21 @@ def test_unknown_keywords(kind: Any) -> None:
     array.__arrow_c_device_array__(None, stream=None, later=None)
     with pytest.raises(NotImplementedError, match="unknown keyword: expected None, got stream"):
         array.__arrow_c_device_array__(stream=1)
+
+
+@pytest.mark.parametrize("kind", [Array, DeviceArray, ArrayStream, DeviceArrayStream])
+def test_arguments_of_a_device_export(kind: Any) -> None:
+    source = pyarrow.table({"n": [1]}) if "Stream" in kind.__name__ else pyarrow.array([1])
+    given = kind.from_arrow(source)
+    method = "stream" if "Stream" in kind.__name__ else "array"
+    export = getattr(given, f"__arrow_c_device_{method}__")
+    with pytest.raises(TypeError, match="too many arguments: expected at most 1, got 2"):
+        export(None, None)
+    with pytest.raises(TypeError, match="requested_schema: given twice"):
+        export(None, requested_schema=None)
+    with pytest.raises(TypeError, match="expected arrow_schema, got str"):
+        export(requested_schema="int64", later=None)
+    assert export(requested_schema=given.schema.__arrow_c_schema__())
 
 
 @pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_device_array__"])
