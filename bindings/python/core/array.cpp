@@ -42,7 +42,7 @@ std::optional<PyArray> import_array(nb::handle object) {
 
 void bind_array(nb::module_& module) {
   nb::class_<PyArray> type(
-      module, "Array",
+      module, "Array", nb::is_final(), nb::type_slots(no_constructor),
       "An array, or a record batch, in memory of the CPU. len() is its length.\n"
       "\n"
       "Owns an ArrowArray, which it shares with its columns and exports: the producer's release\n"
@@ -64,7 +64,7 @@ void bind_array(nb::module_& module) {
            "interface.",
            nb::sig("def __arrow_c_array__(self, requested_schema: object | None = None) -> "
                    "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
-  bind_device_array_method<PyArray, &export_device_array>(type);
+  add_method(type, device_array_definition<PyArray, &export_device_array>);
 }
 
 }  // namespace fletching::python

@@ -55,24 +55,17 @@ nb::object array_capsules(const SharedSchema& schema, Owner<Raw> array) {
 }
 
 constinit inline Name kDeviceArrayMethod("__arrow_c_device_array__");
-constinit inline Name kGeneralDeviceArrayMethod("_arrow_c_device_array");
 
-/// __arrow_c_device_array__, for which nanobind's dict of keywords would take longer than the
-/// export: at once when nothing is asked for, and otherwise through the general method.
+/// __arrow_c_device_array__.
 template <class Object, nb::object (*kExport)(const Object&)>
 PyObject* device_array_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                              PyObject* names) noexcept try {
-  const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_Size(names));
-  const bool plain = std::all_of(arguments, arguments + all,
-                                 [](PyObject* argument) { return argument == Py_None; });
-  if (plain && all <= 1 && nb::inst_ready(self)) {
-    return kExport(*nb::inst_ptr<Object>(self)).release().ptr();
-  }
-  const nb::object general = nb::getattr(self, kGeneralDeviceArrayMethod.get());
-  return PyObject_Vectorcall(general.ptr(), arguments, static_cast<size_t>(count), names);
-} catch (nb::python_error& error) {
-  error.restore();
-  return nullptr;
+                              PyObject* names) noexcept {
+  return no_throw([&] {
+    const Object& object = *nb::inst_ptr<Object>(self);
+    check_requested(requested_schema(arguments, count, names, kDeviceArrayMethod),
+                    schema_of(object), kDeviceArrayMethod);
+    return kExport(object).release().ptr();
+  });
 }
 
 template <class Object, nb::object (*kExport)(const Object&)>
@@ -86,20 +79,6 @@ PyMethodDef device_array_definition{
     "Error for a requested schema of another kind, NotImplementedError for an unknown keyword "
     "that\n"
     "is not None. Arrow PyCapsule interface."};
-
-template <class Object, nb::object (*kExport)(const Object&)>
-nb::object export_requested(const Object& self, nb::handle requested, const nb::kwargs& keywords) {
-  refuse_keywords(keywords, kDeviceArrayMethod);
-  check_requested(requested, schema_of(self), kDeviceArrayMethod);
-  return kExport(self);
-}
-
-template <class Object, nb::object (*kExport)(const Object&)>
-void bind_device_array_method(nb::class_<Object>& type) {
-  add_method(type, device_array_definition<Object, kExport>);
-  type.def(kGeneralDeviceArrayMethod, &export_requested<Object, kExport>,
-           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"));
-}
 
 /// Column `index` as an array of its own. That of a struct or a sparse union begins at the parent's
 /// offset, and is as long as the parent.
@@ -150,7 +129,7 @@ std::string values_text(const Object& self) {
 template <class Object>
 nb::object addresses(const Object& self) {
   const ArrowArray& array = array_of(self);
-  nb::list found;
+  nb::list found = empty<nb::list>();
   for (int64_t i = 0; i < array.n_buffers && array.buffers != nullptr; ++i) {
     found.append(reinterpret_cast<uintptr_t>(array.buffers[i]));
   }

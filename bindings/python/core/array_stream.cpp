@@ -8,13 +8,12 @@ namespace {
 using Stream = PyStream<ArrowArrayStream>;
 
 constinit Name kMethod("__arrow_c_stream__");
-constinit Name kDeviceMethod("__arrow_c_device_stream__");
 
 Stream from_arrow(nb::handle object) {
   if (auto stream = import_raw_stream<ArrowArrayStream>(object, kMethod)) {
     return make_stream_object(*std::move(stream));
   }
-  auto device = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceMethod);
+  auto device = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceStreamMethod);
   if (!device) {
     raise_type_error(
         "ArrayStream: object has no stream: expected __arrow_c_stream__ or "
@@ -24,17 +23,19 @@ Stream from_arrow(nb::handle object) {
 }
 
 Stream from_batches(const PySchema& schema, nb::iterable batches) {
-  return make_stream_object(unwrap(make_array_stream(
-      unwrap(schema.shared->view()), PythonBatches<ArrowArrayStream>(nb::iter(batches)))));
+  const nb::iterator asked = nb::iter(batches);
+  const auto iterator = std::make_shared<PyObject*>(asked.ptr());
+  return make_stream_object(unwrap(make_array_stream(unwrap(schema.shared->view()),
+                                                     PythonBatches<ArrowArrayStream>(iterator))),
+                            iterator);
 }
 
 nb::object export_stream(Stream& self, nb::handle requested) {
   return to_capsule(move_out(self, requested, kMethod));
 }
 
-nb::object export_device_stream(Stream& self, nb::handle requested, const nb::kwargs& keywords) {
-  refuse_keywords(keywords, kDeviceMethod);
-  return to_capsule(unwrap(to_device_stream(move_out(self, requested, kDeviceMethod))));
+nb::object export_device_stream(Stream& self, nb::handle requested) {
+  return to_capsule(unwrap(to_device_stream(move_out(self, requested, kDeviceStreamMethod))));
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ nb::object import_array_stream(nb::handle object) {
 
 void bind_array_stream(nb::module_& module) {
   nb::class_<Stream> type(
-      module, "ArrayStream",
+      module, "ArrayStream", nb::is_final(), nb::type_slots(stream_slots<ArrowArrayStream>),
       "Batches in memory of the CPU: an iterator of Array, read or exported once.\n"
       "\n"
       "Owns an ArrowArrayStream. What is left after some batches can be exported. Any thread may\n"
@@ -69,13 +70,8 @@ void bind_array_stream(nb::module_& module) {
            "A capsule arrow_array_stream with what is left of the stream, once: then this object\n"
            "is consumed. Error for a consumed stream and a requested schema of another kind.",
            nb::sig("def __arrow_c_stream__(self, requested_schema: object | None = None) -> "
-                   "typing_extensions.CapsuleType"))
-      .def("__arrow_c_device_stream__", &export_device_stream,
-           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           "A capsule arrow_device_array_stream of the CPU; see __arrow_c_stream__.\n"
-           "NotImplementedError for an unknown keyword that is not None.",
-           nb::sig("def __arrow_c_device_stream__(self, requested_schema: object | None = None, "
-                   "**kwargs: object) -> typing_extensions.CapsuleType"));
+                   "typing_extensions.CapsuleType"));
+  add_method(type, device_stream_definition<ArrowArrayStream, &export_device_stream>);
 }
 
 }  // namespace fletching::python

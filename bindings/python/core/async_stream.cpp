@@ -15,28 +15,12 @@
 #include <nanobind/stl/optional.h>
 
 #include "array_common.hpp"
+#include "async_common.hpp"
 #include "fletching/async_consumer.hpp"
 #include "fletching/async_producer.hpp"
 
 namespace fletching::python {
 namespace {
-
-/// Calls a function of Python on a thread of the producer or the executor.
-class Notify {
- public:
-  explicit Notify(nb::handle function) noexcept : function_(function) {}
-
-  void operator()() const noexcept {
-    const AnyThreadGil gil;
-    if (!gil) return;
-    PyObject* result = PyObject_CallNoArgs(function_.get().ptr());
-    if (result == nullptr) PyErr_WriteUnraisable(function_.get().ptr());
-    Py_XDECREF(result);
-  }
-
- private:
-  Reference function_;
-};
 
 // --- Metadata
 
@@ -52,7 +36,7 @@ std::string_view text_of(nb::handle text) {
 }
 
 nb::dict read_metadata(const std::string& block) {
-  if (block.empty()) return {};
+  if (block.empty()) return empty<nb::dict>();
   return to_dictionary(unwrap(MetadataView::read(block.data(), block.size())));
 }
 
@@ -63,12 +47,28 @@ std::string encode(const nb::dict& metadata) {
   return pairs.empty() ? std::string() : unwrap(encode_metadata(pairs));
 }
 
+/// The metadata of an error, which is sent without it where it is not a dictionary of texts.
+std::string encode_if_any(nb::handle metadata) {
+  try {
+    return encode(
+        nb::borrow<nb::dict>(nb::handle(reinterpret_cast<PyObject*>(&PyDict_Type))(metadata)));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
 // --- The consumer
+
+/// The error of a producer and its metadata, encoded as ArrowSchema.metadata.
+struct Failure {
+  Error error;
+  std::string metadata;
+};
 
 /// What the producer has said, for any thread.
 class Listener final : public AsyncListener {
  public:
-  explicit Listener(nb::handle notify) : notify_(notify) {}
+  Listener(nb::handle notify, const Gate* gate) : notify_(notify, gate) {}
 
   void on_schema(Schema schema, AsyncStreamInfo info) noexcept override {
     Result<SharedSchema> shared = share_checked(std::move(schema), "on_schema");
@@ -76,9 +76,9 @@ class Listener final : public AsyncListener {
       const std::lock_guard lock(mutex_);
       schema_ = *std::move(shared);
       device_type_ = info.device_type;
-      if (info.metadata != nullptr) metadata_ = *info.metadata;
+      metadata_ = std::move(info.metadata);
     } else {
-      end(std::move(shared).error());
+      end(Failure{std::move(shared).error(), {}});
     }
     notify_();
   }
@@ -87,24 +87,27 @@ class Listener final : public AsyncListener {
     end(std::nullopt);
     notify_();
   }
-  void on_error(const Error& error, std::string_view /*metadata*/) noexcept override {
-    end(Error(error));
+  void on_error(const Error& error, std::string_view metadata) noexcept override {
+    Failure failure{error, {}};
+    // The error is passed on even when there is no memory for its metadata.
+    (void)detail::guarded([&]() -> Status { return failure.metadata = metadata, Status(); });
+    end(std::move(failure));
     notify_();
   }
 
-  void end(std::optional<Error> error) {
+  void end(std::optional<Failure> failure) {
     const std::lock_guard lock(mutex_);
-    if (!ended_) error_ = std::move(error);
+    if (!ended_) failure_ = std::move(failure);
     ended_ = true;
   }
   [[nodiscard]] bool ended() const {
     const std::lock_guard lock(mutex_);
     return ended_;
   }
-  /// The error that has ended the stream, once.
-  std::optional<Error> take_error() {
+  /// What has ended the stream, once.
+  std::optional<Failure> take_failure() {
     const std::lock_guard lock(mutex_);
-    return std::exchange(error_, std::nullopt);
+    return std::exchange(failure_, std::nullopt);
   }
   [[nodiscard]] std::optional<SharedSchema> schema() const {
     const std::lock_guard lock(mutex_);
@@ -116,16 +119,16 @@ class Listener final : public AsyncListener {
   }
   [[nodiscard]] std::string metadata() const {
     const std::lock_guard lock(mutex_);
-    return metadata_;
+    return metadata_ == nullptr ? std::string() : *metadata_;
   }
 
  private:
   mutable std::mutex mutex_;
   std::optional<SharedSchema> schema_;
   ArrowDeviceType device_type_ = 0;
-  std::string metadata_;
+  std::unique_ptr<const std::string> metadata_;
   bool ended_ = false;
-  std::optional<Error> error_;
+  std::optional<Failure> failure_;
   Notify notify_;
 };
 
@@ -136,25 +139,26 @@ struct Consumer {
 
 /// Every call is without the GIL: the producer may be in Python.
 struct PyConsumer {
-  Foreign<Consumer> both;
+  OfProcess<Consumer> both;
   std::string batch_metadata{};  // of the last batch
 };
 
-PyConsumer make_consumer(nb::handle notify) {
-  auto listener = std::make_shared<Listener>(notify);
+PyConsumer make_consumer(nb::handle notify, const Gate* gate) {
+  auto listener = std::make_shared<Listener>(notify, gate);
   AsyncConsumer consumer = unwrap(AsyncConsumer::create(listener));
-  return {Foreign(Consumer{std::move(listener), std::move(consumer)}, true)};
+  return {OfProcess(Consumer{std::move(listener), std::move(consumer)})};
 }
 
 /// The next batch, or nothing when none has arrived.
 std::optional<PyDeviceArray> take(PyConsumer& self, int64_t more) {
-  auto batch = without_gil([&] { return self.both->consumer.take(more); });
+  Consumer& both = self.both.get();
+  auto batch = without_gil([&] { return both.consumer.take(more); });
   if (!batch) return std::nullopt;
   if (!batch->ok()) {
-    self.both->listener->end(std::nullopt);
+    both.listener->end(std::nullopt);
     raise(batch->error());
   }
-  std::optional<SharedSchema> schema = self.both->listener->schema();
+  std::optional<SharedSchema> schema = both.listener->schema();
   if (!schema) raise(Error(ENOMEM, "AsyncDeviceArrayStream: no memory for the schema"));
   const auto& metadata = (**batch).metadata;
   self.batch_metadata = metadata == nullptr ? std::string() : *metadata;
@@ -165,38 +169,48 @@ std::optional<PyDeviceArray> take(PyConsumer& self, int64_t more) {
 }
 
 void raise_error(PyConsumer& self) {
-  if (const std::optional<Error> error = self.both->listener->take_error()) raise(*error);
+  const std::optional<Failure> failure = self.both.get().listener->take_failure();
+  if (failure) raise(failure->error, read_metadata(failure->metadata));
 }
 
 std::optional<PySchema> schema_of_stream(const PyConsumer& self) {
-  std::optional<SharedSchema> schema = self.both->listener->schema();
+  std::optional<SharedSchema> schema = self.both.get().listener->schema();
   if (!schema) return std::nullopt;
   return PySchema{Foreign(*std::move(schema))};
 }
 
 void bind_consumer(nb::module_& module) {
   nb::class_<PyConsumer>(module, "AsyncConsumer", "The raw consumer of an async stream.")
-      .def_static("create", &make_consumer, nb::arg("notify"),
-                  nb::sig("def create(notify: collections.abc.Callable[[], object]) -> "
-                          "AsyncConsumer"))
+      .def_static("create", &make_consumer, nb::arg("notify"), nb::arg("gate") = nb::none(),
+                  nb::sig("def create(notify: collections.abc.Callable[[], object], gate: Gate | "
+                          "None = None) -> AsyncConsumer"))
       .def("handler",
            [](PyConsumer& self) {
-             return reinterpret_cast<uintptr_t>(self.both->consumer.handler());
+             return reinterpret_cast<uintptr_t>(self.both.get().consumer.handler());
            })
       .def(
           "request",
           [](PyConsumer& self, int64_t n) {
-            unwrap(without_gil([&] { return self.both->consumer.request(n); }));
+            Consumer& both = self.both.get();
+            unwrap(without_gil([&] { return both.consumer.request(n); }));
           },
           nb::arg("n"))
       .def("take", &take, nb::arg("more"))
-      .def("cancel", [](PyConsumer& self) { without_gil([&] { self.both->consumer.cancel(); }); })
+      .def("cancel",
+           [](PyConsumer& self) {
+             if (self.both.is_inherited()) return;
+             Consumer& both = self.both.get();
+             without_gil([&] { both.consumer.cancel(); });
+           })
       .def("raise_error", &raise_error)
-      .def_prop_ro("ended", [](const PyConsumer& self) { return self.both->listener->ended(); })
+      .def_prop_ro("ended",
+                   [](const PyConsumer& self) { return self.both.get().listener->ended(); })
       .def_prop_ro("schema", &schema_of_stream)
       .def_prop_ro(
           "metadata",
-          [](const PyConsumer& self) { return read_metadata(self.both->listener->metadata()); },
+          [](const PyConsumer& self) {
+            return read_metadata(self.both.get().listener->metadata());
+          },
           nb::sig("def metadata(self) -> dict[bytes, bytes]"))
       .def_prop_ro(
           "batch_metadata",
@@ -204,10 +218,10 @@ void bind_consumer(nb::module_& module) {
           nb::sig("def batch_metadata(self) -> dict[bytes, bytes]"))
       .def_prop_ro(
           "state",
-          [](const PyConsumer& self) { return static_cast<int>(self.both->consumer.state()); },
+          [](const PyConsumer& self) { return static_cast<int>(self.both.get().consumer.state()); },
           "The number of a state of the consumer in docs/reference/async.md.")
       .def_prop_ro("device_type",
-                   [](const PyConsumer& self) { return self.both->listener->device_type(); });
+                   [](const PyConsumer& self) { return self.both.get().listener->device_type(); });
 }
 
 // --- The producer
@@ -224,8 +238,8 @@ Executor& executor() {
 
 class Source final : public AsyncSource {
  public:
-  Source(nb::handle on_demand, nb::handle on_stop, nb::handle on_release)
-      : on_demand_(on_demand), on_stop_(on_stop), on_release_(on_release) {}
+  Source(nb::handle on_demand, nb::handle on_stop, nb::handle on_release, const Gate* gate)
+      : on_demand_(on_demand, gate), on_stop_(on_stop), on_release_(on_release) {}
 
   void on_demand(std::int64_t /*n*/) noexcept override { on_demand_(); }
   void on_stop() noexcept override { on_stop_(); }
@@ -236,17 +250,18 @@ class Source final : public AsyncSource {
 };
 
 struct PyProducer {
-  Foreign<AsyncProducer> producer;
+  OfProcess<AsyncProducer> producer;
 };
 
 PyProducer start(uintptr_t handler, ArrowDeviceType device_type, const nb::dict& metadata,
-                 nb::handle on_demand, nb::handle on_stop, nb::handle on_release) {
+                 nb::handle on_demand, nb::handle on_stop, nb::handle on_release,
+                 const Gate* gate) {
   AsyncProducerOptions options;
   options.device_type = device_type;
   options.metadata = encode(metadata);
-  options.source = std::make_shared<Source>(on_demand, on_stop, on_release);
+  options.source = std::make_shared<Source>(on_demand, on_stop, on_release, gate);
   auto* const raw = reinterpret_cast<ArrowAsyncDeviceStreamHandler*>(handler);
-  return {Foreign(unwrap(AsyncProducer::start(raw, executor(), std::move(options))), true)};
+  return {OfProcess(unwrap(AsyncProducer::start(raw, executor(), std::move(options))))};
 }
 
 /// False when the stream is over.
@@ -263,24 +278,27 @@ bool push(PyProducer& self, nb::handle batch, const nb::dict& metadata) {
   }
   DeviceArray view = unwrap(nb::cast<PyDeviceArray&>(converted).shared->view());
   std::string block = encode(metadata);
-  return accepted(
-      without_gil([&] { return self.producer->push(std::move(view), std::move(block)); }));
+  AsyncProducer& producer = self.producer.get();
+  return accepted(without_gil([&] { return producer.push(std::move(view), std::move(block)); }));
 }
 
 void bind_producer(nb::module_& module) {
   nb::class_<PyProducer>(module, "AsyncProducer", "The raw producer of an async stream.")
       .def_static("start", &start, nb::arg("handler"), nb::arg("device_type"), nb::arg("metadata"),
                   nb::arg("on_demand"), nb::arg("on_stop"), nb::arg("on_release"),
+                  nb::arg("gate") = nb::none(),
                   nb::sig("def start(handler: int, device_type: int, metadata: dict[bytes | str, "
                           "bytes | str], on_demand: "
                           "collections.abc.Callable[[], object], on_stop: "
                           "collections.abc.Callable[[], object], on_release: "
-                          "collections.abc.Callable[[], object]) -> AsyncProducer"))
+                          "collections.abc.Callable[[], object], gate: Gate | None = None) -> "
+                          "AsyncProducer"))
       .def(
           "schema",
           [](PyProducer& self, const PySchema& schema) {
             Schema view = unwrap(schema.shared->view());
-            return accepted(without_gil([&] { return self.producer->schema(std::move(view)); }));
+            AsyncProducer& producer = self.producer.get();
+            return accepted(without_gil([&] { return producer.schema(std::move(view)); }));
           },
           nb::arg("schema"))
       .def("push", &push, nb::arg("batch"), nb::arg("metadata"),
@@ -288,25 +306,34 @@ void bind_producer(nb::module_& module) {
                    "bool"))
       .def("end",
            [](PyProducer& self) {
-             return accepted(without_gil([&] { return self.producer->end(); }));
+             AsyncProducer& producer = self.producer.get();
+             return accepted(without_gil([&] { return producer.end(); }));
            })
       .def(
           "fail",
-          [](PyProducer& self, int code, const std::string& text) {
-            without_gil([&] { self.producer->fail(Error(code, text)); });
+          [](PyProducer& self, int code, const std::string& text, nb::handle metadata) {
+            if (self.producer.is_inherited()) return;
+            AsyncProducer& producer = self.producer.get();
+            std::string block = encode_if_any(metadata);
+            without_gil([&] { producer.fail(Error(code, text), std::move(block)); });
           },
-          nb::arg("code"), nb::arg("text"))
+          nb::arg("code"), nb::arg("text"), nb::arg("metadata") = nb::none())
       .def_prop_ro(
-          "state", [](const PyProducer& self) { return static_cast<int>(self.producer->state()); },
+          "state",
+          [](const PyProducer& self) { return static_cast<int>(self.producer.get().state()); },
           "The number of a state of the producer in docs/reference/async.md.")
       .def_prop_ro("demand", [](const PyProducer& self) {
-        return without_gil([&] { return self.producer->demand(); });
+        const AsyncProducer& producer = self.producer.get();
+        return without_gil([&] { return producer.demand(); });
       });
 }
 
 }  // namespace
 
 void bind_async_stream(nb::module_& module) {
+  nb::class_<Gate>(module, "Gate", "Whether the next notification calls Python.")
+      .def(nb::init<>())
+      .def("open", [](Gate& self) { self.is_closed->exchange(false); });
   bind_consumer(module);
   bind_producer(module);
   pthread_atfork(nullptr, nullptr, [] { worker = nullptr; });

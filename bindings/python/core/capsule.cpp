@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <string>
+#include <utility>
 
 namespace fletching::python {
 namespace {
@@ -40,32 +41,49 @@ std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const c
   return {result[0], result[1]};
 }
 
-nb::object find_attribute(nb::handle object, nb::handle name) {
-  nb::object found = nb::steal(PyObject_GetAttr(object.ptr(), name.ptr()));
+nb::object find_attribute(nb::handle object, Name& name) {
+  nb::object found = nb::steal(PyObject_GetAttr(object.ptr(), name.get().ptr()));
   if (found.is_valid()) return found;
   if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw nb::python_error();
   PyErr_Clear();
   return found;
 }
 
-nb::object find_attribute(nb::handle object, const char* name) {
-  return find_attribute(object, nb::str(name));
-}
-
 nb::object call_protocol(nb::handle object, Name& method) {
   // Protocols are looked up on the type as special methods are, but an instance may answer, too.
-  const nb::object found = find_attribute(object, method.get());
-  return found.is_valid() ? found() : nb::object();
+  // Called at once: nanobind makes a bound method without a check for memory.
+  PyObject* const arguments[] = {object.ptr()};
+  nb::object result =
+      nb::steal(PyObject_VectorcallMethod(method.get().ptr(), arguments, 1, nullptr));
+  if (result.is_valid()) return result;
+  nb::python_error raised;
+  if (raised.matches(PyExc_AttributeError) && !find_attribute(object, method).is_valid()) return {};
+  throw std::move(raised);  // by the method
 }
 
-void refuse_keywords(const nb::kwargs& keywords, const char* method) {
-  for (const auto& [keyword, value] : keywords) {
-    if (value.is_none()) continue;
-    const std::string text =
-        std::string(method) + ": unknown keyword: expected None, got " + to_utf8(keyword);
-    PyErr_SetString(PyExc_NotImplementedError, text.c_str());
-    throw nb::python_error();
+nb::handle requested_schema(PyObject* const* arguments, Py_ssize_t count, PyObject* names,
+                            const char* method) {
+  if (count > 1) {
+    raise_type_error(std::string(method) + ": too many arguments: expected at most 1, got " +
+                     std::to_string(count));
   }
+  nb::handle requested = count == 1 ? arguments[0] : Py_None;
+  const Py_ssize_t keywords = names == nullptr ? 0 : PyTuple_Size(names);
+  for (Py_ssize_t i = 0; i < keywords; ++i) {
+    const nb::handle value = arguments[count + i];
+    const std::string name = to_utf8(PyTuple_GetItem(names, i));
+    if (name == "requested_schema" && count == 1) {
+      raise_type_error(std::string(method) + ": requested_schema: given twice");
+    } else if (name == "requested_schema") {
+      requested = value;
+    } else if (!value.is_none()) {
+      const std::string text =
+          std::string(method) + ": unknown keyword: expected None, got " + name;
+      PyErr_SetString(PyExc_NotImplementedError, text.c_str());
+      throw nb::python_error();
+    }
+  }
+  return requested;
 }
 
 }  // namespace fletching::python

@@ -5,6 +5,7 @@
 #define FLETCHING_PYTHON_CAPSULE_HPP
 
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "fletching/owner.hpp"
@@ -85,14 +86,29 @@ Raw* look_into(nb::handle capsule, const char* method) {
 std::pair<nb::object, nb::object> two_capsules(const nb::object& result, const char* method);
 
 /// The attribute of `object`; not valid where it has none. Raises what a look-up raises otherwise.
-nb::object find_attribute(nb::handle object, nb::handle name);
-nb::object find_attribute(nb::handle object, const char* name);
+nb::object find_attribute(nb::handle object, Name& name);
 
 /// Calls the method of `object`, if it has one; else the result is not valid.
 nb::object call_protocol(nb::handle object, Name& method);
 
-/// Accepts unknown keywords that are None, as the device methods do; else NotImplementedError.
-void refuse_keywords(const nb::kwargs& keywords, const char* method);
+/// The requested schema, or None, among the arguments of a METH_FASTCALL method that accepts
+/// unknown keywords which are None; NotImplementedError for others. nanobind's own way to take
+/// keywords is slower than an export, and crashes without memory.
+nb::handle requested_schema(PyObject* const* arguments, Py_ssize_t count, PyObject* names,
+                            const char* method);
+
+/// Calls what a C function of Python does. Nothing is thrown into Python.
+template <class Call>
+PyObject* no_throw(const Call& call) noexcept {
+  try {
+    return call();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
+  return nullptr;
+}
 
 }  // namespace fletching::python
 

@@ -27,13 +27,13 @@ struct CudaArrayMask {
 };
 
 nb::object to_tuple(std::span<const int64_t> numbers) {
-  nb::list list;
+  nb::list list = empty<nb::list>();
   for (const int64_t number : numbers) list.append(number);
   return nb::steal(PyList_AsTuple(list.ptr()));
 }
 
 nb::dict to_dictionary(nb::handle owner, const cai::Interface& says) {
-  nb::dict out;
+  nb::dict out = empty<nb::dict>();
   out["shape"] = to_tuple(says.shape);
   out["typestr"] = nb::str(says.typestr.data(), says.typestr.size());
   out["data"] = nb::make_tuple(says.pointer, says.read_only);
@@ -72,12 +72,13 @@ void refuse_wrong(const CudaDictionary& dictionary) {
   }
 }
 
+constinit Name kAttribute("__cuda_array_interface__");
+
 nb::object interface_of(nb::handle object) {
   if (PyDict_Check(object.ptr())) return nb::borrow(object);
-  const std::string attribute(cai::kAttribute);
-  nb::object found = find_attribute(object, attribute.c_str());
+  nb::object found = find_attribute(object, kAttribute);
   if (!found.is_valid()) {
-    raise_type_error("from_cuda_array_interface: object has no " + attribute +
+    raise_type_error(std::string("from_cuda_array_interface: object has no ") + kAttribute.text() +
                      ": expected a dictionary or an object that has it");
   }
   return found;
@@ -109,7 +110,7 @@ PyDeviceArray import_cuda_array(nb::handle object, nb::handle owner, bool synchr
 
 nb::object check_interface(nb::handle interface) {
   const nb::object violation = nb::module_::import_("fletching._violation").attr("Violation");
-  nb::list out;
+  nb::list out = empty<nb::list>();
   for (const CudaViolation& one : check_cuda_dictionary(*read_cuda_dictionary(interface))) {
     out.append(violation(one.rule, one.key, one.severity, one.found, one.hint));
   }

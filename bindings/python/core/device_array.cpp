@@ -87,7 +87,7 @@ std::optional<PyDeviceArray> import_device_array(nb::handle object) {
 
 void bind_device_array(nb::module_& module) {
   nb::class_<PyDeviceArray> type(
-      module, "DeviceArray",
+      module, "DeviceArray", nb::is_final(), nb::type_slots(no_constructor),
       "An array, or a record batch, on any device. len() is its length.\n"
       "\n"
       "Before you read the buffers, wait for the event: synchronize, wait_on or ready.\n"
@@ -132,7 +132,7 @@ void bind_device_array(nb::module_& module) {
       .def("_arrow_c_array", &export_array, nb::arg("requested_schema") = nb::none(),
            nb::sig("def _arrow_c_array(self, requested_schema: object | None = None) -> "
                    "tuple[typing_extensions.CapsuleType, typing_extensions.CapsuleType]"));
-  bind_device_array_method<PyDeviceArray, &export_device_array>(type);
+  add_method(type, device_array_definition<PyDeviceArray, &export_device_array>);
 }
 
 }  // namespace fletching::python

@@ -10,10 +10,9 @@ namespace {
 using Stream = PyStream<ArrowDeviceArrayStream>;
 
 constinit Name kMethod("__arrow_c_stream__");
-constinit Name kDeviceMethod("__arrow_c_device_stream__");
 
 Stream from_arrow(nb::handle object) {
-  if (auto stream = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceMethod)) {
+  if (auto stream = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceStreamMethod)) {
     return make_stream_object(*std::move(stream));
   }
   auto plain = import_raw_stream<ArrowArrayStream>(object, kMethod);
@@ -26,14 +25,16 @@ Stream from_arrow(nb::handle object) {
 }
 
 Stream from_batches(const PySchema& schema, ArrowDeviceType device_type, nb::iterable batches) {
+  const nb::iterator asked = nb::iter(batches);
+  const auto iterator = std::make_shared<PyObject*>(asked.ptr());
   return make_stream_object(
       unwrap(make_device_stream(unwrap(schema.shared->view()), device_type,
-                                PythonBatches<ArrowDeviceArrayStream>(nb::iter(batches)))));
+                                PythonBatches<ArrowDeviceArrayStream>(iterator))),
+      iterator);
 }
 
-nb::object export_device_stream(Stream& self, nb::handle requested, const nb::kwargs& keywords) {
-  refuse_keywords(keywords, kDeviceMethod);
-  return to_capsule(move_out(self, requested, kDeviceMethod));
+nb::object export_device_stream(Stream& self, nb::handle requested) {
+  return to_capsule(move_out(self, requested, kDeviceStreamMethod));
 }
 
 nb::object export_stream(Stream& self, nb::handle requested) {
@@ -50,13 +51,14 @@ nb::object stream_method(nb::handle self) {
 }  // namespace
 
 nb::object import_device_array_stream(nb::handle object) {
-  auto stream = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceMethod);
+  auto stream = import_raw_stream<ArrowDeviceArrayStream>(object, kDeviceStreamMethod);
   return stream ? nb::cast(make_stream_object(*std::move(stream))) : nb::object();
 }
 
 void bind_device_array_stream(nb::module_& module) {
   nb::class_<Stream> type(
-      module, "DeviceArrayStream",
+      module, "DeviceArrayStream", nb::is_final(),
+      nb::type_slots(stream_slots<ArrowDeviceArrayStream>),
       "Batches on any device: an iterator of DeviceArray, read or exported once.\n"
       "\n"
       "Owns an ArrowDeviceArrayStream; see ArrayStream for the rest. Each batch has an event of\n"
@@ -79,14 +81,8 @@ void bind_device_array_stream(nb::module_& module) {
       .def_prop_ro(kMethod, &stream_method)
       .def("_arrow_c_stream", &export_stream, nb::arg("requested_schema") = nb::none(),
            nb::sig("def _arrow_c_stream(self, requested_schema: object | None = None) -> "
-                   "typing_extensions.CapsuleType"))
-      .def("__arrow_c_device_stream__", &export_device_stream,
-           nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"),
-           "A capsule arrow_device_array_stream with what is left of the stream, once: then this\n"
-           "object is consumed. Error for a consumed stream and a requested schema of another\n"
-           "kind, NotImplementedError for an unknown keyword that is not None.",
-           nb::sig("def __arrow_c_device_stream__(self, requested_schema: object | None = None, "
-                   "**kwargs: object) -> typing_extensions.CapsuleType"));
+                   "typing_extensions.CapsuleType"));
+  add_method(type, device_stream_definition<ArrowDeviceArrayStream, &export_device_stream>);
 }
 
 }  // namespace fletching::python

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "dlpack_tensor.hpp"
 #include "fletching/stream_adapters.hpp"
@@ -135,17 +136,19 @@ bool demands_nothing(PyObject* const* values, PyObject* names) {
 /// tensor that was described before, and everything else through the general method.
 template <class Object>
 PyObject* dlpack_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                        PyObject* names) noexcept try {
-  if (count == 0 && nb::inst_ready(self) && demands_nothing(arguments, names)) {
-    const nb::ft_object_guard guard(self);
-    const OwnTensor& tensor = nb::inst_ptr<Object>(self)->tensor;
-    if (tensor) return capsule_of_same(**tensor);
-  }
-  const nb::object general = nb::getattr(self, kGeneralMethod.get());
-  return PyObject_Vectorcall(general.ptr(), arguments, static_cast<size_t>(count), names);
-} catch (nb::python_error& error) {
-  error.restore();
-  return nullptr;
+                        PyObject* names) noexcept {
+  return no_throw([&] {
+    if (count == 0 && demands_nothing(arguments, names)) {
+      const nb::ft_object_guard guard(self);
+      const OwnTensor& tensor = nb::inst_ptr<Object>(self)->tensor;
+      if (tensor) return capsule_of_same(**tensor);
+    }
+    std::vector<PyObject*> all{self};
+    const Py_ssize_t keywords = names == nullptr ? 0 : PyTuple_Size(names);
+    all.insert(all.end(), arguments, arguments + count + keywords);
+    return PyObject_VectorcallMethod(kGeneralMethod.get().ptr(), all.data(),
+                                     static_cast<size_t>(count) + 1, names);
+  });
 }
 
 constexpr const char* kText =
@@ -210,7 +213,7 @@ Tensor<Managed> take_tensor(nb::handle capsule) {
 /// __dlpack__ with the newer keywords, or without them for a producer that does not know them.
 nb::object call_dlpack(nb::handle object, nb::dict keywords, nb::handle device, nb::handle copy) {
   const nb::object method = object.attr("__dlpack__");
-  nb::dict newer;
+  nb::dict newer = empty<nb::dict>();
   newer.update(keywords);
   newer["max_version"] = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
   if (!device.is_none()) newer["dl_device"] = device;
@@ -251,7 +254,7 @@ PyDeviceArray import_dlpack(nb::handle object, const std::optional<Device>& devi
   }
   const Device source = device ? *device : device_of_producer(object);
   const ConsumerStream consumer = or_type_error(read_dlpack_stream(source.first, stream));
-  nb::dict keywords;
+  nb::dict keywords = empty<nb::dict>();
   if (consumer.ordering == Ordering::kStream) keywords["stream"] = consumer.handle;
   if (consumer.ordering == Ordering::kNone) keywords["stream"] = -1;
   const nb::object capsule =
@@ -305,7 +308,13 @@ DlpackTensor export_by_default(nb::handle object) {
 
 void bind_dlpack(nb::module_& module) {
   nb::class_<ReadyTensor>(module, "_ReadyTensor")
-      .def("__dlpack__", [](const ReadyTensor& self, const nb::kwargs&) { return self.capsule; })
+      .def(
+          "__dlpack__",
+          [](const ReadyTensor& self, nb::handle, nb::handle, nb::handle, nb::handle) {
+            return self.capsule;
+          },
+          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
       .def("__dlpack_device__", [](const ReadyTensor& self) { return self.device; });
   bind_export<PyArray>();
   bind_export<PyDeviceArray>();

@@ -16,7 +16,7 @@
 namespace fletching::python {
 namespace {
 
-constexpr const char* kAttribute = "__dlpack_c_exchange_api__";
+constinit Name kAttribute("__dlpack_c_exchange_api__");
 constexpr const char* kCapsule = "dlpack_exchange_api";
 constexpr std::align_val_t kAlignment{256};  // of DLTensor.data
 
@@ -192,8 +192,8 @@ std::optional<PyDeviceArray> import_by_table(nb::handle object,
 void bind_exchange(nb::module_& /*module*/) {
   const nb::object capsule = nb::steal(PyCapsule_New(&table, kCapsule, nullptr));
   if (!capsule.is_valid()) throw nb::python_error();
-  nb::type<PyArray>().attr(kAttribute) = capsule;
-  nb::type<PyDeviceArray>().attr(kAttribute) = capsule;
+  nb::type<PyArray>().attr(kAttribute.text()) = capsule;
+  nb::type<PyDeviceArray>().attr(kAttribute.text()) = capsule;
 }
 
 }  // namespace fletching::python

@@ -2,6 +2,7 @@
 #include "python.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -20,6 +21,7 @@ PyObject* error_type = nullptr;  // fletching.Error, as long as the process
 std::atomic<int> inside{0};
 std::atomic<bool> closed{false};
 std::atomic<bool> has_leaked{false};
+std::atomic<int> forks{0};
 pthread_t closer;  // the thread that ends the interpreter, when closed
 
 /// Runs as an atexit function: waits for the threads that are inside, which need the GIL to leave.
@@ -71,7 +73,10 @@ void bind_python() {
   Py_INCREF(error_type);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
   // In a child of fork the threads that were inside are gone.
-  pthread_atfork(nullptr, nullptr, [] { inside = 0; });
+  pthread_atfork(nullptr, nullptr, [] {
+    inside = 0;
+    ++forks;
+  });
 }
 
 nb::str to_str(std::string_view text, const char* errors) {
@@ -94,15 +99,31 @@ std::string name_of_type(nb::handle type) {
   return to_utf8(name);
 }
 
-void raise(const Error& error) {
+void raise(const Error& error, nb::handle metadata) {
   if (error.code() == ENOMEM) {
     PyErr_NoMemory();
     throw nb::python_error();
   }
-  const nb::object arguments = nb::make_tuple(error.code(), to_str(in_python(error.message())));
-  PyErr_SetObject(error_type, arguments.ptr());
+  const nb::object raised =
+      nb::handle(error_type)(error.code(), to_str(in_python(error.message())));
+  if (metadata.is_valid()) nb::setattr(raised, "metadata", metadata);
+  PyErr_SetObject(error_type, raised.ptr());
   throw nb::python_error();
 }
+
+namespace {
+
+PyObject* refuse_new(PyTypeObject* type, PyObject* /*arguments*/, PyObject* /*keywords*/) {
+  const nb::object name = nb::steal(PyType_GetName(type));
+  if (!name.is_valid()) return nullptr;
+  PyErr_Format(PyExc_TypeError, "%U: no constructor: expected a function such as from_arrow",
+               name.ptr());
+  return nullptr;
+}
+
+}  // namespace
+
+PyType_Slot no_constructor[] = {{Py_tp_new, reinterpret_cast<void*>(&refuse_new)}, {0, nullptr}};
 
 void add_method(nb::handle type, PyMethodDef& definition) {
   PyObject* method = PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &definition);
@@ -167,6 +188,16 @@ Error current_python_error() {
 }
 
 bool python_is_ending() noexcept { return closed; }
+
+int fork_count() noexcept { return forks; }
+
+void leak_after_fork() noexcept {
+  if (has_leaked.exchange(true)) return;
+  // Nothing of stdio: its lock may be held by a thread that the child does not have.
+  static constexpr char kWarning[] =
+      "fletching: an async stream was released in a child of fork: it is leaked\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWarning, sizeof kWarning - 1);
+}
 
 AnyThreadGil::AnyThreadGil() noexcept : entered_(false) {
   inside.fetch_add(1);

@@ -21,8 +21,13 @@ namespace nb = nanobind;
 /// Finds fletching.Error, and lets foreign releases know when the interpreter ends.
 void bind_python();
 
-/// Raises fletching.Error with the errno value and the message; MemoryError for ENOMEM.
-[[noreturn]] void raise(const Error& error);
+/// Raises fletching.Error with the errno value, the message and, where it is valid, the metadata;
+/// MemoryError for ENOMEM.
+[[noreturn]] void raise(const Error& error, nb::handle metadata = {});
+
+/// For a class whose objects are made by functions: `Class()`, `Class.__new__(Class)` and a copy
+/// are a TypeError. Without it they make an object that has no value.
+extern PyType_Slot no_constructor[];
 
 /// Adds a method that reads its arguments itself.
 void add_method(nb::handle type, PyMethodDef& definition);
@@ -47,6 +52,14 @@ class Name {
   const char* text_;
   std::atomic<PyObject*> interned_{nullptr};
 };
+
+/// An empty dictionary or list; nanobind's own constructors do not check for memory.
+template <class Container>
+Container empty() {
+  Container made;
+  if (!made.is_valid()) throw nb::python_error();
+  return made;
+}
 
 /// Raises a TypeError.
 [[noreturn]] void raise_type_error(const std::string& message);
@@ -104,6 +117,11 @@ class Foreign {
 
 /// Whether the interpreter has begun to end: then nothing of Python may be used.
 bool python_is_ending() noexcept;
+
+/// A number that is another one in a child of fork.
+int fork_count() noexcept;
+/// Warns once of what a child of fork does not release.
+void leak_after_fork() noexcept;
 
 /// Holds the GIL on any thread, whatever exception is set there. Invalid when the interpreter has
 /// begun to end, but for the thread that ends it, which destroys the objects of modules then: what

@@ -28,7 +28,7 @@ PySchema child(const PySchema& self, int64_t index) {
 }
 
 nb::list children(const PySchema& self) {
-  nb::list found;
+  nb::list found = empty<nb::list>();
   for (int64_t i = 0; i < raw(self).n_children; ++i) found.append(nb::cast(child(self, i)));
   return found;
 }
@@ -84,7 +84,7 @@ std::optional<PySchema> import_schema(nb::handle object) {
 }
 
 nb::dict to_dictionary(const MetadataView& metadata) {
-  nb::dict found;
+  nb::dict found = empty<nb::dict>();
   for (const KeyValue& pair : metadata) {
     found[nb::bytes(pair.key.data(), pair.key.size())] =
         nb::bytes(pair.value.data(), pair.value.size());
@@ -111,7 +111,7 @@ int64_t column_index(const ArrowSchema& schema, nb::handle column) {
 
 void bind_schema(nb::module_& module) {
   nb::class_<PySchema>(
-      module, "Schema",
+      module, "Schema", nb::is_final(), nb::type_slots(no_constructor),
       "The type of an array, or the schema of a record batch.\n"
       "\n"
       "Owns an ArrowSchema, which it shares with its children and exports: each keeps it alive.\n"

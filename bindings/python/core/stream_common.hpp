@@ -6,13 +6,13 @@
 
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "array_common.hpp"
 #include "fletching/stream_adapters.hpp"
+#include "stream_lock.hpp"
 
 namespace fletching::python {
 
@@ -31,8 +31,8 @@ struct StreamTypes<ArrowDeviceArrayStream> {
 };
 
 /// A stream that Python reads, or exports once. Every function locks, and is called without the
-/// GIL: a producer may be in Python. A producer that uses its own stream gets an error: the thread
-/// would wait for itself.
+/// GIL: a producer may be in Python. Errors: EDEADLK for a producer that uses its own stream,
+/// ECHILD in a child of fork for a stream that another thread was reading.
 template <class Raw>
 class StreamState {
  public:
@@ -46,20 +46,20 @@ class StreamState {
   /// The schema, read once.
   Result<SharedSchema> schema() {
     const Call call(*this);
-    if (!call.is_first) return called_within();
+    if (!call) return call.refused();
     return read_schema();
   }
 
   /// The schema, if it was read before.
   std::optional<SharedSchema> known_schema() {
-    const std::lock_guard lock(mutex_);
-    return schema_;
+    const Call call(*this);
+    return call.state == StreamLock::kLost ? std::nullopt : schema_;
   }
 
   /// The next batch with the schema; nothing at the end.
   std::optional<Result<std::pair<SharedSchema, Batch>>> next() {
     const Call call(*this);
-    if (!call.is_first) return called_within();
+    if (!call) return call.refused();
     Result<SharedSchema> schema = read_schema();
     if (!schema) return std::move(schema).error();
     std::optional<Result<Batch>> batch = reader_->next();
@@ -71,7 +71,7 @@ class StreamState {
   /// What is left of the stream. One that was not read is the producer's own.
   Result<Owner<Raw>> move_out() {
     const Call call(*this);
-    if (!call.is_first) return called_within();
+    if (!call) return call.refused();
     if (!reader_ && stream_.is_released()) return consumed();
     if (!reader_) return std::move(stream_);
     Result<SharedSchema> shared = read_schema();
@@ -89,32 +89,36 @@ class StreamState {
 
   Status close() {
     const Call call(*this);
-    if (!call.is_first) return called_within();
+    if (!call) return call.refused();
     reader_.reset();
     stream_.release();
     return {};
   }
 
  private:
-  /// Locks the stream for a call, which is not the first one where the thread is in another.
+  /// Locks the stream for a call.
   struct Call {
-    explicit Call(StreamState& state)
-        : lock(state.mutex_), is_called(state.is_called_), is_first(!is_called) {
-      is_called = true;
+    explicit Call(StreamState& called) : lock(called.lock_), state(lock.lock()) {}
+    ~Call() {
+      if (state == StreamLock::kLocked) lock.unlock();
     }
-    ~Call() { is_called = !is_first; }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    const std::lock_guard<std::recursive_mutex> lock;
-    bool& is_called;
-    const bool is_first;
-  };
+    explicit operator bool() const noexcept { return state == StreamLock::kLocked; }
+    [[nodiscard]] Error refused() const {
+      const std::string name(StreamTypes<Raw>::kName);
+      if (state == StreamLock::kLost) {
+        return {ECHILD, name +
+                            ": in use by another thread when the process was forked: expected "
+                            "a stream that was not; hint: read it in the parent"};
+      }
+      return {EDEADLK, name + ": called by its own producer: expected a call after the batch"};
+    }
 
-  static Error called_within() {
-    return {EDEADLK, std::string(StreamTypes<Raw>::kName) +
-                         ": called by its own producer: expected a call after the batch"};
-  }
+    StreamLock& lock;
+    const StreamLock::State state;
+  };
 
   static Error consumed() {
     return {EINVAL, std::string(StreamTypes<Raw>::kName) +
@@ -136,21 +140,51 @@ class StreamState {
   }
 
   const ArrowDeviceType device_type_;
-  std::recursive_mutex mutex_;
-  bool is_called_ = false;
+  StreamLock lock_;
   Owner<Raw> stream_;                        // until it is read
   std::optional<StreamReader<Raw>> reader_;  // from then on
   std::optional<SharedSchema> schema_;
 };
 
+/// The Python iterator that a stream reads; NULL when the stream is released. Written with the GIL.
+using Iterator = std::shared_ptr<PyObject*>;
+
 template <class Raw>
 struct PyStream {
   Foreign<std::unique_ptr<StreamState<Raw>>> state;
+  Iterator iterator{};  // as long as this object owns the stream
 };
 
+/// Lets Python's collector see the iterator, which often refers to the stream: that of a method of
+/// the object that keeps the stream, for example.
 template <class Raw>
-PyStream<Raw> make_stream_object(Owner<Raw> stream) {
-  return PyStream<Raw>{Foreign(std::make_unique<StreamState<Raw>>(std::move(stream)), true)};
+int traverse_stream(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Iterator& iterator = nb::inst_ptr<PyStream<Raw>>(self)->iterator;
+  if (iterator != nullptr) Py_VISIT(*iterator);
+  return 0;
+}
+
+template <class Raw>
+int clear_stream(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
+  auto& state = *nb::inst_ptr<PyStream<Raw>>(self)->state;
+  const nb::error_scope pending;
+  (void)without_gil([&] { return state->close(); });
+  return 0;
+}
+
+template <class Raw>
+PyType_Slot stream_slots[] = {no_constructor[0],
+                              {Py_tp_traverse, reinterpret_cast<void*>(&traverse_stream<Raw>)},
+                              {Py_tp_clear, reinterpret_cast<void*>(&clear_stream<Raw>)},
+                              {0, nullptr}};
+
+template <class Raw>
+PyStream<Raw> make_stream_object(Owner<Raw> stream, Iterator iterator = {}) {
+  return PyStream<Raw>{Foreign(std::make_unique<StreamState<Raw>>(std::move(stream)), true),
+                       std::move(iterator)};
 }
 
 /// The stream in the capsule that a method of `object` returns, if it has the method.
@@ -170,7 +204,9 @@ SharedSchema read_schema(PyStream<Raw>& self) {
 template <class Raw>
 Owner<Raw> move_out(PyStream<Raw>& self, nb::handle requested, const char* method) {
   if (!requested.is_none()) check_requested(requested, *(*read_schema(self)).get(), method);
-  return unwrap(without_gil([&] { return (*self.state)->move_out(); }));
+  Owner<Raw> moved = unwrap(without_gil([&] { return (*self.state)->move_out(); }));
+  self.iterator.reset();
+  return moved;
 }
 
 template <class Raw>
@@ -200,7 +236,15 @@ class PythonBatches {
   using Batch = typename StreamReader<Raw>::batch_type;
 
  public:
-  explicit PythonBatches(nb::handle iterator) : iterator_(iterator) {}
+  explicit PythonBatches(const Iterator& iterator) : seen_(iterator), iterator_(*iterator) {}
+  PythonBatches(PythonBatches&&) noexcept = default;
+  PythonBatches& operator=(PythonBatches&&) = delete;
+  PythonBatches(const PythonBatches&) = delete;
+  PythonBatches& operator=(const PythonBatches&) = delete;
+  ~PythonBatches() {
+    if (seen_ == nullptr) return;
+    if (const AnyThreadGil gil; gil) *seen_ = nullptr;
+  }
 
   std::optional<Result<Batch>> operator()() {
     if (python_is_ending()) return Error(EIO, "batches: the Python interpreter has ended");
@@ -224,8 +268,31 @@ class PythonBatches {
     return unwrap(nb::cast<Object&>(converted).shared->view());
   }
 
+  Iterator seen_;  // by the collector
   Reference iterator_;
 };
+
+constinit inline Name kDeviceStreamMethod("__arrow_c_device_stream__");
+
+/// __arrow_c_device_stream__.
+template <class Raw, nb::object (*kExport)(PyStream<Raw>&, nb::handle)>
+PyObject* device_stream_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                               PyObject* names) noexcept {
+  return no_throw([&] {
+    const nb::handle requested = requested_schema(arguments, count, names, kDeviceStreamMethod);
+    return kExport(*nb::inst_ptr<PyStream<Raw>>(self), requested).release().ptr();
+  });
+}
+
+template <class Raw, nb::object (*kExport)(PyStream<Raw>&, nb::handle)>
+PyMethodDef device_stream_definition{
+    "__arrow_c_device_stream__",
+    reinterpret_cast<PyCFunction>(
+        reinterpret_cast<void (*)()>(&device_stream_method<Raw, kExport>)),
+    METH_FASTCALL | METH_KEYWORDS,
+    "A capsule arrow_device_array_stream with what is left of the stream, once: then this object\n"
+    "is consumed. Error for a consumed stream and a requested schema of another kind,\n"
+    "NotImplementedError for an unknown keyword that is not None."};
 
 template <class Raw>
 void bind_stream_common(nb::class_<PyStream<Raw>>& type, const char* signature_of_next) {

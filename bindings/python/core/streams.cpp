@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Streams of the caller, and what is ordered on them: events on exports, and releases.
+#include <cerrno>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -12,9 +14,13 @@
 namespace fletching::python {
 namespace {
 
+constinit Name kProtocol("__cuda_stream__");
+constinit Name kPointer("ptr");
+constinit Name kHandle("handle");
+
 /// The number in an object that stands for a stream.
 nb::object number_of(nb::handle stream) {
-  const nb::object protocol = find_attribute(stream, "__cuda_stream__");
+  const nb::object protocol = find_attribute(stream, kProtocol);
   if (protocol.is_valid()) {
     const nb::object pair = protocol();
     if (!PyTuple_Check(pair.ptr()) || nb::len(pair) != 2) {
@@ -27,8 +33,8 @@ nb::object number_of(nb::handle stream) {
     }
     return pair[1];
   }
-  for (const char* name : {"ptr", "handle"}) {
-    nb::object value = find_attribute(stream, name);
+  for (Name* name : {&kPointer, &kHandle}) {
+    nb::object value = find_attribute(stream, *name);
     if (value.is_valid()) return value;
   }
   return nb::borrow(stream);
@@ -59,7 +65,16 @@ void* stream_of(nb::handle stream) {
   if (!PyLong_Check(number.ptr()) || PyBool_Check(number.ptr())) {
     raise_type_error("stream: expected a number, or an object with __cuda_stream__, ptr or handle");
   }
+  int overflow = 0;
+  const bool is_negative =
+      PyLong_AsLongLongAndOverflow(number.ptr(), &overflow) < 0 && overflow <= 0;
   void* handle = PyLong_AsVoidPtr(number.ptr());
+  if (is_negative || handle == reinterpret_cast<void*>(UINTPTR_MAX)) {
+    PyErr_Clear();
+    raise(Error(EINVAL,
+                "stream: invalid handle: expected 0 or more, got -1 or another negative number; "
+                "hint: only DLPack has -1, for no synchronization"));
+  }
   if (handle == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
   return handle;
 }

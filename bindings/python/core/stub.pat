@@ -25,7 +25,9 @@ rray.__arrow_c_device_array__$:
 
 \._dlpack$:
 
-\._arrow_c_device_array$:
+Stream.__arrow_c_device_stream__$:
+    \from typing_extensions import CapsuleType
+    def __arrow_c_device_stream__(self, requested_schema: object | None = None, **kwargs: object) -> CapsuleType: ...
 
 # Every class has one.
 \.__repr__:

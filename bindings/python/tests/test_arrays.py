@@ -16,7 +16,7 @@ import pytest
 
 import fletching
 from capsules import Produced, ProducedOnDevice, capsule_of, name_of, struct_in
-from fletching import Array, DeviceArray, Schema, abi
+from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, Schema, abi
 from fletching.abi import ArrowArray, ArrowDeviceArray, ArrowSchema
 
 BATCH = pyarrow.record_batch(
@@ -136,6 +136,18 @@ def test_a_raising_method_raises() -> None:
         Array.from_arrow(Raising())
 
 
+def test_an_attribute_error_within_a_method_raises() -> None:
+    """It does not say that the object lacks the method."""
+
+    class Raising:
+        def __arrow_c_device_array__(self) -> object:
+            raise AttributeError("no field today")
+
+    for call in (DeviceArray.from_arrow, fletching.from_arrow):
+        with pytest.raises(AttributeError, match="no field today"):
+            call(Raising())
+
+
 @pytest.mark.parametrize(
     "call", [Schema.from_arrow, Array.from_arrow, DeviceArray.from_arrow, fletching.from_arrow]
 )
@@ -153,6 +165,21 @@ def test_unknown_keywords(kind: Any) -> None:
     array.__arrow_c_device_array__(None, stream=None, later=None)
     with pytest.raises(NotImplementedError, match="unknown keyword: expected None, got stream"):
         array.__arrow_c_device_array__(stream=1)
+
+
+@pytest.mark.parametrize("kind", [Array, DeviceArray, ArrayStream, DeviceArrayStream])
+def test_arguments_of_a_device_export(kind: Any) -> None:
+    source = pyarrow.table({"n": [1]}) if "Stream" in kind.__name__ else pyarrow.array([1])
+    given = kind.from_arrow(source)
+    method = "stream" if "Stream" in kind.__name__ else "array"
+    export = getattr(given, f"__arrow_c_device_{method}__")
+    with pytest.raises(TypeError, match="too many arguments: expected at most 1, got 2"):
+        export(None, None)
+    with pytest.raises(TypeError, match="requested_schema: given twice"):
+        export(None, requested_schema=None)
+    with pytest.raises(TypeError, match="expected arrow_schema, got str"):
+        export(requested_schema="int64", later=None)
+    assert export(requested_schema=given.schema.__arrow_c_schema__())
 
 
 @pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_device_array__"])
@@ -250,115 +277,11 @@ def test_streams() -> None:
             array.wait_on(wrong)
     with pytest.raises(OverflowError):
         array.wait_on(2**70)
-
-
-# --- Fields --------------------------------------------------------------------------------------
-
-
-def test_schemas() -> None:
-    field = pyarrow.field("when", pyarrow.timestamp("us", "UTC"), False, {b"k": b"\xff"})
-    schema = Schema.from_arrow(field)
-    assert (schema.name, schema.format, schema.nullable, schema.flags) == (
-        "when",
-        "tsu:UTC",
-        False,
-        0,
-    )
-    assert schema.metadata == {b"k": b"\xff"}
-    assert (schema.children, schema.dictionary) == ([], None)
-    assert repr(schema) == "<fletching.Schema when: timestamp[us, UTC], not nullable>"
-    assert pyarrow.field(schema).equals(field, check_metadata=True)
-    batch = Schema.from_arrow(BATCH.schema)
-    assert [child.name for child in batch.children] == BATCH.schema.names
-    assert batch.children[3].dictionary is not None
-    assert batch.children[3].dictionary.format == "u"
-
-
-@pytest.mark.parametrize(
-    ("type_", "text"),
-    [
-        (pyarrow.decimal128(19, 10), "decimal128(19, 10)"),
-        (pyarrow.binary(3), "fixed_size_binary(3)"),
-        (pyarrow.list_(pyarrow.int8(), 4), "fixed_size_list(4)<int8>"),
-        (pyarrow.struct({"a": pyarrow.int8(), "b": pyarrow.null()}), "struct<a: int8, b: null>"),
-        (pyarrow.map_(pyarrow.string(), pyarrow.int8()), "map<struct<key: string, value: int8>>"),
-        (pyarrow.dictionary(pyarrow.int8(), pyarrow.string()), "dictionary<int8, string>"),
-        (pyarrow.run_end_encoded(pyarrow.int32(), pyarrow.bool_()), "run_end_encoded<int32, bool>"),
-        (pyarrow.duration("s"), "duration[s]"),
-        (pyarrow.struct({f"c{i}": pyarrow.int8() for i in range(9)}), None),
-    ],
-)
-def test_types_in_words(type_: Any, text: str | None) -> None:
-    shown = Schema.from_arrow(type_).type
-    assert shown == text if text else shown.endswith("c7: int8, ...>")
-
-
-def test_odd_schemas_are_shown() -> None:
-    assert Schema.from_arrow(Produced(format="?")).type == "unknown(?)"
-    assert Schema.from_arrow(Produced(format="?")).format == "?"
-    produced = Produced()
-    name = ctypes.create_string_buffer(b"\xff")
-    produced.schema.format = produced.schema.name = ctypes.addressof(name)
-    array = Array.from_arrow(produced)
-    assert array.schema.name == array.schema.format == "\udcff"
-    assert repr(array.schema) == r"<fletching.Schema \xff: unknown(\xff)>"
-    assert repr(array) == r"<fletching.Array unknown(\xff), length 3>"
-    wrong = capsule_of(produced.schema, b"\xff")
-    with pytest.raises(TypeError, match=r"got \\xff$"):
-        Schema.from_arrow(Given(schema=wrong))
-
-
-@pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_fields_of_arrays(kind: Any) -> None:
-    array = kind.from_arrow(pyarrow.array([None, 1, None, 3], pyarrow.int16())[1:])
-    assert (len(array), array.null_count, array.offset, array.n_buffers) == (3, 1, 1, 2)
-    assert array.type == "int16"
-    assert array.schema.format == "s"
-    expected = f"<fletching.{kind.__name__} int16, length 3, nulls 1"
-    assert repr(array).startswith(expected)
-
-
-# --- Columns -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [Array, DeviceArray])
-def test_columns(kind: Any) -> None:
-    array = kind.from_arrow(BATCH)
-    for index, name in enumerate(BATCH.schema.names):
-        for which in (index, name, index - len(BATCH.schema.names)):
-            column = array.column(which)
-            assert type(column) is kind
-            assert pyarrow.array(column).equals(BATCH.column(index))
-    for wrong in (4, -5):
-        with pytest.raises(fletching.Error, match="no such child: expected an index below 4"):
-            array.column(wrong)
-    with pytest.raises(fletching.Error, match="column: no such name: got x"):
-        array.column("x")
-
-
-def test_a_column_keeps_its_parent_alive() -> None:
-    column = DeviceArray.from_arrow(BATCH).column("list")
-    gc.collect()
-    assert pyarrow.array(column).to_pylist() == [[1], None, [2, 3]]
-
-
-def test_a_column_begins_at_the_offset_of_its_parent() -> None:
-    whole = pyarrow.StructArray.from_arrays(
-        [pyarrow.array([1, None, 3, 4]), pyarrow.array(["a", "b", "c", "d"])], ["n", "t"]
-    )
-    array = Array.from_arrow(whole[1:3])
-    assert array.offset == 1
-    assert pyarrow.array(array.column("n")).to_pylist() == [None, 3]
-    assert pyarrow.array(array.column("t")).to_pylist() == ["b", "c"]
-    assert array.column("n").null_count == -1
-
-
-def test_a_child_that_is_too_short_is_an_error() -> None:
-    capsules = pyarrow.array([{"n": 1}, {"n": 2}]).__arrow_c_array__()
-    struct_in(ArrowArray, capsules[1]).children[0].contents.length = 1
-    array = Array.from_arrow(Given(array=capsules))
-    with pytest.raises(fletching.Error, match="child 0: too short for its parent"):
-        array.column(0)
+    array.wait_on(2**63)
+    for negative in (-1, -(2**70), 2**64 - 1):
+        with pytest.raises(fletching.Error, match="stream: invalid handle") as error:
+            array.wait_on(Stream((0, negative)))
+        assert error.value.errno == errno.EINVAL
 
 
 # --- Peers ---------------------------------------------------------------------------------------

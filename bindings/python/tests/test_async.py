@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import errno
 import gc
+import struct
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -353,3 +354,41 @@ def test_metadata_that_is_not_text_is_an_error() -> None:
             await sender
 
     asyncio.run(run())
+
+
+def test_metadata_of_an_error() -> None:
+    async def batches(metadata: Any) -> AsyncIterator[object]:
+        yield batch_of(1)
+        error = Error(errno.EIO, "no more data")
+        error.metadata = metadata
+        raise error
+
+    async def run(given: Any, expected: dict[bytes, bytes]) -> None:
+        stream, sender = connected(batches(given), window=1)
+        await anext(stream)
+        with pytest.raises(Error, match="no more data") as raised:
+            await anext(stream)
+        assert raised.value.metadata == expected
+        with pytest.raises(Error):
+            await sender
+
+    asyncio.run(run({b"\xff": b"\x00", "text": "\u00e4"}, {b"\xff": b"\0", b"text": b"\xc3\xa4"}))
+    for unreadable in ({"a": 5}, {5: "a"}, 5, None):
+        asyncio.run(run(unreadable, {}))
+    assert Error(errno.EIO, "of something else").metadata == {}
+
+
+def test_metadata_of_the_error_of_a_foreign_producer() -> None:
+    async def run() -> Any:
+        def start(address: int) -> None:
+            handler = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+            block = struct.pack("=ii1si2s", 1, 1, b"k", 2, b"v\xff")
+            handler.on_error(handler, errno.EPROTO, b"failed", block)
+            handler.release(handler)
+
+        stream = AsyncDeviceArrayStream.connect(start)
+        with pytest.raises(Error, match="failed") as raised:
+            await stream.schema()
+        return raised.value.metadata
+
+    assert asyncio.run(run()) == {b"k": b"v\xff"}

@@ -71,6 +71,22 @@ def test_what_arrow_has_no_type_for(source: Any, text: str) -> None:
         from_buffer(source)
 
 
+@pytest.mark.parametrize("order", [">", "!", "<", "=", "@"])
+def test_one_byte_has_no_order(order: str) -> None:
+    """ctypes and NumPy leave the order of such elements out."""
+    exporter = pytest.importorskip("_testbuffer").ndarray
+    is_native = order in "=@" or (order == "<") == (sys.byteorder == "little")
+    for text, value in (("b", -1), ("B", 255)):
+        found = from_buffer(exporter([value, 2], shape=[2], format=order + text))
+        assert pyarrow.array(found).to_pylist() == [value, 2]
+    two_bytes = exporter([-1, 2], shape=[2], format=order + "h")
+    if is_native:
+        assert pyarrow.array(from_buffer(two_bytes)).to_pylist() == [-1, 2]
+    else:
+        with pytest.raises(TypeError, match=f"got format '{order}h'"):
+            from_buffer(two_bytes)
+
+
 def test_what_is_not_a_buffer() -> None:
     with pytest.raises(TypeError, match="bytes-like object is required"):
         from_buffer(5)

@@ -1,7 +1,8 @@
-"""What a column has of its parent: offset, length, nulls, and what is refused."""
+"""Columns by index and name, and what they have of the parent: offset, length, nulls."""
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pyarrow
@@ -10,7 +11,7 @@ import pytest
 from capsules import struct_in
 from fletching import Array, DeviceArray, Error
 from fletching.abi import ArrowArray
-from test_arrays import Given
+from test_arrays import BATCH, Given
 
 each_kind = pytest.mark.parametrize("kind", [Array, DeviceArray])
 STRUCT = pyarrow.StructArray.from_arrays([pyarrow.array([1, None, 3, 4])], ["n"])
@@ -23,6 +24,46 @@ def changed(array: Any, **fields: int) -> Given:
     for name, value in fields.items():
         setattr(child, name, value)
     return Given(array=capsules)
+
+
+@each_kind
+def test_columns(kind: Any) -> None:
+    array = kind.from_arrow(BATCH)
+    for index, name in enumerate(BATCH.schema.names):
+        for which in (index, name, index - len(BATCH.schema.names)):
+            column = array.column(which)
+            assert type(column) is kind
+            assert pyarrow.array(column).equals(BATCH.column(index))
+    for wrong in (4, -5):
+        with pytest.raises(Error, match="no such child: expected an index below 4"):
+            array.column(wrong)
+    with pytest.raises(Error, match="column: no such name: got x"):
+        array.column("x")
+
+
+def test_a_column_keeps_its_parent_alive() -> None:
+    column = DeviceArray.from_arrow(BATCH).column("list")
+    gc.collect()
+    assert pyarrow.array(column).to_pylist() == [[1], None, [2, 3]]
+
+
+def test_a_column_begins_at_the_offset_of_its_parent() -> None:
+    whole = pyarrow.StructArray.from_arrays(
+        [pyarrow.array([1, None, 3, 4]), pyarrow.array(["a", "b", "c", "d"])], ["n", "t"]
+    )
+    array = Array.from_arrow(whole[1:3])
+    assert array.offset == 1
+    assert pyarrow.array(array.column("n")).to_pylist() == [None, 3]
+    assert pyarrow.array(array.column("t")).to_pylist() == ["b", "c"]
+    assert array.column("n").null_count == -1
+
+
+def test_a_child_that_is_too_short_is_an_error() -> None:
+    capsules = pyarrow.array([{"n": 1}, {"n": 2}]).__arrow_c_array__()
+    struct_in(ArrowArray, capsules[1]).children[0].contents.length = 1
+    array = Array.from_arrow(Given(array=capsules))
+    with pytest.raises(Error, match="child 0: too short for its parent"):
+        array.column(0)
 
 
 @each_kind

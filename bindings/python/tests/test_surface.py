@@ -33,8 +33,8 @@ def members() -> Iterator[tuple[str, Any]]:
                     yield f"{name}.{member}", value
 
 
-# What Python's own protocols and enumerations say, and a capsule.
-WITHOUT = ("errno", "strerror", "__dlpack_c_exchange_api__")
+# What Python's own protocols and enumerations say, an attribute of a class, and a capsule.
+WITHOUT = ("errno", "strerror", "metadata", "__dlpack_c_exchange_api__")
 
 
 MEMBERS = dict(members())

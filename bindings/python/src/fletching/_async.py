@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from typing import Self
+from typing import Self, cast
 
 from . import _callbacks, abi
-from ._core import AsyncConsumer, AsyncProducer, DeviceArray, Schema
+from ._core import AsyncConsumer, AsyncProducer, DeviceArray, Gate, Schema
 from ._error import Error
 
 Metadata = Mapping[bytes | str, bytes | str]
 _END = object()  # not None, which an iterable may yield by mistake
+_FAIR = 32  # batches, after which an iterable that never waits lets the event loop go on
 
 
 class _Wake:
@@ -24,19 +26,37 @@ class _Wake:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
+        self.gate = Gate()  # closed from a notification until the loop has called `wake`
         self.lost: Callable[[], object] = lambda: None
 
     def __call__(self) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._event.set)
+            self._loop.call_soon_threadsafe(_Woken(self))
         except RuntimeError:  # the loop is closed
             self.lost()
+
+    def wake(self) -> None:
+        self.gate.open()  # first: what is not passed on now was done before the event
+        self._event.set()
 
     def clear(self) -> None:
         self._event.clear()
 
     async def wait(self) -> None:
         await self._event.wait()
+
+
+class _Woken:
+    """What the loop calls. A loop that is closed drops it: then the next notification is lost."""
+
+    def __init__(self, wake: _Wake) -> None:
+        self._wake = wake
+
+    def __call__(self) -> None:
+        self._wake.wake()
+
+    def __del__(self) -> None:
+        self._wake.gate.open()
 
 
 class AsyncDeviceArrayStream:
@@ -54,7 +74,7 @@ class AsyncDeviceArrayStream:
     def __init__(self, window: int = 16) -> None:
         """At most `window` batches are requested and not received. Needs a running event loop."""
         self._wake = _Wake()
-        self._consumer = AsyncConsumer.create(self._wake)
+        self._consumer = AsyncConsumer.create(self._wake, self._wake.gate)
         self._consumer.request(window)
         self._closed = False
         self_ = weakref.ref(self)
@@ -167,7 +187,7 @@ class _Sender:
     def __init__(self) -> None:
         self.wake = _Wake()
         self.stopped = False
-        self.pending: asyncio.Future[object] | None = None
+        self.waiting: asyncio.Task[object] | None = None  # for the iterable
         self.released = _Wake()
         self._loop = asyncio.get_running_loop()
 
@@ -177,8 +197,8 @@ class _Sender:
 
     def _stop(self) -> None:
         self.stopped = True
-        if self.pending is not None:
-            self.pending.cancel()
+        if self.waiting is not None:
+            self.waiting.cancel()
         self.wake()
 
 
@@ -201,7 +221,7 @@ async def send_async(
     address, is untouched when the call of it raises at once.
     """
     sender = _Sender()
-    wakes = (sender.wake, sender.on_stop, sender.released)
+    wakes = (sender.wake, sender.on_stop, sender.released, sender.wake.gate)
     producer = AsyncProducer.start(handler, device_type, dict(metadata or {}), *wakes)
     iterator: AsyncIterator[object] | None = None
     try:
@@ -222,11 +242,15 @@ async def send_async(
 
 
 async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator[object]) -> None:
-    while not sender.stopped:
+    for sent in itertools.count(1):
+        if sent % _FAIR == 0:
+            await asyncio.sleep(0)
         sender.wake.clear()
-        if producer.demand == 0:
+        while producer.demand == 0 and not sender.stopped:
             await sender.wake.wait()
-            continue
+            sender.wake.clear()
+        if sender.stopped:
+            return
         batch = await _next_of(batches, sender)
         if batch is _END:
             producer.end()
@@ -238,23 +262,24 @@ async def _send(producer: AsyncProducer, sender: _Sender, batches: AsyncIterator
 
 async def _next_of(batches: AsyncIterator[object], sender: _Sender) -> object:
     """_END at the end, and when the consumer has cancelled meanwhile."""
-    sender.pending = asyncio.ensure_future(_anext(batches))
+    task = cast("asyncio.Task[object]", asyncio.current_task())
+    others = task.cancelling()
+    sender.waiting = task
+    batch = _END
     try:
-        return await sender.pending
+        batch = await anext(batches, _END)
     except asyncio.CancelledError:
-        if not sender.stopped:
-            sender.pending.cancel()
+        if not sender.stopped or task.cancelling() > others + 1:
             raise
-        return _END
     finally:
-        sender.pending = None
+        sender.waiting = None
+        if sender.stopped:
+            task.uncancel()
+    return batch
 
 
-async def _anext(batches: AsyncIterator[object]) -> object:
-    return await anext(batches, _END)
-
-
-def _error_of(error: BaseException) -> tuple[int, str]:
+def _error_of(error: BaseException) -> tuple[int, str, object]:
     if isinstance(error, Error):
-        return _callbacks._errno_of(error), _callbacks.as_utf8(str(error.strerror or ""))
-    return _callbacks._errno_of(error), _callbacks.describe(error)
+        text = _callbacks.as_utf8(str(error.strerror or ""))
+        return _callbacks._errno_of(error), text, error.metadata
+    return _callbacks._errno_of(error), _callbacks.describe(error), None

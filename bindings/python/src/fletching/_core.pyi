@@ -364,11 +364,7 @@ class ArrayStream:
 
     def __arrow_c_device_stream__(
         self, requested_schema: object | None = None, **kwargs: object
-    ) -> CapsuleType:
-        """
-        A capsule arrow_device_array_stream of the CPU; see __arrow_c_stream__.
-        NotImplementedError for an unknown keyword that is not None.
-        """
+    ) -> CapsuleType: ...
 
 class DeviceArrayStream:
     """
@@ -416,12 +412,7 @@ class DeviceArrayStream:
 
     def __arrow_c_device_stream__(
         self, requested_schema: object | None = None, **kwargs: object
-    ) -> CapsuleType:
-        """
-        A capsule arrow_device_array_stream with what is left of the stream, once: then this
-        object is consumed. Error for a consumed stream and a requested schema of another
-        kind, NotImplementedError for an unknown keyword that is not None.
-        """
+    ) -> CapsuleType: ...
 
 def from_buffer(object: object, *, name: str = "") -> Array:
     """
@@ -506,11 +497,17 @@ def register_waiter(device_type: int, waiter: object) -> None:
     called on any thread. It lives as long as the process.
     """
 
+class Gate:
+    """Whether the next notification calls Python."""
+
+    def __init__(self) -> None: ...
+    def open(self) -> None: ...
+
 class AsyncConsumer:
     """The raw consumer of an async stream."""
 
     @staticmethod
-    def create(notify: Callable[[], object]) -> AsyncConsumer: ...
+    def create(notify: Callable[[], object], gate: Gate | None = None) -> AsyncConsumer: ...
     def handler(self) -> int: ...
     def request(self, n: int) -> None: ...
     def take(self, more: int) -> DeviceArray | None: ...
@@ -542,11 +539,12 @@ class AsyncProducer:
         on_demand: Callable[[], object],
         on_stop: Callable[[], object],
         on_release: Callable[[], object],
+        gate: Gate | None = None,
     ) -> AsyncProducer: ...
     def schema(self, schema: Schema) -> bool: ...
     def push(self, batch: object, metadata: dict[bytes | str, bytes | str]) -> bool: ...
     def end(self) -> bool: ...
-    def fail(self, code: int, text: str) -> None: ...
+    def fail(self, code: int, text: str, metadata: object | None = None) -> None: ...
     @property
     def state(self) -> int:
         """The number of a state of the producer in docs/reference/async.md."""

@@ -1,0 +1,190 @@
+"""When an async stream wakes its event loop, and when the loop goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fletching import AsyncDeviceArrayStream, Error, abi
+from fletching._async import _Wake, _Woken
+from fletching._core import AsyncConsumer, Gate
+from test_async import batch_of, connected
+
+
+class Producer:
+    def request(self, *_: object) -> None:
+        pass
+
+    def cancel(self, *_: object) -> None:
+        pass
+
+
+class Handler:
+    """That of a consumer, called by the test."""
+
+    def __init__(self, consumer: AsyncConsumer) -> None:
+        self.consumer = consumer  # which would cancel the stream
+        self.raw = abi.ArrowAsyncDeviceStreamHandler.from_address(consumer.handler())
+        self.producer = abi.ArrowAsyncProducer(device_type=1)
+        abi.implement(self.producer, Producer())
+        self.raw.producer = ctypes.pointer(self.producer)
+
+    def fail(self) -> None:
+        self.raw.on_error(self.raw, errno.EIO, None, None)
+        self.raw.release(self.raw)
+        abi.withdraw(self.producer)
+
+
+def test_a_closed_gate_keeps_notifications_back() -> None:
+    calls: list[bool] = []
+    gate = Gate()
+    for opens, expected in ((False, 1), (False, 1), (True, 2)):
+        if opens:
+            gate.open()
+        consumer = AsyncConsumer.create(lambda: calls.append(True), gate)
+        Handler(consumer).fail()
+        assert consumer.ended
+        assert len(calls) == expected
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_notification_that_raises_opens_the_gate() -> None:
+    calls: list[bool] = []
+
+    def notify() -> None:
+        calls.append(True)
+        raise ValueError("not passed on")
+
+    gate = Gate()
+    for _ in range(2):
+        Handler(AsyncConsumer.create(notify, gate)).fail()
+    assert len(calls) == 2
+
+
+def test_the_loop_opens_the_gate() -> None:
+    async def run() -> None:
+        wake = _Wake()
+        for _ in range(2):
+            Handler(AsyncConsumer.create(wake, wake.gate)).fail()
+            await asyncio.wait_for(wake.wait(), 60)
+            wake.clear()
+
+    asyncio.run(run())
+
+
+def test_the_gate_is_open_before_the_task_goes_on() -> None:
+    """A notification in between has to be passed on: the task may have looked before it."""
+
+    async def run() -> None:
+        wake, calls = _Wake(), list[bool]()
+        woken = _Woken(wake)  # kept, because its end opens the gate, too
+        for expected in (1, 2):
+            Handler(AsyncConsumer.create(lambda: calls.append(True), wake.gate)).fail()
+            assert len(calls) == expected
+            woken()
+
+    asyncio.run(run())
+
+
+def test_a_loop_that_is_closed_before_it_wakes() -> None:
+    """It drops the notification that was on its way; the next one says that it is closed."""
+    lost: list[bool] = []
+
+    async def begin() -> _Wake:
+        wake = _Wake()
+        wake.lost = lambda: lost.append(True)
+        return wake
+
+    loop = asyncio.new_event_loop()
+    wake = loop.run_until_complete(begin())
+    Handler(AsyncConsumer.create(wake, wake.gate)).fail()
+    loop.close()
+    assert lost == []
+    Handler(AsyncConsumer.create(wake, wake.gate)).fail()
+    assert lost == [True]
+
+
+async def endless() -> AsyncIterator[object]:
+    while True:
+        yield batch_of(1)
+
+
+def test_an_iterable_that_never_waits_lets_the_loop_go_on() -> None:
+    async def run() -> None:
+        stream, sender = connected(endless(), window=10**9)
+        await anext(stream)
+        await stream.aclose()
+        await sender
+
+    asyncio.run(run())
+
+
+def test_the_task_is_not_cancelled_by_the_consumer() -> None:
+    """What waits for the iterable is interrupted, and the task goes on."""
+
+    async def waiting() -> AsyncIterator[object]:
+        yield batch_of(1)
+        await asyncio.Event().wait()
+
+    async def stubborn() -> AsyncIterator[object]:
+        yield batch_of(1)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            yield batch_of(1)
+
+    async def run(batches: Any) -> None:
+        stream, sender = connected(batches, window=2)
+        await anext(stream)
+        for _ in range(10):  # the sender waits for the iterable
+            await asyncio.sleep(0)
+        await stream.aclose()
+        await sender
+        assert sender.cancelling() == 0
+
+    asyncio.run(run(waiting()))
+    asyncio.run(run(stubborn()))
+
+
+def test_a_task_that_is_cancelled_with_its_stream_stays_cancelled() -> None:
+    async def run() -> None:
+        stream, sender = connected(endless_wait())
+        await stream.schema()
+        await asyncio.sleep(0)
+        stream.cancel()
+        sender.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sender
+
+    async def endless_wait() -> AsyncIterator[object]:
+        await asyncio.Event().wait()
+        yield None
+
+    asyncio.run(run())
+
+
+def test_an_error_after_the_gate_was_closed() -> None:
+    """The notification of the error is kept back, and the waiting task still sees it."""
+
+    async def run() -> None:
+        handlers: list[Any] = []
+
+        def start(address: int) -> None:
+            handler = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+            handlers.append(handler)
+
+        stream = AsyncDeviceArrayStream.connect(start)
+        waiting = asyncio.ensure_future(stream.schema())
+        await asyncio.sleep(0)
+        stream._wake()  # on its way when the error arrives
+        handlers[0].on_error(handlers[0], errno.EPROTO, b"too late", None)
+        handlers[0].release(handlers[0])
+        with pytest.raises(Error, match="too late"):
+            await asyncio.wait_for(waiting, 60)
+
+    asyncio.run(run())
