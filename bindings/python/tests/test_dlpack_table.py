@@ -139,7 +139,7 @@ def test_rule_dlpack_exchange_result_codes() -> None:
 
 
 def test_rule_dlpack_exchange_no_exceptions() -> None:
-    """Each failure comes back as a result: a C++ exception in ctypes would end the process."""
+    """Each failure is a result: a C++ exception in ctypes would end the process."""
     event = ProducedOnDevice(device_type=12, device_id=0, sync_event=64)
     for wrong in (5, Array.from_arrow(pyarrow.array(["a"])), DeviceArray.from_arrow(event)):
         with pytest.raises((TypeError, BufferError)):
@@ -262,7 +262,7 @@ def test_rule_dlpack_exchange_looked_up_on_type() -> None:
 
 
 def test_rule_dlpack_exchange_same_type() -> None:
-    """The table of the object's own type is used, not that of another one."""
+    """The table of the object's own type is used, not another type's."""
     mine, first = foreign(lambda: export(from_buffer(b"a")))
     other, second = foreign(lambda: export(from_buffer(b"bc")))
     assert len(from_dlpack(mine())) == 1

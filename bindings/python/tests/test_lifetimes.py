@@ -92,7 +92,7 @@ def test_one_array_on_many_threads(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
 def test_one_stream_on_many_threads(kind: Any) -> None:
-    """Each batch goes to one thread."""
+    """One thread gets each batch."""
     sources = [Produced(tuple(range(i + 1))) for i in range(200)]
     schema = Schema.from_arrow(Produced())
     if kind is ArrayStream:

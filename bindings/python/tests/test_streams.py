@@ -27,7 +27,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 class Given:
-    """An object with one method, which returns what the test gives it."""
+    """An object with one method, which returns a result of the test."""
 
     def __init__(self, method: str, result: object) -> None:
         setattr(self, method, lambda *_, **__: result)
