@@ -318,6 +318,14 @@ def test_streams_of_others(gpu: Gpu, kind: str) -> None:
     assert array.ready()
 
 
+def test_the_protocol_is_before_other_attributes(gpu: Gpu) -> None:
+    class Both(Stream):
+        ptr = handle = "not the stream"
+
+    array = DeviceArray.from_arrow(produced(gpu)).export_with_event(Both())
+    array.synchronize()
+
+
 @pytest.mark.parametrize("stream", [None, "1", 1.0, True, object()], ids=type)
 def test_what_is_not_a_stream(gpu: Gpu, stream: object) -> None:
     array = DeviceArray.from_arrow(produced(gpu))
@@ -352,6 +360,17 @@ def test_an_event_lives_as_long_as_the_data(gpu: Gpu) -> None:
     del again
     gc.collect()
     assert "array" in source.releases
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_export_with_an_event_is_as_writable(gpu: Gpu, read_only: bool) -> None:
+    array = from_cuda_array_interface(Peer(gpu, data=(gpu.pinned, read_only)))
+    exported = array.export_with_event(gpu.stream())
+    if read_only:
+        with pytest.raises(BufferError, match="writable"):
+            exported.to_numpy(writable=True)
+    else:
+        assert exported.to_numpy(writable=True).flags.writeable
 
 
 def test_release_after(gpu: Gpu) -> None:

@@ -152,6 +152,7 @@ def allocate(**fields: Any) -> tuple[int, Any, list[tuple[bytes, bytes]]]:
     prototype = abi.DLTensor(ndim=2, shape=shape)
     prototype.dtype.code, prototype.dtype.bits, prototype.dtype.lanes = 2, 32, 1
     prototype.device.device_type = fields.pop("device", 1)
+    prototype.byte_offset = fields.pop("byte_offset", 0)
     out = ctypes.POINTER(Tensor)()
     call = function(_Allocate, "managed_tensor_allocator")
     on_error = _SetError(lambda _, kind, message: errors.append((kind, message)))
@@ -159,8 +160,9 @@ def allocate(**fields: Any) -> tuple[int, Any, list[tuple[bytes, bytes]]]:
 
 
 def test_the_allocator() -> None:
-    result, out, errors = allocate()
+    result, out, errors = allocate(byte_offset=16)
     assert (result, errors) == (0, [])
+    assert out.contents.dl_tensor.byte_offset == 0
     tensor = out.contents
     assert tensor.dl_tensor.shape[:2] == [2, 3]
     assert tensor.dl_tensor.strides[:2] == [3, 1]
@@ -271,7 +273,7 @@ def test_rule_dlpack_exchange_same_type() -> None:
     del first, second
 
 
-@pytest.mark.parametrize("keyword", [{"copy": False}, {"device": (1, 0)}], ids=str)
+@pytest.mark.parametrize("keyword", [{"copy": False}, {"copy": True}, {"device": (1, 0)}], ids=str)
 def test_requests_go_to_the_method(keyword: dict[str, Any]) -> None:
     kind, table = foreign(lambda: None)
     from_dlpack(kind(), **keyword)
@@ -316,6 +318,36 @@ def test_rule_dlpack_exchange_work_stream_used() -> None:
         gpu.open()
         array.synchronize()
         del array, table
+
+
+def test_the_work_stream_of_the_tensor_s_device() -> None:
+    with standin.gpu():
+        source = ProducedOnDevice(device_type=2, device_id=1)
+        kind, table = foreign(lambda: export(DeviceArray.from_arrow(source)))
+        from_dlpack(kind())
+        assert kind.asked == ["table", "stream of 2:1"]
+        del table
+
+
+def test_a_stream_is_for_the_method() -> None:
+    """The table has no argument for it."""
+    with standin.gpu() as gpu:
+        kind, table = foreign(lambda: None)
+        kind.__dlpack_device__ = lambda _: (2, 0)
+        with pytest.raises(TypeError):  # its tensor is on the CPU
+            from_dlpack(kind(), stream=gpu.stream().number)
+        assert kind.asked == ["__dlpack__"]
+        del table
+
+
+def test_tensors_are_ordered_by_the_default_stream() -> None:
+    with standin.gpu() as gpu:
+        source = ProducedOnDevice(device_type=2, device_id=0)
+        array = DeviceArray.from_arrow(source).export_with_event(gpu.stream())
+        before = standin.calls("cuStreamWaitEvent")
+        tensor = export(array)
+        assert standin.calls("cuStreamWaitEvent") == before + 1
+        assert import_(tensor).sync_event != 0
 
 
 def test_rule_dlpack_exchange_cpu_stream_null() -> None:

@@ -15,6 +15,7 @@ import standin
 from capsules import ProducedOnDevice
 from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, from_dlpack
 from standin import Gpu
+from test_dlpack import Given, tensor_in
 from test_dlpack_table import export
 
 PINNED, MANAGED = 3, 13
@@ -132,3 +133,20 @@ def test_streams_of_memory_that_the_cpu_reads_too() -> None:
         stream = stream_of(source)
         assert hasattr(stream, "__arrow_c_stream__")
         assert len(next(ArrayStream.from_arrow(StreamOnly(stream)))) == 3
+
+
+@pytest.mark.usefixtures("no_switches")
+def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
+    """For the stream of the consumer, which the producer has ordered its work before."""
+    array = DeviceArray.from_arrow(ProducedOnDevice((1, 2, 3), device_type=PINNED, device_id=0))
+    capsule = array.__dlpack__(max_version=(1, 0), stream=-1)
+    tensor = tensor_in(capsule).dl_tensor
+    tensor.shape[0], tensor.strides[0] = 2, 2
+    stream, reading = gpu.gated(), threading.Event()
+    opener = threading.Thread(target=lambda: reading.wait() and gpu.open())
+    opener.start()
+    reading.set()
+    found = from_dlpack(Given(capsule, (PINNED, 0)), stream=stream.number)
+    assert stream.is_idle()
+    assert found.to_numpy().tolist() == [1, 3]
+    opener.join()
