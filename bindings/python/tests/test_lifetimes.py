@@ -241,3 +241,27 @@ def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
     """
     )
     assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
+
+
+def test_the_end_of_the_interpreter_waits_for_a_thread_that_is_in_python() -> None:
+    """It gives up the GIL meanwhile, and goes on when the thread has left."""
+    done = run(
+        """
+    import atexit, sys, threading
+    from fletching import _core, abi
+    inside, go = threading.Event(), threading.Event()
+    def notify():
+        inside.set()
+        go.wait()
+        print("left", flush=True)
+    consumer = _core.AsyncConsumer.create(notify)
+    handler = abi.ArrowAsyncDeviceStreamHandler.from_address(consumer.handler())
+    end = lambda: handler.on_error(handler, 5, None, None)
+    threading.Thread(target=end, daemon=True).start()
+    inside.wait()
+    sys.setswitchinterval(1000)  # the thread gets the GIL when this one gives it up
+    atexit.register(go.set)
+    print("main", flush=True)
+    """
+    )
+    assert (done.returncode, done.stdout) == (0, "main\nleft\n"), done.stderr

@@ -29,7 +29,7 @@ READS: dict[str, Callable[[DeviceArray], object]] = {
     "a copy": lambda array: array.__dlpack__(max_version=(1, 0), copy=True),
     "for the CPU": lambda array: array.__dlpack__(max_version=(1, 0), dl_device=(1, 0)),
     "the function table": lambda array: export(array).deleter,
-    "from_dlpack": lambda array: from_dlpack(array),
+    "from_dlpack": from_dlpack,
     "a stream": lambda array: next(ArrayStream.from_arrow(stream_of(array))),
     "an exported stream": lambda array: next(ArrayStream.from_arrow(StreamOnly(stream_of(array)))),
 }
@@ -51,6 +51,11 @@ class StreamOnly:
 
 def stream_of(array: DeviceArray) -> DeviceArrayStream:
     return DeviceArrayStream.from_batches(array.schema, array.device_type, [array])
+
+
+def after(event: threading.Event, call: Callable[[], object]) -> None:
+    event.wait()
+    call()
 
 
 @pytest.fixture
@@ -76,11 +81,7 @@ def test_a_read_of_the_host_waits_without_the_gil(gpu: Gpu, name: str) -> None:
     array = array.export_with_event(gpu.gated())
     reading = threading.Event()
 
-    def open_gate() -> None:
-        reading.wait()
-        gpu.open()
-
-    opener = threading.Thread(target=open_gate)
+    opener = threading.Thread(target=after, args=(reading, gpu.open))
     opener.start()
     before = standin.calls("cuEventSynchronize")
     reading.set()
@@ -118,7 +119,7 @@ def test_a_stream_that_another_thread_reads_is_waited_for(kind: Any, name: str) 
     reader = threading.Thread(target=lambda: found.append(next(stream)))
     reader.start()
     inside.wait()
-    opener = threading.Thread(target=lambda: using.wait() and go.set())
+    opener = threading.Thread(target=after, args=(using, go.set))
     opener.start()
     using.set()
     USES[name](stream)
@@ -143,7 +144,7 @@ def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
     tensor = tensor_in(capsule).dl_tensor
     tensor.shape[0], tensor.strides[0] = 2, 2
     stream, reading = gpu.gated(), threading.Event()
-    opener = threading.Thread(target=lambda: reading.wait() and gpu.open())
+    opener = threading.Thread(target=after, args=(reading, gpu.open))
     opener.start()
     reading.set()
     found = from_dlpack(Given(capsule, (PINNED, 0)), stream=stream.number)
