@@ -101,8 +101,8 @@ void bind_device_array_method(nb::class_<Object>& type) {
            nb::arg("requested_schema") = nb::none(), nb::arg("kwargs"));
 }
 
-/// Column `index` as an array of its own. That of a struct or a sparse union begins at the parent's
-/// offset, and is as long as the parent.
+/// Column `index` as an array of its own. A column of a struct or a sparse union begins at
+/// the parent's offset, and is as long as the parent.
 template <class Raw>
 Owner<Raw> column_of(const Shared<Raw>& parent, const ArrowSchema& schema, int64_t index) {
   Owner<Raw> column = unwrap(parent.column(index));

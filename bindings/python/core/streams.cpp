@@ -12,7 +12,7 @@
 namespace fletching::python {
 namespace {
 
-/// The number in an object that stands for a stream.
+/// The number of the stream that an object wraps.
 nb::object number_of(nb::handle stream) {
   const nb::object protocol = find_attribute(stream, "__cuda_stream__");
   if (protocol.is_valid()) {

@@ -270,6 +270,13 @@ def test_rule_cai_stream_covers_all_work(gpu: Gpu) -> None:
     mine.synchronize()
 
 
+def test_a_failure_of_the_driver_is_not_a_missing_attribute(gpu: Gpu) -> None:
+    array = DeviceArray.from_arrow(produced(gpu)).export_with_event(gpu.stream())
+    standin.set_fault("cuStreamWaitEvent:1:CUDA_ERROR_LAUNCH_FAILED")
+    with pytest.raises(fletching.Error, match="cuStreamWaitEvent"):
+        hasattr(array, "__cuda_array_interface__")
+
+
 def test_rule_cai_stream_none_without_work(gpu: Gpu) -> None:
     assert dictionary_of(DeviceArray.from_arrow(produced(gpu)))["stream"] is None
 

@@ -148,8 +148,10 @@ def test_rule_dlpack_exchange_no_exceptions() -> None:
 
 def allocate(**fields: Any) -> tuple[int, Any, list[tuple[bytes, bytes]]]:
     errors: list[tuple[bytes, bytes]] = []
-    shape = (ctypes.c_int64 * 2)(*fields.pop("shape", (2, 3)))
-    prototype = abi.DLTensor(ndim=2, shape=shape)
+    shape = fields.pop("shape", (2, 3))
+    prototype = abi.DLTensor(ndim=fields.pop("ndim", 2))
+    if shape is not None:
+        prototype.shape = (ctypes.c_int64 * 2)(*shape)
     prototype.dtype.code, prototype.dtype.bits, prototype.dtype.lanes = 2, 32, 1
     prototype.device.device_type = fields.pop("device", 1)
     prototype.byte_offset = fields.pop("byte_offset", 0)
@@ -170,6 +172,16 @@ def test_the_allocator() -> None:
     ctypes.memset(tensor.dl_tensor.data, 0, 24)
     array = import_(tensor)
     assert array.to_numpy(writable=True).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_the_allocator_of_one_value() -> None:
+    """It has no dimension, and needs no shape."""
+    result, out, errors = allocate(ndim=0, shape=None)
+    assert (result, errors) == (0, [])
+    assert out.contents.dl_tensor.ndim == 0
+    abi.release(out.contents)
+    result, out, errors = allocate(shape=None)
+    assert (result, [kind for kind, _ in errors]) == (-1, [b"BufferError"])
 
 
 @pytest.mark.parametrize(
