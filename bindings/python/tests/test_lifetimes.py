@@ -247,12 +247,14 @@ def test_the_end_of_the_interpreter_waits_for_a_thread_that_is_in_python() -> No
     """It gives up the GIL meanwhile, and goes on when the thread has left."""
     done = run(
         """
-    import atexit, sys, threading
+    import atexit, os, sys, threading
     from fletching import _core, abi
     inside, go = threading.Event(), threading.Event()
     def notify():
         inside.set()
         go.wait()
+        while open(f"/proc/self/task/{os.getpid()}/stat").read().split()[2] != "S":
+            pass  # the main thread does not sleep yet
         print("left", flush=True)
     consumer = _core.AsyncConsumer.create(notify)
     handler = abi.ArrowAsyncDeviceStreamHandler.from_address(consumer.handler())
