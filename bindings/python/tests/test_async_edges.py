@@ -314,6 +314,19 @@ def test_a_release_that_raises_is_called_once() -> None:
     assert _implemented == before
 
 
+def test_a_struct_is_marked_before_its_release_is_called() -> None:
+    class Looking:
+        def release(self, given: abi.ArrowSchema) -> None:
+            assert ctypes.addressof(given) != ctypes.addressof(schema)
+            seen.append(abi.is_released(schema))
+
+    seen: list[bool] = []
+    schema = abi.ArrowSchema()
+    abi.implement(schema, Looking())
+    abi.release(schema)
+    assert seen == [True]
+
+
 def test_a_wait_for_a_schema_is_woken_by_it() -> None:
     async def run() -> None:
         ready = asyncio.Event()

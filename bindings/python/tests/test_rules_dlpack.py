@@ -192,14 +192,6 @@ def test_another_device_of_the_type_is_refused() -> None:
         array.__dlpack__(dl_device=(2, 1), **keywords)
 
 
-def test_a_copy_is_on_the_cpu() -> None:
-    managed = DeviceArray.from_arrow(ProducedOnDevice(device_type=13, device_id=1))
-    for keywords in ({"dl_device": (1, 0)}, {"copy": True}):
-        held = managed.__dlpack__(max_version=(1, 0), **keywords)
-        device = tensor_in(held).dl_tensor.device
-        assert (device.device_type, device.device_id) == (1, 0)
-
-
 def test_rule_dlpack_method_cpu_supported() -> None:
     pinned = DeviceArray.from_arrow(ProducedOnDevice(device_type=3, device_id=0))
     held = pinned.__dlpack__(max_version=(1, 0), dl_device=(1, 0))

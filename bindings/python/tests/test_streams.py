@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import gc
+import struct
 import sys
 import threading
 from collections.abc import Iterator
@@ -146,11 +148,20 @@ def test_nanoarrow_both_ways(kind: Any) -> None:
 
 
 def test_metadata_that_is_not_text() -> None:
-    wanted = {b"key": b"value", b"\xff": b"\x00"}
-    field = Schema.from_arrow(pyarrow.field("n", pyarrow.int32(), metadata=wanted))
-    assert field.metadata == wanted
+    metadata = {b"key": b"value", b"\xff": b"\x00"}
+    field = Schema.from_arrow(pyarrow.field("n", pyarrow.int32(), metadata=metadata))
+    assert field.metadata == metadata
     for theirs in (pyarrow.field(field), nanoarrow.c_schema(field)):
-        assert Schema.from_arrow(theirs).metadata == wanted
+        assert Schema.from_arrow(theirs).metadata == metadata
+
+
+def test_the_last_value_of_a_key_that_occurs_twice() -> None:
+    block = struct.pack("=i" + 2 * "i1si1s", 2, 1, b"k", 1, b"1", 1, b"k", 1, b"2")
+    kept = ctypes.create_string_buffer(block)
+    source = Produced()
+    source.schema.metadata = ctypes.addressof(kept)
+    assert Schema.from_arrow(source).metadata == {b"k": b"2"}
+    source.end()
 
 
 def test_from_arrow_finds_streams() -> None:
