@@ -151,7 +151,7 @@ def allocate(**fields: Any) -> tuple[int, Any, list[tuple[bytes, bytes]]]:
     shape = fields.pop("shape", (2, 3))
     prototype = abi.DLTensor(ndim=fields.pop("ndim", 2))
     if shape is not None:
-        prototype.shape = (ctypes.c_int64 * 2)(*shape)
+        prototype.shape = ctypes.cast((ctypes.c_int64 * 2)(*shape), ctypes.POINTER(ctypes.c_int64))
     prototype.dtype.code, prototype.dtype.bits, prototype.dtype.lanes = 2, 32, 1
     prototype.device.device_type = fields.pop("device", 1)
     prototype.byte_offset = fields.pop("byte_offset", 0)
