@@ -208,7 +208,12 @@ def as_page(home: languages.Language, found: Run, note: str = "") -> str:
 
 def _version(home: languages.Language) -> str:
     done = subprocess.run(
-        ["bash", "-c", home.toolchain.version], capture_output=True, text=True, check=False
+        ["bash", "-c", home.toolchain.version],
+        cwd=ROOT / home.folder,
+        env={**os.environ, **languages.environment(home)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return "".join(done.stdout.splitlines()[:1])
 

@@ -112,3 +112,16 @@ def test_the_note_of_the_table_is_on_the_page(tmp_path: Path) -> None:
         assert language_mutants.read_note(path) == note
         page = language_mutants.as_page(home, language_mutants.Run("t 1", [ADD]), note)
         assert ("\n\nof a sample\n\n" in page) == bool(note)
+
+
+def test_the_version_is_printed_from_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command may name a program by its path from there."""
+    home = languages.load()["python"]
+    toolchain = replace(home.toolchain, version="[ -e language.toml ] && echo 1.2 $ROOT")
+    monkeypatch.chdir(tmp_path)
+    page = language_mutants.as_page(
+        replace(home, toolchain=toolchain), language_mutants.Run("t 1", [ADD])
+    )
+    assert f", t 1, 1.2 {languages.ROOT}. All 1 mutants." in page

@@ -80,8 +80,8 @@ PyMethodDef device_array_definition{
     "that\n"
     "is not None. Arrow PyCapsule interface."};
 
-/// Column `index` as an array of its own. That of a struct or a sparse union begins at the parent's
-/// offset, and is as long as the parent.
+/// Column `index` as an array of its own. A column of a struct or a sparse union begins at
+/// the parent's offset, and is as long as the parent.
 template <class Raw>
 Owner<Raw> column_of(const Shared<Raw>& parent, const ArrowSchema& schema, int64_t index) {
   Owner<Raw> column = unwrap(parent.column(index));

@@ -13,7 +13,7 @@ namespace {
 
 enum Key : size_t { kShape, kTypestr, kData, kVersionKey, kStrides, kDescr, kMask, kStream };
 
-// What stands for a value that no rule looks into.
+// Placeholders for values that no rule looks into.
 constexpr cai::Interface kAnyMask{};
 constexpr int64_t kAnyStream = 1;
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();

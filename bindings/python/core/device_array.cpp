@@ -40,8 +40,8 @@ nb::object export_array(const PyDeviceArray& self, nb::handle requested) {
   return array_capsules(*self.schema, std::move(array));
 }
 
-/// A property, so that hasattr of an object says whether a call makes sense, and that of the type,
-/// which some consumers ask, finds it. A __getattr__ would make each look-up of a method slow.
+/// A property, so that hasattr of an object says whether a call makes sense, and hasattr of the
+/// type, which some consumers ask, is true. A __getattr__ would make each look-up of a method slow.
 nb::object array_method(nb::handle self) {
   const ArrowDeviceType device = raw(nb::cast<const PyDeviceArray&>(self)).device_type;
   if (is_accessible(device, ARROW_DEVICE_CPU)) return nb::getattr(self, kHiddenMethod.get());

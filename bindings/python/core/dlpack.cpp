@@ -200,7 +200,7 @@ Device device_of(const Object& self) {
 
 // --- Import ---
 
-/// The tensor in a capsule, which is renamed so that nobody else takes it.
+/// The tensor in a capsule, which is renamed so that no other consumer takes it.
 template <class Managed>
 Tensor<Managed> take_tensor(nb::handle capsule) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), Names<Managed>::kNew));

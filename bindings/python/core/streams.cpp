@@ -18,7 +18,7 @@ constinit Name kProtocol("__cuda_stream__");
 constinit Name kPointer("ptr");
 constinit Name kHandle("handle");
 
-/// The number in an object that stands for a stream.
+/// The number of the stream that an object wraps.
 nb::object number_of(nb::handle stream) {
   const nb::object protocol = find_attribute(stream, kProtocol);
   if (protocol.is_valid()) {

@@ -129,7 +129,7 @@ std::string text_of(const ArrowSchema* schema, int level) {
   return text + fields_of(*schema, known(*format).family == Family::kStruct, level);
 }
 
-/// The type of the values: that of the dictionary, of the values of run ends.
+/// The type of the values, also of a dictionary and of run ends.
 const ArrowSchema* value_type(const ArrowSchema* schema) {
   while (schema != nullptr && schema->release != nullptr) {
     if (schema->dictionary != nullptr) {

@@ -114,7 +114,7 @@ def _move_back(
 
 
 def run_chain(chain: Chain, hops: dict[str, NativeTransit], backend: str, case: str) -> int:
-    """The number of comparisons. Whatever goes wrong, the chain is ended."""
+    """The number of comparisons. The chain is ended after an error, too."""
     schema, array = ArrowSchema(), ArrowDeviceArray()
     begun = chain.begin(backend, case, schema, array)
     try:
@@ -124,7 +124,7 @@ def run_chain(chain: Chain, hops: dict[str, NativeTransit], backend: str, case: 
         first = next(iter(hops))
         send(first, hops[first], schema, array)
     except Exception:
-        with suppress(ChainError):  # the first error is the one to tell
+        with suppress(ChainError):  # the first error is reported
             chain.end(begun, schema, array)
         raise
     return chain.end(begun, schema, array)

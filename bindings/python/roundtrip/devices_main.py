@@ -2,8 +2,9 @@
 
     devices_main.py [--chain] [BACKEND...]
 
---chain runs only the chain, for which FLETCHING_CHAIN names the other languages. Progress goes to
-stdout, one line per failure to stderr, cells to $FLETCHING_CELLS (tests/roundtrip/README.md).
+--chain runs only the chain, for which FLETCHING_CHAIN names the other languages. Prints
+progress to stdout and one line per failure to stderr, and writes cells to $FLETCHING_CELLS
+(tests/roundtrip/README.md).
 Exit codes: 0 all went well, 1 something failed, 2 a library could not be loaded.
 """
 

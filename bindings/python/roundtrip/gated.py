@@ -1,4 +1,4 @@
-"""The directions of the devices: what comes from behind a gate is waited for, and arrives."""
+"""The directions of the devices: data behind a gate is waited for, and arrives."""
 
 from __future__ import annotations
 

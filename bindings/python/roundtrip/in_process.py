@@ -13,7 +13,7 @@ import reexport
 
 
 class PythonTransit:
-    """Arguments are addresses; send gives the text of an error."""
+    """Arguments are addresses; send returns the text of an error."""
 
     def send(self, schema: int, array: int, out_schema: int, out_array: int) -> str:
         source = ArrowSchema.from_address(schema), ArrowDeviceArray.from_address(array)

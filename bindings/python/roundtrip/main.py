@@ -1,6 +1,6 @@
 """The round trip of Python: every case of the reference producer, through the package and back.
 
-Progress goes to stdout, one line per failure to stderr, cells to $FLETCHING_CELLS
+Prints progress to stdout and one line per failure to stderr, and writes cells to $FLETCHING_CELLS
 (tests/roundtrip/README.md).
 Exit codes: 0 all went well, 1 something failed, 2 a library could not be loaded.
 """

@@ -67,7 +67,7 @@ class Source:
         return capsule_of(self.schema)
 
     def end(self) -> None:
-        """Releases what nobody has consumed."""
+        """Releases what was not consumed."""
         abi.release(self.schema)
         abi.release(self.array)
 

@@ -35,7 +35,7 @@ def load() -> list[Vector]:
 
 
 def _interface(value: Any) -> object:
-    """A dictionary stands for itself here; everywhere else it is a value of another type."""
+    """Here a dictionary is itself; everywhere else it is a value of another type."""
     if not isinstance(value, dict) or list(value) in (["list"], ["bytes"], ["integer"]):
         return _value(value, {})
     interface: dict[str, object] = {}

@@ -96,7 +96,7 @@ finish = _function("Finish")
 
 
 class Given:
-    """An object with one protocol. It releases what nobody has consumed at the end of a block."""
+    """An object with one protocol. At the end of a block it releases what was not consumed."""
 
     def __init__(self, method: str, *structs: Any) -> None:
         self._structs = structs

@@ -13,7 +13,7 @@ _message = ctypes.create_string_buffer(1024)
 
 
 class _Check:
-    """A function of the oracle that ends with message and capacity, and gives 0 when all is well.
+    """A function of the oracle that ends with message and capacity, and returns 0 when all is well.
 
     Calling it returns the oracle's line, or None.
     """

@@ -136,7 +136,7 @@ class Gpu:
         return self.streams[-1]
 
     def gated(self) -> Stream:
-        """A stream that goes on when the gate is open."""
+        """A stream that waits until the gate is open."""
         stream = self.stream()
         _wait_value(stream.number, self.pinned, 1, WAIT_VALUE_GEQ)
         return stream

@@ -134,7 +134,7 @@ def test_c_verifies(name: str) -> None:
 
 
 class Callee:
-    """A callback of the exact declared type, which tells the oracle what arrives."""
+    """A callback of the exact declared type, which reports the arguments to the oracle."""
 
     def __init__(self, struct: str, name: str, ctype: Ctype, checks: Checks) -> None:
         self._names = (struct.encode(), name.encode())

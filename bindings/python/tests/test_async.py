@@ -115,7 +115,7 @@ def test_the_end_of_the_loop_cancels(producer: Producer) -> None:
 
 
 def test_a_closed_loop_cancels(producer: Producer) -> None:
-    """Nobody iterates: the next task that arrives finds the loop closed."""
+    """Nothing iterates: the next task that arrives finds the loop closed."""
     loop = asyncio.new_event_loop()
 
     async def connect() -> AsyncDeviceArrayStream:
@@ -277,18 +277,24 @@ def test_a_cancelled_producer_fails_the_stream() -> None:
     asyncio.run(run())
 
 
-def test_what_is_not_a_batch_is_an_error() -> None:
-    async def batches() -> AsyncIterator[object]:
-        yield 5
+def check_a_type_error(batches: Any, text: str) -> None:
+    """The stream ends with the error, and `send_async` raises it."""
 
     async def run() -> None:
-        stream, sender = connected(batches())
-        with pytest.raises(Error, match="TypeError: DeviceArray: object has no array"):
+        stream, sender = connected(batches)
+        with pytest.raises(Error, match=f"TypeError: {text}"):
             await anext(stream)
         with pytest.raises(TypeError):
             await sender
 
-    asyncio.run(run())
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_what_is_not_a_batch_is_an_error() -> None:
+    async def batches() -> AsyncIterator[object]:
+        yield 5
+
+    check_a_type_error(batches(), "DeviceArray: object has no array")
 
 
 def test_none_is_not_the_end() -> None:
@@ -298,26 +304,11 @@ def test_none_is_not_the_end() -> None:
         yield None
         yield batch_of(1)
 
-    async def run() -> None:
-        stream, sender = connected(batches())
-        with pytest.raises(Error, match="TypeError: "):
-            await anext(stream)
-        with pytest.raises(TypeError):
-            await sender
-
-    asyncio.run(run())
+    check_a_type_error(batches(), "push")
 
 
 def test_what_is_not_iterable_is_the_error_of_the_stream() -> None:
-    async def run() -> None:
-        given: Any = 5
-        stream, sender = connected(given)
-        with pytest.raises(Error, match="TypeError: 'int' object is not an async iterable"):
-            await anext(stream)
-        with pytest.raises(TypeError):
-            await sender
-
-    asyncio.run(asyncio.wait_for(run(), 60))
+    check_a_type_error(5, "'int' object is not an async iterable")
 
 
 def test_metadata_of_the_stream_and_of_batches() -> None:
@@ -346,14 +337,7 @@ def test_metadata_that_is_not_text_is_an_error() -> None:
     async def batches() -> AsyncIterator[object]:
         yield batch_of(1), {"a": 5}
 
-    async def run() -> None:
-        stream, sender = connected(batches())
-        with pytest.raises(Error, match="TypeError: metadata: expected bytes or str"):
-            await anext(stream)
-        with pytest.raises(TypeError):
-            await sender
-
-    asyncio.run(run())
+    check_a_type_error(batches(), "metadata: expected bytes or str")
 
 
 def test_metadata_of_an_error() -> None:

@@ -68,7 +68,7 @@ class Player(Replay):
         self.known: Thing | None = None
         self.refused = self.cancelled = False
         self.schema_keeper = Source()
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.arriving: PeerTask | None = None
         self.tasks: list[PeerTask] = []
         self.codes: list[int] = []
@@ -197,11 +197,11 @@ class Player(Replay):
         arriving, self.arriving = self.arriving, None
         if self.cancelled or self.state() == "broken":  # the application knows
             return ""
-        if self.consumer.schema is not None and "schema" not in self.told:
-            self.told.add("schema")
+        if self.consumer.schema is not None and "schema" not in self.reported:
+            self.reported.add("schema")
             return "notify schema"
-        if self.consumer.ended and "end" not in self.told:
-            self.told.add("end")
+        if self.consumer.ended and "end" not in self.reported:
+            self.reported.add("end")
             try:
                 self.consumer.raise_error()
             except (Error, MemoryError) as error:

@@ -37,7 +37,7 @@ def callback_type(struct: str, name: str) -> Any:
 
 
 def arguments_of(ctype: Any) -> list[Any]:
-    """NULL and 0, except that a struct of its own comes first."""
+    """NULL and 0, but the first argument is a struct of the callback."""
     return [argument() for argument in ctype._argtypes_]
 
 

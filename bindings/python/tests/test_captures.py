@@ -39,7 +39,7 @@ def test_a_captured_stream_is_refused(gpu: Gpu) -> None:
 
 
 def test_events_of_each_launch(gpu: Gpu) -> None:
-    """A graph that waits for an event, and records that of an array."""
+    """A graph that waits for an event, and records the event of an array."""
     stream = gpu.stream()
     awaited = produced().export_with_event(gpu.gated())
     with stream.captured() as graph:

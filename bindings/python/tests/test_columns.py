@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import numpy
 import pyarrow
 import pytest
 
 from capsules import struct_in
-from fletching import Array, DeviceArray, Error
+from fletching import Array, DeviceArray, Error, from_dlpack
 from fletching.abi import ArrowArray
 from test_arrays import BATCH, Given
 
@@ -110,3 +111,27 @@ def test_a_column_of_a_list_begins_at_its_own_offset() -> None:
     lists = pyarrow.array([[1], [2, 3]])[1:]
     values = Array.from_arrow(lists).column(0)
     assert (values.offset, len(values)) == (0, 3)
+
+
+@each_kind
+def test_the_offsets_of_child_and_parent_are_added(kind: Any) -> None:
+    array = kind.from_arrow(changed(STRUCT[1:3], offset=1, length=3))
+    column = array.column("n")
+    assert (column.offset, len(column)) == (2, 2)
+    assert pyarrow.array(column).to_pylist() == [3, 4]
+
+
+def test_a_column_may_be_written_to_as_its_parent() -> None:
+    values = numpy.zeros((2, 3))
+    column = from_dlpack(values).column(0)
+    column.to_numpy(writable=True)[4] = 7
+    assert values.tolist() == [[0, 0, 0], [0, 7, 0]]
+
+
+@each_kind
+@pytest.mark.parametrize("index", [1, -2, 2**70, -(2**70)])
+def test_an_index_without_a_column(kind: Any, index: int) -> None:
+    array = kind.from_arrow(STRUCT)
+    assert len(array.column(0)) == len(array.column(-1)) == 4
+    with pytest.raises(Error, match="column"):
+        array.column(index)

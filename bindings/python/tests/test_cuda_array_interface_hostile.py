@@ -91,7 +91,7 @@ class Text(str):
 
 
 class Index:
-    """An integer by its `__index__`, or something else that it gives."""
+    """An integer by its `__index__`, which may return something else."""
 
     def __init__(self, give: Callable[[], Any]) -> None:
         self._give = give
@@ -148,7 +148,7 @@ HOSTILE: dict[str, Callable[[], object]] = {
     "lying text": lambda: Liar(str),
     "lying integer": lambda: Liar(int),
     "index that raises": lambda: Index(lambda: 1 // 0),
-    "index that gives text": lambda: Index(lambda: "1"),
+    "index that is text": lambda: Index(lambda: "1"),
     "index that recurses": Recursing,
     "parts of a type string": lambda: Typestr("<", "?", None),
     "index in a tuple": lambda: (Index(lambda: 1 // 0), False),
@@ -237,7 +237,7 @@ def test_fields_come_to_an_end() -> None:
     for _ in range(100_000):
         deep = [("x", deep)]
     assert rules(good(descr=deep)) == ["descr-list"]
-    while deep:  # taken apart by hand: to free it at once takes a deep stack
+    while deep:  # level by level: to free it at once needs a deep stack
         deep = deep.pop()[1] if type(deep[0][1]) is list else []  # type: ignore[index]
 
 

@@ -14,7 +14,7 @@ import fletching
 import standin
 from capsules import Produced, ProducedOnDevice, name_of
 from fletching import Array, DeviceArray, check_cuda_array_interface, from_cuda_array_interface
-from standin import Gpu, Stream
+from standin import Gpu
 
 CUDA, PINNED, MANAGED = 2, 3, 13
 
@@ -270,6 +270,13 @@ def test_rule_cai_stream_covers_all_work(gpu: Gpu) -> None:
     mine.synchronize()
 
 
+def test_a_failure_of_the_driver_is_not_a_missing_attribute(gpu: Gpu) -> None:
+    array = DeviceArray.from_arrow(produced(gpu)).export_with_event(gpu.stream())
+    standin.set_fault("cuStreamWaitEvent:1:CUDA_ERROR_LAUNCH_FAILED")
+    with pytest.raises(fletching.Error, match="cuStreamWaitEvent"):
+        hasattr(array, "__cuda_array_interface__")
+
+
 def test_rule_cai_stream_none_without_work(gpu: Gpu) -> None:
     assert dictionary_of(DeviceArray.from_arrow(produced(gpu)))["stream"] is None
 
@@ -299,41 +306,6 @@ def test_rule_cai_mask(gpu: Gpu) -> None:
 
 
 # --- Events and releases -------------------------------------------------------------------------
-
-
-class WithPointer:
-    def __init__(self, stream: Stream, name: str) -> None:
-        setattr(self, name, stream.number)
-
-
-@pytest.mark.parametrize("kind", ["number", "__cuda_stream__", "ptr", "handle"])
-def test_streams_of_others(gpu: Gpu, kind: str) -> None:
-    stream = gpu.gated()
-    objects: dict[str, object] = {"number": stream.number, "__cuda_stream__": stream}
-    given = objects.get(kind) or WithPointer(stream, kind)
-    array = DeviceArray.from_arrow(produced(gpu)).export_with_event(given)
-    assert standin.is_pending(array)
-    gpu.open()
-    array.synchronize()
-    assert array.ready()
-
-
-@pytest.mark.parametrize("stream", [None, "1", 1.0, True, object()], ids=type)
-def test_what_is_not_a_stream(gpu: Gpu, stream: object) -> None:
-    array = DeviceArray.from_arrow(produced(gpu))
-    for method in (array.wait_on, array.export_with_event, array.release_after):
-        with pytest.raises(TypeError, match="stream: expected a number"):
-            method(stream)
-
-
-@pytest.mark.parametrize("result", [(1, 5), 5, (0,), ("0", 5)], ids=repr)
-def test_wrong_results_of_cuda_stream(gpu: Gpu, result: object) -> None:
-    class Wrong:
-        def __cuda_stream__(self) -> object:
-            return result
-
-    with pytest.raises(TypeError, match="__cuda_stream__"):
-        DeviceArray.from_arrow(produced(gpu)).wait_on(Wrong())
 
 
 def test_an_event_lives_as_long_as_the_data(gpu: Gpu) -> None:

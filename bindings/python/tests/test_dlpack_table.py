@@ -139,7 +139,7 @@ def test_rule_dlpack_exchange_result_codes() -> None:
 
 
 def test_rule_dlpack_exchange_no_exceptions() -> None:
-    """Each failure comes back as a result: a C++ exception in ctypes would end the process."""
+    """Each failure is a result: a C++ exception in ctypes would end the process."""
     event = ProducedOnDevice(device_type=12, device_id=0, sync_event=64)
     for wrong in (5, Array.from_arrow(pyarrow.array(["a"])), DeviceArray.from_arrow(event)):
         with pytest.raises((TypeError, BufferError)):
@@ -148,10 +148,13 @@ def test_rule_dlpack_exchange_no_exceptions() -> None:
 
 def allocate(**fields: Any) -> tuple[int, Any, list[tuple[bytes, bytes]]]:
     errors: list[tuple[bytes, bytes]] = []
-    shape = (ctypes.c_int64 * 2)(*fields.pop("shape", (2, 3)))
-    prototype = abi.DLTensor(ndim=2, shape=shape)
+    shape = fields.pop("shape", (2, 3))
+    prototype = abi.DLTensor(ndim=fields.pop("ndim", 2))
+    if shape is not None:
+        prototype.shape = ctypes.cast((ctypes.c_int64 * 2)(*shape), ctypes.POINTER(ctypes.c_int64))
     prototype.dtype.code, prototype.dtype.bits, prototype.dtype.lanes = 2, 32, 1
     prototype.device.device_type = fields.pop("device", 1)
+    prototype.byte_offset = fields.pop("byte_offset", 0)
     out = ctypes.POINTER(Tensor)()
     call = function(_Allocate, "managed_tensor_allocator")
     on_error = _SetError(lambda _, kind, message: errors.append((kind, message)))
@@ -159,8 +162,9 @@ def allocate(**fields: Any) -> tuple[int, Any, list[tuple[bytes, bytes]]]:
 
 
 def test_the_allocator() -> None:
-    result, out, errors = allocate()
+    result, out, errors = allocate(byte_offset=16)
     assert (result, errors) == (0, [])
+    assert out.contents.dl_tensor.byte_offset == 0
     tensor = out.contents
     assert tensor.dl_tensor.shape[:2] == [2, 3]
     assert tensor.dl_tensor.strides[:2] == [3, 1]
@@ -168,6 +172,16 @@ def test_the_allocator() -> None:
     ctypes.memset(tensor.dl_tensor.data, 0, 24)
     array = import_(tensor)
     assert array.to_numpy(writable=True).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_the_allocator_of_one_value() -> None:
+    """It has no dimension, and needs no shape."""
+    result, out, errors = allocate(ndim=0, shape=None)
+    assert (result, errors) == (0, [])
+    assert out.contents.dl_tensor.ndim == 0
+    abi.release(out.contents)
+    result, out, errors = allocate(shape=None)
+    assert (result, [kind for kind, _ in errors]) == (-1, [b"BufferError"])
 
 
 @pytest.mark.parametrize(
@@ -262,7 +276,7 @@ def test_rule_dlpack_exchange_looked_up_on_type() -> None:
 
 
 def test_rule_dlpack_exchange_same_type() -> None:
-    """The table of the object's own type is used, not that of another one."""
+    """The table of the object's own type is used, not another type's."""
     mine, first = foreign(lambda: export(from_buffer(b"a")))
     other, second = foreign(lambda: export(from_buffer(b"bc")))
     assert len(from_dlpack(mine())) == 1
@@ -271,7 +285,7 @@ def test_rule_dlpack_exchange_same_type() -> None:
     del first, second
 
 
-@pytest.mark.parametrize("keyword", [{"copy": False}, {"device": (1, 0)}], ids=str)
+@pytest.mark.parametrize("keyword", [{"copy": False}, {"copy": True}, {"device": (1, 0)}], ids=str)
 def test_requests_go_to_the_method(keyword: dict[str, Any]) -> None:
     kind, table = foreign(lambda: None)
     from_dlpack(kind(), **keyword)
@@ -318,6 +332,36 @@ def test_rule_dlpack_exchange_work_stream_used() -> None:
         del array, table
 
 
+def test_the_work_stream_of_the_tensor_s_device() -> None:
+    with standin.gpu():
+        source = ProducedOnDevice(device_type=2, device_id=1)
+        kind, table = foreign(lambda: export(DeviceArray.from_arrow(source)))
+        from_dlpack(kind())
+        assert kind.asked == ["table", "stream of 2:1"]
+        del table
+
+
+def test_a_stream_is_for_the_method() -> None:
+    """The table has no argument for it."""
+    with standin.gpu() as gpu:
+        kind, table = foreign(lambda: None)
+        kind.__dlpack_device__ = lambda _: (2, 0)
+        with pytest.raises(TypeError):  # its tensor is on the CPU
+            from_dlpack(kind(), stream=gpu.stream().number)
+        assert kind.asked == ["__dlpack__"]
+        del table
+
+
+def test_tensors_are_ordered_by_the_default_stream() -> None:
+    with standin.gpu() as gpu:
+        source = ProducedOnDevice(device_type=2, device_id=0)
+        array = DeviceArray.from_arrow(source).export_with_event(gpu.stream())
+        before = standin.calls("cuStreamWaitEvent")
+        tensor = export(array)
+        assert standin.calls("cuStreamWaitEvent") == before + 1
+        assert import_(tensor).sync_event != 0
+
+
 def test_rule_dlpack_exchange_cpu_stream_null() -> None:
     kind, table = foreign(lambda: export(from_buffer(b"abc")))
     assert from_dlpack(kind()).to_numpy().tolist() == [97, 98, 99]
@@ -332,44 +376,3 @@ def test_our_own_arrays_go_through_the_table() -> None:
     del array
     gc.collect()
     assert sys.getrefcount(values) == before
-
-
-# --- NumPy ---------------------------------------------------------------------------------------
-
-
-def test_to_numpy() -> None:
-    values = numpy.arange(3, dtype="f4")
-    array = from_dlpack(values)
-    found = array.to_numpy()
-    assert found.ctypes.data == values.ctypes.data
-    assert not found.flags.writeable
-    written = array.to_numpy(writable=True)
-    written[1] = 7
-    assert values.tolist() == [0, 7, 2]
-    del array
-    gc.collect()
-    assert found.tolist() == [0, 7, 2]
-
-
-def test_a_column_to_numpy() -> None:
-    batch = pyarrow.record_batch({"n": numpy.arange(3), "t": ["a", "b", "c"]})
-    column = DeviceArray.from_arrow(batch).column("n")
-    assert column.to_numpy().ctypes.data == batch.column(0).buffers()[1].address
-    for read_only in (column, Array.from_arrow(batch).column(0)):
-        with pytest.raises(BufferError, match="writable: memory is read-only"):
-            read_only.to_numpy(writable=True)
-    with pytest.raises(BufferError, match="no DLPack type"):
-        DeviceArray.from_arrow(batch).column("t").to_numpy()
-
-
-def test_memory_of_numpy_that_is_read_only_stays_so() -> None:
-    values = numpy.arange(3)
-    values.flags.writeable = False
-    with pytest.raises(BufferError, match="writable"):
-        from_dlpack(values).to_numpy(writable=True)
-
-
-def test_device_memory_is_not_numpy_s() -> None:
-    array = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=0))
-    with pytest.raises(BufferError, match="memory that the CPU can read"):
-        array.to_numpy()

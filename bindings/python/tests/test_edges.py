@@ -174,3 +174,11 @@ def test_vulkan_operations_without_a_device() -> None:
     for wait in (context.ready, context.synchronize):
         with pytest.raises(Error, match=r"WaitContext\.device: NULL"):
             wait(waiting)
+
+
+@pytest.mark.parametrize("kind", [Array, DeviceArray])
+def test_a_second_argument_is_refused(kind: Any) -> None:
+    exported = kind.from_arrow(Produced())
+    assert len(exported.__arrow_c_device_array__(None)) == 2
+    with pytest.raises(TypeError):
+        exported.__arrow_c_device_array__(None, None)

@@ -3,17 +3,26 @@ Python thread sends. With the GIL held that thread could not run, and the test w
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
 from capsules import Produced, ProducedOnDevice, capsule_of
-from fletching import ArrayStream, DeviceArray, DeviceArrayStream, abi
+from fletching import (
+    ArrayStream,
+    AsyncDeviceArrayStream,
+    DeviceArray,
+    DeviceArrayStream,
+    Schema,
+    abi,
+    send_async,
+)
 
 PAUSE = ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p).value
 
@@ -74,6 +83,72 @@ def test_arrays_of_devices_are_released_without_the_gil() -> None:
             kept = kept.__arrow_c_device_array__()
         del kept
         abi.release(source.schema)
+
+
+class Paused:
+    """A stream of one batch on a device, whose release is C's pause."""
+
+    def __init__(self, source: ProducedOnDevice) -> None:
+        self.source: ProducedOnDevice | None = source
+
+    def get_schema(self, stream: object, out: Any) -> None:
+        schema = Produced()
+        abi.release(schema.array)
+        abi.move(schema.schema, out.contents)
+
+    def get_next(self, stream: object, out: Any) -> None:
+        if self.source is not None:
+            abi.move(self.source.device, out.contents)
+        self.source = None
+
+
+def paused() -> ProducedOnDevice:
+    source = ProducedOnDevice(device_type=2, device_id=0)
+    abi.withdraw(source.array)
+    source.array.release = abi.ArrowArrayRelease(PAUSE)
+    return source
+
+
+@pytest.mark.usefixtures("signals")
+def test_batches_of_a_stream_are_released_without_the_gil() -> None:
+    source = paused()
+    stream = abi.ArrowDeviceArrayStream(device_type=2)
+    abi.implement(stream, Paused(source))
+    batch = next(DeviceArrayStream.from_arrow(Given("device_stream", stream)))
+    del batch
+    abi.release(source.schema)
+
+
+@pytest.mark.usefixtures("signals")
+def test_batches_of_an_async_stream_are_released_without_the_gil() -> None:
+    source = paused()
+    schema = Schema.from_arrow(Produced())
+
+    async def batches() -> AsyncIterator[object]:
+        yield source
+
+    async def run() -> DeviceArray:
+        tasks: list[asyncio.Task[None]] = []
+
+        def start(handler: int) -> None:
+            tasks.append(asyncio.ensure_future(send_async(schema, 2, batches(), handler)))
+
+        stream = AsyncDeviceArrayStream.connect(start)
+        batch = await anext(stream)
+        await tasks[0]
+        return batch
+
+    batch = asyncio.run(run())
+    del batch
+    abi.release(source.schema)
+
+
+@pytest.mark.usefixtures("signals")
+def test_tensors_of_devices_are_released_without_the_gil() -> None:
+    source = paused()
+    capsule = DeviceArray.from_arrow(source).__dlpack__(max_version=(1, 0), stream=-1)
+    del capsule
+    abi.release(source.schema)
 
 
 def test_a_capsule_with_another_name_is_left_alone() -> None:

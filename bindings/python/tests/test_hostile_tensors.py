@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("account")
 
 
 class Tensor:
-    """A DLPack exporter. It deletes what nobody has consumed at the end of a block."""
+    """A DLPack exporter. At the end of a block it deletes what was not consumed."""
 
     def __init__(self, case: Case, *, versioned: bool) -> None:
         self._kind = abi.DLManagedTensorVersioned if versioned else abi.DLManagedTensor

@@ -92,7 +92,7 @@ def test_one_array_on_many_threads(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
 def test_one_stream_on_many_threads(kind: Any) -> None:
-    """Each batch goes to one thread."""
+    """One thread gets each batch."""
     sources = [Produced(tuple(range(i + 1))) for i in range(200)]
     schema = Schema.from_arrow(Produced())
     if kind is ArrayStream:
@@ -241,3 +241,29 @@ def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
     """
     )
     assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
+
+
+def test_the_end_of_the_interpreter_waits_for_a_thread_that_is_in_python() -> None:
+    """It gives up the GIL meanwhile, and goes on when the thread has left."""
+    done = run(
+        """
+    import atexit, os, sys, threading
+    from fletching import _core, abi
+    inside, go = threading.Event(), threading.Event()
+    def notify():
+        inside.set()
+        go.wait()
+        while open(f"/proc/self/task/{os.getpid()}/stat").read().split()[2] != "S":
+            pass  # the main thread does not sleep yet
+        print("left", flush=True)
+    consumer = _core.AsyncConsumer.create(notify)
+    handler = abi.ArrowAsyncDeviceStreamHandler.from_address(consumer.handler())
+    end = lambda: handler.on_error(handler, 5, None, None)
+    threading.Thread(target=end, daemon=True).start()
+    inside.wait()
+    sys.setswitchinterval(1000)  # the thread gets the GIL when this one gives it up
+    atexit.register(go.set)
+    print("main", flush=True)
+    """
+    )
+    assert (done.returncode, done.stdout) == (0, "main\nleft\n"), done.stderr

@@ -127,8 +127,8 @@ def test_schemas_both_ways(library: Peer) -> None:
     if library.schema is None:
         pytest.skip(f"{library.name} has no schemas")
     field = pyarrow.field("n", pyarrow.int32(), nullable=False, metadata={"c": "d"})
-    wanted = pyarrow.schema([field, ("t", pyarrow.string_view())], metadata={"a": "b"})
-    theirs = library.schema(Schema.from_arrow(wanted))
+    requested = pyarrow.schema([field, ("t", pyarrow.string_view())], metadata={"a": "b"})
+    theirs = library.schema(Schema.from_arrow(requested))
     back = Schema.from_arrow(theirs)
     assert [child.type for child in back.children] == ["int32", "string_view"]
     assert [child.name for child in back.children] == ["n", "t"]
@@ -140,10 +140,10 @@ def test_schemas_both_ways(library: Peer) -> None:
 
 
 def test_a_requested_schema(library: Peer) -> None:
-    """The consumer reads the schema that comes back, whichever that is."""
+    """The consumer reads the schema of the result, whichever it is."""
     theirs = library.table(DeviceArrayStream.from_arrow(TABLE))
-    wanted = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
-    capsule = outcome(theirs.__arrow_c_stream__, wanted.__arrow_c_schema__())
+    requested = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
+    capsule = outcome(theirs.__arrow_c_stream__, requested.__arrow_c_schema__())
     if capsule == REFUSED:
         assert library.name in ("nanoarrow", "pandas", "duckdb", "datafusion")
         return
@@ -154,9 +154,9 @@ def test_a_requested_schema(library: Peer) -> None:
 
 def test_a_schema_that_is_requested_of_us() -> None:
     """It is no demand: pyarrow converts what it gets, or refuses."""
-    wanted = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
+    requested = pyarrow.schema({"n": pyarrow.int64(), "t": pyarrow.large_string()})
     for kind in (ArrayStream, DeviceArrayStream):
-        reader = pyarrow.RecordBatchReader.from_stream(kind.from_arrow(TABLE), schema=wanted)
+        reader = pyarrow.RecordBatchReader.from_stream(kind.from_arrow(TABLE), schema=requested)
         assert reader.read_all().to_pylist() == TABLE.to_pylist()
         with pytest.raises(fletching.Error, match="requested_schema does not fit the data"):
             pyarrow.RecordBatchReader.from_stream(

@@ -29,7 +29,7 @@ SCHEMA, ARRAY, DEVICE = b"arrow_schema", b"arrow_array", b"arrow_device_array"
 
 
 class Given:
-    """An object whose methods return what the test gives them."""
+    """An object whose methods return results of the test."""
 
     def __init__(self, **results: Any) -> None:
         for method, result in results.items():

@@ -151,6 +151,21 @@ def test_rule_dlpack_method_keywords_fall_back() -> None:
     assert from_dlpack(Old(capsule())).to_numpy().tolist() == [1, 2, 3]
 
 
+def test_a_subclass_of_type_error_is_not_an_older_producer() -> None:
+    class OwnError(TypeError):
+        pass
+
+    class Refusing(Given):
+        def __dlpack__(self, **keywords: Any) -> object:
+            self.asked.append(keywords)
+            raise OwnError
+
+    given = Refusing(None)
+    with pytest.raises(OwnError):
+        from_dlpack(given)
+    assert len(given.asked) == 1
+
+
 def test_rule_dlpack_method_device_default() -> None:
     array = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=3))
     device = tensor_in(array.__dlpack__(max_version=(1, 0), stream=-1)).dl_tensor.device
@@ -167,6 +182,14 @@ def test_rule_dlpack_method_device_pair() -> None:
 def test_rule_dlpack_method_device_refused() -> None:
     with pytest.raises(BufferError, match="expected the device of the array, or the CPU"):
         capsule(dl_device=(2, 0))
+
+
+def test_another_device_of_the_type_is_refused() -> None:
+    array = DeviceArray.from_arrow(ProducedOnDevice(device_type=2, device_id=3))
+    keywords: dict[str, Any] = {"max_version": (1, 0), "stream": -1}
+    assert name_of(array.__dlpack__(dl_device=(2, 3), **keywords)) == NEW
+    with pytest.raises(BufferError, match="expected the device of the array, or the CPU"):
+        array.__dlpack__(dl_device=(2, 1), **keywords)
 
 
 def test_rule_dlpack_method_cpu_supported() -> None:
@@ -230,6 +253,27 @@ def test_rule_dlpack_stream_passed() -> None:
         assert standin.is_pending(array)
         gpu.open()
         array.synchronize()
+
+
+def test_no_order_is_passed() -> None:
+    given = on_cuda()
+    assert from_dlpack(given, stream=-1).sync_event == 0
+    assert given.asked[0]["stream"] == -1
+
+
+def test_an_older_capsule_is_behind_the_stream() -> None:
+    with standin.gpu() as gpu:
+        writable = from_dlpack(on_cuda(), stream=-1)
+        tensor = tensor_in(held := writable.__dlpack__(max_version=(1, 0), stream=-1))
+        tensor.flags = 0
+        writable = from_dlpack(Given(held, (2, 0)), stream=-1)
+        older = Given(writable.__dlpack__(stream=-1), (2, 0))
+        assert name_of(older.capsule) == LEGACY
+        array = from_dlpack(older, stream=gpu.gated().number)
+        assert standin.is_pending(array)
+        gpu.open()
+        array.synchronize()
+        del array
 
 
 def test_rule_dlpack_stream_explicit() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import gc
+import sys
+import weakref
 from typing import Any
 
 import numpy
@@ -69,6 +72,37 @@ def test_ready_may_be_any_object() -> None:
 def test_a_device_with_a_runtime_needs_none() -> None:
     with pytest.raises(Error, match="register_waiter: cuda needs no waiter"):
         register_waiter(2, Waiter())
+
+
+def test_a_waiter_that_is_refused_is_not_kept() -> None:
+    waiter = Waiter()
+    before = sys.getrefcount(waiter)
+    with pytest.raises(Error):
+        register_waiter(2, waiter)
+    assert sys.getrefcount(waiter) == before
+
+
+def test_a_waiter_is_kept() -> None:
+    waiter = Waiter()
+    alive = weakref.ref(waiter)
+    register_waiter(DEVICE, waiter)
+    del waiter
+    gc.collect()
+    assert alive() is not None
+
+
+def test_a_result_of_ready_without_a_truth_value() -> None:
+    class Undecided:
+        def __bool__(self) -> bool:
+            raise ValueError("undecided")
+
+    class Failing(Waiter):
+        def ready(self, event: int) -> Any:
+            return Undecided()
+
+    register_waiter(DEVICE, Failing())
+    with pytest.raises(Error, match="ValueError: undecided"):
+        array().ready()
 
 
 def test_vulkan_without_a_device() -> None:

@@ -212,8 +212,8 @@ async def send_async(
 ) -> None:
     """Sends the batches of an async iterable to the consumer of a handler, as it requests them.
 
-    A batch is an object with an array, or a pair of one and its metadata. `metadata` is that of the
-    whole stream.
+    A batch is an object with an array, or a pair of one and its metadata. `metadata` is the
+    metadata of the whole stream.
 
     Returns when the handler was released. An exception of `batches` is the error of the stream,
     and is raised here too. If the consumer cancels, the iterator is closed; if this task is

@@ -169,7 +169,7 @@ def implement(struct: Struct, methods: object) -> None:
 
 
 def withdraw(struct: Struct) -> None:
-    """Ends `implement` for a struct without a release callback: nobody may call it any more."""
+    """Ends `implement` for a struct without a release callback: C code may not call it any more."""
     _implemented.pop(getattr(struct, _private_field(type(struct))) or 0, None)
 
 

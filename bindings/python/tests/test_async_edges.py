@@ -1,0 +1,339 @@
+"""Async streams at the edges: orders, failures and references that planted bugs asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from capsules import ProducedOnDevice
+from fletching import AsyncDeviceArrayStream, DeviceArray, Error, abi, send_async
+from fletching._async import _Wake
+from fletching._callbacks import _implemented
+from fletching._core import AsyncConsumer
+from test_async import SCHEMA, batch_of, connected, gated_batches
+
+
+class Peer:
+    """A producer that only notes what the consumer requests."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.producer = abi.ArrowAsyncProducer(device_type=1)
+        abi.implement(self.producer, self)
+
+    def start(self, address: int) -> None:
+        self.handler = abi.ArrowAsyncDeviceStreamHandler.from_address(address)
+        self.handler.producer = ctypes.pointer(self.producer)
+        source = ProducedOnDevice()
+        assert self.handler.on_schema(self.handler, source.schema) == 0
+        source.end()
+
+    def fail(self) -> None:
+        self.handler.on_error(self.handler, errno.EIO, None, None)
+        self.handler.release(self.handler)
+
+    def request(self, _: object, n: int) -> None:
+        self.calls.append(f"request {n}")
+
+    def cancel(self, _: object) -> None:
+        self.calls.append("cancel")
+
+
+def test_the_window_is_requested() -> None:
+    async def run() -> list[str]:
+        peer = Peer()
+        stream = AsyncDeviceArrayStream.connect(peer.start, window=3)
+        found = list(peer.calls)
+        stream.cancel()
+        peer.fail()
+        return found
+
+    assert asyncio.run(run()) == ["request 3"]
+
+
+def test_a_cancel_wakes_a_task_that_waits() -> None:
+    async def run() -> None:
+        peer = Peer()
+        stream = AsyncDeviceArrayStream.connect(peer.start)
+        waiting = asyncio.ensure_future(stream.__anext__())
+        await asyncio.sleep(0)
+        stream.cancel()
+        with pytest.raises(StopAsyncIteration):
+            await waiting
+        assert repr(stream).endswith(", closed>")
+        assert peer.calls[-1] == "cancel"
+        peer.fail()
+
+    asyncio.run(run())
+
+
+def test_an_end_between_two_looks_loses_no_batch() -> None:
+    """The last batch and the end arrive after `take` has found nothing."""
+
+    class Racing:
+        ended = False
+        schema = device_type = None
+
+        def take(self, _: int) -> Any:
+            if not self.ended:
+                self.ended = True
+                return None
+            return left.pop() if left else None
+
+        def raise_error(self) -> None:
+            pass
+
+        def cancel(self) -> None:
+            pass
+
+    left = [DeviceArray.from_arrow(ProducedOnDevice())]
+
+    async def run() -> list[int]:
+        stream = AsyncDeviceArrayStream()
+        stream._consumer = Racing()  # type: ignore[assignment]
+        stream._wake()
+        asyncio.get_running_loop().call_soon(stream._wake)
+        return [len(batch) async for batch in stream]
+
+    assert asyncio.run(run()) == [3]
+
+
+class StopError(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [ValueError, StopError])
+def test_a_start_that_raises_anything_releases_the_handler(error: type[BaseException]) -> None:
+    peer = Peer()
+
+    def start(address: int) -> None:
+        peer.start(address)
+        raise error
+
+    async def run() -> None:
+        with pytest.raises(error):
+            AsyncDeviceArrayStream.connect(start)
+
+    before = alive()
+    asyncio.run(run())
+    assert peer.calls[-1] == "cancel"
+    assert alive() == before  # the handler holds one until it is released
+
+
+def alive() -> int:
+    gc.collect()
+    return sum(isinstance(each, _Wake) for each in gc.get_objects())
+
+
+def test_a_stream_that_is_dropped_is_collected() -> None:
+    async def run() -> None:
+        stream = AsyncDeviceArrayStream()
+        alive = weakref.ref(stream)
+        handler = abi.ArrowAsyncDeviceStreamHandler.from_address(stream._consumer.handler())
+        del stream
+        gc.collect()
+        assert alive() is None
+        abi.release(handler)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("ending", ["end", "failure", "cancel"])
+def test_the_iterator_is_closed_after_the_end_of_the_stream(ending: str) -> None:
+    class Batches:
+        def __init__(self) -> None:
+            self.may_close = asyncio.Event()
+            self.is_closed = False
+
+        def __aiter__(self) -> AsyncIterator[object]:
+            return self
+
+        async def __anext__(self) -> object:
+            if ending == "failure":
+                raise Error(errno.ENODATA, "no more data")
+            if ending == "cancel":
+                await asyncio.Event().wait()
+            raise StopAsyncIteration
+
+        async def aclose(self) -> None:
+            await self.may_close.wait()
+            self.is_closed = True
+
+    async def run() -> None:
+        batches: Any = Batches()
+        stream, sender = connected(batches)
+        if ending == "cancel":
+            await stream.schema()
+            stream.cancel()
+        error = pytest.raises(Error, match="no more data") if ending == "failure" else nullcontext()
+        with error:
+            assert [batch async for batch in stream] == []
+        assert not sender.done()
+        batches.may_close.set()
+        with error:
+            await sender
+        assert batches.is_closed
+
+    asyncio.run(run())
+
+
+def test_an_iterator_is_closed_after_a_cancel_of_the_task() -> None:
+    closed = []
+
+    async def batches() -> AsyncIterator[object]:
+        try:
+            yield batch_of(1)
+            await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    async def run() -> None:
+        stream, sender = connected(batches())
+        await anext(stream)
+        await asyncio.sleep(0)
+        sender.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sender
+        assert closed == [True]
+        with pytest.raises(Error):
+            await anext(stream)
+
+    asyncio.run(run())
+
+
+class Silent:
+    """A handler that requests nothing."""
+
+    def __init__(self) -> None:
+        self.handler = abi.ArrowAsyncDeviceStreamHandler()
+        self.has_schema = threading.Event()
+        abi.implement(self.handler, self)
+
+    def on_schema(self, _: object, schema: Any) -> None:
+        abi.release(schema.contents)
+        self.has_schema.set()
+
+    def on_next_task(self, *_: object) -> int:
+        return errno.EPROTO
+
+    def on_error(self, *_: object) -> None:
+        pass
+
+
+def test_without_demand_the_iterable_is_not_asked() -> None:
+    asked = []
+
+    async def batches() -> AsyncIterator[object]:
+        asked.append(1)
+        yield batch_of(1)
+
+    async def run() -> None:
+        silent = Silent()
+        sending = send_async(SCHEMA, 1, batches(), ctypes.addressof(silent.handler))
+        sender = asyncio.ensure_future(sending)
+        while not silent.has_schema.is_set():
+            await asyncio.sleep(0)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        sender.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sender
+        assert asked == []
+
+    asyncio.run(run())
+
+
+# --- Notifications -------------------------------------------------------------------------------
+
+
+def ended(notify: Any) -> AsyncConsumer:
+    """A consumer that was notified of an error."""
+    peer, consumer = Peer(), AsyncConsumer.create(notify)
+    peer.handler = abi.ArrowAsyncDeviceStreamHandler.from_address(consumer.handler())
+    peer.handler.producer = ctypes.pointer(peer.producer)
+    peer.fail()
+    return consumer
+
+
+def test_an_exception_of_a_notification_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: seen.append(found.exc_value))
+
+    def notify() -> None:
+        raise ValueError("of a notification")
+
+    assert ended(notify).ended
+    assert str(seen[0]) == "of a notification"
+
+
+def test_the_result_of_a_notification_is_released() -> None:
+    result = object()
+    before = sys.getrefcount(result)
+    ended(lambda: result)
+    gc.collect()
+    assert sys.getrefcount(result) == before
+
+
+def test_the_error_is_raised_once() -> None:
+    consumer = ended(int)
+    with pytest.raises(Error):
+        consumer.raise_error()
+    consumer.raise_error()
+
+
+# --- Callbacks -----------------------------------------------------------------------------------
+
+
+def test_a_refused_implementation_is_not_kept() -> None:
+    before = dict(_implemented)
+    with pytest.raises(TypeError, match="no method get_schema"):
+        abi.implement(abi.ArrowArrayStream(), object())
+    assert _implemented == before
+
+
+def test_a_release_that_raises_is_called_once() -> None:
+    class Raising:
+        def release(self, _: object) -> None:
+            raise ValueError
+
+    before = dict(_implemented)
+    schema = abi.ArrowSchema()
+    abi.implement(schema, Raising())
+    abi.release(schema)
+    assert abi.is_released(schema)
+    assert _implemented == before
+
+
+def test_a_struct_is_marked_before_its_release_is_called() -> None:
+    class Looking:
+        def release(self, given: abi.ArrowSchema) -> None:
+            assert ctypes.addressof(given) != ctypes.addressof(schema)
+            seen.append(abi.is_released(schema))
+
+    seen: list[bool] = []
+    schema = abi.ArrowSchema()
+    abi.implement(schema, Looking())
+    abi.release(schema)
+    assert seen == [True]
+
+
+def test_a_wait_for_a_schema_is_woken_by_it() -> None:
+    async def run() -> None:
+        ready = asyncio.Event()
+        stream, sender = connected(gated_batches(ready, 1))
+        assert (await asyncio.gather(stream.schema(), stream.schema()))[1].type == "int32"
+        ready.set()
+        assert [len(batch) async for batch in stream] == [1]
+        await sender
+
+    asyncio.run(run())

@@ -1,0 +1,153 @@
+"""What the host reads is waited for, without the GIL: in each test another Python thread opens the
+gate. With the GIL held that thread could not run, and the test would hang."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import standin
+from capsules import ProducedOnDevice
+from fletching import Array, ArrayStream, DeviceArray, DeviceArrayStream, from_dlpack
+from standin import Gpu
+from test_dlpack import Given, tensor_in
+from test_dlpack_table import export
+
+PINNED, MANAGED = 3, 13
+
+READS: dict[str, Callable[[DeviceArray], object]] = {
+    "synchronize": lambda array: array.synchronize(),
+    "Array.from_arrow": lambda array: Array.from_arrow(DeviceOnly(array)),
+    "__arrow_c_array__": lambda array: array.__arrow_c_array__(),
+    "to_numpy": lambda array: array.to_numpy(),
+    "__dlpack__": lambda array: array.__dlpack__(max_version=(1, 0)),
+    "a copy": lambda array: array.__dlpack__(max_version=(1, 0), copy=True),
+    "for the CPU": lambda array: array.__dlpack__(max_version=(1, 0), dl_device=(1, 0)),
+    "the function table": lambda array: export(array).deleter,
+    "from_dlpack": from_dlpack,
+    "a stream": lambda array: next(ArrayStream.from_arrow(stream_of(array))),
+    "an exported stream": lambda array: next(ArrayStream.from_arrow(StreamOnly(stream_of(array)))),
+}
+
+
+class DeviceOnly:
+    """Has no method for the CPU."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.__arrow_c_device_array__ = array.__arrow_c_device_array__
+
+
+class StreamOnly:
+    """Has no method for devices."""
+
+    def __init__(self, stream: Any) -> None:
+        self.__arrow_c_stream__ = stream.__arrow_c_stream__
+
+
+def stream_of(array: DeviceArray) -> DeviceArrayStream:
+    return DeviceArrayStream.from_batches(array.schema, array.device_type, [array])
+
+
+def after(event: threading.Event, call: Callable[[], object]) -> None:
+    event.wait()
+    call()
+
+
+@pytest.fixture
+def gpu() -> Iterator[Gpu]:
+    with standin.gpu() as device:
+        yield device
+        gc.collect()
+
+
+@pytest.fixture
+def no_switches() -> Iterator[None]:
+    """A thread that does not give up the GIL keeps it."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("no_switches")
+@pytest.mark.parametrize("name", READS)
+def test_a_read_of_the_host_waits_without_the_gil(gpu: Gpu, name: str) -> None:
+    array = DeviceArray.from_arrow(ProducedOnDevice(device_type=PINNED, device_id=0))
+    array = array.export_with_event(gpu.gated())
+    reading = threading.Event()
+
+    opener = threading.Thread(target=after, args=(reading, gpu.open))
+    opener.start()
+    before = standin.calls("cuEventSynchronize")
+    reading.set()
+    found = READS[name](array)
+    assert standin.calls("cuEventSynchronize") == before + 1
+    assert array.ready()
+    opener.join()
+    del found
+
+
+USES: dict[str, Callable[[Any], object]] = {
+    "repr": repr,
+    "schema": lambda stream: stream.schema,
+    "next": lambda stream: next(stream, None),
+    "close": lambda stream: stream.close(),
+    "export": lambda stream: stream.__arrow_c_device_stream__(),
+}
+
+
+@pytest.mark.usefixtures("no_switches")
+@pytest.mark.parametrize("kind", [ArrayStream, DeviceArrayStream])
+@pytest.mark.parametrize("name", USES)
+def test_a_stream_that_another_thread_reads_is_waited_for(kind: Any, name: str) -> None:
+    source = DeviceArray.from_arrow(ProducedOnDevice())
+    inside, using, go = threading.Event(), threading.Event(), threading.Event()
+
+    def batches() -> Iterator[DeviceArray]:
+        inside.set()
+        go.wait()
+        yield source
+
+    arguments = (source.schema,) if kind is ArrayStream else (source.schema, 1)
+    stream = kind.from_batches(*arguments, batches())
+    found: list[Any] = []
+    reader = threading.Thread(target=lambda: found.append(next(stream)))
+    reader.start()
+    inside.wait()
+    opener = threading.Thread(target=after, args=(using, go.set))
+    opener.start()
+    using.set()
+    USES[name](stream)
+    reader.join()
+    opener.join()
+    assert len(found) == 1
+
+
+def test_streams_of_memory_that_the_cpu_reads_too() -> None:
+    for device in (PINNED, MANAGED):
+        source = DeviceArray.from_arrow(ProducedOnDevice(device_type=device, device_id=0))
+        stream = stream_of(source)
+        assert hasattr(stream, "__arrow_c_stream__")
+        assert len(next(ArrayStream.from_arrow(StreamOnly(stream)))) == 3
+
+
+@pytest.mark.usefixtures("no_switches")
+def test_a_copy_of_strides_waits_without_the_gil(gpu: Gpu) -> None:
+    """For the stream of the consumer, which the producer has ordered its work before."""
+    array = DeviceArray.from_arrow(ProducedOnDevice((1, 2, 3), device_type=PINNED, device_id=0))
+    capsule = array.__dlpack__(max_version=(1, 0), stream=-1)
+    tensor = tensor_in(capsule).dl_tensor
+    tensor.shape[0], tensor.strides[0] = 2, 2
+    stream, reading = gpu.gated(), threading.Event()
+    opener = threading.Thread(target=after, args=(reading, gpu.open))
+    opener.start()
+    reading.set()
+    found = from_dlpack(Given(capsule, (PINNED, 0)), stream=stream.number)
+    assert stream.is_idle()
+    assert found.to_numpy().tolist() == [1, 3]
+    opener.join()
