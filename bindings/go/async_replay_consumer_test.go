@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -35,7 +36,8 @@ type consumerPlayer struct {
 	known     *thing
 	refused   bool // the schema
 	releases  []chan struct{}
-	told      sync.Mutex // guards what follows
+	inside    atomic.Int32 // how many calls of the consumer are playing steps
+	told      sync.Mutex   // guards what follows
 	knows     struct{ schema, end, err bool }
 	arriving  *peerTask
 	cancelled bool
@@ -250,13 +252,15 @@ func (p *consumerPlayer) release(step *traceStep) {
 		callbacks.CallArrowAsyncDeviceStreamHandlerRelease(p.handler)
 		return
 	}
+	before := p.inside.Load()
 	done := make(chan struct{})
 	p.releases = append(p.releases, done)
 	go func() {
 		callbacks.CallArrowAsyncDeviceStreamHandlerRelease(p.handler)
 		close(done)
 	}()
-	for p.core.current() != asyncReleasing || p.expects() > 0 {
+	// The steps within its notification are played before the next one.
+	for p.core.current() != asyncReleasing || p.expects() > 0 || p.inside.Load() > before {
 		select {
 		case <-done:
 			p.fail("release does not wait")
@@ -303,6 +307,8 @@ func (p *consumerPlayer) news() string {
 
 // reached plays the steps within this call, when it is the last of its name.
 func (p *consumerPlayer) reached(what, name string) {
+	p.inside.Add(1)
+	defer p.inside.Add(-1)
 	p.happened("%s", what)
 	more := p.expectsAnother(name)
 	for step := p.next(); !more && step != nil && step.Within == name; step = p.next() {

@@ -8,7 +8,6 @@ takes. A mutant is tried on the tests that reach it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -16,10 +15,13 @@ import resource
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import results
+from results import KILLED, SURVIVED
 
 HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
@@ -35,20 +37,8 @@ _RUNNING = re.compile(r"^=== RUN +([^\s/]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Mutant:
-    number: int
-    file: str
-    line: int
-    change: str
-    nth: int  # of the same change in the file
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        return self.file, self.change, self.nth
-
-    def rank(self, seed: int) -> str:
-        """A hash of what it is: a change elsewhere leaves a sample as it was."""
-        return hashlib.sha256(f"{seed} {self.key}".encode()).hexdigest()
+class Mutant(results.Mutant):
+    number: int  # that chooses it
 
 
 @dataclass(frozen=True)
@@ -61,19 +51,19 @@ class Test:
 
 def main() -> int:
     everything = build()
-    chosen = [m for m in everything if re.search(os.environ.get("FILES", ""), m.file)]
+    chosen = results.requested(everything)
     if os.environ.get("SAMPLE"):
-        chosen = sample(chosen)
-    found = kept(everything)
-    chosen = [m for m in chosen if found.get(m, ("survived",))[0] == "survived"]
+        chosen = results.sample(chosen, SAMPLE)
+    found = results.kept()
+    chosen = results.untried(chosen, found)
     tests = measured()
     print(f"{len(chosen)} of {len(everything)} mutants, {len(tests)} tests", flush=True)
     for number, mutant in enumerate(chosen, 1):
-        found[mutant] = attempt(mutant, [t for t in tests if t.reached[mutant.number]])
-        write(everything, found)
-        if found[mutant][0] == "survived" or number % 50 == 0:
-            place = f"{mutant.file}:{mutant.line}: {mutant.change}"
-            print(f"{number} of {len(chosen)}: {place}: {found[mutant][0]}", flush=True)
+        own = [test for test in tests if test.reached[mutant.number]]
+        result, _ = found[mutant.key] = attempt(mutant, own)
+        results.write("bindings/go/tools/mutants", everything, found)
+        if result == SURVIVED or number % 50 == 0:
+            print(f"{number} of {len(chosen)}: {mutant.place}: {result}", flush=True)
     return 0
 
 
@@ -86,35 +76,11 @@ def build() -> list[Mutant]:
     for program, folder in FOLDERS.items():
         go("test", "-C", folder, "-c", "-vet=off", overlay, "-o", str(SCRATCH / program), ".")
     entries = json.loads((SCRATCH / "mutants.json").read_text(encoding="utf-8"))
-    return [Mutant(number, **entry) for number, entry in enumerate(entries)]
+    return [Mutant(number=number, **entry) for number, entry in enumerate(entries)]
 
 
 def go(command: str, *arguments: str) -> None:
     subprocess.run(["go", command, *arguments], cwd=HOME, check=True)
-
-
-def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
-    """Those of every seed."""
-    taken = set()
-    for seed, most in SAMPLE.items():
-        counts: Counter[str] = Counter()
-        for mutant in sorted(mutants, key=lambda m: m.rank(seed)):
-            counts[mutant.file] += 1
-            if counts[mutant.file] <= most:
-                taken.add(mutant)
-    return [mutant for mutant in mutants if mutant in taken]
-
-
-def kept(everything: Sequence[Mutant]) -> dict[Mutant, tuple[str, str]]:
-    """The earlier results, when $KEEP is set; what survived is tried again."""
-    path = Path(os.environ["RESULTS"])
-    if not os.environ.get("KEEP") or not path.is_file():
-        return {}
-    entries = json.loads(path.read_text(encoding="utf-8"))["mutants"]
-    known = {
-        (e["file"], e["change"], e["nth"]): (e["result"], e["text"]) for e in entries if e["result"]
-    }
-    return {m: known[m.key] for m in everything if m.key in known}
 
 
 def measured() -> list[Test]:
@@ -132,7 +98,7 @@ def measured() -> list[Test]:
     return sorted(tests, key=lambda test: test.seconds)
 
 
-def attempt(mutant: Mutant, tests: Sequence[Test]) -> tuple[str, str]:
+def attempt(mutant: Mutant, tests: Sequence[Test]) -> results.Result:
     """The result and the test that noticed. The tests of its own package come first."""
     own = next((p for p, folder in FOLDERS.items() if mutant.file.startswith(folder)), "fletching")
     groups: defaultdict[tuple[bool, bool, str], list[Test]] = defaultdict(list)
@@ -144,8 +110,8 @@ def attempt(mutant: Mutant, tests: Sequence[Test]) -> tuple[str, str]:
         arguments = ("-test.v", "-test.failfast", f"-test.run=^({names})$")
         passed, text = call(program, *arguments, limit=limit, FLETCHING_MUTANT=str(mutant.number))
         if not passed:
-            return "killed", f"{program}: {noticed(text)}"
-    return "survived", ""
+            return KILLED, f"{program}: {noticed(text)}"
+    return SURVIVED, ""
 
 
 def noticed(text: str) -> str:
@@ -183,17 +149,6 @@ def limit_memory(process: int) -> None:
     resource.prlimit(process, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     resource.prlimit(process, resource.RLIMIT_FSIZE, (1 << 26, 1 << 26))  # of what it prints
     resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))
-
-
-def write(everything: Sequence[Mutant], found: Mapping[Mutant, tuple[str, str]]) -> None:
-    entries = [
-        {"file": m.file, "line": m.line, "change": m.change, "nth": m.nth}
-        | dict(zip(("result", "text"), found.get(m, ("", "")), strict=True))
-        for m in everything
-    ]
-    table = {"tool": "bindings/go/tools/mutants", "mutants": entries}
-    path = Path(os.environ["RESULTS"])
-    path.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ A mutant is tried on the tests of its module first and, when they pass, on all t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -19,13 +18,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import results
+from results import KILLED, NO_BUILD, SURVIVED
+
 HOME = Path(__file__).resolve().parent
 ROOT = HOME.parents[1]
 SCRATCH = ROOT / "build" / "rust-mutants"
 TREE = SCRATCH / "tree" / "bindings" / "rust"
 VERSION = "27.1.0"
-SEED = 19
-PER_FILE = 5  # at most, in a sample
+SAMPLE = {19: 5}  # by seed: so many of each file, at most
 MOST_MEMORY = 16 << 30  # of a process: a mutant may allocate without end
 ALL = ("--all-features", "--tests")
 # What is compiled only without another feature.
@@ -42,11 +43,11 @@ TESTS = {
     r"runtime/": ("--test=standin_contexts", "--test=standin_captures", "--test=standin_failures"),
     r"src/": ("--lib", "--test=core", "--test=owner", "--test=stream", "--test=allocations"),
 }
-RESULTS = {
-    "CaughtMutant": "killed",
-    "MissedMutant": "survived",
-    "Timeout": "killed",
-    "Unviable": "does not compile",
+OUTCOMES = {
+    "CaughtMutant": KILLED,
+    "MissedMutant": SURVIVED,
+    "Timeout": KILLED,
+    "Unviable": NO_BUILD,
 }
 _NAME = re.compile(r"(?P<file>[^:]+):(?P<line>\d+):\d+: (?P<change>.*)")
 _DOUBTFUL = re.compile(r"default\(\)|::from(?:_iter)?\(|(?<!String)::new\(")
@@ -54,49 +55,42 @@ _RUNNING = re.compile(r"^ +Running `\S*/deps/(\w+)-[0-9a-f]+`", re.MULTILINE)
 _FAILED = re.compile(r"^(?:test (\S+) \.\.\. FAILED|    (\w+(?:::\w+)*))$", re.MULTILINE)
 _SIGNAL = re.compile(r"\(signal: \d+, (\w+)")
 
-Results = dict[str, tuple[str, str]]  # by the name: the result, and the test that noticed
+Results = dict[results.Key, results.Result]
 
 
 @dataclass(frozen=True)
-class Mutant:
+class Mutant(results.Mutant):
     name: str  # as cargo-mutants prints it, with line and column
-    file: str
-    line: int
-    change: str
-    nth: int  # of the same change in the file
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        return self.file, self.change, self.nth
-
-    @property
-    def rank(self) -> tuple[bool, str]:
-        """By a hash of what it is: a change elsewhere leaves a sample as it was. Last are those
-        that hardly ever compile."""
-        is_doubtful = bool(_DOUBTFUL.search(self.change))
-        return is_doubtful, hashlib.sha256(f"{SEED} {self.key}".encode()).hexdigest()
+    def is_doubtful(self) -> bool:
+        """Whether it hardly ever compiles."""
+        return bool(_DOUBTFUL.search(self.change))
 
 
 def main() -> int:
     install()
     copy()
     everything = of_names(listed())
-    chosen = [m for m in everything if re.search(os.environ.get("FILES", ""), m.file)]
+    chosen = results.requested(everything)
     if os.environ.get("SAMPLE"):
-        chosen = sample(chosen)
-    names = {m.name for m in everything}
-    found = kept(everything)
-    chosen = [m for m in chosen if found.get(m.name, ("survived",))[0] == "survived"]
+        chosen = results.sample(chosen, SAMPLE, lambda mutant: mutant.is_doubtful)
+    found = results.kept()
+    chosen = results.untried(chosen, found)
     for pattern, tests in TESTS.items():
         left = [m for m in chosen if first_fit(m.file) == pattern]
         for arguments in (("--all-features", *tests), ALL):
-            found |= attempt(left, names, arguments)
-            left = [m for m in left if found[m.name][0] == "survived"]
+            found |= attempt(left, everything, arguments)
+            left = [m for m in left if found[m.key][0] == SURVIVED]
         for file, arguments in WITHOUT.items():
-            found |= attempt([m for m in left if m.file == file], names, arguments)
+            found |= attempt([m for m in left if m.file == file], everything, arguments)
         write(everything, found)
     write(everything, found)
     return 0
+
+
+def write(everything: Sequence[Mutant], found: Results) -> None:
+    results.write(f"cargo-mutants {VERSION}", everything, found)
 
 
 def install() -> None:
@@ -142,38 +136,17 @@ def of_names(names: Iterable[str]) -> list[Mutant]:
             raise SystemExit(f"cargo-mutants: expected FILE:LINE:COLUMN: CHANGE, got {name}")
         key = match["file"], match["change"]
         counts[key] += 1
-        mutants.append(Mutant(name, key[0], int(match["line"]), key[1], counts[key]))
+        mutants.append(Mutant(key[0], int(match["line"]), key[1], counts[key], name))
     return mutants
-
-
-def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
-    """So many of each file."""
-    counts: Counter[str] = Counter()
-    taken = set()
-    for mutant in sorted(mutants, key=lambda m: m.rank):
-        counts[mutant.file] += 1
-        if counts[mutant.file] <= PER_FILE:
-            taken.add(mutant)
-    return [mutant for mutant in mutants if mutant in taken]
-
-
-def kept(everything: Sequence[Mutant]) -> Results:
-    """The earlier results, when $KEEP is set; what survived is tried again."""
-    path = Path(os.environ["RESULTS"])
-    if not os.environ.get("KEEP") or not path.is_file():
-        return {}
-    entries = json.loads(path.read_text(encoding="utf-8"))["mutants"]
-    known = {
-        (e["file"], e["change"], e["nth"]): (e["result"], e["text"]) for e in entries if e["result"]
-    }
-    return {m.name: known[m.key] for m in everything if m.key in known}
 
 
 def first_fit(file: str) -> str:
     return next(pattern for pattern in TESTS if re.search(pattern, file))
 
 
-def attempt(mutants: Sequence[Mutant], names: set[str], arguments: Sequence[str]) -> Results:
+def attempt(
+    mutants: Sequence[Mutant], everything: Sequence[Mutant], arguments: Sequence[str]
+) -> Results:
     """The result of each and the test that noticed."""
     if not mutants:
         return {}
@@ -182,7 +155,9 @@ def attempt(mutants: Sequence[Mutant], names: set[str], arguments: Sequence[str]
     out = SCRATCH / "mutants.out"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    (out / "caught.txt").write_text("\n".join(names - {m.name for m in mutants}), encoding="utf-8")
+    by_name = {mutant.name: mutant for mutant in mutants}
+    others = {mutant.name for mutant in everything} - set(by_name)
+    (out / "caught.txt").write_text("\n".join(others), encoding="utf-8")
     done = call("--iterate", *(f"--cargo-arg={test}" for test in arguments))
     # 2: a mutant survived; 3: one hung.
     if done.returncode not in (0, 2, 3):
@@ -190,10 +165,10 @@ def attempt(mutants: Sequence[Mutant], names: set[str], arguments: Sequence[str]
     found = {}
     for outcome in json.loads((out / "outcomes.json").read_text(encoding="utf-8"))["outcomes"]:
         if outcome["scenario"] != "Baseline":
-            result = RESULTS[outcome["summary"]]
+            result = OUTCOMES[outcome["summary"]]
             log = (out / outcome["log_path"]).read_text(encoding="utf-8", errors="replace")
-            text = noticed(log, outcome["summary"] == "Timeout") if result == "killed" else ""
-            found[outcome["scenario"]["Mutant"]["name"]] = result, text
+            text = noticed(log, outcome["summary"] == "Timeout") if result == KILLED else ""
+            found[by_name[outcome["scenario"]["Mutant"]["name"]].key] = result, text
     return found
 
 
@@ -228,17 +203,6 @@ def call(*arguments: str, capture: bool = False) -> subprocess.CompletedProcess[
         check=capture,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY)),
     )
-
-
-def write(everything: Sequence[Mutant], found: Results) -> None:
-    entries = [
-        {"file": m.file, "line": m.line, "change": m.change, "nth": m.nth}
-        | dict(zip(("result", "text"), found.get(m.name, ("", "")), strict=True))
-        for m in everything
-    ]
-    table = {"tool": f"cargo-mutants {VERSION}", "mutants": entries}
-    path = Path(os.environ["RESULTS"])
-    path.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,14 +22,15 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from report import EQUIVALENT, KILLED, LIMIT, NO_BUILD, SURVIVED, code, table
+import results
+from report import EQUIVALENT, LIMIT, code, table
+from results import KILLED, NO_BUILD, SURVIVED, Key
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
 import languages  # noqa: E402
 
-Key = tuple[str, str, int]
 TABLES = {"equivalents": EQUIVALENT, "survivors": SURVIVED}
 
 
@@ -38,22 +39,9 @@ class CannotRunError(Exception):
 
 
 @dataclass(frozen=True)
-class Mutant:
-    file: str  # "src/owner.rs"
-    line: int
-    change: str  # as the tool says it: "replace + with - in layout"
-    nth: int  # of the same change in the file
+class Mutant(results.Mutant):
     result: str = ""  # empty: not tried
     text: str = ""  # the test that noticed, or the reason
-
-    @property
-    def key(self) -> Key:
-        """Without the line, so that it stays when other lines move."""
-        return self.file, self.change, self.nth
-
-    @property
-    def place(self) -> str:
-        return f"{self.file}:{self.line}: {self.change}"
 
 
 @dataclass(frozen=True)
@@ -72,10 +60,10 @@ def main() -> int:
         home = languages.load()[options.language]
         if home.mutation is None:
             raise CannotRunError(f"{home.folder}/{languages.FILE}: no [mutation]")
-        results = ROOT / "build" / f"mutants-{home.name}" / "results.json"
+        output = ROOT / "build" / f"mutants-{home.name}" / "results.json"
         if not options.no_run:
-            _call(home, home.mutation.command, results, options)
-        found = read(results)
+            _call(home, home.mutation.command, output, options)
+        found = read(output)
         path = ROOT / home.folder / home.mutation.table
         reasons, wrong = read_table(path, found.mutants)
         note = read_note(path)
@@ -93,17 +81,17 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _call(
-    home: languages.Language, command: str, results: Path, options: argparse.Namespace
-) -> None:
-    results.parent.mkdir(parents=True, exist_ok=True)
+def _call(home: languages.Language, command: str, path: Path, options: argparse.Namespace) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = languages.environment(home)
     asked = {
-        "RESULTS": str(results),
+        "PYTHONPATH": f"{Path(__file__).parent}:{own.get('PYTHONPATH', '')}",
+        "RESULTS": str(path),
         "SAMPLE": "1" if options.sample else "",
         "FILES": options.file,
         "KEEP": "1" if options.keep else "",
     }
-    variables = {**os.environ, **languages.environment(home), **asked}
+    variables = {**os.environ, **own, **asked}
     done = subprocess.run(
         ["bash", "-c", command], cwd=ROOT / home.folder, env=variables, check=False
     )
@@ -111,8 +99,8 @@ def _call(
         raise CannotRunError(f"{home.title}: the tool ended with {done.returncode}")
 
 
-def read(results: Path) -> Run:
-    text = json.loads(results.read_text(encoding="utf-8"))
+def read(path: Path) -> Run:
+    text = json.loads(path.read_text(encoding="utf-8"))
     return Run(text["tool"], [Mutant(**entry) for entry in text["mutants"]])
 
 

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import cpp_mutants
 import python_mutants
 import report
+import results
 import sample
 import trials
 from cpp_mutants import CannotRunError
@@ -50,7 +51,7 @@ def main() -> int:
     print(report.as_text(verdicts))
     if options.write_docs:
         report.write_docs(ROOT, verdicts, len(mutants))
-    killed = [v.mutant for v in verdicts if v.result == report.KILLED]
+    killed = [v.mutant for v in verdicts if v.result == results.KILLED]
     wrong = report.problems(verdicts)
     wrong += [f"equivalents.yaml: {report.line(m)}: killed by a test" for m in known.broken(killed)]
     for problem in wrong:
@@ -85,7 +86,7 @@ def run(chosen: Sequence[Mutant], known: Equivalents, options: argparse.Namespac
     left_out = _compile(tree, by_number)
     tests = _tests(tree, by_number, options.tests)
     environment = tree.environment()
-    verdicts = {m.key: Verdict(m, report.NO_BUILD, "is left out") for m in left_out}
+    verdicts = {m.key: Verdict(m, results.NO_BUILD, "is left out") for m in left_out}
 
     lock = threading.Lock()
 
@@ -128,12 +129,12 @@ def _tests(tree: Tree, by_number: dict[int, Mutant], names: str) -> list[trials.
 
 def _verdict(mutant: Mutant, trial: trials.Trial, known: Equivalents) -> Verdict:
     if trial.killed_by:
-        return Verdict(mutant, report.KILLED, trial.killed_by)
+        return Verdict(mutant, results.KILLED, trial.killed_by)
     if reason := known.reason(mutant):
         return Verdict(mutant, report.EQUIVALENT, reason)
     text = f"{trial.tests} tests reach it" if trial.tests else "no test reaches it"
     print(f"survived: {report.line(mutant)}: {text}", flush=True)
-    return Verdict(mutant, report.SURVIVED, text)
+    return Verdict(mutant, results.SURVIVED, text)
 
 
 def _save(verdicts: Sequence[Verdict], count: int) -> None:
@@ -156,7 +157,7 @@ def _kept() -> dict[str, trials.Trial]:
     return {
         entry["mutant"]: trials.Trial(entry["text"], 0)
         for entry in json.loads(RESULTS.read_text(encoding="utf-8"))
-        if entry["result"] == report.KILLED
+        if entry["result"] == results.KILLED
     }
 
 

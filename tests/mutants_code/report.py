@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mutant import Mutant
+from results import KILLED, NO_BUILD, SURVIVED
 from sample import STRATA, stratum_of
 
-KILLED = "killed"
 EQUIVALENT = "equivalent"  # survived, and equivalents.yaml says why
-SURVIVED = "survived"
-NO_BUILD = "does not compile"  # and is left out
 LIMIT = 0.95  # of those that are not equivalent
 
 

@@ -10,8 +10,9 @@ import pytest
 
 import language_mutants
 import languages
-from language_mutants import Key, Mutant
-from report import EQUIVALENT, KILLED, NO_BUILD, SURVIVED
+from language_mutants import Mutant
+from report import EQUIVALENT
+from results import KILLED, NO_BUILD, SURVIVED, Key
 
 ADD = Mutant("a.rs", 4, "replace + with -", 1, KILLED, "core: adds")
 OTHER = Mutant("a.rs", 9, "replace + with -", 2, SURVIVED)

@@ -55,7 +55,7 @@ ROWS = (
         "fletching.export",
         (_PYARROW, "pyarrow.export"),
         20000,
-        (0.6, 0.75),
+        (0.6, 0.65),
     ),
     *_rows(
         "round trip of two capsules",

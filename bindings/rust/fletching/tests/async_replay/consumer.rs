@@ -4,12 +4,12 @@
 
 use std::cell::RefCell;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fletching_abi::{
     ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceType, ArrowSchema,
@@ -18,11 +18,11 @@ use serde_json::Value;
 
 use super::consumer_peer::{cancel, extract_data, release_schema, request};
 use super::{hang, number, play_all, Replay, Thing};
-use crate::async_stream::consumer_core::{Core, State};
+use crate::async_stream::consumer_core::Core;
 use crate::{AsyncOptions, AsyncStream, Error};
 
 /// Afterwards a thread counts as hung.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) type Order = Box<dyn FnOnce() -> Option<c_int> + Send>;
 
@@ -73,6 +73,8 @@ pub(super) struct Player {
     pub(super) tasks: Mutex<Vec<Arc<PeerTask>>>,
     pub(super) extractions: Mutex<Vec<Extraction>>,
     pub(super) releases: Mutex<Vec<JoinHandle<()>>>,
+    /// How many calls of the consumer are playing steps.
+    pub(super) inside: AtomicUsize,
     pub(super) codes: Mutex<Vec<c_int>>,
 }
 
@@ -113,6 +115,7 @@ fn play(trace: &Value) -> Option<String> {
             tasks: Mutex::default(),
             extractions: Mutex::default(),
             releases: Mutex::default(),
+            inside: AtomicUsize::new(0),
             codes: Mutex::default(),
         }
     });
@@ -318,25 +321,6 @@ impl Player {
         0
     }
 
-    /// Returns when the release has done all but wait.
-    fn release_that_waits(self: &Arc<Self>) {
-        let player = Arc::clone(self);
-        // SAFETY: the handler lives.
-        let release = move || unsafe {
-            ArrowAsyncDeviceStreamHandler::release_once(player.handler);
-        };
-        let thread = std::thread::spawn(release);
-        let begun = Instant::now();
-        while self.core.lock().state != State::Releasing || self.replay.expects() > 0 {
-            if thread.is_finished() || self.replay.failed() || begun.elapsed() > PATIENCE {
-                self.replay.fail("release does not wait");
-                break;
-            }
-            std::thread::yield_now();
-        }
-        self.releases.lock().unwrap().push(thread);
-    }
-
     fn finish(self: Arc<Self>, stream: &mut AsyncStream) -> Option<String> {
         for extraction in self.extractions.lock().unwrap().drain(..) {
             self.replay.fail("a task is still being extracted");
@@ -361,7 +345,7 @@ impl Player {
         }
         let tasks = self.tasks.lock().unwrap();
         for task in tasks.iter() {
-            let count = |count: &std::sync::atomic::AtomicUsize| count.load(Ordering::SeqCst);
+            let count = |count: &AtomicUsize| count.load(Ordering::SeqCst);
             if count(&task.thing.arrays) != count(&task.thing.released) {
                 self.replay.fail("an array was not released, or twice");
             }

@@ -6,16 +6,18 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
+use std::time::Instant;
 
 use fletching_abi::{
-    ArrowArray, ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceArray, ArrowDeviceType, ArrowSchema,
+    ArrowArray, ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask,
+    ArrowDeviceArray, ArrowDeviceType, ArrowSchema,
 };
 use serde_json::{json, Value};
 
 use super::Thing;
 use crate::async_stream::consumer_core::State;
 
-use super::consumer::{PeerTask, Player, CURRENT};
+use super::consumer::{PeerTask, Player, CURRENT, PATIENCE};
 
 impl Player {
     pub(super) fn listen(self: &Arc<Self>) {
@@ -45,6 +47,7 @@ impl Player {
 
     /// Plays the steps within this call, when it is the last of its name.
     pub(super) fn reached(self: &Arc<Self>, what: &Value, name: &str) {
+        self.inside.fetch_add(1, Ordering::SeqCst);
         self.replay.happened(what);
         let more = self.replay.expects_another(name);
         while let Some(step) = self
@@ -54,6 +57,31 @@ impl Player {
         {
             self.one(&step);
         }
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Returns when the release has done all but wait.
+    pub(super) fn release_that_waits(self: &Arc<Self>) {
+        let before = self.inside.load(Ordering::SeqCst);
+        let player = Arc::clone(self);
+        // SAFETY: the handler lives.
+        let release = move || unsafe {
+            ArrowAsyncDeviceStreamHandler::release_once(player.handler);
+        };
+        let thread = std::thread::spawn(release);
+        let begun = Instant::now();
+        // The steps within its notification are played before the next one.
+        while self.core.lock().state != State::Releasing
+            || self.replay.expects() > 0
+            || self.inside.load(Ordering::SeqCst) > before
+        {
+            if thread.is_finished() || self.replay.failed() || begun.elapsed() > PATIENCE {
+                self.replay.fail("release does not wait");
+                break;
+            }
+            std::thread::yield_now();
+        }
+        self.releases.lock().unwrap().push(thread);
     }
 
     pub(super) fn extract(self: &Arc<Self>, peer: &PeerTask, out: *mut ArrowDeviceArray) -> c_int {

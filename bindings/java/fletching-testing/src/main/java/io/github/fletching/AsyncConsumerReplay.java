@@ -8,6 +8,7 @@ import io.github.fletching.abi.DeviceType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 /** The producer and the application of a consumer. */
@@ -27,6 +28,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   private final List<Integer> codes = new ArrayList<>();
   private GivenTask arriving;
   private boolean cancelled;
+  private final AtomicInteger inside = new AtomicInteger(); // calls of the consumer that play steps
   private boolean knowsSchema;
   private boolean knowsEnd;
   private boolean knowsError;
@@ -231,11 +233,15 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
       AsyncForeign.callRelease(handler);
       return 0;
     }
+    int before = inside.get();
     Thread thread = new Thread(() -> AsyncForeign.callRelease(handler));
     thread.setDaemon(true);
     releases.add(thread);
     thread.start();
-    while (core.state != AsyncConsumer.State.RELEASING || expectsMore()) {
+    // The steps within its notification are played before the next one.
+    while (core.state != AsyncConsumer.State.RELEASING
+        || expectsMore()
+        || inside.get() > before) {
       if (!thread.isAlive()) {
         fail("release does not wait");
         return 0;
@@ -279,6 +285,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
 
   /** Plays the steps within this call, when it is the last of its name. */
   private void reached(String what, String name) {
+    inside.incrementAndGet();
     happened(what);
     boolean more = expectsAnother(name);
     for (AsyncTrace.Step step = next();
@@ -286,6 +293,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
         step = next()) {
       one(step);
     }
+    inside.decrementAndGet();
   }
 
   private int extract(GivenTask task, long self, long out) {
