@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The engine {@code counting}: another one, which counts what it allocates and notices what is
@@ -25,9 +26,24 @@ public final class Counting implements EngineProvider {
   private static final Map<Long, Long> LIVE = new ConcurrentHashMap<>();
   private static final List<String> PROBLEMS = new ArrayList<>();
 
+  private static final AtomicInteger FAIL_AT = new AtomicInteger();
+
   /** How many allocations are live. */
   public static int live() {
     return LIVE.size();
+  }
+
+  /** Whether the property has chosen it for this JVM. */
+  public static boolean isChosen() {
+    return NAME.equals(System.getProperty(Engines.PROPERTY));
+  }
+
+  /**
+   * Lets the nth allocation from now on fail, or none for 0. Returns how many were missing until
+   * the last one that was to fail: 0 when it has failed.
+   */
+  public static int failAt(int nth) {
+    return FAIL_AT.getAndSet(nth);
   }
 
   /** What was freed that was not live. */
@@ -66,6 +82,9 @@ public final class Counting implements EngineProvider {
         PROBLEMS.add("free: " + arguments[0] + ": not live");
       }
       return null;
+    }
+    if (method.getName().equals("allocate") && FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
+      return 0L;
     }
     try {
       Object result = method.invoke(engine, arguments);

@@ -5,6 +5,9 @@ package io.github.fletching.testing.suite;
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
+import io.github.fletching.AsyncBatch;
+import io.github.fletching.AsyncDeviceStream;
+import io.github.fletching.AsyncDeviceStreams;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Metadata;
@@ -12,29 +15,61 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.Counting;
 import java.util.Iterator;
+import java.util.concurrent.Flow;
 import java.util.stream.IntStream;
 
-/** A program over the engine that counts: what is released is freed, once. */
+/** A program on the engine that counts: what is released is freed once. */
 public final class Leaks {
+  private static final int ENOMEM = 12;
+
   private Leaks() {}
 
-  /** Prints how many allocations are left of the second time; slots stay from the first. */
+  /** Prints the report. */
   public static void main(String[] arguments) {
-    use();
+    System.out.println(report());
+  }
+
+  /** What is left when each allocation fails once; slots stay from the first use. */
+  static String report() {
+    useOnce();
     int before = Counting.live();
-    use();
-    System.out.println("slabs " + (before > 0));
-    System.out.println("left " + (Counting.live() - before) + " " + Counting.problems());
+    int handles = Handles.count();
+    useOnce();
+    int failures = 0;
+    while (useFails(failures + 1)) {
+      failures++;
+    }
+    return String.format(
+        "slabs %b, failures %b, left %d and %d, problems %s",
+        before > 0,
+        failures > 10,
+        Counting.live() - before,
+        Handles.count() - handles,
+        Counting.problems());
+  }
+
+  /** Whether there is such an allocation. */
+  private static boolean useFails(int nth) {
+    Counting.failAt(nth);
+    try {
+      use();
+    } catch (FletchingException e) {
+      if (e.errno() != ENOMEM) {
+        throw e;
+      }
+    }
+    return Counting.failAt(0) == 0;
   }
 
   private static void use() {
     schemas();
-    Array array = ArrayRules.batch(3).build(null);
-    Array child = array.takeChild(2);
-    array.close();
-    child.close();
+    try (Array array = ArrayRules.batch(3).build(null);
+        Array child = array.takeChild(2)) {
+      child.length();
+    }
     try (DeviceArray parent = ArrayRules.batch(2).buildOn(DeviceType.CUDA, 0, 0x1000, null);
         DeviceArray first = parent.takeChild(0);
         Shared<DeviceArray> shared = first.share();
@@ -43,6 +78,28 @@ public final class Leaks {
     }
     read(null);
     read(new FletchingException(28, "a text"));
+  }
+
+  /** With what cannot report that there is no memory, because it releases. */
+  private static void useOnce() {
+    use();
+    send();
+    events(Gpu.cuda("standin"));
+    events(Gpu.hip("standin"));
+  }
+
+  private static void events(Gpu gpu) {
+    Gpu.Gated gated = gpu.new Gated();
+    try (DeviceArray array = new Releases().array(gpu.type)) {
+      Counting.failAt(1);
+      Releases.assertFails(ENOMEM, () -> array.exportWithEvent(gated.ofProducer()), "no memory");
+      array.exportWithEvent(gated.ofProducer());
+      array.waitOn(gated.ofConsumer());
+      array.synchronize();
+      array.isReady();
+    } finally {
+      gated.end();
+    }
   }
 
   private static void schemas() {
@@ -62,18 +119,27 @@ public final class Leaks {
             .mapToObj(i -> next(i, failure))
             .iterator();
     Raw raw = Raw.stream();
-    ArrayStream.of(new SchemaBuilder("i").build(), batches).moveTo(raw.address());
+    try (Schema schema = new SchemaBuilder("i").build();
+        ArrayStream stream = ArrayStream.of(schema, batches)) {
+      stream.moveTo(raw.address());
+    }
     for (int i = 0; i < 4; i++) { // get_schema frees the text of an error before it
-      Raw schema = Raw.schema();
-      raw.call("get_schema", schema);
-      schema.release();
-      Raw batch = Raw.array();
-      if (raw.call("get_next", batch) == 0 && !batch.isReleased()) {
-        batch.release();
-      }
+      Raw schema = Raw.schema().fill(1);
+      releaseIfLive(schema, raw.call("get_schema", schema));
+      Raw batch = Raw.array().fill(1);
+      releaseIfLive(batch, raw.call("get_next", batch));
     }
     raw.call("get_next", Raw.array()); // what is left of the error is freed with the stream
     raw.release();
+  }
+
+  private static void releaseIfLive(Raw struct, int code) {
+    if (code == 0 && !struct.isReleased()) {
+      struct.release();
+    }
+    if (!struct.isReleased()) {
+      throw new AssertionError("an error " + code + " and a struct");
+    }
   }
 
   private static Array next(int index, FletchingException failure) {
@@ -81,5 +147,57 @@ public final class Leaks {
       throw failure;
     }
     return new ArrayBuilder(index).buffers(0, 0).build(null);
+  }
+
+  /** An async stream with metadata, and one that fails. */
+  private static void send() {
+    Metadata metadata = Metadata.EMPTY.with("key", "value");
+    for (Throwable error : new Throwable[] {null, new FletchingException(28, "a text")}) {
+      Closing batches = new Closing();
+      try (AsyncDeviceStream stream = new AsyncDeviceStream();
+          Schema schema = new SchemaBuilder("i").build()) {
+        stream.subscribe(batches);
+        AsyncDeviceStreams.send(
+            schema,
+            DeviceType.CPU,
+            metadata,
+            sending -> {
+              sending.onSubscribe(batches);
+              sending.onNext(AsyncBatch.of(next(1, null).toDevice()).with(metadata));
+              if (error == null) {
+                sending.onComplete();
+              } else {
+                sending.onError(error);
+              }
+            },
+            Runnable::run,
+            stream.handlerAddress());
+      }
+    }
+  }
+
+  /** Requests and closes every batch, and is the subscription of a publisher that needs none. */
+  private static final class Closing implements Flow.Subscriber<DeviceArray>, Flow.Subscription {
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      subscription.request(Long.MAX_VALUE);
+    }
+
+    @Override
+    public void onNext(DeviceArray batch) {
+      batch.close();
+    }
+
+    @Override
+    public void onError(Throwable error) {}
+
+    @Override
+    public void onComplete() {}
+
+    @Override
+    public void request(long n) {}
+
+    @Override
+    public void cancel() {}
   }
 }

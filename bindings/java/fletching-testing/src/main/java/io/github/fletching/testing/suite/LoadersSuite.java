@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
-/** Two copies of the library, each with its engine; JVMs that end, and that count. */
+/** Two copies of the library, each with its engine; JVMs that end. */
 public abstract class LoadersSuite {
   /** Loads Fletching itself; everything else is the parent's. */
   private static final class Copy extends URLClassLoader {
@@ -93,12 +93,5 @@ public abstract class LoadersSuite {
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
     assertFalse(output.contains("not marked"), output);
-  }
-
-  @Test
-  void whatIsReleasedIsFreedOnce() throws Exception {
-    String output = Child.runMain(Leaks.class, "-Dio.github.fletching.engine=counting");
-    assertTrue(output.contains("slabs true"), output);
-    assertTrue(output.contains("left 0 []"), output);
   }
 }

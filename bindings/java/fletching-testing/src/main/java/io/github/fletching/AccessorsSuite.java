@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.abi.DeviceType;
+import java.util.List;
+import java.util.concurrent.Flow;
+import java.util.concurrent.ForkJoinPool;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** What owners, views and streams say of themselves, and what they refuse. */
+public abstract class AccessorsSuite {
+  @Test
+  void anArrayHasItsNumbers() {
+    try (Array array = new ArrayBuilder(3).offset(2).nullCount(1).buffers(0, 4096).build(null)) {
+      assertEquals(List.of(3L, 2L, 1L), List.of(array.length(), array.offset(), array.nullCount()));
+      assertEquals(2, array.buffers().length);
+      assertEquals(4096, array.buffers()[1]);
+      // A list of so many buffers is implausible.
+      for (long count : new long[] {-1, Kind.MOST_STRUCTS + 1L}) {
+        Native.C.putLong(array.address() + ArrayView.N_BUFFERS, count);
+        assertEquals(0, array.buffers().length);
+      }
+      long many = Native.C.allocate(8L * Kind.MOST_STRUCTS);
+      long few = Native.C.getAddress(array.address() + ArrayView.BUFFERS);
+      Native.C.putLong(array.address() + ArrayView.N_BUFFERS, Kind.MOST_STRUCTS);
+      Native.C.putAddress(array.address() + ArrayView.BUFFERS, many);
+      assertEquals(Kind.MOST_STRUCTS, array.buffers().length);
+      Native.C.putAddress(array.address() + ArrayView.BUFFERS, few);
+      Native.C.free(many);
+    }
+  }
+
+  @Test
+  void aShareSaysWhetherItIsClosed() {
+    try (Array array = new ArrayBuilder(0).child(new ArrayBuilder(0)).build(null)) {
+      Shared<Array> shared = array.share();
+      assertFalse(shared.isReleased());
+      assertEquals(1, shared.columnCount());
+      for (int index : new int[] {-1, 1}) {
+        assertEquals(
+            "column: child " + index + ": no such child: expected an index below 1",
+            assertThrows(FletchingException.class, () -> shared.column(index)).getMessage());
+      }
+      shared.close();
+      assertTrue(shared.isReleased());
+    }
+  }
+
+  /** Foreign code has moved the array out: there is nothing to take or to attach to. */
+  @Test
+  void anArrayThatWasMovedOutHasNoChildren() {
+    Array array =
+        new ArrayBuilder(0).child(new ArrayBuilder(0)).dictionary(new ArrayBuilder(0)).build(null);
+    Slot there = Slot.take(Kind.ARRAY);
+    Kind.ARRAY.move(array.address(), there.address);
+    List<Consumer<Array>> uses =
+        List.of(
+            each -> each.takeChild(0),
+            Array::takeDictionary,
+            each -> each.attach("object"),
+            Array::share);
+    for (Consumer<Array> use : uses) {
+      assertThrows(IllegalStateException.class, () -> use.accept(array));
+    }
+    array.close();
+    Kind.ARRAY.releaseOnce(there.address);
+    there.free();
+  }
+
+  @Test
+  void aStreamIsOfOneRuntime() {
+    DeviceStream cuda = DeviceStream.of(DeviceType.CUDA, 0x10);
+    assertEquals("stream 0x10 of cuda", cuda.toString());
+    assertEquals(OnCapture.REFUSE, cuda.onCapture());
+    assertEquals(OnCapture.EXTERNAL, cuda.onCapture(OnCapture.EXTERNAL).onCapture());
+    cuda.check("wait_on", DeviceType.CUDA);
+    cuda.check("wait_on", DeviceType.CUDA_MANAGED);
+    refuse(cuda, DeviceType.ROCM);
+    refuse(cuda, DeviceType.EXT_DEV);
+    DeviceStream other = DeviceStream.of(DeviceType.EXT_DEV, 1);
+    other.check("wait_on", DeviceType.EXT_DEV);
+    refuse(other, DeviceType.of(77));
+    refuse(other, DeviceType.CUDA);
+  }
+
+  private static void refuse(DeviceStream stream, DeviceType expected) {
+    assertEquals(
+        String.format(
+            "wait_on: stream of another runtime: expected one of %s, got one of %s",
+            expected, stream.deviceType()),
+        assertThrows(FletchingException.class, () -> stream.check("wait_on", expected))
+            .getMessage());
+  }
+
+  @Test
+  void pendingReleasesAreAText() {
+    PendingReleases releases = new PendingReleases(3, 1, "lost");
+    assertEquals("pending 3, refused 1: lost", releases.toString());
+    assertEquals(3, releases.pending());
+    assertEquals(1, releases.refused());
+    assertEquals("lost", releases.lastRefusal());
+  }
+
+  @Test
+  void batchesAreSentInTheCommonPool() {
+    boolean hasPool = ForkJoinPool.getCommonPoolParallelism() > 0;
+    assertEquals(hasPool, AsyncDeviceStreams.executor() == ForkJoinPool.commonPool());
+    Flow.Publisher<DeviceArray> empty =
+        subscriber -> {
+          subscriber.onSubscribe(
+              new Flow.Subscription() {
+                @Override
+                public void request(long n) {}
+
+                @Override
+                public void cancel() {}
+              });
+          subscriber.onComplete();
+        };
+    AsyncRows rows = new AsyncRows(1, 0);
+    try (AsyncDeviceStream stream = new AsyncDeviceStream()) {
+      stream.subscribe(rows);
+      long handler = stream.handlerAddress();
+      AsyncDeviceStreams.send(AsyncRows.schema(), DeviceType.CPU, empty, handler)
+          .toCompletableFuture()
+          .join();
+    }
+    assertEquals(List.of(0L), rows.await());
+  }
+}

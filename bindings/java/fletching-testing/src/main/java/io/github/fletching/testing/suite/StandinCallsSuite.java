@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.awaited;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.sun.jna.Memory;
+import io.github.fletching.DeviceArray;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** How often the stand-ins of CUDA and HIP are called, and what their errors say. */
+@Timeout(20)
+public abstract class StandinCallsSuite {
+  private static final int EIO = 5;
+  private static final int EINVAL = 22;
+
+  private static void onBoth(java.util.function.Consumer<Gpu> body) {
+    body.accept(Gpu.cuda("standin"));
+    body.accept(Gpu.hip("standin"));
+  }
+
+  @Test
+  void theDeviceIsSetOnlyWhereItIsAnother() {
+    Gpu hip = Gpu.hip("standin");
+    Gpu.Gated gated = hip.new Gated();
+    Memory event = hip.makeEvent();
+    hip.recordEvent(event, gated.producer);
+    DeviceArray incoming = awaited(hip.type, event);
+    long calls = hip.calls("hipSetDevice");
+    incoming.waitOn(gated.ofConsumer());
+    assertEquals(calls, hip.calls("hipSetDevice"));
+    hip.openDevice(1);
+    calls = hip.calls("hipSetDevice");
+    incoming.waitOn(gated.ofConsumer());
+    assertEquals(calls + 2, hip.calls("hipSetDevice"));
+    hip.closeDevice(1);
+    incoming.close();
+    hip.destroyEvent(event);
+    gated.end();
+  }
+
+  @Test
+  void anErrorHasNameNumberAndText() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          Memory event = gpu.makeEvent();
+          gpu.recordEvent(event, gated.producer);
+          DeviceArray incoming = awaited(gpu.type, event);
+          gpu.setFault(gpu.synchronize + ":1:" + gpu.error);
+          assertFails(EIO, incoming::synchronize, gpu.error + " (719): ");
+          gpu.resetFaults();
+          incoming.close();
+          gpu.destroyEvent(event);
+          gated.end();
+        });
+  }
+
+  /** The first page is never mapped. */
+  @Test
+  void aSmallNumberIsNotTheAddressOfAnEvent() {
+    onBoth(
+        gpu -> {
+          for (long address : List.of(8L, 4088L)) {
+            try (DeviceArray array = new Releases().array(gpu.type, 0, address)) {
+              assertFails(EINVAL, array::synchronize, "aligned address");
+            }
+          }
+        });
+  }
+}
