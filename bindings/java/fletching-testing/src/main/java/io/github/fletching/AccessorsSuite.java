@@ -69,9 +69,53 @@ public abstract class AccessorsSuite {
     for (Consumer<Array> use : uses) {
       assertThrows(IllegalStateException.class, () -> use.accept(array));
     }
+    assertEquals("Array[released]", array.toString());
     array.close();
     Kind.ARRAY.releaseOnce(there.address);
     there.free();
+  }
+
+  @Test
+  void aSchemaThatWasMovedOutIsNotCopied() {
+    Schema schema = new SchemaBuilder("+s").child(new SchemaBuilder("i")).build();
+    assertEquals("Schema[live]", schema.toString());
+    SchemaView view = schema.view();
+    Slot there = Slot.take(Kind.SCHEMA);
+    Kind.SCHEMA.move(schema.address(), there.address);
+    assertEquals(
+        "schema builder: a copy: schema is released: expected a live schema",
+        assertThrows(FletchingException.class, view::toBuilder).getMessage());
+    schema.close();
+    Kind.SCHEMA.releaseOnce(there.address);
+    there.free();
+  }
+
+  @Test
+  void aVulkanContextIsForEventsOfVulkan() {
+    VulkanContext context = VulkanContext.of(1, 0).onQueue(2, 3, 4);
+    try (DeviceArray ready = new ArrayBuilder(0).buildOn(DeviceType.VULKAN, 0, 0, null)) {
+      assertTrue(ready.isReady(context));
+      ready.synchronize(context);
+      ready.waitOn(context, 0);
+    }
+    long event = 0x1000;
+    try (DeviceArray other = new ArrayBuilder(0).buildOn(DeviceType.CUDA, 0, event, null)) {
+      List<Consumer<DeviceArray>> uses =
+          List.of(
+              each -> each.isReady(context),
+              each -> each.synchronize(context),
+              each -> each.waitOn(context, 0));
+      for (Consumer<DeviceArray> use : uses) {
+        assertEquals(
+            "VulkanContext: expected an event of Vulkan, got one of cuda",
+            assertThrows(FletchingException.class, () -> use.accept(other)).getMessage());
+      }
+    }
+    try (DeviceArray array = new ArrayBuilder(0).buildOn(DeviceType.VULKAN, 0, event, null)) {
+      assertEquals(
+          "wait_on: command buffer is NULL: expected a VkCommandBuffer",
+          assertThrows(FletchingException.class, () -> array.waitOn(context, 0)).getMessage());
+    }
   }
 
   @Test

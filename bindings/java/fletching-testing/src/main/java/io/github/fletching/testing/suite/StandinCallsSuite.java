@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import com.sun.jna.Memory;
 import io.github.fletching.DeviceArray;
 import java.util.List;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -16,9 +17,10 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(20)
 public abstract class StandinCallsSuite {
   private static final int EIO = 5;
+  private static final int EBUSY = 16;
   private static final int EINVAL = 22;
 
-  private static void onBoth(java.util.function.Consumer<Gpu> body) {
+  private static void onBoth(Consumer<Gpu> body) {
     body.accept(Gpu.cuda("standin"));
     body.accept(Gpu.hip("standin"));
   }
@@ -56,6 +58,29 @@ public abstract class StandinCallsSuite {
           gpu.resetFaults();
           incoming.close();
           gpu.destroyEvent(event);
+          gated.end();
+        });
+  }
+
+  @Test
+  void aReleaseIsNotCaptured() {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          DeviceArray array = new Releases().array(gpu.type);
+          gpu.beginCapture(gated.consumer);
+          assertFails(
+              EBUSY,
+              () -> array.releaseAfter(gated.ofConsumer()),
+              "release_after: ",
+              "hint: keep the array until the graph is destroyed");
+          assertFails(
+              EBUSY,
+              () -> array.exportWithEvent(gated.ofConsumer()),
+              "export_with_event: ",
+              "hint: export before the capture begins");
+          gpu.destroyGraph(gpu.endCapture(gated.consumer));
+          array.close();
           gated.end();
         });
   }
