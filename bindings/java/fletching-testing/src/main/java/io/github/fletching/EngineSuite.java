@@ -36,6 +36,9 @@ public abstract class EngineSuite {
     assertArrayEquals(new long[] {1, 2, 3, 4}, given);
     assertEquals(-6, C.call("i", C.stub("i", "i", 0, this::note)));
     assertArrayEquals(new long[4], given);
+    long same = C.stub("aa", "aa", 0, (a, b, c, d) -> a);
+    assertEquals(big, C.call("aa", same, big));
+    assertEquals(0, C.call("aa", same, 0));
     long nothing = C.stub("va", "va", 0, this::note);
     assertEquals(0, C.call("va", nothing, 5));
     assertArrayEquals(new long[] {5, 0, 0, 0}, given);

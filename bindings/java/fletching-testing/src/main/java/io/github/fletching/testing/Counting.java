@@ -77,7 +77,9 @@ public final class Counting implements EngineProvider {
   }
 
   private static Object call(Engine engine, Method method, Object[] arguments) throws Throwable {
-    if (method.getName().equals("free") && LIVE.remove((Long) arguments[0]) == null) {
+    if (method.getName().equals("free")
+        && (long) arguments[0] != 0
+        && LIVE.remove((Long) arguments[0]) == null) {
       synchronized (PROBLEMS) {
         PROBLEMS.add("free: " + arguments[0] + ": not live");
       }
