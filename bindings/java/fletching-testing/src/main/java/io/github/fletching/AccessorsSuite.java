@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.CapturedLog;
 import java.util.List;
 import java.util.concurrent.Flow;
 import java.util.concurrent.ForkJoinPool;
@@ -73,6 +74,24 @@ public abstract class AccessorsSuite {
     array.close();
     Kind.ARRAY.releaseOnce(there.address);
     there.free();
+  }
+
+  /** A consumer that has kept the function calls it again. */
+  @Test
+  void aSecondReleaseByCDoesNothing() {
+    long struct = Native.C.allocate(Kind.ARRAY.size);
+    new ArrayBuilder(0).build(null).moveTo(struct);
+    long release = Native.C.getAddress(struct + Kind.ARRAY.release);
+    CapturedLog log = new CapturedLog();
+    try {
+      Native.C.run(release, struct);
+      assertTrue(Kind.ARRAY.isReleased(struct));
+      Native.C.run(release, struct);
+      assertEquals(List.of(), log.take());
+    } finally {
+      log.close();
+    }
+    Native.C.free(struct);
   }
 
   @Test

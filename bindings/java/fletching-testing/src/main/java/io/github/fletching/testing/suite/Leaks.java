@@ -121,7 +121,7 @@ public final class Leaks {
             .mapToObj(i -> next(i, failure))
             .iterator();
     Raw raw = Raw.stream();
-    try (Schema schema = new SchemaBuilder("i").build();
+    try (Schema schema = new SchemaBuilder("+s").child(new SchemaBuilder("i")).build();
         ArrayStream stream = ArrayStream.of(schema, batches)) {
       stream.moveTo(raw.address());
     }
