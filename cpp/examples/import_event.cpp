@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Imports an array that is still being written to, and lets the own stream wait for it. The host
+// Imports an array that is still being written to, and makes your stream wait for it. The host
 // does not wait before it needs the result.
 #include <cuda.h>
 

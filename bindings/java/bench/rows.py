@@ -38,7 +38,7 @@ def _program(who: str, case: str, *length: str) -> tuple[str, ...]:
 
 
 def _case(engine: str, case: str, name: str, limits: tuple[Limit, ...]) -> Row:
-    """Ours, and those that have a limit or are of interest."""
+    """Fletching, and the programs that it is compared with."""
     ours = {"ffm": _FFM, "jna": _JNA}[engine]
     programs = {ours: _program(engine, name)}
     if f"pair {name}" in _ROUNDS and engine == "ffm":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Gives the columns of one array to several users. The last of them releases it.
+// Shares the columns of one array between several users. The last of them releases it.
 // Prints: 3 prices, then released
 
 import io.github.fletching.Array;

@@ -6,7 +6,7 @@ import io.github.fletching.abi.DeviceType;
 import io.github.fletching.jna.abi.ArrowDeviceArray;
 import io.github.fletching.jna.abi.DLDataType;
 
-/** Prints how Java names device types and data-type codes: each number goes through a struct of JNA. */
+/** Prints how Java names device types and data-type codes, each read from a struct of JNA. */
 final class JnaProbe {
   private JnaProbe() {}
 

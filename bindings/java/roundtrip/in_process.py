@@ -31,7 +31,7 @@ ENGINES = {
 
 
 class JavaTransit:
-    """A class of static methods. Arguments are addresses; send gives the text of an error."""
+    """A class of static methods. Arguments are addresses; send returns the text of an error."""
 
     def __init__(self, engine: Engine) -> None:
         home = subprocess.run(

@@ -1,4 +1,4 @@
-"""Imports an array that is still being written to, and lets the own stream wait for it. The host
+"""Imports an array that is still being written to, and makes your stream wait for it. The host
 does not wait before it needs the result.
 
 Prints: 1000 values, the last is 7

@@ -18,7 +18,7 @@ from ...spelling import (
     pascal,
     struct_facts,
 )
-from . import runtimes
+from . import fields, runtimes
 from .callbacks import (
     declared,
     dispatch,
@@ -54,7 +54,7 @@ _FOLDER = "bindings/java/fletching-{0}/src/{1}/java/io/github/fletching/{2}/"
 
 
 def outputs(spec: Spec) -> list[Output]:
-    files = [*_tables(spec), *runtimes.outputs(spec)]
+    files = [*_tables(spec), *fields.outputs(spec), *runtimes.outputs(spec)]
     lists = {"spec": spec, "leaves": {s.name: listed_leaves(spec, s) for s in spec.structs}}
     for flavor in ("jna", "ffm"):
         main = _FOLDER.format(flavor, "main", f"{flavor}/abi")
@@ -255,5 +255,6 @@ FILTERS: Filters = {
     "singular": singular,
     "struct_doc": struct_doc,
     "to_memory": to_memory,
+    **fields.FILTERS,
     **runtimes.FILTERS,
 }

@@ -13,15 +13,36 @@ from .text import Broken, Call, Node
 
 _FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
 
+# What a runtime whose streams can be captured has: our name, and the end of the vendor's.
+_CAPTURING_CALLS = {
+    "init": "_INIT",
+    "exchangeMode": "_THREAD_EXCHANGE_STREAM_CAPTURE_MODE",
+    "isCapturing": "_STREAM_IS_CAPTURING",
+    "streamWaitEvent": "_STREAM_WAIT_EVENT",
+    "eventSynchronize": "_EVENT_SYNCHRONIZE",
+    "eventQuery": "_EVENT_QUERY",
+    "eventRecord": "_EVENT_RECORD",
+    "eventRecordWithFlags": "_EVENT_RECORD_WITH_FLAGS",
+    "eventDestroy": "_EVENT_DESTROY",
+    "getErrorName": "_GET_ERROR_NAME",
+    "getErrorString": "_GET_ERROR_STRING",
+}
+_CAPTURING_NUMBERS = {
+    "implicitCapture": "_ERROR_STREAM_CAPTURE_IMPLICIT",
+    "invalidHandle": "_ERROR_INVALID_HANDLE",
+    "relaxedMode": "_STREAM_CAPTURE_MODE_RELAXED",
+    "disableTiming": "_EVENT_DISABLE_TIMING",
+}
+
 
 def outputs(spec: Spec) -> list[Output]:
     kinds = Output(
         f"{_FOLDER}RuntimeKind.java",
         "RuntimeKind.java",
         "spec/*.yaml",
-        {"spec": spec, "devices": devices_of(spec)},
+        {"spec": spec, "called": called_runtimes(spec), "devices": devices_of(spec)},
     )
-    return [kinds, *(_table(runtime) for runtime in called_runtimes(spec))]
+    return [kinds, _capturing(spec), *(_table(runtime) for runtime in called_runtimes(spec))]
 
 
 def _table(runtime: Runtime) -> Output:
@@ -33,6 +54,40 @@ def _table(runtime: Runtime) -> Output:
         "handles": {type_.name for type_ in runtime.types if type_.kind == "handle"},
     }
     return Output(f"{_FOLDER}{name}.java", "RuntimeTable.java", "spec/runtimes.yaml", context)
+
+
+def _capturing(spec: Spec) -> Output:
+    """What CUDA and HIP both have, once for both."""
+    tables = {
+        runtime.name: runtime
+        for runtime in called_runtimes(spec)
+        if any(_name(function).endswith("_STREAM_IS_CAPTURING") for function in runtime.functions)
+    }
+    context = {
+        "runtimes": {name: capturing_values(runtime) for name, runtime in tables.items()},
+        "calls": ["eventCreate", *_CAPTURING_CALLS],
+        "numbers": list(_CAPTURING_NUMBERS),
+    }
+    path = f"{_FOLDER}CapturingCalls.java"
+    return Output(path, "CapturingCalls.java", "spec/runtimes.yaml", context)
+
+
+def capturing_values(runtime: Runtime) -> Call:
+    """The values of one runtime, in the order of the constructor."""
+    table = f"{pascal(runtime.name)}Table"
+    functions = [_name(function) for function in runtime.functions]
+    numbers = [constant_name(constant) for constant in runtime.constants]
+    create = _name(runtime.operation("create").functions[0])
+    names = [create, *(_ending(functions, end) for end in _CAPTURING_CALLS.values())]
+    names += [_ending(numbers, end) for end in _CAPTURING_NUMBERS.values()]
+    arguments: list[Node] = [f"{table}.{name}" for name in names]
+    arguments += [f"{table}::{method}" for method in ("stateOf", "isLost", "nameOf")]
+    return Call("new CapturingCalls", arguments)
+
+
+def _ending(names: list[str], end: str) -> str:
+    found = [name for name in names if name.endswith(end)]
+    return min(found, key=len)  # cuEventQuery, where others end so too
 
 
 def signature(callback: Callback) -> str:
@@ -79,8 +134,11 @@ def function_doc(function: Function) -> str:
 def function_row(function: Function) -> Broken:
     how = "required" if is_required(function) else "optional"
     arguments: list[Node] = [literal(function.symbol), literal(signature(function.type))]
-    name = snake(function.name).upper()
-    return Broken(f"static final Symbol {name} =", Call(f"LIBRARY.{how}", arguments))
+    return Broken(f"static final Symbol {_name(function)} =", Call(f"LIBRARY.{how}", arguments))
+
+
+def _name(function: Function) -> str:
+    return snake(function.name).upper()
 
 
 def library_row(runtime: Runtime) -> Broken:

@@ -11,6 +11,18 @@ enum RuntimeKind {
   /*{ runtime.name | upper }*//*{ ";" if loop.last else "," }*/
 /*% endfor %*/
 
+  /** The runtime behind its library; null for one that is not called. */
+  Vendor vendor() {
+    switch (this) {
+/*% for runtime in called %*/
+      case /*{ runtime.name | upper }*/:
+        return /*{ runtime.name | pascal }*/.INSTANCE;
+/*% endfor %*/
+      default:
+        return null;
+    }
+  }
+
   /** The runtime of a device type; null for one without events, or that is not known. */
   static RuntimeKind of(DeviceType type) {
     switch (type.value()) {

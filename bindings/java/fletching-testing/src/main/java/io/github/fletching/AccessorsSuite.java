@@ -25,15 +25,15 @@ public abstract class AccessorsSuite {
       assertEquals(4096, array.buffers()[1]);
       // A list of so many buffers is implausible.
       for (long count : new long[] {-1, Kind.MOST_STRUCTS + 1L}) {
-        Native.C.putLong(array.address() + ArrayView.N_BUFFERS, count);
+        Native.C.putLong(array.address() + Fields.ARRAY_N_BUFFERS, count);
         assertEquals(0, array.buffers().length);
       }
       long many = Native.C.allocate(8L * Kind.MOST_STRUCTS);
-      long few = Native.C.getAddress(array.address() + ArrayView.BUFFERS);
-      Native.C.putLong(array.address() + ArrayView.N_BUFFERS, Kind.MOST_STRUCTS);
-      Native.C.putAddress(array.address() + ArrayView.BUFFERS, many);
+      long few = Native.C.getAddress(array.address() + Fields.ARRAY_BUFFERS);
+      Native.C.putLong(array.address() + Fields.ARRAY_N_BUFFERS, Kind.MOST_STRUCTS);
+      Native.C.putAddress(array.address() + Fields.ARRAY_BUFFERS, many);
       assertEquals(Kind.MOST_STRUCTS, array.buffers().length);
-      Native.C.putAddress(array.address() + ArrayView.BUFFERS, few);
+      Native.C.putAddress(array.address() + Fields.ARRAY_BUFFERS, few);
       Native.C.free(many);
     }
   }

@@ -53,11 +53,12 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
   void ruleAsyncProducerMetadataEncoding() {
     metadata = Metadata.EMPTY.with("a", "").with("", "b");
     startEndless();
-    assertEquals(metadata, Metadata.at(C.getAddress(peer.producer() + AsyncAbi.METADATA)));
+    assertEquals(
+        metadata, Metadata.at(C.getAddress(peer.producer() + Fields.PRODUCER_ADDITIONAL_METADATA)));
     finish();
     metadata = Metadata.EMPTY;
     startEndless();
-    assertEquals(0, C.getAddress(peer.producer() + AsyncAbi.METADATA));
+    assertEquals(0, C.getAddress(peer.producer() + Fields.PRODUCER_ADDITIONAL_METADATA));
   }
 
   @Test
@@ -65,7 +66,9 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
     metadata = Metadata.EMPTY.with("key", "value");
     peer.inside =
         call ->
-            assertEquals(metadata, Metadata.at(C.getAddress(peer.producer() + AsyncAbi.METADATA)));
+            assertEquals(
+                metadata,
+                Metadata.at(C.getAddress(peer.producer() + Fields.PRODUCER_ADDITIONAL_METADATA)));
     assertSent("schema, end, release");
   }
 
@@ -85,7 +88,7 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
   @Test
   void ruleAsyncProducerFreedByProducer() {
     startEndless(live.batch(1), live.batch(2));
-    long handle = C.getAddress(peer.producer() + AsyncAbi.PRODUCER_PRIVATE);
+    long handle = C.getAddress(peer.producer() + Fields.PRODUCER_PRIVATE_DATA);
     peer.cancel();
     Handles.find(AsyncSending.class, handle);
     peer.run();

@@ -10,7 +10,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
 
-/** A consumer that writes down what is called, and calls the producer when the test says so. */
+/** A consumer that records the calls, and calls the producer where the test does. */
 final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoCloseable {
   final long handler = AsyncForeign.handler(this);
   final List<Long> tasks = new ArrayList<>();
@@ -26,7 +26,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
     jobs.add(job);
   }
 
-  /** Makes the calls that are due. */
+  /** Runs the jobs that are due. */
   AsyncConsumerPeer run() {
     for (Runnable job = jobs.poll(); job != null; job = jobs.poll()) {
       job.run();
@@ -86,7 +86,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
   }
 
   long producer() {
-    return C.getAddress(handler + AsyncAbi.PRODUCER);
+    return C.getAddress(handler + Fields.HANDLER_PRODUCER);
   }
 
   void request(long n) {
@@ -103,7 +103,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
     }
   }
 
-  /** The rows of the oldest task, or the negative code. */
+  /** Extracts the oldest task; returns its rows, or the negative code. */
   long extract() {
     return extract(oldest());
   }

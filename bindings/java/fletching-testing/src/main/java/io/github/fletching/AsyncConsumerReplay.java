@@ -21,8 +21,8 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   private Thing known; // the first schema
   private boolean refused;
 
-  // With the lock of `told`.
-  private final Object told = new Object();
+  // Guarded by the lock.
+  private final Object lock = new Object();
   private final List<GivenTask> tasks = new ArrayList<>();
   private final List<AsyncExtraction> running = new ArrayList<>();
   private final List<Integer> codes = new ArrayList<>();
@@ -38,7 +38,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     core.schemaCheck = schema -> refuse();
     core.taskCheck = metadata -> refuse();
     core.news = this::wake;
-    C.putAddress(handler + AsyncAbi.PRODUCER, object);
+    C.putAddress(handler + Fields.HANDLER_PRODUCER, object);
   }
 
   private void refuse() {
@@ -51,7 +51,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
 
   /** A task of the producer. */
   private final class GivenTask extends Thing implements AsyncForeign.Task {
-    boolean isWrong; // its array is on another device than the stream
+    boolean isWrong; // the device of its array differs from the stream's
     int arrays;
     int released;
 
@@ -115,13 +115,13 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
         core.request(step.n);
         return 0;
       case "cancel":
-        synchronized (told) {
+        synchronized (lock) {
           cancelled = true;
         }
         core.cancel(new FletchingException(125, "cancelled"));
         return 0;
       case "drop":
-        if (!core.skip()) {
+        if (!AsyncConsumerTest.skip(core)) {
           fail("nothing to drop");
         }
         return 0;
@@ -159,13 +159,13 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
 
   private int giveTask(AsyncTrace.Step step) {
     GivenTask task = new GivenTask(step.task);
-    synchronized (told) {
+    synchronized (lock) {
       tasks.add(task);
       arriving = task;
     }
     setRefusal(step);
     int code = AsyncForeign.callOnNextTask(handler, task, null);
-    synchronized (told) {
+    synchronized (lock) {
       arriving = null;
     }
     if (code != 0) {
@@ -176,7 +176,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
 
   private int take(int task) {
     AsyncExtraction extraction = new AsyncExtraction(task);
-    synchronized (told) {
+    synchronized (lock) {
       running.add(extraction);
     }
     Thread thread =
@@ -194,11 +194,11 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     return AsyncExtraction.taken(extraction.answers);
   }
 
-  /** Lets extract_data return a code; the other one is that of take. */
+  /** Makes extract_data return {@code returned}, after which take returns {@code code}. */
   private int finishExtraction(AsyncTrace.Step step, int code, int returned) {
     AsyncExtraction extraction;
     GivenTask task;
-    synchronized (told) {
+    synchronized (lock) {
       extraction = running.stream().filter(e -> e.task == step.task).findFirst().orElseThrow();
       running.remove(extraction);
       task = tasks.get(step.task);
@@ -227,7 +227,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     releases.clear();
   }
 
-  /** Returns when it is done, or waits. */
+  /** Returns when release has returned, or while it waits. */
   private int release(AsyncTrace.Step step) {
     if (step.returns == null) {
       AsyncForeign.callRelease(handler);
@@ -239,9 +239,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     releases.add(thread);
     thread.start();
     // The steps within its notification are played before the next one.
-    while (core.state != AsyncConsumer.State.RELEASING
-        || expectsMore()
-        || inside.get() > before) {
+    while (core.state != AsyncConsumer.State.RELEASING || expectsMore() || inside.get() > before) {
       if (!thread.isAlive()) {
         fail("release does not wait");
         return 0;
@@ -261,7 +259,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
   private String news() {
     AsyncConsumer.State state = core.state;
     RuntimeException outcome = core.outcome();
-    synchronized (told) {
+    synchronized (lock) {
       GivenTask task = arriving;
       arriving = null;
       if (cancelled || state == AsyncConsumer.State.BROKEN) { // the application knows
@@ -300,7 +298,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     boolean wanted = out != 0;
     String what = "extract_data " + task.number + (wanted ? "" : " drop");
     AsyncExtraction extraction;
-    synchronized (told) {
+    synchronized (lock) {
       extraction =
           running.stream().filter(e -> e.task == task.number && !e.inside).findFirst().orElse(null);
       if (extraction != null) {
@@ -325,9 +323,9 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
       AsyncForeign.fill(Kind.DEVICE_ARRAY, out, task::released);
       task.arrays++;
       if (task.isWrong) {
-        C.putInt(out + DeviceArray.DEVICE_TYPE, DeviceType.CUDA.value());
+        C.putInt(out + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CUDA.value());
       }
-    } else if (wanted) { // written all the same: the consumer must not look at it
+    } else if (wanted) { // written although it fails: the consumer must not read it
       C.putAddress(out + Kind.DEVICE_ARRAY.release, 1);
     }
     return code;

@@ -39,7 +39,7 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
     open(1);
     assertEquals(22, peer.schema());
     assertFailed(22, "on_schema: called twice: expected one call");
-    // So is what the application refuses.
+    // A schema that the application refuses does so too.
     for (Throwable refusal : List.of(new FletchingException(7, "no"), new AssertionError("no"))) {
       create(
           new AsyncDeviceStream()
@@ -116,7 +116,7 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
     assertEquals(22, peer.end());
     assertEquals(22, peer.task(3));
     assertEquals("request 1, extract 1", peer.calls());
-    // What the application refuses is not taken.
+    // A task that the application refuses is not extracted.
     create(
         new AsyncDeviceStream()
             .onTask(
@@ -215,15 +215,15 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
 
   @Test
   void ruleAsyncReleaseLikeArray() {
-    // The handler is given back when it is released and the stream is closed, in any order.
+    // The handler is freed after its release and the close of the stream, in any order.
     for (boolean closeFirst : new boolean[] {false, true}) {
       open(1);
-      long handle = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
+      long handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
       if (closeFirst) {
         stream.close();
       } else {
         release();
-        release(); // which does no harm while the stream is there
+        release(); // which is harmless while the stream is open
       }
       Handles.find(AsyncHandler.class, handle);
       if (closeFirst) {
@@ -241,7 +241,10 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
     create(1);
     for (long field :
         new long[] {
-          AsyncAbi.ON_SCHEMA, AsyncAbi.ON_NEXT_TASK, AsyncAbi.ON_ERROR, AsyncAbi.RELEASE
+          Fields.HANDLER_ON_SCHEMA,
+          Fields.HANDLER_ON_NEXT_TASK,
+          Fields.HANDLER_ON_ERROR,
+          Fields.HANDLER_RELEASE
         }) {
       assertNotEquals(0, C.getAddress(peer.handler + field));
     }
@@ -257,22 +260,22 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
     assertEquals(0, peer.schema());
     assertEquals(22, peer.task(1)); // it was never requested
     assertEquals("cancel", peer.calls());
-    // An object that is not complete is refused.
-    for (long field : new long[] {AsyncAbi.REQUEST, AsyncAbi.CANCEL, -1}) {
+    // A producer without one of its callbacks is refused.
+    for (long field : new long[] {Fields.PRODUCER_REQUEST, Fields.PRODUCER_CANCEL, -1}) {
       create(1);
-      C.putAddress(field < 0 ? peer.handler + AsyncAbi.PRODUCER : peer.object + field, 0);
+      C.putAddress(field < 0 ? peer.handler + Fields.HANDLER_PRODUCER : peer.object + field, 0);
       assertEquals(22, peer.schema());
       assertFailed(22, "handler.producer: NULL, or request or cancel NULL: expected callbacks");
     }
   }
 
   @Test
-  void metadataOfTheStream() {
+  void metadataOfTheStreamIsReadWithTheSchema() {
     for (byte[] bytes :
         List.of(Metadata.EMPTY.with("key", "value").encode(), new byte[] {-1, -1, -1, -1})) {
       create(1);
       long block = AsyncAbi.newBlock(bytes);
-      C.putAddress(peer.object + AsyncAbi.METADATA, block);
+      C.putAddress(peer.object + Fields.PRODUCER_ADDITIONAL_METADATA, block);
       assertEquals(Metadata.EMPTY, stream.metadata());
       if (bytes[0] == -1) {
         assertEquals(22, peer.schema());

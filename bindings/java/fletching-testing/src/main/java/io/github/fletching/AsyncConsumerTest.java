@@ -5,35 +5,29 @@ package io.github.fletching;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.github.fletching.AsyncRows.Live;
-import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.testing.suite.NothingLeft;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
-/** A producer that makes its calls one by one, and what is left at the end. */
+/** A stream and its producer, which makes its calls one by one. A test releases every batch. */
 @Timeout(120)
+@ExtendWith(NothingLeft.class)
 abstract class AsyncConsumerTest {
   static final String LOST =
       "release: called too early: expected on_next_task(NULL) or on_error before";
 
   final Live live = new Live();
-  int exported;
   AsyncProducerPeer peer;
   AsyncDeviceStream stream;
   AsyncRows rows;
   boolean released;
 
-  @BeforeEach
-  void countExported() {
-    exported = Handles.count();
-  }
-
   @AfterEach
-  void nothingIsLeft() {
+  void everyBatchIsReleased() {
     finish();
-    assertEquals(exported, Handles.count());
     assertEquals(0, live.get());
   }
 
@@ -52,7 +46,7 @@ abstract class AsyncConsumerTest {
     peer.release();
   }
 
-  /** A stream whose schema is not known, and a subscriber that requests so many. */
+  /** Opens a stream without a schema, whose subscriber requests {@code requests}. */
   void create(AsyncDeviceStream next, long requests) {
     finish();
     released = false;
@@ -98,7 +92,7 @@ abstract class AsyncConsumerTest {
     }
   }
 
-  /** A consumer without a subscriber, which has so many tasks. */
+  /** A consumer without a subscriber, which has received {@code tasks}. */
   AsyncHandler queued(int tasks) {
     finish();
     released = false;
@@ -117,5 +111,20 @@ abstract class AsyncConsumerTest {
     try (DeviceArray batch = core.take(0).batch) {
       assertEquals(expected, batch.length());
     }
+  }
+
+  /** Drops the oldest batch; false when none has arrived. */
+  static boolean skip(AsyncHandler core) {
+    return core.peer.locked(
+        () -> {
+          ForeignProducer.Task task = core.shut ? null : core.queue.poll();
+          AsyncConsumer.Received received = task == null ? core.kept.poll() : null;
+          if (task != null) {
+            core.peer.drop(task);
+          } else if (received != null) {
+            core.peer.unlocked(received::close);
+          }
+          return task != null || received != null;
+        });
   }
 }

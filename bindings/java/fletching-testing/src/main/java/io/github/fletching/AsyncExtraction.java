@@ -6,12 +6,12 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
-/** A take of the application, held open inside extract_data. */
+/** A call of take, which a trace keeps inside extract_data. */
 final class AsyncExtraction {
   final int task;
   boolean inside; // extract_data was called
   final SynchronousQueue<Integer> answers = new SynchronousQueue<>();
-  final SynchronousQueue<Supplier<Integer>> orders = new SynchronousQueue<>(); // null: go on
+  final SynchronousQueue<Supplier<Integer>> orders = new SynchronousQueue<>(); // null: no code yet
 
   AsyncExtraction(int task) {
     this.task = task;

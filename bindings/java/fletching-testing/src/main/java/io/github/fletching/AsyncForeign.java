@@ -34,36 +34,22 @@ final class AsyncForeign {
     void release();
   }
 
-  /** A release callback of a schema or an array, which is told about. */
+  /** Is called for the release of a schema or an array. */
   interface Release {
     void released();
   }
 
   private static final long REQUEST =
-      C.stub(
-          "request",
-          "val",
-          0,
-          (self, n, c, d) -> {
-            Handles.find(Producer.class, C.getAddress(self + AsyncAbi.PRODUCER_PRIVATE)).request(n);
-            return 0;
-          });
+      stub("request", "val", (self, n, c, d) -> producer(self).request(n));
   private static final long CANCEL =
-      C.stub(
-          "cancel",
-          "va",
-          0,
-          (self, b, c, d) -> {
-            Handles.find(Producer.class, C.getAddress(self + AsyncAbi.PRODUCER_PRIVATE)).cancel();
-            return 0;
-          });
+      stub("cancel", "va", (self, b, c, d) -> producer(self).cancel());
   private static final long EXTRACT =
       C.stub(
           "extract",
           "iaa",
           5,
           (self, out, c, d) ->
-              Handles.find(Task.class, C.getAddress(self + AsyncAbi.TASK_PRIVATE))
+              Handles.find(Task.class, C.getAddress(self + Fields.TASK_PRIVATE_DATA))
                   .extractData(self, out));
   private static final long ON_SCHEMA =
       C.stub("on_schema", "iaa", 5, (self, schema, c, d) -> handler(self).onSchema(schema));
@@ -71,55 +57,66 @@ final class AsyncForeign {
       C.stub(
           "on_next_task", "iaaa", 5, (self, task, meta, d) -> handler(self).onNextTask(task, meta));
   private static final long ON_ERROR =
-      C.stub(
+      stub(
           "on_error",
           "vaiaa",
-          0,
           (self, code, message, metadata) -> {
             String text = message == 0 ? null : Native.text(message);
             handler(self).onError((int) code, text, metadata);
-            return 0;
           });
   private static final long RELEASE =
-      C.stub(
-          "release",
-          "va",
-          0,
-          (self, b, c, d) -> {
-            handler(self).release();
-            return 0;
-          });
+      stub("release", "va", (self, b, c, d) -> handler(self).release());
 
-  private static Handler handler(long self) {
-    return Handles.find(Handler.class, C.getAddress(self + AsyncAbi.HANDLER_PRIVATE));
+  private interface Action {
+    void run(long self, long second, long third, long fourth);
   }
 
-  /** Returns a struct, which {@link #free} frees. */
+  /** A callback without a result. */
+  private static long stub(String name, String signature, Action action) {
+    return C.stub(
+        name,
+        signature,
+        0,
+        (self, b, c, d) -> {
+          action.run(self, b, c, d);
+          return 0;
+        });
+  }
+
+  private static Producer producer(long self) {
+    return Handles.find(Producer.class, C.getAddress(self + Fields.PRODUCER_PRIVATE_DATA));
+  }
+
+  private static Handler handler(long self) {
+    return Handles.find(Handler.class, C.getAddress(self + Fields.HANDLER_PRIVATE_DATA));
+  }
+
+  /** Returns a struct, which {@link #freeProducer} frees. */
   static long producer(Producer callbacks) {
     long struct = AsyncAbi.takeBlock();
-    C.putInt(struct + AsyncAbi.DEVICE_TYPE, DeviceType.CPU.value());
-    C.putAddress(struct + AsyncAbi.REQUEST, REQUEST);
-    C.putAddress(struct + AsyncAbi.CANCEL, CANCEL);
-    C.putAddress(struct + AsyncAbi.PRODUCER_PRIVATE, Handles.add(callbacks));
+    C.putInt(struct + Fields.PRODUCER_DEVICE_TYPE, DeviceType.CPU.value());
+    C.putAddress(struct + Fields.PRODUCER_REQUEST, REQUEST);
+    C.putAddress(struct + Fields.PRODUCER_CANCEL, CANCEL);
+    C.putAddress(struct + Fields.PRODUCER_PRIVATE_DATA, Handles.add(callbacks));
     return struct;
   }
 
   static long handler(Handler callbacks) {
     long struct = AsyncAbi.takeBlock();
-    C.putAddress(struct + AsyncAbi.ON_SCHEMA, ON_SCHEMA);
-    C.putAddress(struct + AsyncAbi.ON_NEXT_TASK, ON_NEXT_TASK);
-    C.putAddress(struct + AsyncAbi.ON_ERROR, ON_ERROR);
-    C.putAddress(struct + AsyncAbi.RELEASE, RELEASE);
-    C.putAddress(struct + AsyncAbi.HANDLER_PRIVATE, Handles.add(callbacks));
+    C.putAddress(struct + Fields.HANDLER_ON_SCHEMA, ON_SCHEMA);
+    C.putAddress(struct + Fields.HANDLER_ON_NEXT_TASK, ON_NEXT_TASK);
+    C.putAddress(struct + Fields.HANDLER_ON_ERROR, ON_ERROR);
+    C.putAddress(struct + Fields.HANDLER_RELEASE, RELEASE);
+    C.putAddress(struct + Fields.HANDLER_PRIVATE_DATA, Handles.add(callbacks));
     return struct;
   }
 
   static void freeProducer(long struct) {
-    free(struct, AsyncAbi.PRODUCER_PRIVATE);
+    free(struct, Fields.PRODUCER_PRIVATE_DATA);
   }
 
   static void freeHandler(long struct) {
-    free(struct, AsyncAbi.HANDLER_PRIVATE);
+    free(struct, Fields.HANDLER_PRIVATE_DATA);
   }
 
   private static void free(long struct, long privateData) {
@@ -130,7 +127,7 @@ final class AsyncForeign {
   // --- The calls of a producer
 
   static int callOnSchema(long handler, long schema) {
-    return (int) C.call("iaa", C.getAddress(handler + AsyncAbi.ON_SCHEMA), handler, schema);
+    return (int) C.call("iaa", C.getAddress(handler + Fields.HANDLER_ON_SCHEMA), handler, schema);
   }
 
   /**
@@ -140,15 +137,15 @@ final class AsyncForeign {
   static int callOnNextTask(long handler, Task callbacks, byte[] metadata) {
     long struct = AsyncAbi.takeBlock();
     long handle = Handles.add(callbacks);
-    C.putAddress(struct + AsyncAbi.EXTRACT_DATA, EXTRACT);
-    C.putAddress(struct + AsyncAbi.TASK_PRIVATE, handle);
+    C.putAddress(struct + Fields.TASK_EXTRACT_DATA, EXTRACT);
+    C.putAddress(struct + Fields.TASK_PRIVATE_DATA, handle);
     long block = metadata == null ? 0 : AsyncAbi.newBlock(metadata);
     int code = onNextTask(handler, struct, block);
     if (block != 0) {
       C.write(block, new byte[metadata.length]);
       C.free(block);
     }
-    C.putAddress(struct + AsyncAbi.EXTRACT_DATA, 1);
+    C.putAddress(struct + Fields.TASK_EXTRACT_DATA, 1);
     AsyncAbi.putBlock(struct);
     if (code != 0) {
       Handles.remove(handle);
@@ -156,70 +153,70 @@ final class AsyncForeign {
     return code;
   }
 
-  /** The end of a task, which is called through its struct. */
+  /** Forgets the object of a task, in the last call of it. */
   static void forgetTask(long self) {
-    Handles.remove(C.getAddress(self + AsyncAbi.TASK_PRIVATE));
+    Handles.remove(C.getAddress(self + Fields.TASK_PRIVATE_DATA));
   }
 
   static int onNextTask(long handler, long task, long metadata) {
-    long function = C.getAddress(handler + AsyncAbi.ON_NEXT_TASK);
+    long function = C.getAddress(handler + Fields.HANDLER_ON_NEXT_TASK);
     return (int) C.call("iaaa", function, handler, task, metadata);
   }
 
   static void callOnError(long handler, int code, String message) {
     long text = message == null ? 0 : Native.newText(message);
-    C.call("vaiaa", C.getAddress(handler + AsyncAbi.ON_ERROR), handler, code, text, 0);
+    C.call("vaiaa", C.getAddress(handler + Fields.HANDLER_ON_ERROR), handler, code, text, 0);
     C.free(text);
   }
 
   static void callRelease(long handler) {
-    C.run(C.getAddress(handler + AsyncAbi.RELEASE), handler);
+    C.run(C.getAddress(handler + Fields.HANDLER_RELEASE), handler);
   }
 
   // --- The calls of a consumer
 
   static void callRequest(long producer, long n) {
-    C.call("val", C.getAddress(producer + AsyncAbi.REQUEST), producer, n);
+    C.call("val", C.getAddress(producer + Fields.PRODUCER_REQUEST), producer, n);
   }
 
   static void callCancel(long producer) {
-    C.call("va", C.getAddress(producer + AsyncAbi.CANCEL), producer);
+    C.call("va", C.getAddress(producer + Fields.PRODUCER_CANCEL), producer);
   }
 
   /** Copies a task, which is valid during the call only. */
   static long copyTask(long task) {
     long copy = AsyncAbi.takeBlock();
-    C.putAddress(copy + AsyncAbi.EXTRACT_DATA, C.getAddress(task + AsyncAbi.EXTRACT_DATA));
-    C.putAddress(copy + AsyncAbi.TASK_PRIVATE, C.getAddress(task + AsyncAbi.TASK_PRIVATE));
+    C.putAddress(copy + Fields.TASK_EXTRACT_DATA, C.getAddress(task + Fields.TASK_EXTRACT_DATA));
+    C.putAddress(copy + Fields.TASK_PRIVATE_DATA, C.getAddress(task + Fields.TASK_PRIVATE_DATA));
     return copy;
   }
 
   static int callExtract(long task, long out) {
-    return (int) C.call("iaa", C.getAddress(task + AsyncAbi.EXTRACT_DATA), task, out);
+    return (int) C.call("iaa", C.getAddress(task + Fields.TASK_EXTRACT_DATA), task, out);
   }
 
-  // --- Schemas and arrays that tell of their release
+  // --- Schemas and arrays that report their release
 
-  static final class Told extends Exported {
+  static final class Reporting extends Exported {
     private final Release release;
 
-    private Told(Release release) {
+    private Reporting(Release release) {
       this.release = release;
     }
 
     @Override
-    void release(Kind kind, long struct) {
+    void release(Kind kind, long struct, java.util.Deque<Object> ended) {
       kind.markReleased(struct);
       forget();
       release.released();
     }
   }
 
-  /** Fills a zeroed struct with an empty one. */
+  /** Makes a zeroed struct an empty schema or array. */
   static void fill(Kind kind, long struct, Release release) {
     if (kind == Kind.DEVICE_ARRAY) {
-      C.putInt(struct + DeviceArray.DEVICE_TYPE, DeviceType.CPU.value());
+      C.putInt(struct + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CPU.value());
     }
-    new Told(release).adopt(kind, struct);
+    new Reporting(release).adopt(kind, struct);
   }
 }

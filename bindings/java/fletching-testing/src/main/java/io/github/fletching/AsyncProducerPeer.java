@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** A producer that makes its calls one by one, and writes down those of the consumer. */
+/** A producer that makes its calls one by one, and records the consumer's calls. */
 final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   final AsyncDeviceStream stream;
   final long handler;
@@ -24,7 +24,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   AsyncProducerPeer(AsyncDeviceStream stream, long handler) {
     this.stream = stream;
     this.handler = handler;
-    C.putAddress(handler + AsyncAbi.PRODUCER, object);
+    C.putAddress(handler + Fields.HANDLER_PRODUCER, object);
   }
 
   private void called(String call) {
@@ -39,7 +39,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
     calls.add(call);
   }
 
-  /** The calls since the last time. */
+  /** Returns the calls since the last use. */
   synchronized String calls() {
     String all = String.join(", ", calls);
     calls.clear();
@@ -60,7 +60,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
     return schema(AsyncRows.schema());
   }
 
-  /** The struct is overwritten after the call. */
+  /** Sends a schema, whose struct is released after the call. */
   int schema(Schema schema) {
     Slot raw = Slot.take(Kind.SCHEMA);
     schema.moveTo(raw.address);
@@ -73,7 +73,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
     return code;
   }
 
-  /** A task with so many rows, which are its number. */
+  /** Sends a task with {@code rows} rows, and with that number. */
   int task(int rows) {
     return task(rows, AsyncRows.rowsOf(rows), 0);
   }
@@ -95,7 +95,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   private int extract(int number, DeviceArray batch, int code, long self, long out) {
     AsyncForeign.forgetTask(self);
     called((out == 0 ? "drop " : "extract ") + number);
-    if (out != 0 && code != 0) { // written all the same: the consumer must not look at it
+    if (out != 0 && code != 0) { // written although it fails: the consumer must not read it
       C.putAddress(out + Kind.DEVICE_ARRAY.release, 1);
     } else if (out != 0 && !batch.isReleased()) {
       batch.moveTo(out);
@@ -105,7 +105,7 @@ final class AsyncProducerPeer implements AsyncForeign.Producer, AutoCloseable {
   }
 
   DeviceArray onCuda(DeviceArray batch) {
-    C.putInt(batch.address() + DeviceArray.DEVICE_TYPE, DeviceType.CUDA.value());
+    C.putInt(batch.address() + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CUDA.value());
     return batch;
   }
 

@@ -129,7 +129,7 @@ final class AsyncProducerReplay extends AsyncReplay implements AsyncForeign.Hand
       return AsyncBatch.made(
           () -> {
             batch.meets("failed");
-            throw new FletchingException(errno, "the data cannot be had");
+            throw new FletchingException(errno, "the data is lost");
           });
     }
     Slot slot = Slot.take(Kind.DEVICE_ARRAY);

@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.suite.Silent;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -65,7 +66,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     assertEquals("task, error 71 disk, release", peer.run().calls());
   }
 
-  /** A stream of which the peer refuses a call. */
+  /** Sends a stream to a peer that refuses a call. */
   private void refuse(String call, int code, Object... all) {
     peer.calls();
     peer.refuses = call;
@@ -106,7 +107,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     peer.drop();
     peer.run();
     peer.calls();
-    // A cancel may come instead.
+    // There is none after a cancel.
     send(counting(1));
     peer.cancel();
     assertEquals("release", peer.run().calls());
@@ -124,23 +125,23 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncSchemaSet() {
-    assertWithout(AsyncAbi.ON_SCHEMA, "on_schema", "release");
+    assertWithout(Fields.HANDLER_ON_SCHEMA, "on_schema", "release");
   }
 
   @Test
   void ruleAsyncNextSet() {
-    assertWithout(AsyncAbi.ON_NEXT_TASK, "on_next_task", "schema, release");
+    assertWithout(Fields.HANDLER_ON_NEXT_TASK, "on_next_task", "schema, release");
   }
 
   @Test
   void ruleAsyncErrorSet() {
-    C.putAddress(peer.handler + AsyncAbi.ON_ERROR, 0);
+    C.putAddress(peer.handler + Fields.HANDLER_ON_ERROR, 0);
     assertSent("schema, release", disk());
   }
 
   @Test
   void ruleAsyncReleaseSet() {
-    C.putAddress(peer.handler + AsyncAbi.RELEASE, 0);
+    C.putAddress(peer.handler + Fields.HANDLER_RELEASE, 0);
     assertSent("schema, end");
     assertTrue(sending.done.isDone());
   }
@@ -175,7 +176,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncErrorMetadataEncoding() {
-    assertSent("schema, error 71 disk, release", disk()); // the peer notes metadata
+    assertSent("schema, error 71 disk, release", disk()); // the peer reports metadata
   }
 
   @Test
@@ -190,16 +191,7 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncErrorTextsLiveDuringCall() {
-    Throwable silent =
-        new RuntimeException() {
-          private static final long serialVersionUID = 1;
-
-          @Override
-          public String toString() {
-            throw new IllegalStateException("again");
-          }
-        };
-    assertSent("schema, error 5 no message, release", silent);
+    assertSent("schema, error 5 no message, release", new Silent());
     assertSent("schema, error 9 errno 9, release", new FletchingException(9, ""));
     assertSent("schema, error 9 a\\x00b\u00e9, release", new FletchingException(9, "a\0b\u00e9"));
   }
@@ -231,21 +223,21 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     metadata = Metadata.EMPTY.with("key", "value");
     send();
     long object = peer.producer();
-    assertEquals(DeviceType.CPU.value(), C.getInt(object + AsyncAbi.DEVICE_TYPE));
-    assertEquals(metadata, Metadata.at(C.getAddress(object + AsyncAbi.METADATA)));
+    assertEquals(DeviceType.CPU.value(), C.getInt(object + Fields.PRODUCER_DEVICE_TYPE));
+    assertEquals(metadata, Metadata.at(C.getAddress(object + Fields.PRODUCER_ADDITIONAL_METADATA)));
     assertEquals("", peer.calls());
   }
 
   @Test
   void ruleAsyncRequestSet() {
     startEndless();
-    assertNotEquals(0, C.getAddress(peer.producer() + AsyncAbi.REQUEST));
+    assertNotEquals(0, C.getAddress(peer.producer() + Fields.PRODUCER_REQUEST));
   }
 
   @Test
   void ruleAsyncCancelSet() {
     startEndless();
-    assertNotEquals(0, C.getAddress(peer.producer() + AsyncAbi.CANCEL));
+    assertNotEquals(0, C.getAddress(peer.producer() + Fields.PRODUCER_CANCEL));
   }
 
   private void assertNotSent(String text, DeviceType type, long handler) {

@@ -9,35 +9,34 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.AsyncRows.Live;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.testing.suite.NothingLeft;
 import java.util.Arrays;
 import java.util.concurrent.CompletionException;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
-/** A consumer that writes down what is called, and what is left at the end. */
+/** A stream that is sent to a peer, which records the calls. A test releases every batch. */
 @Timeout(120)
+@ExtendWith(NothingLeft.class)
 abstract class AsyncProducerTest {
   final Live live = new Live();
-  int exported;
   AsyncConsumerPeer peer;
   AsyncSending<AsyncBatch> sending;
   AsyncItems items;
   Metadata metadata = Metadata.EMPTY;
 
   @BeforeEach
-  void countExported() {
-    exported = Handles.count();
+  void makePeer() {
     peer = new AsyncConsumerPeer();
   }
 
   @AfterEach
-  void nothingIsLeft() {
+  void everyBatchIsReleased() {
     finish();
     peer.close();
-    assertEquals(exported, Handles.count());
     assertEquals(0, live.get());
   }
 
@@ -68,7 +67,7 @@ abstract class AsyncProducerTest {
     send(AsyncRows.schema(), all);
   }
 
-  /** Has sent the schema and what needs no request. */
+  /** Sends items and then the end, and makes the calls that need no request. */
   void start(Object... all) {
     peer.calls();
     send(all);

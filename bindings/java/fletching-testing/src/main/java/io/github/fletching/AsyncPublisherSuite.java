@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 /** The stream as a publisher. */
 public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
   @Test
-  void aSubscriberMayComeLate() {
+  void aLateSubscriberReceivesEverything() {
     create(new AsyncDeviceStream(2), 0);
     finish();
     released = false;
@@ -50,7 +50,7 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
   }
 
   @Test
-  void aSubscriberThatThrowsHasCancelled() {
+  void aSubscriberThatThrowsCancels() {
     Flow.Subscriber<DeviceArray> odd =
         new AsyncRows(3, 0) {
           @Override
@@ -93,7 +93,7 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
   }
 
   @Test
-  void aStreamWithoutASubscriberIsALeakWhenItIsForgotten() throws Exception {
+  void aForgottenStreamWithoutASubscriberIsCancelledAndCounted() throws Exception {
     long before = Owner.leaks();
     CapturedLog log = new CapturedLog();
     try {
@@ -109,14 +109,14 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
     } finally {
       log.close();
     }
-    while (!peer.calls().equals("cancel")) { // which follows the count
+    while (!peer.calls().equals("cancel")) { // it follows the count
       Thread.onSpinWait();
     }
     assertEquals(before + 1, Owner.leaks());
   }
 
   @Test
-  void aStreamWithASubscriberMayBeForgotten() throws Exception {
+  void aForgottenStreamWithASubscriberIsReadToItsEnd() throws Exception {
     long before = Owner.leaks();
     create(1);
     WeakReference<AsyncDeviceStream> weak = new WeakReference<>(stream);
@@ -135,9 +135,9 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
     release();
     assertRows(1, 0);
     assertEquals(before, Owner.leaks());
-    long handle = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
-    while (handle != 0) { // the cleaner gives it back
-      handle = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
+    long handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
+    while (handle != 0) { // until the cleaner frees it
+      handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
       System.gc();
     }
   }

@@ -15,8 +15,13 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
-/** The races that such code has had. */
+/**
+ * Races of subscriptions, requests, extractions, cancels, ends and releases. On a busy machine 300
+ * runs take minutes, which is no hang.
+ */
+@Timeout(600)
 public abstract class AsyncRacesSuite extends AsyncConsumerTest {
   private static final int RUNS = 300;
 
@@ -73,7 +78,7 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
   }
 
   @Test
-  void aReleaseIsSeenByASubscriberAndTheSchema() {
+  void aReleaseFailsTheSubscriberAndTheSchema() {
     for (int run = 0; run < RUNS; run++) {
       finish();
       released = false;
@@ -162,7 +167,7 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
     releaseDuring("request 1", core -> core.request(1));
     releaseDuring("cancel", core -> core.cancel(new IllegalStateException()));
     releaseDuring("extract 1", core -> take(core, 1));
-    releaseDuring("drop 1", AsyncConsumer::skip);
+    releaseDuring("drop 1", AsyncConsumerTest::skip);
   }
 
   @Test
@@ -186,21 +191,21 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
     mayGoOn.countDown();
     releasing.join();
     requested.join();
-    assertEquals("request 1, extract 1", peer.calls()); // written down when it is over
+    assertEquals("request 1, extract 1", peer.calls()); // recorded when the call returns
     take(core, 1);
     core.close();
   }
 
   /** A producer that breaks the rules calls release from inside of a call to it. */
   @Test
-  void releaseInsideACall() {
+  void releaseMayBeCalledInsideACall() {
     List<Consumer<AsyncHandler>> actions =
         List.of(
             core -> core.request(1),
             core -> core.cancel(new IllegalStateException()),
             core -> closed(core.take(1)),
             core -> closed(core.take(0)),
-            AsyncConsumer::skip);
+            AsyncConsumerTest::skip);
     for (boolean ends : new boolean[] {false, true}) {
       for (Consumer<AsyncHandler> action : actions) {
         AsyncHandler core = queued(1);
@@ -228,7 +233,7 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
   }
 
   @Test
-  void anEndDuringTheRequestIsTheEnd() {
+  void aStreamMayEndDuringTheRequest() {
     openQueued(1);
     peer.inside.set(() -> peer.fail(71, null));
     stream.subscribe(rows);
@@ -245,7 +250,7 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
   }
 
   @Test
-  void extractionsAndTheEndReleaseOnce() {
+  void theHandlerIsReleasedOnceAfterEveryExtraction() {
     for (int run = 0; run < RUNS; run++) {
       AsyncConsumerPeer consumer = new AsyncConsumerPeer();
       LinkedBlockingQueue<Long> arrived = new LinkedBlockingQueue<>();
@@ -288,7 +293,7 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
     openQueued(1);
     AsyncRows late = rows;
     Runnable inExtraction = () -> late.subscription.cancel();
-    peer.inside.set(() -> peer.inside.set(inExtraction)); // the request is before
+    peer.inside.set(() -> peer.inside.set(inExtraction)); // the first call is the request
     stream.subscribe(
         new AsyncRows(1, 0) {
           @Override

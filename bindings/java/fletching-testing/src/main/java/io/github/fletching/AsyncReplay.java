@@ -98,7 +98,7 @@ abstract class AsyncReplay {
     return failed == null ? null : trace.name + ": " + failed;
   }
 
-  /** A schema or a batch, and what becomes of it. */
+  /** A schema or a batch, and what happened to it. */
   static class Thing {
     final int number;
     private final List<String> fates = new ArrayList<>();
@@ -121,7 +121,7 @@ abstract class AsyncReplay {
       return only && fates.set(0, name) != null;
     }
 
-    /** What became of it, once; anything else shows in the comparison. */
+    /** What happened to it: several events differ from every expected one. */
     synchronized String fate(String freed) {
       return fates.equals(List.of("freed")) ? freed : String.join(", ", fates);
     }

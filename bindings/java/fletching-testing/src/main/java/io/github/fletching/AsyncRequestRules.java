@@ -84,9 +84,9 @@ public abstract class AsyncRequestRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncHandlerPrivateDataUntouched() {
-    long before = C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE);
+    long before = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
     assertSent("schema, end, release");
-    assertEquals(before, C.getAddress(peer.handler + AsyncAbi.HANDLER_PRIVATE));
+    assertEquals(before, C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA));
   }
 
   // --- Request and cancel

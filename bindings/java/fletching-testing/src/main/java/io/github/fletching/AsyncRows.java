@@ -10,8 +10,10 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A subscriber that writes down how many rows a batch has, 0 for the end, and a negative code. */
-class AsyncRows implements Flow.Subscriber<DeviceArray> {
+/**
+ * A subscriber that records the rows of each batch, and then 0 or the negative code of an error.
+ */
+public class AsyncRows implements Flow.Subscriber<DeviceArray> {
   /** Counts the batches that are not released. */
   static final class Live extends AtomicInteger implements AutoCloseable {
     private static final long serialVersionUID = 1;
@@ -46,8 +48,8 @@ class AsyncRows implements Flow.Subscriber<DeviceArray> {
   volatile Flow.Subscription subscription;
   volatile Throwable error;
 
-  /** Requests so many at first, and so many after each batch. */
-  AsyncRows(long first, long more) {
+  /** Requests {@code first} batches, and {@code more} after each. */
+  public AsyncRows(long first, long more) {
     this.first = first;
     this.more = more;
   }
@@ -90,8 +92,13 @@ class AsyncRows implements Flow.Subscriber<DeviceArray> {
     return new ArrayList<>(rows);
   }
 
-  /** All of them, at the end of the stream. */
-  List<Long> await() {
+  /** The error that ended the stream, or null. */
+  public final Throwable error() {
+    return error;
+  }
+
+  /** Returns the records when the stream has ended. */
+  public final List<Long> await() {
     try {
       if (!over.await(60, TimeUnit.SECONDS)) {
         throw new IllegalStateException("no end: " + rows());

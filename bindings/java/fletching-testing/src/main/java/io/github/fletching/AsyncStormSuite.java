@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * Many streams on several threads, each of which ends in one of several ways at a random time.
- * FLETCHING_ASYNC_STREAMS says how many.
+ * FLETCHING_ASYNC_STREAMS is the number.
  */
 @Timeout(600)
 public abstract class AsyncStormSuite {

@@ -23,7 +23,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
     AsyncHandler core = queued(3);
     core.request(1);
     take(core, 1);
-    assertTrue(core.skip());
+    assertTrue(skip(core));
     core.cancel(new IllegalStateException());
     assertEquals(0, peer.task(4, live.batch(4), 0));
     assertEquals("request 1, extract 1, drop 2, cancel, drop 3, drop 4", peer.calls());
@@ -49,8 +49,8 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
     release();
     assertEquals("extract 1, extract 2, extract 3", peer.calls());
     DeviceArray second = core.take(0).batch;
-    assertTrue(core.skip());
-    assertFalse(core.skip());
+    assertTrue(skip(core));
+    assertFalse(skip(core));
     assertEquals(2, live.get());
     assertSame(AsyncConsumer.END, core.outcome());
     core.close();
@@ -91,7 +91,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
   }
 
   @Test
-  void theDemandStopsAtTheLargestValue() {
+  void theDemandSaturatesAtTheLargestValue() {
     create(Long.MAX_VALUE);
     rows.subscription.request(1);
     peer.schema();
@@ -154,7 +154,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
     peer.task(1, rowsOf(1), 71);
     assertFailed(71, "extract_data: failed without a message");
     peer.task(2, live.batch(2), 0);
-    peer.fail(71, null); // which the application knows
+    peer.fail(71, null); // which the subscriber does not get
     assertEquals("request 3, extract 1, drop 2", peer.calls());
     assertRows(-71);
   }
@@ -182,7 +182,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
   }
 
   @Test
-  void aWrongBatchAfterTheEndIsLostAlone() {
+  void aWrongBatchAfterTheEndFailsNoOther() {
     AsyncHandler core = queued(1);
     take(core, 1);
     core.request(2);
@@ -197,7 +197,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
   }
 
   @Test
-  void warnings() {
+  void aWarningNamesItsRuleAndMayFailTheStream() {
     List<String> warnings = new ArrayList<>();
     for (boolean strict : new boolean[] {false, true}) {
       create(
@@ -212,7 +212,7 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
           1);
       peer.schema();
       DeviceArray odd = live.batch(1);
-      C.putLong(odd.address() + DeviceArray.RESERVED + 8, 1);
+      C.putLong(odd.address() + Fields.DEVICE_ARRAY_RESERVED + 8, 1);
       peer.task(1, odd, 0);
       assertRows(strict ? -22 : 1);
     }
@@ -229,9 +229,9 @@ public abstract class AsyncTaskRules extends AsyncConsumerTest {
   @Test
   void ruleAsyncProducerPrivateDataUntouched() {
     open(1);
-    long before = C.getAddress(peer.object + AsyncAbi.PRODUCER_PRIVATE);
+    long before = C.getAddress(peer.object + Fields.PRODUCER_PRIVATE_DATA);
     stream.close();
     assertEquals("request 1, cancel", peer.calls());
-    assertEquals(before, C.getAddress(peer.object + AsyncAbi.PRODUCER_PRIVATE));
+    assertEquals(before, C.getAddress(peer.object + Fields.PRODUCER_PRIVATE_DATA));
   }
 }

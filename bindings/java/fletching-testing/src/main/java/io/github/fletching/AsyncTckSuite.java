@@ -23,10 +23,10 @@ import org.testng.ITestResult;
 import org.testng.TestListenerAdapter;
 import org.testng.TestNG;
 
-/** The TCK of Reactive Streams: streams of ours as publishers, and what sends as a subscriber. */
+/** The TCK of Reactive Streams, with a stream as the publisher and a sender as the subscriber. */
 @Timeout(300)
 public abstract class AsyncTckSuite {
-  // What the TCK leaves unfinished is finished after it.
+  // The TCK does not end these: finish() does.
   private static final Queue<AsyncDeviceStream> STREAMS = new ConcurrentLinkedQueue<>();
   private static final Queue<AsyncSending<?>> SENDINGS = new ConcurrentLinkedQueue<>();
   private static final Queue<AsyncConsumerPeer> PEERS = new ConcurrentLinkedQueue<>();
@@ -110,14 +110,14 @@ public abstract class AsyncTckSuite {
     }
   }
 
-  /** A stream that requests before. */
+  /** A stream that requests before its subscriber does. */
   public static class WindowPublisher extends Publisher {
     public WindowPublisher() {
       super(4);
     }
   }
 
-  /** What sends, with a consumer that requests when the TCK says so. */
+  /** A sender, with a consumer that requests where the TCK does. */
   public static class Sender extends FlowSubscriberBlackboxVerification<AsyncBatch> {
     public Sender() {
       super(environment());
@@ -168,8 +168,8 @@ public abstract class AsyncTckSuite {
   }
 
   /**
-   * Runs a class of the TCK; what it skips does not apply: a second subscriber, and what the box
-   * hides.
+   * Runs a class of the TCK. It skips tests of several subscribers, and tests that have to see the
+   * subscription of a sender.
    */
   private static void verify(Class<?> type, int passed, int skipped) {
     TestListenerAdapter results = new TestListenerAdapter();

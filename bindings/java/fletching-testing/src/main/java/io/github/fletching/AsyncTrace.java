@@ -29,7 +29,7 @@ final class AsyncTrace {
     Integer code;
     Long n;
 
-    /** How a call and a notification are compared. */
+    /** The form in which calls and notifications are compared. */
     @Override
     public String toString() {
       return (notify != null ? "notify " + notify : call)

@@ -8,16 +8,16 @@ import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/** Plays the traces: what differs, for each that does. */
+/** Replays the traces; returns a line for each that differs. */
 public final class AsyncTraces {
   private AsyncTraces() {}
 
-  /** The traces of the consumer, which are so many. */
+  /** Replays the traces of the consumer, of which there are {@code count}. */
   public static List<String> consumer(int count) {
     return play("consumer", count, AsyncConsumerReplay::play);
   }
 
-  /** The traces of the producer. */
+  /** Replays the traces of the producer. */
   public static List<String> producer(int count) {
     return play("producer", count, AsyncProducerReplay::play);
   }

@@ -32,12 +32,12 @@ public final class Array extends ArrayOwner {
    * @throws FletchingException EINVAL when there is no such child, or it was moved out before
    */
   public Array takeChild(int index) {
-    return new Array(moveBelow(Tree.childToTake(this, index), false));
+    return new Array(Tree.takeChild(this, index));
   }
 
   /** The same for the dictionary. */
   public Array takeDictionary() {
-    return new Array(moveBelow(Tree.dictionaryToTake(this), false));
+    return new Array(Tree.takeDictionary(this));
   }
 
   /** Moves the array into a {@link Shared}, which several users may read. */
@@ -51,8 +51,8 @@ public final class Array extends ArrayOwner {
     Slot source = takeSlot("to_device");
     Kind.ARRAY.move(source.address, device.address);
     source.free();
-    C.putLong(device.address + DeviceArray.DEVICE_ID, -1);
-    C.putInt(device.address + DeviceArray.DEVICE_TYPE, DeviceType.CPU.value());
+    C.putLong(device.address + Fields.DEVICE_ARRAY_DEVICE_ID, -1);
+    C.putInt(device.address + Fields.DEVICE_ARRAY_DEVICE_TYPE, DeviceType.CPU.value());
     return new DeviceArray(device);
   }
 }

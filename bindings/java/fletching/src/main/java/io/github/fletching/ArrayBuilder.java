@@ -117,9 +117,9 @@ public final class ArrayBuilder {
           "array builder: sync_event not NULL: expected NULL, because the device type has no event");
     }
     Slot slot = fill(Kind.DEVICE_ARRAY, object);
-    C.putLong(slot.address + DeviceArray.DEVICE_ID, deviceId);
-    C.putInt(slot.address + DeviceArray.DEVICE_TYPE, type.value());
-    C.putAddress(slot.address + DeviceArray.SYNC_EVENT, syncEvent);
+    C.putLong(slot.address + Fields.DEVICE_ARRAY_DEVICE_ID, deviceId);
+    C.putInt(slot.address + Fields.DEVICE_ARRAY_DEVICE_TYPE, type.value());
+    C.putAddress(slot.address + Fields.DEVICE_ARRAY_SYNC_EVENT, syncEvent);
     return new DeviceArray(slot);
   }
 
@@ -129,9 +129,10 @@ public final class ArrayBuilder {
     if (problem != null) {
       throw FletchingException.invalid("array builder: " + problem);
     }
-    Object owner = count.kept.isEmpty() ? object : new Kept(object, count.kept);
     Slot slot = Slot.take(kind);
-    write(slot.address, new Block(kind, count.structs, (int) count.buffers, 0, owner, null));
+    Block block = new Block(kind, count.structs, (int) count.buffers, 0, object);
+    block.kept = count.kept;
+    write(slot.address, block);
     return slot;
   }
 
@@ -141,33 +142,13 @@ public final class ArrayBuilder {
     final List<ByteBuffer> kept = new ArrayList<>();
   }
 
-  /** The object of the user's, and the buffers. */
-  private static final class Kept implements AutoCloseable {
-    private final Object object;
-
-    @SuppressWarnings("unused") // reachable
-    private final List<ByteBuffer> buffers;
-
-    Kept(Object object, List<ByteBuffer> buffers) {
-      this.object = object;
-      this.buffers = buffers;
-    }
-
-    @Override
-    public void close() {
-      Exported.discard(object);
-    }
-  }
-
   private String check(Count count, int depth) {
     count.structs++;
     count.buffers += buffers.length;
     count.kept.addAll(kept);
-    if (depth == Tree.MOST_LEVELS) {
-      return "nested too deep: expected at most " + Tree.MOST_LEVELS + " levels";
-    }
-    if (count.structs > Kind.MOST_STRUCTS) {
-      return "too many structs: expected at most " + Kind.MOST_STRUCTS;
+    String excess = Tree.excess(depth, count.structs);
+    if (excess != null) {
+      return excess;
     }
     if (count.buffers > Integer.MAX_VALUE) {
       return "too many buffers: expected at most " + Integer.MAX_VALUE;
@@ -187,11 +168,11 @@ public final class ArrayBuilder {
 
   /** Fills a zeroed struct, and those below it. */
   private void write(long array, Block block) {
-    C.putLong(array + ArrayView.LENGTH, length);
-    C.putLong(array + ArrayView.NULL_COUNT, nullCount);
-    C.putLong(array + ArrayView.OFFSET, offset);
-    C.putLong(array + ArrayView.N_BUFFERS, buffers.length);
-    C.putAddress(array + ArrayView.BUFFERS, block.addAddresses(buffers));
+    C.putLong(array + Fields.ARRAY_LENGTH, length);
+    C.putLong(array + Fields.ARRAY_NULL_COUNT, nullCount);
+    C.putLong(array + Fields.ARRAY_OFFSET, offset);
+    C.putLong(array + Fields.ARRAY_N_BUFFERS, buffers.length);
+    C.putAddress(array + Fields.ARRAY_BUFFERS, block.addAddresses(buffers));
     block.adopt(Kind.ARRAY, array);
     long child = block.addChildren(array, children.size());
     for (ArrayBuilder next : children) {

@@ -2,8 +2,6 @@
 
 package io.github.fletching;
 
-import java.lang.ref.Reference;
-
 /** What {@link Array} and {@link DeviceArray} have in common. */
 public abstract class ArrayOwner extends Owner {
   ArrayOwner(Kind kind, Slot slot) {
@@ -60,19 +58,5 @@ public abstract class ArrayOwner extends Owner {
    */
   public final void attach(Object object) {
     Tree.attach(this, object);
-  }
-
-  /** Puts the child or dictionary that is moved out into a slot of its own. */
-  final Slot moveBelow(long below, boolean withEvent) {
-    Slot taken = Slot.take(kind);
-    if (withEvent) {
-      Share share = Share.Parent.hold(live("take_child").address);
-      Kind.ARRAY.move(below, taken.address);
-      Share.Hook.attach(Kind.ARRAY, taken.address, null, share);
-    } else {
-      Kind.ARRAY.move(below, taken.address);
-    }
-    Reference.reachabilityFence(this);
-    return taken;
   }
 }

@@ -7,29 +7,23 @@ import static io.github.fletching.Native.POINTER;
 
 /** Reads an array that an owner keeps alive; see {@link View}. */
 public final class ArrayView extends View {
-  static final long LENGTH = Kind.ARRAY.offset("length");
-  static final long NULL_COUNT = Kind.ARRAY.offset("null_count");
-  static final long OFFSET = Kind.ARRAY.offset("offset");
-  static final long N_BUFFERS = Kind.ARRAY.offset("n_buffers");
-  static final long BUFFERS = Kind.ARRAY.offset("buffers");
-
   ArrayView(Owner owner, View parent, long address) {
     super(owner, parent, address);
   }
 
   /** The number of values. */
   public long length() {
-    return readLong(LENGTH, 0);
+    return readLong(Fields.ARRAY_LENGTH, 0);
   }
 
   /** The number of nulls, -1 when the producer has not counted. */
   public long nullCount() {
-    return readLong(NULL_COUNT, 0);
+    return readLong(Fields.ARRAY_NULL_COUNT, 0);
   }
 
   /** The index of the first value in every buffer. */
   public long offset() {
-    return readLong(OFFSET, 0);
+    return readLong(Fields.ARRAY_OFFSET, 0);
   }
 
   /** The addresses of the buffers, on the device of the array; 0 for none. */
@@ -37,8 +31,8 @@ public final class ArrayView extends View {
     return read(
         new long[0],
         array -> {
-          long count = C.getLong(array + N_BUFFERS);
-          long list = C.getAddress(array + BUFFERS);
+          long count = C.getLong(array + Fields.ARRAY_N_BUFFERS);
+          long list = C.getAddress(array + Fields.ARRAY_BUFFERS);
           boolean plausible = list != 0 && count > 0 && count <= Kind.MOST_STRUCTS;
           long[] buffers = new long[plausible ? (int) count : 0];
           for (int i = 0; i < buffers.length; i++) {

@@ -150,21 +150,6 @@ class AsyncConsumer {
     peer.unlocked(this::wake);
   }
 
-  /** Drops the oldest batch; false when none has arrived. */
-  boolean skip() {
-    return peer.locked(
-        () -> {
-          ForeignProducer.Task task = shut ? null : queue.poll();
-          Received received = task == null ? kept.poll() : null;
-          if (task != null) {
-            peer.drop(task);
-          } else if (received != null) {
-            peer.unlocked(received::close);
-          }
-          return task != null || received != null;
-        });
-  }
-
   /** How the stream has ended: {@link #END} or the error; null while there may be batches. */
   RuntimeException outcome() {
     return peer.locked(

@@ -41,9 +41,9 @@ public final class AsyncDeviceStream implements Flow.Publisher<DeviceArray>, Aut
 
   /**
    * A stream that requests {@code window} batches when the schema arrives, and again as the
-   * subscriber takes them, before they are extracted: for a producer such as that of libarrow,
-   * which is destroyed with its last task, and to keep a slow producer busy. With 0 only the
-   * subscriber requests.
+   * subscriber takes them, before they are extracted: for a producer such as libarrow's, which is
+   * destroyed with its last task, and to keep a slow producer busy. With 0 only the subscriber
+   * requests.
    */
   public AsyncDeviceStream(int window) {
     subscription = new AsyncSubscription(core, window);

@@ -60,8 +60,9 @@ public final class AsyncDeviceStreams {
       Executor executor,
       long handler) {
     Objects.requireNonNull(batches, "batches");
+    schema.live("send");
     AsyncSending<DeviceArray> sending =
-        sending(schema, deviceType, Metadata.EMPTY, AsyncBatch::of, executor, handler);
+        new AsyncSending<>(handler, deviceType, Metadata.EMPTY, executor, AsyncBatch::of);
     sending.iterator = batches;
     sending.open(schema);
     return sending.done;
@@ -90,7 +91,8 @@ public final class AsyncDeviceStreams {
       Executor executor,
       long handler) {
     Objects.requireNonNull(batches, "batches");
-    AsyncSending<T> sending = sending(schema, deviceType, metadata, toBatch, executor, handler);
+    schema.live("send");
+    AsyncSending<T> sending = new AsyncSending<>(handler, deviceType, metadata, executor, toBatch);
     sending.open(schema);
     try {
       batches.subscribe(sending);
@@ -98,17 +100,6 @@ public final class AsyncDeviceStreams {
       sending.fail(thrown);
     }
     return sending.done;
-  }
-
-  private static <T> AsyncSending<T> sending(
-      Schema schema,
-      DeviceType deviceType,
-      Metadata metadata,
-      Function<T, AsyncBatch> toBatch,
-      Executor executor,
-      long handler) {
-    schema.live("send");
-    return new AsyncSending<>(handler, deviceType, metadata, executor, toBatch);
   }
 
   /** The common pool, which may have no thread. */

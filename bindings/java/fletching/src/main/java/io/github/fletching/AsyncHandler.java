@@ -37,7 +37,7 @@ final class AsyncHandler extends AsyncConsumer {
           if (handler == 0) {
             handler = AsyncAbi.takeBlock();
             users.incrementAndGet();
-            AsyncAbi.HandlerStubs.install(handler, Handles.add(this));
+            AsyncAbi.installHandler(handler, this);
           }
           return handler;
         });
@@ -45,7 +45,7 @@ final class AsyncHandler extends AsyncConsumer {
 
   private void leave() {
     if (users.decrementAndGet() == 0 && handler != 0) {
-      Handles.remove(C.getAddress(handler + AsyncAbi.HANDLER_PRIVATE));
+      Handles.remove(C.getAddress(handler + Fields.HANDLER_PRIVATE_DATA));
       AsyncAbi.putBlock(handler);
     }
   }
@@ -90,7 +90,7 @@ final class AsyncHandler extends AsyncConsumer {
   }
 
   int onSchema(long self, long raw) {
-    return receive(() -> receiveSchema(C.getAddress(self + AsyncAbi.PRODUCER), raw));
+    return receive(() -> receiveSchema(C.getAddress(self + Fields.HANDLER_PRODUCER), raw));
   }
 
   int onNextTask(long task, long metadata) {
@@ -118,15 +118,15 @@ final class AsyncHandler extends AsyncConsumer {
       throw FletchingException.invalid("on_schema: schema is NULL or released: expected a schema");
     }
     if (object == 0
-        || C.getAddress(object + AsyncAbi.REQUEST) == 0
-        || C.getAddress(object + AsyncAbi.CANCEL) == 0) {
+        || Callback.PRODUCER_REQUEST.in(object) == 0
+        || Callback.PRODUCER_CANCEL.in(object) == 0) {
       throw FletchingException.invalid(
           "handler.producer: NULL, or request or cancel NULL: expected callbacks");
     }
     AsyncAbi.Promise promised =
         new AsyncAbi.Promise(
-            DeviceType.of(C.getInt(object + AsyncAbi.DEVICE_TYPE)),
-            Metadata.at(C.getAddress(object + AsyncAbi.METADATA)),
+            DeviceType.of(C.getInt(object + Fields.PRODUCER_DEVICE_TYPE)),
+            Metadata.at(C.getAddress(object + Fields.PRODUCER_ADDITIONAL_METADATA)),
             raw);
     Shared<Schema> shared = accepted(raw, before == State.CREATED);
     peer.locked(() -> begin(object, promised, shared));
@@ -138,10 +138,10 @@ final class AsyncHandler extends AsyncConsumer {
   }
 
   /** Moves the schema in, unless it is refused. */
-  private Shared<Schema> accepted(long raw, boolean asks) {
+  private Shared<Schema> accepted(long raw, boolean checked) {
     Schema given = Schema.wrap(raw);
     try {
-      if (asks) {
+      if (checked) {
         schemaCheck.accept(given);
       }
       return given.share();
@@ -214,7 +214,7 @@ final class AsyncHandler extends AsyncConsumer {
 
   /** An error, unless the application knows how the stream has ended. */
   private void end(State next, FletchingException error) {
-    boolean tells =
+    boolean notifies =
         peer.locked(
             () -> {
               boolean live = state.isLive();
@@ -227,7 +227,7 @@ final class AsyncHandler extends AsyncConsumer {
               }
               return live;
             });
-    if (tells) {
+    if (notifies) {
       wake();
     }
   }
@@ -240,7 +240,7 @@ final class AsyncHandler extends AsyncConsumer {
             return false;
           }
           boolean waits = peer.runsElsewhere();
-          boolean tells = state.isLive() || (state == State.ENDED && !shut);
+          boolean notifies = state.isLive() || (state == State.ENDED && !shut);
           keeping = state == State.ENDED && !shut;
           if (state.isLive()) {
             failure = new FletchingException(FletchingException.EIO, LOST);
@@ -250,7 +250,7 @@ final class AsyncHandler extends AsyncConsumer {
           // A producer that is destroyed with its last task outlives another thread's call to it.
           peer.awaitRequests();
           settle();
-          if (tells) {
+          if (notifies) {
             peer.unlocked(this::wake);
           }
           if (waits) {

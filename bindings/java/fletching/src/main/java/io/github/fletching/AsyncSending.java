@@ -82,10 +82,10 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     this.toBatch = toBatch;
     long block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
     producer = AsyncAbi.takeBlock();
-    C.putInt(producer + AsyncAbi.DEVICE_TYPE, deviceType.value());
-    C.putAddress(producer + AsyncAbi.METADATA, block);
-    AsyncAbi.ProducerStubs.install(producer, Handles.add(this));
-    C.putAddress(handler + AsyncAbi.PRODUCER, producer);
+    C.putInt(producer + Fields.PRODUCER_DEVICE_TYPE, deviceType.value());
+    C.putAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA, block);
+    AsyncAbi.installProducer(producer, this);
+    C.putAddress(handler + Fields.HANDLER_PRODUCER, producer);
   }
 
   /** Moves the schema in, which is sent next. */
@@ -107,8 +107,8 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
 
   /** Gives the memory back when the consumer is gone. */
   void free() {
-    Handles.remove(C.getAddress(producer + AsyncAbi.PRODUCER_PRIVATE));
-    C.free(C.getAddress(producer + AsyncAbi.METADATA));
+    Handles.remove(C.getAddress(producer + Fields.PRODUCER_PRIVATE_DATA));
+    C.free(C.getAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA));
     AsyncAbi.putBlock(producer);
   }
 
@@ -126,10 +126,10 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
 
   private void run() {
     for (int runs = due.get(); runs != 0; runs = due.addAndGet(-runs)) {
-      Due last = step();
-      while (last != Due.NOTHING && last != Due.RELEASE) {
-        last = step();
-      }
+      Due last;
+      do {
+        last = tryStep();
+      } while (last != Due.NOTHING && last != Due.RELEASE);
       if (last == Due.RELEASE) {
         free();
         if (result == null) {
@@ -251,19 +251,29 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
 
   // --- What is called: in the jobs
 
+  /** A step that finds no memory fails the stream. */
+  private Due tryStep() {
+    try {
+      return step();
+    } catch (Throwable thrown) {
+      result = FletchingException.of(thrown);
+      stop(result);
+      return Due.STOP;
+    }
+  }
+
   /** Makes at most one call of the handler. */
   Due step() {
     callPublisher();
     Due due = next();
     switch (due) {
       case SCHEMA:
-        Schema first = takeSchema();
-        int code = handler.onSchema(first.address());
-        first.close(); // when the consumer has not moved it out
-        called("on_schema", code);
+        try (Schema first = takeSchema()) { // which the consumer may move out
+          called("on_schema", handler.onSchema(first.address()));
+        }
         break;
       case TASK:
-        sendTask();
+        called("on_next_task", task.deliver(handler, producer + AsyncAbi.TASK));
         break;
       case END:
         finish();
@@ -349,21 +359,6 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     Schema next = schema;
     schema = null;
     return next;
-  }
-
-  private void sendTask() {
-    AsyncTask next = task;
-    task = null;
-    long struct = producer + AsyncAbi.TASK;
-    long handle = Handles.add(next);
-    long metadata = next.metadata == null ? 0 : AsyncAbi.newBlock(next.metadata);
-    AsyncAbi.ProducerStubs.installTask(struct, handle);
-    int code = handler.onNextTask(struct, metadata);
-    C.free(metadata);
-    if (code != 0 && Handles.poll(AsyncTask.class, handle) != null) { // not extracted
-      next.close();
-    }
-    called("on_next_task", code);
   }
 
   /** Takes what a call of the handler has returned. */

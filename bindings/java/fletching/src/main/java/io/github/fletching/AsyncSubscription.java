@@ -77,7 +77,7 @@ final class AsyncSubscription implements Flow.Subscription {
     core.close();
   }
 
-  /** The end of a stream that nobody refers to. */
+  /** Ends a stream that was collected. */
   void collected() {
     boolean closes = core.close();
     if (closes && taken.compareAndSet(false, true)) {

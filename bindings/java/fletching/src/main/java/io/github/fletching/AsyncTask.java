@@ -9,7 +9,7 @@ import java.util.concurrent.Callable;
 
 /** A batch of a producer, from its publisher to the consumer's extract_data. */
 final class AsyncTask {
-  final byte[] metadata; // null for none
+  private final byte[] metadata; // null for none
   private final AsyncSending<?> sending;
   private final Callable<DeviceArray> maker;
   private DeviceArray array; // null when it is not made yet
@@ -22,10 +22,28 @@ final class AsyncTask {
     array = batch.array == null ? null : sending.moved(batch.array);
   }
 
+  /** Calls on_next_task. A task that was refused and not extracted is closed. */
+  int deliver(ForeignHandler handler, long struct) {
+    long handle = Handles.add(this);
+    long block = 0;
+    int code = FletchingException.ENOMEM;
+    try {
+      block = metadata == null ? 0 : AsyncAbi.newBlock(metadata);
+      AsyncAbi.installTask(struct, handle);
+      code = handler.onNextTask(struct, block);
+      return code;
+    } finally {
+      C.free(block);
+      if (code != 0 && Handles.poll(AsyncTask.class, handle) != null) {
+        close();
+      }
+    }
+  }
+
   /** The callback: of several calls one finds the task. */
   static int extract(long self, long out) {
-    AsyncTask task = Handles.poll(AsyncTask.class, C.getAddress(self + AsyncAbi.TASK_PRIVATE));
-    C.putAddress(self + AsyncAbi.TASK_PRIVATE, 0);
+    AsyncTask task = Handles.poll(AsyncTask.class, C.getAddress(self + Fields.TASK_PRIVATE_DATA));
+    C.putAddress(self + Fields.TASK_PRIVATE_DATA, 0);
     if (task == null) {
       return FletchingException.EINVAL;
     }

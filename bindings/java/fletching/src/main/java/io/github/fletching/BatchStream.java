@@ -21,8 +21,9 @@ import java.util.stream.StreamSupport;
  * stream returned and the text of get_last_error; EIO for a value that is not positive; EINVAL,
  * with the id of the rule, for a callback that is NULL.
  *
- * <p>One thread at a time may read: a call during another one is EBUSY. {@code close} may be called
- * at any time, also during a call, after which the stream is released.
+ * <p>One thread at a time may read: a call during another one is EBUSY, and of two threads that saw
+ * the same batch with hasNext one gets a NoSuchElementException. No batch is lost. {@code close}
+ * may be called at any time, also during a call, after which the stream is released.
  */
 public abstract class BatchStream<B extends ArrayOwner> extends Owner
     implements Iterator<B>, Iterable<B> {
@@ -43,7 +44,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   public final Schema schema() {
     return call(
         stream -> {
-          Slot out = streams.pull(stream, "get_schema", streams.getSchema, Kind.SCHEMA);
+          Slot out = streams.pull(stream, streams.getSchema, Kind.SCHEMA);
           if (Kind.SCHEMA.isReleased(out.address)) {
             out.free();
             throw FletchingException.invalid(
@@ -56,19 +57,12 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   /** Whether there is another batch, which is read. It may block as long as the producer does. */
   @Override
   public final boolean hasNext() {
-    if (ahead.get() != null) {
-      return true;
-    }
-    B batch = call(this::pull);
-    if (batch == null) {
-      return false;
-    }
-    ahead.set(batch);
-    if (!open) {
+    boolean more = ahead.get() != null || call(this::readAhead);
+    if (more && !open) {
       closeAhead();
       throw closed("stream");
     }
-    return true;
+    return more;
   }
 
   /** The next batch, which the caller closes. */
@@ -93,11 +87,19 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
         .onClose(this::close);
   }
 
+  /** Within the call, so that of two threads the second finds what the first has read. */
+  private boolean readAhead(long stream) {
+    if (ahead.get() == null) {
+      ahead.set(pull(stream));
+    }
+    return ahead.get() != null;
+  }
+
   private B pull(long stream) {
     if (ended) {
       return null;
     }
-    Slot out = streams.pull(stream, "get_next", streams.getNext, streams.batch);
+    Slot out = streams.pull(stream, streams.getNext, streams.batch);
     if (streams.batch.isReleased(out.address)) {
       ended = true;
       out.free();
@@ -156,9 +158,6 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   public final void moveTo(long address) {
     if (ahead.get() != null) {
       throw new IllegalStateException("export: batch read ahead: expected a call of next before");
-    }
-    if (address == 0) {
-      throw FletchingException.invalid("export: address is NULL: expected room for a struct");
     }
     super.moveTo(address);
     open = false;

@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static io.github.fletching.Native.POINTER;
 
+import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -15,9 +16,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class Block extends Exported {
   private final Kind kind;
   private final AtomicInteger structs;
-  private final Object object;
-  private final Share share;
+  private final Object object; // of the user's, or a share; null for none
   private final long memory;
+  Object kept; // reachable until the release
 
   // What is not in use yet while the block is filled.
   private long nextStruct;
@@ -26,11 +27,10 @@ final class Block extends Exported {
   private long nextByte;
 
   /** Room for so many structs, the root included, addresses and bytes. Errors: ENOMEM. */
-  Block(Kind kind, int structs, int addresses, long bytes, Object object, Share share) {
+  Block(Kind kind, int structs, int addresses, long bytes, Object object) {
     this.kind = kind.base();
     this.structs = new AtomicInteger(structs);
     this.object = object;
-    this.share = share;
     long below = structs - 1L;
     long lists = (below + addresses) * POINTER;
     long size = below * this.kind.size + ((lists + 7) & ~7) + bytes;
@@ -43,9 +43,6 @@ final class Block extends Exported {
     nextEntry = memory + below * this.kind.size;
     nextAddress = nextEntry + below * POINTER;
     nextByte = nextEntry + ((lists + 7) & ~7);
-    if (share != null) {
-      share.use();
-    }
   }
 
   /** Lists so many children in a struct; returns the address of the first. They are in a row. */
@@ -95,53 +92,43 @@ final class Block extends Exported {
   // --- Release
 
   @Override
-  void release(Kind kind, long struct) {
+  void release(Kind kind, long struct, Deque<Object> ended) {
     kind.markReleased(struct);
-    leave(1 + releaseBelow(struct));
+    leave(1 + releaseBelow(struct, ended), ended);
   }
 
   /** Returns how many structs of this block were released: those as we made them need no call. */
-  private int releaseBelow(long struct) {
+  private int releaseBelow(long struct, Deque<Object> ended) {
     int released = 0;
     int count = kind.childCount(struct);
     for (int i = 0; i < count; i++) {
-      released += releaseInBlock(kind.child(struct, i));
+      released += releaseInBlock(kind.child(struct, i), ended);
     }
-    return released + releaseInBlock(kind.dictionary(struct));
+    return released + releaseInBlock(kind.dictionary(struct), ended);
   }
 
-  private int releaseInBlock(long struct) {
+  private int releaseInBlock(long struct, Deque<Object> ended) {
     if (struct == 0) {
       return 0;
     }
     if (!owns(kind, struct)) {
-      kind.releaseOnce(struct);
+      kind.releaseOnce(struct, ended);
       return 0;
     }
     kind.markReleased(struct);
-    return 1 + releaseBelow(struct);
+    return 1 + releaseBelow(struct, ended);
   }
 
-  private void leave(int released) {
+  private void leave(int released, Deque<Object> ended) {
     if (structs.addAndGet(-released) > 0) {
       return;
     }
     forget();
-    discard(object);
-    if (share != null) {
-      share.leave();
+    if (object != null) {
+      ended.push(object);
     }
     if (memory != 0) {
       C.free(memory);
     }
-  }
-
-  /** Undoes the constructor; the object is still the caller's. */
-  void abandon() {
-    forget();
-    if (share != null) {
-      share.leave();
-    }
-    C.free(memory);
   }
 }

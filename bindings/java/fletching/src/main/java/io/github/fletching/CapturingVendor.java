@@ -6,36 +6,24 @@ import static io.github.fletching.Native.C;
 
 /** The operations for runtimes whose streams can be captured into a graph: CUDA and HIP. */
 abstract class CapturingVendor extends Vendor {
-  // What both have, under names of their own.
-  Symbol init;
-  Symbol exchangeMode;
-  Symbol isCapturing;
-  Symbol streamWaitEvent;
-  Symbol eventSynchronize;
-  Symbol eventQuery;
-  Symbol eventCreate;
-  Symbol eventRecord;
-  Symbol eventRecordWithFlags;
-  Symbol eventDestroy;
-  int implicitCapture; // the default stream would depend on a captured one
-  int relaxedMode;
-  int disableTiming;
-  int waitExternal;
-  int recordExternal;
+  // CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL, and HIP's, which are newer than its table.
+  private static final int EXTERNAL = 1;
 
-  CapturingVendor(Library library) {
+  private final CapturingCalls calls;
+
+  CapturingVendor(Library library, CapturingCalls calls) {
     super(library);
+    this.calls = calls;
   }
-
-  abstract EventState stateOf(int code);
-
-  abstract boolean isLost(int code);
 
   /** The handle as the runtime calls the stream. */
   abstract long handleOf(DeviceStream stream);
 
   /** Refuses with ENOTSUP where there are no events of each launch of a graph. */
   abstract void requireExternalEvents();
+
+  /** What a function that describes an error returns; empty for an error that it does not know. */
+  abstract String textOf(Symbol function, int code);
 
   abstract Scope newScope();
 
@@ -49,7 +37,7 @@ abstract class CapturingVendor extends Vendor {
 
     // What is here is for a runtime that knows the place of an event.
 
-    /** Enters where any event can be asked. */
+    /** Enters a place from which any event can be queried. */
     void enterAny(long deviceId) {}
 
     /** Notes where an event is from that is recorded now. */
@@ -81,26 +69,22 @@ abstract class CapturingVendor extends Vendor {
     final int code;
 
     Relaxed() {
-      C.putInt(mode.address, relaxedMode);
-      code = exchangeMode.exists() ? exchange() : 0; // a runtime without modes
+      C.putInt(mode.address, calls.relaxedMode);
+      code = calls.exchangeMode.exists() ? exchange() : 0; // a runtime without modes
     }
 
     private int exchange() {
-      return (int) exchangeMode.call(mode.address);
-    }
-
-    void check() {
-      CapturingVendor.this.check(exchangeMode.name, code);
+      return (int) calls.exchangeMode.call(mode.address);
     }
 
     @Override
     public void close() {
-      CapturingVendor.this.check(exchangeMode.name, closeQuietly());
+      CapturingVendor.this.check(calls.exchangeMode.name, closeQuietly());
     }
 
     /** Returns what the runtime says, for a caller that reports no error. */
     int closeQuietly() {
-      int left = exchangeMode.exists() && code == 0 ? exchange() : 0;
+      int left = calls.exchangeMode.exists() && code == 0 ? exchange() : 0;
       if (left != 0) {
         exchange(); // it may have reported an earlier error
       }
@@ -111,16 +95,16 @@ abstract class CapturingVendor extends Vendor {
 
   private void initialize() {
     library.load();
-    check(init, 0);
+    check(calls.init, 0);
   }
 
-  /** The answer of a function that asks or waits for the event. */
-  private int ask(Symbol function, SyncEvent event) {
+  /** The result of a function that queries the event or waits for it. */
+  private int call(Symbol function, SyncEvent event) {
     long handle = event.handle();
     initialize();
     try (Relaxed mode = new Relaxed();
         Scope scope = newScope()) {
-      mode.check();
+      check(calls.exchangeMode.name, mode.code);
       scope.enterAny(event.deviceId());
       return (int) function.call(handle);
     }
@@ -128,18 +112,18 @@ abstract class CapturingVendor extends Vendor {
 
   @Override
   public final void synchronize(SyncEvent event) {
-    check(eventSynchronize.name, ask(eventSynchronize, event));
+    check(calls.eventSynchronize.name, call(calls.eventSynchronize, event));
   }
 
   @Override
   public final boolean isReady(SyncEvent event) {
-    return isDone(ask(eventQuery, event));
+    return isDone(call(calls.eventQuery, event));
   }
 
   private boolean isDone(int code) {
-    EventState state = stateOf(code);
+    EventState state = calls.stateOf.apply(code);
     if (state == EventState.FAILED) {
-      throw error(eventQuery.name, code);
+      throw error(calls.eventQuery.name, code);
     }
     return state == EventState.DONE;
   }
@@ -150,8 +134,8 @@ abstract class CapturingVendor extends Vendor {
     initialize();
     try (Scope scope = newScope()) {
       scope.enterStream(stream, event.deviceId());
-      int flags = isCaptured(stream, scope.out) ? waitExternal : 0;
-      check(streamWaitEvent, handleOf(stream), handle, flags);
+      int flags = isCaptured(stream, scope.out) ? EXTERNAL : 0;
+      check(calls.streamWaitEvent, handleOf(stream), handle, flags);
     } catch (FletchingException e) {
       throw withCaptureHint(
           "wait_on",
@@ -163,18 +147,18 @@ abstract class CapturingVendor extends Vendor {
 
   /** Whether the stream is captured, and may be. Does not disturb the capture. */
   private boolean isCaptured(DeviceStream stream, Cell out) {
-    if (!isCapturing.exists()) {
+    if (!calls.isCapturing.exists()) {
       return false;
     }
     C.putInt(out.address, 0);
-    int code = (int) isCapturing.call(handleOf(stream), out.address);
+    int code = (int) calls.isCapturing.call(handleOf(stream), out.address);
     String got = "one that is being captured into a graph";
-    if (code == implicitCapture) {
+    if (code == calls.implicitCapture) {
       got =
           "the legacy default stream while a stream that is ordered with it is being captured into"
               + " a graph";
     } else {
-      check(isCapturing.name, code);
+      check(calls.isCapturing.name, code);
       int status = C.getInt(out.address);
       if (status == 0) {
         return false;
@@ -195,17 +179,17 @@ abstract class CapturingVendor extends Vendor {
     initialize();
     try (Relaxed mode = new Relaxed();
         Scope scope = newScope()) {
-      mode.check();
+      check(calls.exchangeMode.name, mode.code);
       scope.enterStream(stream, deviceId);
       boolean isCaptured = isCaptured(stream, scope.out);
       scope.getOrigin(recorded);
-      eventDestroy.require();
-      eventRecord.require();
-      check(eventCreate, recorded.address, disableTiming);
+      calls.eventDestroy.require();
+      calls.eventRecord.require();
+      check(calls.eventCreate, recorded.address, calls.disableTiming);
       if (isCaptured) {
-        check(eventRecordWithFlags, recorded.event(), handleOf(stream), recordExternal);
+        check(calls.eventRecordWithFlags, recorded.event(), handleOf(stream), EXTERNAL);
       } else {
-        check(eventRecord, recorded.event(), handleOf(stream));
+        check(calls.eventRecord, recorded.event(), handleOf(stream));
       }
     }
   }
@@ -214,8 +198,9 @@ abstract class CapturingVendor extends Vendor {
   final boolean hasPassed(Recorded recorded) {
     boolean hasPassed = false;
     try (Relaxed mode = new Relaxed()) {
-      if (!isLost(mode.code)) { // a loss may be another device's: the event is asked nonetheless
-        mode.check();
+      // A loss may be another device's: the event is queried nonetheless.
+      if (!calls.isLost.test(mode.code)) {
+        check(calls.exchangeMode.name, mode.code);
       }
       hasPassed = hasPassedThere(recorded);
     } catch (FletchingException e) {
@@ -231,8 +216,8 @@ abstract class CapturingVendor extends Vendor {
     Scope scope = newScope();
     try (scope) {
       isThere = scope.enterOrigin(recorded);
-      int code = isThere ? (int) eventQuery.call(recorded.event()) : 0;
-      return isLost(code) || isDone(code);
+      int code = isThere ? (int) calls.eventQuery.call(recorded.event()) : 0;
+      return calls.isLost.test(code) || isDone(code);
     } catch (FletchingException e) {
       if (!isThere && scope.isLost) {
         return true;
@@ -259,7 +244,7 @@ abstract class CapturingVendor extends Vendor {
       boolean isThere = scope.enterOrigin(recorded);
       isTried = true;
       if (isThere) {
-        eventDestroy.call(recorded.event());
+        calls.eventDestroy.call(recorded.event());
       }
     } catch (FletchingException e) {
       return isTried;
@@ -275,5 +260,16 @@ abstract class CapturingVendor extends Vendor {
     } finally {
       mode.closeQuietly();
     }
+  }
+
+  @Override
+  final FletchingException error(String function, int code) {
+    String name = textOf(calls.getErrorName, code);
+    return error(
+        function,
+        code,
+        name.isEmpty() ? calls.nameOf.apply(code) : name,
+        textOf(calls.getErrorString, code),
+        code == calls.invalidHandle);
   }
 }

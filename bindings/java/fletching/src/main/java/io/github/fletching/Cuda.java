@@ -9,32 +9,7 @@ final class Cuda extends CapturingVendor {
   static final Cuda INSTANCE = new Cuda();
 
   private Cuda() {
-    super(CudaTable.LIBRARY);
-    init = CudaTable.CU_INIT;
-    exchangeMode = CudaTable.CU_THREAD_EXCHANGE_STREAM_CAPTURE_MODE;
-    isCapturing = CudaTable.CU_STREAM_IS_CAPTURING;
-    streamWaitEvent = CudaTable.CU_STREAM_WAIT_EVENT;
-    eventSynchronize = CudaTable.CU_EVENT_SYNCHRONIZE;
-    eventQuery = CudaTable.CU_EVENT_QUERY;
-    eventCreate = CudaTable.CU_EVENT_CREATE;
-    eventRecord = CudaTable.CU_EVENT_RECORD;
-    eventRecordWithFlags = CudaTable.CU_EVENT_RECORD_WITH_FLAGS;
-    eventDestroy = CudaTable.CU_EVENT_DESTROY;
-    implicitCapture = CudaTable.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-    relaxedMode = CudaTable.CU_STREAM_CAPTURE_MODE_RELAXED;
-    disableTiming = CudaTable.CU_EVENT_DISABLE_TIMING;
-    waitExternal = CudaTable.CU_EVENT_WAIT_EXTERNAL;
-    recordExternal = CudaTable.CU_EVENT_RECORD_EXTERNAL;
-  }
-
-  @Override
-  EventState stateOf(int code) {
-    return CudaTable.stateOf(code);
-  }
-
-  @Override
-  boolean isLost(int code) {
-    return CudaTable.isLost(code);
+    super(CudaTable.LIBRARY, CapturingCalls.CUDA);
   }
 
   @Override
@@ -44,9 +19,8 @@ final class Cuda extends CapturingVendor {
 
   @Override
   void requireExternalEvents() {
-    Symbol needed = eventRecordWithFlags;
     try {
-      needed.require();
+      CudaTable.CU_EVENT_RECORD_WITH_FLAGS.require();
     } catch (FletchingException e) {
       throw FletchingException.unsupported(
           e.getMessage() + " (CUDA 11.1) for an event of a captured stream");
@@ -54,17 +28,7 @@ final class Cuda extends CapturingVendor {
   }
 
   @Override
-  FletchingException error(String function, int code) {
-    String name = textOf(CudaTable.CU_GET_ERROR_NAME, code);
-    return error(
-        function,
-        code,
-        name.isEmpty() ? CudaTable.nameOf(code) : name,
-        textOf(CudaTable.CU_GET_ERROR_STRING, code),
-        code == CudaTable.CUDA_ERROR_INVALID_HANDLE);
-  }
-
-  private static String textOf(Symbol function, int code) {
+  String textOf(Symbol function, int code) {
     try (Cell out = new Cell()) {
       int failed = (int) function.call(code, out.address);
       return failed != 0 ? "" : Native.printable(C.getAddress(out.address));
@@ -110,7 +74,7 @@ final class Cuda extends CapturingVendor {
       return C.getInt(out.address) != 0;
     }
 
-    /** A primary context that is active. {@code release} gives it back. */
+    /** A primary context that is active. {@code release} returns the reference. */
     private long retain(int device) {
       int code = (int) CudaTable.CU_DEVICE_PRIMARY_CTX_RETAIN.call(out.address, device);
       retained = code == 0 ? device : -1;
@@ -164,7 +128,7 @@ final class Cuda extends CapturingVendor {
 
     @Override
     void enterStream(DeviceStream stream, long deviceId) {
-      // The default streams are those of the current context.
+      // The default streams belong to the current context.
       if (Long.compareUnsigned(stream.handle(), CudaTable.CU_STREAM_PER_THREAD) <= 0) {
         enterAny(deviceId);
         return;

@@ -13,11 +13,6 @@ import java.lang.ref.Reference;
  * <p>Text: Arrow C device data interface, "Structure definitions".
  */
 public final class DeviceArray extends ArrayOwner {
-  static final long DEVICE_ID = Kind.DEVICE_ARRAY.offset("device_id");
-  static final long DEVICE_TYPE = Kind.DEVICE_ARRAY.offset("device_type");
-  static final long SYNC_EVENT = Kind.DEVICE_ARRAY.offset("sync_event");
-  static final long RESERVED = Kind.DEVICE_ARRAY.offset("reserved");
-
   DeviceArray(Slot slot) {
     super(Kind.DEVICE_ARRAY, slot);
   }
@@ -32,27 +27,27 @@ public final class DeviceArray extends ArrayOwner {
 
   /** The type of the device that the buffers are on. */
   public DeviceType deviceType() {
-    int value = C.getInt(live("read").address + DEVICE_TYPE);
+    int value = C.getInt(live("read").address + Fields.DEVICE_ARRAY_DEVICE_TYPE);
     Reference.reachabilityFence(this);
     return DeviceType.of(value);
   }
 
   /** Which device of that type; -1 where it does not matter, as on the CPU. */
   public long deviceId() {
-    long value = C.getLong(live("read").address + DEVICE_ID);
+    long value = C.getLong(live("read").address + Fields.DEVICE_ARRAY_DEVICE_ID);
     Reference.reachabilityFence(this);
     return value;
   }
 
   /** The event to wait on before a buffer is read, 0 for none. It lives until the release. */
   public long syncEvent() {
-    long value = C.getAddress(live("read").address + SYNC_EVENT);
+    long value = C.getAddress(live("read").address + Fields.DEVICE_ARRAY_SYNC_EVENT);
     Reference.reachabilityFence(this);
     return value;
   }
 
   boolean hasZeroReserved() {
-    long reserved = live("read").address + RESERVED;
+    long reserved = live("read").address + Fields.DEVICE_ARRAY_RESERVED;
     boolean zero = (C.getLong(reserved) | C.getLong(reserved + 8) | C.getLong(reserved + 16)) == 0;
     Reference.reachabilityFence(this);
     return zero;
@@ -64,26 +59,29 @@ public final class DeviceArray extends ArrayOwner {
    * both change. See {@link Array#takeChild}.
    */
   public DeviceArray takeChild(int index) {
-    return takeBelow(Tree.childToTake(this, index));
+    return new DeviceArray(Tree.takeChild(this, index));
   }
 
   /** The same for the dictionary. */
   public DeviceArray takeDictionary() {
-    return takeBelow(Tree.dictionaryToTake(this));
+    return new DeviceArray(Tree.takeDictionary(this));
   }
 
-  private DeviceArray takeBelow(long below) {
-    Slot taken = moveBelow(below, syncEvent() != 0);
-    copyDevice(live("take_child").address, taken.address);
-    Reference.reachabilityFence(this);
-    return new DeviceArray(taken);
+  @Override
+  void moveBelow(long below, long to) {
+    long own = live("take_child").address;
+    Share event = syncEvent() == 0 ? null : Share.Parent.hold(own);
+    Kind.ARRAY.move(below, to);
+    if (event != null) {
+      Share.Hook.attach(Kind.ARRAY, to, event);
+    }
+    copyDevice(own, to);
   }
 
-  /** Writes what is beside the array. */
+  /** Writes the device and the event, which are behind the array. */
   static void copyDevice(long from, long to) {
-    C.putLong(to + DEVICE_ID, C.getLong(from + DEVICE_ID));
-    C.putInt(to + DEVICE_TYPE, C.getInt(from + DEVICE_TYPE));
-    C.putAddress(to + SYNC_EVENT, C.getAddress(from + SYNC_EVENT));
+    long first = Fields.DEVICE_ARRAY_DEVICE_ID;
+    C.copy(from + first, to + first, Fields.DEVICE_ARRAY_RESERVED - first);
   }
 
   // --- The event

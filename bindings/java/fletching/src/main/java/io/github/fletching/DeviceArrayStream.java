@@ -19,14 +19,12 @@ import java.util.function.Consumer;
  * <p>Text: Arrow C device stream interface.
  */
 public final class DeviceArrayStream extends BatchStream<DeviceArray> {
-  private static final long DEVICE_TYPE = Kind.DEVICE_ARRAY_STREAM.offset("device_type");
-
   private final DeviceType deviceType;
   private Consumer<Warning> onWarning = warning -> {};
 
   private DeviceArrayStream(Slot slot) {
     super(StreamKind.DEVICE, slot, DeviceArray::new);
-    deviceType = DeviceType.of(C.getInt(slot.address + DEVICE_TYPE));
+    deviceType = DeviceType.of(C.getInt(slot.address + Fields.DEVICE_ARRAY_STREAM_DEVICE_TYPE));
   }
 
   /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
@@ -56,7 +54,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
     }
     Slot slot = Slot.take(Kind.DEVICE_ARRAY_STREAM);
     Consumer<DeviceArray> check = batch -> checkBatch(batch, deviceType, warning -> {});
-    C.putInt(slot.address + DEVICE_TYPE, deviceType.value());
+    C.putInt(slot.address + Fields.DEVICE_ARRAY_STREAM_DEVICE_TYPE, deviceType.value());
     StreamKind.DEVICE.export(
         slot.address,
         new StreamProducer<DeviceArray>(Kind.DEVICE_ARRAY, schema.share(), batches, check));

@@ -2,7 +2,7 @@
 
 package io.github.fletching;
 
-/** What an event says when it is asked. */
+/** The answer to a query of an event. */
 enum EventState {
   DONE,
   PENDING,

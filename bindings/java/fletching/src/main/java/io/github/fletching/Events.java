@@ -13,9 +13,7 @@ final class Events {
 
   /** The event; null for NULL. */
   static SyncEvent of(DeviceArray array, String operation) {
-    if (array.isReleased()) {
-      throw Owner.closed(operation);
-    }
+    array.open(operation);
     long address = array.syncEvent();
     return address == 0 ? null : new SyncEvent(array.deviceType(), array.deviceId(), address);
   }
@@ -56,10 +54,10 @@ final class Events {
     List<Long> targets = Tree.liveArrays(operation, struct);
     try (Recorded recorded = record(operation, vendor, array, stream)) {
       for (long target : targets) {
-        Share.Hook.attach(Kind.ARRAY, target, recorded, null);
+        Share.Hook.attach(Kind.ARRAY, target, recorded);
         recorded.use();
       }
-      C.putAddress(struct + DeviceArray.SYNC_EVENT, recorded.address);
+      C.putAddress(struct + Fields.DEVICE_ARRAY_SYNC_EVENT, recorded.address);
     }
     Reference.reachabilityFence(array);
   }
@@ -96,9 +94,7 @@ final class Events {
 
   /** The runtime for a producer's operation. */
   private static Vendor recording(String operation, DeviceArray array) {
-    if (array.isReleased()) {
-      throw Owner.closed(operation);
-    }
+    array.open(operation);
     Vendor vendor = Vendor.of(array.deviceType());
     if (vendor == null) {
       throw FletchingException.unsupported(

@@ -6,6 +6,8 @@ import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.engine.Failures;
 import io.github.fletching.abi.engine.Handles;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** What private_data of a struct of ours refers to, by a handle. */
@@ -24,8 +26,11 @@ abstract class Exported {
   /** Keeps this object reachable until {@link #forget}. */
   final long handle = Handles.add(this);
 
-  /** Releases a struct that is not released yet: marks it so, and everything else. */
-  abstract void release(Kind kind, long struct);
+  /**
+   * Releases a struct that is not released yet: marks it so. What ends with it is pushed, objects
+   * and shares, the first one last.
+   */
+  abstract void release(Kind kind, long struct, Deque<Object> ended);
 
   final void forget() {
     Handles.remove(handle);
@@ -33,56 +38,67 @@ abstract class Exported {
 
   /** Makes a struct one of ours. */
   final void adopt(Kind kind, long struct) {
-    C.putAddress(struct + kind.release, kind.base().stub());
+    Kind base = kind.base();
+    base.callback.install(struct, base.releases);
     C.putAddress(struct + kind.privateData, handle);
   }
 
   final boolean owns(Kind kind, long struct) {
-    return kind.base().isStub(C.getAddress(struct + kind.release))
+    return kind.callback.isOurs(C.getAddress(struct + kind.release))
         && C.getAddress(struct + kind.privateData) == handle;
   }
 
-  /** Releases a struct of ours without a call of C; false for one that is not. */
-  static boolean releasedHere(Kind kind, long function, long struct) {
-    if (!kind.base().isStub(function)) {
+  /**
+   * Releases a struct of ours without a call of C; false for one that is not. The caller ends what
+   * is pushed; for null it is ended here.
+   */
+  static boolean releasedHere(Kind kind, long function, long struct, Deque<Object> ended) {
+    if (!kind.callback.isOurs(function)) {
       return false;
     }
     try {
-      of(kind, struct).release(kind.base(), struct);
+      if (ended == null) {
+        releaseAll(kind.base(), struct);
+      } else {
+        of(kind, struct).release(kind.base(), struct, ended);
+      }
     } catch (Throwable thrown) { // as if C had called it
-      Failures.log(kind.cName() + ".release", thrown);
+      Failures.log(kind.callback.title(), thrown);
     }
     return true;
+  }
+
+  /** Releases a struct of ours. What ends with it may own another one: without recursion. */
+  private static void releaseAll(Kind kind, long struct) {
+    Deque<Object> ended = new ArrayDeque<>(2);
+    of(kind, struct).release(kind, struct, ended);
+    for (Object next = ended.poll(); next != null; next = ended.poll()) {
+      if (next instanceof Share) {
+        ((Share) next).leave(ended);
+      } else if (next instanceof Owner && !(next instanceof BatchStream)) {
+        ((Owner) next).close(ended);
+      } else {
+        discard(next);
+      }
+    }
   }
 
   static Exported of(Kind kind, long struct) {
     return Handles.find(Exported.class, C.getAddress(struct + kind.privateData));
   }
 
-  static long newStub(Kind kind) {
-    return C.stub(
-        kind.cName() + ".release",
-        "va",
-        0,
-        (struct, b, c, d) -> {
-          releaseFromC(kind, struct);
-          return 0;
-        });
-  }
-
-  private static void releaseFromC(Kind kind, long struct) {
-    if (kind.isReleased(struct)) {
-      return;
-    }
-    if (shutdown) {
+  /** What C calls. Returns the 0 of a stub without a result. */
+  static long releaseFromC(Kind kind, long struct) {
+    if (shutdown && !kind.isReleased(struct)) {
       kind.markReleased(struct);
       if (LATE.getAndIncrement() == 0) { // loggers may be closed already
         System.err.println(
-            "fletching: release of " + kind.cName() + " during shutdown: it leaks, as any later");
+            "fletching: " + kind.callback.title() + " during shutdown: it leaks, as any later");
       }
-      return;
+    } else if (!kind.isReleased(struct)) {
+      releaseAll(kind, struct);
     }
-    of(kind, struct).release(kind, struct);
+    return 0;
   }
 
   /** Whether the JVM shuts down. */

@@ -26,9 +26,9 @@ public final class FletchingException extends RuntimeException {
     this(errno, message, null);
   }
 
-  /** The same with a cause, which may be null. */
+  /** The same with a cause. It and the message may be null. */
   public FletchingException(int errno, String message, Throwable cause) {
-    super(message.isEmpty() ? "errno " + Math.max(errno, 1) : message, cause);
+    super(message == null || message.isEmpty() ? "errno " + Math.max(errno, 1) : message, cause);
     this.errno = errno < 1 ? EIO : errno;
   }
 
@@ -54,7 +54,7 @@ public final class FletchingException extends RuntimeException {
     return name.startsWith("Windows") ? windows : name.startsWith("Mac") ? macos : linux;
   }
 
-  /** A rule that another party broke. The ids are those of docs/reference/rules. */
+  /** A rule that another party broke. The ids are in docs/reference/rules. */
   static FletchingException brokenRule(String rule, String message) {
     return invalid(message + " (rule " + rule + ")");
   }

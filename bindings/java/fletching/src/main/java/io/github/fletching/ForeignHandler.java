@@ -16,28 +16,24 @@ final class ForeignHandler {
   }
 
   int onSchema(long schema) {
-    long function = C.getAddress(handler + AsyncAbi.ON_SCHEMA);
-    return function == 0 ? MISSING : (int) C.call("iaa", function, handler, schema);
+    return call(Callback.HANDLER_ON_SCHEMA, handler, schema);
   }
 
   int onNextTask(long task, long metadata) {
-    long function = C.getAddress(handler + AsyncAbi.ON_NEXT_TASK);
-    return function == 0 ? MISSING : (int) C.call("iaaa", function, handler, task, metadata);
+    return call(Callback.HANDLER_ON_NEXT_TASK, handler, task, metadata);
   }
 
   void onError(FletchingException error) {
-    long function = C.getAddress(handler + AsyncAbi.ON_ERROR);
-    if (function != 0) {
-      long text = Native.newText(error.getMessage());
-      C.call("vaiaa", function, handler, error.errno(), text, 0);
-      C.free(text);
-    }
+    long text = Native.newText(error.getMessage());
+    call(Callback.HANDLER_ON_ERROR, handler, error.errno(), text, 0);
+    C.free(text);
   }
 
   void release() {
-    long function = C.getAddress(handler + AsyncAbi.RELEASE);
-    if (function != 0) {
-      C.run(function, handler);
-    }
+    call(Callback.HANDLER_RELEASE, handler);
+  }
+
+  private static int call(Callback callback, long... arguments) {
+    return callback.in(arguments[0]) == 0 ? MISSING : (int) callback.call(arguments);
   }
 }

@@ -29,8 +29,8 @@ final class ForeignProducer {
     final Metadata metadata;
 
     Task(long task, Metadata metadata) {
-      extractData = C.getAddress(task + AsyncAbi.EXTRACT_DATA);
-      privateData = C.getAddress(task + AsyncAbi.TASK_PRIVATE);
+      extractData = Callback.TASK_EXTRACT_DATA.in(task);
+      privateData = C.getAddress(task + Fields.TASK_PRIVATE_DATA);
       this.metadata = metadata;
     }
 
@@ -67,11 +67,11 @@ final class ForeignProducer {
     }
   }
 
-  private long out(List<Thread> running, String signature, long function, long... arguments) {
+  private long out(List<Thread> running, Callback callback, long... arguments) {
     running.add(Thread.currentThread());
     lock.unlock();
     try {
-      return C.call(signature, function, arguments);
+      return callback.call(arguments);
     } finally {
       lock.lock();
       running.remove(Thread.currentThread());
@@ -80,19 +80,19 @@ final class ForeignProducer {
   }
 
   void request(long n) {
-    out(toProducer, "val", C.getAddress(producer + AsyncAbi.REQUEST), producer, n);
+    out(toProducer, Callback.PRODUCER_REQUEST, producer, n);
   }
 
   void cancel() {
-    out(toProducer, "va", C.getAddress(producer + AsyncAbi.CANCEL), producer);
+    out(toProducer, Callback.PRODUCER_CANCEL, producer);
   }
 
   /** Returns the code of extract_data. */
   int extract(Task task, long out) {
     long copy = AsyncAbi.takeBlock();
-    C.putAddress(copy + AsyncAbi.EXTRACT_DATA, task.extractData);
-    C.putAddress(copy + AsyncAbi.TASK_PRIVATE, task.privateData);
-    int code = (int) out(toTasks, "iaa", task.extractData, copy, out);
+    Callback.TASK_EXTRACT_DATA.put(copy, task.extractData);
+    C.putAddress(copy + Fields.TASK_PRIVATE_DATA, task.privateData);
+    int code = (int) out(toTasks, Callback.TASK_EXTRACT_DATA, copy, out);
     AsyncAbi.putBlock(copy);
     return code;
   }

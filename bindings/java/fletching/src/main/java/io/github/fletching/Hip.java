@@ -14,33 +14,7 @@ final class Hip extends CapturingVendor {
   private static final int FIRST_WITH_EXTERNAL_EVENTS = 70_000_000; // 7.0
 
   private Hip() {
-    super(HipTable.LIBRARY);
-    init = HipTable.HIP_INIT;
-    exchangeMode = HipTable.HIP_THREAD_EXCHANGE_STREAM_CAPTURE_MODE;
-    isCapturing = HipTable.HIP_STREAM_IS_CAPTURING;
-    streamWaitEvent = HipTable.HIP_STREAM_WAIT_EVENT;
-    eventSynchronize = HipTable.HIP_EVENT_SYNCHRONIZE;
-    eventQuery = HipTable.HIP_EVENT_QUERY;
-    eventCreate = HipTable.HIP_EVENT_CREATE_WITH_FLAGS;
-    eventRecord = HipTable.HIP_EVENT_RECORD;
-    eventRecordWithFlags = HipTable.HIP_EVENT_RECORD_WITH_FLAGS;
-    eventDestroy = HipTable.HIP_EVENT_DESTROY;
-    implicitCapture = HipTable.HIP_ERROR_STREAM_CAPTURE_IMPLICIT;
-    relaxedMode = HipTable.HIP_STREAM_CAPTURE_MODE_RELAXED;
-    disableTiming = HipTable.HIP_EVENT_DISABLE_TIMING;
-    // hipEventWaitExternal and hipEventRecordExternal, which are newer than the table.
-    waitExternal = 1;
-    recordExternal = 1;
-  }
-
-  @Override
-  EventState stateOf(int code) {
-    return HipTable.stateOf(code);
-  }
-
-  @Override
-  boolean isLost(int code) {
-    return HipTable.isLost(code);
+    super(HipTable.LIBRARY, CapturingCalls.HIP);
   }
 
   /**
@@ -59,7 +33,7 @@ final class Hip extends CapturingVendor {
       check(HipTable.HIP_RUNTIME_GET_VERSION, out.address);
       version = C.getInt(out.address);
     }
-    if (!eventRecordWithFlags.exists() || version < FIRST_WITH_EXTERNAL_EVENTS) {
+    if (!HipTable.HIP_EVENT_RECORD_WITH_FLAGS.exists() || version < FIRST_WITH_EXTERNAL_EVENTS) {
       throw FletchingException.unsupported(
           library.title()
               + ": no external events of graphs: expected ROCm 7.0 or later, got version "
@@ -68,14 +42,8 @@ final class Hip extends CapturingVendor {
   }
 
   @Override
-  FletchingException error(String function, int code) {
-    String name = Native.printable(HipTable.HIP_GET_ERROR_NAME.call(code));
-    return error(
-        function,
-        code,
-        name.isEmpty() ? HipTable.nameOf(code) : name,
-        Native.printable(HipTable.HIP_GET_ERROR_STRING.call(code)),
-        code == HipTable.HIP_ERROR_INVALID_HANDLE);
+  String textOf(Symbol function, int code) {
+    return Native.printable(function.call(code));
   }
 
   @Override
@@ -92,7 +60,7 @@ final class Hip extends CapturingVendor {
     void enterStream(DeviceStream stream, long deviceId) {
       check(HipTable.HIP_GET_DEVICE, out.address);
       before = C.getInt(out.address);
-      // The default streams are those of the thread's device.
+      // The default streams belong to the thread's device.
       if (Long.compareUnsigned(stream.handle(), HipTable.HIP_STREAM_PER_THREAD) <= 0) {
         return;
       }

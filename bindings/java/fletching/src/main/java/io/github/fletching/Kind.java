@@ -8,23 +8,27 @@ import static io.github.fletching.Native.POINTER;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.StructOffsets;
+import io.github.fletching.abi.engine.Engine;
+import java.util.Deque;
 
 /**
  * The structs with a release callback: where their fields are. A device array begins with its
  * array.
  */
 enum Kind {
-  SCHEMA("schema", Offsets.ARROW_SCHEMA, Offsets.ARROW_SCHEMA, true),
-  ARRAY("array", Offsets.ARROW_ARRAY, Offsets.ARROW_ARRAY, true),
-  DEVICE_ARRAY("device array", Offsets.ARROW_DEVICE_ARRAY, Offsets.ARROW_ARRAY, true),
-  ARRAY_STREAM("stream", Offsets.ARROW_ARRAY_STREAM, Offsets.ARROW_ARRAY_STREAM, false),
+  SCHEMA("schema", Offsets.ARROW_SCHEMA, Callback.SCHEMA_RELEASE),
+  ARRAY("array", Offsets.ARROW_ARRAY, Callback.ARRAY_RELEASE),
+  DEVICE_ARRAY("device array", Offsets.ARROW_DEVICE_ARRAY, Callback.ARRAY_RELEASE),
+  ARRAY_STREAM("stream", Offsets.ARROW_ARRAY_STREAM, Callback.ARRAY_STREAM_RELEASE),
   DEVICE_ARRAY_STREAM(
-      "device stream", Offsets.ARROW_DEVICE_ARRAY_STREAM, Offsets.ARROW_DEVICE_ARRAY_STREAM, false);
+      "device stream", Offsets.ARROW_DEVICE_ARRAY_STREAM, Callback.DEVICE_ARRAY_STREAM_RELEASE);
 
   /** No table has as many columns; a count that was never set does. */
   static final int MOST_STRUCTS = 1 << 22;
 
   final String title;
+  final Callback callback; // the release
+  final Engine.Callback releases = (struct, b, c, d) -> Exported.releaseFromC(this, struct);
   final int size;
   final long release;
   final long privateData;
@@ -33,14 +37,14 @@ enum Kind {
   final long dictionary;
   final Slot.Pool pool;
 
-  private final StructOffsets offsets;
   private final byte[] zeros;
-  private volatile long stub; // 0 until a struct of ours needs it
 
-  Kind(String title, StructOffsets own, StructOffsets base, boolean nested) {
+  Kind(String title, StructOffsets own, Callback callback) {
     LayoutClass target = C.target();
+    StructOffsets base = callback == Callback.ARRAY_RELEASE ? Offsets.ARROW_ARRAY : own;
+    boolean nested = base.fields().contains("children");
     this.title = title;
-    offsets = own;
+    this.callback = callback;
     size = own.size(target);
     zeros = new byte[size];
     release = base.offset(target, "release");
@@ -54,29 +58,6 @@ enum Kind {
   /** The kind of what is below. */
   Kind base() {
     return this == DEVICE_ARRAY ? ARRAY : this;
-  }
-
-  /** The name in C. */
-  String cName() {
-    return offsets.name();
-  }
-
-  /** The release callback of our own structs, one for the process. */
-  long stub() {
-    if (stub == 0) {
-      synchronized (this) {
-        stub = stub != 0 ? stub : Exported.newStub(this);
-      }
-    }
-    return stub;
-  }
-
-  boolean isStub(long function) {
-    return function == stub;
-  }
-
-  long offset(String field) {
-    return offsets.offset(C.target(), field);
   }
 
   boolean isReleased(long struct) {
@@ -99,11 +80,16 @@ enum Kind {
 
   /** Releases a struct, unless it is. It is marked as released also if the callback does not. */
   void releaseOnce(long struct) {
+    releaseOnce(struct, null);
+  }
+
+  /** The same; what ends with a struct of ours is pushed, unless it is to end here: for null. */
+  void releaseOnce(long struct, Deque<Object> ended) {
     long function = C.getAddress(struct + release);
     if (function == 0) {
       return;
     }
-    if (!Exported.releasedHere(this, function, struct)) {
+    if (!Exported.releasedHere(this, function, struct, ended)) {
       C.run(function, struct);
     }
     markReleased(struct);

@@ -15,7 +15,7 @@ final class Library {
   private String found;
   private volatile boolean loaded;
 
-  /** The names are those of the files. */
+  /** The names are file names, in the order of the attempts. */
   Library(String title, List<String> linux, List<String> windows, List<String> macos) {
     this.title = title;
     names = Loader.WINDOWS ? windows : Loader.MACOS ? macos : linux;
@@ -94,7 +94,7 @@ final class Library {
         title + ": " + found + " has no " + symbol + "; hint: install a newer version");
   }
 
-  /** The loader of the system, which has no way to ask what is loaded already in Java. */
+  /** The loader of the system. Java itself cannot find out what is loaded already. */
   private static final class Loader {
     private static final String SYSTEM = System.getProperty("os.name");
     static final boolean WINDOWS = SYSTEM.startsWith("Windows");

@@ -139,18 +139,14 @@ public final class Metadata {
     }
 
     private int number(String what) {
-      long left = block == null ? 4 : block.length - position;
-      if (left < 4) {
+      if (block != null && block.length - position < 4) {
         throw malformed(what, "truncated: expected 4 bytes");
       }
-      int value =
-          block == null
-              ? C.getInt(address + position)
-              : ByteBuffer.wrap(block).order(ByteOrder.nativeOrder()).getInt((int) position);
+      int value = ByteBuffer.wrap(take(4)).order(ByteOrder.nativeOrder()).getInt();
       if (value < 0) {
+        position -= 4;
         throw malformed(what, "negative: expected 0 or more, got " + value);
       }
-      position += 4;
       return value;
     }
 
@@ -160,14 +156,18 @@ public final class Metadata {
         position -= 4;
         throw malformed(what, "too large: expected at most the bytes that follow, got " + length);
       }
-      byte[] text = new byte[length];
+      return take(length);
+    }
+
+    private byte[] take(int length) {
+      byte[] bytes = new byte[length];
       if (block == null) {
-        C.read(address + position, text);
+        C.read(address + position, bytes);
       } else {
-        System.arraycopy(block, (int) position, text, 0, length);
+        System.arraycopy(block, (int) position, bytes, 0, length);
       }
       position += length;
-      return text;
+      return bytes;
     }
 
     private FletchingException malformed(String what, String why) {

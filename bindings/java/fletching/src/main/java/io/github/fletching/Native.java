@@ -6,6 +6,8 @@ import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.EngineProvider;
 import io.github.fletching.abi.engine.Engines;
 import java.io.ByteArrayOutputStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharsetDecoder;
@@ -28,6 +30,24 @@ final class Native {
   private static final int MOST_TEXT = 4096;
 
   private Native() {}
+
+  /** A field of a class that passes its own lookup. */
+  static VarHandle field(MethodHandles.Lookup lookup, String name, Class<?> type) {
+    try {
+      return lookup.findVarHandle(lookup.lookupClass(), name, type);
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(lookup.lookupClass().getName() + "." + name, e);
+    }
+  }
+
+  /** Zeroed memory of C, to be freed. Errors: ENOMEM, which names the operation. */
+  static long allocate(long size, String operation) {
+    long address = C.allocate(size);
+    if (address == 0) {
+      throw FletchingException.noMemory(operation);
+    }
+    return address;
+  }
 
   /** Bytes up to a NUL, at most {@code most} of them; none for NULL. */
   static byte[] bytes(long text, int most) {

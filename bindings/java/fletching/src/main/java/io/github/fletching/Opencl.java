@@ -34,10 +34,6 @@ final class Opencl extends Vendor {
     return C.getAddress(out.address);
   }
 
-  private long getHandle(Symbol function, long of, int what, Cell out) {
-    return get(function, of, what, POINTER, out);
-  }
-
   private int stateOf(long event) {
     try (Cell out = new Cell()) {
       int what = OpenclTable.CL_EVENT_COMMAND_EXECUTION_STATUS;
@@ -79,7 +75,7 @@ final class Opencl extends Vendor {
     try (Cell out = new Cell()) {
       checkContext(handle, queue, out);
       Symbol get = OpenclTable.CL_GET_EVENT_INFO;
-      long producer = getHandle(get, handle, OpenclTable.CL_EVENT_COMMAND_QUEUE, out);
+      long producer = get(get, handle, OpenclTable.CL_EVENT_COMMAND_QUEUE, POINTER, out);
       if (producer != 0) { // a user event has no queue
         // A queue need not begin with a command before it is flushed.
         check(OpenclTable.CL_FLUSH, producer);
@@ -90,9 +86,9 @@ final class Opencl extends Vendor {
 
   private void checkContext(long event, long queue, Cell out) {
     Symbol ofQueue = OpenclTable.CL_GET_COMMAND_QUEUE_INFO;
-    long other = getHandle(ofQueue, queue, OpenclTable.CL_QUEUE_CONTEXT, out);
+    long other = get(ofQueue, queue, OpenclTable.CL_QUEUE_CONTEXT, POINTER, out);
     Symbol ofEvent = OpenclTable.CL_GET_EVENT_INFO;
-    if (getHandle(ofEvent, event, OpenclTable.CL_EVENT_CONTEXT, out) != other) {
+    if (get(ofEvent, event, OpenclTable.CL_EVENT_CONTEXT, POINTER, out) != other) {
       throw FletchingException.invalid(
           "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the"
               + " event's context, or call synchronize");

@@ -5,6 +5,7 @@ package io.github.fletching;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
+import java.util.Deque;
 
 /**
  * Owns one struct of the C interfaces. Close it, or move it on with {@link #moveTo}.
@@ -15,22 +16,13 @@ import java.lang.ref.Reference;
  * IllegalStateException.
  *
  * <p>An owner that becomes unreachable and was not closed is released by a cleaner, and counted as
- * a leak: nobody knows when that happens, and memory of a device lives too long. The system
- * property {@code io.github.fletching.leakStacks=true} adds to the warning where the owner was
- * made.
+ * a leak: it happens at an unknown time, and memory of a device lives too long. The system property
+ * {@code io.github.fletching.leakStacks=true} adds to the warning where the owner was made.
  *
  * <p>Text: Arrow C data interface, "Memory management".
  */
 public abstract class Owner implements AutoCloseable {
-  private static final VarHandle SLOT;
-
-  static {
-    try {
-      SLOT = MethodHandles.lookup().findVarHandle(Owner.class, "slot", Slot.class);
-    } catch (ReflectiveOperationException e) {
-      throw new ExceptionInInitializerError(e);
-    }
-  }
+  private static final VarHandle SLOT = Native.field(MethodHandles.lookup(), "slot", Slot.class);
 
   final Kind kind;
   private volatile Slot slot;
@@ -69,11 +61,15 @@ public abstract class Owner implements AutoCloseable {
    * on; the owner is closed.
    *
    * @throws IllegalStateException after close, or when foreign code has moved the struct out
-   * @throws FletchingException EINVAL for an address of 0
+   * @throws FletchingException EINVAL for an address of 0, and that of the struct itself
    */
   public void moveTo(long address) {
     if (address == 0) {
       throw FletchingException.invalid("export: address is NULL: expected room for a struct");
+    }
+    if (address == live("export").address) {
+      throw FletchingException.invalid(
+          "export: address is the owner's own: expected room for another struct");
     }
     Slot source = takeSlot("export");
     kind.move(source.address, address);
@@ -102,9 +98,14 @@ public abstract class Owner implements AutoCloseable {
    */
   @Override
   public void close() {
+    close(null);
+  }
+
+  /** The same, as {@link Kind#releaseOnce(long, Deque)}. */
+  final void close(Deque<Object> ended) {
     Slot found = swap(null);
     if (found != null) {
-      kind.releaseOnce(found.address);
+      kind.releaseOnce(found.address, ended);
       found.free();
     }
   }
@@ -123,6 +124,11 @@ public abstract class Owner implements AutoCloseable {
     return Exported.lateReleases();
   }
 
+  /** Moves a struct below this one out. */
+  void moveBelow(long below, long to) {
+    kind.move(below, to);
+  }
+
   final Slot swap(Slot next) {
     return (Slot) SLOT.getAndSet(this, next);
   }
@@ -134,6 +140,14 @@ public abstract class Owner implements AutoCloseable {
       throw closed(operation);
     }
     return found;
+  }
+
+  /** The address of a struct that nothing has released or moved out. */
+  final long open(String operation) {
+    if (isReleased()) {
+      throw closed(operation);
+    }
+    return live(operation).address;
   }
 
   final Slot live(String operation) {

@@ -34,7 +34,7 @@ final class Reaper implements Runnable {
           TimeUnit.NANOSECONDS,
           new LinkedBlockingQueue<>(),
           Reaper::newThread);
-  private List<Deferred> incoming = new ArrayList<>();
+  private final List<Deferred> incoming = new ArrayList<>();
   private Thread thread; // null while nothing is pending
   private long pending;
   private long refused;
@@ -52,6 +52,7 @@ final class Reaper implements Runnable {
     // to ask from now on.
     int refusals;
     int skips;
+    boolean handedOver;
 
     Deferred(Recorded recorded, Slot slot) {
       this.recorded = recorded;
@@ -102,12 +103,17 @@ final class Reaper implements Runnable {
     long pause = SHORTEST_PAUSE;
     long due = System.nanoTime();
     while (collect(entries, due)) {
-      int known = entries.size();
-      addIncoming(entries);
-      int count = entries.size();
       long begin = System.nanoTime();
       boolean isDue = begin - due >= 0;
-      entries.subList(isDue ? 0 : known, count).removeIf(this::handOver);
+      int known = entries.size();
+      int count = known;
+      try {
+        addIncoming(entries);
+        count = entries.size();
+        entries.subList(isDue ? 0 : known, count).removeIf(this::handOver);
+      } catch (OutOfMemoryError e) {
+        isDue = true; // nothing is lost: all of them are asked again
+      }
       pause = isDue ? Math.min(pause * 2, LONGEST_PAUSE) : pause;
       if (known < count || entries.size() < count) {
         pause = SHORTEST_PAUSE;
@@ -138,14 +144,15 @@ final class Reaper implements Runnable {
 
   private synchronized void addIncoming(List<Deferred> entries) {
     entries.addAll(incoming);
-    incoming = new ArrayList<>();
+    incoming.clear();
   }
 
   /** Lets an array be released whose event has passed. */
   private boolean handOver(Deferred entry) {
-    if (!hasPassed(entry)) {
-      return false;
+    if (entry.handedOver || !hasPassed(entry)) {
+      return entry.handedOver;
     }
+    entry.handedOver = true; // also when there is no memory to take it out of the list
     try {
       releases.execute(() -> release(entry));
     } catch (OutOfMemoryError e) { // there can be no thread

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** An event that was recorded here. The last user that closes it destroys it, on any thread. */
 final class Recorded implements AutoCloseable {
   final Vendor vendor;
-  final long address; // of the handle: what sync_event is
+  final long address = Native.allocate(POINTER, "event"); // of the handle: what sync_event is
   private final AtomicInteger users = new AtomicInteger(1);
 
   // Where an event of CUDA is from: its context, and how to know that again.
@@ -21,10 +21,6 @@ final class Recorded implements AutoCloseable {
 
   Recorded(Vendor vendor) {
     this.vendor = vendor;
-    address = C.allocate(POINTER);
-    if (address == 0) {
-      throw FletchingException.noMemory("event");
-    }
   }
 
   /** The handle, 0 before the event is created. */

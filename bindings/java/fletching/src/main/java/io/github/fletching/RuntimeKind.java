@@ -14,6 +14,20 @@ enum RuntimeKind {
   SYCL,
   METAL;
 
+  /** The runtime behind its library; null for one that is not called. */
+  Vendor vendor() {
+    switch (this) {
+      case CUDA:
+        return Cuda.INSTANCE;
+      case HIP:
+        return Hip.INSTANCE;
+      case OPENCL:
+        return Opencl.INSTANCE;
+      default:
+        return null;
+    }
+  }
+
   /** The runtime of a device type; null for one without events, or that is not known. */
   static RuntimeKind of(DeviceType type) {
     switch (type.value()) {

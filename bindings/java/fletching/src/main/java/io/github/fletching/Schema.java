@@ -2,8 +2,6 @@
 
 package io.github.fletching;
 
-import java.lang.ref.Reference;
-
 /**
  * Owns an ArrowSchema. See {@link Owner}.
  *
@@ -61,19 +59,12 @@ public final class Schema extends Owner {
 
   /** Moves a child out; see {@link Array#takeChild}. */
   public Schema takeChild(int index) {
-    return takeBelow(Tree.childToTake(this, index));
+    return new Schema(Tree.takeChild(this, index));
   }
 
   /** The same for the dictionary. */
   public Schema takeDictionary() {
-    return takeBelow(Tree.dictionaryToTake(this));
-  }
-
-  private Schema takeBelow(long below) {
-    Slot taken = Slot.take(kind);
-    kind.move(below, taken.address);
-    Reference.reachabilityFence(this);
-    return new Schema(taken);
+    return new Schema(Tree.takeDictionary(this));
   }
 
   /** Keeps an object until the release of the struct; see {@link ArrayOwner#attach}. */

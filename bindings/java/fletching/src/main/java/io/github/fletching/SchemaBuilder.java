@@ -23,7 +23,7 @@ public final class SchemaBuilder {
   private final List<SchemaBuilder> children = new ArrayList<>();
   private SchemaBuilder dictionary;
 
-  /** A schema with a format string; for a dictionary-encoded type that of the indices. */
+  /** A schema with a format string; for a dictionary-encoded type, the format of the indices. */
   public SchemaBuilder(String format) {
     this.format = format;
   }
@@ -75,7 +75,7 @@ public final class SchemaBuilder {
     Texts texts = new Texts();
     collect(texts, 0, "schema builder: ");
     Slot slot = Slot.take(Kind.SCHEMA);
-    Block block = new Block(Kind.SCHEMA, texts.structs, 0, texts.size, null, null);
+    Block block = new Block(Kind.SCHEMA, texts.structs, 0, texts.size, null);
     texts.next = 0;
     write(slot.address, block, texts);
     return new Schema(slot);
@@ -112,11 +112,9 @@ public final class SchemaBuilder {
   }
 
   private String problem(int structs, int depth) {
-    if (depth == Tree.MOST_LEVELS) {
-      return "nested too deep: expected at most " + Tree.MOST_LEVELS + " levels";
-    }
-    if (structs > Kind.MOST_STRUCTS) {
-      return "too many structs: expected at most " + Kind.MOST_STRUCTS;
+    String excess = Tree.excess(depth, structs);
+    if (excess != null) {
+      return excess;
     }
     if (format.isEmpty()) {
       return "format: empty: expected a format string";
@@ -134,11 +132,12 @@ public final class SchemaBuilder {
 
   /** Fills a zeroed struct, and those below it. */
   private void write(long schema, Block block, Texts texts) {
-    for (long field : new long[] {SchemaView.FORMAT, SchemaView.NAME, SchemaView.METADATA}) {
+    for (long field :
+        new long[] {Fields.SCHEMA_FORMAT, Fields.SCHEMA_NAME, Fields.SCHEMA_METADATA}) {
       byte[] text = texts.all.get(texts.next++);
       C.putAddress(schema + field, text == null ? 0 : block.addBytes(text));
     }
-    C.putLong(schema + SchemaView.FLAGS, flags);
+    C.putLong(schema + Fields.SCHEMA_FLAGS, flags);
     block.adopt(Kind.SCHEMA, schema);
     long child = block.addChildren(schema, children.size());
     for (SchemaBuilder next : children) {

@@ -10,18 +10,13 @@ import java.nio.charset.StandardCharsets;
 
 /** Reads a schema that an owner keeps alive; see {@link View}. */
 public final class SchemaView extends View {
-  static final long FORMAT = Kind.SCHEMA.offset("format");
-  static final long NAME = Kind.SCHEMA.offset("name");
-  static final long METADATA = Kind.SCHEMA.offset("metadata");
-  static final long FLAGS = Kind.SCHEMA.offset("flags");
-
   SchemaView(Owner owner, View parent, long address) {
     super(owner, parent, address);
   }
 
   /** The format string. */
   public String format() {
-    return read("", schema -> Native.text(C.getAddress(schema + FORMAT)));
+    return read("", schema -> Native.text(C.getAddress(schema + Fields.SCHEMA_FORMAT)));
   }
 
   /**
@@ -29,12 +24,12 @@ public final class SchemaView extends View {
    * producer has not kept to it.
    */
   public String name() {
-    return read("", schema -> Native.text(C.getAddress(schema + NAME)));
+    return read("", schema -> Native.text(C.getAddress(schema + Fields.SCHEMA_NAME)));
   }
 
   /** The ARROW_FLAG_ bits. */
   public long flags() {
-    return readLong(FLAGS, 0);
+    return readLong(Fields.SCHEMA_FLAGS, 0);
   }
 
   /**
@@ -43,7 +38,8 @@ public final class SchemaView extends View {
    * @throws FletchingException EINVAL for a negative count or length
    */
   public Metadata metadata() {
-    return read(Metadata.EMPTY, schema -> Metadata.at(C.getAddress(schema + METADATA)));
+    return read(
+        Metadata.EMPTY, schema -> Metadata.at(C.getAddress(schema + Fields.SCHEMA_METADATA)));
   }
 
   /** See {@link ArrayView#child}. */
@@ -71,10 +67,14 @@ public final class SchemaView extends View {
     if (isReleased()) {
       throw cannotCopy("schema is released: expected a live schema");
     }
-    if (depth == Tree.MOST_LEVELS) {
-      throw cannotCopy("nested too deep: expected at most " + Tree.MOST_LEVELS + " levels");
+    String excess = Tree.excess(depth, 0);
+    if (excess != null) {
+      throw cannotCopy(excess);
     }
-    SchemaBuilder copy = new SchemaBuilder(strict(FORMAT)).name(strict(NAME)).flags(flags());
+    SchemaBuilder copy =
+        new SchemaBuilder(strict(Fields.SCHEMA_FORMAT))
+            .name(strict(Fields.SCHEMA_NAME))
+            .flags(flags());
     copy.metadata(metadata());
     int count = childCount();
     for (int i = 0; i < count; i++) {

@@ -5,7 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.engine.Handles;
-import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -28,9 +28,9 @@ final class Share {
     users.incrementAndGet();
   }
 
-  void leave() {
+  void leave(Deque<Object> ended) {
     if (users.decrementAndGet() == 0) {
-      kind.releaseOnce(held.address);
+      kind.releaseOnce(held.address, ended);
       held.free();
     }
   }
@@ -51,10 +51,10 @@ final class Share {
     }
 
     @Override
-    void release(Kind kind, long struct) {
+    void release(Kind kind, long struct, Deque<Object> ended) {
       kind.markReleased(struct);
       forget();
-      share.leave();
+      ended.push(share);
     }
   }
 
@@ -63,41 +63,34 @@ final class Share {
     private final long release;
     private final long privateData;
     private final Object object;
-    private final Share share;
 
-    private Hook(Kind kind, long struct, Object object, Share share) {
+    private Hook(Kind kind, long struct, Object object) {
       release = C.getAddress(struct + kind.release);
       privateData = C.getAddress(struct + kind.privateData);
       this.object = object;
-      this.share = share;
     }
 
-    static void attach(Kind kind, long struct, Object object, Share share) {
-      new Hook(kind, struct, object, share).adopt(kind, struct);
+    static void attach(Kind kind, long struct, Object object) {
+      new Hook(kind, struct, object).adopt(kind, struct);
     }
 
     /** Ends this hook and those that were attached before, without recursion; then all objects. */
     @Override
-    void release(Kind kind, long struct) {
-      ArrayDeque<Hook> ended = new ArrayDeque<>();
+    void release(Kind kind, long struct, Deque<Object> ended) {
       forget();
       for (Hook next = this; next != null; next = next.takeBelow(kind)) {
         C.putAddress(struct + kind.release, next.release);
         C.putAddress(struct + kind.privateData, next.privateData);
-        ended.push(next);
-      }
-      kind.releaseOnce(struct);
-      for (Hook hook : ended) {
-        discard(hook.object);
-        if (hook.share != null) {
-          hook.share.leave();
+        if (next.object != null) {
+          ended.push(next.object);
         }
       }
+      kind.releaseOnce(struct, ended);
     }
 
     /** Forgets the hook that was attached before this one; null for none. */
     private Hook takeBelow(Kind kind) {
-      return kind.isStub(release) ? Handles.poll(Hook.class, privateData) : null;
+      return kind.callback.isOurs(release) ? Handles.poll(Hook.class, privateData) : null;
     }
   }
 
@@ -112,7 +105,7 @@ final class Share {
     /** One use more of what keeps the event of an array alive. */
     static Share hold(long array) {
       Kind kind = Kind.ARRAY;
-      if (kind.isStub(C.getAddress(array + kind.release))) {
+      if (kind.callback.isOurs(C.getAddress(array + kind.release))) {
         Object known = Handles.find(Exported.class, C.getAddress(array + kind.privateData));
         if (known instanceof Parent) {
           ((Parent) known).share.use();
@@ -125,20 +118,20 @@ final class Share {
     }
 
     @Override
-    void release(Kind kind, long array) {
+    void release(Kind kind, long array, Deque<Object> ended) {
       kind.markReleased(array);
+      forget();
+      ended.push(share);
       int count = kind.childCount(array);
       for (int i = 0; i < count; i++) {
-        releaseBelow(kind, kind.child(array, i));
+        releaseBelow(kind, kind.child(array, i), ended);
       }
-      releaseBelow(kind, kind.dictionary(array));
-      forget();
-      share.leave();
+      releaseBelow(kind, kind.dictionary(array), ended);
     }
 
-    private static void releaseBelow(Kind kind, long struct) {
+    private static void releaseBelow(Kind kind, long struct, Deque<Object> ended) {
       if (struct != 0) {
-        kind.releaseOnce(struct);
+        kind.releaseOnce(struct, ended);
       }
     }
   }

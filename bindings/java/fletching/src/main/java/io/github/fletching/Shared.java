@@ -47,13 +47,7 @@ public final class Shared<T extends Owner> implements AutoCloseable {
    *     above 2^22 or without a list, nested deeper than 256 levels, more than 2^22 structs; ENOMEM
    */
   public T column(int index) {
-    long struct = owner.live("column").address;
-    int count = columnCount();
-    if (index < 0 || index >= count) {
-      throw FletchingException.invalid(
-          "column: child " + index + ": no such child: expected an index below " + count);
-    }
-    return show(owner.kind.child(struct, index));
+    return show(Tree.child("column", owner, index));
   }
 
   /** All of it as a struct of its own. Errors: as {@link #column}. */
@@ -65,7 +59,8 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     Kind base = owner.kind.base();
     int structs = Tree.count("view", base, struct);
     Slot slot = Slot.take(owner.kind);
-    Block block = new Block(base, structs, 0, 0, null, share);
+    Block block = new Block(base, structs, 0, 0, share);
+    share.use();
     Tree.copy(base, struct, slot.address, block);
     if (owner.kind == Kind.DEVICE_ARRAY) {
       DeviceArray.copyDevice(owner.live("view").address, slot.address);
@@ -79,7 +74,7 @@ public final class Shared<T extends Owner> implements AutoCloseable {
     return owner.isReleased();
   }
 
-  /** Gives up the struct, which is released when nobody else needs it. */
+  /** Gives up the struct, which is released with its last user. */
   @Override
   public void close() {
     owner.close();

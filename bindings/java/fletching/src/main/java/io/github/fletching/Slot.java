@@ -2,8 +2,6 @@
 
 package io.github.fletching;
 
-import static io.github.fletching.Native.C;
-
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Cleaner;
@@ -85,15 +83,8 @@ final class Slot {
 
   /** The slots of a kind. Their memory is never freed. */
   static final class Pool {
-    private static final VarHandle SPARE;
-
-    static {
-      try {
-        SPARE = MethodHandles.lookup().findVarHandle(Pool.class, "spare", Slot.class);
-      } catch (ReflectiveOperationException e) {
-        throw new ExceptionInInitializerError(e);
-      }
-    }
+    private static final VarHandle SPARE =
+        Native.field(MethodHandles.lookup(), "spare", Slot.class);
 
     private final Kind kind;
     private final int step;
@@ -117,10 +108,7 @@ final class Slot {
         return slot;
       }
       if (addresses.isEmpty()) {
-        long slab = C.allocate((long) SLAB * step);
-        if (slab == 0) {
-          throw FletchingException.noMemory(kind.title);
-        }
+        long slab = Native.allocate((long) SLAB * step, kind.title);
         for (int i = SLAB - 1; i >= 0; i--) {
           addresses.addLast(slab + (long) i * step);
         }

@@ -13,91 +13,48 @@ enum StreamKind {
 
   final Kind kind;
   final Kind batch;
-  final String rule;
-  final long getSchema;
-  final long getNext;
-  final long getLastError;
+  final Callback getSchema;
+  final Callback getNext;
+  private final Callback getLastError;
+  private final String rule;
 
   StreamKind(Kind kind, Kind batch, String rule) {
     this.kind = kind;
     this.batch = batch;
     this.rule = rule;
-    getSchema = kind.offset("get_schema");
-    getNext = kind.offset("get_next");
-    getLastError = kind.offset("get_last_error");
+    getSchema = Callback.valueOf(kind + "_GET_SCHEMA");
+    getNext = Callback.valueOf(kind + "_GET_NEXT");
+    getLastError = Callback.valueOf(kind + "_GET_LAST_ERROR");
   }
 
   /**
    * Calls one of the two callbacks that fill a struct. Of a call that failed nothing is the
    * caller's to release.
    */
-  Slot pull(long stream, String name, long offset, Kind kind) {
-    long function = C.getAddress(stream + offset);
-    if (function == 0) {
+  Slot pull(long stream, Callback callback, Kind kind) {
+    if (callback.in(stream) == 0) {
       throw FletchingException.brokenRule(
-          rule,
-          this.kind.cName() + "." + name + ": NULL: expected a callback; hint: fix the producer");
+          rule, callback.title() + ": NULL: expected a callback; hint: fix the producer");
     }
     Slot out = Slot.take(kind);
-    int code = (int) C.call("iaa", function, stream, out.address);
+    int code = (int) callback.call(stream, out.address);
     if (code == 0) {
       return out;
     }
     out.free();
-    long lastError = C.getAddress(stream + getLastError);
-    long text = lastError == 0 ? 0 : C.call("aa", lastError, stream);
+    long text = getLastError.in(stream) == 0 ? 0 : getLastError.call(stream);
     throw FletchingException.foreign(code, Native.printable(text));
   }
 
   /** Fills a zeroed struct with a stream of ours. */
   void export(long stream, StreamProducer<?> producer) {
-    Stubs stubs = this == HOST ? HostStubs.STUBS : DeviceStubs.STUBS;
-    C.putAddress(stream + getSchema, stubs.getSchema);
-    C.putAddress(stream + getNext, stubs.getNext);
-    C.putAddress(stream + getLastError, stubs.getLastError);
+    getSchema.install(stream, (self, out, c, d) -> find(self).getSchema(out));
+    getNext.install(stream, (self, out, c, d) -> find(self).getNext(out));
+    getLastError.install(stream, (self, b, c, d) -> find(self).getLastError());
     producer.adopt(kind, stream);
   }
 
-  // Made when the first stream is exported.
-
-  private static final class HostStubs {
-    static final Stubs STUBS = new Stubs(HOST);
-  }
-
-  private static final class DeviceStubs {
-    static final Stubs STUBS = new Stubs(DEVICE);
-  }
-
-  private static final class Stubs {
-    final long getSchema;
-    final long getNext;
-    final long getLastError;
-
-    Stubs(StreamKind streams) {
-      Kind kind = streams.kind;
-      String name = kind.cName();
-      getSchema =
-          C.stub(
-              name + ".get_schema",
-              "iaa",
-              FletchingException.EIO,
-              (stream, out, c, d) -> producer(kind, stream).getSchema(out));
-      getNext =
-          C.stub(
-              name + ".get_next",
-              "iaa",
-              FletchingException.EIO,
-              (stream, out, c, d) -> producer(kind, stream).getNext(out));
-      getLastError =
-          C.stub(
-              name + ".get_last_error",
-              "aa",
-              0,
-              (stream, b, c, d) -> producer(kind, stream).getLastError());
-    }
-
-    private static StreamProducer<?> producer(Kind kind, long stream) {
-      return Handles.find(StreamProducer.class, C.getAddress(stream + kind.privateData));
-    }
+  private StreamProducer<?> find(long stream) {
+    return Handles.find(StreamProducer.class, C.getAddress(stream + kind.privateData));
   }
 }

@@ -4,6 +4,7 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
+import java.util.Deque;
 import java.util.Iterator;
 import java.util.function.Consumer;
 
@@ -73,7 +74,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
   }
 
   @Override
-  synchronized void release(Kind kind, long stream) {
+  synchronized void release(Kind kind, long stream, Deque<Object> ended) {
     kind.markReleased(stream);
     forget();
     answer(null);

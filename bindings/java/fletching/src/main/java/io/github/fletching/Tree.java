@@ -13,8 +13,6 @@ final class Tree {
   /** How many levels of structs there may be: they are walked by recursion. */
   static final int MOST_LEVELS = 256;
 
-  private static final long FORMAT = Kind.SCHEMA.offset("format");
-
   private final Kind kind;
   private List<Long> live; // null where a released struct is an error
   private int structs;
@@ -24,43 +22,51 @@ final class Tree {
   }
 
   static void attach(Owner owner, Object object) {
-    if (owner.isReleased()) {
-      throw Owner.closed("attach");
-    }
-    Share.Hook.attach(owner.kind.base(), owner.live("attach").address, object, null);
+    Share.Hook.attach(owner.kind.base(), owner.open("attach"), object);
     Reference.reachabilityFence(owner);
   }
 
-  /** The address of a child to move out. */
-  static long childToTake(Owner parent, int index) {
-    if (parent.isReleased()) {
-      throw Owner.closed("take_child");
-    }
-    long struct = parent.live("take_child").address;
+  /** The address of a child, which may be NULL. */
+  static long child(String operation, Owner parent, int index) {
+    long struct = parent.open(operation);
     int count = parent.kind.childCount(struct);
     if (index < 0 || index >= count) {
       throw FletchingException.invalid(
-          "take_child: child " + index + ": no such child: expected an index below " + count);
+          operation + ": child " + index + ": no such child: expected an index below " + count);
     }
-    return toTake(parent, parent.kind.child(struct, index), "take_child: child " + index);
+    return parent.kind.child(struct, index);
   }
 
-  static long dictionaryToTake(Owner parent) {
-    if (parent.isReleased()) {
-      throw Owner.closed("take_dictionary");
-    }
-    long struct = parent.live("take_dictionary").address;
-    return toTake(parent, parent.kind.dictionary(struct), "take_dictionary");
+  /** Moves a child out. */
+  static Slot takeChild(Owner parent, int index) {
+    return take(parent, child("take_child", parent, index), "take_child: child " + index);
   }
 
-  private static long toTake(Owner parent, long below, String what) {
+  static Slot takeDictionary(Owner parent) {
+    long below = parent.kind.dictionary(parent.open("take_dictionary"));
+    return take(parent, below, "take_dictionary");
+  }
+
+  private static Slot take(Owner parent, long below, String what) {
     if (below == 0) {
       throw FletchingException.invalid(what + ": NULL: expected a struct");
     }
     if (parent.kind.isReleased(below)) {
       throw FletchingException.invalid(what + ": released or moved out: expected a live struct");
     }
-    return below;
+    Slot taken = Slot.take(parent.kind);
+    parent.moveBelow(below, taken.address);
+    Reference.reachabilityFence(parent);
+    return taken;
+  }
+
+  /** The limit that so many levels or structs exceed; null for none. */
+  static String excess(int depth, int structs) {
+    if (depth == MOST_LEVELS) {
+      return "nested too deep: expected at most " + MOST_LEVELS + " levels";
+    }
+    String many = "one of too many: expected at most " + Kind.MOST_STRUCTS + " structs";
+    return structs > Kind.MOST_STRUCTS ? many : null;
   }
 
   // --- Views
@@ -68,10 +74,7 @@ final class Tree {
   /** How many structs there are from here downwards, each of which can be shown to others. */
   static int count(String operation, Kind kind, long root) {
     Tree tree = new Tree(kind);
-    String problem = tree.walk(root, 0);
-    if (problem != null) {
-      throw FletchingException.invalid(operation + ": the struct or a descendant " + problem);
-    }
+    tree.walk(operation + ": the struct", root);
     return tree.structs;
   }
 
@@ -79,11 +82,15 @@ final class Tree {
   static List<Long> liveArrays(String operation, long root) {
     Tree tree = new Tree(Kind.ARRAY);
     tree.live = new ArrayList<>();
-    String problem = tree.walk(root, 0);
-    if (problem != null) {
-      throw FletchingException.invalid(operation + ": the array or a descendant " + problem);
-    }
+    tree.walk(operation + ": the array", root);
     return tree.live;
+  }
+
+  private void walk(String what, long root) {
+    String problem = walk(root, 0);
+    if (problem != null) {
+      throw FletchingException.invalid(what + " or a descendant " + problem);
+    }
   }
 
   private String walk(long struct, int depth) {
@@ -91,11 +98,9 @@ final class Tree {
     if (struct == 0) {
       return "is NULL";
     }
-    if (depth == MOST_LEVELS) {
-      return "is nested too deep: expected at most " + MOST_LEVELS + " levels";
-    }
-    if (structs > Kind.MOST_STRUCTS) {
-      return "is one of too many: expected at most " + Kind.MOST_STRUCTS;
+    String excess = excess(depth, structs);
+    if (excess != null) {
+      return "is " + excess;
     }
     if (live != null) {
       if (kind.isReleased(struct)) {
@@ -118,7 +123,7 @@ final class Tree {
     if (kind.isReleased(struct)) {
       return "is released or moved out";
     }
-    if (kind == Kind.SCHEMA && C.getAddress(struct + FORMAT) == 0) {
+    if (kind == Kind.SCHEMA && C.getAddress(struct + Fields.SCHEMA_FORMAT) == 0) {
       return "has format NULL";
     }
     long count = C.getLong(struct + kind.childCount);

@@ -20,19 +20,7 @@ abstract class Vendor implements Waiter {
   /** Null for a device type without such a runtime. Nothing is loaded. */
   static Vendor of(DeviceType deviceType) {
     RuntimeKind kind = RuntimeKind.of(deviceType);
-    if (kind == null) {
-      return null;
-    }
-    switch (kind) {
-      case CUDA:
-        return Cuda.INSTANCE;
-      case HIP:
-        return Hip.INSTANCE;
-      case OPENCL:
-        return Opencl.INSTANCE;
-      default:
-        return null;
-    }
+    return kind == null ? null : kind.vendor();
   }
 
   /** Records an event that happens when all is done that is on the stream now. */
@@ -105,13 +93,7 @@ abstract class Vendor implements Waiter {
 
   /** Room for two numbers that a function writes. */
   static final class Cell implements AutoCloseable {
-    final long address = C.allocate(16);
-
-    Cell() {
-      if (address == 0) {
-        throw FletchingException.noMemory("call of a runtime");
-      }
-    }
+    final long address = Native.allocate(16, "call of a runtime");
 
     @Override
     public void close() {

@@ -95,10 +95,7 @@ public final class VulkanContext {
   /** Fills struct FletchingVulkanWaitContext, with room for the answer and a text behind it. */
   private boolean call(Symbol function, DeviceArray array, long commandBuffer) {
     LIBRARY.load();
-    long context = C.allocate(6L * POINTER + TEXT);
-    if (context == 0) {
-      throw FletchingException.noMemory(function.name);
-    }
+    long context = Native.allocate(6L * POINTER + TEXT, function.name);
     try {
       long ready = context + 5L * POINTER;
       long text = ready + POINTER;

@@ -50,21 +50,16 @@ public final class Waiters {
               + ": VkEvent without its VkDevice and VkQueue; hint: pass a VulkanContext, or"
               + " register a waiter");
     }
-    boolean none = deviceType.eventPointer().orElse(null) == EventPointer.NONE;
+    String more =
+        deviceType.eventPointer().orElse(null) == EventPointer.NONE
+            ? ": expected sync_event NULL on this device type"
+            : "; hint: register a waiter for this device type";
     throw FletchingException.unsupported(
-        operation
-            + ": no way to wait on an event of "
-            + deviceType
-            + (none
-                ? ": expected sync_event NULL on this device type"
-                : "; hint: register a waiter for this device type"));
+        operation + ": no way to wait on an event of " + deviceType + more);
   }
 
   static FletchingException notOfWaiter(String operation, SyncEvent event) {
-    return FletchingException.unsupported(
-        operation
-            + " of an event of "
-            + event.deviceType()
-            + ": not supported by the registered waiter");
+    String what = operation + " of an event of " + event.deviceType();
+    return FletchingException.unsupported(what + ": not supported by the registered waiter");
   }
 }

@@ -15,8 +15,8 @@ import org.openjdk.jmh.results.Result;
 import org.openjdk.jmh.results.ScalarResult;
 
 /**
- * Nanoseconds of the processor for one call, the garbage collector's among them: wall time is of no
- * use on a machine that does something else too.
+ * Nanoseconds of the processor for one call, the garbage collector's among them: wall time depends
+ * on what else the machine does.
  */
 public final class CpuTime implements InternalProfiler {
   static final String LABEL = "cpu";

@@ -2,7 +2,7 @@
 
 package io.github.fletching.abi;
 
-/** How {@code ArrowDeviceArray.sync_event} leads to the event of a device type. */
+/** How {@code ArrowDeviceArray.sync_event} points to the event of a device type. */
 public enum EventPointer {
   /** {@code sync_event} is always NULL. */
   NONE,

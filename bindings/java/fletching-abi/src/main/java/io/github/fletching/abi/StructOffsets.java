@@ -7,7 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Where the fields of one struct lie, in bytes, on each class of target. */
+/** The offsets of the fields of one struct, in bytes, on each class of target. */
 public final class StructOffsets {
   private final String name;
   private final Map<String, int[]> fields = new LinkedHashMap<>();

@@ -24,7 +24,7 @@ class DataTypeCodeTest {
   }
 
   @Test
-  void anUnknownNumberIsAValueLikeAnyOther() {
+  void anUnknownNumberIsKept() {
     DataTypeCode code = DataTypeCode.of(255);
     assertEquals(255, code.value());
     assertFalse(code.isKnown());
@@ -33,13 +33,13 @@ class DataTypeCodeTest {
   }
 
   @Test
-  void whatTheFieldWouldCutIsRefused() {
+  void numbersOutOfRangeAreRefused() {
     assertThrows(IllegalArgumentException.class, () -> DataTypeCode.of(256));
     assertThrows(IllegalArgumentException.class, () -> DataTypeCode.of(-1));
   }
 
   @Test
-  void equalityIsThatOfTheNumber() {
+  void equalNumbersAreEqual() {
     assertEquals(DataTypeCode.of(99), DataTypeCode.of(99));
     assertEquals(DataTypeCode.of(99).hashCode(), DataTypeCode.of(99).hashCode());
     assertNotEquals(DataTypeCode.of(99), DataTypeCode.of(98));

@@ -35,7 +35,7 @@ class DeviceTypeTest {
   }
 
   @Test
-  void anUnknownNumberIsAValueLikeAnyOther() {
+  void anUnknownNumberIsKept() {
     for (int value : new int[] {21, 5, 6, 0, -1, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
       DeviceType type = DeviceType.of(value);
       assertEquals(value, type.value());
@@ -49,7 +49,7 @@ class DeviceTypeTest {
   }
 
   @Test
-  void equalityIsThatOfTheNumber() {
+  void equalNumbersAreEqual() {
     assertEquals(DeviceType.of(21), DeviceType.of(21));
     assertEquals(DeviceType.of(21).hashCode(), DeviceType.of(21).hashCode());
     assertNotEquals(DeviceType.of(21), DeviceType.of(22));

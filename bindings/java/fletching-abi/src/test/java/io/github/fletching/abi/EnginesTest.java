@@ -72,7 +72,7 @@ class EnginesTest {
   }
 
   @Test
-  void withoutAnEngineTheErrorSaysWhy() {
+  void theErrorWithoutAnEngineNamesTheReasons() {
     String hint = "; hint: add fletching-ffm (Java 22 or later) or fletching-jna";
     assertEquals(
         "engine: none available: expected ffm or jna, got no artifact" + hint,

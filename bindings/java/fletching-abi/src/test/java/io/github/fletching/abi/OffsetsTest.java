@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** The oracle only speaks for the platform that runs it; these numbers are of all three. */
+/** The oracle only speaks for the platform that runs it; these numbers are for all three. */
 class OffsetsTest {
   private static final LayoutClass[] TARGETS = {
     LayoutClass.of(8, 8), LayoutClass.of(4, 8), LayoutClass.of(4, 4)
@@ -22,7 +22,7 @@ class OffsetsTest {
   }
 
   @Test
-  void sizesAreThoseOfRealCompilers() {
+  void sizesMatchRealCompilers() {
     assertNumbers(Offsets.ARROW_SCHEMA, new int[] {72, 48, 44}, new int[] {8, 8, 4});
     assertNumbers(Offsets.ARROW_ARRAY, new int[] {80, 64, 60}, new int[] {8, 8, 4});
     assertNumbers(Offsets.ARROW_DEVICE_ARRAY, new int[] {128, 104, 100}, new int[] {8, 8, 4});
@@ -39,7 +39,7 @@ class OffsetsTest {
   }
 
   @Test
-  void whatIsNotKnownIsAnError() {
+  void unknownFieldsAndTargetsAreErrors() {
     Exception field =
         assertThrows(
             IllegalArgumentException.class,

@@ -12,7 +12,7 @@ import org.apache.arrow.vector.dictionary.DictionaryProvider;
 import org.apache.arrow.vector.types.pojo.DictionaryEncoding;
 import org.apache.arrow.vector.types.pojo.Field;
 
-/** Calls of arrow-java, whose exceptions become ours. */
+/** Calls of arrow-java, whose exceptions become FletchingExceptions. */
 final class Calls {
   private static final int ENOMEM = 12;
   private static final int EINVAL = 22;

@@ -10,7 +10,7 @@ import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
 import io.github.fletching.abi.DeviceType;
 
-/** What arrow-java takes for granted of an array, and reads wrong where it does not hold. */
+/** What arrow-java assumes about an array, and reads wrong where it does not hold. */
 final class Importable {
   private static final int MOST_LEVELS = 64; // arrow-java refuses more
 

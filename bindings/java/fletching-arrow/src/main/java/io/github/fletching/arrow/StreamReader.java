@@ -16,7 +16,7 @@ import org.apache.arrow.vector.dictionary.Dictionary;
 import org.apache.arrow.vector.ipc.ArrowReader;
 import org.apache.arrow.vector.types.pojo.Schema;
 
-/** arrow-java's reader over a stream of ours. */
+/** arrow-java's reader over a stream of Fletching. */
 final class StreamReader extends ArrowReader {
   private final BatchStream<? extends ArrayOwner> stream;
   private final CDataDictionaryProvider provider = new CDataDictionaryProvider();

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** There and back; the allocator is empty after each test. */
+/** Exports and imports; the allocator is empty after each test. */
 class ArrowDataTest {
   private final BufferAllocator allocator = new RootAllocator();
 
@@ -81,7 +81,7 @@ class ArrowDataTest {
 
   /** The path without this artifact: addresses. */
   @Test
-  void whatArrowJavaExportsByAddress() {
+  void structsOfArrowJavaAreImportedByAddress() {
     try (IntVector source = ints(4, 5);
         ArrowArray array = ArrowArray.allocateNew(allocator);
         ArrowSchema schema = ArrowSchema.allocateNew(allocator)) {
@@ -99,7 +99,7 @@ class ArrowDataTest {
   }
 
   @Test
-  void releaseOnAnotherThread() throws InterruptedException {
+  void anotherThreadMayRelease() throws InterruptedException {
     IntVector source = ints(1);
     Array array = ArrowData.exportVector(allocator, source, null);
     source.close();
@@ -152,7 +152,7 @@ class ArrowDataTest {
 
   /** A legal null count that arrow-java cannot read without a validity buffer. */
   @Test
-  void nullsThatAreNotCounted() {
+  void anUnknownNullCountIsImported() {
     List<String> closed = new ArrayList<>();
     try (IntVector data = ints(1, 2)) {
       ArrayBuilder column =
@@ -169,9 +169,9 @@ class ArrowDataTest {
     assertEquals(List.of("released"), closed);
   }
 
-  /** A slice without values is not one that is read wrong. */
+  /** arrow-java reads no value of it wrong. */
   @Test
-  void anOffsetWithoutValues() {
+  void anOffsetOfAnEmptyArrayIsImported() {
     Array array = new ArrayBuilder(0).offset(2).buffers(0, 0).build(null);
     Schema schema = new SchemaBuilder("i").build();
     try (FieldVector back = ArrowData.importVector(allocator, array, schema, null)) {

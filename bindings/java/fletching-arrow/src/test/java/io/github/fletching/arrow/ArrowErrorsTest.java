@@ -98,7 +98,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void malformedArrays() {
+  void malformedArraysAreRefused() {
     SchemaBuilder ints = new SchemaBuilder("i");
     assertRefused("import vector: arrow-java: ", ints, new ArrayBuilder(2).buffers(0));
     assertRefused("import vector: arrow-java: ", ints, new ArrayBuilder(2).buffers(0, 0));
@@ -111,7 +111,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void offsets() {
+  void offsetsAreRefused() {
     String text =
         "import vector: ArrowArray.offset: not supported by arrow-java: expected 0, got 1";
     assertRefused(text, new SchemaBuilder("i"), column().offset(1));
@@ -126,7 +126,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void levels() {
+  void moreThan64LevelsAreRefused() {
     ArrayBuilder nested = column();
     SchemaBuilder type = new SchemaBuilder("i");
     for (int i = 0; i < 65; i++) {
@@ -137,7 +137,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void rowsThatAreNull() {
+  void nullRowsOfABatchAreRefused() {
     for (int count : new int[] {1, -1}) {
       Array batch =
           new ArrayBuilder(2).nullCount(count).buffers(at).child(column()).build(counted());
@@ -153,7 +153,7 @@ class ArrowErrorsTest {
 
   /** The batch is the second to be imported: the root keeps nothing of it. */
   @Test
-  void malformedBatches() {
+  void malformedBatchesAreRefused() {
     Array batch =
         new ArrayBuilder(2).buffers(0).child(column()).child(new ArrayBuilder(2)).build(counted());
     Schema schema = table(2).build();
@@ -165,7 +165,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void otherDevices() {
+  void memoryOfOtherDevicesIsRefused() {
     for (DeviceType device : List.of(DeviceType.CUDA, DeviceType.VULKAN, DeviceType.of(99))) {
       releases.set(0);
       DeviceArray source = column().buildOn(device, 0, 0, counted());
@@ -197,7 +197,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void events() {
+  void anImportWaitsForTheEvent() {
     List<Integer> waited = new ArrayList<>();
     Waiter waiter =
         new Waiter() {
@@ -222,7 +222,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void closedOwners() {
+  void closedOwnersAreRefused() {
     Array closed = column().build(null);
     closed.close();
     for (String type : new String[] {"i", "+s"}) {
@@ -249,7 +249,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void schemas() {
+  void schemasOfAnotherTypeAreRefused() {
     Schema unknown = new SchemaBuilder("unknown").build();
     assertError(
         EINVAL,
@@ -263,9 +263,9 @@ class ArrowErrorsTest {
     assertTrue(unknown.isReleased() && notStruct.isReleased());
   }
 
-  /** Before anything is moved: the array is ours to release. */
+  /** Nothing has moved yet: the import releases the array. */
   @Test
-  void allocatorLimits() {
+  void anImportAtTheLimitOfItsAllocatorFails() {
     try (BufferAllocator small = allocator.newChildAllocator("small", 0, 1)) {
       Array source = column().build(counted());
       Schema schema = new SchemaBuilder("i").build();
@@ -283,9 +283,9 @@ class ArrowErrorsTest {
     }
   }
 
-  /** Wherever the memory ends. */
+  /** At whichever allocation the limit is reached. */
   @Test
-  void allocatorLimitsOfAnExport() {
+  void anExportAtAnyLimitLosesNoMemory() {
     int exports = 0;
     for (int limit = 0; limit < 600; limit += 8) {
       try (BufferAllocator small = allocator.newChildAllocator("small", 0, limit)) {
@@ -300,7 +300,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void exportWithoutTheDictionary() {
+  void anExportWithoutItsDictionaryIsRefused() {
     FieldType type =
         new FieldType(true, new ArrowType.Int(32, true), new DictionaryEncoding(7, false, null));
     MapDictionaryProvider none = new MapDictionaryProvider();
@@ -321,7 +321,7 @@ class ArrowErrorsTest {
 
   /** The stream's error is the cause, and closing the reader closes the stream. */
   @Test
-  void failingStreams() throws IOException {
+  void anErrorOfTheStreamIsTheCause() throws IOException {
     Iterator<Array> failing =
         new Iterator<>() {
           @Override
@@ -345,7 +345,7 @@ class ArrowErrorsTest {
   }
 
   @Test
-  void streamsOfAnotherSchema() throws IOException {
+  void streamsOfAnotherSchemaAreRefused() throws IOException {
     Array batch = new ArrayBuilder(2).buffers(0).child(column()).child(column()).build(counted());
     ArrayStream stream = ArrayStream.of(table(1).build(), List.of(batch).iterator());
     try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {

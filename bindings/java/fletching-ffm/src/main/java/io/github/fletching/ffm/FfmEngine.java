@@ -11,6 +11,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.Guarded;
+import io.github.fletching.abi.engine.Handles;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -26,7 +27,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 
 /** The engine over java.lang.foreign. An address is a JAVA_LONG in every signature. */
 @SuppressWarnings("restricted")
@@ -42,8 +42,6 @@ final class FfmEngine implements Engine {
   private static final MethodHandle FREE = standard("free", FunctionDescriptor.ofVoid(JAVA_LONG));
 
   private final Map<String, MethodHandle> calls = new ConcurrentHashMap<>();
-  private final Map<Long, SymbolLookup> libraries = new ConcurrentHashMap<>();
-  private final AtomicLong lastLibrary = new AtomicLong();
 
   FfmEngine() {
     if (pointerSize() != 8) {
@@ -213,23 +211,20 @@ final class FfmEngine implements Engine {
 
   @Override
   public long load(String library) {
-    SymbolLookup lookup;
     try {
-      lookup =
+      return Handles.add(
           library.indexOf('/') < 0
               ? SymbolLookup.libraryLookup(library, Arena.global())
-              : SymbolLookup.libraryLookup(Path.of(library), Arena.global());
+              : SymbolLookup.libraryLookup(Path.of(library), Arena.global()));
     } catch (IllegalArgumentException e) {
       return 0;
     }
-    long handle = lastLibrary.incrementAndGet();
-    libraries.put(handle, lookup);
-    return handle;
   }
 
   @Override
   public long symbol(long library, String name) {
-    SymbolLookup lookup = library == 0 ? LINKER.defaultLookup() : libraries.get(library);
+    SymbolLookup lookup =
+        library == 0 ? LINKER.defaultLookup() : Handles.find(SymbolLookup.class, library);
     return lookup.find(name).map(MemorySegment::address).orElse(0L);
   }
 

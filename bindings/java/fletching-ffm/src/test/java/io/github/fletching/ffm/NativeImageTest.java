@@ -88,7 +88,7 @@ class NativeImageTest {
             tag == 15 ? 3 : tag == 7 || tag == 8 || tag == 16 || tag == 19 || tag == 20 ? 2 : 4);
         if (tag == 5 || tag == 6) {
           in.skipNBytes(4);
-          i++; // a long takes two places
+          i++; // a long has two entries
         }
       }
     }

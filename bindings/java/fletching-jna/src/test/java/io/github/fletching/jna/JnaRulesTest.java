@@ -3,38 +3,10 @@
 package io.github.fletching.jna;
 
 import com.sun.jna.Pointer;
-import io.github.fletching.testing.suite.ArrayRules;
-import io.github.fletching.testing.suite.ConsumerRules;
-import io.github.fletching.testing.suite.DeclarationRules;
-import io.github.fletching.testing.suite.DeviceTypeRules;
-import io.github.fletching.testing.suite.ProducerRules;
-import io.github.fletching.testing.suite.ReleaseRules;
-import io.github.fletching.testing.suite.SchemaRules;
-import org.junit.jupiter.api.Nested;
+import io.github.fletching.testing.suite.RulesSuite;
 
-class JnaRulesTest {
-  @Nested
-  class OfArrays extends ArrayRules {}
-
-  @Nested
-  class OfReleases extends ReleaseRules {}
-
-  @Nested
-  class OfSchemas extends SchemaRules {}
-
-  @Nested
-  class OfConsumers extends ConsumerRules {}
-
-  @Nested
-  class OfDeviceTypes extends DeviceTypeRules {}
-
-  @Nested
-  class OfProducers extends ProducerRules {}
-
-  @Nested
-  class OfDeclarations extends DeclarationRules {
-    OfDeclarations() {
-      super("io.github.fletching.jna.abi", Pointer.class);
-    }
+class JnaRulesTest extends RulesSuite {
+  JnaRulesTest() {
+    super("io.github.fletching.jna.abi", Pointer.class);
   }
 }

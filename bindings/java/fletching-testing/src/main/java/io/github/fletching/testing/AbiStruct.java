@@ -11,7 +11,7 @@ import java.util.Map;
 
 /**
  * One struct as a flavor of the binding declares it. Values are the bits of a field in its own
- * width, zero-extended; paths and elements are those of the oracle.
+ * width, zero-extended; paths and elements are named as in the oracle.
  */
 public abstract class AbiStruct {
   final String name;
@@ -34,7 +34,7 @@ public abstract class AbiStruct {
     return name;
   }
 
-  /** Where a field, or a field of an embedded struct, lies. */
+  /** The place of a field, or of a field of an embedded struct. */
   public static final class Place {
     final long offset;
     final long size;
@@ -82,8 +82,8 @@ public abstract class AbiStruct {
     protected abstract MethodType type();
 
     /**
-     * Puts a callback of the flavor into the struct at {@code object}, which hands what it sees to
-     * {@code call}. Returns what has to stay reachable until C has called it.
+     * Puts a callback of the flavor into the struct at {@code object}, which passes its arguments
+     * to {@code call}. Returns the object that has to stay reachable until C has called it.
      */
     protected abstract Object install(Pointer object, Recorder call);
 

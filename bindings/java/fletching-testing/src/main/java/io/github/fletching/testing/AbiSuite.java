@@ -25,7 +25,7 @@ import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
-/** The structs of one flavor held against the oracle. */
+/** The structs of one flavor, compared with the oracle. */
 public final class AbiSuite {
   // More than any callback has, in case the flavor's has more than upstream's.
   private static final int MAX_ARGUMENTS = 16;
@@ -196,7 +196,7 @@ public final class AbiSuite {
     }
   }
 
-  /** Calls on a struct of another layout could go anywhere. */
+  /** A call on a struct whose layout differs is undefined. */
   private boolean mayCall(Check check, AbiStruct struct) {
     Check layout = check(struct.name, "layout", c -> {});
     layout(layout, struct);

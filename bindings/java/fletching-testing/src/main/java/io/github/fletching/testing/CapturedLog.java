@@ -9,7 +9,7 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** What Fletching logs until it is closed, instead of the console. */
+/** Captures what Fletching logs, in place of the console, until it is closed. */
 public final class CapturedLog extends Handler {
   private final Logger logger = Logger.getLogger("io.github.fletching");
   private final List<LogRecord> records = new CopyOnWriteArrayList<>();

@@ -25,7 +25,7 @@ public final class Cell {
     values.put("status", "real");
   }
 
-  /** Where it ran, unless that is "real": "stand-in", or "absent" when it did not. */
+  /** Sets where it ran, if not on a "real" device: "stand-in", or "absent" if it did not run. */
   public Cell status(String status) {
     values.put("status", status);
     return this;

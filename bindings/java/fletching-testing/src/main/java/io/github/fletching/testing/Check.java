@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** One test that goes on after a difference and writes a cell when it is through. */
+/** One test, which continues after a difference and writes a cell at its end. */
 public final class Check {
   private final String name;
   private final Cell cell;
@@ -25,7 +25,7 @@ public final class Check {
     return name;
   }
 
-  /** Counts one comparison; {@code problem} is null when it went well. */
+  /** Counts one comparison; {@code problem} is null when both sides agree. */
   void expect(String problem) {
     asserted++;
     if (problem != null) {

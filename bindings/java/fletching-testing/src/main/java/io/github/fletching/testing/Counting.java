@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The engine {@code counting}: another one, which counts what it allocates and notices what is
+ * The engine {@code counting}: it counts the allocations of another engine, and notices what is
  * freed twice. The system property io.github.fletching.engine has to choose it.
  */
 public final class Counting implements EngineProvider {
@@ -25,8 +25,8 @@ public final class Counting implements EngineProvider {
 
   private static final Map<Long, Long> LIVE = new ConcurrentHashMap<>();
   private static final List<String> PROBLEMS = new ArrayList<>();
-
   private static final AtomicInteger FAIL_AT = new AtomicInteger();
+  private static volatile long refused = -1;
 
   /** How many allocations are live. */
   public static int live() {
@@ -46,7 +46,12 @@ public final class Counting implements EngineProvider {
     return FAIL_AT.getAndSet(nth);
   }
 
-  /** What was freed that was not live. */
+  /** From now on there is no memory of exactly this size; -1 ends that. */
+  public static void refuse(long size) {
+    refused = size;
+  }
+
+  /** Lists the frees of memory that was not live. */
   public static List<String> problems() {
     synchronized (PROBLEMS) {
       return List.copyOf(PROBLEMS);
@@ -77,15 +82,16 @@ public final class Counting implements EngineProvider {
   }
 
   private static Object call(Engine engine, Method method, Object[] arguments) throws Throwable {
-    if (method.getName().equals("free")
-        && (long) arguments[0] != 0
-        && LIVE.remove((Long) arguments[0]) == null) {
-      synchronized (PROBLEMS) {
-        PROBLEMS.add("free: " + arguments[0] + ": not live");
+    if (method.getName().equals("free") && LIVE.remove((Long) arguments[0]) == null) {
+      if ((Long) arguments[0] != 0) { // NULL is nothing to free
+        synchronized (PROBLEMS) {
+          PROBLEMS.add("free: " + arguments[0] + ": not live");
+        }
       }
       return null;
     }
-    if (method.getName().equals("allocate") && FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
+    if (method.getName().equals("allocate")
+        && ((Long) arguments[0] == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1)) {
       return 0L;
     }
     try {

@@ -12,7 +12,7 @@ public final class ForeignThread {
   private ForeignThread() {}
 
   /**
-   * Calls {@code function}, which takes and returns a pointer, on a thread of C's until its end.
+   * Calls {@code function}, of type {@code void *(*)(void *)}, on a thread that C starts and joins.
    */
   public static void run(long function) {
     Memory thread = new Memory(Native.LONG_SIZE);

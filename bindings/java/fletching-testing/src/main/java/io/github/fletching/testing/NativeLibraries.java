@@ -26,7 +26,7 @@ public final class NativeLibraries {
     }
   }
 
-  /** Loads a file of that folder, before the code that is tested looks for it by its name. */
+  /** Loads a file of that folder, before the tested code looks for it by its name. */
   public static NativeLibrary open(String file) {
     return NativeLibrary.getInstance(
         find(file).toString(), Map.of(Library.OPTION_OPEN_FLAGS, RTLD_NOW));

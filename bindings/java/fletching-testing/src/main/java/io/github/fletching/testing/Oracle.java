@@ -9,7 +9,7 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 
 /**
- * What a C compiler makes of upstream's headers; tests/oracle/oracle.h defines every function.
+ * How a C compiler lays out upstream's headers; tests/oracle/oracle.h defines every function.
  *
  * <p>A check returns null when both sides agree, else the oracle's line. The oracle keeps one call
  * in flight: use it from one thread at a time.
@@ -35,7 +35,7 @@ public final class Oracle {
     }
   }
 
-  // The names are those of C, and JNA looks them up.
+  // The names are C's: JNA looks them up.
   interface Functions extends Library {
     int FletchingOracleStructCount();
 

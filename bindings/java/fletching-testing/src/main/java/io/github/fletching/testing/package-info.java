@@ -3,7 +3,7 @@
 /**
  * What the tests of both flavors share. Not published.
  *
- * <p>The oracle and the reference producer are called through JNA in either flavor: they are the
- * judges, and only what is judged comes from the flavor.
+ * <p>The oracle and the reference producer are called through JNA in both flavors, so that no
+ * flavor tests itself.
  */
 package io.github.fletching.testing;

@@ -9,6 +9,7 @@ import com.sun.jna.ptr.PointerByReference;
 import io.github.fletching.FletchingException;
 import io.github.fletching.abi.Offsets;
 import io.github.fletching.testing.NativeLibraries;
+import io.github.fletching.testing.Producer;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -22,7 +23,7 @@ final class Chain {
   private final Ends ends = NativeLibraries.load("chain", Ends.class);
   private final Map<String, Hop> hops = new LinkedHashMap<>();
 
-  // The names are those of C, and JNA looks them up; addresses are a long.
+  // The names are C's: JNA looks them up. Addresses are a long.
   interface Ends extends Library {
     int FletchingChainBegin(
         String backend,
@@ -74,7 +75,7 @@ final class Chain {
         });
   }
 
-  /** How many comparisons there were. Whatever goes wrong, the chain is ended. */
+  /** Returns the number of comparisons. The chain is ended after an error too. */
   private long run(String backend, String name, long schema, long array) {
     PointerByReference chain = new PointerByReference();
     Producer.call("chain", m -> ends.FletchingChainBegin(backend, name, chain, schema, array, m));

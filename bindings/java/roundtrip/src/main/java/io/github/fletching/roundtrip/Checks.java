@@ -3,6 +3,7 @@
 package io.github.fletching.roundtrip;
 
 import io.github.fletching.testing.Cell;
+import io.github.fletching.testing.Producer;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -22,7 +23,7 @@ final class Checks {
     producer.resetCounters();
   }
 
-  /** What a cell does; what it throws is the cell's problem. */
+  /** The work of a cell; an exception is a problem of the cell. */
   interface Work {
     void run(Checks checks) throws Exception;
   }
@@ -46,7 +47,7 @@ final class Checks {
     }
   }
 
-  /** Adds comparisons that the producer made; none of them prove nothing. */
+  /** Adds comparisons that the producer made; 0 is a problem. */
   void compared(String what, long count) {
     asserted += count;
     require(count > 0, what + ": compared nothing");
@@ -67,12 +68,12 @@ final class Checks {
     equal("double_released", counters.doubleReleased, 0);
   }
 
-  /** Ends the cell; returns whether it is ok, and prints what is not. */
+  /** Ends the cell; returns whether it is ok, and prints its problems. */
   boolean report(String backend, String name, String direction) {
     return report(backend, name, direction, "real");
   }
 
-  /** The same for what ran on a stand-in. */
+  /** The same, with a status such as "stand-in". */
   boolean report(String backend, String name, String direction, String status) {
     requireAtRest();
     String problem = problems.isEmpty() ? null : String.join("; ", problems);

@@ -12,6 +12,7 @@ import io.github.fletching.VulkanContext;
 import io.github.fletching.Waiter;
 import io.github.fletching.Waiters;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.GatedProducer;
 
 /** One backend of the producer, and the three operations on its events. */
 final class Device {
@@ -20,7 +21,7 @@ final class Device {
   final String description; // the device's name and version, or why it is absent
   private final VulkanContext vulkan; // null for another
 
-  /** Registers the waiter of ext_dev when the backend is that. */
+  /** Registers the waiter of ext_dev for that backend. */
   Device(String backend) {
     this.backend = backend;
     String[] presence = GatedProducer.presence(backend);
@@ -36,7 +37,7 @@ final class Device {
     return status.equals("absent");
   }
 
-  /** False for cpu alone: no event, no gate. */
+  /** False for cpu alone, which has no event and no gate. */
   boolean hasQueues() {
     return !backend.equals("cpu");
   }
@@ -53,7 +54,7 @@ final class Device {
     }
   }
 
-  /** The handle is that of a queue of the producer. */
+  /** Waits on a queue of the producer, by its handle. */
   void waitOn(DeviceArray array, long handle) {
     if (vulkan != null) {
       array.waitOn(vulkan, handle);

@@ -8,8 +8,10 @@ import io.github.fletching.DeviceArrayStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
 import io.github.fletching.abi.DeviceType;
-import io.github.fletching.roundtrip.GatedProducer.Gate;
-import io.github.fletching.roundtrip.GatedProducer.Queue;
+import io.github.fletching.testing.GatedProducer;
+import io.github.fletching.testing.GatedProducer.Gate;
+import io.github.fletching.testing.GatedProducer.Queue;
+import io.github.fletching.testing.Producer;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -31,7 +33,7 @@ final class DeviceCell implements AutoCloseable {
   private final boolean fails; // the stream does, midway
   private final Gate gate;
 
-  // What was received, and how a stream ended: null when it did well.
+  // What was received, and the error that ended a stream, or null.
   private Schema schema;
   private volatile String schemaDump; // as it was sent
   private final List<DeviceArray> batches = new ArrayList<>();
@@ -79,7 +81,9 @@ final class DeviceCell implements AutoCloseable {
     requireContent();
   }
 
-  /** A failure overtakes what was requested and is not read yet: one batch at a time then. */
+  /**
+   * A failure overtakes batches that were requested: a stream that fails requests one at a time.
+   */
   void passAsync() {
     try (AsyncDeviceStream stream = new AsyncDeviceStream()) {
       stream.onSchema(lent -> schemaDump = Dump.of(lent));
@@ -181,9 +185,9 @@ final class DeviceCell implements AutoCloseable {
   }
 
   /**
-   * With the gate shut no event has happened, and a wait on a queue returns at once and holds back
-   * what is read there, while a read on another queue completes. With the gate open the new data
-   * are read, the host's wait returns, and the events have happened.
+   * With the gate shut no event has happened, and a wait on a queue returns at once and delays the
+   * reads on it, while a read on another queue completes. With the gate open the reads see the new
+   * data, the host's wait returns, and the events have happened.
    */
   private void requireWaits() {
     try (Queue careful = new Queue(device.backend);

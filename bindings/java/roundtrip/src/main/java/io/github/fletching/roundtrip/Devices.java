@@ -3,6 +3,8 @@
 package io.github.fletching.roundtrip;
 
 import io.github.fletching.testing.Cell;
+import io.github.fletching.testing.GatedProducer;
+import io.github.fletching.testing.Producer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -5,6 +5,7 @@ package io.github.fletching.roundtrip;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceArrayStream;
 import io.github.fletching.Schema;
+import io.github.fletching.testing.Producer;
 
 /**
  * Every case of the reference producer through Java and back: arrays, streams, failing streams. The

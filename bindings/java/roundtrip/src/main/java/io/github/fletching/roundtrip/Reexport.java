@@ -32,7 +32,7 @@ final class Reexport {
     return RELEASED::incrementAndGet;
   }
 
-  /** A schema of Java's over the source, which is released when that one is. */
+  /** A view of the source, which is released with it. */
   static Schema schema(Schema source) {
     try (Shared<Schema> shared = source.share()) {
       Schema view = shared.view();
@@ -50,12 +50,12 @@ final class Reexport {
     }
   }
 
-  /** Sees the schema and each batch of a stream; what it throws fails that get_next. */
+  /** Sees the schema and each batch of a stream; an exception of it fails the get_next. */
   interface Observer {
     void see(Schema schema, DeviceArray batch);
   }
 
-  /** A stream of Java's of what is in the source, which is moved in. An error passes on. */
+  /** A stream of Java over the source, which it owns. An error of the source is its error. */
   static DeviceArrayStream stream(DeviceArrayStream source, Observer observer) {
     try {
       Batches batches = new Batches(source, observer);

@@ -32,7 +32,7 @@ final class Rooms {
     return struct.offset(C.target(), field);
   }
 
-  /** Lets the action use room for a struct, which it leaves released or moved. */
+  /** Runs the action on room for a struct, which it leaves released or moved. */
   static void with(StructOffsets struct, LongConsumer action) {
     long room = C.allocate(struct.size(C.target()));
     try {

@@ -5,13 +5,13 @@ package io.github.fletching.roundtrip;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.Schema;
 
-/** What a peer that has this JVM in its process calls. Arguments are addresses. Any thread. */
+/** Functions for a peer that has this JVM in its process. Arguments are addresses. Any thread. */
 public final class Transit {
   private Transit() {}
 
   /**
    * Moves a schema and a device array in and fills the other two with the same data, under release
-   * callbacks in Java. Returns null, or what is wrong; then nothing was moved and nothing filled.
+   * callbacks in Java. Returns null, or the text of an error: then nothing has moved.
    */
   public static String transit(long schema, long array, long outSchema, long outArray) {
     try {
@@ -30,7 +30,7 @@ public final class Transit {
     DeviceArray movedArray = null;
     try {
       movedArray = DeviceArray.wrap(array);
-      Dump.of(movedSchema, movedArray); // refuses what cannot be shown
+      Dump.of(movedSchema, movedArray); // refuses malformed structs
     } catch (Throwable refused) {
       movedSchema.moveTo(schema);
       if (movedArray != null) {

@@ -154,7 +154,7 @@ final class Abi {
             Arena.global());
   }
 
-  /** Calls DLPack's set_error; a NULL function has nobody to notify. */
+  /** Calls DLPack's set_error, unless it is NULL. */
   static void report(MemorySegment setError, MemorySegment context, Throwable thrown) {
     if (setError.address() == 0) {
       return;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * The structs of the Arrow C interfaces for java.lang.foreign, as they lie in memory.
+ * The structs of the Arrow C interfaces for java.lang.foreign, as they are in memory.
  *
  * <p>Each struct is a class that holds its layout and static accessors of its fields in a {@link
  * java.lang.foreign.MemorySegment}; {@code at} makes such a segment from a pointer.
  *
  * <p>Each callback is an interface with its signature, {@code stub}, which makes a function for C,
  * and {@code invoke}, which calls C's. {@code install} fills a struct with functions that find
- * their object by private_data. They live as long as the process, so that a release may come at any
- * time, and may be called on any thread: one that C started is attached to the JVM as a daemon
- * until it ends. What a callback throws is logged, and C gets the value with which the callback
- * fails.
+ * their object by private_data. They live as long as the process, so that C may call a release at
+ * any time and on any thread: one that C started is attached to the JVM as a daemon until it ends.
+ * What a callback throws is logged, and C gets the value with which the callback fails.
  *
  * <p>Nothing here allocates, frees or releases on its own, and nothing checks what foreign code
  * wrote.

@@ -11,7 +11,7 @@ import io.github.fletching.abi.Offsets;
 import java.lang.foreign.MemoryLayout;
 import org.junit.jupiter.api.Test;
 
-// Names no field or callback of the spec, so that it compiles whatever the spec says.
+// It names no field or callback of the spec, so that it compiles with any spec.
 class AbiClassTest {
   private static String layoutError(MemoryLayout... members) {
     Error error = assertThrows(Error.class, () -> Abi.layout(Offsets.ARROW_ASYNC_TASK, members));
@@ -19,7 +19,7 @@ class AbiClassTest {
   }
 
   @Test
-  void aWrongLayoutIsSeen() {
+  void aWrongLayoutIsAnError() {
     assertTrue(layoutError(ADDRESS.withName("extract_data")).contains("size is 8 here"));
     MemoryLayout[] swapped = {ADDRESS.withName("private_data"), ADDRESS.withName("extract_data")};
     assertTrue(layoutError(swapped).contains("fields are [private_data, extract_data]"));

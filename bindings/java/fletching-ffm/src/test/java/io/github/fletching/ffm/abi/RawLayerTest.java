@@ -80,7 +80,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aCallbackThatThrowsReturnsWhatItsContractSays() {
+  void aCallbackThatThrowsReturnsItsFailureValue() {
     MemorySegment next = ArrowArrayStream.GetNext.stub((self, out) -> raise());
     assertEquals(EIO, ArrowArrayStream.GetNext.invoke(next, NULL, NULL));
     assertEquals(List.of("ArrowArrayStream.get_next: the callback threw: on purpose"), log.take());

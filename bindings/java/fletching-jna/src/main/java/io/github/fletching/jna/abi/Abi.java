@@ -93,7 +93,7 @@ final class Abi {
     return stub(name, void.class, null, returning, arguments);
   }
 
-  /** Calls DLPack's set_error; a NULL function has nobody to notify. */
+  /** Calls DLPack's set_error, unless it is NULL. */
   static void report(Pointer setError, Pointer context, Throwable thrown) {
     if (setError != null) {
       Object[] arguments = {context, text(Failures.kind(thrown)), text(thrown.toString())};

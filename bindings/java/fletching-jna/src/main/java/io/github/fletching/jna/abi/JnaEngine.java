@@ -7,31 +7,28 @@ import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.engine.Engine;
-import io.github.fletching.abi.engine.Guarded;
+import io.github.fletching.abi.engine.Handles;
 import java.nio.Buffer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 
 /** The engine over JNA. */
 final class JnaEngine implements Engine {
   /** All memory: the offset is the address, so that no access makes an object. */
   private static final Pointer MEMORY = new Pointer(0);
 
+  private static final Class<?>[] TYPES = {void.class, int.class, long.class, Pointer.class};
   private static final NativeCall RELEASE = new NativeCall("va");
 
   static {
     // The JVM looks a native method up at its first call, which frees the text that dlerror
-    // returned:
-    // the one that reads a text is looked up before.
+    // returned: the one that reads a text is looked up before.
     long any = Native.malloc(1);
     MEMORY.getByte(any);
     Native.free(any);
   }
 
   private final Map<String, NativeCall> calls = new ConcurrentHashMap<>();
-  private final Map<Long, NativeLibrary> libraries = new ConcurrentHashMap<>();
-  private final AtomicLong lastLibrary = new AtomicLong();
 
   @Override
   public LayoutClass target() {
@@ -60,9 +57,7 @@ final class JnaEngine implements Engine {
 
   @Override
   public long getAddress(long address) {
-    return Abi.POINTER_SIZE == 8
-        ? MEMORY.getLong(address)
-        : Integer.toUnsignedLong(MEMORY.getInt(address));
+    return NativeCall.getAddress(address);
   }
 
   @Override
@@ -82,11 +77,7 @@ final class JnaEngine implements Engine {
 
   @Override
   public void putAddress(long address, long value) {
-    if (Abi.POINTER_SIZE == 8) {
-      MEMORY.setLong(address, value);
-    } else {
-      MEMORY.setInt(address, (int) value);
-    }
+    NativeCall.putAddress(address, value);
   }
 
   @Override
@@ -130,24 +121,20 @@ final class JnaEngine implements Engine {
 
   @Override
   public long stub(String name, String signature, long failure, Callback callback) {
-    Callback guarded = new Guarded(name, failure, callback);
     Class<?>[] types = new Class<?>[signature.length() - 1];
     for (int i = 0; i < types.length; i++) {
       types[i] = type(signature.charAt(i + 1));
     }
     char result = signature.charAt(0);
     Stub.Body body =
-        a -> value(result, guarded.run(number(a, 0), number(a, 1), number(a, 2), number(a, 3)));
+        a -> value(result, callback.run(number(a, 0), number(a, 1), number(a, 2), number(a, 3)));
     return Pointer.nativeValue(Abi.stub(name, type(result), value(result, failure), body, types));
   }
 
   @Override
   public long load(String library) {
     try {
-      NativeLibrary loaded = NativeLibrary.getInstance(library);
-      long handle = lastLibrary.incrementAndGet();
-      libraries.put(handle, loaded);
-      return handle;
+      return Handles.add(NativeLibrary.getInstance(library));
     } catch (UnsatisfiedLinkError e) {
       return 0;
     }
@@ -155,8 +142,9 @@ final class JnaEngine implements Engine {
 
   @Override
   public long symbol(long library, String name) {
-    NativeLibrary found = library == 0 ? NativeLibrary.getProcess() : libraries.get(library);
     try {
+      NativeLibrary found =
+          library == 0 ? NativeLibrary.getProcess() : Handles.find(NativeLibrary.class, library);
       return Pointer.nativeValue(found.getGlobalVariableAddress(name));
     } catch (UnsatisfiedLinkError e) {
       return 0;
@@ -168,18 +156,7 @@ final class JnaEngine implements Engine {
   }
 
   private static Class<?> type(char kind) {
-    switch (kind) {
-      case 'v':
-        return void.class;
-      case 'i':
-        return int.class;
-      case 'l':
-        return long.class;
-      case 'a':
-        return Pointer.class;
-      default:
-        throw new IllegalArgumentException("signature: " + kind + ": expected v, i, l or a");
-    }
+    return TYPES[NativeCall.indexOf(kind)];
   }
 
   private static Object value(char kind, long number) {
@@ -196,10 +173,7 @@ final class JnaEngine implements Engine {
   }
 
   private static long number(Object[] values, int index) {
-    return index < values.length ? number(values[index]) : 0;
-  }
-
-  private static long number(Object value) {
+    Object value = index < values.length ? values[index] : null;
     return value instanceof Number
         ? ((Number) value).longValue()
         : Pointer.nativeValue((Pointer) value);

@@ -6,7 +6,7 @@ import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.EngineProvider;
 
 /** For {@link java.util.ServiceLoader} alone. */
-@SuppressWarnings("exports") // nobody else makes one
+@SuppressWarnings("exports") // only ServiceLoader makes one
 public final class JnaProvider implements EngineProvider {
   /** For {@link java.util.ServiceLoader} alone. */
   public JnaProvider() {}

@@ -16,11 +16,11 @@ final class NativeCall {
   private static final Pointer MEMORY = new Pointer(0);
   private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
 
-  // What libffi calls an ffi_type; the numbers are those of its header.
-  private static final long VOID = type(1, 1, 0);
-  private static final long INT = type(4, 4, 10);
-  private static final long LONG = type(8, Abi.TARGET_INT64_ALIGN, 12);
-  private static final long ADDRESS = type(POINTER, POINTER, 14);
+  private static final String KINDS = "vila";
+  // What libffi calls an ffi_type, for each of them; the numbers are from its header.
+  private static final long[] TYPES = {
+    type(1, 1, 0), type(4, 4, 10), type(8, Abi.TARGET_INT64_ALIGN, 12), type(POINTER, POINTER, 14)
+  };
 
   private final String signature;
   private final long description; // an ffi_cif, which lives as long as the process
@@ -29,11 +29,8 @@ final class NativeCall {
   NativeCall(String signature) {
     int arguments = signature.length() - 1;
     if (arguments > MOST_ARGUMENTS) {
-      throw new IllegalArgumentException(
-          "signature: too long: expected at most "
-              + MOST_ARGUMENTS
-              + " arguments, got "
-              + arguments);
+      String most = "signature: too long: expected at most " + MOST_ARGUMENTS;
+      throw new IllegalArgumentException(most + " arguments, got " + arguments);
     }
     this.signature = signature;
     long types = Native.malloc((arguments + 1L) * POINTER);
@@ -84,9 +81,7 @@ final class NativeCall {
       case 'l':
         return MEMORY.getLong(address);
       default:
-        return POINTER == 8
-            ? MEMORY.getLong(address)
-            : Integer.toUnsignedLong(MEMORY.getInt(address));
+        return getAddress(address);
     }
   }
 
@@ -103,7 +98,11 @@ final class NativeCall {
     }
   }
 
-  private static void putAddress(long address, long value) {
+  static long getAddress(long address) {
+    return POINTER == 8 ? MEMORY.getLong(address) : Integer.toUnsignedLong(MEMORY.getInt(address));
+  }
+
+  static void putAddress(long address, long value) {
     if (POINTER == 8) {
       MEMORY.setLong(address, value);
     } else {
@@ -111,19 +110,17 @@ final class NativeCall {
     }
   }
 
-  private static long type(char kind) {
-    switch (kind) {
-      case 'v':
-        return VOID;
-      case 'i':
-        return INT;
-      case 'l':
-        return LONG;
-      case 'a':
-        return ADDRESS;
-      default:
-        throw new IllegalArgumentException("signature: " + kind + ": expected v, i, l or a");
+  /** The place of a type of a signature in {@code "vila"}. */
+  static int indexOf(char kind) {
+    int index = KINDS.indexOf(kind);
+    if (index < 0) {
+      throw new IllegalArgumentException("signature: " + kind + ": expected v, i, l or a");
     }
+    return index;
+  }
+
+  private static long type(char kind) {
+    return TYPES[indexOf(kind)];
   }
 
   private static long type(int size, int alignment, int code) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * The structs of the Arrow C interfaces for JNA, as they lie in memory.
+ * The structs of the Arrow C interfaces for JNA, as they are in memory.
  *
  * <p>Each struct is a class with static accessors of its fields at an address; an accessor takes a
  * few nanoseconds and touches its field alone. There is no {@link com.sun.jna.Structure}: it would

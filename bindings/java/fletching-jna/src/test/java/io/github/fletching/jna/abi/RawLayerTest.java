@@ -46,7 +46,7 @@ class RawLayerTest {
 
   /** JNA writes a Structure back after a call, a stale release callback included. */
   @Test
-  void noStructIsAStructure() throws ReflectiveOperationException {
+  void noStructIsAStructureOfJna() throws ReflectiveOperationException {
     for (AbiStruct struct : AbiStructs.all()) {
       Class<?> type = Class.forName(getClass().getPackageName() + "." + struct.name());
       assertFalse(Structure.class.isAssignableFrom(type), struct.name());
@@ -89,7 +89,7 @@ class RawLayerTest {
   }
 
   @Test
-  void aCallbackThatThrowsReturnsWhatItsContractSays() {
+  void aCallbackThatThrowsReturnsItsFailureValue() {
     Pointer next = ArrowArrayStream.GetNext.stub((self, out) -> raise());
     assertEquals(EIO, ArrowArrayStream.GetNext.invoke(next, null, null));
     assertEquals(List.of("ArrowArrayStream.get_next: the callback threw: on purpose"), log.take());

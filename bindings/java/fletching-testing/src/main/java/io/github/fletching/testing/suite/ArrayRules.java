@@ -22,20 +22,24 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** The rules about arrays and device arrays, those of ours and those of others. */
+/** The rules about arrays and device arrays, exported and imported. */
 public abstract class ArrayRules {
   private static final int EINVAL = 22;
 
   private final Foreign foreign = new Foreign();
   private final List<String> closed = new ArrayList<>();
 
-  static void assertInvalid(String text, Executable action) {
+  static void assertError(int errno, String text, Executable action) {
     FletchingException thrown = assertThrows(FletchingException.class, action);
     assertEquals(text, thrown.getMessage());
-    assertEquals(EINVAL, thrown.errno());
+    assertEquals(errno, thrown.errno());
   }
 
-  /** A batch of so many columns; the last has a dictionary. */
+  static void assertInvalid(String text, Executable action) {
+    assertError(EINVAL, text, action);
+  }
+
+  /** A batch of {@code columns}; the last one has a dictionary. */
   static ArrayBuilder batch(int columns) {
     ArrayBuilder batch = new ArrayBuilder(3).buffers(0);
     for (int i = 0; i < columns; i++) {
@@ -63,7 +67,7 @@ public abstract class ArrayRules {
     }
   }
 
-  /** Alone, and as a child. */
+  /** Expects the error of the array alone, and as a child. */
   private static void assertRefused(ArrayBuilder builder) {
     String text =
         "array builder: length, offset or null_count out of range: expected 0 or more, null_count"
@@ -250,7 +254,7 @@ public abstract class ArrayRules {
 
   // --- Events
 
-  /** Whatever shows the data has the event. */
+  /** Every part and every view of the data has the event. */
   @Test
   void ruleSyncEventNullMeansReady() {
     Raw raw = foreign.deviceArray("a", 2, true);
@@ -280,9 +284,11 @@ public abstract class ArrayRules {
 
   @Test
   void ruleSyncEventNullWhereNone() {
-    assertInvalid(
-        "array builder: sync_event not NULL: expected NULL, because the device type has no event",
-        () -> new ArrayBuilder(0).buildOn(DeviceType.CPU, -1, 0x1000, null));
+    for (DeviceType type : List.of(DeviceType.CPU, DeviceType.HEXAGON)) {
+      assertInvalid(
+          "array builder: sync_event not NULL: expected NULL, because the device type has no event",
+          () -> new ArrayBuilder(0).buildOn(type, -1, 0x1000, null));
+    }
     for (DeviceType type : List.of(DeviceType.EXT_DEV, DeviceType.CUDA, DeviceType.of(21))) {
       new ArrayBuilder(0).buildOn(type, 0, 0x1000, null).close();
     }

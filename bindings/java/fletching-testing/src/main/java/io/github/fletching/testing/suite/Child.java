@@ -35,9 +35,9 @@ public final class Child {
   }
 
   /**
-   * Runs a method of a suite: a library that is loaded already is preferred, and what a stand-in
-   * counts is of the whole process. The loader finds the interposers first (tests/faults), which
-   * pass on what does not fail.
+   * Runs a method of a suite in a process of its own, because a library stays loaded and a stand-in
+   * counts for the whole process. The loader finds the interposers first (tests/faults), which
+   * forward every call that does not fail.
    */
   static String run(Object suite, String method) {
     if ("here".equals(System.getenv("FLETCHING_TEST_CHILDREN"))) { // a mutant is only in this JVM
@@ -79,7 +79,7 @@ public final class Child {
     }
   }
 
-  /** The class of a suite and the method. */
+  /** Arguments: the class of a suite and the name of its method. */
   public static void main(String[] arguments) throws Throwable {
     call(Class.forName(arguments[0]), arguments[1]);
   }

@@ -2,6 +2,7 @@
 
 package io.github.fletching.testing.suite;
 
+import static io.github.fletching.testing.suite.ArrayRules.assertError;
 import static io.github.fletching.testing.suite.ArrayRules.assertInvalid;
 import static io.github.fletching.testing.suite.Raw.assertClosed;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -24,31 +25,18 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 
-/** The rules that a consumer keeps towards a foreign stream, once for both kinds. */
+/** The rules about reading a foreign stream, for both kinds of streams. */
 public abstract class ConsumerRules {
   private static final int EIO = 5;
   private static final int EBUSY = 16;
   private static final int ENOSPC = 28;
-
-  private static void assertError(int errno, String text, Executable action) {
-    FletchingException thrown = assertThrows(FletchingException.class, action);
-    assertEquals(text, thrown.getMessage());
-    assertEquals(errno, thrown.errno());
-  }
+  private static final List<String> CALLBACKS =
+      List.of("get_schema", "get_next", "get_last_error", "release");
 
   // --- Results
 
-  @Test
-  void ruleStreamResultEndChecked() {
-    checksTheEnd(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamResultEndChecked() {
-    checksTheEnd(Flavor.DEVICE);
-  }
-
-  private void checksTheEnd(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamResultEndChecked")
+  void ruleStreamResultEndChecked(Flavor flavor) {
     Script script = new Script(flavor, 2);
     try (BatchStream<? extends ArrayOwner> stream = script.open()) {
       for (long length = 1; length <= 2; length++) {
@@ -64,17 +52,8 @@ public abstract class ConsumerRules {
     script.assertEnded();
   }
 
-  @Test
-  void ruleStreamResultReleasedIndependently() {
-    releasesEach(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamResultReleasedIndependently() {
-    releasesEach(Flavor.DEVICE);
-  }
-
-  private void releasesEach(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamResultReleasedIndependently")
+  void ruleStreamResultReleasedIndependently(Flavor flavor) {
     Script script = new Script(flavor, 2);
     BatchStream<? extends ArrayOwner> stream = script.open();
     Schema schema = stream.schema();
@@ -119,7 +98,7 @@ public abstract class ConsumerRules {
     String text = code > 0 ? Script.TEXT : Script.TEXT + " (code " + code + ")";
     try (BatchStream<? extends ArrayOwner> stream = script.open()) {
       stream.next().close();
-      for (int i = 0; i < 2; i++) { // the stream is dead: no callback is called any more
+      for (int i = 0; i < 2; i++) { // the stream has failed: no callback is called
         assertError(expected, text, stream::next);
         assertError(expected, text, stream::schema);
       }
@@ -130,17 +109,8 @@ public abstract class ConsumerRules {
     script.assertEnded();
   }
 
-  @Test
-  void ruleStreamErrorTextCopied() {
-    copiesTheText(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamErrorTextCopied() {
-    copiesTheText(Flavor.DEVICE);
-  }
-
-  private void copiesTheText(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamErrorTextCopied")
+  void ruleStreamErrorTextCopied(Flavor flavor) {
     Script script = new Script(flavor, 0);
     script.codes.put(1, EIO);
     try (BatchStream<? extends ArrayOwner> stream = script.open()) {
@@ -152,17 +122,8 @@ public abstract class ConsumerRules {
     script.assertEnded();
   }
 
-  @Test
-  void ruleStreamErrorTextNullAccepted() {
-    acceptsNoText(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamErrorTextNullAccepted() {
-    acceptsNoText(Flavor.DEVICE);
-  }
-
-  private void acceptsNoText(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamErrorTextNullAccepted")
+  void ruleStreamErrorTextNullAccepted(Flavor flavor) {
     Script script = new Script(flavor, 0);
     script.codes.put(1, ENOSPC);
     script.text = null;
@@ -172,17 +133,8 @@ public abstract class ConsumerRules {
     script.assertEnded();
   }
 
-  @Test
-  void ruleStreamGetLastErrorOnlyAfterError() {
-    asksForNoText(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamGetLastErrorOnlyAfterError() {
-    asksForNoText(Flavor.DEVICE);
-  }
-
-  private void asksForNoText(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamGetLastErrorOnlyAfterError")
+  void ruleStreamGetLastErrorOnlyAfterError(Flavor flavor) {
     Script script = new Script(flavor, 1);
     try (BatchStream<? extends ArrayOwner> stream = script.open()) {
       stream.schema().close();
@@ -196,44 +148,26 @@ public abstract class ConsumerRules {
 
   // --- Calls
 
-  @Test
-  void ruleStreamGetSchemaNotAfterRelease() {
-    nothingAfterRelease(Flavor.PLAIN, 0);
+  @BothStreams(also = "ruleDeviceStreamGetSchemaNotAfterRelease")
+  void ruleStreamGetSchemaNotAfterRelease(Flavor flavor) {
+    nothingAfterRelease(flavor, 0);
   }
 
-  @Test
-  void ruleDeviceStreamGetSchemaNotAfterRelease() {
-    nothingAfterRelease(Flavor.DEVICE, 0);
-  }
-
-  @Test
-  void ruleStreamGetNextNotAfterRelease() {
-    nothingAfterRelease(Flavor.PLAIN, 0);
-    Raw released = Raw.stream().set("get_next", 8);
+  @BothStreams(also = "ruleDeviceStreamGetNextNotAfterRelease")
+  void ruleStreamGetNextNotAfterRelease(Flavor flavor) {
+    nothingAfterRelease(flavor, 0);
+    Raw released = flavor.room().set("get_next", 8);
+    String what = flavor == Flavor.PLAIN ? "stream" : "device stream";
     assertInvalid(
-        "import: stream is released: expected a live struct", () -> Flavor.PLAIN.wrap(released));
+        "import: " + what + " is released: expected a live struct", () -> flavor.wrap(released));
   }
 
-  @Test
-  void ruleDeviceStreamGetNextNotAfterRelease() {
-    nothingAfterRelease(Flavor.DEVICE, 0);
-    Raw released = Raw.deviceStream().set("get_next", 8);
-    assertInvalid(
-        "import: device stream is released: expected a live struct",
-        () -> Flavor.DEVICE.wrap(released));
+  @BothStreams(also = "ruleDeviceStreamGetLastErrorNotAfterRelease")
+  void ruleStreamGetLastErrorNotAfterRelease(Flavor flavor) {
+    nothingAfterRelease(flavor, EIO);
   }
 
-  @Test
-  void ruleStreamGetLastErrorNotAfterRelease() {
-    nothingAfterRelease(Flavor.PLAIN, EIO);
-  }
-
-  @Test
-  void ruleDeviceStreamGetLastErrorNotAfterRelease() {
-    nothingAfterRelease(Flavor.DEVICE, EIO);
-  }
-
-  /** The script notes a call after the release. The last call has returned the code. */
+  /** The script records calls after the release. The last call before has returned the code. */
   private void nothingAfterRelease(Flavor flavor, int code) {
     Script script = new Script(flavor, 2);
     BatchStream<? extends ArrayOwner> stream = script.open();
@@ -254,20 +188,10 @@ public abstract class ConsumerRules {
     script.assertEnded();
   }
 
-  @Test
-  @Timeout(60)
-  void ruleStreamCallsSerialized() throws Exception {
-    callsOneAtATime(Flavor.PLAIN);
-  }
-
-  @Test
-  @Timeout(60)
-  void ruleDeviceStreamCallsSerialized() throws Exception {
-    callsOneAtATime(Flavor.DEVICE);
-  }
-
   /** A second call while get_next runs, and a close, which leaves the release to the first. */
-  private void callsOneAtATime(Flavor flavor) throws Exception {
+  @BothStreams(also = "ruleDeviceStreamCallsSerialized")
+  @Timeout(60)
+  void ruleStreamCallsSerialized(Flavor flavor) throws Exception {
     Script script = new Script(flavor, 2);
     script.left = new CountDownLatch(1);
     BatchStream<? extends ArrayOwner> stream = script.open();
@@ -285,18 +209,9 @@ public abstract class ConsumerRules {
     script.assertEnded();
   }
 
-  @Test
-  void ruleStreamPrivateDataUntouched() {
-    leavesPrivateData(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamPrivateDataUntouched() {
-    leavesPrivateData(Flavor.DEVICE);
-  }
-
-  /** Every callback finds its script by it. */
-  private void leavesPrivateData(Flavor flavor) {
+  /** Every callback finds its script by private_data. */
+  @BothStreams(also = "ruleDeviceStreamPrivateDataUntouched")
+  void ruleStreamPrivateDataUntouched(Flavor flavor) {
     Script script = new Script(flavor, 1);
     script.codes.put(2, EIO);
     try (BatchStream<? extends ArrayOwner> stream = script.open()) {
@@ -304,7 +219,7 @@ public abstract class ConsumerRules {
       stream.next().close();
       assertThrows(FletchingException.class, stream::next);
     }
-    for (String callback : List.of("get_schema", "get_next", "get_last_error", "release")) {
+    for (String callback : CALLBACKS) {
       assertEquals(1 + (callback.equals("get_next") ? 1 : 0), script.calls(callback), callback);
     }
     script.assertEnded();
@@ -312,34 +227,20 @@ public abstract class ConsumerRules {
 
   // --- Callbacks that are NULL
 
-  @Test
-  void ruleStreamCallbacksSet() {
-    refusesNull(Flavor.PLAIN, "ArrowArrayStream.", "stream.callbacks-set");
-    assertCallbacksSet(ProducerRules.exported(Flavor.PLAIN, List.of(), new ArrayList<>()));
-  }
-
-  @Test
-  void ruleDeviceStreamCallbacksSet() {
-    refusesNull(Flavor.DEVICE, "ArrowDeviceArrayStream.", "device-stream.callbacks-set");
-    assertCallbacksSet(ProducerRules.exported(Flavor.DEVICE, List.of(), new ArrayList<>()));
-  }
-
-  private static void assertCallbacksSet(Raw raw) {
-    for (String callback : List.of("get_schema", "get_next", "get_last_error", "release")) {
-      assertNotEquals(0, raw.get(callback), callback);
+  @BothStreams(also = "ruleDeviceStreamCallbacksSet")
+  void ruleStreamCallbacksSet(Flavor flavor) {
+    Raw exported = ProducerRules.exported(flavor, List.of(), new ArrayList<>());
+    for (String callback : CALLBACKS) {
+      assertNotEquals(0, exported.get(callback), callback);
     }
-    raw.release();
-  }
+    exported.release();
 
-  private void refusesNull(Flavor flavor, String struct, String rule) {
+    boolean plain = flavor == Flavor.PLAIN;
+    String struct = plain ? "ArrowArrayStream." : "ArrowDeviceArrayStream.";
+    String hint = "fix the producer (rule " + (plain ? "" : "device-") + "stream.callbacks-set)";
     for (String callback : List.of("get_schema", "get_next")) {
       Script script = new Script(flavor, 1);
-      String text =
-          struct
-              + callback
-              + ": NULL: expected a callback; hint: fix the producer (rule "
-              + rule
-              + ")";
+      String text = struct + callback + ": NULL: expected a callback; hint: " + hint;
       try (BatchStream<? extends ArrayOwner> stream = script.open(callback)) {
         assertError(22, text, callback.equals("get_next") ? stream::next : stream::schema);
       }

@@ -37,7 +37,7 @@ public abstract class DeclarationRules {
     assertEquals(Arrays.asList(arguments), Arrays.asList(callback.getParameterTypes()));
   }
 
-  /** Five members one behind the other and nothing after them: no release. */
+  /** Five members, and no release after them. */
   @Test
   void ruleAsyncHeaderProducerFields() {
     assertEquals(

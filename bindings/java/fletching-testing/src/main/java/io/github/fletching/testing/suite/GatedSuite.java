@@ -3,6 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Releases.assertFails;
+import static io.github.fletching.testing.suite.Releases.errorOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -16,6 +17,8 @@ import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.VulkanContext;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.testing.GatedProducer;
+import io.github.fletching.testing.GatedProducer.Queue;
 import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,7 +26,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Arrays of the reference producer, behind its gate, in processes of their own: CUDA and ROCm on
- * the stand-ins, OpenCL and Vulkan on whatever device there is.
+ * the stand-ins, OpenCL and Vulkan on the first device of the machine.
  */
 public abstract class GatedSuite {
   private static final int ENOENT = 2;
@@ -69,22 +72,21 @@ public abstract class GatedSuite {
     long live = Gate.liveArrays();
     gate.array.releaseAfter(gate.stream());
     // One that need not wait overtakes it: the reaper has looked at both by then.
-    Pointer other = Gate.newQueue(backend);
-    Releases free = new Releases();
-    free.array(type)
-        .releaseAfter(DeviceStream.of(type, Gate.C.FletchingProducerQueueHandle(other)));
-    free.waitFor(1);
-    Gate.destroyQueue(other);
+    try (Queue other = new Queue(backend)) {
+      Releases free = new Releases();
+      free.array(type).releaseAfter(DeviceStream.of(type, other.handle()));
+      free.waitFor(1);
+    }
     assertFalse(gate.isIdle());
     assertEquals(live, Gate.liveArrays());
     assertEquals(1, DeviceArray.pendingReleases().pending());
     gate.open();
-    gate.verify(Gate.NEW); // of memory that is still there, or the stand-in breaks the context
+    gate.verify(Gate.NEW); // its memory is still valid, or the stand-in breaks the context
     gate.end();
   }
 
   @Test
-  void cudaAndRocm() {
+  void eventsOfCudaAndRocm() {
     onGate("cudaAndRocmBehindTheGate");
   }
 
@@ -98,7 +100,7 @@ public abstract class GatedSuite {
   }
 
   @Test
-  void opencl() {
+  void eventsOfOpencl() {
     onGate("openclBehindTheGate");
   }
 
@@ -143,7 +145,7 @@ public abstract class GatedSuite {
    * Every call of OpenCL that an operation makes fails once, behind an interposer (tests/faults).
    */
   @Test
-  void openclFailures() {
+  void everyFailureOfOpenclIsAnError() {
     onGate("failOpencl");
   }
 
@@ -158,8 +160,8 @@ public abstract class GatedSuite {
             gate.array::synchronize,
             gate.array::isReady,
             () -> gate.array.waitOn(stream),
-            () -> export(stream),
-            () -> releaseAfter(stream));
+            () -> Releases.export(stream),
+            () -> Releases.releaseAfter(stream));
     List<String> failed = new ArrayList<>(); // the functions, with the operations that report them
     for (String function :
         List.of(
@@ -174,18 +176,14 @@ public abstract class GatedSuite {
         long alive = call(cl, "FletchingInterposerLeaks", 0);
         long calls = call(cl, "FletchingInterposerCalls", function);
         call(cl, "FletchingInterposerSetFault", function + ":1:CL_OUT_OF_RESOURCES");
-        String text = null;
-        try {
-          operations.get(i).run();
-        } catch (FletchingException e) {
-          text = e.getMessage();
-          assertEquals(EIO, e.errno(), text);
-        }
+        FletchingException error = errorOf(operations.get(i));
         boolean hasFailed = call(cl, "FletchingInterposerCalls", function) > calls;
         call(cl, "FletchingInterposerResetFaults");
         assertEquals(alive, call(cl, "FletchingInterposerLeaks", 0), function + i + " leaks");
-        if (text != null) {
+        if (error != null) {
+          String text = error.getMessage();
           failed.add(function + i);
+          assertEquals(EIO, error.errno(), text);
           assertTrue(text.contains(function + " failed with CL_OUT_OF_RESOURCES (-5)"), text);
         } else {
           assertTrue(!hasFailed || i >= 3, function + i + " is lost");
@@ -208,41 +206,18 @@ public abstract class GatedSuite {
     gate.end();
   }
 
-  private static void export(DeviceStream stream) {
-    Releases releases = new Releases();
-    try (DeviceArray array = releases.array(stream.deviceType())) {
-      array.exportWithEvent(stream);
-    } finally {
-      releases.assertCount(1);
-    }
-  }
-
-  private static void releaseAfter(DeviceStream stream) {
-    Releases releases = new Releases();
-    DeviceArray array = releases.array(stream.deviceType());
-    try {
-      array.releaseAfter(stream);
-    } catch (FletchingException e) {
-      releases.assertCount(0);
-      array.close();
-      throw e;
-    } finally {
-      releases.waitFor(1);
-    }
-  }
-
   @Test
-  void vulkan() {
+  void eventsOfVulkan() {
     onGate("vulkanBehindTheGate");
   }
 
   void vulkanBehindTheGate() {
     Gate gate = gate("vulkan");
-    VulkanContext context = Gate.vulkan();
+    VulkanContext context = GatedProducer.vulkan();
     VulkanContext withoutQueue = context.onQueue(0, 0, 0);
     assertFails(ENOTSUP, gate.array::synchronize, "VulkanContext");
     assertFails(ENOTSUP, () -> gate.array.waitOn(gate.stream()), "VulkanContext");
-    // Whether libfletching is in the process decides.
+    // Without libfletching in the process, waits are refused.
     assertFails(
         ENOENT,
         () -> gate.array.isReady(context),

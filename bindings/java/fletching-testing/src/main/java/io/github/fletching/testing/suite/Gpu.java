@@ -145,7 +145,7 @@ final class Gpu {
   }
 
   /** A new event; its memory has the handle. */
-  Memory makeEvent() {
+  private Memory makeEvent() {
     Memory handle = new Memory(8);
     handle.setLong(0, get(isCuda ? "cuEventCreate" : "hipEventCreateWithFlags", 2));
     return handle;
@@ -155,7 +155,7 @@ final class Gpu {
     ok(record, event.getLong(0), stream);
   }
 
-  void destroyEvent(Memory event) {
+  private void destroyEvent(Memory event) {
     ok(isCuda ? "cuEventDestroy_v2" : "hipEventDestroy", event.getLong(0));
   }
 
@@ -169,7 +169,7 @@ final class Gpu {
     ok(isCuda ? "cuMemFreeHost" : "hipFree", Pointer.nativeValue(word));
   }
 
-  /** Lets a stream wait until the word is 1. */
+  /** Makes a stream wait until the word is 1. */
   void waitFor(long stream, Pointer word) {
     long address = Pointer.nativeValue(word);
     if (isCuda) {
@@ -182,12 +182,12 @@ final class Gpu {
 
   // --- Captures
 
-  /** Begins one in global mode. */
+  /** Begins a capture in global mode. */
   void beginCapture(long stream) {
     ok(prefix + "StreamBeginCapture" + (isCuda ? "_v2" : ""), stream, 0);
   }
 
-  /** Ends one that nothing has invalidated, and returns the graph. */
+  /** Ends a valid capture, and returns the graph. */
   long endCapture(long stream) {
     return getAt(1, prefix + "StreamEndCapture", stream);
   }
@@ -216,7 +216,7 @@ final class Gpu {
 
   // --- Control
 
-  /** What is alive: struct FletchingStandinCounts. */
+  /** The numbers of live objects: struct FletchingStandinCounts. */
   List<Long> alive() {
     Memory counts = new Memory(80);
     call("FletchingStandinLeaks", Pointer.nativeValue(counts));
@@ -268,10 +268,11 @@ final class Gpu {
     return names;
   }
 
-  /** A device that is open, a consumer's stream, and a producer's behind a gate. */
+  /** A device that is open, an event, a consumer's stream, and a producer's behind a gate. */
   final class Gated {
     private final List<Long> before;
     private final Pointer word;
+    final Memory event; // its memory has the handle
     final long producer;
     final long consumer;
 
@@ -281,11 +282,12 @@ final class Gpu {
       before = alive();
       word = makeWord();
       word.setInt(0, 0);
+      event = makeEvent();
       producer = makeStream();
       consumer = makeStream();
     }
 
-    /** Lets the producer's stream wait from now on. */
+    /** Makes the producer's stream wait from now on. */
     void shut() {
       word.setInt(0, 0);
       waitFor(producer, word);
@@ -308,11 +310,12 @@ final class Gpu {
       return stream(consumer);
     }
 
-    /** Expects that nothing is alive that was not before. */
+    /** Destroys everything; expects as many live objects as at the beginning. */
     void end() {
       open();
       destroyStream(producer);
       destroyStream(consumer);
+      destroyEvent(event);
       freeWord(word);
       settleReleases();
       assertEquals(before, alive(), "something leaks");

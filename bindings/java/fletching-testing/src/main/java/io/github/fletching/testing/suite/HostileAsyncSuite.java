@@ -9,6 +9,7 @@ import com.sun.jna.ptr.PointerByReference;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.AsyncDeviceStream;
 import io.github.fletching.AsyncDeviceStreams;
+import io.github.fletching.AsyncRows;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
 import io.github.fletching.SchemaBuilder;
@@ -17,7 +18,6 @@ import io.github.fletching.testing.suite.Peer.Case;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.Flow;
 import java.util.concurrent.ForkJoinPool;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -26,41 +26,6 @@ import org.junit.jupiter.api.Timeout;
 /** Every case of the hostile peer that is an async producer or consumer. */
 @Timeout(300)
 public abstract class HostileAsyncSuite {
-  /** Counts the batches; requests so many at first, and one after each. */
-  private static final class Reader implements Flow.Subscriber<DeviceArray> {
-    final CompletableFuture<Integer> done = new CompletableFuture<>();
-    private final long first;
-    private Flow.Subscription subscription;
-    private int batches;
-
-    Reader(long first) {
-      this.first = first;
-    }
-
-    @Override
-    public void onSubscribe(Flow.Subscription given) {
-      subscription = given;
-      given.request(first);
-    }
-
-    @Override
-    public void onNext(DeviceArray batch) {
-      batches++;
-      batch.close();
-      subscription.request(1);
-    }
-
-    @Override
-    public void onError(Throwable thrown) {
-      done.completeExceptionally(thrown);
-    }
-
-    @Override
-    public void onComplete() {
-      done.complete(batches);
-    }
-  }
-
   private static AsyncDeviceStream open(Case c, int window) {
     AsyncDeviceStream stream = new AsyncDeviceStream(window);
     long handler = stream.handlerAddress();
@@ -78,20 +43,20 @@ public abstract class HostileAsyncSuite {
   }
 
   @Test
-  void producers() {
+  void everyProducerIsReadOrRefused() {
     Map<String, Integer> counts = Map.of("producer.empty", 0, "producer.release-with-tasks", 2);
     for (int window : new int[] {0, 1, 3, 16}) {
       for (Case c : Peer.cases(Peer.PRODUCER)) {
         AsyncDeviceStream stream = open(c, window);
-        Reader reader = new Reader(window == 0 ? 3 : 1);
+        AsyncRows rows = new AsyncRows(window == 0 ? 3 : 1, 1);
         if (c.outcome == Peer.STALLED) {
           stream.schema().handle((schema, none) -> close(schema)).toCompletableFuture().join();
         } else {
-          stream.subscribe(reader);
-          FletchingException error = errorOf(reader.done);
-          HostileSuite.check(c, error);
+          stream.subscribe(rows);
+          int batches = rows.await().size() - 1; // without the end
+          HostileSuite.check(c, (FletchingException) rows.error());
           if (c.outcome == Peer.ACCEPTED) {
-            assertEquals(counts.getOrDefault(c.name, 3), reader.done.join(), c.name);
+            assertEquals(counts.getOrDefault(c.name, 3), batches, c.name);
           }
         }
         stream.close();
@@ -111,15 +76,15 @@ public abstract class HostileAsyncSuite {
     }
   }
 
-  /** Closed at whatever point the peer is, and while it sends. */
+  /** At any point, and while the peer sends. */
   @Test
-  void producersAndAConsumerThatIsGone() {
+  void everyProducerMayBeClosedEarly() {
     for (Case c : Peer.cases(Peer.PRODUCER)) {
       open(c, 1).close();
       Peer.finish(c.name);
       AsyncDeviceStream stream = open(c, 2);
       CompletableFuture<Void> reads =
-          CompletableFuture.runAsync(() -> stream.subscribe(new Reader(1)));
+          CompletableFuture.runAsync(() -> stream.subscribe(new AsyncRows(1, 1)));
       stream.close();
       stream.close();
       reads.join();
@@ -128,7 +93,7 @@ public abstract class HostileAsyncSuite {
   }
 
   @Test
-  void consumers() {
+  void everyConsumerEndsItsStream() {
     int batches = 5;
     for (Case c : Peer.cases(Peer.HANDLER)) {
       PointerByReference handler = new PointerByReference();
@@ -141,7 +106,7 @@ public abstract class HostileAsyncSuite {
                   ForkJoinPool.commonPool(),
                   Pointer.nativeValue(handler.getValue()))
               .toCompletableFuture();
-      Peer.finish(c.name); // which lets a consumer go on that has stalled
+      Peer.finish(c.name); // a consumer that has stalled continues
       FletchingException error = errorOf(sent);
       // on_error is not called by a stream that does not fail, and without a release there is
       // nothing to wait for.

@@ -3,6 +3,7 @@
 package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Raw.assertClosed;
+import static io.github.fletching.testing.suite.Releases.errorOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -35,16 +36,6 @@ import org.junit.jupiter.api.Test;
 /** Every case of the hostile peer that has no thread of its own. */
 public abstract class HostileSuite {
   private final List<String> closed = new CopyOnWriteArrayList<>();
-
-  /** The error of an action, null without. */
-  private static FletchingException errorOf(Runnable action) {
-    try {
-      action.run();
-      return null;
-    } catch (FletchingException e) {
-      return e;
-    }
-  }
 
   static void check(Case c, FletchingException error) {
     if (c.outcome == Peer.ACCEPTED) {
@@ -102,7 +93,7 @@ public abstract class HostileSuite {
       }
       Peer.finish(c.name);
     }
-    assertEquals( // the others are about formats
+    assertEquals( // the other cases are about formats, which are not read
         List.of(
             "released",
             "format-null",
@@ -190,7 +181,7 @@ public abstract class HostileSuite {
   }
 
   @Test
-  void consumersOfArrays() {
+  void everyConsumerReleasesArraysOnce() {
     for (Case c : Peer.cases(Peer.ARRAY_CONSUMER)) {
       consume(c, table(), "dropped");
       Shared<DeviceArray> shared = table().share();
@@ -258,7 +249,7 @@ public abstract class HostileSuite {
     if (c.outcome == Peer.TOLERATED) {
       assertTrue(strict != null && strict.getMessage().contains("(rule "), c.name);
     }
-    // There and back: our stream over the peer's stream has the same result.
+    // A stream of Java over the peer's stream has the same result.
     DeviceArrayStream inner = open(c);
     if (inner.deviceType().value() != 0 && !c.name.contains("schema")) {
       Raw raw = Raw.deviceStream();
@@ -271,7 +262,7 @@ public abstract class HostileSuite {
   }
 
   @Test
-  void streams() {
+  void streamsAreReadOrRefused() {
     for (Case c : Peer.cases(Peer.STREAM)) {
       playDevice(c);
       play(c, () -> openHost(c));
@@ -284,7 +275,7 @@ public abstract class HostileSuite {
   }
 
   @Test
-  void consumersOfStreams() {
+  void everyConsumerReleasesStreams() {
     for (Case c : Peer.cases(Peer.STREAM_CONSUMER)) {
       Raw host = Raw.stream();
       Raw device = Raw.deviceStream();

@@ -17,13 +17,17 @@ import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.Counting;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
 import java.util.concurrent.Flow;
 import java.util.stream.IntStream;
 
 /** A program on the engine that counts: what is released is freed once. */
 public final class Leaks {
   private static final int ENOMEM = 12;
+  private static final Metadata OF_BATCH = Metadata.EMPTY.with("key", "the value of a batch");
 
   private Leaks() {}
 
@@ -42,10 +46,16 @@ public final class Leaks {
     while (useFails(failures + 1)) {
       failures++;
     }
+    List<String> signals = send(Leaks::publish);
+    Counting.refuse(OF_BATCH.encode().length);
+    signals.addAll(send(Leaks::publish));
+    Counting.refuse(-1);
+    signals.addAll(send(Leaks::fail));
     return String.format(
-        "slabs %b, failures %b, left %d and %d, problems %s",
+        "slabs %b, failures %b, signals %s, left %d and %d, problems %s",
         before > 0,
         failures > 10,
+        signals,
         Counting.live() - before,
         Handles.count() - handles,
         Counting.problems());
@@ -83,7 +93,8 @@ public final class Leaks {
   /** With what cannot report that there is no memory, because it releases. */
   private static void useOnce() {
     use();
-    send();
+    send(Leaks::publish);
+    send(Leaks::fail);
     events(Gpu.cuda("standin"));
     events(Gpu.hip("standin"));
   }
@@ -102,6 +113,65 @@ public final class Leaks {
     } finally {
       gated.end();
     }
+  }
+
+  /** Sends with metadata; returns what the subscriber was called with. */
+  private static List<String> send(Flow.Publisher<AsyncBatch> batches) {
+    List<String> signals = new ArrayList<>();
+    ArrayDeque<Runnable> jobs = new ArrayDeque<>();
+    AsyncDeviceStream stream = new AsyncDeviceStream();
+    stream.subscribe(new Signals(signals));
+    AsyncDeviceStreams.send(
+        new SchemaBuilder("n").build(),
+        DeviceType.CPU,
+        Metadata.EMPTY.with("key", "value"),
+        batches,
+        jobs::add,
+        stream.handlerAddress());
+    for (Runnable job = jobs.poll(); job != null; job = jobs.poll()) {
+      job.run();
+    }
+    stream.close();
+    return signals;
+  }
+
+  private static final class Signals implements Flow.Subscriber<DeviceArray> {
+    private final List<String> all;
+
+    Signals(List<String> all) {
+      this.all = all;
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      subscription.request(2);
+    }
+
+    @Override
+    public void onNext(DeviceArray batch) {
+      all.add("batch");
+      batch.close();
+    }
+
+    @Override
+    public void onError(Throwable thrown) {
+      all.add(thrown.getMessage());
+    }
+
+    @Override
+    public void onComplete() {
+      all.add("end");
+    }
+  }
+
+  private static void publish(Flow.Subscriber<? super AsyncBatch> subscriber) {
+    AsyncBatch batch = AsyncBatch.of(new ArrayBuilder(1).buildOn(DeviceType.CPU, 0, 0, null));
+    subscriber.onNext(batch.with(OF_BATCH));
+    subscriber.onComplete();
+  }
+
+  private static void fail(Flow.Subscriber<? super AsyncBatch> subscriber) {
+    subscriber.onError(new FletchingException(28, "a text"));
   }
 
   private static void schemas() {
@@ -149,57 +219,5 @@ public final class Leaks {
       throw failure;
     }
     return new ArrayBuilder(index).buffers(0, 0).build(null);
-  }
-
-  /** An async stream with metadata, and one that fails. */
-  private static void send() {
-    Metadata metadata = Metadata.EMPTY.with("key", "value");
-    for (Throwable error : new Throwable[] {null, new FletchingException(28, "a text")}) {
-      Closing batches = new Closing();
-      try (AsyncDeviceStream stream = new AsyncDeviceStream();
-          Schema schema = new SchemaBuilder("i").build()) {
-        stream.subscribe(batches);
-        AsyncDeviceStreams.send(
-            schema,
-            DeviceType.CPU,
-            metadata,
-            sending -> {
-              sending.onSubscribe(batches);
-              sending.onNext(AsyncBatch.of(next(1, null).toDevice()).with(metadata));
-              if (error == null) {
-                sending.onComplete();
-              } else {
-                sending.onError(error);
-              }
-            },
-            Runnable::run,
-            stream.handlerAddress());
-      }
-    }
-  }
-
-  /** Requests and closes every batch, and is the subscription of a publisher that needs none. */
-  private static final class Closing implements Flow.Subscriber<DeviceArray>, Flow.Subscription {
-    @Override
-    public void onSubscribe(Flow.Subscription subscription) {
-      subscription.request(Long.MAX_VALUE);
-    }
-
-    @Override
-    public void onNext(DeviceArray batch) {
-      batch.close();
-    }
-
-    @Override
-    public void onError(Throwable error) {}
-
-    @Override
-    public void onComplete() {}
-
-    @Override
-    public void request(long n) {}
-
-    @Override
-    public void cancel() {}
   }
 }

@@ -4,44 +4,42 @@ package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Raw.assertClosed;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
-import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.Shared;
 import io.github.fletching.testing.suite.Raw.Counted;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
+import java.util.NoSuchElementException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Several threads, and the garbage collector. */
+/** Owners, under several threads and the garbage collector. */
+@ExtendWith(NothingLeft.class)
 public abstract class LifetimeSuite {
   private final List<String> closed = new CopyOnWriteArrayList<>();
-  private int exported;
-
-  /** Everything that was exported is released at the end of a test. */
-  @BeforeEach
-  void countExported() {
-    exported = Handles.count();
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    assertEquals(exported, Handles.count());
-  }
+  private static final int DEEP = 30_000; // more calls than a stack has room for
 
   private Array table() {
     return ArrayRules.batch(2).build(new Counted(closed, "table"));
   }
 
   @Test
-  void severalThreadsCloseOnce() throws Exception {
+  void twoThreadsThatCloseReleaseOnce() throws Exception {
     for (int round = 0; round < 200; round++) {
       Array table = table();
       CyclicBarrier start = new CyclicBarrier(2);
@@ -64,23 +62,27 @@ public abstract class LifetimeSuite {
 
   /** Several threads release the structs of one block. */
   @Test
-  void childrenAreReleasedByThreads() throws Exception {
+  void threadsMayReleaseTheChildrenOfAnArray() throws Exception {
     for (int round = 0; round < 200; round++) {
       Array table = table();
       List<Array> parts = new ArrayList<>(List.of(table.takeChild(0), table.takeChild(1), table));
       CyclicBarrier start = new CyclicBarrier(3);
       List<Thread> threads = new ArrayList<>();
       parts.forEach(part -> threads.add(new Thread(() -> closeAt(start, part))));
-      threads.forEach(Thread::start);
-      for (Thread thread : threads) {
-        thread.join();
-      }
+      startAndJoin(threads);
       assertClosed(closed, "table");
     }
   }
 
+  private static void startAndJoin(List<Thread> threads) throws InterruptedException {
+    threads.forEach(Thread::start);
+    for (Thread thread : threads) {
+      thread.join();
+    }
+  }
+
   @Test
-  void objectsAreAttachedWithoutALimit() {
+  void manyObjectsMayBeAttached() {
     Array array = table();
     AtomicInteger closes = new AtomicInteger();
     for (int i = 0; i < 100_000; i++) {
@@ -90,6 +92,91 @@ public abstract class LifetimeSuite {
     array.close();
     assertEquals(100_000, closes.get());
     assertClosed(closed, "table");
+  }
+
+  @Test
+  void threadsThatReadOneStreamLoseNoBatch() throws Exception {
+    int count = 50_000;
+    AtomicInteger made = new AtomicInteger();
+    AtomicInteger read = new AtomicInteger();
+    Iterator<Array> batches =
+        Stream.generate(() -> new ArrayBuilder(made.incrementAndGet()).build(null))
+            .limit(count)
+            .iterator();
+    try (ArrayStream stream = ArrayStream.of(new SchemaBuilder("n").build(), batches)) {
+      List<Thread> threads = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        threads.add(new Thread(() -> readAll(stream, read)));
+      }
+      startAndJoin(threads);
+    }
+    assertEquals(count, made.get());
+    assertEquals(count, read.get());
+  }
+
+  private static void readAll(ArrayStream stream, AtomicInteger read) {
+    boolean more = true;
+    while (more) {
+      try {
+        more = stream.hasNext();
+        if (more) {
+          Thread.yield(); // the other thread may read now
+          stream.next().close();
+          read.incrementAndGet();
+        }
+      } catch (NoSuchElementException e) {
+        assertTrue(more); // the other thread has it
+      } catch (FletchingException e) {
+        assertEquals("stream: in use: expected one call at a time", e.getMessage());
+      }
+    }
+  }
+
+  /** In a callback of C, a stack overflow would end the process. */
+  private static void releaseInC(Array array) {
+    Raw there = Raw.array();
+    array.moveTo(there.address());
+    there.release();
+  }
+
+  @Test
+  void viewsOfViewsAreReleasedWithoutRecursion() {
+    Array view = table();
+    for (int i = 0; i < DEEP; i++) {
+      try (Shared<Array> shared = view.share()) {
+        view = shared.view();
+      }
+    }
+    releaseInC(view);
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void arraysThatOwnEachOtherAreReleasedWithoutRecursion() {
+    Array array = table();
+    ByteBuffer buffer = ByteBuffer.allocateDirect(8);
+    for (int i = 0; i < DEEP; i++) {
+      array = new ArrayBuilder(0).buffers(buffer).build(array);
+      Array next = new ArrayBuilder(0).build(null);
+      next.attach(array);
+      array = next;
+    }
+    releaseInC(array);
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void whatAnArrayOwnsIsClosedInOrder() {
+    Array inner = new ArrayBuilder(0).build(new Counted(closed, "1"));
+    inner.attach(new Counted(closed, "2"));
+    Array array = new ArrayBuilder(0).build(inner);
+    array.attach(null);
+    array.attach(new Counted(closed, "3"));
+    array.attach(table());
+    array.attach(new Counted(closed, "4"));
+    releaseInC(array);
+    assertClosed(closed, "1", "2", "3", "table", "4");
+    assertTrue(inner.isReleased());
   }
 
   @Test
@@ -103,7 +190,7 @@ public abstract class LifetimeSuite {
     }
     assertClosed(closed, "table");
     assertEquals(leaks + 1, Owner.leaks());
-    try (Array next = table()) { // its slot serves another array
+    try (Array next = table()) { // its slot is used again
       assertEquals(3, next.length());
     }
     assertClosed(closed, "table");

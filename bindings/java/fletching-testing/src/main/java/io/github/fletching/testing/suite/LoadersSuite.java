@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.fletching.NoMemory;
 import io.github.fletching.abi.engine.Failures;
 import java.io.File;
 import java.lang.reflect.Field;
@@ -18,7 +19,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
-/** Two copies of the library, each with its engine; JVMs that end. */
+/** Two copies of the library in one JVM; JVMs that shut down, or count allocations. */
 public abstract class LoadersSuite {
   /** Loads Fletching itself; everything else is the parent's. */
   private static final class Copy extends URLClassLoader {
@@ -89,9 +90,15 @@ public abstract class LoadersSuite {
   void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
     String output = Child.runMain(Late.class, "-Xcheck:jni");
     assertTrue(
-        output.contains("fletching: release of ArrowArray during shutdown: it leaks, as any later"),
+        output.contains("fletching: ArrowArray.release during shutdown: it leaks, as any later"),
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
     assertFalse(output.contains("not marked"), output);
+  }
+
+  @Test
+  void aThreadThatFindsNoMemoryGoesOn() throws Exception {
+    String output = Child.runMain(NoMemory.class);
+    assertTrue(output.contains("released"), output);
   }
 }

@@ -35,7 +35,7 @@ final class Peer {
 
   private Peer() {}
 
-  // The names are those of C, and JNA looks them up; addresses are a long.
+  // The names are C's: JNA looks them up. Addresses are a long.
   interface Functions extends Library {
     int FletchingHostileCaseCount();
 

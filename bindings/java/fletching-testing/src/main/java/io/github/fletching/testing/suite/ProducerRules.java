@@ -26,13 +26,13 @@ import java.util.Map;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
-/** The rules that a stream of ours keeps towards a consumer in C, once for both kinds. */
+/** The rules about exporting a stream to C, for both kinds of streams. */
 public abstract class ProducerRules {
   private static final int EIO = 5;
 
   private final List<String> closed = new ArrayList<>();
 
-  /** What a stream does next: returns the length of a batch, or throws. */
+  /** Makes a batch of each length, and throws each exception. */
   private static final class Batches<B> implements Iterator<B>, AutoCloseable {
     private final Iterator<?> lengths;
     private final Function<Integer, B> make;
@@ -67,7 +67,7 @@ public abstract class ProducerRules {
     }
   }
 
-  /** A stream in memory of C, of lengths and of what is thrown. */
+  /** A stream in memory of C. The list has lengths of batches, and exceptions to throw. */
   static Raw exported(Flavor flavor, List<?> lengths, List<String> log) {
     Schema schema = new SchemaBuilder("i").name("values").build();
     schema.attach(new Counted(log, "schema"));
@@ -101,17 +101,8 @@ public abstract class ProducerRules {
     return out;
   }
 
-  @Test
-  void ruleStreamResultEndIsReleasedArray() {
-    endsWithAReleasedArray(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamResultEndIsReleasedArray() {
-    endsWithAReleasedArray(Flavor.DEVICE);
-  }
-
-  private void endsWithAReleasedArray(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamResultEndIsReleasedArray")
+  void ruleStreamResultEndIsReleasedArray(Flavor flavor) {
     Raw stream = exported(flavor, 1, 2);
     for (int length = 1; length <= 2; length++) {
       Raw batch = next(stream, 0);
@@ -125,17 +116,8 @@ public abstract class ProducerRules {
     assertClosed(closed, "batch", "batch", "iterator", "schema");
   }
 
-  @Test
-  void ruleStreamResultOutlivesStream() {
-    resultsOutlive(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamResultOutlivesStream() {
-    resultsOutlive(Flavor.DEVICE);
-  }
-
-  private void resultsOutlive(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamResultOutlivesStream")
+  void ruleStreamResultOutlivesStream(Flavor flavor) {
     Raw stream = exported(flavor, 1, 2);
     Raw schema = schemaOf(stream);
     Raw batch = next(stream, 0);
@@ -149,17 +131,8 @@ public abstract class ProducerRules {
     assertClosed(closed, "batch");
   }
 
-  @Test
-  void ruleStreamResultSchemaConstant() {
-    schemaIsConstant(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamResultSchemaConstant() {
-    schemaIsConstant(Flavor.DEVICE);
-  }
-
-  private void schemaIsConstant(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamResultSchemaConstant")
+  void ruleStreamResultSchemaConstant(Flavor flavor) {
     Raw stream = exported(flavor, 1);
     for (int i = 0; i < 3; i++) {
       Raw schema = schemaOf(stream);
@@ -176,17 +149,8 @@ public abstract class ProducerRules {
     assertClosed(closed, "batch", "iterator", "schema");
   }
 
-  @Test
-  void ruleStreamErrnoCodes() {
-    returnsErrnoCodes(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamErrnoCodes() {
-    returnsErrnoCodes(Flavor.DEVICE);
-  }
-
-  private void returnsErrnoCodes(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamErrnoCodes")
+  void ruleStreamErrnoCodes(Flavor flavor) {
     Map<Throwable, Integer> codes =
         Map.of(
             new FletchingException(28, "full"), 28,
@@ -204,17 +168,8 @@ public abstract class ProducerRules {
         });
   }
 
-  @Test
-  void ruleStreamErrorText() {
-    writesTheText(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamErrorText() {
-    writesTheText(Flavor.DEVICE);
-  }
-
-  private void writesTheText(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamErrorText")
+  void ruleStreamErrorText(Flavor flavor) {
     Map<String, String> texts =
         Map.of("caf\u00e9", "caf\u00e9", "a\0b", "a\\x00b", "\ud800x", "?x", "", "errno 28");
     texts.forEach(
@@ -227,17 +182,8 @@ public abstract class ProducerRules {
         });
   }
 
-  @Test
-  void ruleStreamErrorTextLifetime() {
-    textStays(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamErrorTextLifetime() {
-    textStays(Flavor.DEVICE);
-  }
-
-  private void textStays(Flavor flavor) {
+  @BothStreams(also = "ruleDeviceStreamErrorTextLifetime")
+  void ruleStreamErrorTextLifetime(Flavor flavor) {
     Raw stream = exported(flavor, new FletchingException(28, "the text"));
     next(stream, 28);
     long first = stream.callText();
@@ -253,18 +199,9 @@ public abstract class ProducerRules {
     moved.release();
   }
 
-  @Test
-  void ruleStreamReleaseLikeArray() {
-    releasesLikeAnArray(Flavor.PLAIN);
-  }
-
-  @Test
-  void ruleDeviceStreamReleaseLikeArray() {
-    releasesLikeAnArray(Flavor.DEVICE);
-  }
-
-  /** At another place than where it was filled; a batch that was not read is not built. */
-  private void releasesLikeAnArray(Flavor flavor) {
+  /** After a move of the struct; a batch that was not read is not built. */
+  @BothStreams(also = "ruleDeviceStreamReleaseLikeArray")
+  void ruleStreamReleaseLikeArray(Flavor flavor) {
     Raw stream = exported(flavor, 1, 2);
     next(stream, 0).release();
     Raw moved = stream.move(flavor.room());

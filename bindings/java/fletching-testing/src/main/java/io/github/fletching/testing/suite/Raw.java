@@ -15,7 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** A struct in memory of the test's, as C sees it. */
+/** A struct in memory of the test, as C sees it. */
 final class Raw {
   private static final LayoutClass TARGET = LayoutClass.of(8, 8);
 
@@ -57,7 +57,7 @@ final class Raw {
     return new Raw(Offsets.ARROW_DEVICE_ARRAY_STREAM, Offsets.ARROW_DEVICE_ARRAY_STREAM);
   }
 
-  /** A schema that is somewhere else. */
+  /** A schema in memory of C. */
   static Raw schemaAt(long address) {
     return new Raw(Offsets.ARROW_SCHEMA, address);
   }
@@ -157,7 +157,8 @@ final class Raw {
   /** Moves the struct as a consumer in C does. */
   Raw move(Raw to) {
     to.pointer().write(0, pointer().getByteArray(0, size()), 0, size());
-    return set("release", 0) == null ? null : to;
+    set("release", 0);
+    return to;
   }
 
   /** A copy that a consumer must not make. */
@@ -194,7 +195,7 @@ final class Raw {
     return get("release") == 0;
   }
 
-  /** Counts how often it is closed. */
+  /** Logs its name when it is closed. */
   static final class Counted implements AutoCloseable {
     private final List<String> log;
     private final String name;
@@ -210,7 +211,7 @@ final class Raw {
     }
   }
 
-  /** What was closed since the last call. */
+  /** Expects the names that were logged since the last call. */
   static void assertClosed(List<String> log, String... names) {
     assertEquals(List.of(names), new ArrayList<>(log));
     log.clear();

@@ -55,7 +55,7 @@ public abstract class ReleaseRules {
     assertClosed(foreign.log, "a");
   }
 
-  /** A consumer may look at the struct after the release. */
+  /** A consumer may read the struct after the release. */
   @Test
   void ruleReleaseMarksReleased() {
     Raw array = exported(onDevice());
@@ -126,7 +126,7 @@ public abstract class ReleaseRules {
   @Test
   void ruleReleaseWalksChildren() {
     Array array = batch(2).build(object());
-    Array kept = array.takeChild(0); // the block, and the other child in it, lives on
+    Array kept = array.takeChild(0); // the block and the other child in it stay allocated
     Raw raw = exported(array);
     Raw other = raw.child(1);
     raw.release();
@@ -149,7 +149,7 @@ public abstract class ReleaseRules {
     assertClosed(closed, "dropped");
   }
 
-  /** The room is full of what was there before. */
+  /** The memory of the struct is not zeroed before. */
   @Test
   void ruleReleaseBaseAllocatedByConsumer() {
     Raw schema = Raw.schema().fill(0xA5);
@@ -181,7 +181,7 @@ public abstract class ReleaseRules {
     stream.release();
   }
 
-  /** What the user has may change and be collected after the export. */
+  /** The builder and its buffers may change and be collected after the export. */
   @Test
   void ruleReleaseMembersOwnedByProducer() {
     SchemaBuilder builder = new SchemaBuilder("+s").name("a name");
@@ -213,7 +213,7 @@ public abstract class ReleaseRules {
     assertClosed(foreign.log, "a0", "a", "event");
   }
 
-  /** What a consumer received is what it returns, and nothing below was touched. */
+  /** The release gets the struct as it was received, and nothing below it has changed. */
   @Test
   void ruleReleaseConsumerFreesNothing() {
     List<String> calls = new ArrayList<>();
@@ -253,7 +253,7 @@ public abstract class ReleaseRules {
     assertClosed(closed, "dropped");
   }
 
-  /** The callback gets the array inside, and not the struct around it. */
+  /** The callback gets the inner array, not the struct around it. */
   @Test
   void ruleDeviceArrayReleaseThroughArray() {
     long[] found = {0};
@@ -313,9 +313,7 @@ public abstract class ReleaseRules {
     raw.release();
   }
 
-  /**
-   * The place of the struct is overwritten before the release of its copy, and of a child of it.
-   */
+  /** The old place of the struct is overwritten before the release of the struct and of a child. */
   @Test
   void ruleMoveNoStoredAddress() {
     Raw room = exported(onDevice());

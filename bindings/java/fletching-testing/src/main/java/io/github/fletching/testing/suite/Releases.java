@@ -9,10 +9,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.Callback;
 import com.sun.jna.CallbackReference;
-import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.abi.DeviceType;
 import java.util.Map;
@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.function.Executable;
 
-/** Counts releases of foreign arrays: of a producer that knows nothing of the library. */
+/** Counts releases of foreign arrays, whose producer is not Fletching. */
 final class Releases {
   private static final Map<Long, Foreign> FOREIGN = new ConcurrentHashMap<>();
   private static final AtomicLong LAST = new AtomicLong();
@@ -34,7 +34,7 @@ final class Releases {
     this(() -> {});
   }
 
-  /** Runs something within each release too. */
+  /** Runs {@code onRelease} within each release. */
   Releases(Runnable onRelease) {
     this.onRelease = onRelease;
   }
@@ -119,15 +119,12 @@ final class Releases {
     }
   }
 
-  /** Ends a test that hangs, when its time is over. */
+  /** Waits a little; fails when the time of the test is over. */
   static void pause() {
-    assertFalse(Thread.currentThread().isInterrupted(), "what was waited for did not happen");
+    assertFalse(
+        Thread.currentThread().isInterrupted(),
+        "timeout: the change that the test waits for did not happen");
     Thread.yield();
-  }
-
-  /** Calls the release callback of an array in C. */
-  static void releaseInC(long function, long array) {
-    Function.getFunction(new Pointer(function)).invokeVoid(new Object[] {array});
   }
 
   /** Expects a code and parts of the text. */
@@ -136,6 +133,46 @@ final class Releases {
     assertEquals(code, error.errno(), error.getMessage());
     for (String part : parts) {
       assertTrue(error.getMessage().contains(part), part + " in " + error.getMessage());
+    }
+  }
+
+  /** The error of an operation, or null. */
+  static FletchingException errorOf(Runnable operation) {
+    try {
+      operation.run();
+      return null;
+    } catch (FletchingException e) {
+      return e;
+    }
+  }
+
+  /** Exports an array and closes it: it has an event unless the export fails. */
+  static void export(DeviceStream stream) {
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(stream.deviceType(), new Releases());
+    boolean hasFailed = true;
+    try {
+      array.exportWithEvent(stream);
+      hasFailed = false;
+    } finally {
+      assertEquals(hasFailed, array.syncEvent() == 0);
+      array.close();
+      releases.assertCount(1);
+    }
+  }
+
+  /** Releases an array after the stream, or closes it where that fails; returns afterwards. */
+  static void releaseAfter(DeviceStream stream) {
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(stream.deviceType());
+    try {
+      array.releaseAfter(stream);
+    } catch (FletchingException e) {
+      releases.assertCount(0);
+      array.close();
+      throw e;
+    } finally {
+      releases.waitFor(1);
     }
   }
 

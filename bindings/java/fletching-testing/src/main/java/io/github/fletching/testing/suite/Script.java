@@ -19,7 +19,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A foreign stream that does what it is told, and counts its calls. */
+/** A foreign stream that follows a script, and counts its calls. */
 final class Script {
   static final String TEXT = "the foreign text";
 
@@ -45,7 +45,7 @@ final class Script {
       return this == PLAIN ? Raw.streamAt(address) : Raw.deviceStreamAt(address);
     }
 
-    /** The script of a stream, which is called. */
+    /** Returns the script of a stream, and counts the call. */
     private Script of(Pointer self, String callback) {
       Script script = SCRIPTS.get(at(self).get("private_data"));
       script.calls.merge(callback, 1, Integer::sum);
@@ -92,7 +92,7 @@ final class Script {
   private final List<String> problems = new ArrayList<>();
   private boolean released;
 
-  /** Has so many batches, of the lengths 1, 2, and so on. */
+  /** A stream of {@code batches}, of the lengths 1, 2 and so on. */
   Script(Flavor flavor, int batches) {
     this.flavor = flavor;
     this.batches = batches;
@@ -118,7 +118,7 @@ final class Script {
     return calls.getOrDefault(name, 0);
   }
 
-  /** The stream was released once, and no callback was called after that. */
+  /** Expects one release, and no call after it. */
   void assertEnded() {
     assertEquals(List.of(), problems);
     assertEquals(1, calls("release"));

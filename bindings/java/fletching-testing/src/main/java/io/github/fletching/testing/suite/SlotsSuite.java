@@ -11,14 +11,14 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** The memory of owners, which is used again, under several threads. */
+/** The memory of owners, which several threads use again. */
 public abstract class SlotsSuite {
   private static final int THREADS = 4;
   private static final int ROUNDS = 5_000;
   private static final int OPEN = 3; // at once, so that more than one slot is in use
 
   @Test
-  void eachOwnerHasItsOwn() throws InterruptedException {
+  void everyOwnerHasASlotOfItsOwn() throws InterruptedException {
     AtomicLong released = new AtomicLong();
     AtomicLong wrong = new AtomicLong();
     List<Thread> threads = new ArrayList<>();
@@ -34,7 +34,7 @@ public abstract class SlotsSuite {
     assertEquals(OPEN * THREADS * ROUNDS, released.get());
   }
 
-  /** Returns how many arrays were not what was put there. */
+  /** Returns how many arrays had the length of another. */
   private static long work(long first, AtomicLong released) {
     long wrong = 0;
     for (long length = first; length < first + ROUNDS; length++) {

@@ -4,12 +4,11 @@ package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static io.github.fletching.testing.suite.Releases.awaited;
+import static io.github.fletching.testing.suite.StandinEventsSuite.onBoth;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import com.sun.jna.Memory;
 import io.github.fletching.DeviceArray;
 import java.util.List;
-import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -20,18 +19,12 @@ public abstract class StandinCallsSuite {
   private static final int EBUSY = 16;
   private static final int EINVAL = 22;
 
-  private static void onBoth(Consumer<Gpu> body) {
-    body.accept(Gpu.cuda("standin"));
-    body.accept(Gpu.hip("standin"));
-  }
-
   @Test
   void theDeviceIsSetOnlyWhereItIsAnother() {
     Gpu hip = Gpu.hip("standin");
     Gpu.Gated gated = hip.new Gated();
-    Memory event = hip.makeEvent();
-    hip.recordEvent(event, gated.producer);
-    DeviceArray incoming = awaited(hip.type, event);
+    hip.recordEvent(gated.event, gated.producer);
+    DeviceArray incoming = awaited(hip.type, gated.event);
     long calls = hip.calls("hipSetDevice");
     incoming.waitOn(gated.ofConsumer());
     assertEquals(calls, hip.calls("hipSetDevice"));
@@ -41,32 +34,26 @@ public abstract class StandinCallsSuite {
     assertEquals(calls + 2, hip.calls("hipSetDevice"));
     hip.closeDevice(1);
     incoming.close();
-    hip.destroyEvent(event);
     gated.end();
   }
 
   @Test
   void anErrorHasNameNumberAndText() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
-          gpu.recordEvent(event, gated.producer);
-          DeviceArray incoming = awaited(gpu.type, event);
+        (gpu, gated) -> {
+                gpu.recordEvent(gated.event, gated.producer);
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           gpu.setFault(gpu.synchronize + ":1:" + gpu.error);
           assertFails(EIO, incoming::synchronize, gpu.error + " (719): ");
           gpu.resetFaults();
           incoming.close();
-          gpu.destroyEvent(event);
-          gated.end();
-        });
+              });
   }
 
   @Test
   void aReleaseIsNotCaptured() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           DeviceArray array = new Releases().array(gpu.type);
           gpu.beginCapture(gated.consumer);
           assertFails(
@@ -81,7 +68,6 @@ public abstract class StandinCallsSuite {
               "hint: export before the capture begins");
           gpu.destroyGraph(gpu.endCapture(gated.consumer));
           array.close();
-          gated.end();
         });
   }
 
@@ -89,7 +75,7 @@ public abstract class StandinCallsSuite {
   @Test
   void aSmallNumberIsNotTheAddressOfAnEvent() {
     onBoth(
-        gpu -> {
+        (gpu, gated) -> {
           for (long address : List.of(8L, 4088L)) {
             try (DeviceArray array = new Releases().array(gpu.type, 0, address)) {
               assertFails(EINVAL, array::synchronize, "aligned address");

@@ -11,7 +11,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
@@ -32,10 +31,9 @@ public abstract class StandinContextsSuite {
   private static final int EINVAL = 22;
 
   @Test
-  void worksWithoutAContext() {
+  void operationsNeedNoCurrentContext() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           gated.shut();
           Releases parents = new Releases();
           DeviceArray array = parents.array(gpu.type);
@@ -61,18 +59,15 @@ public abstract class StandinContextsSuite {
               });
           parents.assertCount(1);
           gpu.synchronizeStream(0);
-          gated.end();
         });
   }
 
   @Test
-  void leavesTheCurrentContextAlone() {
+  void operationsKeepTheCurrentContext() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
-          gpu.recordEvent(event, gated.producer);
-          DeviceArray incoming = awaited(gpu.type, event);
+        (gpu, gated) -> {
+          gpu.recordEvent(gated.event, gated.producer);
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           long first = gpu.current();
           gpu.openDevice(1);
           long second = gpu.current();
@@ -101,22 +96,19 @@ public abstract class StandinContextsSuite {
           gpu.closeDevice(1);
           assertEquals(first, gpu.current());
           incoming.close();
-          gpu.destroyEvent(event);
-          gated.end();
         });
   }
 
   /** No context is current and the device has none that is active: none is created. */
   @Test
-  void contextsAreNotCreated() {
+  void noContextIsCreated() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
-    Memory event = gpu.makeEvent();
     List<Long> before = gpu.alive();
     Map<Long, String> parts = Map.of(1L, "not active", -1L, "device_id", 1000L, "cuDeviceGet");
     parts.forEach(
         (device, part) -> {
-          long address = Pointer.nativeValue(event);
+          long address = Pointer.nativeValue(gated.event);
           try (DeviceArray array = new Releases().array(gpu.type, device, address)) {
             onThread(
                 () -> {
@@ -129,23 +121,22 @@ public abstract class StandinContextsSuite {
           }
         });
     assertEquals(before, gpu.alive());
-    gpu.destroyEvent(event);
     gated.end();
   }
 
   /**
-   * Lets the last release of a primary context destroy the event, or a reset, which does so even
-   * when others have a reference. Its handle is not used any more, nor is the context's, which may
-   * be another one.
+   * The last release of a primary context destroys the event, and so does a reset, even while
+   * others have a reference. After that, the handles of the event and of the context are not used:
+   * others may have them.
    */
-  static void exportFromAContextThatGoes(Gpu gpu, boolean comesBack) {
+  static void exportFromADestroyedContext(Gpu gpu, boolean isRecreated) {
     long stale = gpu.staleHandles();
-    gpu.openDevice(0); // another context is current when the event is let go
+    gpu.openDevice(0); // another context is current when the event is destroyed
     gpu.openDevice(1);
     Releases releases = new Releases();
     DeviceArray array = releases.array(gpu.type);
     array.exportWithEvent(gpu.stream(gpu.makeStream()));
-    if (comesBack) {
+    if (isRecreated) {
       gpu.ok("cuDevicePrimaryCtxReset_v2", 1);
       gpu.openDevice(1);
       array.close();
@@ -159,16 +150,16 @@ public abstract class StandinContextsSuite {
   }
 
   @Test
-  void eventsOfAContextThatIsGone() {
+  void eventsOfADestroyedContextAreNotUsed() {
     Gpu gpu = Gpu.cuda("standin");
-    exportFromAContextThatGoes(gpu, false);
-    exportFromAContextThatGoes(gpu, true);
+    exportFromADestroyedContext(gpu, false);
+    exportFromADestroyedContext(gpu, true);
 
-    // The reaper has a reference while it asks, so that the context does not go in between.
+    // The reaper has a reference during its query, so that the context is not destroyed meanwhile.
     long stale = gpu.staleHandles();
     gpu.openDevice(1);
     long stream = gpu.makeStream();
-    Pointer word = gpu.makeWord(); // goes with the context
+    Pointer word = gpu.makeWord(); // freed with the context
     word.setInt(0, 0);
     gpu.waitFor(stream, word);
     Releases releases = new Releases();
@@ -180,7 +171,7 @@ public abstract class StandinContextsSuite {
 
   /** A context that was created is found again by its number. */
   @Test
-  void eventsOfACreatedContext() {
+  void eventsOfACreatedContextAreDestroyed() {
     Gpu gpu = Gpu.cuda("standin");
     long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
     long events = gpu.events();
@@ -196,7 +187,7 @@ public abstract class StandinContextsSuite {
     long stale = gpu.staleHandles();
     gpu.ok("cuCtxDestroy_v2", context);
     late.close();
-    assertTrue(gpu.staleHandles() <= stale + 1, "the context itself has to be asked");
+    assertTrue(gpu.staleHandles() <= stale + 1, "expected a query of the context at most");
   }
 
   // --- Captures
@@ -204,8 +195,7 @@ public abstract class StandinContextsSuite {
   @Test
   void aCapturingStreamIsRefused() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           DeviceArray exported = new Releases().array(gpu.type);
           exported.exportWithEvent(gated.ofProducer());
           Releases releases = new Releases();
@@ -228,15 +218,13 @@ public abstract class StandinContextsSuite {
           array.exportWithEvent(stream); // it is over
           array.close();
           exported.close();
-          gated.end();
         });
   }
 
   @Test
-  void aCaptureIsNotDisturbed() {
+  void aCaptureIsNotInvalidated() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           long captured = gpu.makeStream();
           Pointer memory = gpu.makeWord();
           DeviceArray array = new Releases().array(gpu.type);
@@ -252,7 +240,7 @@ public abstract class StandinContextsSuite {
               };
           ask.run();
           onThread(ask);
-          // An event is made, recorded and destroyed as well, and the reaper asks all the time.
+          // An event is made, recorded and destroyed, while the reaper queries another one.
           DeviceArray second = new Releases().array(gpu.type);
           second.exportWithEvent(gated.ofConsumer());
           second.close();
@@ -277,20 +265,17 @@ public abstract class StandinContextsSuite {
           gpu.destroyGraph(gpu.endCapture(captured));
           array.close();
           gpu.destroyStream(captured);
-          gated.end();
         });
   }
 
   @Test
   void anInvalidCaptureIsRefused() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
-          DeviceArray incoming = awaited(gpu.type, event);
+        (gpu, gated) -> {
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           gpu.beginCapture(gated.consumer);
           // An unsafe call fails, and invalidates the capture.
-          assertNotEquals(0, (int) gpu.call(gpu.query, event.getLong(0)));
+          assertNotEquals(0, (int) gpu.call(gpu.query, gated.event.getLong(0)));
           for (OnCapture choice : OnCapture.values()) {
             assertFails(
                 EBUSY,
@@ -299,20 +284,16 @@ public abstract class StandinContextsSuite {
           }
           gpu.abandonCapture(gated.consumer);
           incoming.close();
-          gpu.destroyEvent(event);
-          gated.end();
         });
   }
 
   /** The legacy default stream would depend on a captured one. */
   @Test
-  void theDefaultStreamBesideACapture() {
+  void theLegacyStreamIsRefusedDuringACapture() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
+        (gpu, gated) -> {
           long blocking = gpu.makeStream(true);
-          DeviceArray incoming = awaited(gpu.type, event);
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           gpu.beginCapture(blocking);
           assertFails(
               EBUSY,
@@ -322,20 +303,16 @@ public abstract class StandinContextsSuite {
           gpu.destroyGraph(gpu.endCapture(blocking));
           incoming.waitOn(gpu.stream(0));
           incoming.close();
-          gpu.destroyEvent(event);
           gpu.destroyStream(blocking);
-          gated.end();
         });
   }
 
   @Test
-  void externalEvents() {
+  void aGraphWaitsAndRecordsAtEachLaunch() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           long captured = gpu.makeStream();
-          Memory event = gpu.makeEvent();
-          DeviceArray incoming = awaited(gpu.type, event);
+          DeviceArray incoming = awaited(gpu.type, gated.event);
           DeviceStream stream = gpu.stream(captured).onCapture(OnCapture.EXTERNAL);
           DeviceArray array = new Releases().array(gpu.type);
           gpu.beginCapture(captured);
@@ -346,7 +323,7 @@ public abstract class StandinContextsSuite {
           gpu.destroyGraph(graph);
           assertTrue(array.isReady()); // nothing has been recorded in it
           gated.shut();
-          gpu.recordEvent(event, gated.producer);
+          gpu.recordEvent(gated.event, gated.producer);
           gpu.launch(executable, captured);
           assertFalse(array.isReady());
           array.waitOn(gated.ofConsumer());
@@ -358,9 +335,7 @@ public abstract class StandinContextsSuite {
           gpu.synchronizeStream(gated.consumer);
           incoming.close();
           array.close();
-          gpu.destroyEvent(event);
           gpu.destroyStream(captured);
-          gated.end();
         });
   }
 }

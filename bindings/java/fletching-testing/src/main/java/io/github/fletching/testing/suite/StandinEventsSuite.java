@@ -20,6 +20,7 @@ import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -34,43 +35,47 @@ public abstract class StandinEventsSuite {
     body.accept(Gpu.hip("standin"));
   }
 
+  /** The same with a gate, after which nothing may be alive that was not before. */
+  static void onBoth(BiConsumer<Gpu, Gpu.Gated> body) {
+    onBoth(
+        gpu -> {
+          Gpu.Gated gated = gpu.new Gated();
+          body.accept(gpu, gated);
+          gated.end();
+        });
+  }
+
   private static DeviceArray array(Gpu gpu) {
     return new Releases().array(gpu.type, new Releases());
   }
 
   @Test
-  void defaultStreams() {
+  void defaultStreamsMayWait() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
-          gpu.recordEvent(event, gated.producer);
-          try (DeviceArray array = awaited(gpu.type, event)) {
+        (gpu, gated) -> {
+          gpu.recordEvent(gated.event, gated.producer);
+          try (DeviceArray array = awaited(gpu.type, gated.event)) {
             for (long handle = 0; handle < 3; handle++) {
               array.waitOn(gpu.stream(handle));
               gpu.synchronizeStream(handle & 2);
             }
           }
-          gpu.destroyEvent(event);
-          gated.end();
         });
   }
 
   @Test
   void ruleSyncEventTypeOfTable() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
+        (gpu, gated) -> {
           Memory none = new Memory(8);
           none.clear();
           Map<Long, String> wrong =
               Map.of(
-                  event.getLong(0),
+                  gated.event.getLong(0),
                   "address",
                   42L,
                   "aligned address",
-                  Pointer.nativeValue(event) + 1,
+                  Pointer.nativeValue(gated.event) + 1,
                   "aligned address",
                   Pointer.nativeValue(none),
                   "the handle is NULL");
@@ -82,16 +87,13 @@ public abstract class StandinEventsSuite {
                   assertFails(EINVAL, array::isReady, part);
                 }
               });
-          gpu.destroyEvent(event);
-          gated.end();
         });
   }
 
   @Test
   void ruleSyncEventDataReadyWhenTriggered() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           gated.shut();
           DeviceArray array = array(gpu);
           array.exportWithEvent(gated.ofProducer());
@@ -103,15 +105,13 @@ public abstract class StandinEventsSuite {
           assertTrue(gpu.isIdle(gated.producer));
           assertTrue(array.isReady());
           array.close();
-          gated.end();
         });
   }
 
   @Test
   void anInterruptDoesNotEndTheWait() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           gated.shut();
           DeviceArray array = array(gpu);
           array.exportWithEvent(gated.ofProducer());
@@ -133,15 +133,13 @@ public abstract class StandinEventsSuite {
           }
           assertTrue(gpu.isIdle(gated.producer));
           array.close();
-          gated.end();
         });
   }
 
   @Test
   void theEventOutlivesTheParent() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           long events = gpu.events();
           gated.shut();
           Releases parents = new Releases();
@@ -152,7 +150,7 @@ public abstract class StandinEventsSuite {
           long event = array.syncEvent();
           Raw raw = Raw.deviceArray();
           array.moveTo(raw.address());
-          Raw child = raw.child(0).move(Raw.array()); // a consumer does so without asking us
+          Raw child = raw.child(0).move(Raw.array()); // as a consumer in C does
           raw.release();
           parents.assertCount(1);
           DeviceArray other = new Releases().array(gpu.type, 0, event);
@@ -164,15 +162,13 @@ public abstract class StandinEventsSuite {
           onThread(child::release);
           children.assertCount(2);
           assertEquals(events, gpu.events());
-          gated.end();
         });
   }
 
   @Test
   void aTakenChildKeepsTheEvent() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           gated.shut();
           Releases parents = new Releases();
           Releases children = new Releases();
@@ -187,16 +183,14 @@ public abstract class StandinEventsSuite {
           child.close();
           parents.assertCount(1);
           children.assertCount(2);
-          gated.end();
         });
   }
 
-  /** Of arrays of our own, with views that share the event. */
+  /** An array of a builder, with views that share the event. */
   @Test
-  void aBuiltArrayHasAnEventToo() {
+  void aBuiltArrayMayRecordAnEvent() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           Releases closed = new Releases();
           ArrayBuilder table = new ArrayBuilder(1).buffers(0).child(new ArrayBuilder(1));
           AutoCloseable object = () -> closed.array(gpu.type).close();
@@ -209,15 +203,13 @@ public abstract class StandinEventsSuite {
           column.synchronize();
           column.close();
           closed.assertCount(1);
-          gated.end();
         });
   }
 
   @Test
   void malformedArraysAreRefused() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           long records = gpu.calls(gpu.record);
           for (long count : new long[] {-1, (1 << 22) + 1, 1L << 62}) {
             Raw raw = Raw.deviceArray();
@@ -235,12 +227,11 @@ public abstract class StandinEventsSuite {
             releases.assertCount(1);
           }
           assertEquals(records, gpu.calls(gpu.record));
-          gated.end();
         });
   }
 
   @Test
-  void releaseAfter() {
+  void releaseAfterWaitsForTheStream() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
@@ -262,9 +253,9 @@ public abstract class StandinEventsSuite {
         });
   }
 
-  /** The thread is a daemon's, and there is none while nothing is pending. */
+  /** Its thread is a daemon, and ends when nothing is pending. */
   @Test
-  void theReaperIsThereOnlyWhileItIsNeeded() {
+  void theReaperRunsOnlyWhileReleasesArePending() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
@@ -291,8 +282,7 @@ public abstract class StandinEventsSuite {
   @Test
   void aSlowCallbackDelaysNoOther() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           CountDownLatch begun = new CountDownLatch(40);
           CountDownLatch go = new CountDownLatch(1);
           Releases slow =
@@ -311,7 +301,6 @@ public abstract class StandinEventsSuite {
           slow.assertCount(0);
           go.countDown();
           slow.waitFor(40);
-          gated.end();
         });
   }
 
@@ -346,10 +335,9 @@ public abstract class StandinEventsSuite {
   }
 
   @Test
-  void severalThreads() {
+  void severalThreadsMayWait() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           DeviceArray array = array(gpu);
           array.exportWithEvent(gated.ofProducer());
           Runnable ask =
@@ -364,7 +352,6 @@ public abstract class StandinEventsSuite {
                 ask.run();
               });
           array.close();
-          gated.end();
         });
   }
 }

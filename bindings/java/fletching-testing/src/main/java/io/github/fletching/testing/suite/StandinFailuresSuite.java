@@ -4,27 +4,35 @@ package io.github.fletching.testing.suite;
 
 import static io.github.fletching.testing.suite.Releases.assertFails;
 import static io.github.fletching.testing.suite.Releases.awaited;
+import static io.github.fletching.testing.suite.Releases.errorOf;
 import static io.github.fletching.testing.suite.Releases.onThread;
 import static io.github.fletching.testing.suite.StandinEventsSuite.onBoth;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.jna.Memory;
+import com.sun.jna.NativeLibrary;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.PendingReleases;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Every call of CUDA and HIP fails once, on the stand-ins; libraries that lack something. */
+/** Every call of CUDA and HIP fails once, on the stand-ins. */
 @Timeout(20)
 public abstract class StandinFailuresSuite {
   private static final int EIO = 5;
+  private static final int EAGAIN = 11;
 
   // From here on the operations release an array as well, and a release cannot report an error.
   private static final int RELEASING = 4;
@@ -64,26 +72,15 @@ public abstract class StandinFailuresSuite {
         assertTrue(numberAlone || text.contains(gpu.error), where + ": " + text);
       }
     }
-
-    private static FletchingException errorOf(Runnable operation) {
-      try {
-        operation.run();
-        return null;
-      } catch (FletchingException e) {
-        return e;
-      }
-    }
   }
 
   @Test
   void everyFailureIsAnError() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          Memory event = gpu.makeEvent();
-          gpu.recordEvent(event, gated.producer);
+        (gpu, gated) -> {
+          gpu.recordEvent(gated.event, gated.producer);
           gpu.synchronizeStream(gated.producer);
-          DeviceArray array = awaited(gpu.type, event);
+          DeviceArray array = awaited(gpu.type, gated.event);
           DeviceStream stream = gated.ofConsumer();
           Failing failing =
               new Failing(
@@ -92,7 +89,7 @@ public abstract class StandinFailuresSuite {
                   () -> array.waitOn(stream),
                   () -> array.waitOn(gpu.stream(0)),
                   array::isReady,
-                  () -> export(gpu, stream),
+                  () -> Releases.export(stream),
                   () -> releaseAfter(gpu, stream));
           failing.operations.forEach(Runnable::run); // all of their functions are reported now
           for (String function : gpu.called()) {
@@ -103,49 +100,27 @@ public abstract class StandinFailuresSuite {
             }
           }
           Set<String> expected = Set.of(gpu.query, gpu.record, gpu.synchronize, gpu.exchangeMode);
-          assertTrue(failing.failed.containsAll(expected), "blind: " + failing.failed);
+          assertTrue(
+              failing.failed.containsAll(expected), "too few functions failed: " + failing.failed);
           array.close();
-          gpu.destroyEvent(event);
-          gated.end();
         });
   }
 
-  private static void export(Gpu gpu, DeviceStream stream) {
-    Releases releases = new Releases();
-    DeviceArray array = releases.array(gpu.type, new Releases());
-    boolean hasFailed = true;
-    try {
-      array.exportWithEvent(stream);
-      hasFailed = false;
-    } finally {
-      assertEquals(hasFailed, array.syncEvent() == 0);
-      array.close();
-      releases.assertCount(1);
-    }
-  }
-
+  /** Waits for the thread that released, so that the next fault does not fail its calls. */
   private static void releaseAfter(Gpu gpu, DeviceStream stream) {
-    Releases releases = new Releases();
-    DeviceArray array = releases.array(gpu.type);
     try {
-      array.releaseAfter(stream);
-    } catch (FletchingException e) {
-      releases.assertCount(0);
-      array.close();
-      throw e;
+      Releases.releaseAfter(stream);
     } finally {
-      releases.waitFor(1);
-      gpu.settleReleases(); // the next fault is not for the thread that released it
+      gpu.settleReleases();
     }
   }
 
-  /** What fails while a failure is handled says nothing about its cause. */
+  /** A second failure, while the first is handled, is not the cause. */
   @Test
   void theFirstFailureIsReported() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
-    Memory event = gpu.makeEvent();
-    DeviceArray array = awaited(gpu.type, event);
+    DeviceArray array = awaited(gpu.type, gated.event);
     onThread(
         () -> { // which needs the primary context
           gpu.setFault("cuCtxPushCurrent:1:719,cuDevicePrimaryCtxRelease:1:304");
@@ -156,12 +131,11 @@ public abstract class StandinFailuresSuite {
           assertEquals(0, gpu.current());
         });
     array.close();
-    gpu.destroyEvent(event);
     gated.end();
   }
 
   @Test
-  void aRefusedQueryIsNotDone() {
+  void aQueryThatFailsIsTriedAgain() {
     onBoth(
         gpu -> {
           Gpu.Gated gated = gpu.new Gated();
@@ -186,10 +160,9 @@ public abstract class StandinFailuresSuite {
   }
 
   @Test
-  void aLostDeviceReleases() {
+  void arraysOfALostDeviceAreReleased() {
     onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
+        (gpu, gated) -> {
           gated.shut();
           for (String code : List.of("700", "719")) {
             Releases releases = new Releases();
@@ -198,13 +171,12 @@ public abstract class StandinFailuresSuite {
             releases.waitFor(1);
             gpu.resetFaults();
           }
-          gated.end();
         });
   }
 
-  /** On the way to the event's context, its loss is an answer too. */
+  /** The loss is returned by the call that looks for the event's context. */
   @Test
-  void aLostContextReleases() {
+  void arraysOfALostContextAreReleased() {
     Child.run(this, "loseTheContext");
   }
 
@@ -219,9 +191,9 @@ public abstract class StandinFailuresSuite {
     gpu.resetFaults();
   }
 
-  /** Only the event's own answer says whether it is its device that is lost. */
+  /** Only a query of the event shows that its own device is lost. */
   @Test
-  void aLossThatEveryCallReports() {
+  void aLossThatAnotherCallReportsReleasesNothing() {
     Child.run(this, "loseEverything");
   }
 
@@ -245,25 +217,116 @@ public abstract class StandinFailuresSuite {
         });
   }
 
-  /** What a vendor says about an error may fail as well. */
+  /** The vendor's functions for names and texts of errors may fail as well. */
   @Test
-  void anErrorHasANumberAtLeast() {
+  void anErrorWithoutANameHasItsNumber() {
     Gpu gpu = Gpu.cuda("standin");
     Gpu.Gated gated = gpu.new Gated();
-    Memory event = gpu.makeEvent();
-    DeviceArray array = awaited(gpu.type, event);
+    DeviceArray array = awaited(gpu.type, gated.event);
     Map<Integer, String> ends =
         Map.of(304, "failed with 304", 719, "failed with CUDA_ERROR_LAUNCH_FAILED (719)");
     ends.forEach(
         (code, end) -> {
           gpu.setFault("cuCtxGetCurrent:1:" + code + ",cuGetErrorName:1:1,cuGetErrorString:1:1");
-          FletchingException error = Failing.errorOf(array::synchronize);
+          FletchingException error = errorOf(array::synchronize);
           gpu.resetFaults();
           assertEquals("CUDA driver API: cuCtxGetCurrent " + end, error.getMessage());
           assertEquals(EIO, error.errno());
         });
     array.close();
-    gpu.destroyEvent(event);
     gated.end();
+  }
+
+  /** An array stays the caller's, without its event; one that is taken is released all the same. */
+  @Test
+  void nothingIsLostWithoutAThread() {
+    Child.run(this, "releaseWithoutThreads");
+  }
+
+  void releaseWithoutThreads() {
+    Gpu gpu = Gpu.cuda("standin");
+    Gpu.Gated gated = gpu.new Gated();
+    DeviceStream stream = gated.ofProducer();
+    Releases releases = new Releases();
+    releases.array(gpu.type).releaseAfter(stream); // now its classes are loaded
+    releases.waitFor(1);
+    awaitNoThread("fletching-release");
+    DeviceArray array = releases.array(gpu.type);
+    long events = gpu.events();
+    ThreadLimit.run(
+        () -> assertFails(EAGAIN, () -> array.releaseAfter(stream), "release_after: no thread"));
+    assertEquals(events, gpu.events());
+    releases.assertCount(1);
+
+    gated.shut();
+    array.releaseAfter(stream);
+    ThreadLimit.run(
+        () -> {
+          gated.open();
+          releases.waitFor(2);
+        });
+    gated.end();
+  }
+
+  private static void awaitNoThread(String name) {
+    while (Thread.getAllStackTraces().keySet().stream().anyMatch(t -> t.getName().equals(name))) {
+      Releases.pause();
+    }
+  }
+
+  private static final class ThreadLimit {
+    private static final int RLIMIT_AS = 9;
+    private static final long SLACK = 256 << 10; // less than a stack
+
+    private final Memory before = new Memory(16); // struct rlimit
+    private final CountDownLatch mayEnd = new CountDownLatch(1);
+
+    /** Runs something while no thread can be started. */
+    static void run(Runnable body) {
+      ThreadLimit limit = new ThreadLimit();
+      try {
+        limit.set();
+        body.run();
+      } finally {
+        limit("setrlimit", limit.before);
+        limit.mayEnd.countDown();
+      }
+    }
+
+    private void set() {
+      try {
+        limit("getrlimit", before);
+        Memory now = new Memory(16);
+        now.setLong(0, pages() * 4096 + SLACK);
+        now.setLong(8, before.getLong(8));
+        limit("setrlimit", now);
+        while (true) { // until no stack of a thread that has ended is left
+          Thread thread = new Thread(this::await);
+          thread.setDaemon(true);
+          thread.start();
+        }
+      } catch (OutOfMemoryError e) {
+        // as intended
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    private void await() {
+      try {
+        mayEnd.await();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+
+    private static long pages() throws IOException {
+      return Long.parseLong(Files.readString(Path.of("/proc/self/statm")).split(" ")[0]);
+    }
+
+    private static void limit(String function, Memory limit) {
+      Object[] arguments = {RLIMIT_AS, limit};
+      assertEquals(0, NativeLibrary.getInstance("c").getFunction(function).invokeInt(arguments));
+    }
   }
 }

@@ -16,14 +16,14 @@ import io.github.fletching.abi.DeviceType;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Libraries that are missing, or lack something; each in a process of its own. */
+/** Libraries that are missing or lack functions, each in a process of its own. */
 public abstract class StandinLibrariesSuite {
   private static final String DRIVER = "this machine has a driver";
   private static final int ENOENT = 2;
   private static final int ENOSYS = 38;
   private static final int ENOTSUP = 95;
 
-  /** Expects the error of every operation, with an event whose handle nothing gets to. */
+  /** Expects the error of every operation, with an event whose handle is never used. */
   private static void assertAllFail(DeviceType type, int code, String... parts) {
     Memory handle = new Memory(8);
     handle.setLong(0, 0x1000);
@@ -61,7 +61,7 @@ public abstract class StandinLibrariesSuite {
     }
     String cuda = "CUDA driver API: cannot load libcuda.so.1, libcuda.so; hint: install it, or ";
     assertAllFail(DeviceType.CUDA, ENOENT, cuda, "(libcuda.so.1: cannot open shared object file");
-    // What did not work is tried again.
+    // A library that was missing is looked for again.
     Gpu gpu = Gpu.cuda("standin");
     round(gpu);
   }
@@ -94,9 +94,9 @@ public abstract class StandinLibrariesSuite {
     gated.end();
   }
 
-  /** Only what an operation calls has to be there. */
+  /** It has only the functions that the operations call. */
   @Test
-  void aNamelessLibrary() {
+  void functionsForTextsMayBeMissing() {
     Child.run(this, "nameless");
   }
 
@@ -105,7 +105,7 @@ public abstract class StandinLibrariesSuite {
   }
 
   @Test
-  void anOldLibraryDoesWhatItCan() {
+  void anOldLibraryLacksExternalEventsAlone() {
     Child.run(this, "old");
   }
 
@@ -113,7 +113,7 @@ public abstract class StandinLibrariesSuite {
     Gpu gpu = Gpu.cuda("standin-old");
     round(gpu);
     round(Gpu.hip("standin-old"));
-    StandinContextsSuite.exportFromAContextThatGoes(gpu, false);
+    StandinContextsSuite.exportFromADestroyedContext(gpu, false);
 
     Gpu.Gated gated = gpu.new Gated();
     DeviceArray array = new Releases().array(gpu.type);

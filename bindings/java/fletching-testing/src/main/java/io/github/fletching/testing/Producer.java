@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package io.github.fletching.roundtrip;
+package io.github.fletching.testing;
 
 import com.sun.jna.Library;
 import com.sun.jna.Memory;
@@ -9,15 +9,16 @@ import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceArrayStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
-import io.github.fletching.abi.Offsets;
-import io.github.fletching.testing.NativeLibraries;
 import java.lang.ref.Reference;
 import java.nio.charset.StandardCharsets;
 import java.util.function.ToIntFunction;
 
 /** The reference producer; cpp/producer/producer.h defines every function. */
-final class Producer {
-  static final int MESSAGE_SIZE = 1024;
+public final class Producer {
+  /** The room for a message. */
+  public static final int MESSAGE_SIZE = 1024;
+
+  private static final int ROOM = 256; // for any struct
 
   private final Functions functions = NativeLibraries.load("producer", Functions.class);
 
@@ -47,14 +48,14 @@ final class Producer {
   }
 
   /** FletchingProducerCounters. */
-  static final class Counters {
-    final long liveAllocations;
-    final long liveSchemas;
-    final long liveArrays;
-    final long liveStreams;
-    final long exported;
-    final long released;
-    final long doubleReleased;
+  public static final class Counters {
+    public final long liveAllocations;
+    public final long liveSchemas;
+    public final long liveArrays;
+    public final long liveStreams;
+    public final long exported;
+    public final long released;
+    public final long doubleReleased;
 
     private Counters(long[] values) {
       liveAllocations = values[0];
@@ -67,7 +68,8 @@ final class Producer {
     }
   }
 
-  String[] caseNames() {
+  /** The names of the cases. */
+  public String[] caseNames() {
     String[] names = new String[functions.FletchingProducerCaseCount()];
     for (int i = 0; i < names.length; i++) {
       names[i] = functions.FletchingProducerCaseName(i);
@@ -76,9 +78,9 @@ final class Producer {
   }
 
   /** What the producer exported, moved in. */
-  static final class Exported implements AutoCloseable {
-    final Schema schema;
-    final DeviceArray array;
+  public static final class Exported implements AutoCloseable {
+    public final Schema schema;
+    public final DeviceArray array;
 
     Exported(Schema schema, DeviceArray array) {
       this.schema = schema;
@@ -92,47 +94,63 @@ final class Producer {
     }
   }
 
-  Exported exportArray(String backend, String name) {
-    Exported[] exported = new Exported[1];
-    Rooms.with(
-        Offsets.ARROW_SCHEMA,
-        schema ->
-            Rooms.with(
-                Offsets.ARROW_DEVICE_ARRAY,
-                array -> {
-                  call(
-                      "export",
-                      m -> functions.FletchingProducerExportArray(backend, name, schema, array, m));
-                  exported[0] = new Exported(Schema.wrap(schema), DeviceArray.wrap(array));
-                }));
-    return exported[0];
+  /** Exports an array that is ready. */
+  public Exported exportArray(String backend, String name) {
+    return exported(
+        (schema, array, m) ->
+            functions.FletchingProducerExportArray(backend, name, schema, array, m));
   }
 
-  /** A stream that fails before batch {@code failAt}, unless that is negative. */
-  DeviceArrayStream exportStream(String backend, String name, long batches, long failAt) {
-    DeviceArrayStream[] exported = new DeviceArrayStream[1];
-    Rooms.with(
-        Offsets.ARROW_DEVICE_ARRAY_STREAM,
-        stream -> {
-          call(
-              "export",
-              m ->
-                  functions.FletchingProducerExportStream(
-                      backend, name, batches, failAt, stream, m));
-          exported[0] = DeviceArrayStream.wrap(stream);
-        });
-    return exported[0];
+  /** A function that writes a schema and a device array. */
+  interface ArrayExport {
+    int write(long schema, long array, Pointer message);
+  }
+
+  static Exported exported(ArrayExport export) {
+    try (Memory schema = room();
+        Memory array = room()) {
+      long[] rooms = {Pointer.nativeValue(schema), Pointer.nativeValue(array)};
+      call("export", m -> export.write(rooms[0], rooms[1], m));
+      return new Exported(Schema.wrap(rooms[0]), DeviceArray.wrap(rooms[1]));
+    }
+  }
+
+  /** Exports a stream that fails before batch {@code failAt}, unless that is negative. */
+  public DeviceArrayStream exportStream(String backend, String name, long batches, long failAt) {
+    return exportedStream(
+        (stream, m) ->
+            functions.FletchingProducerExportStream(backend, name, batches, failAt, stream, m));
+  }
+
+  /** A function that writes a device stream. */
+  interface StreamExport {
+    int write(long stream, Pointer message);
+  }
+
+  static DeviceArrayStream exportedStream(StreamExport export) {
+    try (Memory room = room()) {
+      long stream = Pointer.nativeValue(room);
+      call("export", m -> export.write(stream, m));
+      return DeviceArrayStream.wrap(stream);
+    }
+  }
+
+  private static Memory room() {
+    Memory room = new Memory(ROOM);
+    room.clear();
+    return room;
   }
 
   /** How many lines of the dump are as the producer exported them: all. */
-  long verifyDump(String dump) {
+  public long verifyDump(String dump) {
     byte[] text = (dump + "\0").getBytes(StandardCharsets.UTF_8);
     long[] lines = {0};
     call("dump", m -> functions.FletchingProducerVerifyDump(text, lines, m));
     return lines[0];
   }
 
-  void verifyArray(String backend, String name, Schema schema, DeviceArray array) {
+  /** Compares an array with the one that the producer exports. */
+  public void verifyArray(String backend, String name, Schema schema, DeviceArray array) {
     call(
         "verification",
         m ->
@@ -143,7 +161,7 @@ final class Producer {
   }
 
   /** Consumes the stream. */
-  void verifyStream(
+  public void verifyStream(
       String backend, String name, long batches, long failAt, DeviceArrayStream stream) {
     try (stream) {
       call(
@@ -154,18 +172,20 @@ final class Producer {
     }
   }
 
-  Counters counters() {
+  /** What the producer has counted. */
+  public Counters counters() {
     long[] values = new long[7];
     functions.FletchingProducerReadCounters(values);
     return new Counters(values);
   }
 
-  void resetCounters() {
+  /** Begins the counts of exported and released arrays again. */
+  public void resetCounters() {
     functions.FletchingProducerResetCounters();
   }
 
   /** Calls a function that takes a message; a code that is not 0 is an exception. */
-  static void call(String what, ToIntFunction<Pointer> function) {
+  public static void call(String what, ToIntFunction<Pointer> function) {
     try (Memory message = new Memory(MESSAGE_SIZE)) {
       message.clear();
       int code = function.applyAsInt(message);

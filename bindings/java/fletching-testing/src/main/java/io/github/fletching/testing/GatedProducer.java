@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package io.github.fletching.roundtrip;
+package io.github.fletching.testing;
 
-import static io.github.fletching.roundtrip.Producer.call;
+import static io.github.fletching.testing.Producer.call;
 
 import com.sun.jna.Library;
 import com.sun.jna.Memory;
@@ -12,16 +12,16 @@ import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceArrayStream;
-import io.github.fletching.Schema;
 import io.github.fletching.VulkanContext;
-import io.github.fletching.abi.Offsets;
-import io.github.fletching.testing.NativeLibraries;
 import java.lang.ref.Reference;
 
 /** The gates and queues of the reference producer; cpp/producer/gate.h defines every function. */
-final class GatedProducer {
-  static final int OLD = 0;
-  static final int NEW = 1;
+public final class GatedProducer {
+  /** The data of an array before its gate is open. */
+  public static final int OLD = 0;
+
+  /** The data behind the gate. */
+  public static final int NEW = 1;
 
   private static final String[] STATUSES = {"real", "stand-in", "absent"};
   private static final int VULKAN_HANDLES = 48; // bytes
@@ -77,7 +77,8 @@ final class GatedProducer {
     int FletchingProducerVulkanHandles(Pointer handles, Pointer message);
   }
 
-  static String[] backends() {
+  /** The names of the backends. */
+  public static String[] backends() {
     String[] names = new String[C.FletchingProducerBackendCount()];
     for (int i = 0; i < names.length; i++) {
       names[i] = C.FletchingProducerBackendName(i);
@@ -86,7 +87,7 @@ final class GatedProducer {
   }
 
   /** "real", "stand-in" or "absent", and the device's name and version, or why it is absent. */
-  static String[] presence(String backend) {
+  public static String[] presence(String backend) {
     try (Memory text = new Memory(Producer.MESSAGE_SIZE)) {
       text.clear();
       IntByReference presence = new IntByReference();
@@ -95,7 +96,8 @@ final class GatedProducer {
     }
   }
 
-  static VulkanContext vulkan() {
+  /** What a wait in a command buffer on the producer's queue needs. */
+  public static VulkanContext vulkan() {
     try (Memory handles = new Memory(VULKAN_HANDLES)) {
       call("Vulkan's handles", m -> C.FletchingProducerVulkanHandles(handles, m));
       long queue = handles.getLong(24);
@@ -105,16 +107,17 @@ final class GatedProducer {
   }
 
   /** Returns when every async handler is released. */
-  static void awaitAsync() {
+  public static void awaitAsync() {
     C.FletchingProducerAwaitAsync();
   }
 
   /** Where exports come from: behind a shut gate, or without one from a device without queues. */
-  static final class Gate implements AutoCloseable {
+  public static final class Gate implements AutoCloseable {
     private final String backend;
     private final Pointer gate; // null without
 
-    Gate(String backend, boolean hasQueues) {
+    /** Shuts a gate, where the backend has queues. */
+    public Gate(String backend, boolean hasQueues) {
       this.backend = backend;
       PointerByReference out = new PointerByReference();
       if (hasQueues) {
@@ -123,44 +126,28 @@ final class GatedProducer {
       gate = out.getValue();
     }
 
-    Producer.Exported exportArray(String name) {
-      Producer.Exported[] exported = new Producer.Exported[1];
-      Rooms.with(
-          Offsets.ARROW_SCHEMA,
-          schema ->
-              Rooms.with(
-                  Offsets.ARROW_DEVICE_ARRAY,
-                  array -> {
-                    call(
-                        "export",
-                        m -> C.FletchingProducerExportArrayBehind(gate, name, schema, array, m));
-                    exported[0] =
-                        new Producer.Exported(Schema.wrap(schema), DeviceArray.wrap(array));
-                  }));
-      return exported[0];
+    /** Exports an array, whose data are behind the gate. */
+    public Producer.Exported exportArray(String name) {
+      return Producer.exported(
+          (schema, array, m) -> C.FletchingProducerExportArrayBehind(gate, name, schema, array, m));
     }
 
-    DeviceArrayStream exportStream(String name, long batches, long failAt) {
-      DeviceArrayStream[] exported = new DeviceArrayStream[1];
-      Rooms.with(
-          Offsets.ARROW_DEVICE_ARRAY_STREAM,
-          stream -> {
-            call(
-                "export",
-                m -> C.FletchingProducerExportStreamBehind(gate, name, batches, failAt, stream, m));
-            exported[0] = DeviceArrayStream.wrap(stream);
-          });
-      return exported[0];
+    /** Exports a stream, whose batches are behind the gate. */
+    public DeviceArrayStream exportStream(String name, long batches, long failAt) {
+      return Producer.exportedStream(
+          (stream, m) ->
+              C.FletchingProducerExportStreamBehind(gate, name, batches, failAt, stream, m));
     }
 
     /** Lets a thread of the producer call the handler. */
-    void runAsync(String name, long batches, long failAt, long handler) {
+    public void runAsync(String name, long batches, long failAt, long handler) {
       call(
           "async export",
           m -> C.FletchingProducerRunAsync(backend, gate, name, batches, failAt, handler, m));
     }
 
-    void open() {
+    /** Lets the work behind the gate run. */
+    public void open() {
       if (gate != null) {
         call("gate", m -> C.FletchingProducerGateOpen(gate, m));
       }
@@ -176,34 +163,36 @@ final class GatedProducer {
   }
 
   /** A consumer's queue, to be closed before the arrays that it reads are released. */
-  static final class Queue implements AutoCloseable {
+  public static final class Queue implements AutoCloseable {
     private final Pointer queue;
 
-    Queue(String backend) {
+    /** Makes a queue that has waited for nothing. */
+    public Queue(String backend) {
       PointerByReference out = new PointerByReference();
       call("queue", m -> C.FletchingProducerQueueCreate(backend, out, m));
       queue = out.getValue();
     }
 
     /** What a wait needs, valid until the next call. */
-    long handle() {
+    public long handle() {
       return C.FletchingProducerQueueHandle(queue);
     }
 
     /** Enqueues a read of every buffer. */
-    void read(String name, DeviceArray array) {
+    public void read(String name, DeviceArray array) {
       call("read", m -> C.FletchingProducerQueueRead(queue, name, array.address(), m));
       Reference.reachabilityFence(array);
     }
 
-    boolean isIdle() {
+    /** Whether all that is on the queue is done. */
+    public boolean isIdle() {
       IntByReference idle = new IntByReference();
       call("queue", m -> C.FletchingProducerQueueIsIdle(queue, idle, m));
       return idle.getValue() != 0;
     }
 
     /** Waits for the reads; how many bytes are as expected: all. */
-    long verify(int expected) {
+    public long verify(int expected) {
       LongByReference compared = new LongByReference();
       call("read", m -> C.FletchingProducerQueueVerify(queue, expected, compared, m));
       return compared.getValue();

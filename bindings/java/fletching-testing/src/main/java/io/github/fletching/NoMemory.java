@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import io.github.fletching.abi.DeviceType;
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+
+/** A program in which the thread that asks for events finds no memory, once. */
+public final class NoMemory {
+  private static volatile Thread asking; // which found none
+  private static volatile boolean closed;
+
+  private NoMemory() {}
+
+  /** Prints whether an array is released all the same. */
+  public static void main(String[] arguments) throws ReflectiveOperationException {
+    Field instance = Reaper.class.getDeclaredField("INSTANCE");
+    Field incoming = Reaper.class.getDeclaredField("incoming");
+    instance.setAccessible(true);
+    incoming.setAccessible(true);
+    incoming.set(instance.get(null), new Refusing());
+    AutoCloseable object = () -> closed = true;
+    DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
+    Reaper.add("release_after", new Recorded(new Passed()), array);
+    while (!closed && (asking == null || asking.getState() != Thread.State.TERMINATED)) {
+      Thread.onSpinWait();
+    }
+    System.out.println(closed ? "released" : "the thread has ended");
+  }
+
+  /** Has no memory for the copy that is taken of it first. */
+  private static final class Refusing extends ArrayList<Object> {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public Object[] toArray() {
+      if (asking == null) {
+        asking = Thread.currentThread();
+        throw new OutOfMemoryError("on purpose");
+      }
+      return super.toArray();
+    }
+  }
+
+  private static final class Passed extends Vendor {
+    Passed() {
+      super(null);
+    }
+
+    @Override
+    boolean hasPassed(Recorded recorded) {
+      return true;
+    }
+
+    @Override
+    void runRelaxed(Runnable body) {
+      body.run();
+    }
+
+    @Override
+    void record(Recorded recorded, DeviceStream stream, long deviceId) {}
+
+    @Override
+    void destroy(Recorded recorded) {}
+
+    @Override
+    FletchingException error(String function, int code) {
+      return new FletchingException(code, function);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+"""Java: the offsets of the fields and the signatures of the callbacks, for the safe layer."""
+
+from __future__ import annotations
+
+from ...render import Filters, Output
+from ...spec.model import Field, Interface, Spec, Struct
+from ...spec.types import Callback
+from ...spelling import literal
+from .names import constant
+from .runtimes import signature
+from .text import Broken, Call, Node
+
+_FOLDER = "bindings/java/fletching/src/main/java/io/github/fletching/"
+
+
+def outputs(spec: Spec) -> list[Output]:
+    structs = [s for i in spec.interfaces if _is_arrow(i) for s in i.structs]
+    return [
+        Output(f"{_FOLDER}{name}.java", f"{name}.java", "spec/*.yaml", {"structs": structs})
+        for name in ("Callback", "Fields")
+    ]
+
+
+def _is_arrow(interface: Interface) -> bool:
+    return interface.id.startswith("c-")
+
+
+def _short(struct: Struct, field: Field) -> str:
+    """`ArrowAsyncProducer.request` as PRODUCER_REQUEST."""
+    name = struct.name.removeprefix("Arrow").removeprefix("Async")
+    if name != struct.name.removeprefix("Arrow"):
+        name = name.removeprefix("DeviceStream")
+    return f"{constant(name)}_{field.name.upper()}"
+
+
+def field_row(field: Field, struct: Struct) -> Broken:
+    place: list[Node] = [f"Offsets.{constant(struct.name)}", literal(field.name)]
+    return Broken(f"static final long {_short(struct, field)} =", Call("offset", place))
+
+
+def callback_row(field: Field, struct: Struct) -> Call:
+    assert isinstance(field.type, Callback)
+    failure = "Failures.EIO" if field.contract and field.contract.failure == "errno" else "0"
+    row: list[Node] = [literal(f"{struct.name}.{field.name}"), literal(signature(field.type))]
+    return Call(_short(struct, field), [*row, failure, f"Fields.{_short(struct, field)}"])
+
+
+FILTERS: Filters = {"callback_row": callback_row, "field_row": field_row}
