@@ -239,9 +239,7 @@ final class AsyncConsumerReplay extends AsyncReplay implements AsyncForeign.Prod
     releases.add(thread);
     thread.start();
     // The steps within its notification are played before the next one.
-    while (core.state != AsyncConsumer.State.RELEASING
-        || expectsMore()
-        || inside.get() > before) {
+    while (core.state != AsyncConsumer.State.RELEASING || expectsMore() || inside.get() > before) {
       if (!thread.isAlive()) {
         fail("release does not wait");
         return 0;
