@@ -41,13 +41,13 @@ public abstract class StandinCallsSuite {
   void anErrorHasNameNumberAndText() {
     onBoth(
         (gpu, gated) -> {
-                gpu.recordEvent(gated.event, gated.producer);
+          gpu.recordEvent(gated.event, gated.producer);
           DeviceArray incoming = awaited(gpu.type, gated.event);
           gpu.setFault(gpu.synchronize + ":1:" + gpu.error);
           assertFails(EIO, incoming::synchronize, gpu.error + " (719): ");
           gpu.resetFaults();
           incoming.close();
-              });
+        });
   }
 
   @Test
