@@ -10,8 +10,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.CapturedLog;
 import java.util.List;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.ForkJoinPool;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -175,26 +177,39 @@ public abstract class AccessorsSuite {
   void batchesAreSentInTheCommonPool() {
     boolean hasPool = ForkJoinPool.getCommonPoolParallelism() > 0;
     assertEquals(hasPool, AsyncDeviceStreams.executor() == ForkJoinPool.commonPool());
-    Flow.Publisher<DeviceArray> empty =
-        subscriber -> {
-          subscriber.onSubscribe(
-              new Flow.Subscription() {
-                @Override
-                public void request(long n) {}
+    assertEquals(
+        List.of(0L),
+        sent(
+            (schema, handler) ->
+                AsyncDeviceStreams.send(schema, DeviceType.CPU, nothing(), handler)));
+    assertEquals(
+        List.of(0L),
+        sent(
+            (schema, handler) ->
+                AsyncDeviceStreams.send(
+                    schema, DeviceType.CPU, Metadata.EMPTY, nothing(), Runnable::run, handler)));
+  }
 
-                @Override
-                public void cancel() {}
-              });
-          subscriber.onComplete();
-        };
+  private static List<Long> sent(BiFunction<Schema, Long, CompletionStage<Void>> send) {
     AsyncRows rows = new AsyncRows(1, 0);
     try (AsyncDeviceStream stream = new AsyncDeviceStream()) {
       stream.subscribe(rows);
-      long handler = stream.handlerAddress();
-      AsyncDeviceStreams.send(AsyncRows.schema(), DeviceType.CPU, empty, handler)
-          .toCompletableFuture()
-          .join();
+      send.apply(AsyncRows.schema(), stream.handlerAddress()).toCompletableFuture().join();
     }
-    assertEquals(List.of(0L), rows.await());
+    return rows.await();
+  }
+
+  private static <T> Flow.Publisher<T> nothing() {
+    return subscriber -> {
+      subscriber.onSubscribe(
+          new Flow.Subscription() {
+            @Override
+            public void request(long n) {}
+
+            @Override
+            public void cancel() {}
+          });
+      subscriber.onComplete();
+    };
   }
 }
