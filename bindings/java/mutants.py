@@ -136,7 +136,7 @@ def find(run: Run) -> list[Mutant]:
         type_name, method, _, _, _, line, what = name.split("\t")
         if "reachabilityFence" in what:  # no test can show that one is missing
             continue
-        key = files[type_name.split("$")[0]], f"{spoken(type_name, method)}: {plain(what)}"
+        key = files[type_name.split("$")[0]], plain(f"{spoken(type_name, method)}: {what}")
         counts[key] += 1
         mutants.append(Mutant(key[0], int(line), key[1], counts[key], run, name))
     return mutants
@@ -158,13 +158,13 @@ def place(name: str) -> tuple[str, int, int, str]:
 
 
 def spoken(type_name: str, method: str) -> str:
-    """Share.Hook.release; a lambda has no number, because other code changes it."""
-    method = re.sub(r"^lambda\$(\w+)\$\d+$", r"\1: lambda", method)
+    """Share.Hook.release"""
     return f"{type_name.rsplit('.', 1)[-1].replace('$', '.')}.{method}"
 
 
 def plain(what: str) -> str:
-    """Without the packages."""
+    """Without packages, and without the numbers of lambdas, which depend on other code."""
+    what = re.sub(r"lambda\$(\w+)\$\d+", r"\1: lambda", what)
     return re.sub(r"(?:\w+/)+(?=\w)", "", what)
 
 
