@@ -3,17 +3,23 @@
 package io.github.fletching.abi;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.EngineProvider;
 import io.github.fletching.abi.engine.Engines;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class EnginesTest {
   private final List<String> opened = new ArrayList<>();
+  private final Engine engine =
+      (Engine)
+          Proxy.newProxyInstance(
+              Engine.class.getClassLoader(), new Class<?>[] {Engine.class}, (a, b, c) -> null);
 
   private final class Fake implements EngineProvider {
     private final String name;
@@ -45,12 +51,12 @@ class EnginesTest {
         throw (RuntimeException) failure;
       }
       opened.add(name);
-      return null;
+      return engine;
     }
   }
 
   private void open(String wanted, EngineProvider... providers) {
-    Engines.open(List.of(providers), wanted);
+    assertSame(engine, Engines.open(List.of(providers), wanted));
   }
 
   @Test

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** The oracle only speaks for the platform that runs it; these numbers are for all three. */
@@ -28,6 +29,19 @@ class OffsetsTest {
     assertNumbers(Offsets.ARROW_DEVICE_ARRAY, new int[] {128, 104, 100}, new int[] {8, 8, 4});
     assertNumbers(Offsets.ARROW_ARRAY_STREAM, new int[] {40, 20, 20}, new int[] {8, 4, 4});
     assertNumbers(Offsets.ARROW_ASYNC_PRODUCER, new int[] {40, 20, 20}, new int[] {8, 4, 4});
+  }
+
+  @Test
+  void aStructHasItsNumbersForEachTarget() {
+    StructOffsets struct =
+        new StructOffsets("S").size(1, 2, 3).align(4, 5, 6).field("a", 7, 8, 9).field("b", 0, 1, 2);
+    assertEquals(List.of("a", "b"), struct.fields());
+    for (LayoutClass target : TARGETS) {
+      int at = target.ordinal();
+      assertEquals(1 + at, struct.size(target));
+      assertEquals(4 + at, struct.align(target));
+      assertEquals(7 + at, struct.offset(target, "a"));
+    }
   }
 
   @Test

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The engine {@code counting}: it counts the allocations of another engine, and notices what is
@@ -24,6 +25,7 @@ public final class Counting implements EngineProvider {
 
   private static final Map<Long, Long> LIVE = new ConcurrentHashMap<>();
   private static final List<String> PROBLEMS = new ArrayList<>();
+  private static final AtomicInteger FAIL_AT = new AtomicInteger();
   private static volatile long refused = -1;
 
   /** How many allocations are live. */
@@ -31,7 +33,20 @@ public final class Counting implements EngineProvider {
     return LIVE.size();
   }
 
-  /** From now on there is no memory of exactly this size. */
+  /** Whether the property has chosen it for this JVM. */
+  public static boolean isChosen() {
+    return NAME.equals(System.getProperty(Engines.PROPERTY));
+  }
+
+  /**
+   * Lets the nth allocation from now on fail, or none for 0. Returns how many were missing until
+   * the last one that was to fail: 0 when it has failed.
+   */
+  public static int failAt(int nth) {
+    return FAIL_AT.getAndSet(nth);
+  }
+
+  /** From now on there is no memory of exactly this size; -1 ends that. */
   public static void refuse(long size) {
     refused = size;
   }
@@ -75,7 +90,8 @@ public final class Counting implements EngineProvider {
       }
       return null;
     }
-    if (method.getName().equals("allocate") && (Long) arguments[0] == refused) {
+    if (method.getName().equals("allocate")
+        && ((Long) arguments[0] == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1)) {
       return 0L;
     }
     try {

@@ -40,6 +40,10 @@ public final class Child {
    * forward every call that does not fail.
    */
   static String run(Object suite, String method) {
+    if ("here".equals(System.getenv("FLETCHING_TEST_CHILDREN"))) { // a mutant is only in this JVM
+      call(suite.getClass(), method);
+      return "";
+    }
     String libraries = Objects.requireNonNullElse(System.getenv("LD_LIBRARY_PATH"), "");
     Path interposers = NativeLibraries.folder().resolve("interposers");
     return run(
@@ -77,11 +81,18 @@ public final class Child {
 
   /** Arguments: the class of a suite and the name of its method. */
   public static void main(String[] arguments) throws Throwable {
-    Class<?> type = Class.forName(arguments[0]);
-    Constructor<?> constructor = type.getDeclaredConstructor();
-    constructor.setAccessible(true);
-    Method method = type.getSuperclass().getDeclaredMethod(arguments[1]);
-    method.setAccessible(true);
-    method.invoke(constructor.newInstance());
+    call(Class.forName(arguments[0]), arguments[1]);
+  }
+
+  private static void call(Class<?> type, String name) {
+    try {
+      Constructor<?> constructor = type.getDeclaredConstructor();
+      constructor.setAccessible(true);
+      Method method = type.getSuperclass().getDeclaredMethod(name);
+      method.setAccessible(true);
+      method.invoke(constructor.newInstance());
+    } catch (ReflectiveOperationException e) {
+      throw new AssertionError(type + "." + name, e);
+    }
   }
 }

@@ -15,6 +15,7 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.Counting;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -25,41 +26,97 @@ import java.util.stream.IntStream;
 
 /** A program on the engine that counts: what is released is freed once. */
 public final class Leaks {
+  private static final int ENOMEM = 12;
   private static final Metadata OF_BATCH = Metadata.EMPTY.with("key", "the value of a batch");
 
   private Leaks() {}
 
-  /** Prints how many allocations the second use leaves; the first one leaves slots. */
+  /** Prints the report. */
   public static void main(String[] arguments) {
-    use();
+    System.out.println(report());
+  }
+
+  /** What is left when each allocation fails once; slots stay from the first use. */
+  static String report() {
+    useOnce();
     int before = Counting.live();
-    use();
-    System.out.println("slabs " + (before > 0));
-    System.out.println("sent " + send());
+    int handles = Handles.count();
+    useOnce();
+    int failures = 0;
+    while (useFails(failures + 1)) {
+      failures++;
+    }
+    List<String> signals = send(Leaks::publish);
     Counting.refuse(OF_BATCH.encode().length);
-    System.out.println("refused " + send());
-    System.out.println("left " + (Counting.live() - before) + " " + Counting.problems());
+    signals.addAll(send(Leaks::publish));
+    Counting.refuse(-1);
+    signals.addAll(send(Leaks::fail));
+    return String.format(
+        "slabs %b, failures %b, signals %s, left %d and %d, problems %s",
+        before > 0,
+        failures > 10,
+        signals,
+        Counting.live() - before,
+        Handles.count() - handles,
+        Counting.problems());
+  }
+
+  /** Whether there is such an allocation. */
+  private static boolean useFails(int nth) {
+    Counting.failAt(nth);
+    try {
+      use();
+    } catch (FletchingException e) {
+      if (e.errno() != ENOMEM) {
+        throw e;
+      }
+    }
+    return Counting.failAt(0) == 0;
   }
 
   private static void use() {
     schemas();
-    Array array = ArrayRules.batch(3).build(null);
-    Array child = array.takeChild(2);
-    array.close();
-    child.close();
+    try (Array array = ArrayRules.batch(3).build(null);
+        Array child = array.takeChild(2)) {
+      child.length();
+    }
     try (DeviceArray parent = ArrayRules.batch(2).buildOn(DeviceType.CUDA, 0, 0x1000, null);
         DeviceArray first = parent.takeChild(0);
         Shared<DeviceArray> shared = first.share();
         DeviceArray view = shared.view()) {
       view.attach("an object");
     }
-    send();
     read(null);
     read(new FletchingException(28, "a text"));
   }
 
-  /** Sends a batch with metadata; returns what its subscriber was called with. */
-  private static List<String> send() {
+  /** With what cannot report that there is no memory, because it releases. */
+  private static void useOnce() {
+    use();
+    send(Leaks::publish);
+    send(Leaks::fail);
+    events(Gpu.cuda("standin"));
+    events(Gpu.hip("standin"));
+  }
+
+  private static void events(Gpu gpu) {
+    Gpu.Gated gated = gpu.new Gated();
+    try (DeviceArray array = new Releases().array(gpu.type)) {
+      for (int nth = 1; nth < 3; nth++) {
+        Counting.failAt(nth);
+        Releases.assertFails(ENOMEM, () -> array.exportWithEvent(gated.ofProducer()), "no memory");
+      }
+      array.exportWithEvent(gated.ofProducer());
+      array.waitOn(gated.ofConsumer());
+      array.synchronize();
+      array.isReady();
+    } finally {
+      gated.end();
+    }
+  }
+
+  /** Sends with metadata; returns what the subscriber was called with. */
+  private static List<String> send(Flow.Publisher<AsyncBatch> batches) {
     List<String> signals = new ArrayList<>();
     ArrayDeque<Runnable> jobs = new ArrayDeque<>();
     AsyncDeviceStream stream = new AsyncDeviceStream();
@@ -68,7 +125,7 @@ public final class Leaks {
         new SchemaBuilder("n").build(),
         DeviceType.CPU,
         Metadata.EMPTY.with("key", "value"),
-        Leaks::publish,
+        batches,
         jobs::add,
         stream.handlerAddress());
     for (Runnable job = jobs.poll(); job != null; job = jobs.poll()) {
@@ -113,6 +170,10 @@ public final class Leaks {
     subscriber.onComplete();
   }
 
+  private static void fail(Flow.Subscriber<? super AsyncBatch> subscriber) {
+    subscriber.onError(new FletchingException(28, "a text"));
+  }
+
   private static void schemas() {
     Metadata metadata = Metadata.EMPTY.with("key", "value");
     try (Schema schema = SchemaRules.tree().metadata(metadata).build();
@@ -130,18 +191,27 @@ public final class Leaks {
             .mapToObj(i -> next(i, failure))
             .iterator();
     Raw raw = Raw.stream();
-    ArrayStream.of(new SchemaBuilder("i").build(), batches).moveTo(raw.address());
+    try (Schema schema = new SchemaBuilder("+s").child(new SchemaBuilder("i")).build();
+        ArrayStream stream = ArrayStream.of(schema, batches)) {
+      stream.moveTo(raw.address());
+    }
     for (int i = 0; i < 4; i++) { // get_schema frees the text of an error before it
-      Raw schema = Raw.schema();
-      raw.call("get_schema", schema);
-      schema.release();
-      Raw batch = Raw.array();
-      if (raw.call("get_next", batch) == 0 && !batch.isReleased()) {
-        batch.release();
-      }
+      Raw schema = Raw.schema().fill(1);
+      releaseIfLive(schema, raw.call("get_schema", schema));
+      Raw batch = Raw.array().fill(1);
+      releaseIfLive(batch, raw.call("get_next", batch));
     }
     raw.call("get_next", Raw.array()); // what is left of the error is freed with the stream
     raw.release();
+  }
+
+  private static void releaseIfLive(Raw struct, int code) {
+    if (code == 0 && !struct.isReleased()) {
+      struct.release();
+    }
+    if (!struct.isReleased()) {
+      throw new AssertionError("an error " + code + " and a struct");
+    }
   }
 
   private static Array next(int index, FletchingException failure) {

@@ -101,13 +101,4 @@ public abstract class LoadersSuite {
     String output = Child.runMain(NoMemory.class);
     assertTrue(output.contains("released"), output);
   }
-
-  @Test
-  void releasedMemoryIsFreedOnce() throws Exception {
-    String output = Child.runMain(Leaks.class, "-Dio.github.fletching.engine=counting");
-    assertTrue(output.contains("slabs true"), output);
-    assertTrue(output.contains("sent [batch, end]"), output);
-    assertTrue(output.contains("refused [async stream: no memory]"), output);
-    assertTrue(output.contains("left 0 []"), output);
-  }
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.abi;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.github.fletching.abi.engine.Checks;
+import io.github.fletching.abi.engine.Failures;
+import io.github.fletching.abi.engine.Guarded;
+import io.github.fletching.abi.engine.Handles;
+import org.junit.jupiter.api.Test;
+
+/** What callbacks throw, what accessors refuse, and handles. */
+class FailuresTest {
+  @Test
+  void aCallbackThatThrowsReturnsTheFailure() {
+    Guarded guarded =
+        new Guarded(
+            "name",
+            -7,
+            (a, b, c, d) -> {
+              if (a == 0) {
+                throw new IllegalStateException("no");
+              }
+              return a + b + c + d;
+            });
+    assertEquals(10, guarded.run(1, 2, 3, 4));
+    assertEquals(-7, guarded.run(0, 0, 0, 0));
+  }
+
+  @Test
+  void kindsOfPython() {
+    assertEquals("MemoryError", Failures.kind(new OutOfMemoryError()));
+    assertEquals("RuntimeError", Failures.kind(new StackOverflowError()));
+  }
+
+  @Test
+  void aNumberFitsItsField() {
+    assertEquals(0, Checks.unsigned(0, 8, "x"));
+    assertEquals(255, Checks.unsigned(255, 8, "x"));
+    assertEquals(
+        "x: value out of range: expected 0 to 255, got 256", refused(() -> number(256, 8)));
+    assertEquals(
+        "x: value out of range: expected 0 to 4294967295, got -1", refused(() -> number(-1, 32)));
+  }
+
+  private static void number(long value, int bits) {
+    Checks.unsigned(value, bits, "x");
+  }
+
+  private static String refused(Runnable action) {
+    return assertThrows(RuntimeException.class, action::run).getMessage();
+  }
+
+  @Test
+  void anEntryIsInItsList() {
+    Checks.entry("list", 0, 1, false);
+    Checks.entry("list", 1, 2, false);
+    for (long index : new long[] {-1, 2}) {
+      assertEquals(
+          "list: index out of range: expected less than 2, got " + index,
+          assertThrows(IndexOutOfBoundsException.class, () -> Checks.entry("list", index, 2, false))
+              .getMessage());
+    }
+    assertEquals("list: NULL: expected 2 entries", refused(() -> Checks.entry("list", 0, 2, true)));
+  }
+
+  @Test
+  void aHandleIsOfItsType() {
+    int before = Handles.count();
+    long handle = Handles.add("object");
+    assertNotEquals(0, handle);
+    assertNotEquals(handle, Handles.add("other"));
+    assertEquals(before + 2, Handles.count());
+    assertSame("object", Handles.find(String.class, handle));
+    String invalid =
+        "private_data: invalid handle " + handle + ": expected a struct that is not released";
+    assertEquals(invalid, refused(() -> Handles.find(Integer.class, handle)));
+    assertEquals(invalid, refused(() -> Handles.take(Integer.class, handle)));
+    assertNull(Handles.poll(Integer.class, handle));
+    assertSame("object", Handles.take(String.class, handle));
+    assertEquals(invalid, refused(() -> Handles.take(String.class, handle)));
+    assertNull(Handles.poll(String.class, handle));
+    assertSame("other", Handles.poll(String.class, handle + 1));
+    assertEquals(before, Handles.count());
+    Handles.remove(Handles.add("third"));
+    assertEquals(before, Handles.count());
+  }
+}

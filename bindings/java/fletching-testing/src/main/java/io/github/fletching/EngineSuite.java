@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.testing.CapturedLog;
+import io.github.fletching.testing.NativeLibraries;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Calls, memory and libraries of the engine, and the texts that come from C. */
+public abstract class EngineSuite {
+  private final long[] given = new long[4];
+
+  private long note(long first, long second, long third, long fourth) {
+    System.arraycopy(new long[] {first, second, third, fourth}, 0, given, 0, 4);
+    return -6;
+  }
+
+  @Test
+  void argumentsAndResultsPassThroughC() {
+    long big = 1L << 40;
+    assertEquals(-6, C.call("lila", C.stub("lila", "lila", 0, this::note), -1, big, 3));
+    assertArrayEquals(new long[] {-1, big, 3, 0}, given);
+    assertEquals(-6, C.call("iiiii", C.stub("iiiii", "iiiii", 0, this::note), 1, 2, 3, 4));
+    assertArrayEquals(new long[] {1, 2, 3, 4}, given);
+    assertEquals(-6, C.call("i", C.stub("i", "i", 0, this::note)));
+    assertArrayEquals(new long[4], given);
+    long same = C.stub("aa", "aa", 0, (a, b, c, d) -> a);
+    assertEquals(big, C.call("aa", same, big));
+    assertEquals(0, C.call("aa", same, 0));
+    long nothing = C.stub("va", "va", 0, this::note);
+    assertEquals(0, C.call("va", nothing, 5));
+    assertArrayEquals(new long[] {5, 0, 0, 0}, given);
+    C.run(nothing, 7);
+    assertArrayEquals(new long[] {7, 0, 0, 0}, given);
+  }
+
+  @Test
+  void aCallbackThatThrowsReturnsItsFailure() {
+    long stub =
+        C.stub(
+            "name",
+            "ia",
+            -7,
+            (a, b, c, d) -> {
+              throw new IllegalStateException("no");
+            });
+    CapturedLog log = new CapturedLog();
+    try {
+      assertEquals(-7, C.call("ia", stub, 0));
+      assertEquals(List.of("name: the callback threw: no"), log.take());
+    } finally {
+      log.close();
+    }
+  }
+
+  @Test
+  void memoryIsReadAsItWasWritten() {
+    long memory = C.allocate(64);
+    assertEquals(0, C.getLong(memory));
+    C.putLong(memory, 0x1122334455667788L);
+    assertEquals(0x55667788, C.getInt(memory));
+    C.putInt(memory + 1, -2); // at any alignment
+    assertEquals(-2, C.getInt(memory + 1));
+    C.putAddress(memory + 8, memory);
+    assertEquals(memory, C.getAddress(memory + 8));
+    C.write(memory + 16, new byte[] {1, -2, 3});
+    C.copy(memory + 16, memory + 32, 3);
+    byte[] read = new byte[4];
+    C.read(memory + 32, read);
+    assertArrayEquals(new byte[] {1, -2, 3, 0}, read);
+    assertEquals(-2, C.getByte(memory + 33));
+    C.free(memory);
+    ByteBuffer direct = ByteBuffer.allocateDirect(8).put(3, (byte) 9);
+    assertEquals(9, C.getByte(C.addressOf(direct) + 3));
+  }
+
+  @Test
+  void symbolsOfLibraries() {
+    assertNotEquals(0, C.symbol(0, "malloc"));
+    assertEquals(0, C.symbol(0, "fletching_has_no_such_symbol"));
+    assertEquals(0, C.load("/no/such/library.so"));
+    assertEquals(0, C.load("libfletching_no_such_library.so"));
+    long oracle = C.load(libraryOf("oracle"));
+    assertNotEquals(0, oracle);
+    assertEquals(0, C.symbol(oracle, "fletching_has_no_such_symbol"));
+    assertNotEquals(0, C.symbol(oracle, "FletchingOracleAlign"));
+  }
+
+  private static String libraryOf(String name) {
+    return NativeLibraries.folder().resolve("libfletching_" + name + ".so").toString();
+  }
+
+  @Test
+  void aLibraryIsSearchedByEachName() {
+    Library library = library("/no/such/library.so", libraryOf("oracle"));
+    Symbol number = library.required("FletchingOracleAlign", "laa");
+    Symbol missing = library.optional("fletching_has_no_such_symbol", "l");
+    library.load();
+    assertTrue(number.exists());
+    assertFalse(missing.exists());
+    assertLacks(missing::require);
+    Library other = library(libraryOf("oracle"));
+    other.required("fletching_has_no_such_symbol", "l");
+    assertLacks(other::load);
+  }
+
+  private static Library library(String... names) {
+    List<String> all = List.of(names);
+    return new Library("the oracle", all, all, all);
+  }
+
+  private static void assertLacks(Runnable action) {
+    FletchingException thrown = assertThrows(FletchingException.class, action::run);
+    assertEquals(38, thrown.errno());
+    assertEquals(
+        "the oracle: "
+            + libraryOf("oracle")
+            + " has no fletching_has_no_such_symbol; hint: install a newer version",
+        thrown.getMessage());
+  }
+
+  private static String printable(byte[] text) {
+    long memory = C.allocate(text.length + 1L);
+    C.write(memory, text);
+    String found = Native.printable(memory);
+    C.free(memory);
+    return found;
+  }
+
+  /** A text of C as an error shows it. */
+  @Test
+  void aTextIsPrintedAndCut() {
+    assertEquals("", Native.printable(0));
+    byte[] mixed = "a\u00e9\t\n\u0007\u007fb".getBytes(StandardCharsets.UTF_8);
+    assertEquals("a\u00e9\t\n\\x07\\x7fb", printable(mixed));
+    assertEquals("a\\xff\\xc3b\\xe2\\x82", printable(bytes('a', 0xff, 0xc3, 'b', 0xe2, 0x82)));
+    byte[] odd = new byte[5000];
+    Arrays.fill(odd, (byte) 0x80);
+    assertEquals("\\x80".repeat(4092) + "...", printable(odd));
+    Arrays.fill(odd, (byte) 'x');
+    assertEquals("x".repeat(4096), printable(Arrays.copyOf(odd, 4096)));
+    assertEquals("x".repeat(4096) + "...", printable(odd));
+  }
+
+  private static byte[] bytes(int... values) {
+    byte[] bytes = new byte[values.length];
+    for (int i = 0; i < bytes.length; i++) {
+      bytes[i] = (byte) values[i];
+    }
+    return bytes;
+  }
+}
