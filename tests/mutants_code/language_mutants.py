@@ -207,9 +207,9 @@ def as_page(home: languages.Language, found: Run, note: str = "") -> str:
 
 
 def _version(home: languages.Language) -> str:
-    done = subprocess.run(
-        ["bash", "-c", home.toolchain.version], capture_output=True, text=True, check=False
-    )
+    command = ["bash", "-c", home.toolchain.version]
+    folder = ROOT / home.folder
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return "".join(done.stdout.splitlines()[:1])
 
 
