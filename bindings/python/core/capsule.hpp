@@ -4,6 +4,7 @@
 #ifndef FLETCHING_PYTHON_CAPSULE_HPP
 #define FLETCHING_PYTHON_CAPSULE_HPP
 
+#include <exception>
 #include <memory>
 #include <new>
 #include <utility>
@@ -106,6 +107,8 @@ PyObject* no_throw(const Call& call) noexcept {
     error.restore();
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;
 }
