@@ -195,4 +195,25 @@ public abstract class LifetimeSuite {
     }
     assertClosed(closed, "table");
   }
+
+  /** The cleaner takes one owner after another: the last one says that it has seen the others. */
+  @Test
+  @Timeout(60)
+  void aForgottenOwnerWhoseStructWasMovedOutIsNoLeak() {
+    long leaks = Owner.leaks();
+    for (int round = 1; round <= 3; round++) {
+      Raw there = Raw.array();
+      Consumer<Array> moveOut = array -> Raw.arrayAt(array.address()).move(there);
+      moveOut.accept(table());
+      there.release();
+      assertClosed(closed, "table");
+      Consumer<Array> forget = Array::length;
+      forget.accept(table());
+      while (closed.isEmpty() && !Thread.interrupted()) {
+        System.gc();
+      }
+      assertClosed(closed, "table");
+    }
+    assertEquals(leaks + 3, Owner.leaks());
+  }
 }
