@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
+import io.github.fletching.ArrayView;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
 import io.github.fletching.SchemaBuilder;
@@ -194,6 +195,18 @@ public abstract class LifetimeSuite {
       assertEquals(3, next.length());
     }
     assertClosed(closed, "table");
+  }
+
+  @Test
+  void aViewOfAClosedOwnerShowsNoLaterOne() {
+    Array first = table();
+    ArrayView view = first.view();
+    first.close();
+    try (Array next = table()) { // in the same memory
+      assertEquals(3, next.length());
+      assertTrue(view.isReleased());
+    }
+    assertClosed(closed, "table", "table");
   }
 
   /** The cleaner takes one owner after another: the last one says that it has seen the others. */
