@@ -41,6 +41,10 @@ public final class Leaks {
     useOnce();
     int before = Counting.live();
     int handles = Handles.count();
+    int ofEmpty;
+    try (Array empty = new ArrayBuilder(0).build(null)) {
+      ofEmpty = Counting.live() - before + (int) empty.length();
+    }
     useOnce();
     int failures = 0;
     while (useFails(failures + 1)) {
@@ -52,8 +56,9 @@ public final class Leaks {
     Counting.refuse(-1);
     signals.addAll(send(Leaks::fail));
     return String.format(
-        "slabs %b, failures %b, signals %s, left %d and %d, problems %s",
+        "slabs %b, of an empty array %d, failures %b, signals %s, left %d and %d, problems %s",
         before > 0,
+        ofEmpty,
         failures > 10,
         signals,
         Counting.live() - before,
@@ -197,7 +202,11 @@ public final class Leaks {
     }
     for (int i = 0; i < 4; i++) { // get_schema frees the text of an error before it
       Raw schema = Raw.schema().fill(1);
-      releaseIfLive(schema, raw.call("get_schema", schema));
+      int code = raw.call("get_schema", schema);
+      if (code == 0 && schema.isReleased()) {
+        throw new AssertionError("get_schema: no error and no schema");
+      }
+      releaseIfLive(schema, code);
       Raw batch = Raw.array().fill(1);
       releaseIfLive(batch, raw.call("get_next", batch));
     }

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
+import io.github.fletching.ArrayView;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
 import io.github.fletching.SchemaBuilder;
@@ -194,5 +195,38 @@ public abstract class LifetimeSuite {
       assertEquals(3, next.length());
     }
     assertClosed(closed, "table");
+  }
+
+  @Test
+  void aViewOfAClosedOwnerShowsNoLaterOne() {
+    Array first = table();
+    ArrayView view = first.view();
+    first.close();
+    try (Array next = table()) { // in the same memory
+      assertEquals(3, next.length());
+      assertTrue(view.isReleased());
+    }
+    assertClosed(closed, "table", "table");
+  }
+
+  /** The cleaner takes one owner after another: the last one says that it has seen the others. */
+  @Test
+  @Timeout(60)
+  void aForgottenOwnerWhoseStructWasMovedOutIsNoLeak() {
+    long leaks = Owner.leaks();
+    for (int round = 1; round <= 3; round++) {
+      Raw there = Raw.array();
+      Consumer<Array> moveOut = array -> Raw.arrayAt(array.address()).move(there);
+      moveOut.accept(table());
+      there.release();
+      assertClosed(closed, "table");
+      Consumer<Array> forget = Array::length;
+      forget.accept(table());
+      while (closed.isEmpty() && !Thread.interrupted()) {
+        System.gc();
+      }
+      assertClosed(closed, "table");
+    }
+    assertEquals(leaks + 3, Owner.leaks());
   }
 }

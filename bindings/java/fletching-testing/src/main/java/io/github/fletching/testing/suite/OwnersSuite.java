@@ -17,6 +17,7 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.util.List;
@@ -355,6 +356,18 @@ public abstract class OwnersSuite {
     assertClosed(foreign.log, "a1", "ad");
     child.close();
     assertClosed(foreign.log, "a0", "a", "event");
+  }
+
+  @Test
+  void theChildrenOfADeviceArrayShareItsEvent() {
+    DeviceArray table = deviceTable(0x1000);
+    int before = Handles.count();
+    DeviceArray first = table.takeChild(0);
+    assertEquals(before + 2, Handles.count()); // one keeps the event for all children
+    DeviceArray second = table.takeChild(1);
+    assertEquals(before + 3, Handles.count());
+    List.of(table, first, second).forEach(DeviceArray::close);
+    assertClosed(closed, "table");
   }
 
   @Test

@@ -115,6 +115,22 @@ public abstract class StandinFailuresSuite {
     }
   }
 
+  @Test
+  void anEventIsNotRecordedWithoutTheMode() {
+    onBoth(
+        (gpu, gated) -> {
+          DeviceStream stream = gated.ofConsumer();
+          List<Runnable> operations =
+              List.of(() -> Releases.export(stream), () -> releaseAfter(gpu, stream));
+          for (Runnable operation : operations) {
+            gpu.setFault(gpu.exchangeMode + ":1:" + gpu.error);
+            FletchingException error = errorOf(operation);
+            gpu.resetFaults();
+            assertTrue(String.valueOf(error).contains(gpu.exchangeMode), () -> "got " + error);
+          }
+        });
+  }
+
   /** A second failure, while the first is handled, is not the cause. */
   @Test
   void theFirstFailureIsReported() {

@@ -250,6 +250,26 @@ public abstract class StreamsSuite {
   }
 
   @Test
+  void aBatchThatWasReadAheadIsThereDuringACall() {
+    ArrayStream[] self = new ArrayStream[1];
+    List<Boolean> more = new ArrayList<>();
+    Script.Fill getSchema =
+        (stream, out) -> {
+          more.add(self[0].hasNext());
+          return 28;
+        };
+    Raw raw = Raw.stream();
+    ArrayStream.of(schema(), List.of(batch(1)).iterator()).moveTo(raw.address());
+    raw.set("get_schema", Foreign.function(getSchema));
+    self[0] = ArrayStream.wrap(raw.address());
+    assertTrue(self[0].hasNext());
+    assertError(28, "errno 28", self[0]::schema);
+    assertEquals(List.of(true), more);
+    self[0].close();
+    assertClosed(closed, "batch 1");
+  }
+
+  @Test
   void aCloseDuringACallWaitsForIt() {
     ArrayStream[] self = new ArrayStream[1];
     self[0] =
