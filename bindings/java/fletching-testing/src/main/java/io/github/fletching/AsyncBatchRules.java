@@ -134,14 +134,14 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
   }
 
   @Test
-  void anExecutorWithoutAThreadFailsTheStream() {
+  void anExecutorWithoutAThreadFailsTheStreamAndMayKeepTheJob() {
     boolean[] hasThreads = {true};
     Executor executor =
         job -> {
+          peer.execute(job);
           if (!hasThreads[0]) {
             throw new OutOfMemoryError("no thread");
           }
-          peer.execute(job);
         };
     CompletionStage<Void> done =
         AsyncDeviceStreams.send(
@@ -156,6 +156,7 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
     assertThrows(
         ExecutionException.class, () -> done.toCompletableFuture().get(60, TimeUnit.SECONDS));
     assertEquals("error 12 java.lang.OutOfMemoryError: no thread, release", peer.calls());
+    assertEquals("", peer.run().calls());
   }
 
   @Test

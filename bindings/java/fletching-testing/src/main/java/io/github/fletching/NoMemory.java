@@ -22,7 +22,13 @@ public final class NoMemory {
     incoming.set(instance.get(null), new Refusing());
     AutoCloseable object = () -> closed = true;
     DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
-    Reaper.add("release_after", new Recorded(new Passed()), array);
+    Recorded recorded = new Recorded(new Passed());
+    try {
+      Reaper.add("release_after", recorded, array);
+    } catch (OutOfMemoryError e) {
+      System.out.println(array + ": " + e.getMessage());
+    }
+    Reaper.add("release_after", recorded, array);
     while (!closed && (asking == null || asking.getState() != Thread.State.TERMINATED)) {
       Thread.onSpinWait();
     }
@@ -32,6 +38,27 @@ public final class NoMemory {
   /** Has no memory for the copy that is taken of it first. */
   private static final class Refusing extends ArrayList<Object> {
     private static final long serialVersionUID = 1;
+
+    private boolean refused;
+
+    private void refuse() {
+      if (!refused) {
+        refused = true;
+        throw new OutOfMemoryError("no room");
+      }
+    }
+
+    @Override
+    public void ensureCapacity(int size) {
+      refuse();
+      super.ensureCapacity(size);
+    }
+
+    @Override
+    public boolean add(Object each) {
+      refuse();
+      return super.add(each);
+    }
 
     @Override
     public Object[] toArray() {

@@ -3,6 +3,7 @@
 package io.github.fletching;
 
 import java.util.Iterator;
+import java.util.Objects;
 
 /**
  * Owns an ArrowArrayStream: batches in CPU memory. See {@link BatchStream}.
@@ -21,6 +22,7 @@ public final class ArrayStream extends BatchStream<Array> {
 
   /** A stream of your batches; see {@link DeviceArrayStream#of}. */
   public static ArrayStream of(Schema schema, Iterator<Array> batches) {
+    Objects.requireNonNull(batches, "batches");
     Slot slot = Slot.take(Kind.ARRAY_STREAM);
     StreamKind.HOST.export(
         slot.address, new StreamProducer<Array>(Kind.ARRAY, schema.share(), batches, batch -> {}));

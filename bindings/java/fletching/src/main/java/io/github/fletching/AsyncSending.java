@@ -14,6 +14,7 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
@@ -80,10 +81,15 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     this.deviceType = deviceType;
     this.executor = Objects.requireNonNull(executor, "executor");
     this.toBatch = toBatch;
-    long block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
     producer = AsyncAbi.takeBlock();
+    try {
+      long block = metadata.size() == 0 ? 0 : AsyncAbi.newBlock(metadata.encode());
+      C.putAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA, block);
+    } catch (Throwable thrown) {
+      AsyncAbi.putBlock(producer);
+      throw thrown;
+    }
     C.putInt(producer + Fields.PRODUCER_DEVICE_TYPE, deviceType.value());
-    C.putAddress(producer + Fields.PRODUCER_ADDITIONAL_METADATA, block);
     AsyncAbi.installProducer(producer, this);
     C.putAddress(handler + Fields.HANDLER_PRODUCER, producer);
   }
@@ -116,11 +122,13 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     if (due.getAndIncrement() != 0) {
       return;
     }
+    // It runs once: an executor that throws may have kept it.
+    Runnable job = new FutureTask<>(this::run, null);
     try {
-      executor.execute(this::run);
+      executor.execute(job);
     } catch (RuntimeException | Error e) { // no thread is an OutOfMemoryError
       stop(FletchingException.of(e));
-      AsyncDeviceStreams.executor().execute(this::run);
+      AsyncDeviceStreams.executor().execute(job);
     }
   }
 

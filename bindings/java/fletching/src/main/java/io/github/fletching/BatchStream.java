@@ -2,6 +2,7 @@
 
 package io.github.fletching;
 
+import java.util.Deque;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.Spliterator;
@@ -59,7 +60,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   public final boolean hasNext() {
     boolean more = ahead.get() != null || call(this::readAhead);
     if (more && !open) {
-      closeAhead();
+      closeAhead(null);
       throw closed("stream");
     }
     return more;
@@ -144,7 +145,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     } finally {
       swap(slot);
       if (!open) {
-        super.close();
+        super.close(null);
       }
     }
   }
@@ -165,16 +166,16 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
 
   /** Releases the stream, or lets the call do so that is running, and what hasNext has read. */
   @Override
-  public final void close() {
+  final void close(Deque<Object> ended) {
     open = false;
-    super.close();
-    closeAhead();
+    super.close(ended);
+    closeAhead(ended);
   }
 
-  private void closeAhead() {
+  private void closeAhead(Deque<Object> ended) {
     B batch = ahead.getAndSet(null);
     if (batch != null) {
-      batch.close();
+      batch.close(ended);
     }
   }
 }

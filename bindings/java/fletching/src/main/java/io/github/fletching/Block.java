@@ -125,7 +125,7 @@ final class Block extends Exported {
     }
     forget();
     if (object != null) {
-      ended.push(object);
+      ended.add(object);
     }
     if (memory != 0) {
       C.free(memory);

@@ -6,6 +6,7 @@ import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.DeviceType;
 import java.util.Iterator;
+import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
@@ -52,6 +53,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
           "device-stream.device-type-set",
           "stream: device_type: 0: expected the device type of the batches");
     }
+    Objects.requireNonNull(batches, "batches");
     Slot slot = Slot.take(Kind.DEVICE_ARRAY_STREAM);
     Consumer<DeviceArray> check = batch -> checkBatch(batch, deviceType, warning -> {});
     C.putInt(slot.address + Fields.DEVICE_ARRAY_STREAM_DEVICE_TYPE, deviceType.value());

@@ -27,8 +27,8 @@ abstract class Exported {
   final long handle = Handles.add(this);
 
   /**
-   * Releases a struct that is not released yet: marks it so. What ends with it is pushed, objects
-   * and shares, the first one last.
+   * Releases a struct that is not released yet: marks it so. What ends with it is added, objects
+   * and shares, in this order.
    */
   abstract void release(Kind kind, long struct, Deque<Object> ended);
 
@@ -50,7 +50,7 @@ abstract class Exported {
 
   /**
    * Releases a struct of ours without a call of C; false for one that is not. The caller ends what
-   * is pushed; for null it is ended here.
+   * is added; for null it is ended here.
    */
   static boolean releasedHere(Kind kind, long function, long struct, Deque<Object> ended) {
     if (!kind.callback.isOurs(function)) {
@@ -73,12 +73,10 @@ abstract class Exported {
     Deque<Object> ended = new ArrayDeque<>(2);
     of(kind, struct).release(kind, struct, ended);
     for (Object next = ended.poll(); next != null; next = ended.poll()) {
-      if (next instanceof Share) {
-        ((Share) next).leave(ended);
-      } else if (next instanceof Owner && !(next instanceof BatchStream)) {
-        ((Owner) next).close(ended);
-      } else {
-        discard(next);
+      int later = ended.size();
+      discard(next, ended);
+      for (int i = ended.size(); i > later; i--) {
+        ended.push(ended.pollLast()); // what it owned ends before what is later
       }
     }
   }
@@ -112,12 +110,23 @@ abstract class Exported {
 
   /** Closes an object of the user's where no error can be returned. */
   static void discard(Object object) {
-    if (object instanceof AutoCloseable) {
-      try {
+    discard(object, null);
+  }
+
+  /** The same, also for a share; what ends with it as in {@link Kind#releaseOnce(long, Deque)}. */
+  private static void discard(Object object, Deque<Object> ended) {
+    try {
+      if (object instanceof Share) {
+        ((Share) object).leave(ended);
+      } else if (object instanceof Owner) {
+        ((Owner) object).close(ended);
+      } else if (object instanceof Shared) {
+        ((Shared<?>) object).owner.close(ended);
+      } else if (object instanceof AutoCloseable) {
         ((AutoCloseable) object).close();
-      } catch (Throwable thrown) {
-        Failures.log("close", thrown);
       }
+    } catch (Throwable thrown) {
+      Failures.log("close", thrown);
     }
   }
 }

@@ -83,7 +83,7 @@ enum Kind {
     releaseOnce(struct, null);
   }
 
-  /** The same; what ends with a struct of ours is pushed, unless it is to end here: for null. */
+  /** The same; what ends with a struct of ours is added, unless it is to end here: for null. */
   void releaseOnce(long struct, Deque<Object> ended) {
     long function = C.getAddress(struct + release);
     if (function == 0) {

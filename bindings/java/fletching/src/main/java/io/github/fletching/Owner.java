@@ -102,7 +102,7 @@ public abstract class Owner implements AutoCloseable {
   }
 
   /** The same, as {@link Kind#releaseOnce(long, Deque)}. */
-  final void close(Deque<Object> ended) {
+  void close(Deque<Object> ended) {
     Slot found = swap(null);
     if (found != null) {
       kind.releaseOnce(found.address, ended);

@@ -34,7 +34,7 @@ final class Reaper implements Runnable {
           TimeUnit.NANOSECONDS,
           new LinkedBlockingQueue<>(),
           Reaper::newThread);
-  private final List<Deferred> incoming = new ArrayList<>();
+  private final ArrayList<Deferred> incoming = new ArrayList<>();
   private Thread thread; // null while nothing is pending
   private long pending;
   private long refused;
@@ -88,6 +88,7 @@ final class Reaper implements Runnable {
       }
       thread = started;
     }
+    incoming.ensureCapacity(incoming.size() + 1); // before the array is taken
     incoming.add(new Deferred(recorded, array.takeSlot(operation)));
     pending++;
     LockSupport.unpark(thread);

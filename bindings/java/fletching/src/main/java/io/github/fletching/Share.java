@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 
 import io.github.fletching.abi.engine.Handles;
+import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -54,7 +55,7 @@ final class Share {
     void release(Kind kind, long struct, Deque<Object> ended) {
       kind.markReleased(struct);
       forget();
-      ended.push(share);
+      ended.add(share);
     }
   }
 
@@ -78,14 +79,16 @@ final class Share {
     @Override
     void release(Kind kind, long struct, Deque<Object> ended) {
       forget();
+      Deque<Object> objects = new ArrayDeque<>(2);
       for (Hook next = this; next != null; next = next.takeBelow(kind)) {
         C.putAddress(struct + kind.release, next.release);
         C.putAddress(struct + kind.privateData, next.privateData);
         if (next.object != null) {
-          ended.push(next.object);
+          objects.push(next.object);
         }
       }
       kind.releaseOnce(struct, ended);
+      ended.addAll(objects);
     }
 
     /** Forgets the hook that was attached before this one; null for none. */
@@ -121,12 +124,12 @@ final class Share {
     void release(Kind kind, long array, Deque<Object> ended) {
       kind.markReleased(array);
       forget();
-      ended.push(share);
       int count = kind.childCount(array);
       for (int i = 0; i < count; i++) {
         releaseBelow(kind, kind.child(array, i), ended);
       }
       releaseBelow(kind, kind.dictionary(array), ended);
+      ended.add(share);
     }
 
     private static void releaseBelow(Kind kind, long struct, Deque<Object> ended) {

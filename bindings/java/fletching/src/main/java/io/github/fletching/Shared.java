@@ -15,7 +15,7 @@ import java.util.function.Function;
  * while it is closed.
  */
 public final class Shared<T extends Owner> implements AutoCloseable {
-  private final T owner; // its struct is a use of the share, and is never moved on
+  final T owner; // its struct is a use of the share, and is never moved on
   private final Share share;
   private final Function<Slot, T> make;
 
@@ -27,9 +27,8 @@ public final class Shared<T extends Owner> implements AutoCloseable {
 
   /** Moves the struct out of an owner. */
   static <T extends Owner> Shared<T> of(T source, Function<Slot, T> make) {
-    Slot slot = source.takeSlot("share");
-    Share.Use use = Share.Use.begin(source.kind, slot.address);
-    return new Shared<>(make.apply(slot), use.share, make);
+    Share.Use use = Share.Use.begin(source.kind, source.open("share"));
+    return new Shared<>(make.apply(source.takeSlot("share")), use.share, make);
   }
 
   /** The number of children. */

@@ -78,8 +78,8 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
     kind.markReleased(stream);
     forget();
     answer(null);
-    discard(batches);
-    schema.close();
+    ended.add(batches);
+    ended.add(schema);
   }
 
   /** Keeps the text of an error for get_last_error. */

@@ -15,7 +15,7 @@ public abstract class AllocationsSuite {
     String option = "-D" + Engines.PROPERTY + "=" + Counting.NAME;
     String report = Counting.isChosen() ? Leaks.report() : Child.runMain(Leaks.class, option);
     String expected =
-        "slabs true, of an empty array 0, failures true,"
+        "unsent 0, slabs true, of an empty array 0, kept true, failures true,"
             + " signals [batch, end, async stream: no memory, a text], left 0 and 0, problems []";
     assertTrue(report.trim().endsWith(expected), report);
   }

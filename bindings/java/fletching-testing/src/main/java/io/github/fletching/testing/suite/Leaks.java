@@ -2,6 +2,8 @@
 
 package io.github.fletching.testing.suite;
 
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
 import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
@@ -28,6 +30,7 @@ import java.util.stream.IntStream;
 public final class Leaks {
   private static final int ENOMEM = 12;
   private static final Metadata OF_BATCH = Metadata.EMPTY.with("key", "the value of a batch");
+  private static final long SLAB = 64L * 80; // the slots of arrays that are made at once
 
   private Leaks() {}
 
@@ -38,7 +41,9 @@ public final class Leaks {
 
   /** What is left when each allocation fails once; slots stay from the first use. */
   static String report() {
+    int unsent = sendWithoutMemory();
     useOnce();
+    boolean kept = keepsWhatItCannotShare();
     int before = Counting.live();
     int handles = Handles.count();
     int ofEmpty;
@@ -56,14 +61,61 @@ public final class Leaks {
     Counting.refuse(-1);
     signals.addAll(send(Leaks::fail));
     return String.format(
-        "slabs %b, of an empty array %d, failures %b, signals %s, left %d and %d, problems %s",
+        "unsent %d, slabs %b, of an empty array %d, kept %b, failures %b, signals %s,"
+            + " left %d and %d, problems %s",
+        unsent,
         before > 0,
         ofEmpty,
+        kept,
         failures > 10,
         signals,
         Counting.live() - before,
         Handles.count() - handles,
         Counting.problems());
+  }
+
+  /** What is left of the first stream, which finds no room for its producer. */
+  private static int sendWithoutMemory() {
+    Memory handler = new Memory(64);
+    handler.clear();
+    Schema schema = new SchemaBuilder("n").build();
+    int before = Counting.live();
+    Metadata metadata = Metadata.EMPTY.with("key", "value");
+    Counting.refuse(handler.size());
+    try {
+      AsyncDeviceStreams.send(
+          schema,
+          DeviceType.CPU,
+          metadata,
+          Leaks::publish,
+          Runnable::run,
+          Pointer.nativeValue(handler));
+    } catch (FletchingException e) { // not where there is a block of an earlier stream
+      schema.address(); // throws when it was moved
+    }
+    Counting.refuse(-1);
+    int left = Counting.live() - before;
+    schema.close();
+    return left;
+  }
+
+  /** Whether an array that finds no room for a share is as it was. */
+  private static boolean keepsWhatItCannotShare() {
+    List<Array> others = new ArrayList<>();
+    Array array = new ArrayBuilder(1).build(null);
+    Counting.refuse(SLAB);
+    try {
+      while (others.size() < 10_000) {
+        others.add(new ArrayBuilder(0).build(null));
+      }
+    } catch (FletchingException e) { // every slot is in use
+      Releases.assertFails(ENOMEM, array::share, "no memory");
+    }
+    Counting.refuse(-1);
+    others.forEach(Array::close);
+    boolean kept = !others.isEmpty() && !array.isReleased();
+    array.close();
+    return kept;
   }
 
   /** Whether there is such an allocation. */

@@ -12,11 +12,13 @@ import io.github.fletching.ArrayStream;
 import io.github.fletching.ArrayView;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
+import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -164,6 +166,37 @@ public abstract class LifetimeSuite {
     }
     releaseInC(array);
     assertClosed(closed, "table");
+  }
+
+  @Test
+  void sharesAndStreamsThatOwnEachOtherAreReleasedWithoutRecursion() {
+    Array array = table();
+    for (int i = 0; i < DEEP; i++) {
+      Schema schema = new SchemaBuilder("n").build();
+      schema.attach(array);
+      Array batch = new ArrayBuilder(0).build(ArrayStream.of(schema, Collections.emptyIterator()));
+      ArrayStream stream =
+          ArrayStream.of(new SchemaBuilder("n").build(), List.of(batch).iterator());
+      assertTrue(stream.hasNext());
+      Shared<Array> shared = new ArrayBuilder(0).build(stream).share();
+      array = new ArrayBuilder(0).build(shared);
+    }
+    releaseInC(array);
+    assertClosed(closed, "table");
+  }
+
+  @Test
+  void whatChildrenOwnIsClosedBeforeWhatTheirParentOwns() {
+    Raw there = Raw.array();
+    table().moveTo(there.address());
+    for (int i = 0; i < 2; i++) {
+      Array child = new ArrayBuilder(1).build(new Counted(closed, "child " + i));
+      child.attach(new Counted(closed, "attached " + i));
+      Array.wrap(there.child(i).address()).close();
+      child.moveTo(there.child(i).address());
+    }
+    there.release();
+    assertClosed(closed, "child 0", "attached 0", "child 1", "attached 1", "table");
   }
 
   @Test

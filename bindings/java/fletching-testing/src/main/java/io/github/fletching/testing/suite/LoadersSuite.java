@@ -99,6 +99,7 @@ public abstract class LoadersSuite {
   @Test
   void aThreadThatFindsNoMemoryGoesOn() throws Exception {
     String output = Child.runMain(NoMemory.class);
-    assertTrue(output.contains("released"), output);
+    assertTrue(output.contains("DeviceArray[live]: no room\n"), output);
+    assertTrue(output.endsWith("\nreleased\n"), output);
   }
 }
