@@ -43,6 +43,8 @@ class _Wake:
         self._event.clear()
 
     async def wait(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:  # which no notification would wake
+            raise RuntimeError("async stream: in another event loop: expected the one of its start")
         await self._event.wait()
 
 
