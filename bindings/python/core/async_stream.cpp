@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -236,6 +237,29 @@ Executor& executor() {
   return *worker;
 }
 
+/// Waits until the thread has run everything that was submitted before.
+class Drained final : public Job {
+ public:
+  bool run() noexcept override {
+    run_.release();
+    return false;
+  }
+  void wait() noexcept { run_.acquire(); }
+
+ private:
+  std::binary_semaphore run_{0};
+};
+
+/// Runs as an atexit function, while Python may still be called: streams that are over release
+/// their handlers and references.
+void finish_streams() {
+  if (worker == nullptr) return;
+  static Drained drained;  // lives on: the thread may still be inside `run`
+  const nb::gil_scoped_release released;
+  worker.load()->submit(drained);
+  drained.wait();
+}
+
 class Source final : public AsyncSource {
  public:
   Source(nb::handle on_demand, nb::handle on_stop, nb::handle on_release, const Gate* gate)
@@ -336,6 +360,7 @@ void bind_async_stream(nb::module_& module) {
       .def("open", [](Gate& self) { self.is_closed->exchange(false); });
   bind_consumer(module);
   bind_producer(module);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&finish_streams));
   pthread_atfork(nullptr, nullptr, [] { worker = nullptr; });
 }
 

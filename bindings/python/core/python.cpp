@@ -72,6 +72,10 @@ void bind_python() {
   error_type = nb::module_::import_("fletching._error").attr("Error").ptr();
   Py_INCREF(error_type);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
+  // Before nanobind's own function, which would report what was leaked as errors of this module.
+  Py_AtExit([] {
+    if (has_leaked) nb::set_leak_warnings(false);
+  });
   // In a child of fork the threads that were inside are gone.
   pthread_atfork(nullptr, nullptr, [] {
     inside = 0;

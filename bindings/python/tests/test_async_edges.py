@@ -314,6 +314,18 @@ def test_a_release_that_raises_is_called_once() -> None:
     assert _implemented == before
 
 
+def test_a_handler_is_not_written_to_after_its_release() -> None:
+    """Its release may free it. Here another object is at its address afterwards."""
+
+    @abi.ArrowAsyncDeviceStreamHandlerRelease
+    def release(_: object) -> None:
+        ctypes.memset(ctypes.addressof(handler), 1, ctypes.sizeof(handler))
+
+    handler = abi.ArrowAsyncDeviceStreamHandler(release=release)
+    abi.release(handler)
+    assert bytes(handler) == b"\1" * ctypes.sizeof(handler)
+
+
 def test_a_struct_is_marked_before_its_release_is_called() -> None:
     class Looking:
         def release(self, given: abi.ArrowSchema) -> None:

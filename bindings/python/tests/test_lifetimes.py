@@ -241,6 +241,25 @@ def test_an_async_stream_at_the_end_of_the_interpreter() -> None:
     """
     )
     assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
+    # Of Fletching alone: nanobind reports nothing.
+    assert done.stderr == "fletching: released after the end of Python: the objects are leaked\n"
+
+
+def test_streams_that_are_over_at_the_end_of_the_interpreter() -> None:
+    """The executor's thread has not released them yet: the end waits for it."""
+    done = run(
+        ASYNC
+        + """
+    async def cancel():
+        for _ in range(200):
+            start = lambda handler: senders.append(
+                asyncio.ensure_future(send_async(array.schema, 1, batches(), handler)))
+            await anext(AsyncDeviceArrayStream.connect(start))
+    senders = []
+    asyncio.run(cancel())
+    """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_end_of_the_interpreter_waits_for_a_thread_that_is_in_python() -> None:

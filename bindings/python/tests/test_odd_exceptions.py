@@ -64,6 +64,16 @@ ODD = [
     (OSError("no number", "text"), errno.EIO, "text$"),
     (NumberError(1, "text"), errno.EIO, ""),
 ]
+
+
+@pytest.fixture(autouse=True)
+def without_frames() -> Iterator[None]:
+    """The exceptions of this module do not keep the frames of the tests, and so their objects."""
+    yield
+    for error, *_ in ODD:
+        error.__traceback__ = error.__context__ = None
+
+
 each_odd = pytest.mark.parametrize(("error", "code", "text"), ODD)
 
 

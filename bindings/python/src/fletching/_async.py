@@ -43,6 +43,8 @@ class _Wake:
         self._event.clear()
 
     async def wait(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:  # which no notification would wake
+            raise RuntimeError("async stream: in another event loop: expected the one of its start")
         await self._event.wait()
 
 
@@ -218,7 +220,8 @@ async def send_async(
     Returns when the handler was released. An exception of `batches` is the error of the stream,
     and is raised here too. If the consumer cancels, the iterator is closed; if this task is
     cancelled, the stream fails with ECANCELED. The handler, an ArrowAsyncDeviceStreamHandler by its
-    address, is untouched when the call of it raises at once.
+    address, is untouched when this raises at once, and when it never runs because its task is
+    cancelled before the first step: release it then.
     """
     sender = _Sender()
     wakes = (sender.wake, sender.on_stop, sender.released, sender.wake.gate)

@@ -114,16 +114,14 @@ def release(struct: Struct) -> None:
 
     The struct is marked as released first, and the callback gets a moved one: it is called once
     even if it does not mark what it has released. A struct that cannot be moved is passed itself,
-    and may be freed by it (the deleters of DLPack): do not use it afterwards.
+    and may be freed by it (a handler of an async stream, the deleters of DLPack): do not use it
+    afterwards.
     """
     owner, name = _owner(struct)
     if not getattr(owner, name):
         return
     if not type(owner)._movable_:
-        kind = type(getattr(owner, name))
         getattr(owner, name)(owner)
-        if name == "release":
-            setattr(owner, name, kind())
         return
     moved = type(owner)()
     move(owner, moved)
