@@ -9,7 +9,6 @@ import io.github.fletching.testing.NativeLibraries;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import org.junit.platform.commons.support.ReflectionSupport;
 
 /** A program in a JVM of its own. */
 public final class Child {
@@ -85,14 +85,7 @@ public final class Child {
   }
 
   private static void call(Class<?> type, String name) {
-    try {
-      Constructor<?> constructor = type.getDeclaredConstructor();
-      constructor.setAccessible(true);
-      Method method = type.getSuperclass().getDeclaredMethod(name);
-      method.setAccessible(true);
-      method.invoke(constructor.newInstance());
-    } catch (ReflectiveOperationException e) {
-      throw new AssertionError(type + "." + name, e);
-    }
+    Method method = ReflectionSupport.findMethod(type.getSuperclass(), name).orElseThrow();
+    ReflectionSupport.invokeMethod(method, ReflectionSupport.newInstance(type));
   }
 }
