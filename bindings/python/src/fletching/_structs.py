@@ -121,7 +121,11 @@ def release(struct: Struct) -> None:
     if not getattr(owner, name):
         return
     if not type(owner)._movable_:
-        getattr(owner, name)(owner)
+        kind = type(getattr(owner, name))
+        callback = kind(ctypes.cast(getattr(owner, name), ctypes.c_void_p).value)
+        if name == "release":
+            setattr(owner, name, kind())
+        callback(owner)
         return
     moved = type(owner)()
     move(owner, moved)
