@@ -122,8 +122,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     if (due.getAndIncrement() != 0) {
       return;
     }
-    // It runs once: an executor that throws may have kept it.
-    Runnable job = new FutureTask<>(this::run, null);
+    Runnable job = new FutureTask<>(this::run, null); // runs once, also if it is kept and refused
     try {
       executor.execute(job);
     } catch (RuntimeException | Error e) { // no thread is an OutOfMemoryError

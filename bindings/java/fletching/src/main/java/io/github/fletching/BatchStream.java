@@ -24,7 +24,8 @@ import java.util.stream.StreamSupport;
  *
  * <p>One thread at a time may read: a call during another one is EBUSY, and of two threads that saw
  * the same batch with hasNext one gets a NoSuchElementException. No batch is lost. {@code close}
- * may be called at any time, also during a call, after which the stream is released.
+ * may be called at any time, also during a call, after which the stream is released. It closes a
+ * batch that hasNext has read.
  */
 public abstract class BatchStream<B extends ArrayOwner> extends Owner
     implements Iterator<B>, Iterable<B> {

@@ -78,14 +78,17 @@ enum Kind {
     markReleased(from);
   }
 
-  /** Releases a struct, unless it is. It is marked as released also if the callback does not. */
+  /**
+   * Releases a struct, unless it is NULL or released. It is marked as released also if the callback
+   * does not.
+   */
   void releaseOnce(long struct) {
     releaseOnce(struct, null);
   }
 
   /** The same; what ends with a struct of ours is added, unless it is to end here: for null. */
   void releaseOnce(long struct, Deque<Object> ended) {
-    long function = C.getAddress(struct + release);
+    long function = struct == 0 ? 0 : C.getAddress(struct + release);
     if (function == 0) {
       return;
     }

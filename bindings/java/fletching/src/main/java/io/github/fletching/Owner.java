@@ -78,10 +78,7 @@ public abstract class Owner implements AutoCloseable {
 
   /** Whether there is nothing to release: closed, moved, or moved out by foreign code. */
   public boolean isReleased() {
-    Slot found = slot;
-    boolean released = found == null || kind.isReleased(found.address);
-    Reference.reachabilityFence(found);
-    return released;
+    return slot == null || isMovedOut();
   }
 
   /** Whether foreign code has moved the struct out; false while a call has the slot. */

@@ -126,16 +126,10 @@ final class Share {
       forget();
       int count = kind.childCount(array);
       for (int i = 0; i < count; i++) {
-        releaseBelow(kind, kind.child(array, i), ended);
+        kind.releaseOnce(kind.child(array, i), ended);
       }
-      releaseBelow(kind, kind.dictionary(array), ended);
+      kind.releaseOnce(kind.dictionary(array), ended);
       ended.add(share);
-    }
-
-    private static void releaseBelow(Kind kind, long struct, Deque<Object> ended) {
-      if (struct != 0) {
-        kind.releaseOnce(struct, ended);
-      }
     }
   }
 }
