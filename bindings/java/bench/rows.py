@@ -71,5 +71,5 @@ ROWS = (
     # The owner alone.
     _bytes("ffm", _TAKE, "take", 24),
     _bytes("jna", _TAKE, "take", 200),
-    _bytes("ffm", _GIVE, "give", 450),
+    _bytes("ffm", _GIVE, "give", 480),
 )
