@@ -159,10 +159,7 @@ func TestStandinReleaseAfter(t *testing.T) {
 // What ReleaseAfter has taken is not leaked when the array is collected.
 func TestStandinReleaseAfterACollection(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
-		gated := api.NewGated()
-		gated.Shut()
-		array, releases, _ := countedArray(t, api.Type)
-		succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+		gated, releases := releaseBehindGate(t, api)
 		for range 5 {
 			collected := make(chan struct{})
 			runtime.AddCleanup(new([64]byte), func(done chan struct{}) { close(done) }, collected)
@@ -338,4 +335,14 @@ func TestStandinContextThatDoesNotEnd(t *testing.T) {
 		expectCount(t, "parents", parents, 1)
 		gated.End()
 	})
+}
+
+// releaseBehindGate leaves an array to be released after work behind a gate that is shut.
+func releaseBehindGate(t *testing.T, api *gpu.API) (*gpu.Gated, *releaseCount) {
+	t.Helper()
+	gated := api.NewGated()
+	gated.Shut()
+	array, releases, _ := countedArray(t, api.Type)
+	succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+	return gated, releases
 }

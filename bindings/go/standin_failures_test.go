@@ -157,10 +157,7 @@ func TestStandinRefusedQueryIsNotDone(t *testing.T) {
 // Refused is of the last answer alone.
 func TestStandinAnswerAfterARefusal(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
-		gated := api.NewGated()
-		gated.Shut()
-		array, releases, _ := countedArray(t, api.Type)
-		succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+		gated, releases := releaseBehindGate(t, api)
 		for _, fault := range []string{api.Query + ":*:900", ""} {
 			api.ResetFaults()
 			if fault != "" {
@@ -230,10 +227,7 @@ func TestStandinLostDeviceReleases(t *testing.T) {
 // On the way to the event's context, its loss is an answer too.
 func TestStandinLostContextReleases(t *testing.T) {
 	gpu.OnCUDA(t, "standin", func(t *testing.T, api *gpu.API) {
-		gated := api.NewGated()
-		gated.Shut()
-		array, releases, _ := countedArray(t, api.Type)
-		succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+		_, releases := releaseBehindGate(t, api)
 		api.SetFault("cuDevicePrimaryCtxGetState:*:700")
 		releases.waitFor(1)
 		api.ResetFaults()
@@ -243,10 +237,7 @@ func TestStandinLostContextReleases(t *testing.T) {
 // Only the event's own answer says whether it is its device that is lost.
 func TestStandinLossThatEveryCallReports(t *testing.T) {
 	gpu.OnBoth(t, "standin", func(t *testing.T, api *gpu.API) {
-		gated := api.NewGated()
-		gated.Shut()
-		array, releases, _ := countedArray(t, api.Type)
-		succeed(t, array.ReleaseAfter(streamOf(api, gated.Producer)))
+		_, releases := releaseBehindGate(t, api)
 		api.SetFault(api.ExchangeMode + ":*:700")
 		for before := api.Calls(api.ExchangeMode); api.Calls(api.ExchangeMode) < before+10; {
 			runtime.Gosched()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Iterator
+
+import pytest
 
 
 def pytest_collection_finish() -> None:
@@ -14,3 +18,12 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """What is left at the end is collected then: nanobind reports the rest."""
     gc.unfreeze()
+
+
+@pytest.fixture
+def no_switches() -> Iterator[None]:
+    """A thread that does not give up the GIL keeps it."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    yield
+    sys.setswitchinterval(before)

@@ -155,8 +155,8 @@ struct PyStream {
   Iterator iterator{};  // as long as this object owns the stream
 };
 
-/// Lets Python's collector see the iterator, which often refers to the stream: that of a method of
-/// the object that keeps the stream, for example.
+/// Lets Python's collector see the iterator, which often refers to the stream: it may be a
+/// generator method of the object that keeps the stream.
 template <class Raw>
 int traverse_stream(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));

@@ -204,18 +204,20 @@ def test_an_exception_of_the_iterator_is_the_error() -> None:
     asyncio.run(run())
 
 
-def test_a_cancel_of_the_consumer_closes_the_iterator() -> None:
-    closed = []
+async def one_and_no_end(closed: list[bool]) -> AsyncIterator[object]:
+    """One batch; `closed` says when the iterator is closed."""
+    try:
+        yield batch_of(1)
+        await asyncio.Event().wait()
+    finally:
+        closed.append(True)
 
-    async def batches() -> AsyncIterator[object]:
-        try:
-            yield batch_of(1)
-            await asyncio.Event().wait()
-        finally:
-            closed.append(True)
+
+def test_a_cancel_of_the_consumer_closes_the_iterator() -> None:
+    closed: list[bool] = []
 
     async def run() -> None:
-        stream, sender = connected(batches())
+        stream, sender = connected(one_and_no_end(closed))
         await anext(stream)
         await stream.aclose()
         await sender

@@ -20,7 +20,7 @@ from fletching import AsyncDeviceArrayStream, DeviceArray, Error, abi, send_asyn
 from fletching._async import _Wake
 from fletching._callbacks import _implemented
 from fletching._core import AsyncConsumer
-from test_async import SCHEMA, batch_of, connected, gated_batches
+from test_async import SCHEMA, batch_of, connected, gated_batches, one_and_no_end
 
 
 class Peer:
@@ -188,17 +188,10 @@ def test_the_iterator_is_closed_after_the_end_of_the_stream(ending: str) -> None
 
 
 def test_an_iterator_is_closed_after_a_cancel_of_the_task() -> None:
-    closed = []
-
-    async def batches() -> AsyncIterator[object]:
-        try:
-            yield batch_of(1)
-            await asyncio.Event().wait()
-        finally:
-            closed.append(True)
+    closed: list[bool] = []
 
     async def run() -> None:
-        stream, sender = connected(batches())
+        stream, sender = connected(one_and_no_end(closed))
         await anext(stream)
         await asyncio.sleep(0)
         sender.cancel()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 from collections.abc import Iterator
 
@@ -51,15 +50,6 @@ def test_the_three_operations(backend: str, gate: Gate) -> None:
         assert array.ready()
         assert repr(array).endswith("event done>")
         abi.release(struct)
-
-
-@pytest.fixture
-def no_switches() -> Iterator[None]:
-    """A thread that does not give up the GIL keeps it."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.usefixtures("no_switches")

@@ -4,7 +4,6 @@ gate. With the GIL held that thread could not run, and the test would hang."""
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -63,15 +62,6 @@ def gpu() -> Iterator[Gpu]:
     with standin.gpu() as device:
         yield device
         gc.collect()
-
-
-@pytest.fixture
-def no_switches() -> Iterator[None]:
-    """A thread that does not give up the GIL keeps it."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.usefixtures("no_switches")

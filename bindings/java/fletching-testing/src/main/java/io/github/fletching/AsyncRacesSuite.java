@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * Races of subscriptions, requests, extractions, cancels, ends and releases. On a busy machine 300
- * runs take minutes, which is no hang.
+ * runs take minutes without hanging.
  */
 @Timeout(600)
 public abstract class AsyncRacesSuite extends AsyncConsumerTest {

@@ -27,8 +27,8 @@ abstract class Exported {
   final long handle = Handles.add(this);
 
   /**
-   * Releases a struct that is not released yet: marks it so. What ends with it is added, objects
-   * and shares, in this order.
+   * Releases a struct that is not released yet, and marks it so. Adds the objects and shares that
+   * it owned to {@code ended}, in the order in which they are to be closed.
    */
   abstract void release(Kind kind, long struct, Deque<Object> ended);
 
@@ -49,8 +49,8 @@ abstract class Exported {
   }
 
   /**
-   * Releases a struct of ours without a call of C; false for one that is not. The caller ends what
-   * is added; for null it is ended here.
+   * Releases a struct of ours without a call of C; false for another one. The caller closes what is
+   * added to {@code ended}; if that is null, it is closed here.
    */
   static boolean releasedHere(Kind kind, long function, long struct, Deque<Object> ended) {
     if (!kind.callback.isOurs(function)) {
@@ -68,7 +68,7 @@ abstract class Exported {
     return true;
   }
 
-  /** Releases a struct of ours. What ends with it may own another one: without recursion. */
+  /** Releases a struct of ours and what it owned, which may own others, without recursion. */
   private static void releaseAll(Kind kind, long struct) {
     Deque<Object> ended = new ArrayDeque<>(2);
     of(kind, struct).release(kind, struct, ended);

@@ -86,7 +86,7 @@ enum Kind {
     releaseOnce(struct, null);
   }
 
-  /** The same; what ends with a struct of ours is added, unless it is to end here: for null. */
+  /** The same; {@code ended} as for {@link Exported#releasedHere}. */
   void releaseOnce(long struct, Deque<Object> ended) {
     long function = struct == 0 ? 0 : C.getAddress(struct + release);
     if (function == 0) {

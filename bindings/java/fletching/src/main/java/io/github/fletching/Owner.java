@@ -61,7 +61,7 @@ public abstract class Owner implements AutoCloseable {
    * on; the owner is closed.
    *
    * @throws IllegalStateException after close, or when foreign code has moved the struct out
-   * @throws FletchingException EINVAL for an address of 0, and that of the struct itself
+   * @throws FletchingException EINVAL for an address of 0, and for the struct's own address
    */
   public void moveTo(long address) {
     if (address == 0) {

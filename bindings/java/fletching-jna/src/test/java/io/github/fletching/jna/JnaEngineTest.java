@@ -15,7 +15,7 @@ class JnaEngineTest extends EngineSuite {
   void theProviderOpensTheEngine() {
     JnaProvider provider = new JnaProvider();
     assertEquals("jna", provider.name());
-    assertEquals(1, provider.rank()); // below that of java.lang.foreign
+    assertEquals(1, provider.rank()); // lower than java.lang.foreign's
     Engine engine = provider.open();
     assertEquals(8, engine.pointerSize());
     for (String signature : new String[] {"xl", "lx"}) {
