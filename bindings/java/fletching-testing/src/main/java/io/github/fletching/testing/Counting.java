@@ -96,7 +96,7 @@ public final class Counting implements EngineProvider {
     }
     try {
       Object result = method.invoke(engine, arguments);
-      if (method.getName().equals("allocate")) {
+      if (method.getName().equals("allocate") && (Long) result != 0) {
         LIVE.put((Long) result, (Long) arguments[0]);
       }
       return result;
