@@ -39,6 +39,9 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
     stream.subscribe(second);
     assertEquals("subscribe: second subscriber: expected one", second.error.getMessage());
     assertEquals(IllegalStateException.class, second.error.getClass());
+    second.subscription.request(5); // which it has, as rule 1.9 says
+    second.subscription.cancel();
+    assertEquals("request 1", peer.calls());
     assertThrows(NullPointerException.class, () -> stream.subscribe(null));
     peer.task(1);
     peer.end();

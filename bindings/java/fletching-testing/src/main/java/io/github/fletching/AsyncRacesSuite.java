@@ -226,6 +226,20 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
     }
   }
 
+  /** A request during an extraction, which releases. */
+  @Test
+  void releaseMayBeCalledInsideTwoCalls() {
+    AsyncHandler core = queued(1);
+    peer.inside.set(
+        () -> {
+          peer.inside.set(this::release);
+          core.request(1);
+        });
+    closed(core.take(0));
+    assertEquals(AsyncConsumer.State.RELEASED, core.state);
+    core.close();
+  }
+
   private static void closed(AsyncConsumer.Received received) {
     if (received != null) {
       received.close();

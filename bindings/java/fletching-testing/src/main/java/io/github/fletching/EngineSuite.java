@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.NativeLibraries;
 import java.io.IOException;
@@ -67,6 +68,12 @@ public abstract class EngineSuite {
     } finally {
       log.close();
     }
+  }
+
+  @Test
+  void thePlatformHasItsClass() {
+    assertEquals(8, C.pointerSize());
+    assertEquals(LayoutClass.of(8, 8), C.target());
   }
 
   @Test
