@@ -56,7 +56,7 @@ public final class AsyncNoMemory {
     peer.task(2);
     peer.end();
     without(SLAB, () -> Slot.take(Kind.DEVICE_ARRAY), Slot::free, slots -> peer.release());
-    String outcome = core.take(0) + ", " + core.outcome().getMessage();
+    String outcome = (core.take(0) == null) + ", " + core.outcome().getMessage();
     return end(peer, core) + ", " + outcome;
   }
 
