@@ -11,7 +11,6 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
-import io.github.fletching.testing.CapturedLog;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -185,40 +184,6 @@ public abstract class AsyncEndsSuite extends AsyncConsumerTest {
   }
 
   @Test
-  void aMisuseIsTheLastSignal() {
-    finish();
-    released = false;
-    stream = new AsyncDeviceStream(3);
-    peer = new AsyncProducerPeer(stream);
-    peer.schema();
-    for (int row = 1; row <= 3; row++) {
-      peer.task(row, live.batch(row), 0);
-    }
-    rows =
-        new AsyncRows(3, 0) {
-          @Override
-          public void onNext(DeviceArray batch) {
-            super.onNext(batch);
-            subscription.request(-1);
-          }
-        };
-    stream.subscribe(rows);
-    assertRows(1, -1000);
-    assertEquals("request 3, extract 1, cancel, drop 2, drop 3", peer.calls());
-  }
-
-  @Test
-  void aWindowThatIsNotPositiveIsNone() {
-    for (int window : new int[] {0, -1}) {
-      create(new AsyncDeviceStream(window), 2);
-      peer.schema();
-      peer.task(1);
-      assertEquals("request 2, extract 1", peer.calls());
-      assertRows(1);
-    }
-  }
-
-  @Test
   void aSecondCloseDoesNothing() {
     new AsyncDeviceStream().close(); // of a stream without a handler
     open(1);
@@ -227,28 +192,6 @@ public abstract class AsyncEndsSuite extends AsyncConsumerTest {
     stream.close();
     Handles.find(AsyncHandler.class, handle); // until its release
     assertEquals("request 1, cancel", peer.calls());
-  }
-
-  @Test
-  void onlyAStreamThatIsNotClosedLeaks() {
-    for (boolean isClosed : new boolean[] {true, false}) {
-      AsyncHandler core = new AsyncHandler();
-      AsyncSubscription subscription = new AsyncSubscription(core, 0);
-      long before = Owner.leaks();
-      if (isClosed) {
-        subscription.close(cancelled());
-      }
-      CapturedLog log = new CapturedLog();
-      try {
-        subscription.collected();
-      } finally {
-        log.close();
-      }
-      assertEquals(isClosed ? before : before + 1, Owner.leaks());
-      assertEquals(
-          isClosed ? "cancelled" : "async stream: closed or moved: expected a live struct",
-          core.outcome().getMessage());
-    }
   }
 
   @Test

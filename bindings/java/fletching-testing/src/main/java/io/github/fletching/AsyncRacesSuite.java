@@ -152,7 +152,8 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
     while (core.state != AsyncConsumer.State.RELEASING) {
       Thread.onSpinWait();
     }
-    // It cannot be seen that it waits, only that it has not returned.
+    peer.release(); // a second one does not wait
+    // It cannot be seen that the first one waits, only that it has not returned.
     boolean returned = releasing.isDone();
     mayGoOn.countDown();
     releasing.join();

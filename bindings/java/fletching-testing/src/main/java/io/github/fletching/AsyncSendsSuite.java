@@ -6,6 +6,7 @@ import static io.github.fletching.Native.C;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
 import java.util.ArrayList;
@@ -165,6 +166,26 @@ public abstract class AsyncSendsSuite extends AsyncProducerTest {
     assertEquals(3, read[0]);
     finish();
     assertEquals(3, read[0]);
+  }
+
+  @Test
+  void anIteratorIsClosedBeforeTheConsumerKnowsTheEnd() {
+    for (String end : List.of("end", "error 71 disk", "release")) {
+      boolean[] isClosed = {false};
+      peer.inside =
+          call -> {
+            if (call.equals(end)) {
+              isClosed[0] = items.isClosed;
+            }
+          };
+      if (end.equals("end")) {
+        send();
+      } else {
+        send(disk());
+      }
+      peer.run();
+      assertTrue(isClosed[0], end);
+    }
   }
 
   @Test
