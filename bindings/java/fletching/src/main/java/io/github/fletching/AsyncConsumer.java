@@ -128,7 +128,7 @@ class AsyncConsumer {
   Received take(long more) {
     return peer.locked(
         () -> {
-          if (more > 0 && !shut && !queue.isEmpty()) {
+          if (more > 0 && !queue.isEmpty()) {
             sendRequest(more);
           }
           if (shut || queue.isEmpty()) {
