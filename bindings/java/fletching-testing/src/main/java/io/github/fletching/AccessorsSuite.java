@@ -4,6 +4,7 @@ package io.github.fletching;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -37,6 +38,22 @@ public abstract class AccessorsSuite {
       assertEquals(Kind.MOST_STRUCTS, array.buffers().length);
       Native.C.putAddress(array.address() + Fields.ARRAY_BUFFERS, few);
       Native.C.free(many);
+    }
+  }
+
+  /** Exactly at a limit nothing is refused. */
+  @Test
+  void limitsAreExact() {
+    assertNull(Tree.excess(255, 1 << 22));
+    assertEquals("nested too deep: expected at most 256 levels", Tree.excess(256, 1));
+    assertEquals(
+        "one of too many: expected at most 4194304 structs", Tree.excess(0, (1 << 22) + 1));
+    try (Array array = new ArrayBuilder(0).child(new ArrayBuilder(0)).build(null)) {
+      Native.C.putLong(array.address() + Fields.ARRAY_N_CHILDREN, 1 << 22);
+      assertEquals(1 << 22, array.childCount());
+      Native.C.putLong(array.address() + Fields.ARRAY_N_CHILDREN, (1 << 22) + 1);
+      assertEquals(0, array.childCount());
+      Native.C.putLong(array.address() + Fields.ARRAY_N_CHILDREN, 1);
     }
   }
 

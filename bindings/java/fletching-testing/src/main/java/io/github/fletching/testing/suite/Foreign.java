@@ -55,6 +55,14 @@ final class Foreign {
     return Pointer.nativeValue(memory);
   }
 
+  long bytes(int... values) {
+    Memory memory = keep(new Memory(values.length));
+    for (int i = 0; i < values.length; i++) {
+      memory.setByte(i, (byte) values[i]);
+    }
+    return Pointer.nativeValue(memory);
+  }
+
   long longs(long... values) {
     Memory memory = keep(new Memory(8L * Math.max(values.length, 1)));
     memory.write(0, values, 0, values.length);

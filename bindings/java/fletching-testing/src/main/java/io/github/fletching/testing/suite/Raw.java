@@ -195,6 +195,10 @@ final class Raw {
     return get("release") == 0;
   }
 
+  boolean isSchema() {
+    return struct == Offsets.ARROW_SCHEMA;
+  }
+
   /** Logs its name when it is closed. */
   static final class Counted implements AutoCloseable {
     private final List<String> log;
