@@ -43,6 +43,11 @@ final class Foreign {
     return struct.set("release", function(schema ? SCHEMA : ARRAY));
   }
 
+  /** What will not be released by its own callback. */
+  static void forget(long privateData) {
+    RELEASES.remove(privateData);
+  }
+
   static long function(Callback callback) {
     return Pointer.nativeValue(CallbackReference.getFunctionPointer(callback));
   }

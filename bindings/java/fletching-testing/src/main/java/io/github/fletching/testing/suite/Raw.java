@@ -83,6 +83,10 @@ final class Raw {
     return memory == null ? base : Pointer.nativeValue(memory);
   }
 
+  long address(String field) {
+    return address() + struct.offset(TARGET, field);
+  }
+
   private Pointer pointer() {
     return new Pointer(address());
   }
