@@ -17,12 +17,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The engine {@code counting}: it counts the allocations of another engine, and notices what is
- * freed twice. The system property io.github.fletching.engine has to choose it.
+ * freed twice and what is written behind the end of an allocation. The system property
+ * io.github.fletching.engine has to choose it.
  */
 public final class Counting implements EngineProvider {
   /** The name. */
   public static final String NAME = "counting";
 
+  private static final long GUARD = 0x5AFE_5AFE_5AFE_5AFEL; // behind each allocation
   private static final Map<Long, Long> LIVE = new ConcurrentHashMap<>();
   private static final List<String> PROBLEMS = new ArrayList<>();
   private static final AtomicInteger FAIL_AT = new AtomicInteger();
@@ -31,6 +33,11 @@ public final class Counting implements EngineProvider {
   /** How many allocations are live. */
   public static int live() {
     return LIVE.size();
+  }
+
+  /** How many bytes are live. */
+  public static long bytes() {
+    return LIVE.values().stream().mapToLong(size -> size).sum();
   }
 
   /** Whether the property has chosen it for this JVM. */
@@ -51,7 +58,7 @@ public final class Counting implements EngineProvider {
     refused = size;
   }
 
-  /** Lists the frees of memory that was not live. */
+  /** Lists the frees of memory that was not live, or was written behind its end. */
   public static List<String> problems() {
     synchronized (PROBLEMS) {
       return List.copyOf(PROBLEMS);
@@ -82,26 +89,47 @@ public final class Counting implements EngineProvider {
   }
 
   private static Object call(Engine engine, Method method, Object[] arguments) throws Throwable {
-    if (method.getName().equals("free") && LIVE.remove((Long) arguments[0]) == null) {
-      if ((Long) arguments[0] != 0) { // NULL is nothing to free
-        synchronized (PROBLEMS) {
-          PROBLEMS.add("free: " + arguments[0] + ": not live");
-        }
-      }
+    if (method.getName().equals("free")) {
+      free(engine, (Long) arguments[0]);
       return null;
     }
-    if (method.getName().equals("allocate")
-        && ((Long) arguments[0] == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1)) {
-      return 0L;
+    if (method.getName().equals("allocate")) {
+      return allocate(engine, (Long) arguments[0]);
     }
     try {
-      Object result = method.invoke(engine, arguments);
-      if (method.getName().equals("allocate")) {
-        LIVE.put((Long) result, (Long) arguments[0]);
-      }
-      return result;
+      return method.invoke(engine, arguments);
     } catch (InvocationTargetException e) {
       throw e.getCause();
+    }
+  }
+
+  private static long allocate(Engine engine, long size) {
+    if (size == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
+      return 0;
+    }
+    long address = engine.allocate(size + Long.BYTES);
+    engine.putLong(address + size, GUARD);
+    LIVE.put(address, size);
+    return address;
+  }
+
+  private static void free(Engine engine, long address) {
+    Long size = LIVE.remove(address);
+    if (size == null) {
+      if (address != 0) { // NULL is nothing to free
+        addProblem("free: " + address + ": not live");
+      }
+      return;
+    }
+    if (engine.getLong(address + size) != GUARD) {
+      addProblem("free: " + size + " bytes: written behind their end");
+    }
+    engine.free(address);
+  }
+
+  private static void addProblem(String problem) {
+    synchronized (PROBLEMS) {
+      PROBLEMS.add(problem);
     }
   }
 }
