@@ -29,6 +29,7 @@ public final class Counting implements EngineProvider {
   private static final List<String> PROBLEMS = new ArrayList<>();
   private static final AtomicInteger FAIL_AT = new AtomicInteger();
   private static volatile long refused = -1;
+  private static volatile Engine engine; // the other one
 
   /** How many allocations are live. */
   public static int live() {
@@ -58,11 +59,10 @@ public final class Counting implements EngineProvider {
     refused = size;
   }
 
-  /** Lists the frees of memory that was not live, or was written behind its end. */
-  public static List<String> problems() {
-    synchronized (PROBLEMS) {
-      return List.copyOf(PROBLEMS);
-    }
+  /** Lists the frees of memory that was not live, and the memory that is written behind its end. */
+  public static synchronized List<String> problems() {
+    LIVE.forEach(Counting::checkEnd);
+    return List.copyOf(PROBLEMS);
   }
 
   @Override
@@ -80,21 +80,21 @@ public final class Counting implements EngineProvider {
     List<EngineProvider> others = new ArrayList<>();
     ServiceLoader.load(EngineProvider.class).forEach(others::add);
     others.removeIf(each -> each.name().equals(NAME));
-    Engine engine = Engines.open(others, null);
+    engine = Engines.open(others, null);
     return (Engine)
         Proxy.newProxyInstance(
             Engine.class.getClassLoader(),
             new Class<?>[] {Engine.class},
-            (proxy, method, arguments) -> call(engine, method, arguments));
+            (proxy, method, arguments) -> call(method, arguments));
   }
 
-  private static Object call(Engine engine, Method method, Object[] arguments) throws Throwable {
+  private static Object call(Method method, Object[] arguments) throws Throwable {
     if (method.getName().equals("free")) {
-      free(engine, (Long) arguments[0]);
+      free((Long) arguments[0]);
       return null;
     }
     if (method.getName().equals("allocate")) {
-      return allocate(engine, (Long) arguments[0]);
+      return allocate((Long) arguments[0]);
     }
     try {
       return method.invoke(engine, arguments);
@@ -103,33 +103,32 @@ public final class Counting implements EngineProvider {
     }
   }
 
-  private static long allocate(Engine engine, long size) {
+  private static synchronized long allocate(long size) {
     if (size == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
       return 0;
     }
     long address = engine.allocate(size + Long.BYTES);
+    if (address == 0) {
+      return 0;
+    }
     engine.putLong(address + size, GUARD);
     LIVE.put(address, size);
     return address;
   }
 
-  private static void free(Engine engine, long address) {
+  private static synchronized void free(long address) {
     Long size = LIVE.remove(address);
-    if (size == null) {
-      if (address != 0) { // NULL is nothing to free
-        addProblem("free: " + address + ": not live");
-      }
-      return;
+    if (size != null) {
+      checkEnd(address, size);
+      engine.free(address);
+    } else if (address != 0) { // NULL is nothing to free
+      PROBLEMS.add("free: " + address + ": not live");
     }
-    if (engine.getLong(address + size) != GUARD) {
-      addProblem("free: " + size + " bytes: written behind their end");
-    }
-    engine.free(address);
   }
 
-  private static void addProblem(String problem) {
-    synchronized (PROBLEMS) {
-      PROBLEMS.add(problem);
+  private static void checkEnd(long address, long size) {
+    if (engine.getLong(address + size) != GUARD) {
+      PROBLEMS.add(size + " bytes: written behind their end");
     }
   }
 }

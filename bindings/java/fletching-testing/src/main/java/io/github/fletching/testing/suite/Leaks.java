@@ -92,8 +92,8 @@ public final class Leaks {
           Runnable::run,
           Pointer.nativeValue(handler));
     } catch (FletchingException e) { // not where there is a block of an earlier stream
-      schema.address(); // throws when it was moved
       left = Counting.live() - before;
+      schema.address(); // throws when it was moved
     }
     Counting.refuse(-1);
     schema.close();

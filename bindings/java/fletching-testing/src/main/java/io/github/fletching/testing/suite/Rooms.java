@@ -7,11 +7,11 @@ import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
-import io.github.fletching.Owner;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
 import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.Counting;
 import io.github.fletching.testing.suite.Script.Flavor;
@@ -129,12 +129,12 @@ public final class Rooms {
   private static boolean areForgottenOnesUsedAgain() {
     CapturedLog log = new CapturedLog();
     int before = Counting.live();
+    int exported = Handles.count();
     for (int round = 0; round < 10; round++) {
-      long leaks = Owner.leaks() + 64;
       for (int i = 0; i < 64; i++) {
         leaf().length();
       }
-      while (Owner.leaks() < leaks) {
+      while (Handles.count() > exported) {
         System.gc();
       }
     }
