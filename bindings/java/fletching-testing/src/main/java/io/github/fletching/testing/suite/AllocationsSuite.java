@@ -28,6 +28,7 @@ public abstract class AllocationsSuite {
         Counting.isChosen() ? AsyncNoMemory.report() : Child.runMain(AsyncNoMemory.class, OPTION);
     String expected =
         "request 2, drop 1, code 12, DeviceArray[released], async stream: no memory;"
+            + " request 2, cancel, drop 1, device array: no memory;"
             + " request 2, drop 1, drop 2, true, device array: no memory; lost 0";
     assertTrue(report.trim().endsWith(expected), report);
   }
