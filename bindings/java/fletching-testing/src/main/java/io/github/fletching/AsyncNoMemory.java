@@ -24,7 +24,7 @@ public final class AsyncNoMemory {
 
   /** What the producer is called with and gets, and what the application gets. */
   public static String report() {
-    return unheard() + "; " + unread() + "; lost " + lost();
+    return unheard() + "; " + untaken() + "; " + unread() + "; lost " + lost();
   }
 
   /** What is neither freed nor to be used again, after streams that are refused and cancelled. */
@@ -101,6 +101,20 @@ public final class AsyncNoMemory {
         });
     String outcome = core.outcome().getMessage();
     return end(peer, core) + ", code " + code[0] + ", " + batch + ", " + outcome;
+  }
+
+  /** A batch finds no room when it is to be passed on: its subscriber gets the error. */
+  private static String untaken() {
+    AsyncDeviceStream stream = new AsyncDeviceStream();
+    AsyncProducerPeer peer = new AsyncProducerPeer(stream);
+    AsyncRows rows = new AsyncRows(2, 0);
+    stream.subscribe(rows);
+    peer.schema();
+    DeviceArray batch = AsyncRows.rowsOf(1);
+    without(SLAB, () -> Slot.take(Kind.DEVICE_ARRAY), Slot::free, slots -> peer.task(1, batch, 0));
+    peer.release();
+    peer.close();
+    return peer.calls() + ", " + rows.error.getMessage();
   }
 
   /** The batches that the release would extract find no room: they are dropped. */
