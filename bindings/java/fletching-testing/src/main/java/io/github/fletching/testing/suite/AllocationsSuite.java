@@ -4,6 +4,7 @@ package io.github.fletching.testing.suite;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.fletching.AsyncNoMemory;
 import io.github.fletching.abi.engine.Engines;
 import io.github.fletching.testing.Counting;
 import org.junit.jupiter.api.Test;
@@ -27,6 +28,16 @@ public abstract class AllocationsSuite {
     String expected =
         "not used again [], owners in a slab 64, forgotten true, bytes [400, 288],"
             + " at the limit array: no memory";
+    assertTrue(report.trim().endsWith(expected), report);
+  }
+
+  @Test
+  void anAsyncStreamWithoutRoomLosesNoTask() {
+    String report =
+        Counting.isChosen() ? AsyncNoMemory.report() : Child.runMain(AsyncNoMemory.class, OPTION);
+    String expected =
+        "request 2, drop 1, code 12, DeviceArray[released], async stream: no memory;"
+            + " request 2, drop 1, drop 2, true, device array: no memory";
     assertTrue(report.trim().endsWith(expected), report);
   }
 }
