@@ -71,6 +71,32 @@ public abstract class StreamStatesSuite {
         assertThrows(IllegalStateException.class, stream::hasNext).getMessage());
   }
 
+  /** The call has the struct: it is neither released, nor can it be moved. */
+  @ParameterizedTest
+  @EnumSource(Flavor.class)
+  void aStreamIsOpenDuringACall(Flavor flavor) {
+    Script script = new Script(flavor, 0);
+    List<String> found = new ArrayList<>();
+    try (BatchStream<? extends ArrayOwner> stream = script.open()) {
+      script.atEnd =
+          () -> {
+            found.add(stream.toString());
+            found.add(assertThrows(IllegalStateException.class, stream::address).getMessage());
+            long room = flavor.room().address();
+            found.add(
+                assertThrows(IllegalStateException.class, () -> stream.moveTo(room)).getMessage());
+          };
+      assertFalse(stream.hasNext());
+      String name = flavor == Flavor.PLAIN ? "ArrayStream" : "DeviceArrayStream";
+      String closed = ": closed or moved: expected a live struct";
+      assertEquals(List.of(name + "[live]", "address" + closed, "export" + closed), found);
+      assertEquals(name + "[live]", stream.toString());
+      stream.close();
+      assertEquals(name + "[released]", stream.toString());
+    }
+    script.assertEnded();
+  }
+
   @ParameterizedTest
   @EnumSource(Flavor.class)
   void aStreamThatHasEndedIsNotDead(Flavor flavor) {
