@@ -61,7 +61,7 @@ public final class AsyncDeviceStreams {
       Executor executor,
       long handler) {
     Objects.requireNonNull(batches, "batches");
-    schema.live("send");
+    schema.open("send");
     AsyncSending<DeviceArray> sending =
         new AsyncSending<>(handler, deviceType, Metadata.EMPTY, executor, AsyncBatch::of);
     sending.iterator = batches;
@@ -92,7 +92,7 @@ public final class AsyncDeviceStreams {
       Executor executor,
       long handler) {
     Objects.requireNonNull(batches, "batches");
-    schema.live("send");
+    schema.open("send");
     AsyncSending<T> sending = new AsyncSending<>(handler, deviceType, metadata, executor, toBatch);
     sending.open(schema);
     try {
