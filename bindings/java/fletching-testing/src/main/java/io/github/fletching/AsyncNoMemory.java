@@ -54,11 +54,7 @@ public final class AsyncNoMemory {
     stream.subscribe(rows);
     peer.schema();
     DeviceArray batch = AsyncRows.rowsOf(1);
-    without(
-        SLAB,
-        () -> Slot.take(Kind.DEVICE_ARRAY),
-        Slot::free,
-        slots -> peer.task(1, batch, 0));
+    without(SLAB, () -> Slot.take(Kind.DEVICE_ARRAY), Slot::free, slots -> peer.task(1, batch, 0));
     peer.release();
     peer.close();
     return peer.calls() + ", " + rows.error.getMessage();
