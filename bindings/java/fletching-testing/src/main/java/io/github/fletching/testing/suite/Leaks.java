@@ -78,8 +78,9 @@ public final class Leaks {
   private static int sendWithoutMemory() {
     Memory handler = new Memory(64);
     handler.clear();
-    Schema schema = new SchemaBuilder("n").build();
+    new SchemaBuilder("n").build().close();
     int before = Counting.live();
+    Schema schema = new SchemaBuilder("n").build();
     Metadata metadata = Metadata.EMPTY.with("key", "value");
     Counting.refuse(handler.size());
     try {
@@ -94,9 +95,8 @@ public final class Leaks {
       schema.address(); // throws when it was moved
     }
     Counting.refuse(-1);
-    int left = Counting.live() - before;
     schema.close();
-    return left;
+    return Counting.live() - before;
   }
 
   /** Whether an array that finds no room for a share is as it was. */
