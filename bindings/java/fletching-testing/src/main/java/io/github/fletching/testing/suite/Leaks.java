@@ -80,6 +80,7 @@ public final class Leaks {
     handler.clear();
     Schema schema = new SchemaBuilder("n").build();
     int before = Counting.live();
+    int left = 0;
     Metadata metadata = Metadata.EMPTY.with("key", "value");
     Counting.refuse(handler.size());
     try {
@@ -91,10 +92,10 @@ public final class Leaks {
           Runnable::run,
           Pointer.nativeValue(handler));
     } catch (FletchingException e) { // not where there is a block of an earlier stream
+      left = Counting.live() - before;
       schema.address(); // throws when it was moved
     }
     Counting.refuse(-1);
-    int left = Counting.live() - before;
     schema.close();
     return left;
   }
