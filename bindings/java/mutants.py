@@ -54,7 +54,7 @@ JNA = "io.github.fletching.jna.*Test"
 ALL = ("fletching-abi", "fletching", "fletching-ffm")
 RUNS = (
     Run("ffm", "fletching-ffm", ALL, FFM, f"{CHILDREN},{STORM}"),
-    Run("gated", "fletching-ffm", ("fletching",), "*.FfmGatedTest,*.FfmWaitersTest"),
+    Run("gated", "fletching-ffm", ("fletching",), "*.FfmGatedTest,*.FfmPretended*Test,*.FfmWaitersTest"),
     Run("jna", "fletching-jna", ("fletching-jna",), JNA, f"{CHILDREN},{STORM}"),
 )
 JVM = (

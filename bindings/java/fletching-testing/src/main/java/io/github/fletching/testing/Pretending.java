@@ -4,6 +4,7 @@ package io.github.fletching.testing;
 
 import com.sun.jna.Callback;
 import com.sun.jna.CallbackReference;
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.EngineProvider;
@@ -26,12 +27,17 @@ public final class Pretending implements EngineProvider {
 
   private static final int RTLD_NOLOAD = 4;
   private static final long LIBRARY = 0x11b0; // the handle of every library that is pretended
+  private static final Memory NOWHERE = new Memory(64);
   private static final Function SUCCESS = (a, b, c, d, e) -> 0;
   private static final Function NONE = (a, b, c, d, e) -> 0;
 
   private static final Map<String, Function> FUNCTIONS = new ConcurrentHashMap<>();
   private static final List<String> OPENED = new ArrayList<>();
   private static volatile Map<String, Boolean> libraries; // null for those of the system
+
+  static {
+    NOWHERE.setString(0, "/nowhere/library.so");
+  }
 
   private final Map<Long, String> loader = new ConcurrentHashMap<>(); // its functions
 
@@ -106,20 +112,26 @@ public final class Pretending implements EngineProvider {
   /** Null for what the system does. */
   private static Long pretended(String function, long[] arguments) {
     if (function.equals("dlopen")) {
-      return open(new Pointer(arguments[0]).getString(0), (int) arguments[1]);
+      return open(arguments);
     }
     return function.equals("dlsym")
         ? find(arguments[0], new Pointer(arguments[1]).getString(0))
         : null;
   }
 
-  private static Long open(String name, int flags) {
+  private static Long open(long[] arguments) {
+    String name = new Pointer(arguments[0]).getString(0);
+    int flags = (int) arguments[1];
     OPENED.add(name + " " + flags);
     if (libraries == null) {
       return null;
     }
     Boolean isLoaded = libraries.get(name);
-    return isLoaded == null || (!isLoaded && (flags & RTLD_NOLOAD) != 0) ? 0 : LIBRARY;
+    if (isLoaded != null && (isLoaded || (flags & RTLD_NOLOAD) == 0)) {
+      return LIBRARY;
+    }
+    arguments[0] = Pointer.nativeValue(NOWHERE); // so that the reason is the system's
+    return null;
   }
 
   private static Long find(long library, String name) {
