@@ -14,7 +14,7 @@ import java.util.Arrays;
 import org.junit.platform.commons.support.ReflectionSupport;
 
 /** A copy of Fletching and of its tests, which nothing has used yet; the rest is the parent's. */
-final class Copy extends URLClassLoader {
+public final class Copy extends URLClassLoader {
   Copy() {
     super(urls(), Copy.class.getClassLoader());
   }
@@ -47,7 +47,7 @@ final class Copy extends URLClassLoader {
    * Runs a method of a suite on a copy with the engine {@link Pretending}: no library is loaded and
    * no runtime is initialized before, as in a new process.
    */
-  static void run(Object suite, String method) {
+  public static void run(Object suite, String method) {
     Thread thread = Thread.currentThread();
     ClassLoader loader = thread.getContextClassLoader();
     String engine = System.getProperty(Engines.PROPERTY);

@@ -7,14 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.fletching.NoMemory;
 import io.github.fletching.abi.engine.Failures;
 import java.lang.reflect.Field;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
-/** Two copies of the library in one JVM; JVMs that shut down, or count allocations. */
+/** Two copies of the library in one JVM, and JVMs that shut down. */
 public abstract class LoadersSuite {
   /** An initializer that fails in a stack overflow fails for good: then exceptions reach C. */
   @Test
@@ -58,12 +57,5 @@ public abstract class LoadersSuite {
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
     assertFalse(output.contains("not marked"), output);
-  }
-
-  @Test
-  void aThreadThatFindsNoMemoryGoesOn() throws Exception {
-    String output = Child.runMain(NoMemory.class);
-    assertTrue(output.contains("DeviceArray[live]: no room\n"), output);
-    assertTrue(output.endsWith("\nreleased\n"), output);
   }
 }
