@@ -33,6 +33,7 @@ final class PretendedCuda {
   boolean isActive = true; // the primary context
   long ofStream = PRIMARY; // its context
   int capture; // the status of the stream
+  Runnable onRecord = () -> {}; // what happens meanwhile
   private int mode;
   private final Memory handle = new Memory(8);
 
@@ -59,7 +60,12 @@ final class PretendedCuda {
     on("StreamIsCapturing", (stream, out, c) -> writeInt(out, capture) + hex(stream));
     on("StreamWaitEvent", (stream, event, flags) -> hex(stream) + " " + hex(event) + " " + flags);
     on("EventCreate", (out, flags, c) -> write(out, EVENT) + (int) flags);
-    on("EventRecord", (event, stream, c) -> hex(event) + " " + hex(stream));
+    on(
+        "EventRecord",
+        (event, stream, c) -> {
+          onRecord.run();
+          return hex(event) + " " + hex(stream);
+        });
     on(
         "EventRecordWithFlags",
         (event, stream, flags) -> hex(event) + " " + hex(stream) + " " + (int) flags);

@@ -7,6 +7,7 @@ import static io.github.fletching.testing.suite.PretendedCuda.PRIMARY;
 import static io.github.fletching.testing.suite.Releases.errorOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.DeviceArray;
@@ -409,5 +410,31 @@ public abstract class PretendedCudaSuite {
     assertEquals(
         "pending 0, refused 0: CUDA driver API: cuCtxPopCurrent_v2 failed with 304",
         DeviceArray.pendingReleases().toString());
+  }
+
+  /** C has moved the array out while its event was recorded: it is another owner's. */
+  @Test
+  void anArrayThatIsMovedOutIsNotTaken() {
+    Copy.run(this, "moveOut");
+  }
+
+  void moveOut() {
+    PretendedCuda driver = new PretendedCuda();
+    driver.use(PRIMARY);
+    released(driver);
+    driver.take();
+    int live = Counting.live();
+    Releases releases = new Releases();
+    DeviceArray array = releases.array(DeviceType.CUDA);
+    Raw there = Raw.array();
+    driver.onRecord = () -> Raw.arrayAt(array.address()).move(there);
+    assertThrows(IllegalStateException.class, () -> array.releaseAfter(PretendedCuda.stream()));
+    assertTrue(driver.take().endsWith(destroyed("CtxGetId 0, ").substring(2)));
+    assertEquals(0, DeviceArray.pendingReleases().pending());
+    releases.assertCount(0);
+    array.close();
+    there.release();
+    releases.assertCount(1);
+    assertEquals(live, Counting.live());
   }
 }

@@ -24,6 +24,7 @@ import io.github.fletching.FletchingException;
 import io.github.fletching.PendingReleases;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.Pretending;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -73,6 +74,32 @@ public abstract class PretendedOpenclSuite {
           EINVAL,
           "OpenCL: clGetEventInfo failed with CL_INVALID_EVENT (-58)" + HINT,
           array::isReady);
+    }
+  }
+
+  /** The first page is never mapped, and only there is an address that is not one of a handle. */
+  @Test
+  void theSecondPageMayHaveAnEvent() {
+    Copy.run(this, "secondPage");
+  }
+
+  void secondPage() {
+    PretendedOpencl driver = new PretendedOpencl();
+    Pretending.word(4096, EVENT);
+    Pretending.word(-8, EVENT); // the highest address
+    for (long address : new long[] {4096, -8}) {
+      try (DeviceArray array = new Releases().array(DeviceType.OPENCL, 0, address)) {
+        assertTrue(array.isReady());
+        assertEquals(List.of(ofEvent(OF_EVENT_STATE, 4)), driver.take());
+      }
+    }
+    String text =
+        "sync_event of opencl: not the address of a handle: expected an aligned address; hint: pass"
+            + " the handle's address, not the handle";
+    for (long address : new long[] {8, 4095, 4097, -1}) {
+      try (DeviceArray array = new Releases().array(DeviceType.OPENCL, 0, address)) {
+        assertFails(EINVAL, text, array::isReady);
+      }
     }
   }
 
