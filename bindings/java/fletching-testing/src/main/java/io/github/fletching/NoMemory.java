@@ -23,7 +23,7 @@ final class NoMemory {
     incoming.set(instance.get(null), new Refusing());
     AutoCloseable object = () -> closed = true;
     DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
-    Recorded recorded = new Recorded(new Passed());
+    Recorded recorded = new Recorded(new ScriptedVendor(() -> true));
     try {
       Reaper.add("release_after", recorded, array);
     } catch (OutOfMemoryError e) {
@@ -70,33 +70,6 @@ final class NoMemory {
         throw new OutOfMemoryError("on purpose");
       }
       return super.toArray();
-    }
-  }
-
-  private static final class Passed extends Vendor {
-    Passed() {
-      super(null);
-    }
-
-    @Override
-    boolean hasPassed(Recorded recorded) {
-      return true;
-    }
-
-    @Override
-    void runRelaxed(Runnable body) {
-      body.run();
-    }
-
-    @Override
-    void record(Recorded recorded, DeviceStream stream, long deviceId) {}
-
-    @Override
-    void destroy(Recorded recorded) {}
-
-    @Override
-    FletchingException error(String function, int code) {
-      return new FletchingException(code, function);
     }
   }
 }

@@ -32,37 +32,6 @@ public abstract class ReaperSuite {
   private static final long SHORTEST_PAUSE = 20_000;
   private static final long LONGEST_PAUSE = 20_000_000;
 
-  /** A runtime that answers what a test says. */
-  private static class Scripted extends Vendor {
-    private final BooleanSupplier answer;
-
-    Scripted(BooleanSupplier answer) {
-      super(null);
-      this.answer = answer;
-    }
-
-    @Override
-    boolean hasPassed(Recorded recorded) {
-      return answer.getAsBoolean();
-    }
-
-    @Override
-    void runRelaxed(Runnable body) {
-      body.run();
-    }
-
-    @Override
-    void record(Recorded recorded, DeviceStream stream, long deviceId) {}
-
-    @Override
-    void destroy(Recorded recorded) {}
-
-    @Override
-    FletchingException error(String function, int code) {
-      return new FletchingException(code, function);
-    }
-  }
-
   /** An array that is released when the answer is true. */
   private static final class Deferred {
     final AtomicInteger asked = new AtomicInteger();
@@ -72,8 +41,8 @@ public abstract class ReaperSuite {
     Deferred(BooleanSupplier answer) {
       AutoCloseable object = () -> releases.add(Thread.currentThread());
       DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
-      Scripted vendor =
-          new Scripted(
+      ScriptedVendor vendor =
+          new ScriptedVendor(
               () -> {
                 asking = Thread.currentThread();
                 asked.incrementAndGet();
@@ -376,7 +345,7 @@ public abstract class ReaperSuite {
       DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, null);
       CountDownLatch failed = new CountDownLatch(1);
       Vendor failing =
-          new Scripted(() -> true) {
+          new ScriptedVendor(() -> true) {
             @Override
             void runRelaxed(Runnable body) {
               body.run();

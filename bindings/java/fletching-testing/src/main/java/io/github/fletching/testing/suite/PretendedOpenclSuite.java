@@ -12,7 +12,7 @@ import static io.github.fletching.testing.suite.PretendedOpencl.QUEUE;
 import static io.github.fletching.testing.suite.PretendedOpencl.ofEvent;
 import static io.github.fletching.testing.suite.PretendedOpencl.ofQueue;
 import static io.github.fletching.testing.suite.PretendedOpencl.text;
-import static io.github.fletching.testing.suite.Releases.errorOf;
+import static io.github.fletching.testing.suite.Releases.assertError;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -20,7 +20,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.sun.jna.Pointer;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
-import io.github.fletching.FletchingException;
 import io.github.fletching.PendingReleases;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.Counting;
@@ -39,12 +38,6 @@ public abstract class PretendedOpenclSuite {
       "; hint: check that stream and event are alive, and that sync_event is the address of the"
           + " event's handle, not the handle";
 
-  private static void assertFails(int code, String text, Runnable operation) {
-    FletchingException error = errorOf(operation);
-    assertEquals(text, error == null ? "no error" : error.getMessage());
-    assertEquals(code, error.errno());
-  }
-
   @Test
   void aQueryReadsTheState() {
     Copy.run(this, "query");
@@ -61,16 +54,16 @@ public abstract class PretendedOpenclSuite {
       }
       assertEquals(List.of(true, false, false, false, false), answers);
       driver.properties.put(OF_EVENT_STATE, -5L);
-      assertFails(
+      assertError(
           EIO,
           "OpenCL: the command of the event failed with CL_OUT_OF_RESOURCES (-5)",
           array::isReady);
       driver.properties.put(OF_EVENT_STATE, -9999L);
-      assertFails(EIO, "OpenCL: the command of the event failed with -9999", array::isReady);
+      assertError(EIO, "OpenCL: the command of the event failed with -9999", array::isReady);
       driver.properties.remove(OF_EVENT_STATE); // no answer
       assertFalse(array.isReady());
       driver.results.put("clGetEventInfo", -58);
-      assertFails(
+      assertError(
           EINVAL,
           "OpenCL: clGetEventInfo failed with CL_INVALID_EVENT (-58)" + HINT,
           array::isReady);
@@ -98,7 +91,7 @@ public abstract class PretendedOpenclSuite {
             + " the handle's address, not the handle";
     for (long address : new long[] {8, 4095, 4097, -1}) {
       try (DeviceArray array = new Releases().array(DeviceType.OPENCL, 0, address)) {
-        assertFails(EINVAL, text, array::isReady);
+        assertError(EINVAL, text, array::isReady);
       }
     }
   }
@@ -115,19 +108,19 @@ public abstract class PretendedOpenclSuite {
       array.synchronize();
       assertEquals(List.of(wait), driver.take());
       driver.results.put("clWaitForEvents", -5);
-      assertFails(
+      assertError(
           EIO, "OpenCL: clWaitForEvents failed with CL_OUT_OF_RESOURCES (-5)", array::synchronize);
       assertEquals(List.of(wait), driver.take());
       // The command itself has failed, and the state of the event says how.
       driver.results.put("clWaitForEvents", -14);
       driver.properties.put(OF_EVENT_STATE, -4L);
-      assertFails(
+      assertError(
           EIO,
           "OpenCL: the command of the event failed with CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)",
           array::synchronize);
       assertEquals(List.of(wait, ofEvent(OF_EVENT_STATE, 4)), driver.take());
       driver.properties.put(OF_EVENT_STATE, 0L);
-      assertFails(
+      assertError(
           EIO,
           "OpenCL: clWaitForEvents failed with CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)",
           array::synchronize);
@@ -159,13 +152,13 @@ public abstract class PretendedOpenclSuite {
       assertEquals(expected, driver.take());
 
       driver.properties.put(OF_QUEUE_CONTEXT, 0x50L);
-      assertFails(
+      assertError(
           EINVAL,
           "wait_on: cl_context of the queue differs from the event's; hint: pass a queue of the"
               + " event's context, or call synchronize",
           () -> array.waitOn(PretendedOpencl.stream()));
       assertEquals(asked.subList(0, 2), driver.take());
-      assertFails(
+      assertError(
           EINVAL,
           "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue",
           () -> array.waitOn(DeviceStream.of(DeviceType.OPENCL, 0)));
@@ -193,18 +186,18 @@ public abstract class PretendedOpenclSuite {
 
     DeviceArray other = new Releases().array(DeviceType.OPENCL);
     driver.results.put("clFlush", -5);
-    assertFails(
+    assertError(
         EIO,
         "OpenCL: clFlush failed with CL_OUT_OF_RESOURCES (-5)",
         () -> other.exportWithEvent(PretendedOpencl.stream()));
     assertEquals(List.of(marker, flush, release), driver.take());
     driver.results.put("clEnqueueMarkerWithWaitList", -6);
-    assertFails(
+    assertError(
         EIO,
         "OpenCL: clEnqueueMarkerWithWaitList failed with CL_OUT_OF_HOST_MEMORY (-6)",
         () -> other.exportWithEvent(PretendedOpencl.stream()));
     assertEquals(List.of(marker), driver.take()); // there is no event
-    assertFails(
+    assertError(
         EINVAL,
         "stream is NULL: expected a cl_command_queue, because OpenCL has no default queue",
         () -> other.exportWithEvent(DeviceStream.of(DeviceType.OPENCL, 0)));
