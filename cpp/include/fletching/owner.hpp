@@ -131,8 +131,8 @@ class Owner {
     return &raw_;
   }
 
-  /// Moves the struct to *target, which is overwritten and is the caller's to release. Afterwards
-  /// the owner is released.
+  /// Moves the struct to *target, which is overwritten, is the caller's to release, and is not
+  /// the owner's own struct. Afterwards the owner is released.
   void move_to(Raw* target) noexcept {
     std::memcpy(target, &raw_, sizeof raw_);
     detail::base(raw_).release = nullptr;

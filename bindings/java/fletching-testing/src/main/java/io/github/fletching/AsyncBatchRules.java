@@ -19,6 +19,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -131,6 +132,20 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
     assertTrue(thrown.getMessage().endsWith("full"), thrown.getMessage());
     assertEquals(
         "error 5 java.util.concurrent.RejectedExecutionException: full, release", peer.calls());
+  }
+
+  @Test
+  void aStreamEndsAlsoWhenNoExecutorTakesAJob() {
+    Executor full =
+        job -> {
+          throw new RejectedExecutionException("full");
+        };
+    sending = new AsyncSending<>(peer.handler, DeviceType.CPU, metadata, full, Function.identity());
+    sending.spare = full;
+    sending.open(AsyncRows.schema());
+    String text = "java.util.concurrent.RejectedExecutionException: full";
+    assertEquals("error 5 " + text + ", release", peer.calls());
+    assertResult(5, text);
   }
 
   @Test

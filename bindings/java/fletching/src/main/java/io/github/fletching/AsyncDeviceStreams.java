@@ -17,7 +17,8 @@ import java.util.function.Function;
  * <p>The schema and the batches are moved in. Jobs on the executor make all calls of the handler
  * and of the publisher, one at a time: never inside {@code request} and {@code cancel} of the
  * consumer, so the executor must not run them on the thread that submits them. An executor that
- * refuses a job fails the stream, whose last calls are made on the common pool.
+ * refuses a job fails the stream, whose last calls are made on the common pool, or on the thread
+ * that is there if that has none.
  *
  * <p>{@code request} of the consumer is that of the publisher's subscription. A cancel cancels it,
  * and so does a request that is not positive, which is an error of the stream. What the publisher,

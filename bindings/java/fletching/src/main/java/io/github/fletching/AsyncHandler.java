@@ -172,14 +172,19 @@ final class AsyncHandler extends AsyncConsumer {
   }
 
   private void receiveTask(long task, long address) {
-    ForeignProducer.Task queued = new ForeignProducer.Task(task, Metadata.at(address));
-    if (!queued.isComplete()) {
+    if (Callback.TASK_EXTRACT_DATA.in(task) == 0) {
       throw FletchingException.invalid("task.extract_data: NULL: expected a callback");
     }
-    if (state == State.STREAMING) {
-      taskCheck.accept(queued.metadata);
+    ForeignProducer.Task copy = new ForeignProducer.Task(task, Metadata.at(address));
+    try {
+      if (state == State.STREAMING) {
+        taskCheck.accept(copy.metadata);
+      }
+      peer.locked(() -> receive(copy));
+    } catch (Throwable refusal) {
+      copy.free();
+      throw refusal;
     }
-    peer.locked(() -> receive(queued));
     wake();
   }
 
@@ -263,13 +268,17 @@ final class AsyncHandler extends AsyncConsumer {
 
   /** Extracts what is queued: for the application, or to drop it. */
   private void settle() {
-    while (keeping && !queue.isEmpty()) {
-      Received result = extract();
-      if (keeping) {
-        kept.add(result);
-      } else { // cancelled meanwhile
-        peer.unlocked(result::close);
+    try {
+      while (keeping && !queue.isEmpty()) {
+        Received result = extract();
+        if (keeping) {
+          kept.add(result);
+        } else { // cancelled meanwhile
+          peer.unlocked(result::close);
+        }
       }
+    } catch (RuntimeException | Error noMemory) { // the batches that are left are lost
+      failure = FletchingException.of(noMemory);
     }
     keeping = false;
     dropQueue();

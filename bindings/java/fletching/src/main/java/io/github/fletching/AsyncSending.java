@@ -41,6 +41,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   private final DeviceType deviceType;
   private final Function<T, AsyncBatch> toBatch;
   private final Executor executor;
+  Executor spare = AsyncDeviceStreams.executor(); // after a refusal
   private final AtomicInteger due = new AtomicInteger(); // runs of the job
 
   // With the lock of this object.
@@ -127,7 +128,11 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       executor.execute(job);
     } catch (RuntimeException | Error e) { // no thread is an OutOfMemoryError
       stop(FletchingException.of(e));
-      AsyncDeviceStreams.executor().execute(job);
+      try {
+        spare.execute(job);
+      } catch (RuntimeException | Error alsoRefused) {
+        job.run(); // on a thread of the caller's: without it the stream would never end
+      }
     }
   }
 

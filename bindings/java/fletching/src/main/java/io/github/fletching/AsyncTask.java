@@ -24,17 +24,18 @@ final class AsyncTask {
 
   /** Calls on_next_task. A task that was refused and not extracted is closed. */
   int deliver(ForeignHandler handler, long struct) {
-    long handle = Handles.add(this);
+    long handle = 0;
     long block = 0;
     int code = FletchingException.ENOMEM;
     try {
+      handle = Handles.add(this);
       block = metadata == null ? 0 : AsyncAbi.newBlock(metadata);
       AsyncAbi.installTask(struct, handle);
       code = handler.onNextTask(struct, block);
       return code;
     } finally {
       C.free(block);
-      if (code != 0 && Handles.poll(AsyncTask.class, handle) != null) {
+      if (code != 0 && (handle == 0 || Handles.poll(AsyncTask.class, handle) != null)) {
         close();
       }
     }

@@ -127,10 +127,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
   private <T> T call(LongFunction<T> body) {
     Slot slot = swap(null);
     if (slot == null) {
-      throw open
-          ? new FletchingException(
-              FletchingException.EBUSY, "stream: in use: expected one call at a time")
-          : closed("stream");
+      throw missing("stream");
     }
     try {
       if (kind.isReleased(slot.address)) { // its callbacks may be what is freed
@@ -149,6 +146,12 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
         super.close(null);
       }
     }
+  }
+
+  @Override
+  final RuntimeException missing(String operation) {
+    String text = operation + ": in use: expected one call at a time";
+    return open ? new FletchingException(FletchingException.EBUSY, text) : closed(operation);
   }
 
   @Override

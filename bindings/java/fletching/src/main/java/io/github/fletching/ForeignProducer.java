@@ -4,6 +4,7 @@ package io.github.fletching;
 
 import static io.github.fletching.Native.C;
 
+import io.github.fletching.abi.Offsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -24,18 +25,19 @@ final class ForeignProducer {
 
   /** A task, as on_next_task was called with it. */
   static final class Task {
-    private final long extractData;
-    private final long privateData;
+    private final long copy; // given back after the extraction
     final Metadata metadata;
 
+    /** Copies the struct. Errors: ENOMEM. */
     Task(long task, Metadata metadata) {
-      extractData = Callback.TASK_EXTRACT_DATA.in(task);
-      privateData = C.getAddress(task + Fields.TASK_PRIVATE_DATA);
       this.metadata = metadata;
+      copy = AsyncAbi.takeBlock();
+      C.copy(task, copy, Offsets.ARROW_ASYNC_TASK.size(C.target()));
     }
 
-    boolean isComplete() {
-      return extractData != 0;
+    /** The end of a task that is refused, or extracted. */
+    void free() {
+      AsyncAbi.putBlock(copy);
     }
   }
 
@@ -89,11 +91,8 @@ final class ForeignProducer {
 
   /** Returns the code of extract_data. */
   int extract(Task task, long out) {
-    long copy = AsyncAbi.takeBlock();
-    Callback.TASK_EXTRACT_DATA.put(copy, task.extractData);
-    C.putAddress(copy + Fields.TASK_PRIVATE_DATA, task.privateData);
-    int code = (int) out(toTasks, Callback.TASK_EXTRACT_DATA, copy, out);
-    AsyncAbi.putBlock(copy);
+    int code = (int) out(toTasks, Callback.TASK_EXTRACT_DATA, task.copy, out);
+    task.free();
     return code;
   }
 

@@ -61,7 +61,8 @@ public abstract class Owner implements AutoCloseable {
    * on; the owner is closed.
    *
    * @throws IllegalStateException after close, or when foreign code has moved the struct out
-   * @throws FletchingException EINVAL for an address of 0, and for the struct's own address
+   * @throws FletchingException EINVAL for an address of 0, and for the struct's own address; EBUSY
+   *     for a stream during a call
    */
   public void moveTo(long address) {
     if (address == 0) {
@@ -150,9 +151,14 @@ public abstract class Owner implements AutoCloseable {
   final Slot live(String operation) {
     Slot found = slot;
     if (found == null) {
-      throw closed(operation);
+      throw missing(operation);
     }
     return found;
+  }
+
+  /** Why there is no slot. */
+  RuntimeException missing(String operation) {
+    return closed(operation);
   }
 
   static IllegalStateException closed(String operation) {

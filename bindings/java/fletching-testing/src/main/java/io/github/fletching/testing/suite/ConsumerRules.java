@@ -201,6 +201,8 @@ public abstract class ConsumerRules {
     script.entered.await();
     assertError(EBUSY, "stream: in use: expected one call at a time", stream::next);
     assertError(EBUSY, "stream: in use: expected one call at a time", stream::schema);
+    assertError(EBUSY, "address: in use: expected one call at a time", stream::address);
+    assertError(EBUSY, "export: in use: expected one call at a time", () -> stream.moveTo(1));
     stream.close();
     assertEquals(0, script.calls("release"));
     script.left.countDown();

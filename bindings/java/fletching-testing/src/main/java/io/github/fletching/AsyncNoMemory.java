@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import io.github.fletching.testing.Counting;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/** A consumer on the engine that counts, for whose tasks and batches there is no memory. */
+public final class AsyncNoMemory {
+  private static final int BLOCK = 64;
+  private static final long SLAB = 64L * Kind.DEVICE_ARRAY.size; // which is a multiple of 16
+
+  private AsyncNoMemory() {}
+
+  /** Prints the report. */
+  public static void main(String[] arguments) {
+    System.out.println(report());
+  }
+
+  /** What the producer is called with and gets, and what the application gets. */
+  public static String report() {
+    return unheard() + "; " + unread();
+  }
+
+  /** The second task finds no room for its copy: it is refused, and the first is dropped. */
+  private static String unheard() {
+    AsyncHandler core = new AsyncHandler();
+    core.request(2);
+    AsyncProducerPeer peer = new AsyncProducerPeer(null, core.expose());
+    peer.schema();
+    peer.task(1);
+    int[] code = new int[1];
+    DeviceArray batch = AsyncRows.rowsOf(2);
+    without(
+        BLOCK,
+        AsyncAbi::takeBlock,
+        AsyncAbi::putBlock,
+        blocks -> {
+          AsyncAbi.putBlock(blocks.remove(0)); // the peer's own struct
+          code[0] = peer.task(2, batch, 0);
+        });
+    String outcome = core.outcome().getMessage();
+    return end(peer, core) + ", code " + code[0] + ", " + batch + ", " + outcome;
+  }
+
+  /** The batches that the release would extract find no room: they are dropped. */
+  private static String unread() {
+    AsyncHandler core = new AsyncHandler();
+    core.request(2);
+    AsyncProducerPeer peer = new AsyncProducerPeer(null, core.expose());
+    peer.schema();
+    peer.task(1);
+    peer.task(2);
+    peer.end();
+    without(SLAB, () -> Slot.take(Kind.DEVICE_ARRAY), Slot::free, slots -> peer.release());
+    String outcome = (core.take(0) == null) + ", " + core.outcome().getMessage();
+    return end(peer, core) + ", " + outcome;
+  }
+
+  private static String end(AsyncProducerPeer peer, AsyncHandler core) {
+    peer.release();
+    core.close();
+    peer.close();
+    return peer.calls();
+  }
+
+  /** Runs the body while all memory of this size is in use. */
+  private static <T> void without(
+      long size, Supplier<T> take, Consumer<T> giveBack, Consumer<List<T>> body) {
+    List<T> taken = new ArrayList<>();
+    Counting.refuse(size);
+    try {
+      while (true) {
+        taken.add(take.get());
+      }
+    } catch (FletchingException e) { // there is no further one
+      body.accept(taken);
+    }
+    Counting.refuse(-1);
+    taken.forEach(giveBack);
+  }
+}
