@@ -2,23 +2,19 @@
 
 package io.github.fletching;
 
+import static io.github.fletching.Deferred.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.fletching.abi.DeviceType;
-import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.suite.Copy;
-import java.lang.reflect.Field;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -31,63 +27,6 @@ import org.junit.jupiter.api.Timeout;
 public abstract class ReaperSuite {
   private static final long SHORTEST_PAUSE = 20_000;
   private static final long LONGEST_PAUSE = 20_000_000;
-
-  /** An array that is released when the answer is true. */
-  private static final class Deferred {
-    final AtomicInteger asked = new AtomicInteger();
-    final List<Thread> releases = new CopyOnWriteArrayList<>(); // the threads
-    volatile Thread asking;
-
-    Deferred(BooleanSupplier answer) {
-      AutoCloseable object = () -> releases.add(Thread.currentThread());
-      DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
-      ScriptedVendor vendor =
-          new ScriptedVendor(
-              () -> {
-                asking = Thread.currentThread();
-                asked.incrementAndGet();
-                return answer.getAsBoolean();
-              });
-      Reaper.add("release_after", new Recorded(vendor), array);
-    }
-
-    void await() {
-      ReaperSuite.await(() -> !releases.isEmpty());
-      assertEquals(1, releases.size());
-    }
-  }
-
-  private static void await(BooleanSupplier condition) {
-    while (!condition.getAsBoolean()) {
-      assertFalse(Thread.currentThread().isInterrupted(), "timeout");
-      Thread.yield();
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError("timeout", e);
-    }
-  }
-
-  /** Adds arrays in one go: the thread sees all of them at once. */
-  private static void together(Runnable additions) {
-    CountDownLatch begun = new CountDownLatch(1);
-    CountDownLatch go = new CountDownLatch(1);
-    Deferred first =
-        new Deferred(
-            () -> {
-              begun.countDown();
-              await(go);
-              return true;
-            });
-    await(begun);
-    additions.run();
-    go.countDown();
-    first.await();
-  }
 
   @Test
   void oneThreadAsksForAll() {
@@ -220,151 +159,77 @@ public abstract class ReaperSuite {
     slow.await();
   }
 
-  // --- Refusals
+  /** One that is not, because of a pause that has grown, is tried again. */
+  private static final long SOON = 15_000_000;
 
   @Test
-  void aRefusalIsAskedForEverMoreRarely() {
-    Copy.run(this, "refusals");
+  void afterANewArrayAllAreAskedForSoon() {
+    Copy.run(this, "soonAfterANewOne");
   }
 
-  void refusals() {
-    StringBuffer asked = new StringBuffer();
-    List<Long> refused = new CopyOnWriteArrayList<>();
-    AtomicInteger refusals = new AtomicInteger();
-    together(
-        () -> {
+  void soonAfterANewOne() {
+    CountDownLatch end = new CountDownLatch(1);
+    AtomicLong lastEnd = new AtomicLong();
+    Deferred slow = // a pause of 50 ms follows each query
+        new Deferred(
+            () -> {
+              long begin = System.nanoTime();
+              await(() -> System.nanoTime() - begin >= 1_000_000);
+              lastEnd.set(System.nanoTime());
+              return end.getCount() == 0;
+            });
+    AtomicLong gap = new AtomicLong(SOON);
+    while (gap.get() >= SOON) {
+      awaitQueries(slow, 12);
+      AtomicLong since = new AtomicLong();
+      Deferred next =
           new Deferred(
               () -> {
-                asked.append('1');
-                if (refusals.incrementAndGet() < 8) {
-                  throw new IllegalStateException("refusal " + refusals);
-                }
-                return refusals.get() == 10;
+                gap.set(System.nanoTime() - since.get());
+                return !since.compareAndSet(0, lastEnd.get());
               });
+      next.await();
+    }
+    end.countDown();
+    slow.await();
+  }
+
+  @Test
+  void afterAReleaseTheOthersAreAskedForSoon() {
+    Copy.run(this, "soonAfterARelease");
+  }
+
+  void soonAfterARelease() {
+    CountDownLatch end = new CountDownLatch(1);
+    AtomicLong passed = new AtomicLong();
+    AtomicLong gap = new AtomicLong(SOON);
+    Deferred pending =
+        new Deferred(
+            () -> {
+              long before = passed.getAndSet(0);
+              if (before != 0) {
+                gap.set(System.nanoTime() - before);
+              }
+              return end.getCount() == 0;
+            });
+    while (gap.get() >= SOON) {
+      int known = pending.asked.get();
+      Deferred next =
           new Deferred(
               () -> {
-                asked.append('2');
-                refused.add(Reaper.counts().refused());
-                return refusals.get() == 10;
+                boolean hasPassed = pending.asked.get() > known + 14;
+                passed.set(hasPassed ? System.nanoTime() : 0);
+                return hasPassed;
               });
-        });
-    await(() -> Reaper.counts().pending() == 0);
-    StringBuilder expected = new StringBuilder();
-    for (int skips : new int[] {1, 3, 7, 15, 15, 15, 15, 0, 0, 0}) {
-      expected.append("12").append("2".repeat(skips));
+      next.await();
+      awaitQueries(pending, 1);
     }
-    assertEquals(expected.toString(), asked.toString());
-    for (int i = 0; i < refused.size(); i++) {
-      assertEquals(i < refused.size() - 3 ? 1 : 0, refused.get(i));
-    }
-    assertEquals("pending 0, refused 0: refusal 7", Reaper.counts().toString());
+    end.countDown();
+    pending.await();
   }
 
-  // --- Without memory
-
-  /** Its text cannot be read for once. */
-  private static final class Unreadable extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    @Override
-    public String getMessage() {
-      throw new OutOfMemoryError("on purpose");
-    }
-  }
-
-  @Test
-  void anArrayThatWasHandedOverIsNotAskedForAgain() {
-    Copy.run(this, "handedOver");
-  }
-
-  void handedOver() {
-    AtomicInteger asked = new AtomicInteger();
-    Deferred[] both = {null, null};
-    together(
-        () -> {
-          both[0] = new Deferred(() -> true);
-          both[1] =
-              new Deferred(
-                  () -> {
-                    if (asked.incrementAndGet() == 1) {
-                      throw new Unreadable();
-                    }
-                    return true;
-                  });
-        });
-    both[1].await();
-    both[0].await();
-    assertEquals(1, both[0].asked.get());
-    assertEquals(0, Reaper.counts().pending());
-  }
-
-  @Test
-  void withoutAThreadTheAskingOneReleases() {
-    Copy.run(this, "releaseHere");
-  }
-
-  void releaseHere() throws ReflectiveOperationException {
-    Field instance = Reaper.class.getDeclaredField("INSTANCE");
-    Field releases = Reaper.class.getDeclaredField("releases");
-    instance.setAccessible(true);
-    releases.setAccessible(true);
-    releases.set(
-        instance.get(null),
-        new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>()) {
-          @Override
-          public void execute(Runnable body) {
-            throw new OutOfMemoryError("on purpose");
-          }
-        });
-    Deferred array = new Deferred(() -> true);
-    array.await();
-    assertSame(array.asking, array.releases.get(0));
-    Deferred next = new Deferred(() -> true); // the thread goes on
-    next.await();
-  }
-
-  @Test
-  void aThreadThatFindsNoMemoryGoesOn() {
-    Copy.run(this, "noMemory");
-  }
-
-  void noMemory() throws ReflectiveOperationException {
-    assertEquals("DeviceArray[live]: no room, released", NoMemory.report());
-  }
-
-  // --- Failures
-
-  @Test
-  void aReleaseThatFailsIsLogged() {
-    Copy.run(this, "failingRelease");
-  }
-
-  void failingRelease() {
-    CapturedLog log = new CapturedLog();
-    try {
-      DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, null);
-      CountDownLatch failed = new CountDownLatch(1);
-      Vendor failing =
-          new ScriptedVendor(() -> true) {
-            @Override
-            void runRelaxed(Runnable body) {
-              body.run();
-              failed.countDown();
-              throw new IllegalStateException("on purpose");
-            }
-          };
-      Reaper.add("release_after", new Recorded(failing), array);
-      await(failed);
-      List<String> logged = new CopyOnWriteArrayList<>();
-      await(
-          () -> {
-            logged.addAll(log.take());
-            return !logged.isEmpty();
-          });
-      assertEquals(List.of("release_after: the callback threw: on purpose"), logged);
-      new Deferred(() -> true).await();
-    } finally {
-      log.close();
-    }
+  private static void awaitQueries(Deferred array, int count) {
+    int known = array.asked.get();
+    await(() -> array.asked.get() >= known + count);
   }
 }
