@@ -77,23 +77,21 @@ public abstract class StreamStatesSuite {
   void aStreamIsOpenDuringACall(Flavor flavor) {
     Script script = new Script(flavor, 0);
     List<String> found = new ArrayList<>();
-    try (BatchStream<? extends ArrayOwner> stream = script.open()) {
-      script.atEnd =
-          () -> {
-            found.add(stream.toString());
-            found.add(assertThrows(IllegalStateException.class, stream::address).getMessage());
-            long room = flavor.room().address();
-            found.add(
-                assertThrows(IllegalStateException.class, () -> stream.moveTo(room)).getMessage());
-          };
-      assertFalse(stream.hasNext());
-      String name = flavor == Flavor.PLAIN ? "ArrayStream" : "DeviceArrayStream";
-      String closed = ": closed or moved: expected a live struct";
-      assertEquals(List.of(name + "[live]", "address" + closed, "export" + closed), found);
-      assertEquals(name + "[live]", stream.toString());
-      stream.close();
-      assertEquals(name + "[released]", stream.toString());
-    }
+    BatchStream<? extends ArrayOwner> stream = script.open();
+    long room = flavor.room().address();
+    script.atEnd =
+        () -> {
+          found.add(stream.toString());
+          found.add(assertThrows(FletchingException.class, stream::address).getMessage());
+          found.add(assertThrows(FletchingException.class, () -> stream.moveTo(room)).getMessage());
+        };
+    assertFalse(stream.hasNext());
+    String name = flavor == Flavor.PLAIN ? "ArrayStream" : "DeviceArrayStream";
+    String inUse = ": in use: expected one call at a time";
+    assertEquals(List.of(name + "[live]", "address" + inUse, "export" + inUse), found);
+    assertEquals(name + "[live]", stream.toString());
+    stream.close();
+    assertEquals(name + "[released]", stream.toString());
     script.assertEnded();
   }
 
