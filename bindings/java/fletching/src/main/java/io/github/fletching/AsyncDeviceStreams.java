@@ -105,7 +105,11 @@ public final class AsyncDeviceStreams {
 
   /** The common pool, which may have no thread. */
   static Executor executor() {
-    return ForkJoinPool.getCommonPoolParallelism() > 0
+    return executor(ForkJoinPool.getCommonPoolParallelism());
+  }
+
+  static Executor executor(int parallelism) {
+    return parallelism > 0
         ? ForkJoinPool.commonPool()
         : job -> new Thread(job, "fletching-async").start();
   }
