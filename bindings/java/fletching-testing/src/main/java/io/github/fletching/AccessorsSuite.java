@@ -4,11 +4,17 @@ package io.github.fletching;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.CapturedLog;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.lang.reflect.Field;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
@@ -37,6 +43,22 @@ public abstract class AccessorsSuite {
       assertEquals(Kind.MOST_STRUCTS, array.buffers().length);
       Native.C.putAddress(array.address() + Fields.ARRAY_BUFFERS, few);
       Native.C.free(many);
+    }
+  }
+
+  /** Exactly at a limit nothing is refused. */
+  @Test
+  void limitsAreExact() {
+    assertNull(Tree.excess(255, 1 << 22));
+    assertEquals("nested too deep: expected at most 256 levels", Tree.excess(256, 1));
+    assertEquals(
+        "one of too many: expected at most 4194304 structs", Tree.excess(0, (1 << 22) + 1));
+    try (Array array = new ArrayBuilder(0).child(new ArrayBuilder(0)).build(null)) {
+      Native.C.putLong(array.address() + Fields.ARRAY_N_CHILDREN, 1 << 22);
+      assertEquals(1 << 22, array.childCount());
+      Native.C.putLong(array.address() + Fields.ARRAY_N_CHILDREN, (1 << 22) + 1);
+      assertEquals(0, array.childCount());
+      Native.C.putLong(array.address() + Fields.ARRAY_N_CHILDREN, 1);
     }
   }
 
@@ -94,6 +116,61 @@ public abstract class AccessorsSuite {
       log.close();
     }
     Native.C.free(struct);
+  }
+
+  /** Like a release that C calls while hooks run; what was not released is released at the end. */
+  @Test
+  void aReleaseByCDuringShutdownIsCounted() throws ReflectiveOperationException {
+    Field shutdown = Exported.class.getDeclaredField("shutdown");
+    shutdown.setAccessible(true);
+    List<String> closed = new ArrayList<>();
+    AutoCloseable object = () -> closed.add("object");
+    long struct = Native.C.allocate(Kind.ARRAY.size);
+    new ArrayBuilder(0).build(object).moveTo(struct);
+    long release = Native.C.getAddress(struct + Kind.ARRAY.release);
+    long before = Owner.lateReleases();
+    ByteArrayOutputStream printed = new ByteArrayOutputStream();
+    PrintStream console = System.err;
+    assertFalse(Exported.isShutdown());
+    shutdown.set(null, true);
+    System.setErr(new PrintStream(printed, true, StandardCharsets.UTF_8));
+    try {
+      assertTrue(Exported.isShutdown());
+      for (int i = 0; i < 3; i++) {
+        Native.C.run(release, struct); // is released already at the second time
+        assertTrue(Kind.ARRAY.isReleased(struct));
+        assertEquals(before + 1 + i / 2, Owner.lateReleases());
+        if (i == 1) {
+          Native.C.putAddress(struct + Kind.ARRAY.release, release);
+        }
+      }
+    } finally {
+      System.setErr(console);
+      shutdown.set(null, false);
+    }
+    String text = "fletching: ArrowArray.release during shutdown: it leaks, as any later";
+    assertEquals(before == 0 ? text : "", printed.toString(StandardCharsets.UTF_8).trim());
+    assertEquals(List.of(), closed);
+    Native.C.putAddress(struct + Kind.ARRAY.release, release);
+    Native.C.run(release, struct);
+    assertEquals(List.of("object"), closed);
+    Native.C.free(struct);
+  }
+
+  @Test
+  void anErrnoValueIsPositive() {
+    for (int errno : new int[] {1, 2, 28, Integer.MAX_VALUE}) {
+      assertEquals(errno, new FletchingException(errno, "text").errno());
+      assertEquals("errno " + errno, new FletchingException(errno, null).getMessage());
+      assertEquals("errno " + errno, new FletchingException(errno, "").getMessage());
+    }
+    for (int errno : new int[] {0, -1, Integer.MIN_VALUE}) {
+      assertEquals(FletchingException.EIO, new FletchingException(errno, "text").errno());
+    }
+    Exception cause = new Exception("on purpose");
+    FletchingException error = new FletchingException(28, "text", cause);
+    assertEquals("text", error.getMessage());
+    assertEquals(cause, error.getCause());
   }
 
   @Test

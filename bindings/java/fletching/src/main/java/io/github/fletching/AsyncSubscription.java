@@ -51,9 +51,6 @@ final class AsyncSubscription implements Flow.Subscription {
 
   @Override
   public void request(long n) {
-    if (subscriber == null) {
-      return;
-    }
     if (n < 1) {
       misuse =
           new IllegalArgumentException("request: n is not positive: expected 1 or more, got " + n);
@@ -112,7 +109,7 @@ final class AsyncSubscription implements Flow.Subscription {
       greeted = true;
       next.onSubscribe(this);
     }
-    while (subscriber != null && misuse == null && demand.get() > 0 && deliver(next)) {}
+    while (misuse == null && demand.get() > 0 && deliver(next)) {}
     RuntimeException outcome = misuse != null ? misuse : core.outcome();
     if (outcome != null && subscriber != null) {
       finish(next, outcome);
@@ -132,7 +129,7 @@ final class AsyncSubscription implements Flow.Subscription {
     } else if (subscriber == null) { // cancelled meanwhile
       received.batch.close();
     } else {
-      demand.updateAndGet(n -> n == Long.MAX_VALUE ? n : n - 1);
+      demand.decrementAndGet();
       batchMetadata = received.metadata;
       next.onNext(received.batch);
     }

@@ -135,7 +135,7 @@ public final class Metadata {
         texts.add(text("length of key " + pair));
         texts.add(text("length of value " + pair));
       }
-      return texts.isEmpty() ? EMPTY : new Metadata(texts);
+      return new Metadata(texts);
     }
 
     private int number(String what) {

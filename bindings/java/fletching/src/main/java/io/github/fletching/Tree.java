@@ -109,7 +109,7 @@ final class Tree {
       live.add(struct);
     }
     String problem = problem(struct);
-    int children = problem != null ? 0 : kind.childCount(struct);
+    int children = kind.childCount(struct);
     for (int i = 0; i < children && problem == null; i++) {
       problem = walk(kind.child(struct, i), depth + 1);
     }

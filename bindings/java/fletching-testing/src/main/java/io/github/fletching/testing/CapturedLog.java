@@ -23,7 +23,10 @@ public final class CapturedLog extends Handler {
   /** Returns what was logged since the last call: {@code message: exception's message}. */
   public List<String> take() {
     List<String> lines = new ArrayList<>();
-    records.forEach(r -> lines.add(r.getMessage() + ": " + r.getThrown().getMessage()));
+    for (LogRecord each : records) {
+      Throwable thrown = each.getThrown();
+      lines.add(each.getMessage() + (thrown == null ? "" : ": " + thrown.getMessage()));
+    }
     records.clear();
     return lines;
   }

@@ -17,20 +17,28 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The engine {@code counting}: it counts the allocations of another engine, and notices what is
- * freed twice. The system property io.github.fletching.engine has to choose it.
+ * freed twice and what is written behind the end of an allocation. The system property
+ * io.github.fletching.engine has to choose it.
  */
 public final class Counting implements EngineProvider {
   /** The name. */
   public static final String NAME = "counting";
 
+  private static final long GUARD = 0x5AFE_5AFE_5AFE_5AFEL; // behind each allocation
   private static final Map<Long, Long> LIVE = new ConcurrentHashMap<>();
   private static final List<String> PROBLEMS = new ArrayList<>();
   private static final AtomicInteger FAIL_AT = new AtomicInteger();
   private static volatile long refused = -1;
+  private static volatile Engine engine; // the other one
 
   /** How many allocations are live. */
   public static int live() {
     return LIVE.size();
+  }
+
+  /** How many bytes are live. */
+  public static long bytes() {
+    return LIVE.values().stream().mapToLong(size -> size).sum();
   }
 
   /** Whether the property has chosen it for this JVM. */
@@ -51,11 +59,10 @@ public final class Counting implements EngineProvider {
     refused = size;
   }
 
-  /** Lists the frees of memory that was not live. */
-  public static List<String> problems() {
-    synchronized (PROBLEMS) {
-      return List.copyOf(PROBLEMS);
-    }
+  /** Lists the frees of memory that was not live, and the memory that is written behind its end. */
+  public static synchronized List<String> problems() {
+    LIVE.forEach(Counting::checkEnd);
+    return List.copyOf(PROBLEMS);
   }
 
   @Override
@@ -73,35 +80,55 @@ public final class Counting implements EngineProvider {
     List<EngineProvider> others = new ArrayList<>();
     ServiceLoader.load(EngineProvider.class).forEach(others::add);
     others.removeIf(each -> each.name().equals(NAME));
-    Engine engine = Engines.open(others, null);
+    engine = Engines.open(others, null);
     return (Engine)
         Proxy.newProxyInstance(
             Engine.class.getClassLoader(),
             new Class<?>[] {Engine.class},
-            (proxy, method, arguments) -> call(engine, method, arguments));
+            (proxy, method, arguments) -> call(method, arguments));
   }
 
-  private static Object call(Engine engine, Method method, Object[] arguments) throws Throwable {
-    if (method.getName().equals("free") && LIVE.remove((Long) arguments[0]) == null) {
-      if ((Long) arguments[0] != 0) { // NULL is nothing to free
-        synchronized (PROBLEMS) {
-          PROBLEMS.add("free: " + arguments[0] + ": not live");
-        }
-      }
+  private static Object call(Method method, Object[] arguments) throws Throwable {
+    if (method.getName().equals("free")) {
+      free((Long) arguments[0]);
       return null;
     }
-    if (method.getName().equals("allocate")
-        && ((Long) arguments[0] == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1)) {
-      return 0L;
+    if (method.getName().equals("allocate")) {
+      return allocate((Long) arguments[0]);
     }
     try {
-      Object result = method.invoke(engine, arguments);
-      if (method.getName().equals("allocate")) {
-        LIVE.put((Long) result, (Long) arguments[0]);
-      }
-      return result;
+      return method.invoke(engine, arguments);
     } catch (InvocationTargetException e) {
       throw e.getCause();
+    }
+  }
+
+  private static synchronized long allocate(long size) {
+    if (size == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
+      return 0;
+    }
+    long address = engine.allocate(size + Long.BYTES);
+    if (address == 0) {
+      return 0;
+    }
+    engine.putLong(address + size, GUARD);
+    LIVE.put(address, size);
+    return address;
+  }
+
+  private static synchronized void free(long address) {
+    Long size = LIVE.remove(address);
+    if (size != null) {
+      checkEnd(address, size);
+      engine.free(address);
+    } else if (address != 0) { // NULL is nothing to free
+      PROBLEMS.add("free: " + address + ": not live");
+    }
+  }
+
+  private static void checkEnd(long address, long size) {
+    if (engine.getLong(address + size) != GUARD) {
+      PROBLEMS.add(size + " bytes: written behind their end");
     }
   }
 }

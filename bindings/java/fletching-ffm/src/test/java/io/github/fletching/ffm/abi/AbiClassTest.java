@@ -4,9 +4,11 @@ package io.github.fletching.ffm.abi;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import java.lang.foreign.MemoryLayout;
 import org.junit.jupiter.api.Test;
@@ -28,5 +30,10 @@ class AbiClassTest {
     MemoryLayout shifted = JAVA_INT.withName("private_data");
     String alignment = layoutError(narrow, padding, shifted, padding);
     assertTrue(alignment.contains("alignment is 4 here"), alignment);
+    assertEquals(
+        "ArrowAsyncTask.private_data: offset is 4 here, the Arrow specification says 8 for "
+            + LayoutClass.of(8, 8)
+            + " targets",
+        layoutError(narrow, shifted, ADDRESS));
   }
 }

@@ -2,6 +2,7 @@
 
 package io.github.fletching.jna.abi;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -58,6 +59,16 @@ class RawLayerTest {
   public static final class Probe extends Structure {
     public byte before;
     public long value;
+  }
+
+  @Test
+  void memoryIsZeroedAlsoWhenItIsUsedAgain() {
+    try (Memory used = new Memory(ArrowArray.SIZE)) {
+      used.setMemory(0, ArrowArray.SIZE, (byte) -1);
+    }
+    try (Memory array = ArrowArray.allocate()) { // which is the same, for most allocators
+      assertArrayEquals(new byte[ArrowArray.SIZE], array.getByteArray(0, ArrowArray.SIZE));
+    }
   }
 
   @Test

@@ -11,10 +11,11 @@ import org.junit.jupiter.api.Test;
 
 /** Memory of C: on the engine that counts, in a JVM of its own unless this one has it. */
 public abstract class AllocationsSuite {
+  private static final String OPTION = "-D" + Engines.PROPERTY + "=" + Counting.NAME;
+
   @Test
   void isFreedOnceAlsoWhenAnAllocationFails() {
-    String option = "-D" + Engines.PROPERTY + "=" + Counting.NAME;
-    String report = Counting.isChosen() ? Leaks.report() : Child.runMain(Leaks.class, option);
+    String report = Counting.isChosen() ? Leaks.report() : Child.runMain(Leaks.class, OPTION);
     String expected =
         "unsent 0, slabs true, of an empty array 0, kept true, failures true,"
             + " signals [batch, end, async stream: no memory, a text], left 0 and 0, problems []";
@@ -23,12 +24,21 @@ public abstract class AllocationsSuite {
 
   @Test
   void anAsyncStreamWithoutRoomLosesNoTask() {
-    String option = "-D" + Engines.PROPERTY + "=" + Counting.NAME;
     String report =
-        Counting.isChosen() ? AsyncNoMemory.report() : Child.runMain(AsyncNoMemory.class, option);
+        Counting.isChosen() ? AsyncNoMemory.report() : Child.runMain(AsyncNoMemory.class, OPTION);
     String expected =
         "request 2, drop 1, code 12, DeviceArray[released], async stream: no memory;"
-            + " request 2, drop 1, drop 2, true, device array: no memory";
+            + " request 2, cancel, drop 1, device array: no memory;"
+            + " request 2, drop 1, drop 2, true, device array: no memory; lost 0";
+    assertTrue(report.trim().endsWith(expected), report);
+  }
+
+  @Test
+  void isUsedAgainAndNoMoreThanNeeded() {
+    String report = Counting.isChosen() ? Rooms.report() : Child.runMain(Rooms.class, OPTION);
+    String expected =
+        "not used again [], owners in a slab 64, forgotten true, bytes [400, 288],"
+            + " at the limit array: no memory";
     assertTrue(report.trim().endsWith(expected), report);
   }
 }

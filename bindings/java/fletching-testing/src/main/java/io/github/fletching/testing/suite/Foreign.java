@@ -43,6 +43,11 @@ final class Foreign {
     return struct.set("release", function(schema ? SCHEMA : ARRAY));
   }
 
+  /** What will not be released by its own callback. */
+  static void forget(long privateData) {
+    RELEASES.remove(privateData);
+  }
+
   static long function(Callback callback) {
     return Pointer.nativeValue(CallbackReference.getFunctionPointer(callback));
   }
@@ -52,6 +57,14 @@ final class Foreign {
     Memory memory = keep(new Memory(bytes.length + 1L));
     memory.clear();
     memory.write(0, bytes, 0, bytes.length);
+    return Pointer.nativeValue(memory);
+  }
+
+  long bytes(int... values) {
+    Memory memory = keep(new Memory(values.length));
+    for (int i = 0; i < values.length; i++) {
+      memory.setByte(i, (byte) values[i]);
+    }
     return Pointer.nativeValue(memory);
   }
 

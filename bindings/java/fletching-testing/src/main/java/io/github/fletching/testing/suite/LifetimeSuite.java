@@ -15,6 +15,7 @@ import io.github.fletching.Owner;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
+import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -218,9 +219,15 @@ public abstract class LifetimeSuite {
   void aForgottenOwnerIsReleasedAndCounted() {
     long leaks = Owner.leaks();
     Consumer<Array> forget = Array::length;
-    forget.accept(table());
-    while (closed.isEmpty() && !Thread.interrupted()) {
-      System.gc();
+    CapturedLog log = new CapturedLog();
+    try {
+      forget.accept(table());
+      while (closed.isEmpty() && !Thread.interrupted()) {
+        System.gc();
+      }
+      assertEquals(List.of("array: collected and not closed"), log.take());
+    } finally {
+      log.close();
     }
     assertClosed(closed, "table");
     assertEquals(leaks + 1, Owner.leaks());

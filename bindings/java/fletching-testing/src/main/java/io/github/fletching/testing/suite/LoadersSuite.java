@@ -58,4 +58,16 @@ public abstract class LoadersSuite {
     assertTrue(output.contains("late 2, closed in Java"), output);
     assertFalse(output.contains("not marked"), output);
   }
+
+  @Test
+  void theWarningOfALeakMaySayWhereTheOwnerWasMade() {
+    String warning = "WARNING: array: collected and not closed";
+    String output = Child.runMain(Forgotten.class, "-Dio.github.fletching.leakStacks=true");
+    assertTrue(output.contains(warning), output);
+    assertTrue(output.contains("created here"), output);
+    assertTrue(output.contains("Forgotten.make("), output);
+    output = Child.runMain(Forgotten.class);
+    assertTrue(output.contains(warning), output);
+    assertFalse(output.contains("created here"), output);
+  }
 }

@@ -4,6 +4,7 @@ package io.github.fletching.testing.suite;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -89,6 +90,53 @@ public abstract class MetadataSuite {
       block.putInt(number);
     }
     ArrayRules.assertInvalid(text, () -> Metadata.decode(block.array()));
+  }
+
+  @Example
+  void theFirstPairOfAKeyIsFound() {
+    Metadata metadata = Metadata.EMPTY.with("a", "b").with("c", "1").with("c", "2").with("d", "");
+    assertEquals("b", metadata.get("a").orElseThrow());
+    assertEquals("1", metadata.get("c").orElseThrow());
+    assertEquals("", metadata.get("d").orElseThrow());
+    assertTrue(metadata.get("b").isEmpty()); // which is a value
+    assertTrue(metadata.get("").isEmpty());
+    assertTrue(Metadata.EMPTY.get("a").isEmpty());
+    assertEquals("4 pairs", metadata.toString());
+  }
+
+  @Example
+  void metadataHasAValue() {
+    Metadata metadata = Metadata.EMPTY.with("a", "b");
+    assertEquals(metadata, Metadata.EMPTY.with("a", "b"));
+    assertEquals(metadata.hashCode(), Metadata.EMPTY.with("a", "b").hashCode());
+    assertNotEquals(metadata.hashCode(), Metadata.EMPTY.with("a", "c").hashCode());
+    assertNotEquals(metadata, Metadata.EMPTY.with("a", "c"));
+    assertNotEquals(metadata, Metadata.EMPTY);
+    assertNotEquals(metadata, (Object) "1 pairs");
+    assertNotEquals(metadata, null);
+  }
+
+  @Example
+  void metadataIsImmutable() {
+    byte[] bytes = {1};
+    Metadata metadata = Metadata.EMPTY.with(bytes, bytes);
+    bytes[0] = 2;
+    metadata.key(0)[0] = 3;
+    metadata.value(0)[0] = 4;
+    assertArrayEquals(new byte[] {1}, metadata.key(0));
+    assertArrayEquals(new byte[] {1}, metadata.value(0));
+    metadata.with("a", "b");
+    assertEquals(1, metadata.size());
+    assertEquals(0, Metadata.EMPTY.size());
+  }
+
+  @Example
+  void noPairsAreFourBytes() {
+    assertArrayEquals(new byte[4], Metadata.EMPTY.encode());
+    assertEquals(Metadata.EMPTY, Metadata.decode(new byte[4]));
+    assertMalformed("metadata: length of key 0 at byte 4: truncated: expected 4 bytes", 1);
+    assertMalformed("metadata: length of value 0 at byte 8: truncated: expected 4 bytes", 1, 0);
+    assertMalformed("metadata: length of key 1 at byte 12: truncated: expected 4 bytes", 2, 0, 0);
   }
 
   @Example

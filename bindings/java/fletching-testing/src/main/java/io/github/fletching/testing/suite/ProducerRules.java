@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Test;
 /** The rules about exporting a stream to C, for both kinds of streams. */
 public abstract class ProducerRules {
   private static final int EIO = 5;
+  private static final int ENOMEM = 12;
 
   private final List<String> closed = new ArrayList<>();
 
@@ -157,7 +158,9 @@ public abstract class ProducerRules {
             new FletchingException(-3, "no errno value"), EIO,
             new FletchingException(0, "success"), EIO,
             new IllegalStateException("no code"), EIO,
-            new StackOverflowError("deep"), EIO);
+            new StackOverflowError("deep"), EIO,
+            new FletchingException(1, "not permitted"), 1,
+            new OutOfMemoryError("on purpose"), ENOMEM);
     codes.forEach(
         (thrown, expected) -> {
           Raw stream = exported(flavor, thrown);

@@ -83,6 +83,10 @@ final class Raw {
     return memory == null ? base : Pointer.nativeValue(memory);
   }
 
+  long address(String field) {
+    return address() + struct.offset(TARGET, field);
+  }
+
   private Pointer pointer() {
     return new Pointer(address());
   }
@@ -193,6 +197,10 @@ final class Raw {
 
   boolean isReleased() {
     return get("release") == 0;
+  }
+
+  boolean isSchema() {
+    return struct == Offsets.ARROW_SCHEMA;
   }
 
   /** Logs its name when it is closed. */

@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 
 /** A foreign stream that follows a script, and counts its calls. */
 final class Script {
@@ -85,6 +86,9 @@ final class Script {
   Memory text = new Memory(TEXT.length() + 1);
   int promised = 2;
   int found = 2;
+  Consumer<Raw> adjust = batch -> {}; // changes a batch before it is handed on
+  boolean hasSchema = true;
+  Runnable atEnd = () -> {}; // when get_next returns the end
 
   private final Flavor flavor;
   private final int batches;
@@ -126,7 +130,9 @@ final class Script {
   }
 
   private int getSchema(Pointer out) {
-    foreign.schema("schema").move(Raw.schemaAt(Pointer.nativeValue(out)));
+    if (hasSchema) {
+      foreign.schema("schema").move(Raw.schemaAt(Pointer.nativeValue(out)));
+    }
     return 0;
   }
 
@@ -145,13 +151,16 @@ final class Script {
     }
     long target = Pointer.nativeValue(out);
     if (call > batches) {
+      atEnd.run();
       Raw.arrayAt(target).set("release", 0);
     } else if (flavor == Flavor.PLAIN) {
       foreign.array("batch", 0, false).set("length", call).move(Raw.arrayAt(target));
     } else {
       Raw batch = foreign.keep(Raw.deviceArray());
       batch.device().setInt("device_type", found);
-      foreign.fill(batch, "batch", 0, false, null).set("length", call).move(Raw.arrayAt(target));
+      foreign.fill(batch, "batch", 0, false, null).set("length", call);
+      adjust.accept(batch);
+      batch.move(Raw.arrayAt(target));
     }
     return 0;
   }

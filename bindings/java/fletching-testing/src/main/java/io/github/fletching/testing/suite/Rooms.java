@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import io.github.fletching.Array;
+import io.github.fletching.ArrayBuilder;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.FletchingException;
+import io.github.fletching.Schema;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.Shared;
+import io.github.fletching.abi.DeviceType;
+import io.github.fletching.abi.engine.Handles;
+import io.github.fletching.testing.CapturedLog;
+import io.github.fletching.testing.Counting;
+import io.github.fletching.testing.suite.Script.Flavor;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/** A program on the engine that counts: how much memory structs take, and that it is used again. */
+public final class Rooms {
+  private static final int ROUNDS = 200; // of which a leak of slots would fill three slabs
+  private static final long MOST_BUFFERS = Integer.MAX_VALUE;
+
+  private Rooms() {}
+
+  /** Prints the report. */
+  public static void main(String[] arguments) {
+    System.out.println(report());
+  }
+
+  static String report() {
+    return String.format(
+        "not used again %s, owners in a slab %d, forgotten %b, bytes %s, at the limit %s",
+        notUsedAgain(), ownersInASlab(), areForgottenOnesUsedAgain(), bytes(), atTheLimit());
+  }
+
+  /** What takes more memory each time, although it releases all. */
+  private static List<String> notUsedAgain() {
+    Map<String, Runnable> uses = new LinkedHashMap<>();
+    uses.put("close", () -> leaf().close());
+    uses.put("several", Rooms::several);
+    uses.put("move", () -> Array.wrap(ArrayRules.exported(leaf()).address()).close());
+    uses.put("devices", () -> leaf().toDevice().toHost().close());
+    uses.put("share", () -> leaf().share().close());
+    uses.put("children", Rooms::children);
+    uses.put("end", () -> read(ArrayStream.of(schema(), Collections.emptyIterator())));
+    uses.put("error", () -> fail(script -> script.codes.put(1, 28)));
+    uses.put("schema", () -> fail(script -> script.hasSchema = false));
+    List<String> growing = new ArrayList<>();
+    uses.forEach(
+        (name, use) -> {
+          use.run(); // slots stay from the first use
+          int before = Counting.live();
+          for (int i = 0; i < ROUNDS; i++) {
+            use.run();
+          }
+          if (Counting.live() > before) {
+            growing.add(name);
+          }
+        });
+    return growing;
+  }
+
+  private static Array leaf() {
+    return new ArrayBuilder(0).build(null);
+  }
+
+  private static Schema schema() {
+    return new SchemaBuilder("n").build();
+  }
+
+  private static void several() {
+    List<Array> open = List.of(leaf(), leaf(), leaf());
+    open.forEach(Array::close);
+  }
+
+  private static void children() {
+    try (DeviceArray parent = ArrayRules.batch(2).buildOn(DeviceType.CUDA, 0, 0x1000, null);
+        Shared<DeviceArray> shared = parent.takeChild(0).share();
+        DeviceArray view = shared.view()) {
+      view.address();
+    }
+  }
+
+  private static void read(ArrayStream stream) {
+    try (stream) {
+      stream.schema().close();
+      while (stream.hasNext()) {
+        stream.next().close();
+      }
+    }
+  }
+
+  private static void fail(Consumer<Script> change) {
+    Script script = new Script(Flavor.PLAIN, 0);
+    change.accept(script);
+    try {
+      read((ArrayStream) script.open());
+      throw new AssertionError("no error");
+    } catch (FletchingException e) {
+      script.assertEnded();
+    }
+  }
+
+  /** How many owners one allocation is for. */
+  private static int ownersInASlab() {
+    List<Array> open = new ArrayList<>();
+    addUntilMemoryIsAllocated(open);
+    int first = open.size();
+    addUntilMemoryIsAllocated(open);
+    open.forEach(Array::close);
+    return open.size() - first;
+  }
+
+  private static void addUntilMemoryIsAllocated(List<Array> open) {
+    int before = Counting.live();
+    while (Counting.live() == before) {
+      open.add(leaf());
+    }
+  }
+
+  /** Several slabs of owners are collected one after the other. */
+  private static boolean areForgottenOnesUsedAgain() {
+    CapturedLog log = new CapturedLog();
+    int before = Counting.live();
+    int exported = Handles.count();
+    for (int round = 0; round < 10; round++) {
+      for (int i = 0; i < 64; i++) {
+        leaf().length();
+      }
+      while (Handles.count() > exported) {
+        System.gc();
+      }
+    }
+    log.close();
+    return Counting.live() - before < 4;
+  }
+
+  /** Of what is below an array, and below a schema: structs, pointers, and texts. */
+  private static List<Long> bytes() {
+    List<Long> sizes = new ArrayList<>();
+    ArrayBuilder column = new ArrayBuilder(1).buffers(0, 0).dictionary(new ArrayBuilder(1));
+    ArrayBuilder other = new ArrayBuilder(1).buffers(0, 0, 0).child(new ArrayBuilder(1));
+    ArrayBuilder table = new ArrayBuilder(1).buffers(0).child(column).child(other);
+    SchemaBuilder child = new SchemaBuilder("1234567").name("12345678").dictionary(leafSchema());
+    for (int i = 0; i < 2; i++) { // slots stay from the first use
+      sizes.clear();
+      long before = Counting.bytes();
+      try (Array array = table.build(null)) {
+        sizes.add(Counting.bytes() - before + (int) array.offset());
+      }
+      try (Schema schema = new SchemaBuilder("+s").child(child).child(leafSchema()).build()) {
+        sizes.add(Counting.bytes() - before + (int) schema.flags());
+      }
+    }
+    return sizes;
+  }
+
+  private static SchemaBuilder leafSchema() {
+    return new SchemaBuilder("i");
+  }
+
+  /** The error of as many buffers as there may be, for which there is no memory. */
+  private static String atTheLimit() {
+    ArrayBuilder many = new ArrayBuilder(0).buffers(new long[1 << 20]);
+    ArrayBuilder table = new ArrayBuilder(0);
+    int structs = (int) (MOST_BUFFERS >> 20);
+    for (int i = 0; i < structs; i++) {
+      table.child(many);
+    }
+    table.child(new ArrayBuilder(0).buffers(new long[(int) MOST_BUFFERS & ((1 << 20) - 1)]));
+    Counting.refuse((structs + 1) * 80L + 8 * (structs + 1 + MOST_BUFFERS));
+    FletchingException error = Releases.errorOf(() -> table.build(null).close());
+    Counting.refuse(-1);
+    return error.getMessage();
+  }
+}
