@@ -47,16 +47,54 @@ public abstract class AsyncEndsSuite extends AsyncConsumerTest {
   @Test
   void anEndThatWasReachedStays() {
     AsyncHandler core = queued(1);
+    core.request(1);
     take(core, 1);
     assertNull(core.outcome());
     peer.end();
     assertSame(AsyncConsumer.END, core.outcome());
     core.cancel(cancelled());
     assertSame(AsyncConsumer.END, core.outcome());
+    assertEquals(22, peer.task(2));
     release();
     core.cancel(cancelled());
     assertSame(AsyncConsumer.END, core.outcome());
-    assertEquals("extract 1", peer.calls());
+    assertEquals("request 1, extract 1", peer.calls());
+    core.close();
+  }
+
+  @Test
+  void theOutcomeOfACancelIsKnownWhileBatchesAreDropped() {
+    List<String> seen = new ArrayList<>();
+    AsyncHandler core = queued(2);
+    peer.inside.set(() -> seen.add(core.outcome().getMessage()));
+    core.cancel(cancelled());
+    assertEquals(List.of("cancelled"), seen);
+    assertEquals("cancel, drop 1, drop 2", peer.calls());
+    core.close();
+  }
+
+  @Test
+  void theReleaseExtractsInOrder() {
+    List<Object> seen = new ArrayList<>();
+    AsyncHandler core = queued(2);
+    peer.end();
+    peer.inside.set(() -> seen.add(core.take(0) == null));
+    release();
+    assertEquals(List.of(true), seen);
+    assertEquals("extract 1, extract 2", peer.calls());
+    take(core, 1);
+    take(core, 2);
+    core.close();
+  }
+
+  @Test
+  void aCancelDuringTheLastExtractionIsTheOutcome() {
+    AsyncHandler core = queued(1);
+    peer.end();
+    peer.inside.set(() -> core.cancel(cancelled()));
+    release();
+    assertEquals("cancelled", core.outcome().getMessage());
+    assertEquals(0, live.get());
     core.close();
   }
 
@@ -89,12 +127,16 @@ public abstract class AsyncEndsSuite extends AsyncConsumerTest {
     peer.fail(71, null);
     assertEquals(22, peer.task(1));
     assertEquals("request 2, cancel", peer.calls());
-    create(1);
-    rows.subscription.cancel();
-    peer.fail(71, null);
-    assertEquals(22, peer.schema());
-    assertEquals("", peer.calls());
-    assertRows();
+    for (boolean isCancelled : new boolean[] {true, false}) {
+      create(1);
+      if (isCancelled) {
+        rows.subscription.cancel();
+      }
+      peer.fail(71, null);
+      assertEquals(22, peer.schema());
+      assertEquals("", peer.calls());
+      assertEquals(isCancelled ? List.of() : List.of(-71L), rows.rows());
+    }
   }
 
   @Test

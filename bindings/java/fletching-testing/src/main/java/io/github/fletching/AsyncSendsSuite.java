@@ -5,6 +5,7 @@ package io.github.fletching;
 import static io.github.fletching.Native.C;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -186,6 +187,18 @@ public abstract class AsyncSendsSuite extends AsyncProducerTest {
       peer.run();
       assertTrue(isClosed[0], end);
     }
+  }
+
+  @Test
+  void metadataWithoutPairsIsNull() {
+    Metadata pairs = Metadata.EMPTY.with("key", "value");
+    startEndless(live.batch(1), AsyncBatch.of(live.batch(1)).with(pairs));
+    peer.request(1);
+    peer.run();
+    assertEquals(0, peer.ofLastTask);
+    peer.request(1);
+    peer.run();
+    assertNotEquals(0, peer.ofLastTask);
   }
 
   @Test

@@ -134,7 +134,7 @@ class AsyncConsumer {
   }
 
   private Received takeNext(long more) {
-    if (more > 0 && !shut && !queue.isEmpty()) {
+    if (more > 0 && !queue.isEmpty()) {
       sendRequest(more);
     }
     if (shut || queue.isEmpty()) {

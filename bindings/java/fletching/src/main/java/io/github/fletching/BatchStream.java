@@ -111,9 +111,9 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     try {
       check(batch);
       return batch;
-    } catch (RuntimeException e) {
+    } catch (Throwable refusal) {
       batch.close();
-      throw e;
+      throw refusal;
     }
   }
 
@@ -137,7 +137,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
         throw new FletchingException(failure.errno(), failure.getMessage(), failure);
       }
       return body.apply(slot.address);
-    } catch (RuntimeException thrown) {
+    } catch (Throwable thrown) {
       failure = failure != null ? failure : FletchingException.of(thrown);
       throw thrown;
     } finally {

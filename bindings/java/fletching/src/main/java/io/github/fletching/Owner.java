@@ -51,6 +51,7 @@ public abstract class Owner implements AutoCloseable {
    * the owner is closed: keep the owner reachable until the callee has returned.
    *
    * @throws IllegalStateException after close
+   * @throws FletchingException EBUSY for a stream during a call
    */
   public final long address() {
     return live("address").address;
@@ -133,9 +134,12 @@ public abstract class Owner implements AutoCloseable {
 
   /** Makes the slot the caller's, who frees it when the struct was moved. */
   final Slot takeSlot(String operation) {
-    Slot found = isReleased() ? null : swap(null);
-    if (found == null) {
+    if (isReleased()) {
       throw closed(operation);
+    }
+    Slot found = swap(null);
+    if (found == null) {
+      throw missing(operation); // by another thread, meanwhile
     }
     return found;
   }

@@ -57,17 +57,17 @@ public final class SchemaView extends View {
    *
    * @throws FletchingException EINVAL for a schema that is released, whose format or name is not
    *     UTF-8, whose metadata cannot be read, that lists a child that is NULL or released, or with
-   *     more than 256 levels
+   *     more than 256 levels or 2^22 structs
    */
   public SchemaBuilder toBuilder() {
-    return copy(0);
+    return copy(0, new int[1]);
   }
 
-  private SchemaBuilder copy(int depth) {
+  private SchemaBuilder copy(int depth, int[] structs) {
     if (isReleased()) {
       throw cannotCopy("schema is released: expected a live schema");
     }
-    String excess = Tree.excess(depth, 0);
+    String excess = Tree.excess(depth, ++structs[0]);
     if (excess != null) {
       throw cannotCopy(excess);
     }
@@ -78,10 +78,10 @@ public final class SchemaView extends View {
     copy.metadata(metadata());
     int count = childCount();
     for (int i = 0; i < count; i++) {
-      copy.child(child(i).copy(depth + 1));
+      copy.child(child(i).copy(depth + 1, structs));
     }
     SchemaView values = dictionary();
-    return values.exists() ? copy.dictionary(values.copy(depth + 1)) : copy;
+    return values.exists() ? copy.dictionary(values.copy(depth + 1, structs)) : copy;
   }
 
   private String strict(long field) {

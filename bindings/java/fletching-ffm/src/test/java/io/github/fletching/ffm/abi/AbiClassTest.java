@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.Offsets;
 import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.StructLayout;
 import org.junit.jupiter.api.Test;
 
 // It names no field or callback of the spec, so that it compiles with any spec.
@@ -18,6 +19,16 @@ class AbiClassTest {
   private static String layoutError(MemoryLayout... members) {
     Error error = assertThrows(Error.class, () -> Abi.layout(Offsets.ARROW_ASYNC_TASK, members));
     return error.getMessage();
+  }
+
+  @Test
+  void aLayoutHasItsNameAndItsSize() {
+    MemoryLayout function = ADDRESS.withName("extract_data");
+    MemoryLayout data = ADDRESS.withName("private_data");
+    StructLayout layout = Abi.layout(Offsets.ARROW_ASYNC_TASK, function, data);
+    assertEquals("ArrowAsyncTask", layout.name().orElseThrow());
+    assertEquals(16, layout.byteSize());
+    assertEquals(8, Abi.offsetOf(layout, "private_data"));
   }
 
   @Test

@@ -50,6 +50,11 @@ public abstract class LoadersSuite {
   }
 
   @Test
+  void theClassLoaderOfTheFirstCallerIsNotKept() {
+    assertTrue(Child.runMain(FirstCaller.class).endsWith("kept false\n"));
+  }
+
+  @Test
   void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
     String output = Child.runMain(Late.class, "-Xcheck:jni");
     assertTrue(

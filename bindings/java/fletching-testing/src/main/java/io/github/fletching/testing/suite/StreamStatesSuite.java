@@ -71,6 +71,30 @@ public abstract class StreamStatesSuite {
         assertThrows(IllegalStateException.class, stream::hasNext).getMessage());
   }
 
+  /** The call has the struct: it is neither released, nor can it be moved. */
+  @ParameterizedTest
+  @EnumSource(Flavor.class)
+  void aStreamIsOpenDuringACall(Flavor flavor) {
+    Script script = new Script(flavor, 0);
+    List<String> found = new ArrayList<>();
+    BatchStream<? extends ArrayOwner> stream = script.open();
+    long room = flavor.room().address();
+    script.atEnd =
+        () -> {
+          found.add(stream.toString());
+          found.add(assertThrows(FletchingException.class, stream::address).getMessage());
+          found.add(assertThrows(FletchingException.class, () -> stream.moveTo(room)).getMessage());
+        };
+    assertFalse(stream.hasNext());
+    String name = flavor == Flavor.PLAIN ? "ArrayStream" : "DeviceArrayStream";
+    String inUse = ": in use: expected one call at a time";
+    assertEquals(List.of(name + "[live]", "address" + inUse, "export" + inUse), found);
+    assertEquals(name + "[live]", stream.toString());
+    stream.close();
+    assertEquals(name + "[released]", stream.toString());
+    script.assertEnded();
+  }
+
   @ParameterizedTest
   @EnumSource(Flavor.class)
   void aStreamThatHasEndedIsNotDead(Flavor flavor) {
