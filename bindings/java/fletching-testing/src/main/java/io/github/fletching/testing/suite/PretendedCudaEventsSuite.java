@@ -241,4 +241,63 @@ public abstract class PretendedCudaEventsSuite {
     releases.assertCount(1);
     assertEquals(live, Counting.live());
   }
+
+  // --- Failures
+
+  /** Each call of an operation fails once: what was done before is undone, and nothing else. */
+  @Test
+  void whatWasDoneIsUndone() {
+    Copy.run(this, "undo");
+  }
+
+  void undo() {
+    PretendedCuda driver = new PretendedCuda();
+    try (DeviceArray array = driver.incoming()) {
+      failEach(driver, BEGIN, ENTER + "EventSynchronize e", END, array::synchronize);
+      driver.use(CREATED);
+      String wait = "StreamIsCapturing 100000005, StreamWaitEvent 100000005 e 0";
+      failEach(
+          driver,
+          "Init 0, ",
+          "StreamGetCtx 100000005, CtxGetCurrent, CtxPushCurrent_v2 d, " + wait,
+          "",
+          () -> array.waitOn(PretendedCuda.stream()));
+    }
+    try (DeviceArray array = new Releases().array(DeviceType.CUDA)) {
+      failEach(
+          driver,
+          BEGIN,
+          "StreamGetCtx 100000005, CtxGetCurrent, CtxPushCurrent_v2 d, StreamIsCapturing 100000005,"
+              + " CtxGetId d, CtxGetDevice, DevicePrimaryCtxGetState 3, DevicePrimaryCtxRetain 3,"
+              + " DevicePrimaryCtxRelease_v2 3, EventCreate 2",
+          END,
+          () -> array.exportWithEvent(PretendedCuda.stream()));
+      assertEquals(0, array.syncEvent());
+    }
+  }
+
+  private static void failEach(
+      PretendedCuda driver, String begin, String calls, String end, Runnable operation) {
+    String before = driver.left();
+    List<String> all = List.of(calls.split(", "));
+    for (int i = 0; i < all.size(); i++) {
+      String function = all.get(i).split(" ")[0];
+      boolean isSecond = all.subList(0, i).contains(all.get(i));
+      driver.take();
+      driver.returns(function, isSecond ? new Integer[] {0, 304} : new Integer[] {304});
+      FletchingException error = errorOf(operation);
+      driver.returns(function);
+      String text = "CUDA driver API: cu" + function + " failed with 304";
+      assertEquals(text, error == null ? "no error" : error.getMessage());
+      List<String> done = all.subList(0, i);
+      String failed = function.equals("CtxGetId") ? all.get(i) : function + " failed";
+      String expected = begin + String.join(", ", done) + (i == 0 ? "" : ", ") + failed;
+      expected += done.contains("CtxPushCurrent_v2 d") ? ", CtxPopCurrent_v2" : "";
+      boolean isRetained =
+          done.contains("DevicePrimaryCtxRetain 3") && !calls.contains("CtxRelease_v2");
+      expected += isRetained ? ", DevicePrimaryCtxRelease_v2 3" : "";
+      assertEquals(expected + end, driver.take());
+      assertEquals(before, driver.left());
+    }
+  }
 }
