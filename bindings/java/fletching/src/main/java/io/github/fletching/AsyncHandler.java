@@ -219,22 +219,18 @@ final class AsyncHandler extends AsyncConsumer {
 
   /** An error, unless the application knows how the stream has ended. */
   private void end(State next, FletchingException error) {
-    boolean notifies =
-        peer.locked(
-            () -> {
-              boolean live = state.isLive();
-              if (live || state == State.CANCELLED_EARLY || HAS_TASKS.contains(state)) {
-                state = next;
-              }
-              if (live) {
-                failure = error;
-                stop(false);
-              }
-              return live;
-            });
-    if (notifies) {
-      wake();
-    }
+    peer.locked(
+        () -> {
+          boolean live = state.isLive();
+          if (live || state == State.CANCELLED_EARLY || HAS_TASKS.contains(state)) {
+            state = next;
+          }
+          if (live) {
+            failure = error;
+            stop(false);
+          }
+        });
+    wake();
   }
 
   /** False when it is not the first call. */
@@ -245,8 +241,8 @@ final class AsyncHandler extends AsyncConsumer {
             return false;
           }
           boolean waits = peer.runsElsewhere();
-          boolean notifies = state.isLive() || (state == State.ENDED && !shut);
           keeping = state == State.ENDED && !shut;
+          boolean notifies = state.isLive() || keeping;
           if (state.isLive()) {
             failure = new FletchingException(FletchingException.EIO, LOST);
           }

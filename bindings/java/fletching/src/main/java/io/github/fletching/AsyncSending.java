@@ -7,9 +7,7 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -391,14 +389,12 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
 
   /** Ends the reading: only the release is due. */
   private void finish() {
-    List<AsyncTask> left;
     synchronized (this) {
-      over = true;
-      left = new ArrayList<>(queue);
-      queue.clear();
+      over = true; // and stopped: nothing is added to the queue
     }
     Exported.discard(takeSchema());
-    left.forEach(AsyncTask::discard);
+    queue.forEach(AsyncTask::discard);
+    queue.clear();
     Exported.discard(iterator);
     iterator = null;
   }

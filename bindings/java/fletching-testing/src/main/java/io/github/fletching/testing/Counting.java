@@ -107,7 +107,7 @@ public final class Counting implements EngineProvider {
     if (size == refused || FAIL_AT.getAndUpdate(n -> Math.max(n - 1, 0)) == 1) {
       return 0;
     }
-    long address = engine.allocate(size + Long.BYTES);
+    long address = engine.allocate(Math.max(size, size + Long.BYTES)); // without an overflow
     if (address == 0) {
       return 0;
     }
