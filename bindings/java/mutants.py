@@ -44,9 +44,10 @@ class Run:
     left_out: str = ""  # of the tests
 
 
-# What only the tests behind a gate reach. Each is in a JVM of its own, where there is no mutant:
+# What few but the tests behind a gate reach. Each is in a JVM of its own, where there is no mutant:
 # for these they are in the JVM of the mutant.
 GATED = ("Opencl", "VulkanContext")
+WITH_GATE = "*.FfmGatedTest,*.FfmPretended*Test,*.FfmWaitersTest"
 CHILDREN = "*.*GatedTest,*.*StandinLibrariesTest,*.*LoadersTest"
 STORM = "*.*StormTest"  # takes long
 FFM = "io.github.fletching.abi.*Test,io.github.fletching.ffm.*Test"
@@ -54,7 +55,7 @@ JNA = "io.github.fletching.jna.*Test"
 ALL = ("fletching-abi", "fletching", "fletching-ffm")
 RUNS = (
     Run("ffm", "fletching-ffm", ALL, FFM, f"{CHILDREN},{STORM}"),
-    Run("gated", "fletching-ffm", ("fletching",), "*.FfmGatedTest,*.FfmWaitersTest"),
+    Run("gated", "fletching-ffm", ("fletching",), WITH_GATE),
     Run("jna", "fletching-jna", ("fletching-jna",), JNA, f"{CHILDREN},{STORM}"),
 )
 JVM = (

@@ -5,6 +5,7 @@ package io.github.fletching;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -16,9 +17,11 @@ import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -251,9 +254,13 @@ public abstract class AccessorsSuite {
   }
 
   @Test
-  void batchesAreSentInTheCommonPool() {
+  void batchesAreSentInTheCommonPool() throws Exception {
     boolean hasPool = ForkJoinPool.getCommonPoolParallelism() > 0;
     assertEquals(hasPool, AsyncDeviceStreams.executor() == ForkJoinPool.commonPool());
+    assertSame(ForkJoinPool.commonPool(), AsyncDeviceStreams.executor(1));
+    CompletableFuture<String> thread = new CompletableFuture<>();
+    AsyncDeviceStreams.executor(0).execute(() -> thread.complete(Thread.currentThread().getName()));
+    assertEquals("fletching-async", thread.get(60, TimeUnit.SECONDS));
     assertEquals(
         List.of(0L),
         sent(

@@ -15,6 +15,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
   final long handler = AsyncForeign.handler(this);
   final List<Long> tasks = new ArrayList<>();
   final List<Metadata> metadata = new ArrayList<>();
+  long ofLastTask; // the address of its metadata
   final LinkedBlockingQueue<Runnable> jobs = new LinkedBlockingQueue<>();
   Consumer<String> inside = call -> {};
   String refuses = "";
@@ -67,6 +68,7 @@ final class AsyncConsumerPeer implements AsyncForeign.Handler, Executor, AutoClo
     synchronized (tasks) {
       tasks.add(AsyncForeign.copyTask(task));
     }
+    ofLastTask = block;
     int result = called("task");
     metadata.add(Metadata.at(block)); // still there after the data was extracted
     if (result != 0) {

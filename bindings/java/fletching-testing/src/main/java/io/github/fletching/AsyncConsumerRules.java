@@ -78,6 +78,10 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
       int code = AsyncForeign.callOnSchema(peer.handler, raw.address);
       assertEquals(how.equals("kept") || how.equals("cancelled"), code == 0, how);
       assertEquals(!how.equals("refused"), Kind.SCHEMA.isReleased(raw.address), how);
+      if (how.equals("closed")) {
+        String reason = "share: closed or moved: expected a live struct";
+        assertFailed(5, "java.lang.IllegalStateException: " + reason);
+      }
       Kind.SCHEMA.releaseOnce(raw.address);
       raw.free();
       assertEquals(how.equals("kept") ? 1 : 0, live.get(), how);

@@ -2,10 +2,12 @@
 
 package io.github.fletching;
 
+import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.Counting;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /** A consumer on the engine that counts, for whose tasks and batches there is no memory. */
@@ -22,7 +24,62 @@ public final class AsyncNoMemory {
 
   /** What the producer is called with and gets, and what the application gets. */
   public static String report() {
-    return unheard() + "; " + unread();
+    return unheard() + "; " + untaken() + "; " + unread() + "; lost " + lost();
+  }
+
+  /** What is neither freed nor to be used again, after streams that are refused and cancelled. */
+  private static int lost() {
+    refuse();
+    int before = inUse();
+    refuse();
+    return inUse() - before;
+  }
+
+  private static int inUse() {
+    int[] unused = new int[1];
+    without(BLOCK, AsyncAbi::takeBlock, AsyncAbi::putBlock, blocks -> unused[0] = blocks.size());
+    return Counting.live() - unused[0];
+  }
+
+  private static void refuse() {
+    for (String how : List.of("taken", "cancelled", "refused")) {
+      AsyncHandler core = new AsyncHandler();
+      core.request(2);
+      if (how.equals("refused")) {
+        core.taskCheck =
+            metadata -> {
+              throw new FletchingException(7, "no");
+            };
+      }
+      AsyncProducerPeer peer = new AsyncProducerPeer(null, core.expose());
+      peer.schema();
+      for (int row = 1; row <= 3; row++) { // the last one was not requested
+        peer.task(row);
+        if (how.equals("taken") && row < 3) {
+          core.take(0).close();
+        } else if (how.equals("cancelled")) {
+          core.cancel(new IllegalStateException());
+        }
+      }
+      end(peer, core);
+    }
+    sendWithoutRoomForMetadata();
+  }
+
+  private static void sendWithoutRoomForMetadata() {
+    Metadata metadata = Metadata.EMPTY.with("key", "a value of the stream");
+    AsyncConsumerPeer consumer = new AsyncConsumerPeer();
+    Counting.refuse(metadata.encode().length);
+    try {
+      new AsyncSending<>(
+          consumer.handler, DeviceType.CPU, metadata, consumer, Function.<AsyncBatch>identity());
+    } catch (FletchingException e) {
+      if (e.errno() != FletchingException.ENOMEM || consumer.producer() != 0) {
+        throw e;
+      }
+    }
+    Counting.refuse(-1);
+    consumer.close();
   }
 
   /** The second task finds no room for its copy: it is refused, and the first is dropped. */
@@ -44,6 +101,20 @@ public final class AsyncNoMemory {
         });
     String outcome = core.outcome().getMessage();
     return end(peer, core) + ", code " + code[0] + ", " + batch + ", " + outcome;
+  }
+
+  /** A batch finds no room when it is to be passed on: its subscriber gets the error. */
+  private static String untaken() {
+    AsyncDeviceStream stream = new AsyncDeviceStream();
+    AsyncProducerPeer peer = new AsyncProducerPeer(stream);
+    AsyncRows rows = new AsyncRows(2, 0);
+    stream.subscribe(rows);
+    peer.schema();
+    DeviceArray batch = AsyncRows.rowsOf(1);
+    without(SLAB, () -> Slot.take(Kind.DEVICE_ARRAY), Slot::free, slots -> peer.task(1, batch, 0));
+    peer.release();
+    peer.close();
+    return peer.calls() + ", " + rows.error.getMessage();
   }
 
   /** The batches that the release would extract find no room: they are dropped. */

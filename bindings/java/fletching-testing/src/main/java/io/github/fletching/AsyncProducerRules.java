@@ -273,6 +273,10 @@ public abstract class AsyncProducerRules extends AsyncProducerTest {
     Schema closed = AsyncRows.schema();
     closed.close();
     assertRefused(closed);
+    Schema movedOut = AsyncRows.schema();
+    Schema there = Schema.wrap(movedOut.address());
+    assertRefused(movedOut);
+    there.close();
     assertEquals("", peer.run().calls());
   }
 }

@@ -11,6 +11,7 @@ import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Flow;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** The stream as a publisher. */
@@ -39,6 +40,9 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
     stream.subscribe(second);
     assertEquals("subscribe: second subscriber: expected one", second.error.getMessage());
     assertEquals(IllegalStateException.class, second.error.getClass());
+    second.subscription.request(5); // which it has, as rule 1.9 says
+    second.subscription.cancel();
+    assertEquals("request 1", peer.calls());
     assertThrows(NullPointerException.class, () -> stream.subscribe(null));
     peer.task(1);
     peer.end();
@@ -139,6 +143,77 @@ public abstract class AsyncPublisherSuite extends AsyncConsumerTest {
     while (handle != 0) { // until the cleaner frees it
       handle = C.getAddress(peer.handler + Fields.HANDLER_PRIVATE_DATA);
       System.gc();
+    }
+  }
+
+  /** Subscribes to three batches that are there. */
+  private void subscribe(Consumer<Flow.Subscription> onNext) {
+    finish();
+    released = false;
+    stream = new AsyncDeviceStream(3);
+    peer = new AsyncProducerPeer(stream);
+    peer.schema();
+    for (int row = 1; row <= 3; row++) {
+      peer.task(row, live.batch(row), 0);
+    }
+    rows =
+        new AsyncRows(3, 0) {
+          @Override
+          public void onNext(DeviceArray batch) {
+            super.onNext(batch);
+            onNext.accept(subscription);
+          }
+        };
+    stream.subscribe(rows);
+    assertEquals("request 3, extract 1, cancel, drop 2, drop 3", peer.calls());
+    assertEquals(0, live.get());
+  }
+
+  @Test
+  void aMisuseIsFollowedByItsErrorAlone() {
+    subscribe(subscription -> subscription.request(-1));
+    assertRows(1, -1000);
+  }
+
+  @Test
+  void aCancelIsFollowedByNoSignal() {
+    subscribe(Flow.Subscription::cancel);
+    assertRows(1);
+    rows.subscription.request(-1);
+    peer.end();
+    assertRows(1);
+  }
+
+  @Test
+  void aWindowThatIsNotPositiveIsNone() {
+    for (int window : new int[] {0, -1}) {
+      create(new AsyncDeviceStream(window), 2);
+      peer.schema();
+      peer.task(1);
+      assertEquals("request 2, extract 1", peer.calls());
+      assertRows(1);
+    }
+  }
+
+  @Test
+  void onlyAStreamThatIsNotClosedLeaks() {
+    for (boolean isClosed : new boolean[] {true, false}) {
+      AsyncHandler core = new AsyncHandler();
+      AsyncSubscription subscription = new AsyncSubscription(core, 0);
+      long before = Owner.leaks();
+      if (isClosed) {
+        subscription.close(new IllegalStateException("cancelled"));
+      }
+      CapturedLog log = new CapturedLog();
+      try {
+        subscription.collected();
+      } finally {
+        log.close();
+      }
+      assertEquals(isClosed ? before : before + 1, Owner.leaks());
+      assertEquals(
+          isClosed ? "cancelled" : "async stream: closed or moved: expected a live struct",
+          core.outcome().getMessage());
     }
   }
 }

@@ -152,7 +152,8 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
     while (core.state != AsyncConsumer.State.RELEASING) {
       Thread.onSpinWait();
     }
-    // It cannot be seen that it waits, only that it has not returned.
+    peer.release(); // a second one does not wait
+    // It cannot be seen that the first one waits, only that it has not returned.
     boolean returned = releasing.isDone();
     mayGoOn.countDown();
     releasing.join();
@@ -224,6 +225,20 @@ public abstract class AsyncRacesSuite extends AsyncConsumerTest {
         assertEquals(0, live.get());
       }
     }
+  }
+
+  /** A request during an extraction, which releases. */
+  @Test
+  void releaseMayBeCalledInsideTwoCalls() {
+    AsyncHandler core = queued(1);
+    peer.inside.set(
+        () -> {
+          peer.inside.set(this::release);
+          core.request(1);
+        });
+    closed(core.take(0));
+    assertEquals(AsyncConsumer.State.RELEASED, core.state);
+    core.close();
   }
 
   private static void closed(AsyncConsumer.Received received) {

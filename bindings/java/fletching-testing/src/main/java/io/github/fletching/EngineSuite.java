@@ -10,12 +10,17 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.NativeLibraries;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Calls, memory and libraries of the engine, and the texts that come from C. */
@@ -66,6 +71,12 @@ public abstract class EngineSuite {
   }
 
   @Test
+  void thePlatformHasItsClass() {
+    assertEquals(8, C.pointerSize());
+    assertEquals(LayoutClass.of(8, 8), C.target());
+  }
+
+  @Test
   void memoryIsReadAsItWasWritten() {
     long memory = C.allocate(64);
     assertEquals(0, C.getLong(memory));
@@ -84,6 +95,79 @@ public abstract class EngineSuite {
     C.free(memory);
     ByteBuffer direct = ByteBuffer.allocateDirect(8).put(3, (byte) 9);
     assertEquals(9, C.getByte(C.addressOf(direct) + 3));
+  }
+
+  @Test
+  void memoryIsZeroedAlsoWhenItIsUsedAgain() {
+    byte[] ones = new byte[64];
+    Arrays.fill(ones, (byte) -1);
+    long used = C.allocate(64);
+    C.write(used, ones);
+    C.free(used);
+    long memory = C.allocate(64); // which is the same, for most allocators
+    C.read(memory, ones);
+    assertArrayEquals(new byte[64], ones);
+    C.free(memory);
+    long empty = C.allocate(0);
+    assertNotEquals(0, empty);
+    C.free(empty);
+    assertEquals(0, C.allocate(Long.MAX_VALUE));
+  }
+
+  /** A block of this size is mapped alone. Another thread may map the same addresses again. */
+  @Test
+  void memoryThatIsFreedIsUnmapped() throws IOException {
+    boolean isMapped = true;
+    for (int attempt = 0; isMapped && attempt < 3; attempt++) {
+      long block = C.allocate(33L << 20);
+      assertTrue(isMapped(block));
+      C.free(block);
+      isMapped = isMapped(block);
+    }
+    assertFalse(isMapped);
+  }
+
+  private static boolean isMapped(long address) throws IOException {
+    try (Stream<String> ranges = Files.lines(Path.of("/proc/self/maps"))) {
+      return ranges
+          .map(range -> range.split("[- ]"))
+          .anyMatch(ends -> hex(ends[0]) <= address && address < hex(ends[1]));
+    }
+  }
+
+  private static long hex(String digits) {
+    return Long.parseUnsignedLong(digits, 16);
+  }
+
+  @Test
+  void aCallHasUpToSixteenArguments() {
+    long text = C.allocate(512);
+    long format = Native.newText("%ld ".repeat(13));
+    long[] arguments = new long[16];
+    StringBuilder expected = new StringBuilder();
+    for (int i = 3; i < 16; i++) {
+      arguments[i] = -(i + ((long) i << 40));
+      expected.append(arguments[i]).append(' ');
+    }
+    arguments[0] = text;
+    arguments[1] = 512;
+    arguments[2] = format;
+    String signature = "iala" + "l".repeat(13);
+    assertEquals(
+        expected.length(), C.call(signature, C.symbol(0, "snprintf"), arguments), signature);
+    assertEquals(expected.toString(), Native.text(text));
+    C.free(format);
+    C.free(text);
+  }
+
+  @Test
+  void aSymbolIsOfItsLibrary() {
+    long standard = C.load("libc.so.6"); // by its name
+    assertEquals(C.symbol(0, "malloc"), C.symbol(standard, "malloc"));
+    long oracle = C.load(libraryOf("oracle"));
+    long hostile = C.load(libraryOf("hostile"));
+    assertNotEquals(0, C.symbol(hostile, "FletchingHostileCaseCount"));
+    assertEquals(0, C.symbol(oracle, "FletchingHostileCaseCount"));
   }
 
   @Test

@@ -6,15 +6,16 @@ import io.github.fletching.abi.DeviceType;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 
-/** A program in which the thread that asks for events finds no memory, once. */
-public final class NoMemory {
+/** In a copy of the library, the thread that asks for events finds no memory, once. */
+final class NoMemory {
   private static volatile Thread asking; // which found none
   private static volatile boolean closed;
 
   private NoMemory() {}
 
-  /** Prints whether an array is released all the same. */
-  public static void main(String[] arguments) throws ReflectiveOperationException {
+  /** What becomes of an array: of one that there is no room for, and of the next one. */
+  static String report() throws ReflectiveOperationException {
+    String refused = "";
     Field instance = Reaper.class.getDeclaredField("INSTANCE");
     Field incoming = Reaper.class.getDeclaredField("incoming");
     instance.setAccessible(true);
@@ -22,17 +23,17 @@ public final class NoMemory {
     incoming.set(instance.get(null), new Refusing());
     AutoCloseable object = () -> closed = true;
     DeviceArray array = new ArrayBuilder(1).buildOn(DeviceType.CUDA, 0, 0, object);
-    Recorded recorded = new Recorded(new Passed());
+    Recorded recorded = new Recorded(new ScriptedVendor(() -> true));
     try {
       Reaper.add("release_after", recorded, array);
     } catch (OutOfMemoryError e) {
-      System.out.println(array + ": " + e.getMessage());
+      refused = array + ": " + e.getMessage();
     }
     Reaper.add("release_after", recorded, array);
     while (!closed && (asking == null || asking.getState() != Thread.State.TERMINATED)) {
       Thread.onSpinWait();
     }
-    System.out.println(closed ? "released" : "the thread has ended");
+    return refused + (closed ? ", released" : ", the thread has ended");
   }
 
   /** Has no memory for the copy that is taken of it first. */
@@ -50,7 +51,9 @@ public final class NoMemory {
 
     @Override
     public void ensureCapacity(int size) {
-      refuse();
+      if (size > size()) {
+        refuse();
+      }
       super.ensureCapacity(size);
     }
 
@@ -67,33 +70,6 @@ public final class NoMemory {
         throw new OutOfMemoryError("on purpose");
       }
       return super.toArray();
-    }
-  }
-
-  private static final class Passed extends Vendor {
-    Passed() {
-      super(null);
-    }
-
-    @Override
-    boolean hasPassed(Recorded recorded) {
-      return true;
-    }
-
-    @Override
-    void runRelaxed(Runnable body) {
-      body.run();
-    }
-
-    @Override
-    void record(Recorded recorded, DeviceStream stream, long deviceId) {}
-
-    @Override
-    void destroy(Recorded recorded) {}
-
-    @Override
-    FletchingException error(String function, int code) {
-      return new FletchingException(code, function);
     }
   }
 }

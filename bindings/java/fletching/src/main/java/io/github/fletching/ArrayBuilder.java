@@ -112,7 +112,7 @@ public final class ArrayBuilder {
    *     has none
    */
   public DeviceArray buildOn(DeviceType type, long deviceId, long syncEvent, Object object) {
-    if (syncEvent != 0 && type.eventPointer().orElse(null) == EventPointer.NONE) {
+    if (type.eventPointer().orElse(null) == EventPointer.NONE && syncEvent != 0) {
       throw FletchingException.invalid(
           "array builder: sync_event not NULL: expected NULL, because the device type has no event");
     }

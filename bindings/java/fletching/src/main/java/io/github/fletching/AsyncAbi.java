@@ -38,7 +38,7 @@ final class AsyncAbi {
   }
 
   static long saturated(long sum, long n) {
-    return n > Long.MAX_VALUE - sum ? Long.MAX_VALUE : sum + n;
+    return sum + Math.min(n, Long.MAX_VALUE - sum);
   }
 
   /** What a stream promises of every batch, as far as it is cheap to compare. */

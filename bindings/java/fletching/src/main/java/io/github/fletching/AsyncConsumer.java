@@ -126,20 +126,25 @@ class AsyncConsumer {
    * libarrow is destroyed with its last task.
    */
   Received take(long more) {
-    return peer.locked(
-        () -> {
-          if (more > 0 && !shut && !queue.isEmpty()) {
-            sendRequest(more);
-          }
-          if (shut || queue.isEmpty()) {
-            return kept.poll();
-          }
-          Received result = extract();
-          if (result.error != null && state == State.STREAMING) {
-            lose(result);
-          }
-          return result;
-        });
+    try {
+      return peer.locked(() -> takeNext(more));
+    } catch (RuntimeException | Error noMemory) {
+      return new Received(null, Metadata.EMPTY, FletchingException.of(noMemory));
+    }
+  }
+
+  private Received takeNext(long more) {
+    if (more > 0 && !queue.isEmpty()) {
+      sendRequest(more);
+    }
+    if (shut || queue.isEmpty()) {
+      return kept.poll();
+    }
+    Received result = extract();
+    if (result.error != null && state == State.STREAMING) {
+      lose(result);
+    }
+    return result;
   }
 
   /** A producer that does not know of it would wait for the next request. */

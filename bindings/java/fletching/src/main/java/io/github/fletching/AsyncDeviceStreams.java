@@ -18,9 +18,9 @@ import java.util.function.Function;
  * and of the publisher, one at a time: never inside {@code request} and {@code cancel} of the
  * consumer, so the executor must not run them on the thread that submits them. An executor that
  * refuses a job fails the stream, whose last calls are made on the common pool, or on the thread
- * that is there if that has none.
+ * that submitted the job if that pool has no thread.
  *
- * <p>{@code request} of the consumer is that of the publisher's subscription. A cancel cancels it,
+ * <p>What the consumer requests is requested of the publisher's subscription. A cancel cancels it,
  * and so does a request that is not positive, which is an error of the stream. What the publisher,
  * or an iterator, fails with is what on_error gets, with the errno value of a {@link
  * FletchingException}, ENOMEM, or EIO; so is a batch that is closed, on another type of device, or
@@ -61,7 +61,7 @@ public final class AsyncDeviceStreams {
       Executor executor,
       long handler) {
     Objects.requireNonNull(batches, "batches");
-    schema.live("send");
+    schema.open("send");
     AsyncSending<DeviceArray> sending =
         new AsyncSending<>(handler, deviceType, Metadata.EMPTY, executor, AsyncBatch::of);
     sending.iterator = batches;
@@ -92,7 +92,7 @@ public final class AsyncDeviceStreams {
       Executor executor,
       long handler) {
     Objects.requireNonNull(batches, "batches");
-    schema.live("send");
+    schema.open("send");
     AsyncSending<T> sending = new AsyncSending<>(handler, deviceType, metadata, executor, toBatch);
     sending.open(schema);
     try {
@@ -105,7 +105,11 @@ public final class AsyncDeviceStreams {
 
   /** The common pool, which may have no thread. */
   static Executor executor() {
-    return ForkJoinPool.getCommonPoolParallelism() > 0
+    return executor(ForkJoinPool.getCommonPoolParallelism());
+  }
+
+  static Executor executor(int parallelism) {
+    return parallelism > 0
         ? ForkJoinPool.commonPool()
         : job -> new Thread(job, "fletching-async").start();
   }

@@ -51,9 +51,6 @@ final class AsyncSubscription implements Flow.Subscription {
 
   @Override
   public void request(long n) {
-    if (subscriber == null) {
-      return;
-    }
     if (n < 1) {
       misuse =
           new IllegalArgumentException("request: n is not positive: expected 1 or more, got " + n);
@@ -91,28 +88,26 @@ final class AsyncSubscription implements Flow.Subscription {
     if (due.getAndIncrement() != 0) {
       return;
     }
-    int done = 1;
-    while (done != 0) {
+    for (int done = 1; done != 0; done = due.addAndGet(-done)) {
       try {
         emit();
       } catch (Throwable thrown) { // a subscriber that throws has cancelled: rule 2.13
         cancel();
         Failures.log("subscriber", thrown);
       }
-      done = due.addAndGet(-done);
     }
   }
 
   private void emit() {
     Flow.Subscriber<? super DeviceArray> next = subscriber;
-    if (next == null) { // it may come any time; then there is another run
+    if (next == null) { // a later one causes another run
       return;
     }
     if (!greeted) {
       greeted = true;
       next.onSubscribe(this);
     }
-    while (subscriber != null && misuse == null && demand.get() > 0 && deliver(next)) {}
+    while (misuse == null && demand.get() > 0 && deliver(next)) {}
     RuntimeException outcome = misuse != null ? misuse : core.outcome();
     if (outcome != null && subscriber != null) {
       finish(next, outcome);
@@ -132,7 +127,7 @@ final class AsyncSubscription implements Flow.Subscription {
     } else if (subscriber == null) { // cancelled meanwhile
       received.batch.close();
     } else {
-      demand.updateAndGet(n -> n == Long.MAX_VALUE ? n : n - 1);
+      demand.decrementAndGet();
       batchMetadata = received.metadata;
       next.onNext(received.batch);
     }

@@ -15,7 +15,7 @@ import java.util.stream.StreamSupport;
 
 /**
  * Owns a stream and reads it batch by batch. Close it. Schemas and batches are the caller's to
- * close and outlive the stream. As an Iterable it goes on where the last loop was left.
+ * close and outlive the stream. As an Iterable it continues where the last loop stopped.
  *
  * <p>After an error the stream is dead: every method that calls it throws that error again, and no
  * callback is called. The error is a {@link FletchingException} with the errno value that the
@@ -111,9 +111,9 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
     try {
       check(batch);
       return batch;
-    } catch (RuntimeException e) {
+    } catch (Throwable refusal) {
       batch.close();
-      throw e;
+      throw refusal;
     }
   }
 
@@ -137,7 +137,7 @@ public abstract class BatchStream<B extends ArrayOwner> extends Owner
         throw new FletchingException(failure.errno(), failure.getMessage(), failure);
       }
       return body.apply(slot.address);
-    } catch (RuntimeException thrown) {
+    } catch (Throwable thrown) {
       failure = failure != null ? failure : FletchingException.of(thrown);
       throw thrown;
     } finally {

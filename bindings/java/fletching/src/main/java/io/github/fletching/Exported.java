@@ -17,7 +17,9 @@ abstract class Exported {
 
   static {
     try {
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> shutdown = true, "fletching-shutdown"));
+      Thread hook = new Thread(null, () -> shutdown = true, "fletching-shutdown", 0, false);
+      hook.setContextClassLoader(null); // of whatever called first
+      Runtime.getRuntime().addShutdownHook(hook);
     } catch (IllegalStateException e) {
       shutdown = true;
     }

@@ -28,8 +28,8 @@ public final class FletchingException extends RuntimeException {
 
   /** The same with a cause. It and the message may be null. */
   public FletchingException(int errno, String message, Throwable cause) {
-    super(message == null || message.isEmpty() ? "errno " + Math.max(errno, 1) : message, cause);
-    this.errno = errno < 1 ? EIO : errno;
+    super(message == null || message.isEmpty() ? "errno " + positive(errno) : message, cause);
+    this.errno = positive(errno);
   }
 
   /** The errno value, at least 1. */
@@ -47,6 +47,10 @@ public final class FletchingException extends RuntimeException {
 
   static FletchingException noMemory(String operation) {
     return new FletchingException(ENOMEM, operation + ": no memory");
+  }
+
+  private static int positive(int errno) {
+    return errno < 1 ? EIO : errno;
   }
 
   private static int ofSystem(int linux, int macos, int windows) {

@@ -51,6 +51,7 @@ public abstract class Owner implements AutoCloseable {
    * the owner is closed: keep the owner reachable until the callee has returned.
    *
    * @throws IllegalStateException after close
+   * @throws FletchingException EBUSY for a stream during a call
    */
   public final long address() {
     return live("address").address;
@@ -134,8 +135,8 @@ public abstract class Owner implements AutoCloseable {
   /** Makes the slot the caller's, who frees it when the struct was moved. */
   final Slot takeSlot(String operation) {
     Slot found = isReleased() ? null : swap(null);
-    if (found == null) {
-      throw closed(operation);
+    if (found == null) { // or a call on another thread has it since
+      throw isReleased() ? closed(operation) : missing(operation);
     }
     return found;
   }

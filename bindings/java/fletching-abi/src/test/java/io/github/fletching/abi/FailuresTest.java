@@ -12,6 +12,10 @@ import io.github.fletching.abi.engine.Checks;
 import io.github.fletching.abi.engine.Failures;
 import io.github.fletching.abi.engine.Guarded;
 import io.github.fletching.abi.engine.Handles;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongPredicate;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 /** What callbacks throw, what accessors refuse, and handles. */
@@ -89,5 +93,42 @@ class FailuresTest {
     assertEquals(before, Handles.count());
     Handles.remove(Handles.add("third"));
     assertEquals(before, Handles.count());
+  }
+
+  private static boolean takes(long handle) {
+    try {
+      return Handles.take(String.class, handle) != null;
+    } catch (IllegalStateException e) {
+      return false;
+    }
+  }
+
+  private static boolean polls(long handle) {
+    return Handles.poll(String.class, handle) != null;
+  }
+
+  /** Of two threads that find the same object, one gets it. */
+  @Test
+  void aHandleIsTakenOnce() throws InterruptedException {
+    for (LongPredicate getter : List.<LongPredicate>of(FailuresTest::takes, FailuresTest::polls)) {
+      long[] handles = LongStream.generate(() -> Handles.add("object")).limit(5_000).toArray();
+      AtomicInteger arrived = new AtomicInteger();
+      AtomicInteger gotten = new AtomicInteger();
+      Runnable body =
+          () -> {
+            for (int i = 0; i < handles.length; i++) {
+              arrived.incrementAndGet();
+              while (arrived.get() < 2 * (i + 1)) {
+                Thread.yield();
+              }
+              gotten.addAndGet(getter.test(handles[i]) ? 1 : 0);
+            }
+          };
+      Thread other = new Thread(body);
+      other.start();
+      body.run();
+      other.join();
+      assertEquals(handles.length, gotten.get());
+    }
   }
 }

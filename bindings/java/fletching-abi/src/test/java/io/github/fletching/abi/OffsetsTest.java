@@ -35,12 +35,14 @@ class OffsetsTest {
   void aStructHasItsNumbersForEachTarget() {
     StructOffsets struct =
         new StructOffsets("S").size(1, 2, 3).align(4, 5, 6).field("a", 7, 8, 9).field("b", 0, 1, 2);
+    assertEquals("S", struct.name());
     assertEquals(List.of("a", "b"), struct.fields());
     for (LayoutClass target : TARGETS) {
       int at = target.ordinal();
       assertEquals(1 + at, struct.size(target));
       assertEquals(4 + at, struct.align(target));
       assertEquals(7 + at, struct.offset(target, "a"));
+      assertEquals(at, struct.offset(target, "b"));
     }
   }
 

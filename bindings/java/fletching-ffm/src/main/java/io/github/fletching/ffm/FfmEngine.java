@@ -12,6 +12,7 @@ import io.github.fletching.abi.LayoutClass;
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.Guarded;
 import io.github.fletching.abi.engine.Handles;
+import java.io.File;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -23,7 +24,6 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.Buffer;
-import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -212,10 +212,8 @@ final class FfmEngine implements Engine {
   @Override
   public long load(String library) {
     try {
-      return Handles.add(
-          library.indexOf('/') < 0
-              ? SymbolLookup.libraryLookup(library, Arena.global())
-              : SymbolLookup.libraryLookup(Path.of(library), Arena.global()));
+      String path = library.replace('/', File.separatorChar);
+      return Handles.add(SymbolLookup.libraryLookup(path, Arena.global()));
     } catch (IllegalArgumentException e) {
       return 0;
     }
@@ -228,13 +226,9 @@ final class FfmEngine implements Engine {
     return lookup.find(name).map(MemorySegment::address).orElse(0L);
   }
 
-  /** The handle of a C function declares Throwable, but C throws nothing. */
-  private static RuntimeException unexpected(Throwable thrown) {
-    if (thrown instanceof Error error) {
-      throw error;
-    }
-    return thrown instanceof RuntimeException exception
-        ? exception
-        : new IllegalStateException(thrown);
+  /** Throws it. The handle of a C function declares Throwable, but C throws nothing. */
+  @SuppressWarnings("unchecked")
+  private static <T extends Throwable> RuntimeException unexpected(Throwable thrown) throws T {
+    throw (T) thrown;
   }
 }

@@ -22,7 +22,10 @@ public final class FfmProvider implements EngineProvider {
 
   @Override
   public Engine open() {
-    int version = Runtime.version().feature();
+    return open(Runtime.version().feature());
+  }
+
+  static Engine open(int version) {
     if (version < 22) {
       throw new UnsupportedOperationException("expected Java 22 or later, got " + version);
     }

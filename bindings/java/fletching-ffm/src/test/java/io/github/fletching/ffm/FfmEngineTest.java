@@ -18,6 +18,14 @@ class FfmEngineTest extends EngineSuite {
   }
 
   @Test
+  void anOlderJavaIsRefused() {
+    assertEquals(8, FfmProvider.open(22).pointerSize());
+    assertEquals(
+        "expected Java 22 or later, got 21",
+        assertThrows(UnsupportedOperationException.class, () -> FfmProvider.open(21)).getMessage());
+  }
+
+  @Test
   void aSignatureFitsTheArguments() {
     FfmEngine engine = new FfmEngine();
     long abs = engine.symbol(0, "labs");

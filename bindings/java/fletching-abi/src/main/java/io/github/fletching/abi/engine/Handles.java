@@ -34,14 +34,13 @@ public final class Handles {
 
   /** Returns what {@link #find} does, and forgets it: of two calls one throws. */
   public static <T> T take(Class<T> type, long handle) {
-    T object = find(type, handle);
-    return checked(type, OBJECTS.remove(handle, object) ? object : null, handle);
+    find(type, handle);
+    return checked(type, OBJECTS.remove(handle), handle);
   }
 
   /** Returns the object of a handle, and forgets it; null when there is none of that type. */
   public static <T> T poll(Class<T> type, long handle) {
-    Object object = OBJECTS.get(handle);
-    return type.isInstance(object) && OBJECTS.remove(handle, object) ? type.cast(object) : null;
+    return type.isInstance(OBJECTS.get(handle)) ? type.cast(OBJECTS.remove(handle)) : null;
   }
 
   /** Forgets the object of a handle, if there is one. */

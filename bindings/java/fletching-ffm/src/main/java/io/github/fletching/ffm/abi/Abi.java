@@ -174,15 +174,10 @@ final class Abi {
     static final MethodHandle CALL = downcall(DESCRIPTOR);
   }
 
-  /** The handle of a C function declares Throwable, but C throws nothing. */
-  static RuntimeException unexpected(Throwable thrown) {
-    if (thrown instanceof Error error) {
-      throw error;
-    }
-    if (thrown instanceof RuntimeException exception) {
-      return exception;
-    }
-    return new IllegalStateException(thrown);
+  /** Throws it. The handle of a C function declares Throwable, but C throws nothing. */
+  @SuppressWarnings("unchecked")
+  static <T extends Throwable> RuntimeException unexpected(Throwable thrown) throws T {
+    throw (T) thrown;
   }
 
   private static MethodHandle find(Class<?> owner, String name, MethodType type) {

@@ -151,10 +151,6 @@ final class JnaEngine implements Engine {
     }
   }
 
-  private static Pointer pointer(long address) {
-    return address == 0 ? null : new Pointer(address);
-  }
-
   private static Class<?> type(char kind) {
     return TYPES[NativeCall.indexOf(kind)];
   }
@@ -168,7 +164,7 @@ final class JnaEngine implements Engine {
       case 'l':
         return number;
       default:
-        return pointer(number);
+        return new Pointer(number);
     }
   }
 

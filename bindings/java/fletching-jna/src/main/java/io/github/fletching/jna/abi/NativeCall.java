@@ -13,6 +13,8 @@ import com.sun.jna.Pointer;
 final class NativeCall {
   private static final int MOST_ARGUMENTS = 16;
   private static final int POINTER = Abi.POINTER_SIZE;
+  private static final int VALUES = 8; // of a Scratch, behind the result
+  private static final int ADDRESSES = VALUES + MOST_ARGUMENTS * 8;
   private static final Pointer MEMORY = new Pointer(0);
   private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
 
@@ -23,6 +25,7 @@ final class NativeCall {
   };
 
   private final String signature;
+  private final Memory types; // of the arguments, as long as the description
   private final long description; // an ffi_cif, which lives as long as the process
 
   /** Takes a signature of the engine. */
@@ -33,23 +36,24 @@ final class NativeCall {
       throw new IllegalArgumentException(most + " arguments, got " + arguments);
     }
     this.signature = signature;
-    long types = Native.malloc((arguments + 1L) * POINTER);
+    types = new Memory((arguments + 1L) * POINTER);
     for (int i = 0; i < arguments; i++) {
-      putAddress(types + (long) i * POINTER, type(signature.charAt(i + 1)));
+      types.setPointer((long) i * POINTER, new Pointer(type(signature.charAt(i + 1))));
     }
-    description = Native.ffi_prep_cif(0, arguments, type(signature.charAt(0)), types);
+    long result = type(signature.charAt(0));
+    description = Native.ffi_prep_cif(0, arguments, result, Pointer.nativeValue(types));
   }
 
   /** Where a thread puts arguments and finds the result. libffi is done with it within a call. */
   private static final class Scratch {
-    final Memory memory = new Memory(8 + MOST_ARGUMENTS * (8L + POINTER));
+    final Memory memory = new Memory(ADDRESSES + (long) MOST_ARGUMENTS * POINTER);
     final long result = Pointer.nativeValue(memory);
-    final long values = result + 8;
-    final long addresses = values + MOST_ARGUMENTS * 8L;
+    final long values = Pointer.nativeValue(memory.share(VALUES));
+    final long addresses = Pointer.nativeValue(memory.share(ADDRESSES));
 
     Scratch() {
       for (int i = 0; i < MOST_ARGUMENTS; i++) {
-        putAddress(addresses + (long) i * POINTER, values + i * 8L);
+        memory.setPointer(ADDRESSES + (long) i * POINTER, memory.share(VALUES + i * 8L));
       }
     }
   }
@@ -77,7 +81,7 @@ final class NativeCall {
       case 'v':
         return 0;
       case 'i':
-        return POINTER == 8 ? (int) MEMORY.getLong(address) : MEMORY.getInt(address);
+        return (int) getAddress(address);
       case 'l':
         return MEMORY.getLong(address);
       default:

@@ -2,6 +2,7 @@
 
 package io.github.fletching.jna.abi;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -14,6 +15,7 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import com.sun.jna.Structure;
 import io.github.fletching.abi.LayoutClass;
+import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.AbiStruct;
 import io.github.fletching.testing.CapturedLog;
@@ -61,9 +63,22 @@ class RawLayerTest {
   }
 
   @Test
+  void memoryIsZeroedAlsoWhenItIsUsedAgain() {
+    try (Memory used = new Memory(ArrowArray.SIZE)) {
+      used.setMemory(0, ArrowArray.SIZE, (byte) -1);
+    }
+    try (Memory array = ArrowArray.allocate()) { // which is the same, for most allocators
+      assertArrayEquals(new byte[ArrowArray.SIZE], array.getByteArray(0, ArrowArray.SIZE));
+    }
+  }
+
+  @Test
   void thePlatformIsTheOneThatJnaSees() {
     LayoutClass seen = LayoutClass.of(Native.POINTER_SIZE, new Probe().size() - 8);
     assertEquals(seen, Abi.TARGET);
+    assertEquals(Offsets.ARROW_ARRAY.size(seen), Abi.sizeOf(Offsets.ARROW_ARRAY));
+    int last = Offsets.ARROW_ARRAY.offset(seen, "private_data");
+    assertEquals(last, Abi.offsetOf(Offsets.ARROW_ARRAY, "private_data"));
   }
 
   @Test

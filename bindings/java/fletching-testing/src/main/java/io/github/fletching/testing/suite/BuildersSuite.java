@@ -17,6 +17,8 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -136,6 +138,48 @@ public abstract class BuildersSuite {
     SchemaBuilder deep = new SchemaBuilder("+s").child(schema);
     String text = assertThrows(FletchingException.class, deep::build).getMessage();
     assertTrue(text.endsWith("child 0: nested too deep: expected at most 256 levels"), text);
+  }
+
+  /** Children that are listed twice at every level, as a malformed schema can have them. */
+  @Test
+  @Timeout(60)
+  void aCopyOfMoreThan4194304SchemasIsRefused() {
+    Foreign foreign = new Foreign();
+    List<Schema> levels = new ArrayList<>(List.of(new SchemaBuilder("i").build()));
+    for (int level = 1; level < 30; level++) {
+      long below = levels.get(0).address();
+      levels.add(0, new SchemaBuilder("+s").build());
+      Raw raw = Raw.schemaAt(levels.get(0).address());
+      raw.set("n_children", 2).set("children", foreign.longs(below, below));
+    }
+    assertEquals(
+        "schema builder: a copy: the struct or a descendant is one of too many: expected at most"
+            + " 4194304 structs",
+        assertThrows(FletchingException.class, levels.get(0).view()::toBuilder).getMessage());
+    levels.forEach(Schema::close);
+  }
+
+  @Test
+  void aCopyWithoutTheChildrenIsRefused() {
+    try (Schema schema = new SchemaBuilder("+s").build()) {
+      for (long count : new long[] {-1, 1, 1L << 40}) {
+        Raw.schemaAt(schema.address()).set("n_children", count);
+        String text =
+            count == 1
+                ? "children NULL: expected a list of 1"
+                : "n_children out of range: expected 0 to 4194304, got " + count;
+        ArrayRules.assertInvalid(
+            "schema builder: a copy: the struct or a descendant has " + text,
+            schema.view()::toBuilder);
+      }
+    }
+  }
+
+  @Test
+  void anArrayWithoutADeviceTypeIsNotBuilt() {
+    Object object = (AutoCloseable) () -> {};
+    ArrayBuilder builder = new ArrayBuilder(1);
+    assertThrows(NullPointerException.class, () -> builder.buildOn(null, 0, 0, object));
   }
 
   @Test

@@ -30,6 +30,7 @@ final class Gpu {
   final String record;
   final String synchronize;
   final String exchangeMode;
+  final String initialize;
   private final NativeLibrary library;
   private final String prefix;
 
@@ -43,7 +44,8 @@ final class Gpu {
     record = prefix + "EventRecord";
     synchronize = prefix + "EventSynchronize";
     exchangeMode = prefix + "ThreadExchangeStreamCaptureMode";
-    ok(prefix + "Init", 0);
+    initialize = prefix + "Init";
+    ok(initialize, 0);
   }
 
   /** The stand-in in a folder of the libraries. */

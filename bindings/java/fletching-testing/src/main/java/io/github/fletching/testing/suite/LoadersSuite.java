@@ -7,51 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.fletching.NoMemory;
 import io.github.fletching.abi.engine.Failures;
-import java.io.File;
 import java.lang.reflect.Field;
-import java.net.MalformedURLException;
-import java.net.URL;
-import java.net.URLClassLoader;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
-/** Two copies of the library in one JVM; JVMs that shut down, or count allocations. */
+/** Two copies of the library in one JVM, and JVMs that shut down. */
 public abstract class LoadersSuite {
-  /** Loads Fletching itself; everything else is the parent's. */
-  private static final class Copy extends URLClassLoader {
-    Copy() {
-      super(urls(), LoadersSuite.class.getClassLoader());
-    }
-
-    private static URL[] urls() {
-      return java.util.Arrays.stream(Child.classPath().split(File.pathSeparator))
-          .map(
-              entry -> {
-                try {
-                  return Path.of(entry).toUri().toURL();
-                } catch (MalformedURLException e) {
-                  throw new IllegalArgumentException(e);
-                }
-              })
-          .toArray(URL[]::new);
-    }
-
-    @Override
-    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-      if (!name.startsWith("io.github.fletching.")) {
-        return super.loadClass(name, resolve);
-      }
-      synchronized (getClassLoadingLock(name)) {
-        Class<?> known = findLoadedClass(name);
-        return known != null ? known : findClass(name);
-      }
-    }
-  }
-
   /** An initializer that fails in a stack overflow fails for good: then exceptions reach C. */
   @Test
   void aFailureIsLoggedWithoutAnInitializer() {
@@ -87,6 +50,11 @@ public abstract class LoadersSuite {
   }
 
   @Test
+  void theClassLoaderOfTheFirstCallerIsNotKept() {
+    assertTrue(Child.runMain(FirstCaller.class).endsWith("kept false\n"));
+  }
+
+  @Test
   void aReleaseByCDuringShutdownLeaksAndIsCounted() throws Exception {
     String output = Child.runMain(Late.class, "-Xcheck:jni");
     assertTrue(
@@ -94,13 +62,6 @@ public abstract class LoadersSuite {
         output);
     assertTrue(output.contains("late 2, closed in Java"), output);
     assertFalse(output.contains("not marked"), output);
-  }
-
-  @Test
-  void aThreadThatFindsNoMemoryGoesOn() throws Exception {
-    String output = Child.runMain(NoMemory.class);
-    assertTrue(output.contains("DeviceArray[live]: no room\n"), output);
-    assertTrue(output.endsWith("\nreleased\n"), output);
   }
 
   @Test

@@ -136,6 +136,13 @@ final class Releases {
     }
   }
 
+  /** Expects a code and the whole text. */
+  static void assertError(int code, String text, Runnable operation) {
+    FletchingException error = errorOf(operation);
+    assertEquals(text, error == null ? "no error" : error.getMessage());
+    assertEquals(code, error.errno());
+  }
+
   /** The error of an operation, or null. */
   static FletchingException errorOf(Runnable operation) {
     try {

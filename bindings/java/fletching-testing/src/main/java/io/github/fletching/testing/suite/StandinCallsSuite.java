@@ -8,6 +8,8 @@ import static io.github.fletching.testing.suite.StandinEventsSuite.onBoth;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.github.fletching.DeviceArray;
+import io.github.fletching.DeviceStream;
+import io.github.fletching.abi.DeviceType;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -80,6 +82,27 @@ public abstract class StandinCallsSuite {
             try (DeviceArray array = new Releases().array(gpu.type, 0, address)) {
               assertFails(EINVAL, array::synchronize, "aligned address");
             }
+          }
+        });
+  }
+
+  @Test
+  void aStreamOfAnotherRuntimeIsRefused() {
+    onBoth(
+        (gpu, gated) -> {
+          DeviceType other = gpu.isCuda ? DeviceType.ROCM : DeviceType.CUDA;
+          DeviceStream stream = DeviceStream.of(other, gated.consumer);
+          String text =
+              ": stream of another runtime: expected one of " + gpu.type + ", got one of ";
+          Releases releases = new Releases();
+          try (DeviceArray incoming = awaited(gpu.type, gated.event);
+              DeviceArray array = releases.array(gpu.type)) {
+            assertFails(EINVAL, () -> incoming.waitOn(stream), "wait_on" + text + other);
+            assertFails(
+                EINVAL, () -> array.exportWithEvent(stream), "export_with_event" + text + other);
+            assertFails(EINVAL, () -> array.releaseAfter(stream), "release_after" + text + other);
+            assertEquals(0, array.syncEvent());
+            releases.assertCount(0);
           }
         });
   }

@@ -190,49 +190,6 @@ public abstract class StandinFailuresSuite {
         });
   }
 
-  /** The loss is returned by the call that looks for the event's context. */
-  @Test
-  void arraysOfALostContextAreReleased() {
-    Child.run(this, "loseTheContext");
-  }
-
-  void loseTheContext() {
-    Gpu gpu = Gpu.cuda("standin");
-    Gpu.Gated gated = gpu.new Gated();
-    gated.shut();
-    Releases releases = new Releases();
-    releases.array(gpu.type).releaseAfter(gated.ofProducer());
-    gpu.setFault("cuDevicePrimaryCtxGetState:*:700");
-    releases.waitFor(1);
-    gpu.resetFaults();
-  }
-
-  /** Only a query of the event shows that its own device is lost. */
-  @Test
-  void aLossThatAnotherCallReportsReleasesNothing() {
-    Child.run(this, "loseEverything");
-  }
-
-  void loseEverything() {
-    onBoth(
-        gpu -> {
-          Gpu.Gated gated = gpu.new Gated();
-          gated.shut();
-          Releases releases = new Releases();
-          releases.array(gpu.type).releaseAfter(gated.ofProducer());
-          gpu.setFault(gpu.exchangeMode + ":*:700");
-          long before = gpu.calls(gpu.exchangeMode);
-          while (gpu.calls(gpu.exchangeMode) < before + 10) {
-            Releases.pause();
-          }
-          releases.assertCount(0); // it may be another device's
-          assertEquals(0, DeviceArray.pendingReleases().refused());
-          gpu.setFault(gpu.query + ":*:700");
-          releases.waitFor(1);
-          gpu.resetFaults();
-        });
-  }
-
   /** The vendor's functions for names and texts of errors may fail as well. */
   @Test
   void anErrorWithoutANameHasItsNumber() {

@@ -13,7 +13,6 @@ import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.OnCapture;
 import io.github.fletching.abi.DeviceType;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** Libraries that are missing or lack functions, each in a process of its own. */
@@ -125,29 +124,5 @@ public abstract class StandinLibrariesSuite {
     gpu.destroyGraph(gpu.endCapture(gated.producer));
     array.close();
     gated.end();
-  }
-
-  @Test
-  void noRuntimeRecordsEventsOfOtherDevices() {
-    Map<DeviceType, String> reasons =
-        Map.of(
-            DeviceType.VULKAN,
-            "on vulkan: not supported by Vulkan: a VkEvent is set by a command",
-            DeviceType.ONEAPI,
-            "on oneapi: not supported for SYCL: a sycl::event is a C++ object",
-            DeviceType.METAL,
-            "on metal: not supported by Metal: an MTLEvent is signaled by a",
-            DeviceType.of(21),
-            "on unknown(21): no runtime that records events");
-    reasons.forEach(
-        (type, why) -> {
-          Releases releases = new Releases();
-          DeviceArray array = releases.array(type);
-          DeviceStream stream = DeviceStream.of(type, 0);
-          assertFails(ENOTSUP, () -> array.exportWithEvent(stream), "export_with_event " + why);
-          assertFails(ENOTSUP, () -> array.releaseAfter(stream), "release_after " + why);
-          releases.assertCount(0);
-          array.close();
-        });
   }
 }

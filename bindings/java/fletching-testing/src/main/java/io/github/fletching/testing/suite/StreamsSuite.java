@@ -219,9 +219,9 @@ public abstract class StreamsSuite {
         .moveTo(raw.address());
     Raw out = Raw.array();
     assertEquals(5, raw.call("get_next", out)); // 0 is success
-    assertEquals("errno 1", raw.lastError());
+    assertEquals("errno 5", raw.lastError());
     assertEquals(5, raw.call("get_next", out));
-    assertEquals("errno 1", raw.lastError()); // the iterator is not called again
+    assertEquals("errno 5", raw.lastError()); // the iterator is not called again
     Raw schema = Raw.schema();
     assertEquals(0, raw.call("get_schema", schema));
     assertNull(raw.lastError());
@@ -373,6 +373,18 @@ public abstract class StreamsSuite {
     assertEquals(List.of(text), warnings);
     try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA_HOST).strict()) {
       assertError(22, text, stream::next);
+    }
+  }
+
+  @Test
+  void aConsumerOfWarningsMayThrowAnError() {
+    try (DeviceArrayStream stream = on(DeviceType.CUDA, DeviceType.CUDA_HOST)) {
+      stream.onWarning(
+          warning -> {
+            throw new AssertionError("refused");
+          });
+      assertThrows(AssertionError.class, stream::next);
+      assertError(5, "java.lang.AssertionError: refused", stream::next);
     }
   }
 }

@@ -189,4 +189,28 @@ public abstract class WaitersSuite {
     assertEquals("stream 0xff of cuda", stream.toString());
     assertEquals(DeviceType.CUDA, stream.deviceType());
   }
+
+  @Test
+  void noRuntimeRecordsEventsOfOtherDevices() {
+    Map<DeviceType, String> reasons =
+        Map.of(
+            DeviceType.VULKAN,
+            "on vulkan: not supported by Vulkan: a VkEvent is set by a command",
+            DeviceType.ONEAPI,
+            "on oneapi: not supported for SYCL: a sycl::event is a C++ object",
+            DeviceType.METAL,
+            "on metal: not supported by Metal: an MTLEvent is signaled by a",
+            DeviceType.of(21),
+            "on unknown(21): no runtime that records events");
+    reasons.forEach(
+        (type, why) -> {
+          Releases releases = new Releases();
+          DeviceArray array = releases.array(type);
+          DeviceStream stream = DeviceStream.of(type, 0);
+          assertFails(ENOTSUP, () -> array.exportWithEvent(stream), "export_with_event " + why);
+          assertFails(ENOTSUP, () -> array.releaseAfter(stream), "release_after " + why);
+          releases.assertCount(0);
+          array.close();
+        });
+  }
 }

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.fletching.abi.DeviceType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Flow;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** What a sender calls of its publisher or iterator, and when. */
+public abstract class AsyncSendsSuite extends AsyncProducerTest {
+  /** A publisher's side of a subscription, which may throw. */
+  private static final class Recorded implements Flow.Subscription {
+    final List<String> calls = new ArrayList<>();
+    private final String throwing;
+
+    Recorded(String throwing) {
+      this.throwing = throwing;
+    }
+
+    private void called(String call) {
+      calls.add(call);
+      if (call.startsWith(throwing)) {
+        throw new IllegalStateException("no " + throwing);
+      }
+    }
+
+    @Override
+    public void request(long n) {
+      called("request " + n);
+    }
+
+    @Override
+    public void cancel() {
+      called("cancel");
+    }
+  }
+
+  private void create() {
+    finish();
+    peer.calls();
+    sending = new AsyncSending<>(peer.handler, DeviceType.CPU, metadata, peer, Function.identity());
+  }
+
+  private Schema liveSchema() {
+    Schema schema = AsyncRows.schema();
+    live.incrementAndGet();
+    schema.attach(live);
+    return schema;
+  }
+
+  private void open() {
+    create();
+    sending.open(AsyncRows.schema());
+    assertEquals("schema", peer.run().calls());
+  }
+
+  @Test
+  void aSchemaThatIsNotSentIsReleased() {
+    create();
+    peer.cancel();
+    sending.open(liveSchema());
+    assertEquals(0, live.get());
+    assertEquals("release", peer.run().calls());
+    create();
+    sending.open(liveSchema());
+    peer.cancel();
+    assertEquals("release", peer.run().calls());
+    assertEquals(0, live.get());
+  }
+
+  @Test
+  void thePublisherIsAskedForWhatIsRequested() {
+    Recorded upstream = new Recorded("none");
+    open();
+    peer.request(3);
+    peer.run();
+    sending.onSubscribe(upstream);
+    peer.run();
+    peer.request(2);
+    peer.request(4);
+    peer.run();
+    sending.onNext(AsyncBatch.of(live.batch(1)));
+    assertEquals("task", peer.run().calls());
+    peer.drop();
+    peer.run().request(1);
+    peer.run();
+    assertEquals(List.of("request 3", "request 6", "request 1"), upstream.calls);
+    peer.cancel();
+    peer.cancel();
+    assertEquals("release", peer.run().calls());
+    assertEquals("cancel", upstream.calls.remove(3));
+    assertEquals(3, upstream.calls.size());
+  }
+
+  @Test
+  void aPublisherThatThrowsFailsTheStream() {
+    Recorded upstream = new Recorded("request");
+    open();
+    sending.onSubscribe(upstream);
+    peer.request(1);
+    String text = "java.lang.IllegalStateException: no request";
+    assertEquals("error 5 " + text + ", release", peer.run().calls());
+    assertResult(5, text);
+    assertEquals(List.of("request 1"), upstream.calls); // it has failed: there is nothing to cancel
+    upstream = new Recorded("cancel");
+    open();
+    sending.onSubscribe(upstream);
+    peer.cancel();
+    assertEquals("release", peer.run().calls());
+    assertFalse(sending.done.isCompletedExceptionally());
+    assertEquals(List.of("cancel"), upstream.calls);
+  }
+
+  @Test
+  void aPublisherThatComesAfterTheCancelIsCancelled() {
+    Recorded upstream = new Recorded("none");
+    open();
+    peer.cancel();
+    sending.onSubscribe(upstream);
+    assertEquals(List.of("cancel"), upstream.calls);
+    assertEquals("release", peer.run().calls());
+    assertEquals(1, upstream.calls.size());
+  }
+
+  @Test
+  void theFirstFailureIsSent() {
+    open();
+    sending.onError(disk());
+    peer.request(0);
+    assertEquals("error 71 disk, release", peer.run().calls());
+    assertResult(71, "disk");
+    open();
+    sending.onError(disk());
+    peer.cancel();
+    assertEquals("error 71 disk, release", peer.run().calls());
+  }
+
+  @Test
+  void anIteratorIsReadOneAhead() {
+    int[] read = {0};
+    create();
+    sending.iterator =
+        IntStream.iterate(1, i -> i + 1)
+            .peek(i -> read[0]++)
+            .mapToObj(i -> AsyncBatch.of(live.batch(i)))
+            .iterator();
+    sending.open(AsyncRows.schema());
+    assertEquals(0, read[0]);
+    peer.run();
+    assertEquals(1, read[0]);
+    peer.request(2);
+    peer.run();
+    assertEquals(3, read[0]);
+    peer.run();
+    assertEquals("schema, task, task", peer.calls());
+    assertEquals(3, read[0]);
+    finish();
+    assertEquals(3, read[0]);
+  }
+
+  @Test
+  void anIteratorIsClosedBeforeTheConsumerKnowsTheEnd() {
+    for (String end : List.of("end", "error 71 disk", "release")) {
+      boolean[] isClosed = {false};
+      peer.inside =
+          call -> {
+            if (call.equals(end)) {
+              isClosed[0] = items.isClosed;
+            }
+          };
+      if (end.equals("end")) {
+        send();
+      } else {
+        send(disk());
+      }
+      peer.run();
+      assertTrue(isClosed[0], end);
+    }
+  }
+
+  @Test
+  void metadataWithoutPairsIsNull() {
+    Metadata pairs = Metadata.EMPTY.with("key", "value");
+    startEndless(live.batch(1), AsyncBatch.of(live.batch(1)).with(pairs));
+    peer.request(1);
+    peer.run();
+    assertEquals(0, peer.ofLastTask);
+    peer.request(1);
+    peer.run();
+    assertNotEquals(0, peer.ofLastTask);
+  }
+
+  @Test
+  void aTaskThatWasExtractedHasNoPrivateData() {
+    startEndless(live.batch(1), live.batch(2));
+    peer.request(2);
+    peer.run();
+    for (int row = 1; row <= 2; row++) {
+      long task = peer.oldest();
+      assertEquals(row, row == 1 ? peer.extract(task) : 2 + AsyncForeign.callExtract(task, 0));
+      assertEquals(0, C.getAddress(task + Fields.TASK_PRIVATE_DATA));
+    }
+  }
+
+  @Test
+  void nothingIsSentWithAClosedSchema() {
+    Schema closed = AsyncRows.schema();
+    closed.close();
+    Flow.Publisher<DeviceArray> arrays = subscriber -> subscriber.onComplete();
+    Flow.Publisher<AsyncBatch> batches = subscriber -> subscriber.onComplete();
+    List<Runnable> sends =
+        List.of(
+            () -> AsyncDeviceStreams.send(closed, DeviceType.CPU, arrays, peer.handler),
+            () ->
+                AsyncDeviceStreams.send(
+                    closed, DeviceType.CPU, Metadata.EMPTY, batches, peer, peer.handler),
+            () ->
+                AsyncDeviceStreams.send(
+                    closed, DeviceType.CPU, List.<DeviceArray>of().iterator(), peer, peer.handler));
+    for (Runnable send : sends) {
+      assertEquals(
+          "send: closed or moved: expected a live struct",
+          assertThrows(IllegalStateException.class, send::run).getMessage());
+      assertEquals(0, peer.producer());
+    }
+    assertEquals("", peer.run().calls());
+  }
+
+  @Test
+  void aBatchAfterTheEndOfTheStreamIsClosed() {
+    startEndless();
+    sending.onError(disk());
+    sending.onNext(AsyncBatch.of(live.batch(1)));
+    assertEquals(0, live.get());
+    assertEquals("error 71 disk, release", peer.run().calls());
+    sending.onNext(AsyncBatch.of(live.batch(1)));
+    assertEquals(0, live.get());
+    assertEquals("", peer.run().calls());
+  }
+}

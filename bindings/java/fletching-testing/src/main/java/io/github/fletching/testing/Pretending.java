@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing;
+
+import com.sun.jna.Callback;
+import com.sun.jna.CallbackReference;
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import io.github.fletching.abi.engine.Engine;
+import io.github.fletching.abi.engine.EngineProvider;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The engine {@code pretending}: the engine that counts, on which libraries that are loaded at run
+ * time, and functions of them, are missing or are written in Java. The system property
+ * io.github.fletching.engine has to choose it.
+ */
+public final class Pretending implements EngineProvider {
+  /** The name. */
+  public static final String NAME = "pretending";
+
+  private static final int RTLD_NOLOAD = 4;
+  private static final long LIBRARY = 0x11b0; // the handle of every library that is pretended
+  private static final Memory NOWHERE = new Memory(64);
+  private static final Function SUCCESS = (a, b, c, d, e) -> 0;
+  private static final Function NONE = (a, b, c, d, e) -> 0;
+
+  private static final Map<Long, Long> WORDS = new ConcurrentHashMap<>();
+  private static final Map<String, Function> FUNCTIONS = new ConcurrentHashMap<>();
+  private static final List<String> OPENED = new ArrayList<>();
+  private static volatile Map<String, Boolean> libraries; // null for those of the system
+
+  static {
+    NOWHERE.setString(0, "/nowhere/library.so");
+  }
+
+  private final Map<Long, String> loader = new ConcurrentHashMap<>(); // its functions
+
+  /** A function of C. Arguments that its callers do not pass are any number. */
+  public interface Function extends Callback {
+    /** Returns the result, of which C sees as many bits as it expects. */
+    long call(long first, long second, long third, long fourth, long fifth);
+  }
+
+  /**
+   * From now on only these libraries are found, by name; and whether each is loaded already. A
+   * function of theirs that is not replaced returns 0.
+   */
+  public static void libraries(Map<String, Boolean> names) {
+    libraries = Map.copyOf(names);
+  }
+
+  /** Replaces a function in every library that is loaded later. */
+  public static void replace(String name, Function body) {
+    FUNCTIONS.put(name, body);
+  }
+
+  /** Removes a function from every library that is loaded later. */
+  public static void remove(String name) {
+    FUNCTIONS.put(name, NONE);
+  }
+
+  /** Lets a handle be read at an address at which nothing can be mapped. */
+  public static void word(long address, long handle) {
+    WORDS.put(address, handle);
+  }
+
+  /** What was opened until now: the name and the flags of dlopen. */
+  public static List<String> opened() {
+    return List.copyOf(OPENED);
+  }
+
+  @Override
+  public String name() {
+    return NAME;
+  }
+
+  @Override
+  public int rank() {
+    return -2;
+  }
+
+  @Override
+  public Engine open() {
+    Engine engine = new Counting().open();
+    return (Engine)
+        Proxy.newProxyInstance(
+            Engine.class.getClassLoader(),
+            new Class<?>[] {Engine.class},
+            (proxy, method, arguments) -> call(engine, method, arguments));
+  }
+
+  private Object call(Engine engine, Method method, Object[] arguments) throws Throwable {
+    if (method.getName().equals("call")) {
+      String function = loader.getOrDefault((Long) arguments[1], "");
+      Long result = pretended(function, (long[]) arguments[2]);
+      if (result != null) {
+        return result;
+      }
+    }
+    if (method.getName().equals("getAddress") && WORDS.containsKey((Long) arguments[0])) {
+      return WORDS.get((Long) arguments[0]);
+    }
+    try {
+      Object result = method.invoke(engine, arguments);
+      if (method.getName().equals("symbol")) {
+        loader.put((Long) result, (String) arguments[1]);
+      }
+      return result;
+    } catch (InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+
+  /** Null for what the system does. */
+  private static Long pretended(String function, long[] arguments) {
+    if (function.equals("dlopen")) {
+      return open(arguments);
+    }
+    return function.equals("dlsym")
+        ? find(arguments[0], new Pointer(arguments[1]).getString(0))
+        : null;
+  }
+
+  private static Long open(long[] arguments) {
+    String name = new Pointer(arguments[0]).getString(0);
+    int flags = (int) arguments[1];
+    OPENED.add(name + " " + flags);
+    if (libraries == null) {
+      return null;
+    }
+    Boolean isLoaded = libraries.get(name);
+    if (isLoaded != null && (isLoaded || (flags & RTLD_NOLOAD) == 0)) {
+      return LIBRARY;
+    }
+    arguments[0] = Pointer.nativeValue(NOWHERE); // so that the reason is the system's
+    return null;
+  }
+
+  private static Long find(long library, String name) {
+    Function function = FUNCTIONS.getOrDefault(name, library == LIBRARY ? SUCCESS : null);
+    if (function == NONE) {
+      return 0L;
+    }
+    return function == null
+        ? null
+        : Pointer.nativeValue(CallbackReference.getFunctionPointer(function));
+  }
+}

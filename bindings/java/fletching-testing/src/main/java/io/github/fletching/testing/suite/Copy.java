@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import io.github.fletching.abi.engine.Engines;
+import io.github.fletching.testing.Pretending;
+import java.io.File;
+import java.lang.reflect.Method;
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.Arrays;
+import org.junit.platform.commons.support.ReflectionSupport;
+
+/** A copy of Fletching and of its tests, which nothing has used yet; the rest is the parent's. */
+public final class Copy extends URLClassLoader {
+  Copy() {
+    super(urls(), Copy.class.getClassLoader());
+  }
+
+  private static URL[] urls() {
+    return Arrays.stream(Child.classPath().split(File.pathSeparator))
+        .map(
+            entry -> {
+              try {
+                return Path.of(entry).toUri().toURL();
+              } catch (MalformedURLException e) {
+                throw new IllegalArgumentException(e);
+              }
+            })
+        .toArray(URL[]::new);
+  }
+
+  @Override
+  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+    if (!name.startsWith("io.github.fletching.")) {
+      return super.loadClass(name, resolve);
+    }
+    synchronized (getClassLoadingLock(name)) {
+      Class<?> known = findLoadedClass(name);
+      return known != null ? known : findClass(name);
+    }
+  }
+
+  /**
+   * Runs a method of a suite on a copy with the engine {@link Pretending}: no library is loaded and
+   * no runtime is initialized before, as in a new process.
+   */
+  public static void run(Object suite, String method) {
+    Thread thread = Thread.currentThread();
+    ClassLoader loader = thread.getContextClassLoader();
+    String engine = System.getProperty(Engines.PROPERTY);
+    Copy copy = new Copy(); // its daemon threads may outlive the call
+    thread.setContextClassLoader(copy);
+    System.setProperty(Engines.PROPERTY, Pretending.NAME);
+    try {
+      Class<?> type = copy.loadClass(suite.getClass().getName());
+      Method found = ReflectionSupport.findMethod(type.getSuperclass(), method).orElseThrow();
+      ReflectionSupport.invokeMethod(found, ReflectionSupport.newInstance(type));
+    } catch (ClassNotFoundException e) {
+      throw new IllegalArgumentException(e);
+    } finally {
+      thread.setContextClassLoader(loader);
+      if (engine == null) {
+        System.clearProperty(Engines.PROPERTY);
+      } else {
+        System.setProperty(Engines.PROPERTY, engine);
+      }
+    }
+  }
+}
