@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.engine.Handles;
@@ -295,6 +296,7 @@ public abstract class AsyncEndsSuite extends AsyncConsumerTest {
     C.write(used, bytes);
     AsyncAbi.putBlock(used);
     while (!taken.contains(used)) {
+      assertTrue(taken.size() < 10_000, "the block is not used again");
       taken.add(AsyncAbi.takeBlock());
     }
     C.read(used, bytes);

@@ -10,7 +10,7 @@ import java.util.function.Consumer;
 
 /**
  * A handler for a producer of another library, and the batches that it sends: a publisher for one
- * subscriber, which may come at any time.
+ * subscriber, which may subscribe at any time.
  *
  * <p>{@code request} and {@code cancel} of the subscriber are those of the producer, and its calls
  * are {@code onNext}, {@code onComplete} and {@code onError}, on its thread: the subscriber must

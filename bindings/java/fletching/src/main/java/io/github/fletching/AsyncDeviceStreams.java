@@ -17,10 +17,10 @@ import java.util.function.Function;
  * <p>The schema and the batches are moved in. Jobs on the executor make all calls of the handler
  * and of the publisher, one at a time: never inside {@code request} and {@code cancel} of the
  * consumer, so the executor must not run them on the thread that submits them. An executor that
- * refuses a job fails the stream, whose last calls are made on the common pool, or without a thread
- * there on the one that submitted the job.
+ * refuses a job fails the stream, whose last calls are made on the common pool, or on the thread
+ * that submitted the job if that pool has no thread.
  *
- * <p>{@code request} of the consumer is that of the publisher's subscription. A cancel cancels it,
+ * <p>What the consumer requests is requested of the publisher's subscription. A cancel cancels it,
  * and so does a request that is not positive, which is an error of the stream. What the publisher,
  * or an iterator, fails with is what on_error gets, with the errno value of a {@link
  * FletchingException}, ENOMEM, or EIO; so is a batch that is closed, on another type of device, or

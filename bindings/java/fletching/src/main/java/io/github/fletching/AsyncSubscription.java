@@ -88,21 +88,19 @@ final class AsyncSubscription implements Flow.Subscription {
     if (due.getAndIncrement() != 0) {
       return;
     }
-    int done = 1;
-    while (done != 0) {
+    for (int done = 1; done != 0; done = due.addAndGet(-done)) {
       try {
         emit();
       } catch (Throwable thrown) { // a subscriber that throws has cancelled: rule 2.13
         cancel();
         Failures.log("subscriber", thrown);
       }
-      done = due.addAndGet(-done);
     }
   }
 
   private void emit() {
     Flow.Subscriber<? super DeviceArray> next = subscriber;
-    if (next == null) { // it may come any time; then there is another run
+    if (next == null) { // a later one causes another run
       return;
     }
     if (!greeted) {

@@ -15,7 +15,7 @@ import java.util.stream.StreamSupport;
 
 /**
  * Owns a stream and reads it batch by batch. Close it. Schemas and batches are the caller's to
- * close and outlive the stream. As an Iterable it goes on where the last loop was left.
+ * close and outlive the stream. As an Iterable it continues where the last loop stopped.
  *
  * <p>After an error the stream is dead: every method that calls it throws that error again, and no
  * callback is called. The error is a {@link FletchingException} with the errno value that the

@@ -134,12 +134,9 @@ public abstract class Owner implements AutoCloseable {
 
   /** Makes the slot the caller's, who frees it when the struct was moved. */
   final Slot takeSlot(String operation) {
-    if (isReleased()) {
-      throw closed(operation);
-    }
-    Slot found = swap(null);
-    if (found == null) {
-      throw missing(operation); // by another thread, meanwhile
+    Slot found = isReleased() ? null : swap(null);
+    if (found == null) { // or a call on another thread has it since
+      throw isReleased() ? closed(operation) : missing(operation);
     }
     return found;
   }

@@ -56,21 +56,17 @@ public final class SchemaView extends View {
    * A copy of the schema, to be changed or built.
    *
    * @throws FletchingException EINVAL for a schema that is released, whose format or name is not
-   *     UTF-8, whose metadata cannot be read, that lists a child that is NULL or released, or with
-   *     more than 256 levels or 2^22 structs
+   *     UTF-8, whose metadata cannot be read, or that is malformed as for {@link Shared#column}
    */
   public SchemaBuilder toBuilder() {
-    return copy(0, new int[1]);
-  }
-
-  private SchemaBuilder copy(int depth, int[] structs) {
     if (isReleased()) {
       throw cannotCopy("schema is released: expected a live schema");
     }
-    String excess = Tree.excess(depth, ++structs[0]);
-    if (excess != null) {
-      throw cannotCopy(excess);
-    }
+    read(0, schema -> Tree.count("schema builder: a copy", Kind.SCHEMA, schema));
+    return copy();
+  }
+
+  private SchemaBuilder copy() {
     SchemaBuilder copy =
         new SchemaBuilder(strict(Fields.SCHEMA_FORMAT))
             .name(strict(Fields.SCHEMA_NAME))
@@ -78,10 +74,10 @@ public final class SchemaView extends View {
     copy.metadata(metadata());
     int count = childCount();
     for (int i = 0; i < count; i++) {
-      copy.child(child(i).copy(depth + 1, structs));
+      copy.child(child(i).copy());
     }
     SchemaView values = dictionary();
-    return values.exists() ? copy.dictionary(values.copy(depth + 1, structs)) : copy;
+    return values.exists() ? copy.dictionary(values.copy()) : copy;
   }
 
   private String strict(long field) {

@@ -158,7 +158,8 @@ public final class ArrowData {
     try (array;
         schema;
         ArrayOwner source = Importable.of(operation, array)) {
-      FieldVector vector = importField(allocator, schema, dictionaries).createVector(allocator);
+      Field field = importField(allocator, schema, dictionaries);
+      FieldVector vector = Calls.guarded(operation, () -> field.createVector(allocator));
       return Calls.guarded(
           operation,
           vector::close,
@@ -180,8 +181,9 @@ public final class ArrowData {
     try (batch;
         schema) {
       Calls.live(operation, batch);
+      var type = importSchema(allocator, schema, dictionaries);
       VectorSchemaRoot root =
-          VectorSchemaRoot.create(importSchema(allocator, schema, dictionaries), allocator);
+          Calls.guarded(operation, () -> VectorSchemaRoot.create(type, allocator));
       return Calls.guarded(
           operation,
           root::close,

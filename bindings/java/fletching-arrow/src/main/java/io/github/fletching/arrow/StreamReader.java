@@ -12,6 +12,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.arrow.c.CDataDictionaryProvider;
 import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.dictionary.Dictionary;
 import org.apache.arrow.vector.ipc.ArrowReader;
 import org.apache.arrow.vector.types.pojo.Schema;
@@ -29,7 +30,10 @@ final class StreamReader extends ArrowReader {
   @Override
   protected Schema readSchema() throws IOException {
     try {
-      return ArrowData.importSchema(allocator, stream.schema(), provider);
+      Schema schema = ArrowData.importSchema(allocator, stream.schema(), provider);
+      // The reader makes the same vectors, and would throw what arrow-java throws.
+      Calls.guarded("import schema", () -> VectorSchemaRoot.create(schema, allocator)).close();
+      return schema;
     } catch (FletchingException e) {
       throw new IOException(e.getMessage(), e);
     }

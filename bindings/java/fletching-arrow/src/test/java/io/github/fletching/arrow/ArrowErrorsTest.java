@@ -263,6 +263,28 @@ class ArrowErrorsTest {
     assertTrue(unknown.isReleased() && notStruct.isReleased());
   }
 
+  /** The field can be imported, and no vector can be made of it. */
+  @Test
+  void schemasWithoutAVectorAreRefused() throws IOException {
+    SchemaBuilder nested = new SchemaBuilder("i").child(new SchemaBuilder("i"));
+    SchemaBuilder struct = new SchemaBuilder("+s").child(nested);
+    assertRefused("import vector: arrow-java: primitive", nested, column());
+    releases.set(0);
+    Schema schema = struct.build();
+    Array batch = new ArrayBuilder(2).buffers(0).child(column()).build(counted());
+    assertError(
+        EINVAL,
+        "import batch: arrow-java: primitive",
+        () -> ArrowData.importVectorSchemaRoot(allocator, batch, schema, null).close());
+    assertEquals(1, releases.get());
+    ArrayStream stream = ArrayStream.of(struct.build(), List.<Array>of().iterator());
+    try (ArrowReader reader = ArrowData.importArrayStream(allocator, stream)) {
+      IOException thrown = assertThrows(IOException.class, reader::getVectorSchemaRoot);
+      assertTrue(
+          thrown.getMessage().startsWith("import schema: arrow-java: primitive"), thrown::toString);
+    }
+  }
+
   /** Nothing has moved yet: the import releases the array. */
   @Test
   void anImportAtTheLimitOfItsAllocatorFails() {

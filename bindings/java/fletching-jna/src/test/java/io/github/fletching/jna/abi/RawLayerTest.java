@@ -15,6 +15,7 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import com.sun.jna.Structure;
 import io.github.fletching.abi.LayoutClass;
+import io.github.fletching.abi.Offsets;
 import io.github.fletching.abi.engine.Handles;
 import io.github.fletching.testing.AbiStruct;
 import io.github.fletching.testing.CapturedLog;
@@ -75,6 +76,9 @@ class RawLayerTest {
   void thePlatformIsTheOneThatJnaSees() {
     LayoutClass seen = LayoutClass.of(Native.POINTER_SIZE, new Probe().size() - 8);
     assertEquals(seen, Abi.TARGET);
+    assertEquals(Offsets.ARROW_ARRAY.size(seen), Abi.sizeOf(Offsets.ARROW_ARRAY));
+    int last = Offsets.ARROW_ARRAY.offset(seen, "private_data");
+    assertEquals(last, Abi.offsetOf(Offsets.ARROW_ARRAY, "private_data"));
   }
 
   @Test

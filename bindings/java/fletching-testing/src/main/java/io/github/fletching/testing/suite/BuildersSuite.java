@@ -153,9 +153,26 @@ public abstract class BuildersSuite {
       raw.set("n_children", 2).set("children", foreign.longs(below, below));
     }
     assertEquals(
-        "schema builder: a copy: one of too many: expected at most 4194304 structs",
+        "schema builder: a copy: the struct or a descendant is one of too many: expected at most"
+            + " 4194304 structs",
         assertThrows(FletchingException.class, levels.get(0).view()::toBuilder).getMessage());
     levels.forEach(Schema::close);
+  }
+
+  @Test
+  void aCopyWithoutTheChildrenIsRefused() {
+    try (Schema schema = new SchemaBuilder("+s").build()) {
+      for (long count : new long[] {-1, 1, 1L << 40}) {
+        Raw.schemaAt(schema.address()).set("n_children", count);
+        String text =
+            count == 1
+                ? "children NULL: expected a list of 1"
+                : "n_children out of range: expected 0 to 4194304, got " + count;
+        ArrayRules.assertInvalid(
+            "schema builder: a copy: the struct or a descendant has " + text,
+            schema.view()::toBuilder);
+      }
+    }
   }
 
   @Test

@@ -230,7 +230,8 @@ public abstract class TreesSuite {
       Supplier<Raw> make = () -> Raw.schema().set("format", foreign.text("+s"));
       Raw raw = deep(make, field, foreign.schema("leaf"));
       try (Schema schema = Schema.wrap(raw.address())) {
-        assertInvalid("schema builder: a copy: " + TOO_DEEP, schema.view()::toBuilder);
+        String text = "schema builder: a copy: the struct or a descendant is " + TOO_DEEP;
+        assertInvalid(text, schema.view()::toBuilder);
         SchemaView below = field.equals("children") ? schema.child(0) : schema.dictionary();
         below.toBuilder().build().close();
       }
