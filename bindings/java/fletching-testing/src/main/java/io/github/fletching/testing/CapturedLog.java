@@ -4,7 +4,8 @@ package io.github.fletching.testing;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -12,7 +13,7 @@ import java.util.logging.Logger;
 /** Captures what Fletching logs, in place of the console, until it is closed. */
 public final class CapturedLog extends Handler {
   private final Logger logger = Logger.getLogger("io.github.fletching");
-  private final List<LogRecord> records = new CopyOnWriteArrayList<>();
+  private final Queue<LogRecord> records = new ConcurrentLinkedQueue<>();
 
   /** Captures from now on. */
   public CapturedLog() {
@@ -23,11 +24,10 @@ public final class CapturedLog extends Handler {
   /** Returns what was logged since the last call: {@code message: exception's message}. */
   public List<String> take() {
     List<String> lines = new ArrayList<>();
-    for (LogRecord each : records) {
+    for (LogRecord each = records.poll(); each != null; each = records.poll()) {
       Throwable thrown = each.getThrown();
       lines.add(each.getMessage() + (thrown == null ? "" : ": " + thrown.getMessage()));
     }
-    records.clear();
     return lines;
   }
 

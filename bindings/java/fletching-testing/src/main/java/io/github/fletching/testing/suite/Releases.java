@@ -15,6 +15,7 @@ import io.github.fletching.DeviceArray;
 import io.github.fletching.DeviceStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.abi.DeviceType;
+import java.lang.ref.Reference;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -102,11 +103,15 @@ final class Releases {
         .setInt("device_type", type.value())
         .set("device_id", deviceId)
         .set("sync_event", event);
-    return DeviceArray.wrap(raw.address());
+    DeviceArray array = DeviceArray.wrap(raw.address());
+    Reference.reachabilityFence(raw);
+    return array;
   }
 
+  /** The memory of the event is there until the release. */
   static DeviceArray awaited(DeviceType type, Memory event) {
-    return new Releases().array(type, 0, event == null ? 0 : Pointer.nativeValue(event));
+    return new Releases(() -> Reference.reachabilityFence(event))
+        .array(type, 0, event == null ? 0 : Pointer.nativeValue(event));
   }
 
   void assertCount(int expected) {
