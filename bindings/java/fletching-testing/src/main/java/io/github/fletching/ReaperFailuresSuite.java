@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Events that cannot be asked for, and arrays that cannot be taken or released as they should. */
-@Timeout(20)
+@Timeout(120)
 public abstract class ReaperFailuresSuite {
   // --- Refusals
 

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
  * When the thread asks for events whose work reads arrays. No test needs it to be quick: a pause is
  * never too short, and what has to happen at some time is waited for.
  */
-@Timeout(20)
+@Timeout(120)
 public abstract class ReaperSuite {
   private static final long SHORTEST_PAUSE = 20_000;
   private static final long LONGEST_PAUSE = 20_000_000;

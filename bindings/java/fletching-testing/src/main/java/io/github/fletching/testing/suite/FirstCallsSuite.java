@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Each operation as the first one of its runtime, on the stand-ins. */
-@Timeout(20)
+@Timeout(120)
 public abstract class FirstCallsSuite {
   private static void first(BiConsumer<DeviceArray, Gpu.Gated> operation) {
     onBoth(

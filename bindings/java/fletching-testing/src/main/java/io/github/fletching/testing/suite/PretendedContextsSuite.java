@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Contexts that are found and left, and losses: on the stand-ins with functions in Java. */
-@Timeout(20)
+@Timeout(120)
 public abstract class PretendedContextsSuite {
   private static final int EIO = 5;
   private static final int EINVAL = 22;

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Where an event of CUDA is asked for and destroyed, on a driver that is written in Java. */
-@Timeout(20)
+@Timeout(120)
 public abstract class PretendedCudaEventsSuite {
   private static final int EIO = 5;
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** How a library is found, and what becomes of one that is missing or lacks a function. */
-@Timeout(20)
+@Timeout(120)
 public abstract class PretendedLibrariesSuite {
   private static final int ENOENT = 2;
   private static final int ENOMEM = 12;

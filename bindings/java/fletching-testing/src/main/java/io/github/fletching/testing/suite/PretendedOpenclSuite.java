@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Every call of OpenCL that an operation makes, on a driver that is written in Java. */
-@Timeout(20)
+@Timeout(120)
 public abstract class PretendedOpenclSuite {
   private static final int EIO = 5;
   private static final int EINVAL = 22;

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** CUDA and HIP on the stand-ins, of which some functions are missing or written in Java. */
-@Timeout(20)
+@Timeout(120)
 public abstract class PretendedRuntimesSuite {
   private static final int EIO = 5;
   private static final int EINVAL = 22;

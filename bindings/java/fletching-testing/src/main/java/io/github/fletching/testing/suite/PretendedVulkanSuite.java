@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What libfletching is called with, on one that is written in Java. */
-@Timeout(20)
+@Timeout(120)
 public abstract class PretendedVulkanSuite {
   private static final int EINVAL = 22;
   private static final int ENOMEM = 12;

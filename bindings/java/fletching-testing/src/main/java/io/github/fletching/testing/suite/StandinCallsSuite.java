@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** How often the stand-ins of CUDA and HIP are called, and what their errors say. */
-@Timeout(20)
+@Timeout(120)
 public abstract class StandinCallsSuite {
   private static final int EIO = 5;
   private static final int EBUSY = 16;

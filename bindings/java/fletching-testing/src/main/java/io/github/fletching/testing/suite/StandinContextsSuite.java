@@ -24,7 +24,7 @@ import org.junit.jupiter.api.function.Executable;
 /**
  * Contexts of CUDA, devices of HIP, and streams that are captured into a graph: on the stand-ins.
  */
-@Timeout(20)
+@Timeout(120)
 public abstract class StandinContextsSuite {
   private static final int EIO = 5;
   private static final int EBUSY = 16;

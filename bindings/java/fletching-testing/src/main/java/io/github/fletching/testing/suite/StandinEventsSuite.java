@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Events of CUDA and HIP, on the stand-ins. */
-@Timeout(20)
+@Timeout(120)
 public abstract class StandinEventsSuite {
   private static final int EINVAL = 22;
 

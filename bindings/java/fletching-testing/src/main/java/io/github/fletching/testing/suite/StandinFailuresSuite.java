@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Every call of CUDA and HIP fails once, on the stand-ins. */
-@Timeout(20)
+@Timeout(120)
 public abstract class StandinFailuresSuite {
   private static final int EIO = 5;
   private static final int EAGAIN = 11;
