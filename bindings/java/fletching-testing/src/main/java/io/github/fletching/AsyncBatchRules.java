@@ -40,6 +40,20 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
   }
 
   @Test
+  void anInterruptOfAMakerIsKept() {
+    startEndless(
+        AsyncBatch.made(
+            () -> {
+              throw new InterruptedException("slow");
+            }));
+    peer.request(1);
+    assertEquals(-5, peer.run().extract());
+    assertTrue(Thread.interrupted());
+    String text = "error 5 java.lang.InterruptedException: slow, release";
+    assertEquals("task, failed, " + text, peer.run().calls());
+  }
+
+  @Test
   void ruleAsyncNextSameSchema() {
     String rule =
         "batch: children or dictionary differ from the stream's schema (rule async-next.same-schema)";

@@ -2,6 +2,8 @@
 
 package io.github.fletching;
 
+import io.github.fletching.abi.engine.Failures;
+
 /**
  * An errno value and a message, as the C interfaces return them. Of an error that a stream
  * returned, the value is the producer's and the message is what its get_last_error said, fit to
@@ -71,12 +73,13 @@ public final class FletchingException extends RuntimeException {
 
   /**
    * What code of the user's threw, as it is reported to C: ENOMEM for an OutOfMemoryError, and EIO
-   * for any other that is not of this class.
+   * for any other that is not of this class. Keeps an interrupt.
    */
   static FletchingException of(Throwable thrown) {
     if (thrown instanceof FletchingException) {
       return (FletchingException) thrown;
     }
+    Failures.keepInterrupt(thrown);
     String text;
     try {
       text = "" + thrown;

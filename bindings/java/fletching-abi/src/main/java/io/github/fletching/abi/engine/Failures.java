@@ -12,13 +12,21 @@ public final class Failures {
 
   private Failures() {}
 
-  /** Logs what a callback threw. Throws nothing. */
+  /** Logs what a callback threw, and keeps an interrupt. Throws nothing. */
   public static void log(String callback, Throwable thrown) {
     try {
       System.getLogger("io.github.fletching")
           .log(System.Logger.Level.ERROR, callback + ": the callback threw", thrown);
     } catch (Throwable ignored) {
       // Nothing is left that could report it.
+    }
+    keepInterrupt(thrown);
+  }
+
+  /** Sets the interrupt status that an InterruptedException has cleared: C is not told of it. */
+  public static void keepInterrupt(Throwable thrown) {
+    if (thrown instanceof InterruptedException) {
+      Thread.currentThread().interrupt();
     }
   }
 

@@ -215,6 +215,22 @@ public abstract class LifetimeSuite {
   }
 
   @Test
+  void anInterruptOfACloseIsKept() {
+    AutoCloseable interrupted =
+        () -> {
+          throw new InterruptedException("slow");
+        };
+    CapturedLog log = new CapturedLog();
+    try {
+      releaseInC(new ArrayBuilder(0).build(interrupted));
+      assertEquals(List.of("close: the callback threw: slow"), log.take());
+    } finally {
+      log.close();
+    }
+    assertTrue(Thread.interrupted());
+  }
+
+  @Test
   @Timeout(60)
   void aForgottenOwnerIsReleasedAndCounted() {
     long leaks = Owner.leaks();
