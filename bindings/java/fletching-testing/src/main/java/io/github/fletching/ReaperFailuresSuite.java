@@ -32,7 +32,7 @@ public abstract class ReaperFailuresSuite {
   }
 
   void refusals() {
-    StringBuffer asked = new StringBuffer();
+    StringBuilder asked = new StringBuilder(); // of the one thread that asks
     List<Long> refused = new CopyOnWriteArrayList<>();
     AtomicInteger refusals = new AtomicInteger();
     together(

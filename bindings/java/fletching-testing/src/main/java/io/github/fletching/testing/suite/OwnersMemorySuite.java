@@ -214,7 +214,7 @@ public abstract class OwnersMemorySuite {
     for (int i = 0; i < parts.size(); i++) {
       try (DeviceArray each = parts.get(i)) {
         assertEquals(1000 + 2 * i, each.length());
-        assertEquals(2 * i, each.deviceId());
+        assertEquals(2L * i, each.deviceId());
         assertEquals(0x1000 + 2 * i, each.syncEvent());
       }
     }

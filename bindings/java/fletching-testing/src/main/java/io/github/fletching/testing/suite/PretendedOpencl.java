@@ -47,19 +47,19 @@ final class PretendedOpencl {
           name,
           (of, what, size, out, sizeOut) -> {
             answer((int) what, size, new Pointer(out));
-            return call(name, of, (int) what, size, sizeOut);
+            return call(name, of, what, size, sizeOut);
           });
     }
     Pretending.replace(
-        "clWaitForEvents", (count, list, c, d, e) -> call("clWaitForEvents", (int) count, list));
+        "clWaitForEvents", (count, list, c, d, e) -> call("clWaitForEvents", count, list));
     Pretending.replace(
         "clEnqueueBarrierWithWaitList",
         (queue, count, list, out, e) ->
-            call("clEnqueueBarrierWithWaitList", queue, (int) count, list, out));
+            call("clEnqueueBarrierWithWaitList", queue, count, list, out));
     Pretending.replace(
         "clEnqueueMarkerWithWaitList",
         (queue, count, list, out, e) -> {
-          long code = call("clEnqueueMarkerWithWaitList", queue, (int) count, list);
+          long code = call("clEnqueueMarkerWithWaitList", queue, count, list);
           new Pointer(out).setLong(0, code == 0 ? EVENT : 0);
           return code;
         });

@@ -335,7 +335,7 @@ public abstract class TreesSuite {
           }
         });
     for (int i = 0; i < views.size(); i++) {
-      assertArray(2 * i, 0, views.get(i).view());
+      assertArray(2L * i, 0, views.get(i).view());
       views.get(i).close();
     }
   }
