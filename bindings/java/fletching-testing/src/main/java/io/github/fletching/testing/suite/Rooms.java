@@ -7,6 +7,7 @@ import io.github.fletching.ArrayBuilder;
 import io.github.fletching.ArrayStream;
 import io.github.fletching.DeviceArray;
 import io.github.fletching.FletchingException;
+import io.github.fletching.Owner;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import io.github.fletching.Shared;
@@ -21,6 +22,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /** A program on the engine that counts: how much memory structs take, and that it is used again. */
 public final class Rooms {
@@ -52,6 +54,9 @@ public final class Rooms {
     uses.put("end", () -> read(ArrayStream.of(schema(), Collections.emptyIterator())));
     uses.put("error", () -> fail(script -> script.codes.put(1, 28)));
     uses.put("schema", () -> fail(script -> script.hasSchema = false));
+    List<Owner> open = new ArrayList<>(); // so that few slots are left
+    addUntilMemoryIsAllocated(open, Rooms::leaf);
+    addUntilMemoryIsAllocated(open, () -> leaf().toDevice());
     List<String> growing = new ArrayList<>();
     uses.forEach(
         (name, use) -> {
@@ -64,6 +69,7 @@ public final class Rooms {
             growing.add(name);
           }
         });
+    open.forEach(Owner::close);
     return growing;
   }
 
@@ -110,26 +116,26 @@ public final class Rooms {
 
   /** How many owners one allocation is for. */
   private static int ownersInASlab() {
-    List<Array> open = new ArrayList<>();
-    addUntilMemoryIsAllocated(open);
+    List<Owner> open = new ArrayList<>();
+    addUntilMemoryIsAllocated(open, Rooms::leaf);
     int first = open.size();
-    addUntilMemoryIsAllocated(open);
-    open.forEach(Array::close);
+    addUntilMemoryIsAllocated(open, Rooms::leaf);
+    open.forEach(Owner::close);
     return open.size() - first;
   }
 
-  private static void addUntilMemoryIsAllocated(List<Array> open) {
+  private static void addUntilMemoryIsAllocated(List<Owner> open, Supplier<Owner> maker) {
     int before = Counting.live();
     while (Counting.live() == before) {
-      open.add(leaf());
+      open.add(maker.get());
     }
   }
 
   /** Several slabs of owners are collected one after the other. */
   private static boolean areForgottenOnesUsedAgain() {
     CapturedLog log = new CapturedLog();
-    List<Array> open = new ArrayList<>();
-    addUntilMemoryIsAllocated(open); // so that few slots are left
+    List<Owner> open = new ArrayList<>();
+    addUntilMemoryIsAllocated(open, Rooms::leaf); // so that few slots are left
     int before = Counting.live();
     int exported = Handles.count();
     for (int round = 0; round < 10; round++) {
@@ -142,7 +148,7 @@ public final class Rooms {
     }
     log.close();
     int more = Counting.live() - before;
-    open.forEach(Array::close);
+    open.forEach(Owner::close);
     return more < 4;
   }
 
