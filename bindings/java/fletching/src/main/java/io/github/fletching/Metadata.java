@@ -27,9 +27,21 @@ public final class Metadata {
     this.texts = texts;
   }
 
-  /** These pairs and one more, in UTF-8. */
+  /**
+   * These pairs and one more, in UTF-8.
+   *
+   * @throws FletchingException EINVAL for a lone surrogate
+   */
   public Metadata with(String key, String value) {
+    if (!isUnicode(key) || !isUnicode(value)) {
+      throw FletchingException.invalid("metadata: lone surrogate: expected Unicode text");
+    }
     return with(key.getBytes(StandardCharsets.UTF_8), value.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** Whether it is what UTF-8 can say: without a lone surrogate. */
+  static boolean isUnicode(String text) {
+    return StandardCharsets.UTF_8.newEncoder().canEncode(text);
   }
 
   /** These pairs and one more, of any bytes, which are copied. */

@@ -67,9 +67,9 @@ public final class SchemaBuilder {
   /**
    * Builds the schema, which has copies of the texts, in one allocation of C.
    *
-   * @throws FletchingException EINVAL for a format that is empty, a format or name with a NUL in
-   *     it, metadata that cannot be encoded, and more than 256 levels or 2^22 structs, where the
-   *     message says in which child; ENOMEM
+   * @throws FletchingException EINVAL for a format that is empty, a format or name with a NUL or a
+   *     lone surrogate in it, metadata that cannot be encoded, and more than 256 levels or 2^22
+   *     structs, where the message says in which child; ENOMEM
    */
   public Schema build() {
     Texts texts = new Texts();
@@ -119,10 +119,15 @@ public final class SchemaBuilder {
     if (format.isEmpty()) {
       return "format: empty: expected a format string";
     }
-    if (format.indexOf('\0') >= 0) {
-      return "format: NUL character: expected text without it";
+    String problem = problem("format", format);
+    return problem != null ? problem : problem("name", name);
+  }
+
+  private static String problem(String what, String text) {
+    if (text.indexOf('\0') >= 0) {
+      return what + ": NUL character: expected text without it";
     }
-    return name.indexOf('\0') >= 0 ? "name: NUL character: expected text without it" : null;
+    return Metadata.isUnicode(text) ? null : what + ": lone surrogate: expected Unicode text";
   }
 
   private static byte[] terminated(String text) {
