@@ -79,6 +79,19 @@ public abstract class AsyncSendsSuite extends AsyncProducerTest {
     assertEquals(0, live.get());
   }
 
+  /** The caller may close what it had, as a try does. */
+  @Test
+  void theSchemaIsMovedInBeforeItIsSent() {
+    create();
+    Schema schema = liveSchema();
+    sending.open(schema);
+    assertTrue(schema.isReleased());
+    schema.close();
+    assertEquals(1, live.get());
+    assertEquals("schema", peer.run().calls());
+    assertEquals(0, live.get());
+  }
+
   @Test
   void thePublisherIsAskedForWhatIsRequested() {
     Recorded upstream = new Recorded("none");

@@ -100,7 +100,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
       taken = !stopped;
       if (taken) {
         promise = new AsyncAbi.Promise(deviceType, Metadata.EMPTY, next.address());
-        schema = next;
+        schema = new Schema(next.takeSlot("send"));
       }
     }
     if (taken) {
