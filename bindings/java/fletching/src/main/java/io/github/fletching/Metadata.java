@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /**
  * Pairs of bytes in their order; a key may occur more than once. Immutable.
@@ -69,13 +70,10 @@ public final class Metadata {
 
   /** The value of the first pair with this key, with U+FFFD for what is not UTF-8. */
   public Optional<String> get(String key) {
-    byte[] wanted = key.getBytes(StandardCharsets.UTF_8);
-    for (int i = 0; i < texts.size(); i += 2) {
-      if (Arrays.equals(texts.get(i), wanted)) {
-        return Optional.of(new String(texts.get(i + 1), StandardCharsets.UTF_8));
-      }
-    }
-    return Optional.empty();
+    return IntStream.range(0, isUnicode(key) ? size() : 0)
+        .filter(pair -> Arrays.equals(key(pair), key.getBytes(StandardCharsets.UTF_8)))
+        .mapToObj(pair -> new String(value(pair), StandardCharsets.UTF_8))
+        .findFirst();
   }
 
   @Override

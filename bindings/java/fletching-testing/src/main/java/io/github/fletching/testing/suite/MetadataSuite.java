@@ -117,6 +117,7 @@ public abstract class MetadataSuite {
               .getMessage());
     }
     assertEquals("\ud83d\ude80", Metadata.EMPTY.with("", "\ud83d\ude80").get("").orElseThrow());
+    assertTrue(Metadata.EMPTY.with("?", "").get("\ud800").isEmpty());
   }
 
   @Example
