@@ -146,6 +146,21 @@ public abstract class AsyncSendsSuite extends AsyncProducerTest {
     assertEquals(1, upstream.calls.size());
   }
 
+  /** It was thrown elsewhere: only what this thread throws has cleared its interrupt. */
+  @Test
+  void anInterruptThatThePublisherReportsIsNotOneOfItsThread() {
+    open();
+    sending.onError(new InterruptedException("slow"));
+    assertFalse(Thread.interrupted());
+    assertEquals("error 5 java.lang.InterruptedException: slow, release", peer.run().calls());
+    create();
+    sending.iterator = new AsyncItems(List.of(new InterruptedException("slow")));
+    sending.open(AsyncRows.schema());
+    assertEquals(
+        "schema, error 5 java.lang.InterruptedException: slow, release", peer.run().calls());
+    assertTrue(Thread.interrupted());
+  }
+
   @Test
   void theFirstFailureIsSent() {
     open();

@@ -101,7 +101,7 @@ class AsyncConsumer {
       return null;
     } catch (Throwable refusal) {
       batch.close();
-      return FletchingException.of(refusal);
+      return FletchingException.caught(refusal);
     }
   }
 

@@ -78,7 +78,7 @@ final class AsyncHandler extends AsyncConsumer {
       body.run();
       return 0;
     } catch (Throwable thrown) {
-      return refuse(FletchingException.of(thrown));
+      return refuse(FletchingException.caught(thrown));
     } finally {
       calling.set(false);
     }

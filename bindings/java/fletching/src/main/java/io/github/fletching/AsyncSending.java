@@ -353,7 +353,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
         subscription.request(more);
       }
     } catch (Throwable thrown) {
-      onError(thrown);
+      onError(FletchingException.caught(thrown));
     }
   }
 

@@ -54,7 +54,7 @@ final class AsyncTask {
         task.moveTo(out);
       }
     } catch (Throwable thrown) {
-      FletchingException error = FletchingException.of(thrown);
+      FletchingException error = FletchingException.caught(thrown);
       task.sending.fail(error);
       code = error.errno();
     }

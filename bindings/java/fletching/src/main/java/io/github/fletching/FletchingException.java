@@ -71,15 +71,20 @@ public final class FletchingException extends RuntimeException {
     return new FletchingException(code, message);
   }
 
+  /** As {@link #of} for what this thread caught, which keeps its interrupt. */
+  static FletchingException caught(Throwable thrown) {
+    Failures.keepInterrupt(thrown);
+    return of(thrown);
+  }
+
   /**
    * What code of the user's threw, as it is reported to C: ENOMEM for an OutOfMemoryError, and EIO
-   * for any other that is not of this class. Keeps an interrupt.
+   * for any other that is not of this class.
    */
   static FletchingException of(Throwable thrown) {
     if (thrown instanceof FletchingException) {
       return (FletchingException) thrown;
     }
-    Failures.keepInterrupt(thrown);
     String text;
     try {
       text = "" + thrown;

@@ -14,7 +14,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
   private final Shared<Schema> schema;
   private final Iterator<? extends B> batches;
   private final Consumer<B> check;
-  private Throwable failure; // null until the stream is dead
+  private FletchingException failure; // null until the stream is dead
   private boolean ended;
   private long lastError; // NULL when the last call did not fail
 
@@ -32,7 +32,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
       schema.view().moveTo(out);
       return answer(null);
     } catch (Throwable thrown) {
-      return answer(thrown);
+      return answer(FletchingException.of(thrown));
     }
   }
 
@@ -42,7 +42,7 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
       try {
         ended = !move(out);
       } catch (Throwable thrown) {
-        failure = thrown;
+        failure = FletchingException.caught(thrown);
       }
     }
     return answer(failure);
@@ -83,15 +83,14 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
   }
 
   /** Keeps the text of an error for get_last_error. */
-  private int answer(Throwable thrown) {
+  private int answer(FletchingException error) {
     if (lastError != 0) {
       C.free(lastError);
       lastError = 0;
     }
-    if (thrown == null) {
+    if (error == null) {
       return 0;
     }
-    FletchingException error = FletchingException.of(thrown);
     lastError = Native.newText(error.getMessage());
     return error.errno();
   }

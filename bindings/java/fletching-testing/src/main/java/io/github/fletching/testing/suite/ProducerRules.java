@@ -53,13 +53,15 @@ public abstract class ProducerRules {
     @Override
     public B next() {
       Object next = lengths.next();
-      if (next instanceof RuntimeException) {
-        throw (RuntimeException) next;
-      }
-      if (next instanceof Error) {
-        throw (Error) next;
+      if (next instanceof Throwable) {
+        throw Batches.<RuntimeException>sneaky((Throwable) next);
       }
       return make.apply((Integer) next);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T extends Throwable> RuntimeException sneaky(Throwable thrown) throws T {
+      throw (T) thrown;
     }
 
     @Override

@@ -207,6 +207,19 @@ public abstract class StreamsSuite {
     }
   }
 
+  /** Later calls, which may be made on other threads, return the error alone. */
+  @Test
+  void anInterruptOfTheIteratorIsKeptOnce() {
+    List<Throwable> thrown = List.of(new InterruptedException("slow"));
+    Raw raw = ProducerRules.exported(Flavor.PLAIN, thrown, new ArrayList<>());
+    for (boolean isFirst : new boolean[] {true, false, false}) {
+      assertEquals(5, raw.call("get_next", Raw.array()));
+      assertEquals("java.lang.InterruptedException: slow", raw.lastError());
+      assertEquals(isFirst, Thread.interrupted());
+    }
+    raw.release();
+  }
+
   @Test
   void theErrorTextIsKeptUntilTheNextCall() {
     Raw raw = Raw.stream();
