@@ -5,23 +5,21 @@ package io.github.fletching;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.testing.CapturedLog;
+import io.github.fletching.testing.suite.Child;
+import io.github.fletching.testing.suite.NoPool;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
-import java.util.concurrent.ForkJoinPool;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -253,14 +251,18 @@ public abstract class AccessorsSuite {
     assertEquals("lost", releases.lastRefusal());
   }
 
+  /** Which the pool itself does not say: it reports a parallelism of 1. */
   @Test
-  void batchesAreSentInTheCommonPool() throws Exception {
-    boolean hasPool = ForkJoinPool.getCommonPoolParallelism() > 0;
-    assertEquals(hasPool, AsyncDeviceStreams.executor() == ForkJoinPool.commonPool());
-    assertSame(ForkJoinPool.commonPool(), AsyncDeviceStreams.executor(1));
-    CompletableFuture<String> thread = new CompletableFuture<>();
-    AsyncDeviceStreams.executor(0).execute(() -> thread.complete(Thread.currentThread().getName()));
-    assertEquals("fletching-async", thread.get(60, TimeUnit.SECONDS));
+  void aCommonPoolWithoutThreadsIsNotUsed() {
+    String option = "-Djava.util.concurrent.ForkJoinPool.common.parallelism=";
+    for (int parallelism = 0; parallelism < 3; parallelism++) {
+      String output = Child.runMain(NoPool.class, option + parallelism);
+      assertTrue(output.endsWith("arrived\n"), output);
+    }
+  }
+
+  @Test
+  void anEmptyStreamIsSent() {
     assertEquals(
         List.of(0L),
         sent(

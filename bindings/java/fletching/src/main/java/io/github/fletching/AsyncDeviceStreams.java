@@ -5,10 +5,10 @@ package io.github.fletching;
 import io.github.fletching.abi.DeviceType;
 import java.util.Iterator;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
-import java.util.concurrent.ForkJoinPool;
 import java.util.function.Function;
 
 /**
@@ -17,8 +17,9 @@ import java.util.function.Function;
  * <p>The schema and the batches are moved in. Jobs on the executor make all calls of the handler
  * and of the publisher, one at a time: never inside {@code request} and {@code cancel} of the
  * consumer, so the executor must not run them on the thread that submits them. An executor that
- * refuses a job fails the stream, whose last calls are made on the common pool, or on the thread
- * that submitted the job if that pool has no thread.
+ * refuses a job fails the stream, whose last calls are made on the {@linkplain
+ * CompletableFuture#defaultExecutor() default executor}, or on the thread that submitted the job if
+ * that refuses too.
  *
  * <p>What the consumer requests is requested of the publisher's subscription. A cancel cancels it,
  * and so does a request that is not positive, which is an error of the stream. What the publisher,
@@ -37,7 +38,8 @@ public final class AsyncDeviceStreams {
   private AsyncDeviceStreams() {}
 
   /**
-   * Sends the batches of a publisher; the jobs run on the common pool.
+   * Sends the batches of a publisher; the jobs run on the {@linkplain
+   * CompletableFuture#defaultExecutor() default executor}.
    *
    * @throws FletchingException EINVAL for a handler of 0, and a device type of 0; then nothing was
    *     moved
@@ -103,14 +105,8 @@ public final class AsyncDeviceStreams {
     return sending.done;
   }
 
-  /** The common pool, which may have no thread. */
+  /** The common pool, or threads: the pool may have none, and does not say so. */
   static Executor executor() {
-    return executor(ForkJoinPool.getCommonPoolParallelism());
-  }
-
-  static Executor executor(int parallelism) {
-    return parallelism > 0
-        ? ForkJoinPool.commonPool()
-        : job -> new Thread(job, "fletching-async").start();
+    return new CompletableFuture<>().defaultExecutor();
   }
 }

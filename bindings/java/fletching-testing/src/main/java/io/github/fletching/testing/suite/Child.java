@@ -30,7 +30,7 @@ public final class Child {
   }
 
   /** Runs a main class; returns what it prints. A program that does not end is killed and fails. */
-  static String runMain(Class<?> main, String... options) {
+  public static String runMain(Class<?> main, String... options) {
     return run(main, List.of(options), List.of(), Map.of());
   }
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching.testing.suite;
+
+import io.github.fletching.AsyncDeviceStream;
+import io.github.fletching.AsyncDeviceStreams;
+import io.github.fletching.SchemaBuilder;
+import io.github.fletching.abi.DeviceType;
+import java.util.concurrent.TimeUnit;
+
+/** A program that sends a stream where the common pool may have no thread. */
+public final class NoPool {
+  private NoPool() {}
+
+  /** Prints whether the schema has arrived. */
+  public static void main(String[] arguments) throws Exception {
+    try (AsyncDeviceStream stream = new AsyncDeviceStream()) {
+      AsyncDeviceStreams.send(
+          new SchemaBuilder("i").build(),
+          DeviceType.CPU,
+          subscriber -> {},
+          stream.handlerAddress());
+      stream.schema().toCompletableFuture().get(30, TimeUnit.SECONDS).close();
+      System.out.println("arrived");
+    }
+  }
+}
