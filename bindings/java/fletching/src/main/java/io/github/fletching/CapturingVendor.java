@@ -171,7 +171,7 @@ abstract class CapturingVendor extends Vendor {
     }
     throw new FletchingException(
         FletchingException.EBUSY,
-        library.title() + ": expected a stream whose work runs, got " + got);
+        library.title + ": expected a stream whose work runs, got " + got);
   }
 
   @Override

@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** What private_data of a struct of ours refers to, by a handle. */
 abstract class Exported {
-  private static final AtomicLong LATE = new AtomicLong();
+  static final AtomicLong LATE = new AtomicLong(); // releases during shutdown
   private static volatile boolean shutdown;
 
   static {
@@ -104,10 +104,6 @@ abstract class Exported {
   /** Whether the JVM shuts down. */
   static boolean isShutdown() {
     return shutdown;
-  }
-
-  static long lateReleases() {
-    return LATE.get();
   }
 
   /** Closes an object of the user's where no error can be returned. */

@@ -35,7 +35,7 @@ final class Hip extends CapturingVendor {
     }
     if (!HipTable.HIP_EVENT_RECORD_WITH_FLAGS.exists() || version < FIRST_WITH_EXTERNAL_EVENTS) {
       throw FletchingException.unsupported(
-          library.title()
+          library.title
               + ": no external events of graphs: expected ROCm 7.0 or later, got version "
               + version);
     }
@@ -67,7 +67,7 @@ final class Hip extends CapturingVendor {
       int device = (int) HipTable.HIP_GET_STREAM_DEVICE_ID.call(stream.handle());
       if (device < 0) {
         throw FletchingException.invalid(
-            library.title()
+            library.title
                 + ": hipGetStreamDeviceId failed with "
                 + device
                 + "; hint: check that the stream is alive");

@@ -9,7 +9,7 @@ import java.util.List;
 
 /** A library that is loaded when it is needed, and never unloaded. */
 final class Library {
-  private final String title;
+  final String title;
   private final List<String> names; // in the order in which they are tried
   private final List<Symbol> symbols = new ArrayList<>();
   private String found;
@@ -19,10 +19,6 @@ final class Library {
   Library(String title, List<String> linux, List<String> windows, List<String> macos) {
     this.title = title;
     names = Loader.WINDOWS ? windows : Loader.MACOS ? macos : linux;
-  }
-
-  String title() {
-    return title;
   }
 
   /** A function without which there is no operation. */

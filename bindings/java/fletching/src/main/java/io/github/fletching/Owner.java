@@ -111,7 +111,7 @@ public abstract class Owner implements AutoCloseable {
 
   /** How many owners were collected that had not been closed. */
   public static long leaks() {
-    return Slot.leaks();
+    return Slot.LEAKS.get();
   }
 
   /**
@@ -120,7 +120,7 @@ public abstract class Owner implements AutoCloseable {
    * the end of the JVM.
    */
   public static long lateReleases() {
-    return Exported.lateReleases();
+    return Exported.LATE.get();
   }
 
   /** Moves a struct below this one out. */

@@ -17,7 +17,7 @@ final class Slot {
   private static final int SLAB = 64; // slots
   private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");
   static final Cleaner CLEANER = Cleaner.create();
-  private static final AtomicLong LEAKS = new AtomicLong();
+  static final AtomicLong LEAKS = new AtomicLong();
 
   final long address;
   private final Content content;
@@ -48,10 +48,6 @@ final class Slot {
   void free() {
     content.kind.markReleased(address);
     content.kind.pool.put(this);
-  }
-
-  static long leaks() {
-    return LEAKS.get();
   }
 
   static void reportLeak(String title, Throwable created) {

@@ -70,7 +70,7 @@ abstract class Vendor implements Waiter {
     String message =
         String.format(
             "%s: %s failed with %s%s%s",
-            library.title(), function, number, text.isEmpty() ? "" : ": ", text);
+            library.title, function, number, text.isEmpty() ? "" : ": ", text);
     if (!isInvalidHandle) {
       return new FletchingException(FletchingException.EIO, message);
     }

@@ -23,7 +23,7 @@ public final class Failures {
     keepInterrupt(thrown);
   }
 
-  /** Sets the interrupt status that an InterruptedException has cleared: C is not told of it. */
+  /** Sets the interrupt status that an InterruptedException has cleared: C does not see it. */
   public static void keepInterrupt(Throwable thrown) {
     if (thrown instanceof InterruptedException) {
       Thread.currentThread().interrupt();
