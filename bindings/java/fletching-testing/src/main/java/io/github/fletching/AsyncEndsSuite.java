@@ -89,6 +89,16 @@ public abstract class AsyncEndsSuite extends AsyncConsumerTest {
   }
 
   @Test
+  void aReleaseBeforeTheEndDropsWhatIsQueued() {
+    AsyncHandler core = queued(2);
+    release();
+    assertEquals("drop 1, drop 2", peer.calls());
+    assertEquals(LOST, core.outcome().getMessage());
+    assertNull(core.take(0));
+    core.close();
+  }
+
+  @Test
   void aCancelDuringTheLastExtractionIsTheOutcome() {
     AsyncHandler core = queued(1);
     peer.end();
