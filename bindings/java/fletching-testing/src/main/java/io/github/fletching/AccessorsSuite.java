@@ -251,7 +251,7 @@ public abstract class AccessorsSuite {
     assertEquals("lost", releases.lastRefusal());
   }
 
-  /** Which the pool itself does not say: it reports a parallelism of 1. */
+  /** Such a pool reports a parallelism of 1. */
   @Test
   void aCommonPoolWithoutThreadsIsNotUsed() {
     String option = "-Djava.util.concurrent.ForkJoinPool.common.parallelism=";

@@ -105,7 +105,7 @@ public final class AsyncDeviceStreams {
     return sending.done;
   }
 
-  /** The common pool, or threads: the pool may have none, and does not say so. */
+  /** The common pool, or a thread for each job where the pool may have none. */
   static Executor executor() {
     return new CompletableFuture<>().defaultExecutor();
   }

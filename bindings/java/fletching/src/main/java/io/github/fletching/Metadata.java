@@ -70,9 +70,10 @@ public final class Metadata {
 
   /** The value of the first pair with this key, with U+FFFD for what is not UTF-8. */
   public Optional<String> get(String key) {
+    byte[] wanted = key.getBytes(StandardCharsets.UTF_8);
     return IntStream.range(0, isUnicode(key) ? size() : 0)
-        .filter(pair -> Arrays.equals(key(pair), key.getBytes(StandardCharsets.UTF_8)))
-        .mapToObj(pair -> new String(value(pair), StandardCharsets.UTF_8))
+        .filter(pair -> Arrays.equals(texts.get(2 * pair), wanted))
+        .mapToObj(pair -> new String(texts.get(2 * pair + 1), StandardCharsets.UTF_8))
         .findFirst();
   }
 

@@ -17,7 +17,7 @@ final class Slot {
   private static final int SLAB = 64; // slots
   private static final boolean STACKS = Boolean.getBoolean("io.github.fletching.leakStacks");
   static final Cleaner CLEANER = Cleaner.create();
-  static final AtomicLong LEAKS = new AtomicLong();
+  static final AtomicLong LEAKS = new AtomicLong(); // owners that were not closed
 
   final long address;
   private final Content content;

@@ -169,11 +169,8 @@ public abstract class StandinContextsSuite {
     assertEquals(stale, gpu.staleHandles());
   }
 
-  /** A context that was created is found again by its number. */
-  @Test
-  void eventsOfACreatedContextAreDestroyed() {
-    Gpu gpu = Gpu.cuda("standin");
-    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
+  /** The event of the current context is destroyed there. Returns a stream of that context. */
+  static long releaseOnAnotherThread(Gpu gpu) {
     long events = gpu.events();
     long stream = gpu.makeStream();
     DeviceArray array = new Releases().array(gpu.type);
@@ -181,6 +178,15 @@ public abstract class StandinContextsSuite {
     array.synchronize();
     onThread(array::close);
     assertEquals(events, gpu.events());
+    return stream;
+  }
+
+  /** A context that was created is found again by its number. */
+  @Test
+  void eventsOfACreatedContextAreDestroyed() {
+    Gpu gpu = Gpu.cuda("standin");
+    long context = gpu.get("cuCtxCreate_v4", 0, 0, 0);
+    long stream = releaseOnAnotherThread(gpu);
     assertEquals(context, gpu.current());
     DeviceArray late = new Releases().array(gpu.type);
     late.exportWithEvent(gpu.stream(stream));
