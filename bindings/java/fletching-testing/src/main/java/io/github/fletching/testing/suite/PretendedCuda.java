@@ -14,6 +14,7 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /**
  * A driver of CUDA with one stream and one thread's contexts, which writes down its calls: the
@@ -90,17 +91,18 @@ final class PretendedCuda {
   }
 
   private void on(String name, Body body) {
-    Pretending.replace(
-        "cu" + name,
-        (a, b, c, d, e) -> {
-          int result = next(name);
-          if (result == 0 || result == 719) { // with which a way back may have been successful
-            write(name + " " + body.call(a, b, c));
-          } else {
-            write(name + " failed");
-          }
-          return result;
-        });
+    Pretending.replace("cu" + name, (a, b, c, d, e) -> call(name, () -> body.call(a, b, c)));
+  }
+
+  /** One step: a thread that sees what a call has changed finds the call in the list. */
+  private synchronized int call(String name, Supplier<String> body) {
+    int result = next(name);
+    if (result == 0 || result == 719) { // with which a way back may have been successful
+      write(name + " " + body.get());
+    } else {
+      write(name + " failed");
+    }
+    return result;
   }
 
   private synchronized void write(String call) {
