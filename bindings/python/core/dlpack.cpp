@@ -89,8 +89,9 @@ nb::object export_dlpack(nb::handle object, const std::optional<int64_t>& stream
   const bool varies = array->device_type != ARROW_DEVICE_CPU || array->sync_event != nullptr;
   if (varies || request.copies || request.legacy)
     return export_tensor(schema_of(self), std::move(array), request);
-  std::shared_ptr<const DLManagedTensorVersioned> tensor =
-      or_buffer_error(to_dlpack(schema_of(self), array));
+  const auto owner =
+      std::make_shared<const DlpackTensor>(or_buffer_error(to_dlpack(schema_of(self), array)));
+  std::shared_ptr<const DLManagedTensorVersioned> tensor(owner, owner->get());
   const nb::ft_object_guard guard(object);
   if (!self.tensor) self.tensor.emplace(std::move(tensor));
   PyObject* capsule = capsule_of_same(**self.tensor);

@@ -70,7 +70,7 @@ Status check_schema(const ArrowSchema& schema, const char* method) noexcept {
 }
 
 Result<SharedSchema> share_checked(Schema&& schema, const char* method) noexcept {
-  Status checked = check_schema(*schema.get(), method);
+  Status checked = check_schema(*schema, method);
   if (!checked) return std::move(checked).error();
   return share(std::move(schema));
 }
