@@ -41,7 +41,7 @@ fn handles_are_kept_apart_from_offsets() {
     for device in [
         ArrowDeviceType::OPENCL,
         ArrowDeviceType::VULKAN,
-        ArrowDeviceType(21),
+        ArrowDeviceType(9999),
     ] {
         let exported = Data::new("i", 4)
             .offset(5)
