@@ -155,13 +155,19 @@ impl<B: Base, T: Send + 'static> Block<B, T> {
         *node.hook().0 = Some(B::in_block());
     }
 
-    /// The block that a struct has joined, if its object is a `T`.
-    pub(crate) fn of(node: &B) -> Option<*mut Self> {
+    /// The block that a struct has joined, if its object is a `T`. Any struct of this crate may have
+    /// the callback, so `T` has to be private for the answer to mean something.
+    ///
+    /// # Safety
+    ///
+    /// `node` is as [`Owner::from_raw`](crate::Owner::from_raw) asks for it.
+    pub(crate) unsafe fn of(node: &B) -> Option<*mut Self> {
         let (Some(release), block) = node.private_data() else {
             return None;
         };
         let is_block = ptr::fn_addr_eq(release, B::in_block());
-        // SAFETY: `join_known` made the struct, whose share keeps the block alive.
+        // SAFETY: only a struct that has joined a block has the callback, and its share keeps the
+        // block alive.
         let object = || unsafe { ((*block.cast::<Head>()).kind.object)() };
         (is_block && object() == TypeId::of::<T>()).then(|| block.cast())
     }

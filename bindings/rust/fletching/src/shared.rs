@@ -20,6 +20,9 @@ use crate::tree::{children_of, walk};
 #[derive(Debug)]
 pub struct Shared<R: Nested>(Arc<Owner<R>>);
 
+/// What the block of a view owns. Private, so that no block of another kind is taken for a view's.
+struct Shown(Share);
+
 impl<R: Nested> Owner<R> {
     /// Shares the struct. Errors: EINVAL when it is released.
     pub fn share(self) -> Result<Shared<R>, Error> {
@@ -88,11 +91,12 @@ impl<R: Nested> Shared<R> {
             })?;
             // A view of a view shows the same owner's texts and buffers. It keeps that owner alone,
             // so that the release of nested views needs no recursion.
-            let shared: Share = match Block::of(root).filter(|_| as_made) {
-                Some(view) => Arc::clone(&*Block::object(view)),
+            let view: Option<*mut Block<_, Shown>> = Block::of(root).filter(|_| as_made);
+            let shared: Share = match view {
+                Some(view) => Arc::clone(&(*Block::object(view)).0),
                 None => Arc::<Owner<R>>::clone(&self.0),
             };
-            let block = Block::new(structs - 1, 0, shared);
+            let block = Block::new(structs - 1, 0, Shown(shared));
             let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "view: no memory"))?;
             Block::set_shares(block, structs);
             let (first, pointers, _) = Block::parts(block);
