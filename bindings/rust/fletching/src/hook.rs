@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use fletching_abi::ArrowArray;
 
+use crate::chain::{self, Chain, Link};
 use crate::error::discard;
 use crate::raw::{Base, Release};
 use crate::tree::children_of;
@@ -15,7 +16,7 @@ use crate::tree::children_of;
 /// A share of what an event lives in.
 pub(crate) type Share = Arc<dyn Send + Sync>;
 
-enum Attached {
+pub(crate) enum Attached {
     Object { _object: Box<dyn Send> },
     Event(Share),
 }
@@ -68,13 +69,22 @@ pub(crate) unsafe extern "C" fn run<B: Base>(this: *mut B) {
         let (Some(_), private_data) = (*this).private_data() else {
             return;
         };
-        let hook = Box::from_raw(private_data.cast::<Hook<B>>());
+        let hook = *Box::from_raw(private_data.cast::<Hook<B>>());
         let (release, private_data) = (*this).hook();
         *release = hook.release;
         *private_data = hook.private_data;
-        B::release_once(this);
-        discard(hook.first);
-        hook.others.into_iter().for_each(discard);
+        let mut moved = (*this).move_out();
+        let (node, mut chain) = (&raw mut moved, Chain::new());
+        let attached = std::iter::once(hook.first).chain(hook.others);
+        let outer = chain::of(this);
+        if outer.is_null() {
+            chain::within(node, &raw mut chain, || (*node).release_last());
+            chain::drop_all(chain);
+            attached.for_each(discard);
+        } else {
+            (*outer).extend(attached.rev().map(Link::Attached));
+            chain::within(node, outer, || (*node).release_last());
+        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod arrow;
 #[cfg(feature = "async")]
 mod async_stream;
 mod block;
+mod chain;
 mod device_builder;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::block::Block;
+use crate::chain::Shown;
 use crate::error::Error;
 use crate::hook::Share;
 use crate::owner::Owner;
@@ -19,9 +20,6 @@ use crate::tree::{children_of, walk};
 /// consumer may move it, release it, and move children out; other views do not notice.
 #[derive(Debug)]
 pub struct Shared<R: Nested>(Arc<Owner<R>>);
-
-/// What the block of a view owns. Private, so that no block of another kind is taken for a view's.
-struct Shown(Share);
 
 impl<R: Nested> Owner<R> {
     /// Shares the struct. Errors: EINVAL when it is released.

@@ -11,7 +11,7 @@ use fletching::{
 };
 
 use crate::foreign::{
-    array, bare_schema, child_of, device_array, mark_schema, raw_array, refused, replace, Log,
+    array, bare_schema, child_of, device_array, mark_schema, raw_array, refused, replace, Log, Note,
 };
 
 #[test]
@@ -90,6 +90,52 @@ fn any_number_of_views_of_views_is_released_without_recursion() {
         view = view.share().unwrap().view().unwrap();
     }
     assert_eq!(view.take_child(0).unwrap().name(), c"a");
+}
+
+/// Each view keeps the one that it shows, because an object is attached to that one.
+#[test]
+fn nested_views_with_attachments_are_released_without_recursion() {
+    let log = Log::default();
+    let mut view = device_array(&log, "a", 0, false);
+    for name in ["first", "second", "third"] {
+        view = view.share().unwrap().view().unwrap();
+        view.attach(Note(log.clone(), name)).unwrap();
+    }
+    drop(view);
+    log.expect(&["a", "event", "first", "second", "third"]);
+
+    let (log, object) = (Log::default(), Arc::new(()));
+    let mut view = array(&log, "a", 1);
+    for _ in 0..crate::ownership::MANY {
+        view = view.share().unwrap().view().unwrap();
+        view.attach(Arc::clone(&object)).unwrap();
+    }
+    let child = view.take_child(0).unwrap();
+    drop(view);
+    log.expect(&[]);
+    drop(child);
+    log.expect(&["a0", "a"]);
+    assert_eq!(Arc::strong_count(&object), 1);
+}
+
+/// What a user's drop releases is released when it returns, also below the release of a view.
+#[test]
+fn views_in_an_attached_object_are_released_with_it() {
+    struct Holder(Log, Option<Array>);
+    impl Drop for Holder {
+        fn drop(&mut self) {
+            drop(self.1.take());
+            self.0.push("holder");
+        }
+    }
+    let log = Log::default();
+    let inner = array(&log, "inner", 0).share().unwrap().view().unwrap();
+    let outer = array(&log, "outer", 0).share().unwrap();
+    let mut view = outer.view().unwrap();
+    drop(outer);
+    view.attach(Holder(log.clone(), Some(inner))).unwrap();
+    drop(view.share().unwrap().view().unwrap());
+    log.expect(&["outer", "inner", "holder"]);
 }
 
 /// What was attached to a view, or put into it, is kept by a view of it.
