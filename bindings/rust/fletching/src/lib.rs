@@ -12,6 +12,7 @@ mod chain;
 mod device_builder;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
+mod errno;
 mod error;
 mod hook;
 mod metadata;

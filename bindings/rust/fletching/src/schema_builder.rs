@@ -142,7 +142,8 @@ impl SchemaBuilder {
             .map_err(|why| Error::invalid(format!("schema builder: {why}")))?;
         let count = collected.len();
         let block = Block::new(count, 0, texts);
-        let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "schema builder: no memory"))?;
+        let block =
+            block.ok_or_else(|| Error::new(crate::errno::ENOMEM, "schema builder: no memory"))?;
         // SAFETY: the block has room for all structs. Each is complete when it is linked, and the
         // root moves out.
         unsafe {

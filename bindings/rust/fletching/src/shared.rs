@@ -95,7 +95,7 @@ impl<R: Nested> Shared<R> {
                 None => Arc::<Owner<R>>::clone(&self.0),
             };
             let block = Block::new(structs - 1, 0, Shown(shared));
-            let block = block.ok_or_else(|| Error::new(libc::ENOMEM, "view: no memory"))?;
+            let block = block.ok_or_else(|| Error::new(crate::errno::ENOMEM, "view: no memory"))?;
             Block::set_shares(block, structs);
             let (first, pointers, _) = Block::parts(block);
             let mut used = 0;

@@ -134,10 +134,10 @@ impl From<ArrowError> for Error {
             error => error,
         };
         let code = match &error {
-            ArrowError::NotYetImplemented(_) => libc::ENOSYS,
-            ArrowError::MemoryError(_) => libc::ENOMEM,
-            ArrowError::IoError(_, error) => error.raw_os_error().unwrap_or(libc::EIO),
-            _ => libc::EINVAL,
+            ArrowError::NotYetImplemented(_) => crate::errno::ENOSYS,
+            ArrowError::MemoryError(_) => crate::errno::ENOMEM,
+            ArrowError::IoError(_, error) => error.raw_os_error().unwrap_or(crate::errno::EIO),
+            _ => crate::errno::EINVAL,
         };
         Self::with_source(code, error.to_string(), error)
     }

@@ -4,8 +4,8 @@
 
 use std::ptr;
 
+use crate::errno::EIO;
 use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
-use libc::EIO;
 
 use super::task::explained;
 use super::Promise;

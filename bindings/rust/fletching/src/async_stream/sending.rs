@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use crate::errno::{ECANCELED, EINVAL};
 use fletching_abi::{ArrowAsyncDeviceStreamHandler as Handler, ArrowDeviceType};
 use futures_core::Stream;
-use libc::{ECANCELED, EINVAL};
 
 use super::producer::{AsyncBatch, AsyncProducer, Data};
 use super::producer_core::{Core, Stop};

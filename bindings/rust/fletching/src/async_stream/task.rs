@@ -8,8 +8,8 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::errno::EINVAL;
 use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
-use libc::EINVAL;
 
 use super::producer::{AsyncBatch, Data};
 use super::producer_core::Core;

@@ -36,7 +36,7 @@
 /// Returns the error with this errno value and this message.
 macro_rules! bail {
     ($code:ident, $($message:tt)*) => {
-        return Err(crate::error::Error::new(libc::$code, format!($($message)*)))
+        return Err(crate::error::Error::new(crate::errno::$code, format!($($message)*)))
     };
 }
 
