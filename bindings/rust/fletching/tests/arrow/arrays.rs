@@ -326,4 +326,11 @@ fn errors_keep_their_code() {
     assert_eq!(code(ArrowError::IoError(String::new(), io)), libc::ENOSPC);
     let io = std::io::Error::other("x");
     assert_eq!(code(ArrowError::IoError(String::new(), io)), EIO);
+    let unsupported = || std::io::Error::from(std::io::ErrorKind::Unsupported);
+    let io = ArrowError::IoError(String::new(), unsupported());
+    assert_eq!(code(io), ENOSYS);
+    assert_eq!(
+        code(ArrowError::ExternalError(Box::new(unsupported()))),
+        ENOSYS
+    );
 }
