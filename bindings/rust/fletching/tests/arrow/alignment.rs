@@ -279,10 +279,10 @@ fn a_view_without_its_sizes_is_refused() {
             0..3 => {
                 let error = there.unwrap_err();
                 let text = format!(
-                    "ArrowArray.n_buffers: too small for Utf8View: expected at least 3, got \
-                     {buffers}"
+                    "ArrowArray.n_buffers: wrong for Utf8View: expected at least 3, got {buffers}"
                 );
-                assert_eq!((error.code(), error.message()), (EINVAL, &*text));
+                assert_eq!(error.code(), EINVAL);
+                assert!(error.message().starts_with(&text), "{error}");
             }
             _ => assert_eq!(there.unwrap().array.len(), 0),
         }
