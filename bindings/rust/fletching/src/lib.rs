@@ -8,6 +8,7 @@ pub mod arrow;
 #[cfg(feature = "async")]
 mod async_stream;
 mod block;
+mod columns;
 mod device_builder;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
@@ -17,6 +18,7 @@ mod metadata;
 mod options;
 mod owner;
 mod raw;
+mod reading;
 #[cfg(feature = "runtime")]
 pub mod runtime;
 mod schema_builder;
@@ -36,10 +38,11 @@ pub use async_stream::{
     AsyncStream,
 };
 pub use error::Error;
-pub use metadata::{encode_metadata, Metadata};
+pub use metadata::{encode_metadata, Metadata, MetadataIter};
 pub use options::{Options, Warning};
 pub use owner::{Array, ArrayStream, DeviceArray, DeviceArrayStream, Owner, Schema};
 pub use raw::{Nested, Raw};
+pub use reading::Bits;
 pub use schema_builder::SchemaBuilder;
 pub use shared::Shared;
 pub use stream::{BatchOf, RawStream, StreamReader};
