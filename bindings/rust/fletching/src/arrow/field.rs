@@ -302,7 +302,49 @@ fn type_ids(text: &str) -> Option<Vec<i8>> {
 /// would end at; the error of arrow-rs for a type that the C data interface does not have.
 pub fn from_field(field: &Field) -> Result<Schema, Error> {
     check_texts(field, &Path::root(field.name().as_bytes()))?;
-    guarded(|| Ok(FFI_ArrowSchema::try_from(field)?.into()))
+    let mut schema = guarded(|| Ok(Schema::from(FFI_ArrowSchema::try_from(field)?)))?;
+    // SAFETY: arrow-rs made the schema of the field, and no other code has it yet.
+    unsafe { set_flags(schema.as_mut_ptr(), field.data_type(), flags_of(field)) };
+    Ok(schema)
+}
+
+fn flags_of(field: &Field) -> i64 {
+    let mut flags = 0;
+    if field.is_nullable() {
+        flags |= ARROW_FLAG_NULLABLE;
+    }
+    if field.dict_is_ordered() == Some(true) {
+        flags |= ARROW_FLAG_DICTIONARY_ORDERED;
+    }
+    flags
+}
+
+/// arrow-rs 54 loses ARROW_FLAG_MAP_KEYS_SORTED.
+///
+/// # Safety
+///
+/// `schema` is the only pointer to a schema of the type.
+unsafe fn set_flags(schema: *mut ArrowSchema, data_type: &DataType, flags: i64) {
+    let is_sorted = matches!(data_type, DataType::Map(_, true));
+    let sorted = if is_sorted {
+        ARROW_FLAG_MAP_KEYS_SORTED
+    } else {
+        0
+    };
+    // SAFETY: the caller vouches for the schema, whose children are the fields of the type.
+    unsafe {
+        (*schema).flags = flags | sorted;
+        if let DataType::Dictionary(_, values) = data_type {
+            set_flags((*schema).dictionary, values, 0);
+        }
+        for (child, field) in (*schema)
+            .children_slice()
+            .iter()
+            .zip(fields_below(data_type))
+        {
+            set_flags(*child, field.data_type(), flags_of(field));
+        }
+    }
 }
 
 /// A schema as a struct, with its metadata.

@@ -32,7 +32,8 @@
 //! [`to_field`] and [`from_field`] keep names, flags and metadata, or refuse them with the path of the
 //! field. arrow-rs has no place for the metadata and the order of a dictionary's values, for a second
 //! value of a metadata key, and for texts that are not UTF-8: these are refused. arrow-rs 54 also drops
-//! the order of every dictionary that it imports; the functions here keep it.
+//! the order of every dictionary that it imports and that of the keys of every map that it exports; the
+//! functions here keep both.
 //!
 //! # Arrays without rows
 //!
