@@ -109,6 +109,15 @@ pub struct ArrayBuilder<T: Send + 'static> {
     fault: Option<Fault>,
 }
 
+impl<T: Send> std::fmt::Debug for ArrayBuilder<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArrayBuilder")
+            .field("added", &self.added)
+            .field("set", &self.set)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The first request that could not be met, and the capacity that it needed where that was too
 /// small.
 #[derive(Clone, Copy)]

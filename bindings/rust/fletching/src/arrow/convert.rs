@@ -19,6 +19,7 @@ use crate::tree::walk;
 
 /// What happens with a buffer that is not aligned as arrow-rs needs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Alignment {
     /// EINVAL, with the buffer and the type in the message.
     #[default]
@@ -31,13 +32,37 @@ pub enum Alignment {
 }
 
 /// How an array is converted to arrow-rs.
+///
+/// ```
+/// use fletching::arrow::{Alignment, ToArrow};
+///
+/// let options = ToArrow::default().alignment(Alignment::Copy).validate(true);
+/// assert!(options.validate);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToArrow {
     /// What happens with a buffer that is not aligned.
     pub alignment: Alignment,
     /// Every value is checked, `ArrayData::validate_full`; offsets have to be inside their buffer
     /// in any case.
     pub validate: bool,
+}
+
+impl ToArrow {
+    /// Sets [`alignment`](Self::alignment).
+    #[must_use]
+    pub fn alignment(mut self, alignment: Alignment) -> Self {
+        self.alignment = alignment;
+        self
+    }
+
+    /// Sets [`validate`](Self::validate).
+    #[must_use]
+    pub fn validate(mut self, validate: bool) -> Self {
+        self.validate = validate;
+        self
+    }
 }
 
 /// An array of arrow-rs.

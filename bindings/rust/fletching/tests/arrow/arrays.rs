@@ -14,17 +14,14 @@ use arrow_array::types::{Int32Type, Int8Type};
 use arrow_array::*;
 use arrow_schema::{ArrowError, DataType, Field, UnionFields};
 use fletching::arrow::{
-    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, Alignment, ToArrow,
+    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, ToArrow,
 };
 use fletching::{ArrowDeviceType, DeviceArray, Error, SchemaBuilder};
 use libc::{EINVAL, EIO, ENOSYS};
 
 /// What is checked where nothing has to be aligned.
 pub fn checked() -> ToArrow {
-    ToArrow {
-        alignment: Alignment::Refuse,
-        validate: true,
-    }
+    ToArrow::default().validate(true)
 }
 
 fn union_of(offsets: Option<Vec<i32>>, ids: Vec<i8>) -> ArrayRef {
