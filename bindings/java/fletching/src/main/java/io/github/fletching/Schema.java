@@ -2,6 +2,8 @@
 
 package io.github.fletching;
 
+import java.lang.ref.Reference;
+
 /**
  * Owns an ArrowSchema. See {@link Owner}.
  *
@@ -55,6 +57,17 @@ public final class Schema extends Owner {
   /** See {@link SchemaView#dictionary}. */
   public SchemaView dictionary() {
     return view().dictionary();
+  }
+
+  /**
+   * Checks the schema as a foreign producer may have left it: formats, numbers of children,
+   * dictionaries and NULL pointers; see {@link ArrayOwner#check}.
+   *
+   * @throws FletchingException EINVAL with the path of the field and the rule that is broken
+   */
+  public void check() {
+    ArrayCheck.run(live("check").address);
+    Reference.reachabilityFence(this);
   }
 
   /** Moves a child out; see {@link Array#takeChild}. */
