@@ -15,6 +15,7 @@ from . import model, pointers, types
 from .check import check_meaning
 from .check_memory import check_memory
 from .documents import Document, KeyPath
+from .errno import read_errors
 from .types import TypeExpressionError, parse_type
 
 Names = dict[str, types.Typedef | types.StructType | types.Callback]
@@ -40,8 +41,8 @@ class SpecFiles:
         return document
 
     def _refuse_strays(self) -> None:
-        known = {"project", "devices", "runtimes", "errata", "async", "async-scenarios"}
-        known |= {_CUDA_ARRAY_INTERFACE, *self.interfaces}
+        known = {"project", "devices", "runtimes", "errata", "errno", "async"}
+        known |= {"async-scenarios", _CUDA_ARRAY_INTERFACE, *self.interfaces}
         for path in sorted(self._spec.glob("*.yaml")):
             if path.stem not in known:
                 hint = "list it under 'interfaces' in spec/project.yaml or remove it"
@@ -68,6 +69,7 @@ def load_spec(root: Path, *, events: bool = True) -> model.Spec:
         runtimes=load_runtimes(runtimes),
         async_table=check_async(files.read("async"), files.read("async-scenarios"), ids),
         cuda_array_interface=read_dictionary(_CUDA_ARRAY_INTERFACE, dictionary),
+        errno=read_errors(files.read("errno")),
     )
     check_runtimes(spec.runtimes, runtimes, files.devices)
     check_memory(spec, files.devices)

@@ -11,6 +11,7 @@ from typing import Literal
 from ..async_stream.table import AsyncTable
 from ..cuda_array_interface.dictionaries import DictionaryInterface
 from ..runtimes.model import Runtime
+from .errno import ErrorTable
 from .types import Callback, Constant, Type, Typedef
 
 # --- Interfaces --------------------------------------------------------------------------------
@@ -264,3 +265,4 @@ class Spec(Declarations):
     runtimes: tuple[Runtime, ...]  # see runtimes.py
     async_table: AsyncTable
     cuda_array_interface: DictionaryInterface
+    errno: ErrorTable
