@@ -8,7 +8,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A format string: what it asks of the buffers and children of an array.
+ * A parsed format string: the buffers and children that an array of the type must have.
  *
  * <p>Text: Arrow C data interface, "Data type description - format strings"; columnar format,
  * "Buffer listing for each layout".

@@ -77,7 +77,7 @@ public final class SchemaView extends View {
     return values.exists() ? copy.dictionary(values.copy(path(path, -1, ""))) : copy;
   }
 
-  /** The path of a field below another one: their names, or the index where there is no name. */
+  /** The path of a field below its parent. A field without a name has its index in brackets. */
   static String path(String parent, int index, String name) {
     String own = index < 0 ? "dictionary" : name.isEmpty() ? "[" + index + "]" : name;
     return parent.isEmpty() ? own : parent + "." + own;

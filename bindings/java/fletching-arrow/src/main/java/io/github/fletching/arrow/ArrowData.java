@@ -173,6 +173,7 @@ public final class ArrowData {
           () -> {
             ArrowArray struct = ArrowArray.wrap(source.address());
             Data.importIntoVector(allocator, struct, vector, dictionaries);
+            Importable.checkTexts(operation, List.of(vector));
             return vector;
           });
     }
@@ -229,6 +230,7 @@ public final class ArrowData {
       CDataDictionaryProvider dictionaries) {
     ArrowArray struct = ArrowArray.wrap(source.address());
     Data.importIntoVectorSchemaRoot(allocator, struct, root, dictionaries);
+    Importable.checkTexts("import batch", root.getFieldVectors());
     return root;
   }
 

@@ -4,14 +4,12 @@ package io.github.fletching.arrow;
 
 import io.github.fletching.FletchingException;
 import io.github.fletching.Owner;
+import io.github.fletching.abi.Errno;
 import java.util.function.Supplier;
 import org.apache.arrow.memory.OutOfMemoryException;
 
 /** Calls of arrow-java, whose exceptions become FletchingExceptions. */
 final class Calls {
-  private static final int ENOMEM = 12;
-  private static final int EINVAL = 22;
-
   private Calls() {}
 
   static <T> T guarded(String operation, Supplier<T> body) {
@@ -20,10 +18,17 @@ final class Calls {
     } catch (FletchingException e) {
       throw e;
     } catch (RuntimeException e) {
-      int errno = e instanceof OutOfMemoryException ? ENOMEM : EINVAL;
+      int errno = errnoOf(e);
       String problem = e.getMessage() == null ? e.toString() : e.getMessage();
       throw new FletchingException(errno, operation + ": arrow-java: " + problem, e);
     }
+  }
+
+  private static int errnoOf(RuntimeException thrown) {
+    if (thrown instanceof OutOfMemoryException) {
+      return Errno.ENOMEM;
+    }
+    return thrown instanceof UnsupportedOperationException ? Errno.ENOSYS : Errno.EINVAL;
   }
 
   /** The same; closes what the result would own when there is none. */
@@ -68,6 +73,6 @@ final class Calls {
   }
 
   static FletchingException invalid(String operation, String problem) {
-    return new FletchingException(EINVAL, operation + ": " + problem);
+    return new FletchingException(Errno.EINVAL, operation + ": " + problem);
   }
 }

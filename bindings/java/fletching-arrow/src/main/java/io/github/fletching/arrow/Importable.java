@@ -12,13 +12,23 @@ import io.github.fletching.Schema;
 import io.github.fletching.SchemaView;
 import io.github.fletching.abi.DeviceType;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.List;
+import java.util.Map;
+import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.util.MemoryUtil;
+import org.apache.arrow.vector.BaseLargeVariableWidthVector;
+import org.apache.arrow.vector.BaseVariableWidthVector;
+import org.apache.arrow.vector.FieldVector;
 
 /** What arrow-java assumes about an array, and reads wrong where it does not hold. */
 final class Importable {
   private static final int MOST_LEVELS = 64; // arrow-java refuses more
   private static final ByteBuffer ZERO = ByteBuffer.allocateDirect(Long.BYTES); // an offset
   private static final long ZERO_ADDRESS = MemoryUtil.getByteBufferAddress(ZERO);
+
+  private static final Map<String, Integer> OFFSET_WIDTHS =
+      Map.of("u", 4, "z", 4, "+l", 4, "+m", 4, "U", 8, "Z", 8, "+L", 8);
 
   private final String operation;
 
@@ -31,10 +41,10 @@ final class Importable {
     Calls.live(operation, array);
     Importable result = new Importable(operation);
     Calls.named(operation, () -> array.check(Calls.live(operation, schema)));
-    result.check(array.view(), schema.view(), schema.name(), 0);
     if (array instanceof DeviceArray) {
       result.checkDevice((DeviceArray) array);
     }
+    result.check(array.view(), schema.view(), schema.name(), 0);
     return plain(array);
   }
 
@@ -79,12 +89,80 @@ final class Importable {
       throw unsupported(
           path, "length", "at most " + Integer.MAX_VALUE, array.length(), "split the array");
     }
+    if (array.length() > 0) {
+      checkContents(array, schema.format(), path);
+    }
     for (int i = 0; i < children; i++) {
       SchemaView child = schema.child(i);
       check(array.child(i), child, Fields.path(path, i, child.name()), level + 1);
     }
     if (!array.dictionary().isReleased()) {
       check(array.dictionary(), schema.dictionary(), Fields.dictionaryPath(path), level + 1);
+    }
+  }
+
+  /** Checks the numbers from which arrow-java takes the sizes of buffers. */
+  private void checkContents(ArrayView array, String format, String path) {
+    int width = OFFSET_WIDTHS.getOrDefault(format, 0);
+    if (width > 0) {
+      long first = number(array, 1, 0, width);
+      long last = number(array, 1, array.length(), width);
+      long most = array.childCount() == 0 ? Long.MAX_VALUE : array.child(0).length();
+      if (first < 0 || last < first || last > most) {
+        throw Calls.invalid(
+            operation,
+            Fields.title(path)
+                + ": offsets: expected 0 or more, ascending, up to the length of"
+                + " the child, got "
+                + first
+                + " to "
+                + last);
+      }
+    }
+    if (format.startsWith("v")) {
+      int sizes = array.buffers().length - 1;
+      for (int i = 0; i < sizes - 2; i++) {
+        if (number(array, sizes, i, Long.BYTES) < 0) {
+          throw Calls.invalid(
+              operation,
+              Fields.title(path)
+                  + ": size of variadic buffer "
+                  + i
+                  + ": expected 0 or more, got "
+                  + number(array, sizes, i, Long.BYTES));
+        }
+      }
+    }
+  }
+
+  private static long number(ArrayView array, int buffer, long index, int width) {
+    ByteBuffer bytes =
+        MemoryUtil.directBuffer(array.buffers()[buffer] + index * width, width)
+            .order(ByteOrder.nativeOrder());
+    return width == Integer.BYTES ? bytes.getInt() : bytes.getLong();
+  }
+
+  /**
+   * Refuses texts that do not begin at offset 0, of which arrow-java before 18.3 reads too few
+   * bytes.
+   */
+  static void checkTexts(String operation, List<FieldVector> vectors) {
+    for (FieldVector vector : vectors) {
+      boolean large = vector instanceof BaseLargeVariableWidthVector;
+      int rows = vector.getValueCount();
+      if (rows > 0 && (large || vector instanceof BaseVariableWidthVector)) {
+        ArrowBuf offsets = vector.getOffsetBuffer();
+        long end = large ? offsets.getLong(8L * rows) : offsets.getInt(4L * rows);
+        if (vector.getDataBuffer().capacity() < end) {
+          throw Calls.invalid(
+              operation,
+              "field \""
+                  + vector.getName()
+                  + "\": first offset: not supported by this version of"
+                  + " arrow-java: expected 0; hint: use 18.3 or later");
+        }
+      }
+      checkTexts(operation, vector.getChildrenFromFields());
     }
   }
 
@@ -104,8 +182,8 @@ final class Importable {
   }
 
   /**
-   * Returns the array with null counts that are known, because without validity there are no nulls,
-   * and with a zero as the offsets of empty arrays, which other libraries read there.
+   * Returns the array with a null_count of 0 instead of -1 where there is no validity bitmap, and
+   * with one zero offset for each empty array: arrow-java reads both.
    */
   static ArrayOwner plain(ArrayOwner array) {
     if (isPlain(array.view())) {

@@ -6,6 +6,7 @@ import io.github.fletching.Array;
 import io.github.fletching.ArrayStream;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
+import io.github.fletching.abi.Errno;
 import java.io.IOException;
 import java.util.Iterator;
 import org.apache.arrow.memory.BufferAllocator;
@@ -14,8 +15,6 @@ import org.apache.arrow.vector.ipc.ArrowReader;
 
 /** The batches of arrow-java's reader, for a stream of Fletching. */
 final class ReaderBatches implements Iterator<Array>, AutoCloseable {
-  private static final int EIO = 5;
-
   private final BufferAllocator allocator;
   private final ArrowReader reader;
 
@@ -39,7 +38,7 @@ final class ReaderBatches implements Iterator<Array>, AutoCloseable {
       return body.run();
     } catch (IOException e) {
       boolean known = e.getCause() instanceof FletchingException;
-      int errno = known ? ((FletchingException) e.getCause()).errno() : EIO;
+      int errno = known ? ((FletchingException) e.getCause()).errno() : Errno.EIO;
       throw new FletchingException(
           errno, e.getMessage() == null ? e.toString() : e.getMessage(), e);
     }

@@ -38,7 +38,7 @@ import org.apache.arrow.vector.types.pojo.Field;
 import org.apache.arrow.vector.types.pojo.FieldType;
 import org.junit.jupiter.api.Test;
 
-/** What is refused is released once. */
+/** Refused imports release their structs exactly once. */
 class ArrowErrorsTest extends ImportFixture {
   @Test
   void malformedArraysAreRefused() {

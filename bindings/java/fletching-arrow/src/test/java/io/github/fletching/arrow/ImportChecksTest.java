@@ -298,4 +298,47 @@ class ImportChecksTest extends ImportFixture {
         named("x", "i"),
         new ArrayBuilder(Long.MAX_VALUE / 4).buffers(0, at));
   }
+
+  /** arrow-java takes the sizes of buffers from them. */
+  @Test
+  void importOfWrongOffsetsAndSizesIsRefused() {
+    String[][] cases = {
+      {"u", "-1 to 2"},
+      {"z", "3 to 2"},
+      {"U", "-1 to 2"},
+      {"Z", "3 to 2"},
+      {"+l", "0 to 3"},
+      {"+L", "0 to 3"},
+      {"+m", "-1 to 2"}
+    };
+    try (ArrowBuf offsets = allocator.buffer(24)) {
+      for (String[] each : cases) {
+        boolean large = Character.isUpperCase(each[0].charAt(each[0].length() - 1));
+        String[] ends = each[1].split(" to ");
+        for (int i = 0; i < 2; i++) {
+          long index = i == 0 ? 0 : 2;
+          if (large) {
+            offsets.setLong(8 * index, Long.parseLong(ends[i]));
+          } else {
+            offsets.setInt(4 * index, Integer.parseInt(ends[i]));
+          }
+        }
+        SchemaBuilder item = each[0].equals("+m") ? type("+s", type("i"), type("i")) : type("i");
+        ArrayBuilder below = each[0].equals("+m") ? array(1, column(), column()) : column();
+        boolean text = !each[0].startsWith("+");
+        assertRefused(
+            "top level: offsets: expected 0 or more, ascending, up to the length of the child, got "
+                + each[1],
+            text ? type(each[0]) : type(each[0], item),
+            text
+                ? new ArrayBuilder(2).buffers(0, offsets.memoryAddress(), at)
+                : new ArrayBuilder(2).buffers(0, offsets.memoryAddress()).child(below));
+      }
+      offsets.setLong(0, -8);
+      assertRefused(
+          "top level: size of variadic buffer 0: expected 0 or more, got -8",
+          type("vu"),
+          new ArrayBuilder(1).buffers(0, at, at, offsets.memoryAddress()));
+    }
+  }
 }

@@ -11,6 +11,7 @@ import io.github.fletching.ArrayBuilder;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
+import io.github.fletching.abi.Errno;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.arrow.c.CDataDictionaryProvider;
 import org.apache.arrow.memory.BufferAllocator;
@@ -23,9 +24,9 @@ import org.junit.jupiter.api.BeforeEach;
  * Four integers for arrays to show, counted releases, and an allocator that is empty at the end.
  */
 abstract class ImportFixture {
-  static final int ENOMEM = 12;
-  static final int EINVAL = 22;
-  static final int ENOTSUP = 95;
+  static final int ENOMEM = Errno.ENOMEM;
+  static final int EINVAL = Errno.EINVAL;
+  static final int ENOTSUP = Errno.ENOTSUP;
 
   final BufferAllocator allocator = new RootAllocator();
   final AtomicInteger releases = new AtomicInteger();
