@@ -3,6 +3,7 @@
 package io.github.fletching;
 
 import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
 
 /** What {@link Array} and {@link DeviceArray} have in common. */
 public abstract class ArrayOwner extends Owner {
@@ -33,6 +34,11 @@ public abstract class ArrayOwner extends Owner {
   /** The addresses of the buffers, on the device of the array; 0 for none. */
   public final long[] buffers() {
     return view().buffers();
+  }
+
+  /** See {@link ArrayView#hostBuffer}. */
+  public final ByteBuffer hostBuffer(int index, long offset, int size) {
+    return view().hostBuffer(index, offset, size);
   }
 
   /** See {@link View#childCount}. */

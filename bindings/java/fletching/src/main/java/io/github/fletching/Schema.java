@@ -3,6 +3,7 @@
 package io.github.fletching;
 
 import java.lang.ref.Reference;
+import java.util.function.LongConsumer;
 
 /**
  * Owns an ArrowSchema. See {@link Owner}.
@@ -17,6 +18,11 @@ public final class Schema extends Owner {
   /** Moves the struct at an address in; see {@link Array#wrap} for promises and errors. */
   public static Schema wrap(long address) {
     return new Schema(imported(Kind.SCHEMA, address));
+  }
+
+  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  public static Schema filledBy(LongConsumer function) {
+    return new Schema(filled(Kind.SCHEMA, function));
   }
 
   /** The schema itself as a view, for code that walks through views. */
