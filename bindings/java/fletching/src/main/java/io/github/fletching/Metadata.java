@@ -144,6 +144,8 @@ public final class Metadata {
   }
 
   private static final class Decoder {
+    private static final int MOST_PAIRS = (Integer.MAX_VALUE - 4) / 8;
+
     /** Reads from a position until the array is full. */
     interface Source {
       void read(int position, byte[] into);
@@ -160,8 +162,8 @@ public final class Metadata {
 
     Metadata pairs() {
       int count = number("number of pairs");
-      if (count > (size - position) / 8) {
-        throw tooLarge("number of pairs", (size - position) / 8, count);
+      if (count > MOST_PAIRS) {
+        throw tooLarge("number of pairs", MOST_PAIRS, count);
       }
       List<byte[]> texts = new ArrayList<>(); // without a capacity: the count may be wrong
       for (int pair = 0; pair < count; pair++) {
