@@ -65,7 +65,7 @@ Status exported_for_none(ArrowDeviceType device, void* event) {
   const Schema schema = data.schema();
   DeviceArray array = data.on(device, 0).event(event).array();
   const ConsumerStream stream = read_dlpack_stream(device, {}).value();
-  const Result<DlpackTensor> tensor = to_dlpack(*schema.get(), array, stream);
+  const Result<DlpackTensor> tensor = to_dlpack(*schema, array, stream);
   EXPECT_EQ(array.is_released(), tensor.ok()) << device;
   return tensor ? Status() : Status(tensor.error());
 }
@@ -139,7 +139,7 @@ TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
     Data data("i", 2, kValues.data());
     const Schema schema = data.schema();
     DeviceArray array = data.on(pair.device, 0).event(&event).array();
-    const Error exported = to_dlpack(*schema.get(), array, pair.stream).error();
+    const Error exported = to_dlpack(*schema, array, pair.stream).error();
     EXPECT_EQ(exported.code(), EINVAL);
     expect_mentions(exported, "to_dlpack: stream of another runtime: ");
     expect_mentions(exported, pair.text);
@@ -148,7 +148,7 @@ TEST(DlpackStream, RefusesAStreamOfAnotherRuntime) {
     for (const Strided strided : {Strided::kRefuse, Strided::kCopy}) {
       Data foreign("i", 2, kValues.data());
       DeviceArray source = foreign.on(pair.device, 0).array();
-      Result<DlpackTensor> tensor = to_dlpack(*schema.get(), source);
+      Result<DlpackTensor> tensor = to_dlpack(*schema, source);
       ASSERT_TRUE(tensor);
       const DlpackImportOptions options{.strided = strided};
       const Error imported = from_dlpack(*std::move(tensor), pair.stream, options).error();
