@@ -12,6 +12,7 @@ import pytest
 
 from fletching_generator.async_stream import trace_files
 from fletching_generator.errors import SpecError
+from fletching_generator.headers.dlpack_version import spec_version
 from fletching_generator.render import render_module
 from fletching_generator.rules.rulebook import load_rulebook
 from fletching_generator.spec.load import load_spec
@@ -19,7 +20,7 @@ from fletching_generator.spec.model import Spec
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 UPSTREAM = Path(pyarrow.get_include()) / "arrow" / "c"
-ABI, DLPACK = UPSTREAM / "abi.h", UPSTREAM / "dlpack_abi.h"
+ABI, PINNED_DLPACK = UPSTREAM / "abi.h", UPSTREAM / "dlpack_abi.h"
 
 
 class Scratch:
@@ -68,3 +69,19 @@ def scratch(tmp_path: Path) -> Scratch:
 @pytest.fixture(scope="session")
 def spec() -> Spec:
     return load_spec(REPOSITORY)
+
+
+@pytest.fixture(scope="session")
+def dlpack(spec: Spec, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dlpack.h of the version that the spec has: the pinned one, with what is newer."""
+    text = PINNED_DLPACK.read_text(encoding="utf-8")
+    for typedef in (t for t in spec.typedefs if t.enumerators):
+        end = f"}} {typedef.type.name};"
+        assert text.count(end) == 1, end
+        missing = [e for e in typedef.enumerators if not re.search(rf"\b{e.name} = ", text)]
+        text = text.replace(end, "".join(f"  {e.name} = {e.value},\n" for e in missing) + end)
+    _, minor = spec_version(spec)
+    text = re.sub(r"(DLPACK_MINOR_VERSION) \d+", rf"\1 {minor}", text)
+    path = tmp_path_factory.mktemp("dlpack") / "dlpack.h"
+    path.write_text(text, encoding="utf-8")
+    return path

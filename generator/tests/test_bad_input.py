@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ABI, DLPACK, UPSTREAM, Scratch
+from conftest import ABI, PINNED_DLPACK, UPSTREAM, Scratch
 
 from fletching_generator.cli import main
 
@@ -191,7 +191,7 @@ def test_a_killed_write_leaves_the_old_spec(
 def test_a_tool_that_is_something_else(
     command: str, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    header = DLPACK
+    header = PINNED_DLPACK
     monkeypatch.setenv("FLETCHING_EXTRACT", "/nowhere/extract")
     assert "/nowhere/extract: No such file" in refused(command, header)
     monkeypatch.setenv("FLETCHING_EXTRACT", "/bin/true")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ABI, DLPACK, REPOSITORY
+from conftest import ABI, PINNED_DLPACK, REPOSITORY
 
 from fletching_generator.cli import main
 from fletching_generator.headers.facts import TARGETS
@@ -364,7 +364,7 @@ def test_lag_and_lead_are_notes(check: Check, copy: Callable[..., Path]) -> None
 
 def test_numbers_under_other_names(check: Check, copy: Callable[..., Path], tmp_path: Path) -> None:
     header = tmp_path / "dlpack.h"
-    text = DLPACK.read_text(encoding="utf-8")
+    text = PINNED_DLPACK.read_text(encoding="utf-8")
     assert "  kDLMetal = 8,\n" in text
     more = "  kDLA = 5,\n  kDLB = 8,\n  kDLC = 99,\n"
     header.write_text(text.replace("  kDLMetal = 8,\n", "  kDLMetal = 8,\n" + more), "utf-8")
@@ -383,7 +383,7 @@ def test_numbers_under_other_names(check: Check, copy: Callable[..., Path], tmp_
 
 def test_numbers_of_dlpacks_main_branch_and_of_forks(check: Check, tmp_path: Path) -> None:
     header = tmp_path / "dlpack.h"
-    text = DLPACK.read_text(encoding="utf-8")
+    text = PINNED_DLPACK.read_text(encoding="utf-8")
     header.write_text(text.replace("  kDLTrn = 18,", "  kDLTrn = 18, kDLTPUHost = 20,"), "utf-8")
     code, said = check(header)
     assert code == 0, said

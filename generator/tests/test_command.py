@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from conftest import ABI, DLPACK, REPOSITORY, Scratch
+from conftest import ABI, REPOSITORY, Scratch
 
 from fletching_generator.cli import main
 from fletching_generator.spec.model import Spec
@@ -20,9 +21,9 @@ def test_version_is_the_one_of_the_spec(spec: Spec, capsys: pytest.CaptureFixtur
 
 
 def test_root_is_accepted_before_and_after_the_command(
-    scratch: Scratch, capsys: pytest.CaptureFixture[str]
+    scratch: Scratch, dlpack: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    header, root = str(DLPACK), ["--root", str(scratch.root)]
+    header, root = str(dlpack), ["--root", str(scratch.root)]
     assert main([*root, "sync", header, "--dry-run"]) == 0
     assert main(["sync", header, "--dry-run", *root]) == 0
     assert main(["sync", *root, header, "--dry-run"]) == 0
@@ -32,12 +33,12 @@ def test_root_is_accepted_before_and_after_the_command(
     assert "spec/project.yaml:1: (whole file): the file is missing" in capsys.readouterr().err
 
 
-def test_exit_code_of_a_wrong_spec(scratch: Scratch) -> None:
+def test_exit_code_of_a_wrong_spec(scratch: Scratch, dlpack: Path) -> None:
     """It is what check-spec looks for, and what keeps the other commands from running."""
     scratch.replace("devices.yaml", "value: 13", "value: thirteen")
     root = ["--root", str(scratch.root)]
     assert main(["check-spec", *root]) == 1
-    for command in (["generate"], ["layout"], ["check-header", str(ABI)], ["sync", str(DLPACK)]):
+    for command in (["generate"], ["layout"], ["check-header", str(ABI)], ["sync", str(dlpack)]):
         assert main([*command, *root]) == 2, command
 
 

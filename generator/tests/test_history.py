@@ -11,9 +11,10 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import DLPACK, REPOSITORY, Scratch
+from conftest import REPOSITORY, Scratch
 
 from fletching_generator.cli import main
+from fletching_generator.headers.dlpack_version import spec_version
 from fletching_generator.spec.model import Device, Spec
 
 LAST_OF_DLPACK_0_6 = 13
@@ -47,18 +48,23 @@ def decided(draft: list[str], committed: list[str]) -> list[str]:
 
 
 @pytest.fixture
-def replayed(scratch: Scratch, spec: Spec, capsys: pytest.CaptureFixture[str]) -> Scratch:
+def replayed(
+    scratch: Scratch, spec: Spec, dlpack: Path, capsys: pytest.CaptureFixture[str]
+) -> Scratch:
     """A scratch root, cut back, synced and not touched by anybody."""
     path = scratch.root / "spec" / "devices.yaml"
     text = path.read_text(encoding="utf-8")
     first = text.index(f"  - name: {new_devices(spec)[0].name}\n")
     reserved = text.index(f"  - name: {spec.unreleased_devices[0].name}\n")
-    path.write_text(text[:first] + text[reserved:], encoding="utf-8")
-    version = "name: DLPACK_MINOR_VERSION\n    value: "
-    scratch.replace("dlpack.yaml", f"{version}3", f"{version}0")
+    rest = text[reserved:]
+    for device in new_devices(spec):  # one may be behind the reserved ones
+        rest = re.sub(rf"  - name: {device.name}\n(?:    .*\n)*\n?", "", rest)
+    path.write_text(text[:first] + rest.rstrip("\n") + "\n", encoding="utf-8")
+    version, minor = "name: DLPACK_MINOR_VERSION\n    value: ", spec_version(spec)[1]
+    scratch.replace("dlpack.yaml", f"{version}{minor}", f"{version}0")
     assert [d.value for d in scratch.load().devices] == [1, 2, 3, 4, *range(7, 14)]
-    assert main(["--root", str(scratch.root), "sync", str(DLPACK)]) == 0
-    scratch.replace("dlpack.yaml", f"{version}0", f"{version}3")
+    assert main(["--root", str(scratch.root), "sync", str(dlpack)]) == 0
+    scratch.replace("dlpack.yaml", f"{version}0", f"{version}{minor}")
     said = capsys.readouterr().out
     for device in new_devices(spec):
         assert f"{device.dlpack} = {device.value} added to spec/devices.yaml" in said
