@@ -18,6 +18,8 @@ class Header:
     lags: tuple[str, ...] = ()  # the macros that it does not have
     exit_code: int = 0
     includes: tuple[str, ...] = ()  # folders with what it includes
+    dlpack: str = ""  # "1.3": the version of DLPack; the spec may have a later one
+    notes: tuple[tuple[str, str], ...] = ()  # subject and text of other findings
 
 
 # Added to upstream's abi.h between 17 and 21. A header without them is older, not wrong.
@@ -51,8 +53,8 @@ HEADERS = {
     "pyarrow 17": Header("pyarrow-17.0.0/abi.h", _WITHOUT_ASYNC, _STATISTICS),
     "pyarrow 21": Header("pyarrow-21.0.0/abi.h", _ALL),
     "pyarrow installed": Header("pyarrow/abi.h", _ALL),
-    "pyarrow installed, DLPack": Header("pyarrow/dlpack_abi.h", _DLPACK),
-    "apache-tvm-ffi installed": Header("tvm_ffi/dlpack.h", _DLPACK),
+    "pyarrow installed, DLPack": Header("pyarrow/dlpack_abi.h", _DLPACK, dlpack="1.3"),
+    "apache-tvm-ffi installed": Header("tvm_ffi/dlpack.h", _DLPACK, dlpack="1.3"),
     "arrow-go": Header("arrow-go-v18.8.0/abi.h", _LAGGING, _STATISTICS),
     # It copies the interfaces into a header of its own and includes that.
     "nanoarrow": Header(
