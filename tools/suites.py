@@ -63,6 +63,7 @@ SUITES: dict[str, tuple[Step, ...]] = {
     "lint": (
         Step("ruff", ".venv/bin/ruff check . && .venv/bin/ruff format --check ."),
         *(Step(f"mypy in {folder}", f".venv/bin/mypy {folder}") for folder in TYPED),
+        Step("shell scripts and commands", ".venv/bin/python tools/check_shell.py"),
     ),
     **{name: _of(language) for name, language in LANGUAGES.items()},
     "languages": (
