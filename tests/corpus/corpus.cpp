@@ -60,6 +60,14 @@ struct Case {
   int32_t kind = 0;
 };
 
+int32_t kind_of(const json& data) {
+  if (data.contains("stream")) return kFletchingCorpusStream;
+  if (data.contains("array")) return kFletchingCorpusArray;
+  if (!data.contains("tensor")) return kFletchingCorpusSchema;
+  return data["tensor"]["version"].is_null() ? kFletchingCorpusLegacyTensor
+                                             : kFletchingCorpusTensor;
+}
+
 std::vector<Case> read_cases() {
   std::ifstream file(FLETCHING_CORPUS_CASES);
   std::vector<Case> cases;
@@ -67,9 +75,7 @@ std::vector<Case> read_cases() {
   for (json& data : read_file.at("cases")) {
     Case read;
     read.name = data.at("name");
-    read.kind = data.contains("stream")  ? kFletchingCorpusStream
-                : data.contains("array") ? kFletchingCorpusArray
-                                         : kFletchingCorpusSchema;
+    read.kind = kind_of(data);
     for (const auto& [key, value] : data.items()) {
       read.texts[key] = value.is_string() ? value.get<std::string>() : value.dump();
     }
@@ -396,6 +402,43 @@ const char* get_last_error(ArrowArrayStream* stream) {
   return "the case says so";
 }
 
+// --- Tensors ---
+
+/// A tensor and what it points to. The deleter gets its address, and the account's id.
+template <class Managed>
+struct OwnedTensor {
+  Managed managed = {};
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+  Memory memory;
+};
+
+template <class Managed>
+void delete_tensor(Managed* managed) {
+  close(managed->manager_ctx, "deleter");
+  delete reinterpret_cast<OwnedTensor<Managed>*>(managed);
+}
+
+template <class Managed>
+Managed* build_tensor(const json& data) {
+  auto owned = std::make_unique<OwnedTensor<Managed>>();
+  owned->shape = data.at("shape").get<std::vector<int64_t>>();
+  DLTensor& tensor = owned->managed.dl_tensor;
+  tensor.data = const_cast<void*>(build_buffer(data.at("data"), owned->memory));
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = static_cast<int32_t>(owned->shape.size());
+  tensor.dtype = {data.at("type")[0], data["type"][1], data["type"][2]};
+  if (!owned->shape.empty()) tensor.shape = owned->shape.data();
+  if (!data.at("strides").is_null()) {
+    owned->strides = data["strides"].get<std::vector<int64_t>>();
+    tensor.strides = owned->strides.data();
+  }
+  tensor.byte_offset = data.value("byte_offset", uint64_t{0});
+  owned->managed.deleter = &delete_tensor<Managed>;
+  owned->managed.manager_ctx = account().open(Live{"tensor"});
+  return &owned.release()->managed;
+}
+
 // --- Comparison ---
 
 template <class Value>
@@ -545,6 +588,28 @@ int FletchingCorpusExportStream(const char* name, ArrowArrayStream* out,
     const std::lock_guard lock(account().mutex);
     *out = {&get_schema, &get_next, &get_last_error, &release_stream,
             account().open(std::move(live))};
+  });
+}
+
+int FletchingCorpusExportTensor(const char* name, DLManagedTensorVersioned** out,
+                                FletchingMessage* message) {
+  return guarded(message, [&] {
+    require(out);
+    const json& data = part(name, "tensor");
+    const std::lock_guard lock(account().mutex);
+    auto* managed = build_tensor<DLManagedTensorVersioned>(data);
+    managed->version = {data.at("version").at(0), data["version"].at(1)};
+    *out = managed;
+  });
+}
+
+int FletchingCorpusExportLegacyTensor(const char* name, DLManagedTensor** out,
+                                      FletchingMessage* message) {
+  return guarded(message, [&] {
+    require(out);
+    const json& data = part(name, "tensor");
+    const std::lock_guard lock(account().mutex);
+    *out = build_tensor<DLManagedTensor>(data);
   });
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "fletching/abi.h"
+#include "fletching/dlpack.h"
 #include "fletching/message.h"
 
 #ifdef __cplusplus
@@ -30,9 +31,11 @@ extern "C" {
 
 /* What a case consists of, and which function below exports it. */
 enum {
-  kFletchingCorpusSchema = 1, /* ExportSchema */
-  kFletchingCorpusArray = 2,  /* ExportSchema, ExportArray */
-  kFletchingCorpusStream = 3  /* ExportSchema, ExportStream */
+  kFletchingCorpusSchema = 1,      /* ExportSchema */
+  kFletchingCorpusArray = 2,       /* ExportSchema, ExportArray */
+  kFletchingCorpusStream = 3,      /* ExportSchema, ExportStream */
+  kFletchingCorpusTensor = 4,      /* ExportTensor */
+  kFletchingCorpusLegacyTensor = 5 /* ExportLegacyTensor */
 };
 
 /* The right answer of code that reads the schema, or compares the array with it. Code that only
@@ -64,6 +67,14 @@ FLETCHING_CORPUS_EXPORT int FletchingCorpusExportArray(const char* name,
 FLETCHING_CORPUS_EXPORT int FletchingCorpusExportStream(const char* name,
                                                         struct ArrowArrayStream* out,
                                                         struct FletchingMessage* message);
+
+/* On the CPU, writable. The deleter frees it. */
+FLETCHING_CORPUS_EXPORT int FletchingCorpusExportTensor(const char* name,
+                                                        DLManagedTensorVersioned** out,
+                                                        struct FletchingMessage* message);
+FLETCHING_CORPUS_EXPORT int FletchingCorpusExportLegacyTensor(const char* name,
+                                                              DLManagedTensor** out,
+                                                              struct FletchingMessage* message);
 
 /* Whether the struct still is what was exported last: equal texts and numbers, the same buffers at
  * the same addresses. A NULL name equals an empty one. EBADMSG with the field that differs. Only

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fletching/check_array.hpp"
+#include "fletching/dlpack_import.hpp"
 #include "fletching/metadata.hpp"
 #include "fletching/owner.hpp"
 #include "fletching/stream.hpp"
@@ -123,6 +124,23 @@ TEST(Corpus, StreamsGiveTheirBatchesAndTheirError) {
     EXPECT_EQ(error, FletchingCorpusError(played.index)) << played.name;
     finish(played);
   }
+}
+
+template <class Managed, class Tensor>
+void import_tensors(std::int32_t kind, int (*make)(const char*, Managed**, FletchingMessage*)) {
+  for (const Case& played : cases(kind)) {
+    Managed* raw = nullptr;
+    ASSERT_EQ(make(played.c_str(), &raw, nullptr), 0);
+    EXPECT_EQ(from_dlpack(Tensor(raw)).ok(), played.is_accepted()) << played.name;
+    finish(played);
+  }
+}
+
+TEST(Corpus, TensorsGetTheirVerdict) {
+  import_tensors<DLManagedTensorVersioned, DlpackTensor>(kFletchingCorpusTensor,
+                                                         &FletchingCorpusExportTensor);
+  import_tensors<DLManagedTensor, LegacyDlpackTensor>(kFletchingCorpusLegacyTensor,
+                                                      &FletchingCorpusExportLegacyTensor);
 }
 
 // --- The account notices faults ---

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from ctypes import POINTER, c_char_p, c_int, c_int32
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_void_p
 from typing import Any, NamedTuple
 
 import pytest
 
+from capsules import capsule_at
 from fletching import abi
 from libraries import declare, load
 from producer import Message
 
-SCHEMA, ARRAY, STREAM = 1, 2, 3
+SCHEMA, ARRAY, STREAM, TENSOR, LEGACY_TENSOR = 1, 2, 3, 4, 5
 ACCEPT, REFUSE = 1, 2
 
 _library = load("libfletching_corpus.so")
@@ -33,6 +34,7 @@ _text, _exception = _of_case("Text", c_char_p, c_char_p), _of_case("Exception", 
 class Case(NamedTuple):
     name: str
     number: int
+    kind: int
 
     @property
     def accepted(self) -> bool:
@@ -47,10 +49,10 @@ class Case(NamedTuple):
         return int(_error(self.number))
 
     @property
-    def values(self) -> list[Any] | None:
+    def values(self) -> Any:
+        """The right values, or None."""
         text = _text(self.number, b"values")
-        values: list[Any] | None = None if text is None else json.loads(text)
-        return values
+        return None if text is None else json.loads(text)
 
     def exception(self, library: str) -> str | None:
         """Why the library answers differently from the verdict."""
@@ -58,9 +60,9 @@ class Case(NamedTuple):
         return None if reason is None else str(reason.decode())
 
 
-def each(kind: int) -> pytest.MarkDecorator:
-    """The test gets each case of the kind."""
-    found = [Case(_name(i).decode(), i) for i in range(_count()) if _kind(i) == kind]
+def each(*kinds: int) -> pytest.MarkDecorator:
+    """The test gets each case of the kinds."""
+    found = [Case(_name(i).decode(), i, _kind(i)) for i in range(_count()) if _kind(i) in kinds]
     assert found
     return pytest.mark.parametrize("case", found, ids=lambda case: case.name)
 
@@ -89,6 +91,16 @@ def stream_of(case: Case) -> abi.ArrowArrayStream:
     stream = abi.ArrowArrayStream()
     _run("ExportStream", case.name.encode(), stream)
     return stream
+
+
+def tensor_of(case: Case) -> Any:
+    """A capsule without a destructor."""
+    out = c_void_p()
+    if case.kind == TENSOR:
+        _run("ExportTensor", case.name.encode(), out)
+        return capsule_at(out.value or 0, b"dltensor_versioned")
+    _run("ExportLegacyTensor", case.name.encode(), out)
+    return capsule_at(out.value or 0, b"dltensor")
 
 
 def compare(case: Case, struct: abi.ArrowSchema | abi.ArrowDeviceArray) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import numpy
 import pyarrow
 import pytest
 
 import corpus
 from capsules import struct_in
 from corpus import Case, each
-from fletching import ArrayStream, DeviceArray, Error, Schema, abi
+from fletching import ArrayStream, DeviceArray, Error, Schema, abi, from_dlpack
 from hostile import Given
 
 
@@ -89,3 +90,24 @@ def test_stream_gives_its_batches_and_its_error(case: Case) -> None:
             assert error.errno == case.error
     assert batches == case.batches
     stream.close()
+
+
+class _Tensor:
+    def __init__(self, case: Case) -> None:
+        self._capsule = corpus.tensor_of(case)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+@each(corpus.TENSOR, corpus.LEGACY_TENSOR)
+def test_tensor_has_its_values(case: Case) -> None:
+    tensor = _Tensor(case)
+    if not case.accepted:
+        with pytest.raises(TypeError):
+            from_dlpack(tensor)
+        return
+    assert numpy.from_dlpack(from_dlpack(tensor)).tolist() == case.values
