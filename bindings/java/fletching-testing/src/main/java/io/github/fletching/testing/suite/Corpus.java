@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import com.sun.jna.Library;
 import com.sun.jna.Pointer;
+import io.github.fletching.ArrayStream;
+import io.github.fletching.DeviceArray;
+import io.github.fletching.Schema;
 import io.github.fletching.testing.NativeLibraries;
 import java.util.ArrayList;
 import java.util.List;
@@ -72,26 +75,35 @@ public final class Corpus {
       return C.FletchingCorpusException(index, library);
     }
 
-    public void exportSchema(long out) {
-      Peer.call(name, message -> C.FletchingCorpusExportSchema(name, out, message));
+    /** The schema. */
+    public Schema schema() {
+      Raw raw = Raw.schema();
+      Peer.call(name, message -> C.FletchingCorpusExportSchema(name, raw.address(), message));
+      return Schema.wrap(raw.address());
     }
 
-    public void exportArray(long out) {
-      Peer.call(name, message -> C.FletchingCorpusExportArray(name, out, message));
+    /** The array, on the CPU. */
+    public DeviceArray array() {
+      Raw raw = Raw.deviceArray();
+      Peer.call(name, message -> C.FletchingCorpusExportArray(name, raw.address(), message));
+      return DeviceArray.wrap(raw.address());
     }
 
-    public void exportStream(long out) {
-      Peer.call(name, message -> C.FletchingCorpusExportStream(name, out, message));
+    /** The stream. */
+    public ArrayStream stream() {
+      Raw raw = Raw.stream();
+      Peer.call(name, message -> C.FletchingCorpusExportStream(name, raw.address(), message));
+      return ArrayStream.wrap(raw.address());
     }
 
     /** Fails unless the schema is still what was exported. */
-    public void compareSchema(long schema) {
-      Peer.call(name, message -> C.FletchingCorpusCompareSchema(name, schema, message));
+    public void compareSchema(Schema schema) {
+      Peer.call(name, message -> C.FletchingCorpusCompareSchema(name, schema.address(), message));
     }
 
     /** Fails unless the array is still what was exported. */
-    public void compareArray(long array) {
-      Peer.call(name, message -> C.FletchingCorpusCompareArray(name, array, message));
+    public void compareArray(DeviceArray array) {
+      Peer.call(name, message -> C.FletchingCorpusCompareArray(name, array.address(), message));
     }
 
     /** Fails unless everything was released once. */

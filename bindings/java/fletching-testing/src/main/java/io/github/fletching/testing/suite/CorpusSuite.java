@@ -16,10 +16,8 @@ public abstract class CorpusSuite {
   @Test
   void schemasAreMovedUnchanged() {
     for (Case c : Corpus.cases(Corpus.SCHEMA)) {
-      Raw raw = Raw.schema();
-      c.exportSchema(raw.address());
-      try (Schema schema = Schema.wrap(raw.address())) {
-        c.compareSchema(schema.address());
+      try (Schema schema = c.schema()) {
+        c.compareSchema(schema);
       }
       c.finish();
     }
@@ -28,10 +26,8 @@ public abstract class CorpusSuite {
   @Test
   void arraysAreMovedUnchanged() {
     for (Case c : Corpus.cases(Corpus.ARRAY)) {
-      Raw raw = Raw.deviceArray();
-      c.exportArray(raw.address());
-      try (DeviceArray array = DeviceArray.wrap(raw.address())) {
-        c.compareArray(array.address());
+      try (DeviceArray array = c.array()) {
+        c.compareArray(array);
       }
       c.finish();
     }
@@ -40,11 +36,9 @@ public abstract class CorpusSuite {
   @Test
   void streamsGiveTheirBatchesAndTheirError() {
     for (Case c : Corpus.cases(Corpus.STREAM)) {
-      Raw raw = Raw.stream();
-      c.exportStream(raw.address());
       int batches = 0;
       int error = 0;
-      try (ArrayStream stream = ArrayStream.wrap(raw.address())) {
+      try (ArrayStream stream = c.stream()) {
         while (stream.hasNext()) {
           stream.next().close();
           batches++;
