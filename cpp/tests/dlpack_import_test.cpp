@@ -458,13 +458,13 @@ TEST(Rules, device_array_device_id_convention) {
 
 TEST(DlpackImport, KeepsUnknownDevices) {
   ForeignTensor tensor(kInt32, kValues.data(), {2});
-  tensor->device = {static_cast<DLDeviceType>(21), 4};
+  tensor->device = {static_cast<DLDeviceType>(9999), 4};
   ImportedTensor result = imported(tensor);
-  EXPECT_EQ(result.array->device_type, 21);
+  EXPECT_EQ(result.array->device_type, 9999);
   EXPECT_EQ(result.array->device_id, 4);
   const Result<DlpackTensor> again = to_dlpack(*result.schema, result.array);
   ASSERT_TRUE(again);
-  EXPECT_EQ((*again)->dl_tensor.device.device_type, 21);
+  EXPECT_EQ((*again)->dl_tensor.device.device_type, 9999);
   EXPECT_EQ((*again)->dl_tensor.device.device_id, 4);
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
-use libc::EIO;
+use crate::errno::EIO;
 
 /// More of a foreign text is never read.
 const MAX_TEXT: usize = 4096;
@@ -62,7 +62,7 @@ impl Error {
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(libc::EINVAL, message)
+        Self::new(crate::errno::EINVAL, message)
     }
 
     /// A rule that another party broke. The ids are those of docs/reference/rules.

@@ -51,7 +51,7 @@ pub struct Converted {
 
 /// Errors: EINVAL when the struct or one below it is released or malformed. arrow-rs would panic, or
 /// never return.
-fn check<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
+pub(super) fn check_alive<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
     let root = ptr::from_ref(root.as_raw().base()).cast_mut();
     // SAFETY: see Owner::from_raw; the walk only reads.
     unsafe {
@@ -65,7 +65,7 @@ fn check<R: Nested>(what: &str, root: &Owner<R>) -> Result<(), Error> {
 /// The field that a schema describes. Errors: EINVAL for a schema that is malformed, and what
 /// arrow-rs says.
 pub(super) fn field(schema: &Schema) -> Result<Field, Error> {
-    check("schema", schema)?;
+    check_alive("schema", schema)?;
     // SAFETY: both are the struct of the interface.
     let ffi = unsafe { &*ptr::from_ref(schema).cast::<FFI_ArrowSchema>() };
     guarded(|| Ok(Field::try_from(ffi)?))
@@ -100,13 +100,14 @@ pub(super) unsafe fn convert(
     field: &Field,
     options: ToArrow,
 ) -> Result<Converted, Error> {
-    check("array", &array)?;
+    check_alive("array", &array)?;
     let data_type = field.data_type();
     guarded(|| {
         // SAFETY: the caller vouches for the buffers.
         let (array, copied) = unsafe { align(array, data_type, options.alignment)? };
         // SAFETY: the caller vouches for the buffers.
-        let mut data = unsafe { from_ffi_and_data_type(array.into(), data_type.clone())? };
+        let mut data =
+            unsafe { from_ffi_and_data_type(super::move_array(array), data_type.clone())? };
         // What is empty may have any address.
         data.align_buffers();
         if options.validate {

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` from arrow-rs' `FFI_ArrowSchema`,
-//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs, and an array to one.
+//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs, and an array to one with
+//! `TryFrom`.
 //! [`to_ffi_schema`] and [`to_ffi_stream`] are unsafe, because of what safe code of arrow-rs does with
 //! a schema that it has not made, and with the buffers of a stream.
 //!
@@ -46,6 +47,7 @@ pub use convert::{
 pub use nonblocking::AsyncRecordBatches;
 pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
 
+use self::convert::check_alive;
 use crate::error::Error;
 use crate::owner::{Array, ArrayStream, Owner, Schema};
 use crate::raw::Raw;
@@ -77,11 +79,20 @@ fn move_out<R: Raw, F>(owner: Owner<R>, take: unsafe fn(*mut F) -> F) -> F {
     unsafe { take((&raw mut raw).cast()) }
 }
 
-/// By move.
-impl From<Array> for FFI_ArrowArray {
-    fn from(array: Array) -> Self {
-        move_out(array, Self::from_raw)
+/// By move. Errors: EINVAL for an array of which a part was moved out, and for a malformed one: safe
+/// functions of arrow-rs read the lists of a child that is released.
+impl TryFrom<Array> for FFI_ArrowArray {
+    type Error = Error;
+
+    fn try_from(array: Array) -> Result<Self, Error> {
+        check_alive("array", &array)?;
+        Ok(move_array(array))
     }
+}
+
+/// An array that was checked.
+fn move_array(array: Array) -> FFI_ArrowArray {
+    move_out(array, FFI_ArrowArray::from_raw)
 }
 
 /// A schema for arrow-rs, by move.
@@ -123,10 +134,10 @@ impl From<ArrowError> for Error {
             error => error,
         };
         let code = match &error {
-            ArrowError::NotYetImplemented(_) => libc::ENOSYS,
-            ArrowError::MemoryError(_) => libc::ENOMEM,
-            ArrowError::IoError(_, error) => error.raw_os_error().unwrap_or(libc::EIO),
-            _ => libc::EINVAL,
+            ArrowError::NotYetImplemented(_) => crate::errno::ENOSYS,
+            ArrowError::MemoryError(_) => crate::errno::ENOMEM,
+            ArrowError::IoError(_, error) => error.raw_os_error().unwrap_or(crate::errno::EIO),
+            _ => crate::errno::EINVAL,
         };
         Self::with_source(code, error.to_string(), error)
     }
