@@ -21,6 +21,9 @@ pub(crate) struct BatchType {
     dictionary: Option<Box<BatchType>>,
 }
 
+/// What is compared beside children and dictionary.
+type Here<'a, B> = &'a dyn Fn(&BatchType, &Owner<B>) -> Result<(), String>;
+
 /// What differs, and the names of the fields around it, from the inside out.
 struct Mismatch(Vec<String>, String);
 
@@ -109,7 +112,7 @@ impl BatchType {
     fn compare<B: Base + Nested<Base = B>>(
         &self,
         got: &Owner<B>,
-        here: &dyn Fn(&Self, &Owner<B>) -> Result<(), String>,
+        here: Here<'_, B>,
     ) -> Result<(), Mismatch> {
         self.compare_node(got, here)
             .map_err(|why| Mismatch(Vec::new(), why))?;
@@ -129,7 +132,7 @@ impl BatchType {
     fn compare_node<B: Base + Nested<Base = B>>(
         &self,
         got: &Owner<B>,
-        here: &dyn Fn(&Self, &Owner<B>) -> Result<(), String>,
+        here: Here<'_, B>,
     ) -> Result<(), String> {
         if got.is_released() {
             return Err("released or moved out: expected a live struct".into());
