@@ -140,7 +140,7 @@ def test_an_attribute_error_within_a_method_raises() -> None:
     """It does not say that the object lacks the method."""
 
     class Raising:
-        def __arrow_c_device_array__(self) -> object:
+        def __arrow_c_device_array__(self, requested_schema: Any = None, **_: Any) -> Any:
             raise AttributeError("no field today")
 
     for call in (DeviceArray.from_arrow, fletching.from_arrow):

@@ -22,6 +22,26 @@
 //! arrow-rs reads host memory and knows no events: an array on another device than the CPU, and one
 //! with a `sync_event`, is the error EINVAL.
 //!
+//! # Checks
+//!
+//! Every import compares the array with its schema before arrow-rs is called: the format, the numbers
+//! of buffers and children, lengths, null counts, NULL buffers and the dictionary. A difference is the
+//! error EINVAL with the place: `ArrowArray.children[0].n_buffers: wrong for Int64: expected 2, got 3`.
+//!
+//! # Fields
+//!
+//! [`to_field`] and [`from_field`] keep names, flags and metadata, or refuse them with the path of the
+//! field. arrow-rs has no place for the metadata and the order of a dictionary's values, for a second
+//! value of a metadata key, and for texts that are not UTF-8: these are refused. arrow-rs 54 also drops
+//! the order of every dictionary that it imports and that of the keys of every map that it exports; the
+//! functions here keep both.
+//!
+//! # Arrays without rows
+//!
+//! An array without rows may have NULL for its offsets. arrow-rs refuses that, so the imports here give
+//! it one zero offset. An array or a stream that is handed on keeps the buffers that it came with, also
+//! NULL offsets.
+//!
 //! # Alignment
 //!
 //! The interface allows any address. arrow-rs needs that of the Rust type, 16 bytes for decimal128
@@ -29,7 +49,9 @@
 //! word. Here the choice is yours: [`Alignment`].
 
 mod align;
+mod check;
 mod convert;
+mod field;
 #[cfg(feature = "arrow-async")]
 mod nonblocking;
 mod stream;
@@ -43,12 +65,13 @@ use arrow_schema::ArrowError;
 pub use convert::{
     from_array, from_record_batch, to_array, to_record_batch, Alignment, Converted, ToArrow,
 };
+pub use field::{from_field, to_field};
 #[cfg(feature = "arrow-async")]
 pub use nonblocking::AsyncRecordBatches;
 pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
 
 use self::convert::check_alive;
-use crate::error::Error;
+use crate::error::{errno_of, Error};
 use crate::owner::{Array, ArrayStream, Owner, Schema};
 use crate::raw::Raw;
 
@@ -136,7 +159,10 @@ impl From<ArrowError> for Error {
         let code = match &error {
             ArrowError::NotYetImplemented(_) => crate::errno::ENOSYS,
             ArrowError::MemoryError(_) => crate::errno::ENOMEM,
-            ArrowError::IoError(_, error) => error.raw_os_error().unwrap_or(crate::errno::EIO),
+            ArrowError::IoError(_, error) => errno_of(error),
+            ArrowError::ExternalError(error) => {
+                error.downcast_ref().map_or(crate::errno::EINVAL, errno_of)
+            }
             _ => crate::errno::EINVAL,
         };
         Self::with_source(code, error.to_string(), error)

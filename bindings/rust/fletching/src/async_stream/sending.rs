@@ -46,14 +46,14 @@ pub struct AsyncSending<F, St> {
     schema: Option<Schema>,
     /// Read and not sent.
     next: Option<AsyncBatch>,
-    ended: bool,
-    sent: u64,
+    pub(super) ended: bool,
+    pub(super) sent: u64,
     nodes: Nodes,
     /// The last call before the release was made, and the open tasks are counted.
     over: bool,
     result: Result<(), Error>,
     calls_per_poll: u32,
-    device_type: ArrowDeviceType,
+    pub(super) device_type: ArrowDeviceType,
 }
 
 enum Source<F, St> {

@@ -14,17 +14,14 @@ use arrow_array::types::{Int32Type, Int8Type};
 use arrow_array::*;
 use arrow_schema::{ArrowError, DataType, Field, UnionFields};
 use fletching::arrow::{
-    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, Alignment, ToArrow,
+    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, ToArrow,
 };
 use fletching::{ArrowDeviceType, DeviceArray, Error, SchemaBuilder};
 use libc::{EINVAL, EIO, ENOSYS};
 
 /// What is checked where nothing has to be aligned.
 pub fn checked() -> ToArrow {
-    ToArrow {
-        alignment: Alignment::Refuse,
-        validate: true,
-    }
+    ToArrow::default().validate(true)
 }
 
 fn union_of(offsets: Option<Vec<i32>>, ids: Vec<i8>) -> ArrayRef {
@@ -339,4 +336,11 @@ fn errors_keep_their_code() {
     assert_eq!(code(ArrowError::IoError(String::new(), io)), libc::ENOSPC);
     let io = std::io::Error::other("x");
     assert_eq!(code(ArrowError::IoError(String::new(), io)), EIO);
+    let unsupported = || std::io::Error::from(std::io::ErrorKind::Unsupported);
+    let io = ArrowError::IoError(String::new(), unsupported());
+    assert_eq!(code(io), ENOSYS);
+    assert_eq!(
+        code(ArrowError::ExternalError(Box::new(unsupported()))),
+        ENOSYS
+    );
 }

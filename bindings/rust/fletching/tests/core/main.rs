@@ -9,6 +9,7 @@ mod script;
 
 mod array_builder;
 mod array_requests;
+mod columns;
 mod errors;
 mod metadata;
 mod moved_child;
