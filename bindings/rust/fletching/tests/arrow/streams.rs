@@ -174,7 +174,7 @@ fn a_batch_with_null_rows_ends_the_record_batches() {
         let array = StructArray::new(fields, arrays, Some(nulls.to_vec().into()));
         // A producer that has counted the nulls is refused earlier.
         let mut raw = from_array(&array)?.1.into_raw();
-        raw.null_count = -1;
+        raw.null_count = raw.null_count.signum().wrapping_neg();
         // SAFETY: the array from above.
         Ok(unsafe { fletching::Array::from_raw(raw) })
     };
