@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The type of a stream, and whether a batch fits it.
+//! The type of a stream, which its batches are compared with.
 
 use std::ffi::CString;
 
@@ -11,8 +11,8 @@ use crate::owner::{Owner, Schema};
 use crate::raw::{Base, Nested};
 use crate::tree::walk;
 
-/// What counts of a schema when types are compared: names, metadata and flags do not, and the names
-/// are for the messages.
+/// The parts of a schema that types are compared by, and the names for the messages. Metadata and flags
+/// do not count.
 #[derive(Debug)]
 pub(crate) struct BatchType {
     format: CString,
@@ -21,10 +21,10 @@ pub(crate) struct BatchType {
     dictionary: Option<Box<BatchType>>,
 }
 
-/// What is compared beside children and dictionary.
+/// The comparison of one field, beside children and dictionary.
 type Here<'a, B> = &'a dyn Fn(&BatchType, &Owner<B>) -> Result<(), String>;
 
-/// What differs, and the names of the fields around it, from the inside out.
+/// The names of the fields around a difference, from the inside out, and the difference.
 struct Mismatch(Vec<String>, String);
 
 impl Mismatch {
@@ -84,7 +84,7 @@ impl BatchType {
         self.compare(schema, &same_format).map_err(Mismatch::text)
     }
 
-    /// Errors: the field that differs in children or dictionary, which is all that an array shows.
+    /// Errors: the field that differs in children or dictionary. An array shows no formats.
     pub(crate) fn check_shape<R>(&self, array: &Owner<R>) -> Result<(), String>
     where
         R: Nested<Base = ArrowArray>,

@@ -75,7 +75,7 @@ impl Drop for AsyncHandler {
     }
 }
 
-/// What a stream promises of every batch.
+/// Properties that every batch of a stream has.
 #[derive(Debug)]
 struct Promise {
     device_type: ArrowDeviceType,

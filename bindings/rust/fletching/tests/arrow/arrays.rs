@@ -153,7 +153,7 @@ fn structs_are_moved() {
     assert_eq!((array.buffers()[1], schema.format()), (first, c"i"));
 }
 
-/// A safe function of arrow-rs would read what the child pointed to.
+/// A safe function of arrow-rs would read the freed lists of the child.
 #[test]
 fn array_without_a_child_does_not_move_to_arrow() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));

@@ -56,7 +56,7 @@ fn rule_async_next_same_schema() {
         peer.calls(),
         "schema, error 22 batch 0: expected 1 children, got 0 (rule async-next.same-schema), release"
     );
-    // Below the batch, and of one that is made later.
+    // In a column, and in a batch that is made later.
     let column = |child| SchemaBuilder::new("+l").name("a").child(child);
     let items_of = column(SchemaBuilder::new("i").name("items").dictionary(child()));
     let record = SchemaBuilder::new("+s").child(items_of).build().unwrap();

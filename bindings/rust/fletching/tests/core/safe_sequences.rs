@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Random sequences of what safe code can do with arrays and schemas. The addresses and counts are
-//! compared with a model; Miri and the address sanitizer look at the rest.
+//! Random sequences of safe calls with arrays and schemas. The test compares addresses and counts with
+//! a model; Miri and the address sanitizer check the memory.
 
 #![forbid(unsafe_code)]
 
@@ -59,7 +59,7 @@ enum Held<R: Nested> {
     Shared(Shared<R>),
 }
 
-/// Does something with one of `pool`, which keeps what is left and what is new.
+/// Makes a random call with an entry of `pool`, and adds the results to it.
 fn step<R: Nested>(random: &mut Random, pool: &mut Vec<Held<R>>, object: &Arc<()>) {
     if pool.is_empty() {
         return;

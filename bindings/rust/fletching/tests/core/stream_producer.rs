@@ -415,7 +415,7 @@ fn refuses_another_type<S: Kind>() {
             vec![Ok(first), Ok(batch)]
         };
         let number = items.len() - 1;
-        let stream = S::of(schema.build().unwrap(), items.into_iter()).unwrap();
+        let stream = S::of(schema.build().unwrap(), items).unwrap();
         let mut reader = stream.into_iter();
         assert!(reader.by_ref().take(number).all(|batch| batch.is_ok()));
         let error = reader.next().unwrap().unwrap_err();
