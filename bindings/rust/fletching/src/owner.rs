@@ -227,8 +227,7 @@ impl DeviceArray {
     /// The array, whose buffers are on the device.
     #[must_use]
     pub fn as_array(&self) -> &Array {
-        // SAFETY: an owner is laid out as its struct.
-        unsafe { &*std::ptr::from_ref(&self.0.array).cast() }
+        self.base()
     }
 
     /// The event to wait on before a buffer is read, NULL for none.
@@ -275,6 +274,12 @@ impl TryFrom<DeviceArray> for Array {
 // --- What is below ------------------------------------------------------------------------------
 
 impl<R: Nested> Owner<R> {
+    /// The part with the children.
+    pub(crate) fn base(&self) -> &Owner<R::Base> {
+        // SAFETY: an owner is laid out as its struct, whose base is in `self`.
+        unsafe { &*std::ptr::from_ref(self.0.base()).cast() }
+    }
+
     /// The children, `None` for a pointer that is NULL. A child that was moved out is still listed,
     /// as a released struct. Empty too for a list that is NULL, and for a count that is negative or
     /// above 2^22.

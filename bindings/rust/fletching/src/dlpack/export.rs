@@ -34,7 +34,7 @@ pub enum Nulls {
     Ignore,
 }
 
-/// What the consumer may do with the memory.
+/// The consumer's access to the memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Access {
     /// Read it: Arrow's buffers are shared and do not change.
@@ -49,7 +49,7 @@ pub enum Access {
 /// How a tensor is exported.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportOptions {
-    /// What the consumer may do with the memory.
+    /// The consumer's access to the memory.
     pub access: Access,
     /// Export types that are not DLPack's as what stores them.
     pub as_storage: bool,
