@@ -415,7 +415,7 @@ impl<T: Send + 'static> ArrayBuilder<T> {
 
 #[cold]
 fn no_memory() -> Error {
-    Error::new(libc::ENOMEM, "array builder: no memory")
+    Error::new(crate::errno::ENOMEM, "array builder: no memory")
 }
 
 impl<T: Send + 'static> Drop for ArrayBuilder<T> {

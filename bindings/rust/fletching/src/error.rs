@@ -9,7 +9,7 @@ use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
-use libc::EIO;
+use crate::errno::EIO;
 
 /// More of a foreign text is never read.
 const MAX_TEXT: usize = 4096;
@@ -62,7 +62,7 @@ impl Error {
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(libc::EINVAL, message)
+        Self::new(crate::errno::EINVAL, message)
     }
 
     /// A rule that another party broke. The ids are those of docs/reference/rules.
@@ -114,9 +114,9 @@ pub(crate) fn errno_of(error: &std::io::Error) -> c_int {
     // The code of Windows is not an errno value.
     let code = error.raw_os_error().filter(|_| cfg!(unix));
     code.unwrap_or_else(|| match error.kind() {
-        ErrorKind::Unsupported => libc::ENOSYS,
-        ErrorKind::OutOfMemory => libc::ENOMEM,
-        ErrorKind::InvalidInput => libc::EINVAL,
+        ErrorKind::Unsupported => crate::errno::ENOSYS,
+        ErrorKind::OutOfMemory => crate::errno::ENOMEM,
+        ErrorKind::InvalidInput => crate::errno::EINVAL,
         _ => EIO,
     })
 }

@@ -10,10 +10,12 @@ pub mod arrow;
 #[cfg(feature = "async")]
 mod async_stream;
 mod block;
+mod chain;
 mod columns;
 mod device_builder;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
+mod errno;
 mod error;
 mod hook;
 mod metadata;

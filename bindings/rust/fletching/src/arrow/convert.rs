@@ -123,7 +123,8 @@ pub(super) unsafe fn convert(
         // SAFETY: the caller vouches for the buffers.
         let (array, copied) = unsafe { prepare(array, data_type, options.alignment)? };
         // SAFETY: the caller vouches for the buffers.
-        let mut data = unsafe { from_ffi_and_data_type(array.into(), data_type.clone())? };
+        let mut data =
+            unsafe { from_ffi_and_data_type(super::move_array(array), data_type.clone())? };
         // What is empty may have any address.
         data.align_buffers();
         if options.validate {

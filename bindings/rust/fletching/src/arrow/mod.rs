@@ -14,7 +14,8 @@
 //! ```
 //!
 //! [`Schema`], [`Array`] and [`ArrayStream`] convert with `From` from arrow-rs' `FFI_ArrowSchema`,
-//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs, and an array to one.
+//! `FFI_ArrowArray` and `FFI_ArrowArrayStream`, which are the same structs, and an array to one with
+//! `TryFrom`.
 //! [`to_ffi_schema`] and [`to_ffi_stream`] are unsafe, because of what safe code of arrow-rs does with
 //! a schema that it has not made, and with the buffers of a stream.
 //!
@@ -69,6 +70,7 @@ pub use field::{from_field, to_field};
 pub use nonblocking::AsyncRecordBatches;
 pub use stream::{from_arrays, from_reader, Arrays, RecordBatches};
 
+use self::convert::check_alive;
 use crate::error::{errno_of, Error};
 use crate::owner::{Array, ArrayStream, Owner, Schema};
 use crate::raw::Raw;
@@ -100,11 +102,20 @@ fn move_out<R: Raw, F>(owner: Owner<R>, take: unsafe fn(*mut F) -> F) -> F {
     unsafe { take((&raw mut raw).cast()) }
 }
 
-/// By move.
-impl From<Array> for FFI_ArrowArray {
-    fn from(array: Array) -> Self {
-        move_out(array, Self::from_raw)
+/// By move. Errors: EINVAL for an array of which a part was moved out, and for a malformed one: safe
+/// functions of arrow-rs read the lists of a child that is released.
+impl TryFrom<Array> for FFI_ArrowArray {
+    type Error = Error;
+
+    fn try_from(array: Array) -> Result<Self, Error> {
+        check_alive("array", &array)?;
+        Ok(move_array(array))
     }
+}
+
+/// An array that was checked.
+fn move_array(array: Array) -> FFI_ArrowArray {
+    move_out(array, FFI_ArrowArray::from_raw)
 }
 
 /// A schema for arrow-rs, by move.
@@ -146,11 +157,13 @@ impl From<ArrowError> for Error {
             error => error,
         };
         let code = match &error {
-            ArrowError::NotYetImplemented(_) => libc::ENOSYS,
-            ArrowError::MemoryError(_) => libc::ENOMEM,
+            ArrowError::NotYetImplemented(_) => crate::errno::ENOSYS,
+            ArrowError::MemoryError(_) => crate::errno::ENOMEM,
             ArrowError::IoError(_, error) => errno_of(error),
-            ArrowError::ExternalError(error) => error.downcast_ref().map_or(libc::EINVAL, errno_of),
-            _ => libc::EINVAL,
+            ArrowError::ExternalError(error) => {
+                error.downcast_ref().map_or(crate::errno::EINVAL, errno_of)
+            }
+            _ => crate::errno::EINVAL,
         };
         Self::with_source(code, error.to_string(), error)
     }

@@ -170,16 +170,19 @@ fn recording(operation: &str, array: &DeviceArray) -> Result<&'static dyn Events
             _ => "no runtime that records events",
         };
         let text = format!("{operation} on {}: {why}", raw.device_type);
-        Error::new(libc::ENOTSUP, text)
+        Error::new(crate::errno::ENOTSUP, text)
     })
 }
 
 /// An error of a captured stream says what to do. Any other one is as it was.
 fn with_capture_hint(operation: &str, error: Error, hint: &str) -> Error {
-    if error.code() != libc::EBUSY {
+    if error.code() != crate::errno::EBUSY {
         return error;
     }
-    Error::new(libc::EBUSY, format!("{operation}: {error}; hint: {hint}"))
+    Error::new(
+        crate::errno::EBUSY,
+        format!("{operation}: {error}; hint: {hint}"),
+    )
 }
 
 /// The event, see the [module](crate::runtime). From any thread, several at once.

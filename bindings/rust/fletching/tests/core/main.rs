@@ -21,6 +21,7 @@ mod rules_moves;
 mod rules_stream;
 mod schema_builder;
 mod schema_copy;
+mod sealed;
 mod shared;
 mod stream_producer;
 mod take_child;

@@ -152,10 +152,11 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
   @Test
   void ruleAsyncNextMetadataCopied() {
     List<String> seen = new ArrayList<>();
-    create(new AsyncDeviceStream().onTask(m -> seen.add("task " + m.get("key").orElse("none"))), 2);
+    create(
+        new AsyncDeviceStream().onTask(m -> seen.add("task " + m.text("key").orElse("none"))), 2);
     peer.schema();
     peer.task(1, rowsOf(1), 0, Metadata.EMPTY.with("key", "value").encode());
-    assertEquals("value", stream.batchMetadata().get("key").orElse("none"));
+    assertEquals("value", stream.batchMetadata().text("key").orElse("none"));
     assertEquals(List.of("task value"), seen);
     // Malformed metadata is refused.
     assertEquals(22, peer.task(2, rowsOf(2), 0, new byte[] {-1, -1, -1, -1}));
@@ -286,7 +287,7 @@ public abstract class AsyncConsumerRules extends AsyncConsumerTest {
         assertRows(-22);
       } else {
         assertEquals(0, peer.schema());
-        assertEquals("value", stream.metadata().get("key").orElse("none"));
+        assertEquals("value", stream.metadata().text("key").orElse("none"));
         assertEquals(DeviceType.CPU, stream.deviceType());
       }
       C.free(block);

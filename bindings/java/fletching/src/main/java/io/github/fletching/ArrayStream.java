@@ -4,6 +4,7 @@ package io.github.fletching;
 
 import java.util.Iterator;
 import java.util.Objects;
+import java.util.function.LongConsumer;
 
 /**
  * Owns an ArrowArrayStream: batches in CPU memory. See {@link BatchStream}.
@@ -20,12 +21,17 @@ public final class ArrayStream extends BatchStream<Array> {
     return new ArrayStream(imported(Kind.ARRAY_STREAM, address));
   }
 
+  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  public static ArrayStream filledBy(LongConsumer function) {
+    return new ArrayStream(filled(Kind.ARRAY_STREAM, function));
+  }
+
   /** A stream of your batches; see {@link DeviceArrayStream#of}. */
   public static ArrayStream of(Schema schema, Iterator<Array> batches) {
     Objects.requireNonNull(batches, "batches");
     Slot slot = Slot.take(Kind.ARRAY_STREAM);
     StreamKind.HOST.export(
-        slot.address, new StreamProducer<Array>(Kind.ARRAY, schema.share(), batches, batch -> {}));
+        slot.address, StreamProducer.of(Kind.ARRAY, schema, batches, batch -> {}));
     return new ArrayStream(slot);
   }
 }

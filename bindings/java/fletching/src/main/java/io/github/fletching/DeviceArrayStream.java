@@ -8,6 +8,7 @@ import io.github.fletching.abi.DeviceType;
 import java.util.Iterator;
 import java.util.Objects;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 
 /**
  * Owns an ArrowDeviceArrayStream. See {@link BatchStream}.
@@ -33,17 +34,27 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
     return new DeviceArrayStream(imported(Kind.DEVICE_ARRAY_STREAM, address));
   }
 
+  /** Owns what a function of C writes into an empty struct; see {@link Array#filledBy}. */
+  public static DeviceArrayStream filledBy(LongConsumer function) {
+    return new DeviceArrayStream(filled(Kind.DEVICE_ARRAY_STREAM, function));
+  }
+
   /**
    * A stream of the schema, on devices of the type, of the batches of an iterator. The schema is
    * moved in, and so is each batch. The iterator is called on the thread that asks for a batch, and
    * closed with the stream when it is AutoCloseable: another stream is such an iterator.
    *
    * <p>What the iterator throws is what get_next returns, with the errno value of a {@link
-   * FletchingException} or EIO, and what get_last_error says. After it get_next returns it again.
-   * So is a batch on a device whose memory the devices of the type cannot access, and a batch that
-   * is null or closed.
+   * FletchingException}, ENOMEM for an OutOfMemoryError, EINVAL for an IllegalArgumentException,
+   * ENOSYS for an UnsupportedOperationException, else EIO, and what get_last_error says. After it
+   * get_next returns it again. So is a batch on a device whose memory the devices of the type
+   * cannot access, a batch that is null or closed, and one whose children or dictionaries are not
+   * those of the schema, at any level: the message has the batch's number, from 0, and the field. A
+   * batch of a struct with nulls is refused too, because readers of record batches cannot represent
+   * them. What the buffers contain is not compared.
    *
-   * @throws FletchingException EINVAL when the device type is 0; then nothing was moved
+   * @throws FletchingException EINVAL when the device type is 0, and for a schema that is malformed
+   *     as for {@link Shared#column}; then nothing was moved
    * @throws IllegalStateException when the schema is closed
    */
   public static DeviceArrayStream of(
@@ -58,8 +69,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
     Consumer<DeviceArray> check = batch -> checkBatch(batch, deviceType, warning -> {});
     C.putInt(slot.address + Fields.DEVICE_ARRAY_STREAM_DEVICE_TYPE, deviceType.value());
     StreamKind.DEVICE.export(
-        slot.address,
-        new StreamProducer<DeviceArray>(Kind.DEVICE_ARRAY, schema.share(), batches, check));
+        slot.address, StreamProducer.of(Kind.DEVICE_ARRAY, schema, batches, check));
     return new DeviceArrayStream(slot);
   }
 

@@ -8,12 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Metadata;
 import io.github.fletching.Schema;
 import io.github.fletching.SchemaBuilder;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -98,13 +101,24 @@ public abstract class MetadataSuite {
   @Example
   void theFirstPairOfAKeyIsFound() {
     Metadata metadata = Metadata.EMPTY.with("a", "b").with("c", "1").with("c", "2").with("d", "");
-    assertEquals("b", metadata.get("a").orElseThrow());
-    assertEquals("1", metadata.get("c").orElseThrow());
-    assertEquals("", metadata.get("d").orElseThrow());
-    assertTrue(metadata.get("b").isEmpty()); // which is a value
-    assertTrue(metadata.get("").isEmpty());
+    assertEquals("b", metadata.text("a").orElseThrow());
+    assertEquals("1", metadata.text("c").orElseThrow());
+    assertEquals("", metadata.text("d").orElseThrow());
+    assertTrue(metadata.text("b").isEmpty()); // which is a value
+    assertTrue(metadata.text("").isEmpty());
     assertTrue(Metadata.EMPTY.get("a").isEmpty());
     assertEquals("4 pairs", metadata.toString());
+  }
+
+  @Example
+  void getReturnsTheBytesOfAValueThatIsNotUtf8() {
+    byte[] bytes = {(byte) 0xFF, (byte) 0xFE};
+    Metadata metadata = Metadata.EMPTY.with("k".getBytes(StandardCharsets.UTF_8), bytes);
+    byte[] found = metadata.get("k").orElseThrow();
+    assertArrayEquals(bytes, found);
+    found[0] = 0; // a copy
+    assertArrayEquals(bytes, metadata.get("k").orElseThrow());
+    ArrayRules.assertInvalid("metadata: value of \"k\": expected UTF-8", () -> metadata.text("k"));
   }
 
   @Example
@@ -116,7 +130,7 @@ public abstract class MetadataSuite {
           assertThrows(FletchingException.class, () -> Metadata.EMPTY.with(pair[0], pair[1]))
               .getMessage());
     }
-    assertEquals("\ud83d\ude80", Metadata.EMPTY.with("", "\ud83d\ude80").get("").orElseThrow());
+    assertEquals("\ud83d\ude80", Metadata.EMPTY.with("", "\ud83d\ude80").text("").orElseThrow());
     assertTrue(Metadata.EMPTY.with("?", "").get("\ud800").isEmpty());
   }
 
@@ -161,11 +175,42 @@ public abstract class MetadataSuite {
     assertMalformed(
         "metadata: number of pairs at byte 0: negative: expected 0 or more, got -1", -1);
     assertMalformed(
-        "metadata: length of key 0 at byte 4: too large: expected at most the bytes that follow,"
-            + " got 9",
-        1,
-        9);
+        "metadata: length of key 0 at byte 4: too large: expected at most 0, got 9", 1, 9);
     assertMalformed(
         "metadata: length of value 0 at byte 8: negative: expected 0 or more, got -2", 1, 0, -2);
+  }
+
+  @Example
+  void decodeRefusesNull() {
+    assertThrows(NullPointerException.class, () -> Metadata.decode(null));
+  }
+
+  /** A foreign block whose numbers no encoder writes. */
+  @Example
+  void metadataRefusesLengthsAboveTheLimit() {
+    assertForeignMalformed(
+        "metadata: length of key 0 at byte 4: too large: expected at most 2147483639, got"
+            + " 2147483647",
+        1,
+        Integer.MAX_VALUE);
+    assertForeignMalformed(
+        "metadata: number of pairs at byte 0: too large: expected at most 268435455, got"
+            + " 2147483647",
+        Integer.MAX_VALUE);
+  }
+
+  private static void assertForeignMalformed(String text, int... numbers) {
+    try (Schema schema = foreignMetadata(numbers)) {
+      ArrayRules.assertInvalid(text, schema::metadata);
+    }
+  }
+
+  private static Schema foreignMetadata(int... numbers) {
+    Memory block = new Memory(4L * numbers.length);
+    block.write(0, numbers, 0, numbers.length);
+    Schema schema = new SchemaBuilder("i").build();
+    Raw.schemaAt(schema.address()).set("metadata", Pointer.nativeValue(block));
+    schema.attach(block);
+    return schema;
   }
 }
