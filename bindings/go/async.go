@@ -159,7 +159,7 @@ type asyncPromise struct {
 	hasDictionary bool
 }
 
-func promiseOf(schema *abi.ArrowSchema, deviceType abi.DeviceType) asyncPromise {
+func asyncPromiseOf(schema *abi.ArrowSchema, deviceType abi.DeviceType) asyncPromise {
 	return asyncPromise{deviceType, schema.NChildren, schema.Dictionary != 0}
 }
 

@@ -44,7 +44,9 @@ type asyncSending struct {
 	producer *abi.ArrowAsyncProducer // in memory of C
 	handler  *abi.ArrowAsyncDeviceStreamHandler
 	promise  asyncPromise
-	news     chan struct{} // there is something to do
+	types    *SchemaBuilder // of the schema
+	number   int            // of the next batch, for the goroutine that reads
+	news     chan struct{}  // there is something to do
 
 	user      context.Context // of the caller of Send
 	source    context.Context // of the batches

@@ -251,26 +251,35 @@ _DECISIONS = {
     ),
     "data-type code": "In spec/dlpack.yaml: is the label right; what is it in a sentence.",
 }
+_RELEASED = (
+    "Whether 'since' is the right version of DLPack, and whether DLPACK_MINOR_VERSION in "
+    "spec/dlpack.yaml follows."
+)
+_UNRELEASED = (
+    "The header is no newer release of DLPack than spec/dlpack.yaml: new numbers are reserved. If "
+    "a release\nhas one, write 'since' in the place of 'unreleased' by hand."
+)
 
 
 def _sync(root: Path, options: argparse.Namespace) -> int:
     result = sync(root, options.header, options.flags, options.dry_run)
     for enum in result.absent:
         print(f"{options.header} declares no enum {enum}: nothing of it was compared")
-    if not result.added:
+    if not result.changes:
         print(f"the spec has every device and every data-type code of {options.header}")
         return FINE
-    done = "would be added to" if options.dry_run else "added to"
-    for new in result.added:
-        print(f"{new.name} = {new.value} {done} {new.registry.file} as '{new.label}'")
+    would = "would be " if options.dry_run else ""
+    state = "unreleased" if result.since is None else f"since DLPack {result.since}"
+    for change in result.changes:
+        done = "added to" if change.new else "completed in"
+        place = f"{change.registry.file} as '{change.label}', {state}"
+        print(f"{change.name} = {change.value} {would}{done} {place}")
     print("\nTo be decided by a person:")
     for noun, questions in _DECISIONS.items():
-        if any(new.registry.noun == noun for new in result.added):
+        if any(change.registry.noun == noun for change in result.changes):
             print(questions)
-    print(
-        "Whether 'since' is the right version of DLPack, and whether DLPACK_MINOR_VERSION in "
-        "spec/dlpack.yaml follows.\nThen: make generate && make test"
-    )
+    print(_UNRELEASED if result.since is None else _RELEASED)
+    print("Then: make generate && make test")
     return FINE
 
 

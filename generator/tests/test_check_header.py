@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -270,7 +271,30 @@ def test_numbers_under_other_names(check: Check, copy: Callable[..., Path], tmp_
     assert "kDLC is 99; the specification does not know it" in text
     code, text = check(copy((CPU, f"#define ARROW_DEVICE_MAIA 17\n{CPU}")))
     assert code == 0
-    assert "ARROW_DEVICE_MAIA is 17; the specification has it in DLPack only" in text
+    assert "ARROW_DEVICE_MAIA is 17; the specification has it in DLPack only, as 'maia'" in text
+    code, text = check(copy((CPU, f"#define ARROW_DEVICE_TPU 19\n{CPU}")))
+    assert code == 0
+    assert "ARROW_DEVICE_TPU is 19; the specification has it on DLPack's main branch only" in text
+
+
+def test_numbers_of_dlpacks_main_branch_and_of_forks(check: Check, tmp_path: Path) -> None:
+    header = tmp_path / "dlpack.h"
+    text = DLPACK.read_text(encoding="utf-8")
+    header.write_text(text.replace("  kDLTrn = 18,", "  kDLTrn = 18, kDLTPUHost = 20,"), "utf-8")
+    code, said = check(header)
+    assert code == 0, said
+    note = "note: dlpack.h:115: kDLTPUHost is 20; DLPack's main branch has it, and no release does"
+    assert note in re.sub(r":\d+:", ":115:", said)
+    more = "  kDLTrn = 18, kDLMACA = 19, kDLMACAHost = 22, kDLTPUHost = 23,"
+    header.write_text(text.replace("  kDLTrn = 18,", more), "utf-8")
+    code, said = check(header)
+    assert code == 1
+    assert (
+        "kDLMACA is 19, the number of kDLTPU on DLPack's main branch, which no release has yet; "
+        "MetaX's fork of DLPack has it so" in said
+    )
+    assert "kDLMACAHost is 22; the specification does not know it\n" in said
+    assert "kDLTPUHost is 23; DLPack's main branch has it as 20, and no release does" in said
 
 
 def test_json(check: Check, copy: Callable[..., Path]) -> None:

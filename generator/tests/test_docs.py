@@ -55,9 +55,10 @@ def test_the_table_of_devices_shows_every_number(spec: Spec, pages: dict[str, st
     devices = {
         device.value: f"[{device.name}](devices/{device.name}.md)" for device in spec.devices
     }
-    unassigned = {number.value: "*never assigned*" for number in spec.unassigned}
-    assert [int(value) for value, _ in rows] == sorted({**devices, **unassigned})
-    assert {int(value): name for value, name in rows} == {**devices, **unassigned}
+    other = {number.value: "*never assigned*" for number in spec.unassigned}
+    other |= {device.value: f"*reserved: {device.name}*" for device in spec.unreleased_devices}
+    assert [int(value) for value, _ in rows] == sorted({**devices, **other})
+    assert {int(value): name for value, name in rows} == {**devices, **other}
 
 
 def test_every_erratum_has_an_anchor(spec: Spec, pages: dict[str, str]) -> None:

@@ -7,13 +7,17 @@ import io.github.fletching.Array;
 import io.github.fletching.ArrayBuilder;
 import io.github.fletching.Shared;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 
 final class Columns {
+  static ArrayBuilder zeros() {
+    ByteBuffer values = ByteBuffer.allocateDirect(24).order(ByteOrder.nativeOrder());
+    return new ArrayBuilder(3).buffers(null, values);
+  }
+
   static Array table() {
-    ArrayBuilder key = new ArrayBuilder(3).buffers(null, ByteBuffer.allocateDirect(24));
-    ArrayBuilder price = new ArrayBuilder(3).buffers(null, ByteBuffer.allocateDirect(24));
     AutoCloseable memory = () -> System.out.println(", then released");
-    return new ArrayBuilder(3).buffers(0).child(key).child(price).build(memory);
+    return new ArrayBuilder(3).buffers(0).child(zeros()).child(zeros()).build(memory);
   }
 
   public static void main(String[] arguments) {

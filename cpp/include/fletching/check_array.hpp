@@ -109,15 +109,16 @@ class ArrayCheck {
       findings_.more = true;
       return false;
     }
-    if (schema == nullptr || schema->release == nullptr) {
-      const bool listed = schema == nullptr && at.parent != nullptr;
-      const char* rule = listed ? "schema.children-count" : "schema.release-set";
-      in_schema(rule, at, schema == nullptr ? "is NULL" : "is released");
+    // Only an entry of a list of children is NULL here.
+    if (schema == nullptr) {
+      in_schema("schema.children-count", at, "is NULL");
+    } else if (schema->release == nullptr) {
+      in_schema("schema.release-set", at, "is released");
     }
-    if (array == nullptr || array->release == nullptr) {
-      const bool listed = array == nullptr && at.parent != nullptr;
-      const char* rule = listed ? "array.children-count" : "array.release-set";
-      in_array(rule, at, array == nullptr ? "is NULL" : "is released, or was moved out");
+    if (array == nullptr) {
+      in_array("array.children-count", at, "is NULL");
+    } else if (array->release == nullptr) {
+      in_array("array.release-set", at, "is released, or was moved out");
     }
     return schema != nullptr && schema->release != nullptr && array != nullptr &&
            array->release != nullptr;
@@ -285,14 +286,6 @@ class ArrayCheck {
   ArrayFindings findings_;
 };
 
-inline const ArrowArray* array_in(const ArrowArray* array) noexcept { return array; }
-inline const ArrowArray* array_in(const ArrowDeviceArray* array) noexcept {
-  return array == nullptr ? nullptr : &array->array;
-}
-
-template <class Raw>
-concept RawArray = std::same_as<Raw, ArrowArray> || std::same_as<Raw, ArrowDeviceArray>;
-
 }  // namespace detail
 
 /// The most findings that check_array reports.
@@ -320,30 +313,21 @@ inline constexpr size_t kMostFindings = 64;
 /// format.
 ///
 /// A result with findings is ok() too: ask the findings, with empty() or status().
-template <detail::RawArray Raw>
-Result<ArrayFindings> check_array(const ArrowSchema* schema, const Raw* array,
+template <RawArray Raw>
+Result<ArrayFindings> check_array(const ArrowSchema& schema, const Raw& array,
                                   size_t most = kMostFindings) noexcept {
   return detail::guarded([&]() -> Result<ArrayFindings> {
     detail::ArrayCheck check((std::min)(most, kMostFindings));
-    check.visit(schema, detail::array_in(array), {});
+    check.visit(&schema, &detail::base(array), {});
     return std::move(check).take();
   });
 }
-template <detail::RawArray Raw>
-Result<ArrayFindings> check_array(const Schema& schema, const Owner<Raw>& array,
-                                  size_t most = kMostFindings) noexcept {
-  return check_array(schema.get(), array.get(), most);
-}
 
 /// The same for callers who need no list: EINVAL with the first finding. ENOMEM.
-template <detail::RawArray Raw>
-Status verify_array(const ArrowSchema* schema, const Raw* array) noexcept {
+template <RawArray Raw>
+Status verify_array(const ArrowSchema& schema, const Raw& array) noexcept {
   const Result<ArrayFindings> found = check_array(schema, array, 1);
   return found.ok() ? found->status() : Status(found.error());
-}
-template <detail::RawArray Raw>
-Status verify_array(const Schema& schema, const Owner<Raw>& array) noexcept {
-  return verify_array(schema.get(), array.get());
 }
 
 namespace detail {
@@ -352,7 +336,7 @@ namespace detail {
 /// every finding; ENOMEM.
 template <RawArray Raw>
 Status check_schema(const Schema& schema, const Raw& batch, std::string_view rule) noexcept {
-  const Result<ArrayFindings> found = check_array(schema.get(), &batch);
+  const Result<ArrayFindings> found = check_array(*schema, batch);
   const Status status = found.ok() ? found->status() : Status(found.error());
   if (status) return {};
   return error_with(status.error().code(), [&] {

@@ -66,7 +66,11 @@ def _errno_page(spec: Spec) -> Output:
 def _device_pages(spec: Spec, everything: dict[str, Any]) -> list[Output]:
     """The table of all numbers, and a page for each device."""
     source = "spec/devices.yaml"
-    numbers: list[Device | Unassigned] = [*spec.devices, *spec.unassigned]
+    numbers: list[Device | Unassigned] = [
+        *spec.devices,
+        *spec.unreleased_devices,
+        *spec.unassigned,
+    ]
     table = {
         **everything,
         "numbers": sorted(numbers, key=lambda entry: entry.value),

@@ -337,7 +337,8 @@ impl<R: Nested> Owner<R> {
             ));
         }
         let mut taken = self.0.around(below.move_out());
-        self.0.keep_event(&mut taken);
+        // SAFETY: see from_raw; the child was the owner's.
+        unsafe { self.0.keep_event(&mut taken) };
         Ok(Self(taken))
     }
 
@@ -353,7 +354,8 @@ impl<R: Nested> Owner<R> {
                 "attach: target is released: expected a live struct",
             ));
         }
-        hook::attach(self.0.base_mut(), Box::new(object));
+        // SAFETY: see from_raw.
+        unsafe { hook::attach(self.0.base_mut(), Box::new(object)) };
         Ok(())
     }
 }

@@ -27,6 +27,7 @@ pub(crate) mod sealed {
     pub(crate) type LastError<S> = unsafe extern "C" fn(*mut S) -> *const c_char;
 
     /// What a stream has, beside its type of devices and its release.
+    #[derive(Debug)]
     pub struct Callbacks<S: RawStream> {
         pub get_schema: Option<Pull<S, ArrowSchema>>,
         pub get_next: Option<Pull<S, S::Batch>>,

@@ -4,8 +4,8 @@
 
 use std::ffi::{c_char, c_int, CString};
 
+use crate::errno::EINVAL;
 use fletching_abi::{ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema};
-use libc::EINVAL;
 
 use crate::error::{discard, guarded, printable, Error};
 use crate::options::Options;

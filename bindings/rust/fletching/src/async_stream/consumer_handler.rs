@@ -8,8 +8,8 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use crate::errno::EIO;
 use fletching_abi::{ArrowAsyncDeviceStreamHandler, ArrowAsyncTask, ArrowSchema};
-use libc::EIO;
 
 use super::calls::{each_here, MARK, PRODUCER, TASK};
 use super::consumer::AsyncOffer;

@@ -6,6 +6,7 @@ mod calls;
 mod consumer;
 mod consumer_core;
 mod consumer_handler;
+mod debug;
 mod producer;
 mod producer_core;
 mod queued;

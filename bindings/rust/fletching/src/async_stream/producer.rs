@@ -94,7 +94,9 @@ impl AsyncBatch {
     /// not block. It is dropped unused when the consumer drops the task.
     ///
     /// Its error, its panic, and an array that the stream may not have are what `extract_data`
-    /// returns, and end the stream with `on_error`.
+    /// returns, end the stream with `on_error`, and are what the future of the producer resolves to.
+    /// Once the end is sent the consumer has the code alone, unless it is an
+    /// [`AsyncStream`](crate::AsyncStream).
     #[must_use]
     pub fn made(make: impl FnOnce() -> Result<DeviceArray, Error> + Send + 'static) -> Self {
         Self {

@@ -2,17 +2,17 @@
 
 //! One batch of a producer, from its source to the consumer's `extract_data`.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::errno::EINVAL;
 use fletching_abi::{ArrowAsyncTask, ArrowDeviceArray};
-use libc::EINVAL;
 
 use super::producer::{AsyncBatch, Data};
-use super::producer_core::{Core, Stop};
+use super::producer_core::Core;
 use crate::error::{discard, guarded, Error};
 use crate::owner::DeviceArray;
 
@@ -129,6 +129,21 @@ impl Node {
     }
 }
 
+thread_local! {
+    /// Where the caller of `extract_data` wants the error: the C interface returns the code alone.
+    static EXPLAIN: Cell<*mut Option<Error>> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Runs `extract`, which extracts a task of any producer. The error comes with it if the task is of
+/// this crate. `extract` does not panic.
+pub(super) fn explained<T>(extract: impl FnOnce() -> T) -> (T, Option<Error>) {
+    let mut error = None;
+    let outer = EXPLAIN.replace(&raw mut error);
+    let result = extract();
+    EXPLAIN.set(outer);
+    (result, error)
+}
+
 unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDeviceArray) -> c_int {
     // SAFETY: the consumer passes a task and, unless it is NULL, a struct to fill. It extracts the
     // task once, so that until it is closed only this thread uses the data.
@@ -151,7 +166,13 @@ unsafe extern "C" fn extract_data(this: *mut ArrowAsyncTask, out: *mut ArrowDevi
         };
         let code = made.as_ref().map_or_else(Error::code, |_| 0);
         match made {
-            Err(error) => (*core).stop(Stop::Failed(error)),
+            Err(error) => {
+                // The variable of an `explained` that runs further out on this thread.
+                if let Some(explain) = EXPLAIN.get().as_mut() {
+                    discard(explain.replace(error.clone()));
+                }
+                (*core).lose(error);
+            }
             Ok(array) if out.is_null() => discard(array),
             Ok(array) => array.move_to(out),
         }

@@ -102,7 +102,7 @@ pub fn from_dlpack<M: ManagedTensor>(
     };
     let is_copied = match (&arranged, options.strided) {
         (Err(error), Strided::Copy(_)) => {
-            error.code() == libc::ENOTSUP && is_host_readable(device_type)
+            error.code() == crate::errno::ENOTSUP && is_host_readable(device_type)
         }
         _ => false,
     };

@@ -14,17 +14,14 @@ use arrow_array::types::{Int32Type, Int8Type};
 use arrow_array::*;
 use arrow_schema::{ArrowError, DataType, Field, UnionFields};
 use fletching::arrow::{
-    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, Alignment, ToArrow,
+    from_array, from_record_batch, to_array, to_ffi_schema, to_record_batch, ToArrow,
 };
 use fletching::{ArrowDeviceType, DeviceArray, Error, SchemaBuilder};
 use libc::{EINVAL, EIO, ENOSYS};
 
 /// What is checked where nothing has to be aligned.
 pub fn checked() -> ToArrow {
-    ToArrow {
-        alignment: Alignment::Refuse,
-        validate: true,
-    }
+    ToArrow::default().validate(true)
 }
 
 fn union_of(offsets: Option<Vec<i32>>, ids: Vec<i8>) -> ArrayRef {
@@ -148,12 +145,25 @@ fn structs_are_moved() {
     let array = Int32Array::from(vec![1, 2, 3]);
     let (schema, array) = from_array(&array).unwrap();
     let first = array.buffers()[1];
-    let ffi = FFI_ArrowArray::from(array);
+    let ffi = FFI_ArrowArray::try_from(array).unwrap();
     // SAFETY: its metadata is not changed.
     let schema = unsafe { to_ffi_schema(schema) };
     assert_eq!((ffi.len(), schema.format()), (3, "i"));
     let (array, schema) = (fletching::Array::from(ffi), fletching::Schema::from(schema));
     assert_eq!((array.buffers()[1], schema.format()), (first, c"i"));
+}
+
+/// A safe function of arrow-rs would read what the child pointed to.
+#[test]
+fn array_without_a_child_does_not_move_to_arrow() {
+    let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    let field = Arc::new(Field::new("a", DataType::Int32, false));
+    let (_, mut array) = from_array(&StructArray::from(vec![(field, column)])).unwrap();
+    drop(array.take_child(0).unwrap());
+    let refused = FFI_ArrowArray::try_from(array).map(|ffi| ffi.child(0).buffer(1));
+    let error = refused.unwrap_err();
+    let text = "array: the struct or a descendant is released or moved out";
+    assert_eq!((error.code(), error.message()), (EINVAL, text));
 }
 
 struct Token(Arc<AtomicUsize>);
@@ -326,4 +336,11 @@ fn errors_keep_their_code() {
     assert_eq!(code(ArrowError::IoError(String::new(), io)), libc::ENOSPC);
     let io = std::io::Error::other("x");
     assert_eq!(code(ArrowError::IoError(String::new(), io)), EIO);
+    let unsupported = || std::io::Error::from(std::io::ErrorKind::Unsupported);
+    let io = ArrowError::IoError(String::new(), unsupported());
+    assert_eq!(code(io), ENOSYS);
+    assert_eq!(
+        code(ArrowError::ExternalError(Box::new(unsupported()))),
+        ENOSYS
+    );
 }

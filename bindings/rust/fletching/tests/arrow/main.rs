@@ -6,4 +6,5 @@
 
 mod alignment;
 mod arrays;
+mod checks;
 mod streams;

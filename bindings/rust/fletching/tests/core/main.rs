@@ -9,6 +9,7 @@ mod script;
 
 mod array_builder;
 mod array_requests;
+mod columns;
 mod errors;
 mod metadata;
 mod moved_child;
@@ -20,6 +21,7 @@ mod rules_moves;
 mod rules_stream;
 mod schema_builder;
 mod schema_copy;
+mod sealed;
 mod shared;
 mod stream_producer;
 mod take_child;

@@ -4,7 +4,7 @@
 
 use crate::support::*;
 use fletching::abi::{DLPackVersion, DEVICES, DLPACK_FLAG_BITMASK_IS_COPIED};
-use fletching::dlpack::{is_legacy_expected, to_legacy_dlpack, ExportOptions, Nulls};
+use fletching::dlpack::{is_legacy_expected, to_legacy_dlpack, Access, ExportOptions, Nulls};
 use fletching::ArrowDeviceType;
 use libc::EINVAL;
 
@@ -86,10 +86,9 @@ fn rule_dlpack_managed_deleter_frees_self() {
     assert_eq!(data.releases(), 1);
 }
 
-fn flags(read_only: bool, copied: bool) -> u64 {
+fn flags(access: Access) -> u64 {
     let exported = Data::new("i", 4).exported(ExportOptions {
-        read_only,
-        copied,
+        access,
         ..options()
     });
     // SAFETY: the struct is live.
@@ -98,12 +97,16 @@ fn flags(read_only: bool, copied: bool) -> u64 {
 
 #[test]
 fn rule_dlpack_managed_flags_zero_by_default() {
-    assert_eq!((flags(false, false), flags(true, false)), (0, 1));
+    let writable = Access::Writable(exclusive());
+    assert_eq!((flags(writable), flags(Access::default())), (0, 1));
 }
 
 #[test]
 fn rule_dlpack_managed_copied_flag() {
-    assert_eq!(flags(false, true), DLPACK_FLAG_BITMASK_IS_COPIED);
+    assert_eq!(
+        flags(Access::Copied(exclusive())),
+        DLPACK_FLAG_BITMASK_IS_COPIED
+    );
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn rule_dlpack_managed_versioned_preferred() {
     let refused = to_legacy_dlpack(&data.schema(), &mut array, &options());
     assert_eq!(refused.unwrap_err().code(), EINVAL);
     let writable = ExportOptions {
-        read_only: false,
+        access: Access::Writable(exclusive()),
         nulls: Nulls::Ignore,
         ..options()
     };

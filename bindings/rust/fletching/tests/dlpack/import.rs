@@ -345,11 +345,11 @@ fn moved_children_keep_the_memory() {
 
 #[test]
 fn unknown_devices_are_kept() {
-    let tensor = Foreign::int32(&[2], &[]).on(21, 4);
+    let tensor = Foreign::int32(&[2], &[]).on(9999, 4);
     let mut result = imported(&tensor, shared());
-    assert_eq!(result.array.device_type(), ArrowDeviceType(21));
+    assert_eq!(result.array.device_type(), ArrowDeviceType(9999));
     assert_eq!(result.array.device_id(), 4);
     let again = to_dlpack(&result.schema, &mut result.array, &options()).unwrap();
     let device = again.tensor().unwrap().device;
-    assert_eq!((device.device_type.0, device.device_id), (21, 4));
+    assert_eq!((device.device_type.0, device.device_id), (9999, 4));
 }

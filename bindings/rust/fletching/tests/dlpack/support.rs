@@ -12,7 +12,8 @@ use fletching::abi::{
     DLPackVersion, DLTensor,
 };
 use fletching::dlpack::{
-    to_dlpack, DlpackTensor, ExportOptions, HostReadable, LegacyDlpackTensor, Nulls,
+    to_dlpack, DlpackTensor, EventHandled, Exclusive, ExportOptions, HostReadable,
+    LegacyDlpackTensor, Nulls,
 };
 use fletching::{
     ArrayBuilder, ArrayCapacity, ArrayValues, ArrowDeviceType, DeviceArray, Error, Node, Schema,
@@ -189,6 +190,20 @@ pub fn options() -> ExportOptions {
 pub fn as_storage() -> ExportOptions {
     ExportOptions {
         as_storage: true,
+        ..options()
+    }
+}
+
+pub fn exclusive() -> Exclusive {
+    // SAFETY: the tests read and write no memory of such a tensor.
+    unsafe { Exclusive::new() }
+}
+
+/// With the promise that the consumer waits: the tests read no memory of such a tensor.
+pub fn event_handled() -> ExportOptions {
+    ExportOptions {
+        // SAFETY: as above.
+        event_handled: Some(unsafe { EventHandled::new() }),
         ..options()
     }
 }

@@ -28,7 +28,7 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
   @Test
   void ruleAsyncProducerOneDeviceType() {
     String text =
-        "error 22 batch: device_type differs from the stream's: expected cpu, got cuda (rule"
+        "error 22 batch 0: device_type differs from the stream's: expected cpu, got cuda (rule"
             + " async-producer.one-device-type), release";
     assertSent("schema, " + text, onCuda(1));
     assertEquals(0, live.get());
@@ -55,13 +55,19 @@ public abstract class AsyncBatchRules extends AsyncProducerTest {
 
   @Test
   void ruleAsyncNextSameSchema() {
-    String rule =
-        "batch: children or dictionary differ from the stream's schema (rule async-next.same-schema)";
-    send(new SchemaBuilder("+s").child(new SchemaBuilder("i")).build(), live.batch(1));
-    assertEquals("schema, error 22 " + rule + ", release", peer.run().calls());
+    String rule = " (rule async-next.same-schema), release";
+    SchemaBuilder inner = new SchemaBuilder("+s").name("a").child(new SchemaBuilder("i").name("b"));
+    send(new SchemaBuilder("+s").child(inner).build(), live.batch(1));
+    assertEquals("schema, error 22 batch 0: expected 1 children, got 0" + rule, peer.run().calls());
+    ArrayBuilder encoded = new ArrayBuilder(1).dictionary(new ArrayBuilder(1));
+    ArrayBuilder table = new ArrayBuilder(1).child(new ArrayBuilder(1).child(encoded));
+    send(new SchemaBuilder("+s").child(inner).build(), table.buildOn(DeviceType.CPU, -1, 0, null));
+    assertEquals(
+        "schema, error 22 batch 0: field \"a.b\": expected no dictionary, got one" + rule,
+        peer.run().calls());
     DeviceArray closed = rowsOf(1);
     closed.close();
-    assertSent("schema, error 22 batch: released: expected a live array, release", closed);
+    assertSent("schema, error 22 batch 0: released: expected a live array, release", closed);
   }
 
   @Test

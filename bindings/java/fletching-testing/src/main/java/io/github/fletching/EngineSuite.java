@@ -3,6 +3,7 @@
 package io.github.fletching;
 
 import static io.github.fletching.Native.C;
+import static java.util.Collections.emptyIterator;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -20,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -67,6 +69,39 @@ public abstract class EngineSuite {
       assertEquals(List.of("name: the callback threw: no"), log.take());
     } finally {
       log.close();
+    }
+  }
+
+  /** In place of the memory at address 0, whose reading would end the process. */
+  @Test
+  void callbackRefusesNull() {
+    try (ArrayStream stream = ArrayStream.of(new SchemaBuilder("n").build(), emptyIterator());
+        AsyncDeviceStream async = new AsyncDeviceStream()) {
+      long handler = async.handlerAddress();
+      Map<Callback, Long> callbacks =
+          Map.of(
+              StreamKind.HOST.getSchema,
+              stream.address(),
+              StreamKind.HOST.getNext,
+              stream.address(),
+              Callback.ARRAY_STREAM_RELEASE,
+              stream.address(),
+              Callback.HANDLER_ON_SCHEMA,
+              handler,
+              Callback.HANDLER_ON_NEXT_TASK,
+              handler,
+              Callback.HANDLER_RELEASE,
+              handler);
+      callbacks.forEach(
+          (callback, struct) -> {
+            int code = (int) C.call("iaaaa", callback.in(struct), 0, 0, 0, 0); // more than it takes
+            boolean isVoid = callback.title().endsWith("release");
+            assertTrue(isVoid || code == FletchingException.EINVAL, callback.title());
+          });
+      for (Callback callback : List.of(StreamKind.HOST.getSchema, StreamKind.HOST.getNext)) {
+        assertEquals(FletchingException.EINVAL, (int) callback.call(stream.address(), 0));
+      }
+      Callback.HANDLER_RELEASE.call(handler);
     }
   }
 

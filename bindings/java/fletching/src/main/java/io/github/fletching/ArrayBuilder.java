@@ -7,6 +7,7 @@ import static io.github.fletching.Native.C;
 import io.github.fletching.abi.DeviceType;
 import io.github.fletching.abi.EventPointer;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -48,7 +49,8 @@ public final class ArrayBuilder {
 
   /**
    * The addresses of all buffers, on the device; 0 for none. They belong to the object of {@code
-   * build}, or live at least as long.
+   * build}, or live at least as long. The builder does not know the type: give the offsets of a
+   * variable-size type an address also for no values, of one zero, because some readers refuse 0.
    */
   public ArrayBuilder buffers(long... addresses) {
     buffers = addresses.clone();
@@ -57,10 +59,11 @@ public final class ArrayBuilder {
   }
 
   /**
-   * All buffers, each direct or null for none. They stay reachable until the release; what is
-   * between their beginning and their limit is not looked at.
+   * All buffers, each direct or null for none. A buffer begins at its position: flip it after you
+   * have put values. The buffers stay reachable until the release; what is in them is not read.
    *
-   * @throws IllegalArgumentException for a buffer on the heap
+   * @throws IllegalArgumentException for a buffer on the heap, and for one whose byte order is not
+   *     the native one, in which consumers read: {@code ByteBuffer.allocateDirect} has another one
    */
   public ArrayBuilder buffers(ByteBuffer... direct) {
     long[] addresses = new long[direct.length];
@@ -73,7 +76,16 @@ public final class ArrayBuilder {
         throw new IllegalArgumentException(
             "buffer " + i + ": on the heap: expected a direct buffer");
       }
-      addresses[i] = C.addressOf(direct[i].duplicate().position(0));
+      if (direct[i].order() != ByteOrder.nativeOrder()) {
+        throw new IllegalArgumentException(
+            "buffer "
+                + i
+                + ": byte order "
+                + direct[i].order()
+                + ": expected ByteOrder.nativeOrder(); hint: set the order before the values, and"
+                + " again after slice or duplicate");
+      }
+      addresses[i] = C.addressOf(direct[i].slice());
       all.add(direct[i]);
     }
     buffers = addresses;
@@ -104,6 +116,11 @@ public final class ArrayBuilder {
     return new Array(fill(Kind.ARRAY, object));
   }
 
+  /** The same with a lambda as the object. */
+  public Array build(AutoCloseable object) {
+    return build((Object) object);
+  }
+
   /**
    * Builds a device array. The event is 0 or of the type that the device type has: the address of
    * the handle as a rule, valid until the object is closed.
@@ -121,6 +138,11 @@ public final class ArrayBuilder {
     C.putInt(slot.address + Fields.DEVICE_ARRAY_DEVICE_TYPE, type.value());
     C.putAddress(slot.address + Fields.DEVICE_ARRAY_SYNC_EVENT, syncEvent);
     return new DeviceArray(slot);
+  }
+
+  /** The same with a lambda as the object. */
+  public DeviceArray buildOn(DeviceType type, long deviceId, long syncEvent, AutoCloseable object) {
+    return buildOn(type, deviceId, syncEvent, (Object) object);
   }
 
   private Slot fill(Kind kind, Object object) {

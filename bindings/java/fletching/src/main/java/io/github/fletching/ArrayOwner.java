@@ -85,4 +85,9 @@ public abstract class ArrayOwner extends Owner {
   public final void attach(Object object) {
     Tree.attach(this, object);
   }
+
+  /** The same with a lambda as the object. */
+  public final void attach(AutoCloseable object) {
+    attach((Object) object);
+  }
 }

@@ -31,7 +31,7 @@ public final class ArrayStream extends BatchStream<Array> {
     Objects.requireNonNull(batches, "batches");
     Slot slot = Slot.take(Kind.ARRAY_STREAM);
     StreamKind.HOST.export(
-        slot.address, new StreamProducer<Array>(Kind.ARRAY, schema.share(), batches, batch -> {}));
+        slot.address, StreamProducer.of(Kind.ARRAY, schema, batches, batch -> {}));
     return new ArrayStream(slot);
   }
 }

@@ -45,35 +45,32 @@ final class AsyncAbi {
   static final class Promise {
     final DeviceType deviceType;
     final Metadata metadata; // of the stream
-    private final int children;
-    private final boolean hasDictionary;
+    private final Shape shape;
 
-    Promise(DeviceType deviceType, Metadata metadata, long schema) {
+    Promise(DeviceType deviceType, Metadata metadata, Shape shape) {
       this.deviceType = deviceType;
       this.metadata = metadata;
-      children = Kind.SCHEMA.childCount(schema);
-      hasDictionary = Kind.SCHEMA.dictionary(schema) != 0;
+      this.shape = shape;
     }
 
-    /** Errors: EINVAL. */
-    void check(DeviceArray batch) {
+    /** Errors: EINVAL, with the number of the batch unless that is negative. */
+    void check(DeviceArray batch, long number) {
+      String title = number < 0 ? "batch: " : "batch " + number + ": ";
       if (batch.isReleased()) {
-        throw FletchingException.invalid("batch: released: expected a live array");
+        throw FletchingException.invalid(title + "released: expected a live array");
       }
       if (!batch.deviceType().equals(deviceType)) {
         throw FletchingException.brokenRule(
             "async-producer.one-device-type",
-            "batch: device_type differs from the stream's: expected "
+            title
+                + "device_type differs from the stream's: expected "
                 + deviceType
                 + ", got "
                 + batch.deviceType());
       }
-      long array = batch.address();
-      if (C.getLong(array + Kind.ARRAY.childCount) != children
-          || (Kind.ARRAY.dictionary(array) != 0) != hasDictionary) {
-        throw FletchingException.brokenRule(
-            "async-next.same-schema",
-            "batch: children or dictionary differ from the stream's schema");
+      String difference = shape.difference(batch.address());
+      if (difference != null) {
+        throw FletchingException.brokenRule("async-next.same-schema", title + difference);
       }
     }
   }

@@ -96,7 +96,7 @@ class AsyncConsumer {
   /** Why a batch may not be in the stream, which closes it. */
   private FletchingException errorOf(DeviceArray batch) {
     try {
-      promise.check(batch);
+      promise.check(batch, -1);
       DeviceArrayStream.warnOfReserved(batch, onWarning);
       return null;
     } catch (Throwable refusal) {

@@ -23,9 +23,10 @@ import java.util.function.Function;
  *
  * <p>What the consumer requests is requested of the publisher's subscription. A cancel cancels it,
  * and so does a request that is not positive, which is an error of the stream. What the publisher,
- * or an iterator, fails with is what on_error gets, with the errno value of a {@link
- * FletchingException}, ENOMEM, or EIO; so is a batch that is closed, on another type of device, or
- * of another schema, with EINVAL. An error and a cancel overtake batches that are not sent.
+ * or an iterator, fails with is what on_error gets, with the errno values of {@link
+ * DeviceArrayStream#of}; so is, with EINVAL, a malformed schema, and a batch that is closed, on
+ * another type of device, or different from the schema as described there. An error and a cancel
+ * overtake batches that are not sent.
  *
  * <p>The stage that is returned completes when the handler is released, which is after the last
  * task is extracted: normally after the end and when the consumer has cancelled, else with the

@@ -127,7 +127,7 @@ final class AsyncHandler extends AsyncConsumer {
         new AsyncAbi.Promise(
             DeviceType.of(C.getInt(object + Fields.PRODUCER_DEVICE_TYPE)),
             Metadata.at(C.getAddress(object + Fields.PRODUCER_ADDITIONAL_METADATA)),
-            raw);
+            Shape.ofTop(raw));
     Shared<Schema> shared = accepted(raw, before == State.CREATED);
     peer.locked(() -> begin(object, promised, shared));
     schemaKnown.complete(null);

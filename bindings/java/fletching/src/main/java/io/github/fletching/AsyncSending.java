@@ -14,6 +14,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 
 /**
@@ -41,6 +42,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   private final Executor executor;
   Executor spare = AsyncDeviceStreams.executor(); // after a refusal
   private final AtomicInteger due = new AtomicInteger(); // runs of the job
+  private final AtomicLong batches = new AtomicLong(); // that the publisher has passed on
 
   // With the lock of this object.
   private boolean stopped; // by the first of the end, a failure, a cancel and a refusal
@@ -93,13 +95,17 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
     C.putAddress(handler + Fields.HANDLER_PRODUCER, producer);
   }
 
-  /** Moves the schema in, which is sent next. */
+  /** Moves the schema in, which is sent next. A malformed one fails the stream. */
   void open(Schema next) {
+    try {
+      promise = new AsyncAbi.Promise(deviceType, Metadata.EMPTY, Shape.of("send", next));
+    } catch (RuntimeException refusal) {
+      fail(refusal);
+    }
     boolean taken;
     synchronized (this) {
       taken = !stopped;
       if (taken) {
-        promise = new AsyncAbi.Promise(deviceType, Metadata.EMPTY, next.address());
         schema = new Schema(next.takeSlot("send"));
       }
     }
@@ -214,7 +220,7 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   public void onNext(T item) {
     AsyncBatch batch = toBatch.apply(Objects.requireNonNull(item, "batch"));
     try {
-      AsyncTask task = new AsyncTask(this, batch);
+      AsyncTask task = new AsyncTask(this, batch, batches.getAndIncrement());
       boolean taken;
       synchronized (this) {
         taken = !stopped && queue.add(task);
@@ -249,9 +255,9 @@ final class AsyncSending<T> implements Flow.Subscriber<T> {
   }
 
   /** Moves an array in, unless the stream may not have it. Errors: EINVAL. */
-  DeviceArray moved(DeviceArray array) {
+  DeviceArray moved(DeviceArray array, long number) {
     try {
-      promise.check(array);
+      promise.check(array, number);
       return new DeviceArray(array.takeSlot("batch"));
     } catch (RuntimeException refusal) {
       array.close();

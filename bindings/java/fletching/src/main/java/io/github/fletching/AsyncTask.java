@@ -12,14 +12,16 @@ final class AsyncTask {
   private final byte[] metadata; // null for none
   private final AsyncSending<?> sending;
   private final Callable<DeviceArray> maker;
+  private final long number; // of the batch, from 0
   private DeviceArray array; // null when it is not made yet
 
   /** Moves the array in, or closes it. Errors: EINVAL. */
-  AsyncTask(AsyncSending<?> sending, AsyncBatch batch) {
+  AsyncTask(AsyncSending<?> sending, AsyncBatch batch, long number) {
     this.sending = sending;
+    this.number = number;
     maker = batch.maker;
     metadata = batch.metadata.size() == 0 ? null : batch.metadata.encode();
-    array = batch.array == null ? null : sending.moved(batch.array);
+    array = batch.array == null ? null : sending.moved(batch.array, number);
   }
 
   /** Calls on_next_task. A task that was refused and not extracted is closed. */
@@ -68,7 +70,7 @@ final class AsyncTask {
       if (made == null) {
         throw FletchingException.invalid("batch: null: expected an array");
       }
-      array = sending.moved(made);
+      array = sending.moved(made, number);
     }
     array.moveTo(out);
   }

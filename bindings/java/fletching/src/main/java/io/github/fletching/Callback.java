@@ -81,13 +81,21 @@ enum Callback {
     C.putAddress(struct + offset, function);
   }
 
-  /** Puts our function into a struct. The first call makes it of the body, once for the process. */
+  /**
+   * Puts our function into a struct. The first call makes it of the body, once for the process. It
+   * refuses a self that is NULL.
+   */
   void install(long struct, Engine.Callback body) {
     if (stub == 0) {
       synchronized (this) {
-        stub = stub != 0 ? stub : C.stub(title, signature, failure, body);
+        stub = stub != 0 ? stub : C.stub(title, signature, failure, guarded(body));
       }
     }
     put(struct, stub);
+  }
+
+  private Engine.Callback guarded(Engine.Callback body) {
+    long refusal = signature.charAt(0) == 'i' ? FletchingException.EINVAL : 0;
+    return (self, b, c, d) -> self == 0 ? refusal : body.run(self, b, c, d);
   }
 }

@@ -45,11 +45,16 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
    * closed with the stream when it is AutoCloseable: another stream is such an iterator.
    *
    * <p>What the iterator throws is what get_next returns, with the errno value of a {@link
-   * FletchingException} or EIO, and what get_last_error says. After it get_next returns it again.
-   * So is a batch on a device whose memory the devices of the type cannot access, and a batch that
-   * is null or closed.
+   * FletchingException}, ENOMEM for an OutOfMemoryError, EINVAL for an IllegalArgumentException,
+   * ENOSYS for an UnsupportedOperationException, else EIO, and what get_last_error says. After it
+   * get_next returns it again. So is a batch on a device whose memory the devices of the type
+   * cannot access, a batch that is null or closed, and one whose children or dictionaries are not
+   * those of the schema, at any level: the message has the batch's number, from 0, and the field. A
+   * batch of a struct with nulls is refused too, because readers of record batches cannot represent
+   * them. What the buffers contain is not compared.
    *
-   * @throws FletchingException EINVAL when the device type is 0; then nothing was moved
+   * @throws FletchingException EINVAL when the device type is 0, and for a schema that is malformed
+   *     as for {@link Shared#column}; then nothing was moved
    * @throws IllegalStateException when the schema is closed
    */
   public static DeviceArrayStream of(
@@ -64,8 +69,7 @@ public final class DeviceArrayStream extends BatchStream<DeviceArray> {
     Consumer<DeviceArray> check = batch -> checkBatch(batch, deviceType, warning -> {});
     C.putInt(slot.address + Fields.DEVICE_ARRAY_STREAM_DEVICE_TYPE, deviceType.value());
     StreamKind.DEVICE.export(
-        slot.address,
-        new StreamProducer<DeviceArray>(Kind.DEVICE_ARRAY, schema.share(), batches, check));
+        slot.address, StreamProducer.of(Kind.DEVICE_ARRAY, schema, batches, check));
     return new DeviceArrayStream(slot);
   }
 

@@ -78,8 +78,8 @@ public final class FletchingException extends RuntimeException {
   }
 
   /**
-   * What code of the user's threw, as it is reported to C: ENOMEM for an OutOfMemoryError, and EIO
-   * for any other that is not of this class.
+   * What code of the user's threw, as it is reported to C. See {@link DeviceArrayStream#of} for the
+   * errno values.
    */
   static FletchingException of(Throwable thrown) {
     if (thrown instanceof FletchingException) {
@@ -91,6 +91,16 @@ public final class FletchingException extends RuntimeException {
     } catch (Throwable again) { // a toString that throws itself
       text = "no message";
     }
-    return new FletchingException(thrown instanceof OutOfMemoryError ? ENOMEM : EIO, text, thrown);
+    return new FletchingException(errnoOf(thrown), text, thrown);
+  }
+
+  private static int errnoOf(Throwable thrown) {
+    if (thrown instanceof OutOfMemoryError) {
+      return ENOMEM;
+    }
+    if (thrown instanceof UnsupportedOperationException) {
+      return ENOSYS;
+    }
+    return thrown instanceof IllegalArgumentException ? EINVAL : EIO;
   }
 }

@@ -9,6 +9,10 @@ import java.util.List;
 
 /** A library that is loaded when it is needed, and never unloaded. */
 final class Library {
+  private static final String SYSTEM = System.getProperty("os.name");
+  private static final boolean WINDOWS = SYSTEM.startsWith("Windows");
+  private static final boolean MACOS = SYSTEM.startsWith("Mac");
+
   final String title;
   private final List<String> names; // in the order in which they are tried
   private final List<Symbol> symbols = new ArrayList<>();
@@ -18,7 +22,7 @@ final class Library {
   /** The names are file names, in the order of the attempts. */
   Library(String title, List<String> linux, List<String> windows, List<String> macos) {
     this.title = title;
-    names = Loader.WINDOWS ? windows : Loader.MACOS ? macos : linux;
+    names = WINDOWS ? windows : MACOS ? macos : linux;
   }
 
   /** A function without which there is no operation. */
@@ -92,10 +96,6 @@ final class Library {
 
   /** The loader of the system. Java itself cannot find out what is loaded already. */
   private static final class Loader {
-    private static final String SYSTEM = System.getProperty("os.name");
-    static final boolean WINDOWS = SYSTEM.startsWith("Windows");
-    static final boolean MACOS = SYSTEM.startsWith("Mac");
-
     private static final long LIBRARY = WINDOWS ? C.load("kernel32") : 0;
     private static final long SYMBOL = C.symbol(LIBRARY, WINDOWS ? "GetProcAddress" : "dlsym");
     private static final long OPEN = C.symbol(LIBRARY, WINDOWS ? "LoadLibraryA" : "dlopen");

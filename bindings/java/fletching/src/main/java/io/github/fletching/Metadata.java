@@ -137,29 +137,53 @@ public final class Metadata {
    *
    * @throws FletchingException EINVAL for a negative count or length, and for a block that does not
    *     end within the bytes
+   * @throws NullPointerException when the block is null
    */
   public static Metadata decode(byte[] block) {
-    return new Decoder(block, 0).pairs();
+    Decoder.Source source =
+        (position, into) -> System.arraycopy(block, position, into, 0, into.length);
+    return new Decoder(block.length, source).pairs();
   }
 
-  /** The block at an address of C; one with wrong lengths is read beyond its end. */
+  /**
+   * The block at an address of C. One with wrong lengths is read beyond its end, but never further
+   * than {@link #encode} writes. Errors: EINVAL, ENOMEM.
+   */
   static Metadata at(long address) {
-    return address == 0 ? EMPTY : new Decoder(null, address).pairs();
+    if (address == 0) {
+      return EMPTY;
+    }
+    try {
+      return new Decoder(Integer.MAX_VALUE, (position, into) -> C.read(address + position, into))
+          .pairs();
+    } catch (OutOfMemoryError e) { // for a length that is wrong as a rule
+      throw FletchingException.noMemory("metadata");
+    }
   }
 
   private static final class Decoder {
-    private final byte[] block; // null for memory of C
-    private final long address;
-    private long position;
+    private static final int MOST_PAIRS = (Integer.MAX_VALUE - 4) / 8;
 
-    Decoder(byte[] block, long address) {
-      this.block = block;
-      this.address = address;
+    /** Reads from a position until the array is full. */
+    interface Source {
+      void read(int position, byte[] into);
+    }
+
+    private final int size; // the most bytes that the block may have
+    private final Source source;
+    private int position;
+
+    Decoder(int size, Source source) {
+      this.size = size;
+      this.source = source;
     }
 
     Metadata pairs() {
       int count = number("number of pairs");
-      List<byte[]> texts = new ArrayList<>(); // without a capacity: the count may be any number
+      if (count > MOST_PAIRS) {
+        throw tooLarge("number of pairs", MOST_PAIRS, count);
+      }
+      List<byte[]> texts = new ArrayList<>(); // without a capacity: the count may be wrong
       for (int pair = 0; pair < count; pair++) {
         texts.add(text("length of key " + pair));
         texts.add(text("length of value " + pair));
@@ -168,7 +192,7 @@ public final class Metadata {
     }
 
     private int number(String what) {
-      if (block != null && block.length - position < 4) {
+      if (size - position < 4) {
         throw malformed(what, "truncated: expected 4 bytes");
       }
       int value = ByteBuffer.wrap(take(4)).order(ByteOrder.nativeOrder()).getInt();
@@ -181,22 +205,22 @@ public final class Metadata {
 
     private byte[] text(String what) {
       int length = number(what);
-      if (block != null && length > block.length - position) {
-        position -= 4;
-        throw malformed(what, "too large: expected at most the bytes that follow, got " + length);
+      if (length > size - position) {
+        throw tooLarge(what, size - position, length);
       }
       return take(length);
     }
 
     private byte[] take(int length) {
       byte[] bytes = new byte[length];
-      if (block == null) {
-        C.read(address + position, bytes);
-      } else {
-        System.arraycopy(block, (int) position, bytes, 0, length);
-      }
+      source.read(position, bytes);
       position += length;
       return bytes;
+    }
+
+    private FletchingException tooLarge(String what, int most, int found) {
+      position -= 4;
+      return malformed(what, "too large: expected at most " + most + ", got " + found);
     }
 
     private FletchingException malformed(String what, String why) {

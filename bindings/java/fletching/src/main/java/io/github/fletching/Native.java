@@ -18,10 +18,7 @@ import java.util.ServiceLoader;
 
 /** The engine, and texts of C. */
 final class Native {
-  static final Engine C =
-      Engines.open(
-          ServiceLoader.load(EngineProvider.class, Native.class.getClassLoader()),
-          System.getProperty(Engines.PROPERTY));
+  static final Engine C = open();
 
   /** The size of a pointer. */
   static final int POINTER = C.pointerSize();
@@ -30,6 +27,29 @@ final class Native {
   private static final int MOST_TEXT = 4096;
 
   private Native() {}
+
+  /** The application may have the engine where this library is in a loader above its own. */
+  private static Engine open() {
+    ClassLoader own = Native.class.getClassLoader();
+    ClassLoader application = Thread.currentThread().getContextClassLoader();
+    try {
+      return open(own);
+    } catch (IllegalStateException e) {
+      if (application == own) {
+        return Engines.missing(e);
+      }
+    }
+    try {
+      return open(application);
+    } catch (IllegalStateException e) {
+      return Engines.missing(e);
+    }
+  }
+
+  private static Engine open(ClassLoader loader) {
+    return Engines.open(
+        ServiceLoader.load(EngineProvider.class, loader), System.getProperty(Engines.PROPERTY));
+  }
 
   /** A field of a class that passes its own lookup. */
   static VarHandle field(MethodHandles.Lookup lookup, String name, Class<?> type) {

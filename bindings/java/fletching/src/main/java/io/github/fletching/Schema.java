@@ -91,6 +91,11 @@ public final class Schema extends Owner {
     Tree.attach(this, object);
   }
 
+  /** The same with a lambda as the object. */
+  public void attach(AutoCloseable object) {
+    attach((Object) object);
+  }
+
   /** Moves the schema into a {@link Shared}, which several users may read. */
   public Shared<Schema> share() {
     return Shared.of(this, Schema::new);

@@ -34,7 +34,7 @@ public final class SchemaBuilder {
     return this;
   }
 
-  /** The name of the field; an empty one becomes NULL. */
+  /** The name of the field, empty by default. It is never NULL, which some readers refuse. */
   public SchemaBuilder name(String text) {
     name = text;
     return this;
@@ -101,7 +101,7 @@ public final class SchemaBuilder {
       throw FletchingException.invalid(where + problem);
     }
     texts.add(terminated(format));
-    texts.add(name.isEmpty() ? null : terminated(name));
+    texts.add(terminated(name));
     texts.add(metadata.size() == 0 ? null : metadata.encode());
     for (int i = 0; i < children.size(); i++) {
       children.get(i).collect(texts, depth + 1, where + "child " + i + ": ");

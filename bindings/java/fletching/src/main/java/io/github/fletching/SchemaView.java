@@ -31,7 +31,8 @@ public final class SchemaView extends View {
   /**
    * A copy of the metadata.
    *
-   * @throws FletchingException EINVAL for a negative count or length
+   * @throws FletchingException EINVAL for a negative count or length, and for more than 2^31-1
+   *     bytes in all; ENOMEM
    */
   public Metadata metadata() {
     return read(

@@ -48,8 +48,12 @@ enum StreamKind {
 
   /** Fills a zeroed struct with a stream of ours. */
   void export(long stream, StreamProducer<?> producer) {
-    getSchema.install(stream, (self, out, c, d) -> find(self).getSchema(out));
-    getNext.install(stream, (self, out, c, d) -> find(self).getNext(out));
+    getSchema.install(
+        stream,
+        (self, out, c, d) -> out == 0 ? FletchingException.EINVAL : find(self).getSchema(out));
+    getNext.install(
+        stream,
+        (self, out, c, d) -> out == 0 ? FletchingException.EINVAL : find(self).getNext(out));
     getLastError.install(stream, (self, b, c, d) -> find(self).getLastError());
     producer.adopt(kind, stream);
   }

@@ -11,19 +11,33 @@ import java.util.function.Consumer;
 /** A stream of ours: what C calls, one call at a time, on any thread. */
 final class StreamProducer<B extends ArrayOwner> extends Exported {
   private final Kind batchKind;
+  private final Shape shape;
   private final Shared<Schema> schema;
   private final Iterator<? extends B> batches;
   private final Consumer<B> check;
   private FletchingException failure; // null until the stream is dead
   private boolean ended;
+  private long moved; // batches
   private long lastError; // NULL when the last call did not fail
 
-  StreamProducer(
-      Kind batchKind, Shared<Schema> schema, Iterator<? extends B> batches, Consumer<B> check) {
+  private StreamProducer(
+      Kind batchKind,
+      Shape shape,
+      Shared<Schema> schema,
+      Iterator<? extends B> batches,
+      Consumer<B> check) {
     this.batchKind = batchKind;
+    this.shape = shape;
     this.schema = schema;
     this.batches = batches;
     this.check = check;
+  }
+
+  /** Moves the schema in. Errors: EINVAL for a malformed one, which is not moved. */
+  static <B extends ArrayOwner> StreamProducer<B> of(
+      Kind batchKind, Schema schema, Iterator<? extends B> batches, Consumer<B> check) {
+    Shape shape = Shape.of("stream", schema);
+    return new StreamProducer<>(batchKind, shape, schema.share(), batches, check);
   }
 
   synchronized int getSchema(long out) {
@@ -63,7 +77,12 @@ final class StreamProducer<B extends ArrayOwner> extends Exported {
                 + " end");
       }
       check.accept(batch);
+      String difference = shape.difference(batch.address());
+      if (difference != null) {
+        throw FletchingException.invalid("get_next: batch " + moved + ": " + difference);
+      }
       batch.moveTo(out);
+      moved++;
     }
     return true;
   }

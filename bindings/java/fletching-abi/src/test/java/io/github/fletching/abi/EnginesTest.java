@@ -5,13 +5,16 @@ package io.github.fletching.abi;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fletching.abi.engine.Engine;
 import io.github.fletching.abi.engine.EngineProvider;
 import io.github.fletching.abi.engine.Engines;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
+import java.util.ServiceConfigurationError;
 import org.junit.jupiter.api.Test;
 
 class EnginesTest {
@@ -69,6 +72,56 @@ class EnginesTest {
     open(null, jna, old);
     open("jna", ffm, jna);
     assertEquals(List.of("ffm", "ffm", "jna", "jna"), opened);
+  }
+
+  @Test
+  void theErrorOfDeniedAccessHasItsCauseAndHint() {
+    Throwable denied = new IllegalCallerException("Illegal native access");
+    Fake ffm = new Fake("ffm", 2, new ExceptionInInitializerError(denied));
+    Fake jna = new Fake("jna", 1, new NoClassDefFoundError());
+    IllegalStateException error =
+        assertThrows(IllegalStateException.class, () -> open(null, ffm, jna));
+    assertEquals(
+        "engine: none available: expected ffm or jna, got ffm failed: Illegal native access, jna"
+            + " failed: java.lang.NoClassDefFoundError; hint: start java with"
+            + " --enable-native-access=ALL-UNNAMED, or with the name of the module that calls C",
+        error.getMessage());
+    assertSame(denied, error.getCause().getCause());
+    assertEquals(1, error.getSuppressed().length);
+  }
+
+  @Test
+  void aBrokenProviderDoesNotHideTheOthers() {
+    Fake jna = new Fake("jna", 1, null);
+    Iterable<EngineProvider> broken =
+        () ->
+            new Iterator<>() {
+              private boolean first = true;
+
+              @Override
+              public boolean hasNext() {
+                return true;
+              }
+
+              @Override
+              public EngineProvider next() {
+                if (!first) {
+                  throw new ServiceConfigurationError("not a subtype");
+                }
+                first = false;
+                return jna;
+              }
+            };
+    assertSame(engine, Engines.open(broken, null));
+    IllegalStateException error =
+        assertThrows(IllegalStateException.class, () -> Engines.open(broken, "ffm"));
+    assertTrue(error.getMessage().contains("got jna not chosen, not a subtype"));
+    Engine missing = Engines.missing(error);
+    assertEquals(8, missing.pointerSize());
+    IllegalStateException again =
+        assertThrows(IllegalStateException.class, () -> missing.allocate(1));
+    assertEquals(error.getMessage(), again.getMessage());
+    assertSame(error, again.getCause());
   }
 
   @Test

@@ -2,9 +2,12 @@
 
 package io.github.fletching.abi.engine;
 
+import io.github.fletching.abi.LayoutClass;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.ServiceConfigurationError;
 
 /** Chooses the engine. */
 public final class Engines {
@@ -16,13 +19,20 @@ public final class Engines {
   /**
    * Opens the engine that is called {@code wanted}, or without a name the first that can be opened.
    *
-   * @throws IllegalStateException when there is none, with what each of them said
+   * @throws IllegalStateException when there is none, with what each of them said, and the first
+   *     cause
    */
   public static Engine open(Iterable<EngineProvider> providers, String wanted) {
     List<EngineProvider> found = new ArrayList<>();
-    providers.forEach(found::add);
-    found.sort(Comparator.comparingInt(EngineProvider::rank).reversed());
     List<String> refusals = new ArrayList<>();
+    List<Throwable> causes = new ArrayList<>();
+    Error broken = null;
+    try {
+      providers.forEach(found::add);
+    } catch (ServiceConfigurationError | LinkageError e) { // those after it are not found
+      broken = e;
+    }
+    found.sort(Comparator.comparingInt(EngineProvider::rank).reversed());
     for (EngineProvider provider : found) {
       if (wanted != null && !wanted.equals(provider.name())) {
         refusals.add(provider.name() + " not chosen");
@@ -30,15 +40,63 @@ public final class Engines {
       }
       try {
         return provider.open();
-      } catch (UnsupportedOperationException | LinkageError e) {
-        refusals.add(provider.name() + " failed: " + e.getMessage());
+      } catch (UnsupportedOperationException | IllegalCallerException | LinkageError e) {
+        causes.add(e);
+        Throwable root = root(e);
+        String message = root.getMessage() == null ? root.toString() : root.getMessage();
+        refusals.add(provider.name() + " failed: " + message);
       }
     }
-    throw new IllegalStateException(
-        "engine: none available: expected "
-            + (wanted == null ? "ffm or jna" : PROPERTY + "=" + wanted)
-            + ", got "
-            + (refusals.isEmpty() ? "no artifact" : String.join(", ", refusals))
-            + "; hint: add fletching-ffm (Java 22 or later) or fletching-jna");
+    if (broken != null) {
+      causes.add(broken);
+      refusals.add(broken.getMessage());
+    }
+    IllegalStateException failure =
+        new IllegalStateException(
+            "engine: none available: expected "
+                + (wanted == null ? "ffm or jna" : PROPERTY + "=" + wanted)
+                + ", got "
+                + (refusals.isEmpty() ? "no artifact" : String.join(", ", refusals))
+                + "; hint: "
+                + hint(causes),
+            causes.isEmpty() ? null : causes.get(0));
+    causes.stream().skip(1).forEach(failure::addSuppressed);
+    throw failure;
+  }
+
+  private static String hint(List<Throwable> causes) {
+    return causes.stream().anyMatch(cause -> root(cause) instanceof IllegalCallerException)
+        ? "start java with --enable-native-access=ALL-UNNAMED, or with the name of the module that"
+            + " calls C"
+        : "add fletching-ffm (Java 22 or later) or fletching-jna";
+  }
+
+  private static Throwable root(Throwable thrown) {
+    Throwable root = thrown;
+    while (root.getCause() != null) {
+      root = root.getCause();
+    }
+    return root;
+  }
+
+  /**
+   * In place of an engine, so that classes can be initialized: it throws the error of {@link #open}
+   * whenever it is used.
+   */
+  public static Engine missing(IllegalStateException error) {
+    return (Engine)
+        Proxy.newProxyInstance(
+            Engine.class.getClassLoader(),
+            new Class<?>[] {Engine.class},
+            (proxy, method, arguments) -> {
+              switch (method.getName()) {
+                case "target": // any, for the offsets of fields that are never used
+                  return LayoutClass.of(8, 8);
+                case "pointerSize":
+                  return 8;
+                default:
+                  throw new IllegalStateException(error.getMessage(), error);
+              }
+            });
   }
 }

@@ -19,7 +19,7 @@ public final class Copy extends URLClassLoader {
     super(urls(), Copy.class.getClassLoader());
   }
 
-  private static URL[] urls() {
+  static URL[] urls() {
     return Arrays.stream(Child.classPath().split(File.pathSeparator))
         .map(
             entry -> {

@@ -18,6 +18,7 @@ import io.github.fletching.Shared;
 import io.github.fletching.testing.CapturedLog;
 import io.github.fletching.testing.suite.Raw.Counted;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;
@@ -158,7 +159,7 @@ public abstract class LifetimeSuite {
   @Test
   void arraysThatOwnEachOtherAreReleasedWithoutRecursion() {
     Array array = table();
-    ByteBuffer buffer = ByteBuffer.allocateDirect(8);
+    ByteBuffer buffer = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
     for (int i = 0; i < DEEP; i++) {
       array = new ArrayBuilder(0).buffers(buffer).build(array);
       Array next = new ArrayBuilder(0).build(null);

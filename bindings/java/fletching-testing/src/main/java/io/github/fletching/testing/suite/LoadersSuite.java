@@ -7,8 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.fletching.Array;
 import io.github.fletching.abi.engine.Failures;
 import java.lang.reflect.Field;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
@@ -47,6 +50,40 @@ public abstract class LoadersSuite {
       ((AutoCloseable) taken).close();
       assertEquals(List.of("array"), closed);
     }
+  }
+
+  @Test
+  void firstUseWithoutEngineThrowsIllegalStateException() {
+    String output = Child.runMain(NoEngine.class, "-Dio.github.fletching.engine=none");
+    String error =
+        "java.lang.IllegalStateException: engine: none available: expected"
+            + " io.github.fletching.engine=none, got ";
+    assertEquals(4, output.split(error, -1).length - 1, output);
+    assertTrue(output.contains(" not chosen; hint: add fletching-ffm (Java 22 or later)"), output);
+    assertTrue(output.endsWith("0 leaks\n"), output);
+  }
+
+  /** As in an application server, with the engine in the application. */
+  @Test
+  void engineOfTheContextClassLoaderIsFound() throws Exception {
+    URL[] core = {locationOf(Array.class), locationOf(Failures.class)};
+    Thread thread = Thread.currentThread();
+    ClassLoader before = thread.getContextClassLoader();
+    try (URLClassLoader above = new URLClassLoader(core, ClassLoader.getPlatformClassLoader());
+        URLClassLoader application = new URLClassLoader(Copy.urls(), above)) {
+      thread.setContextClassLoader(application);
+      Class<?> builders = above.loadClass("io.github.fletching.ArrayBuilder");
+      Object builder = builders.getConstructor(long.class).newInstance(3L);
+      Object array = builders.getMethod("build", Object.class).invoke(builder, (Object) null);
+      assertEquals(3L, array.getClass().getMethod("length").invoke(array));
+      ((AutoCloseable) array).close();
+    } finally {
+      thread.setContextClassLoader(before);
+    }
+  }
+
+  private static URL locationOf(Class<?> type) {
+    return type.getProtectionDomain().getCodeSource().getLocation();
   }
 
   @Test

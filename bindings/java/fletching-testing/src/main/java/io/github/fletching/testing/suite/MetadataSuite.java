@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
 import io.github.fletching.FletchingException;
 import io.github.fletching.Metadata;
 import io.github.fletching.Schema;
@@ -173,11 +175,42 @@ public abstract class MetadataSuite {
     assertMalformed(
         "metadata: number of pairs at byte 0: negative: expected 0 or more, got -1", -1);
     assertMalformed(
-        "metadata: length of key 0 at byte 4: too large: expected at most the bytes that follow,"
-            + " got 9",
-        1,
-        9);
+        "metadata: length of key 0 at byte 4: too large: expected at most 0, got 9", 1, 9);
     assertMalformed(
         "metadata: length of value 0 at byte 8: negative: expected 0 or more, got -2", 1, 0, -2);
+  }
+
+  @Example
+  void decodeRefusesNull() {
+    assertThrows(NullPointerException.class, () -> Metadata.decode(null));
+  }
+
+  /** A foreign block whose numbers no encoder writes. */
+  @Example
+  void metadataRefusesLengthsAboveTheLimit() {
+    assertForeignMalformed(
+        "metadata: length of key 0 at byte 4: too large: expected at most 2147483639, got"
+            + " 2147483647",
+        1,
+        Integer.MAX_VALUE);
+    assertForeignMalformed(
+        "metadata: number of pairs at byte 0: too large: expected at most 268435455, got"
+            + " 2147483647",
+        Integer.MAX_VALUE);
+  }
+
+  private static void assertForeignMalformed(String text, int... numbers) {
+    try (Schema schema = foreignMetadata(numbers)) {
+      ArrayRules.assertInvalid(text, schema::metadata);
+    }
+  }
+
+  private static Schema foreignMetadata(int... numbers) {
+    Memory block = new Memory(4L * numbers.length);
+    block.write(0, numbers, 0, numbers.length);
+    Schema schema = new SchemaBuilder("i").build();
+    Raw.schemaAt(schema.address()).set("metadata", Pointer.nativeValue(block));
+    schema.attach(block);
+    return schema;
   }
 }

@@ -101,7 +101,6 @@ public abstract class SchemaRules {
   void ruleSchemaMetadataNullWhenAbsent() {
     Raw raw = exported(new SchemaBuilder("i").metadata(Metadata.EMPTY));
     assertEquals(0, raw.get("metadata"));
-    assertEquals(0, raw.get("name"));
     raw.release();
     eachExported(each -> assertEquals(0, each.get("metadata")));
   }

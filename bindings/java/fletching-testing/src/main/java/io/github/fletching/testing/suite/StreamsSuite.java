@@ -187,13 +187,7 @@ public abstract class StreamsSuite {
         Map.of(
             new StackOverflowError("deep"), "java.lang.StackOverflowError: deep",
             new Silent(), "no message");
-    texts.forEach(
-        (thrown, text) -> {
-          Raw raw = ProducerRules.exported(Flavor.PLAIN, List.of(thrown), new ArrayList<>());
-          try (ArrayStream stream = ArrayStream.wrap(raw.address())) {
-            assertError(5, text, stream::next);
-          }
-        });
+    texts.forEach((thrown, text) -> assertThrown(5, text, thrown));
     try (ArrayStream stream = through(iterator(i -> null))) {
       assertError(22, "get_next: batch is null: expected a live batch", stream::next);
     }
@@ -204,6 +198,75 @@ public abstract class StreamsSuite {
           22,
           "get_next: batch is released: expected a live batch, because a released one is the end",
           stream::next);
+    }
+  }
+
+  private static void assertThrown(int errno, String text, Throwable thrown) {
+    Raw raw = ProducerRules.exported(Flavor.PLAIN, List.of(thrown), new ArrayList<>());
+    try (ArrayStream stream = ArrayStream.wrap(raw.address())) {
+      assertError(errno, text, stream::next);
+    }
+  }
+
+  @Test
+  void streamErrnoOfAnExceptionSaysItsKind() {
+    int enosys = System.getProperty("os.name").startsWith("Mac") ? 78 : 38;
+    assertThrown(
+        enosys,
+        "java.lang.UnsupportedOperationException: later",
+        new UnsupportedOperationException("later"));
+    assertThrown(22, "java.lang.NumberFormatException: x", new NumberFormatException("x"));
+    assertThrown(12, "java.lang.OutOfMemoryError: heap", new OutOfMemoryError("heap"));
+  }
+
+  /** What the schema says of children and dictionaries holds for each batch. */
+  @Test
+  void nextRefusesBatchOfAnotherShape() {
+    SchemaBuilder item = new SchemaBuilder("g").name("items");
+    SchemaBuilder list = new SchemaBuilder("+l").name("a").child(item);
+    SchemaBuilder text = new SchemaBuilder("c").name("b").dictionary(new SchemaBuilder("u"));
+    SchemaBuilder table = new SchemaBuilder("+s").child(list).child(text);
+    ArrayBuilder items = new ArrayBuilder(1);
+    ArrayBuilder encoded = new ArrayBuilder(1).dictionary(new ArrayBuilder(1));
+    ArrayBuilder lists = new ArrayBuilder(1).child(items);
+    Map<ArrayBuilder, String> refused =
+        Map.of(
+            new ArrayBuilder(1).child(lists), "expected 2 children, got 1",
+            new ArrayBuilder(1).child(new ArrayBuilder(1)).child(encoded),
+                "field \"a\": expected 1 children, got 0",
+            new ArrayBuilder(1).child(new ArrayBuilder(1).child(lists)).child(encoded),
+                "field \"a.items\": expected 0 children, got 1",
+            new ArrayBuilder(1).child(lists).child(items),
+                "field \"b\": expected a dictionary, got none",
+            new ArrayBuilder(1).child(lists).child(new ArrayBuilder(1).dictionary(encoded)),
+                "field \"b.dictionary\": expected no dictionary, got one",
+            new ArrayBuilder(1).nullCount(1).child(lists).child(encoded),
+                "null_count of a record batch: expected 0, because readers of record batches cannot"
+                    + " represent nulls at the top level, got 1");
+    refused.forEach(
+        (builder, problem) -> {
+          Array right = new ArrayBuilder(1).nullCount(-1).child(lists).child(encoded).build(null);
+          List<Array> batches = List.of(right, builder.build(null));
+          try (ArrayStream stream = ArrayStream.of(table.build(), batches.iterator())) {
+            stream.next().close();
+            assertError(22, "get_next: batch 1: " + problem, stream::next);
+          }
+        });
+    Array taken = new ArrayBuilder(1).child(lists).child(encoded).build(null);
+    taken.takeChild(0).close();
+    try (ArrayStream stream = ArrayStream.of(table.build(), List.of(taken).iterator())) {
+      String problem = "field \"a\": expected an array, got NULL or a released one";
+      assertError(22, "get_next: batch 0: " + problem, stream::next);
+    }
+  }
+
+  @Test
+  void nextAcceptsNullsOfAStreamOfValues() {
+    Array batch = new ArrayBuilder(1).nullCount(1).build(null);
+    try (ArrayStream stream =
+            ArrayStream.of(new SchemaBuilder("i").build(), List.of(batch).iterator());
+        Array next = stream.next()) {
+      assertEquals(1, next.nullCount());
     }
   }
 

@@ -146,7 +146,7 @@ public abstract class TreesSuite {
     assertSame(array, array.nullCount(0));
     assertSame(array, array.offset(0));
     assertSame(array, array.buffers(1, 2));
-    assertSame(array, array.buffers(ByteBuffer.allocateDirect(1)));
+    assertSame(array, array.buffers((ByteBuffer) null));
     assertSame(array, array.child(new ArrayBuilder(0)));
     assertSame(array, array.dictionary(new ArrayBuilder(0)));
     SchemaBuilder schema = new SchemaBuilder("i");

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package io.github.fletching;
+
+import static io.github.fletching.Native.C;
+import static io.github.fletching.Native.POINTER;
+
+/** The children and dictionaries of a stream's schema, which every batch has too. */
+final class Shape {
+  private final String name; // of the field
+  private final int count; // of the children
+  private final Shape[] children; // null where only the count matters
+  private final boolean hasDictionary;
+  private final Shape dictionary;
+  private boolean isBatch;
+
+  private Shape(long schema, String name, boolean deep) {
+    this.name = name;
+    count = Kind.SCHEMA.childCount(schema);
+    long values = Kind.SCHEMA.dictionary(schema);
+    hasDictionary = values != 0;
+    dictionary = deep && hasDictionary ? new Shape(values, "dictionary", true) : null;
+    children = deep ? new Shape[count] : null;
+    for (int i = 0; deep && i < count; i++) {
+      long child = Kind.SCHEMA.child(schema, i);
+      children[i] = new Shape(child, Native.text(C.getAddress(child + Fields.SCHEMA_NAME)), true);
+    }
+  }
+
+  /** All fields of a schema. Errors: EINVAL for a malformed one. */
+  static Shape of(String operation, Schema schema) {
+    long struct = schema.open(operation);
+    Tree.count(operation, Kind.SCHEMA, struct);
+    Shape shape = new Shape(struct, "", true);
+    shape.isBatch = schema.format().equals("+s");
+    return shape;
+  }
+
+  /** The top level alone of a schema, which may be malformed. */
+  static Shape ofTop(long schema) {
+    return new Shape(schema, "", false);
+  }
+
+  /** What a batch has and may not have, or lacks; null for nothing. */
+  String difference(long array) {
+    long nulls = isBatch ? C.getLong(array + Fields.ARRAY_NULL_COUNT) : 0;
+    if (nulls > 0) {
+      return "null_count of a record batch: expected 0, because readers of record batches cannot"
+          + " represent nulls at the top level, got "
+          + nulls;
+    }
+    Difference found = compare(array);
+    return found == null ? null : found.toString();
+  }
+
+  private Difference compare(long array) {
+    if (array == 0 || Kind.ARRAY.isReleased(array)) {
+      return new Difference("expected an array, got NULL or a released one");
+    }
+    long found = C.getLong(array + Kind.ARRAY.childCount);
+    if (found != count) {
+      return new Difference("expected " + count + " children, got " + found);
+    }
+    long values = Kind.ARRAY.dictionary(array);
+    if ((values != 0) != hasDictionary) {
+      return new Difference(
+          hasDictionary ? "expected a dictionary, got none" : "expected no dictionary, got one");
+    }
+    long list = children == null ? 0 : C.getAddress(array + Kind.ARRAY.children);
+    for (int i = 0; children != null && i < count; i++) {
+      long child = list == 0 ? 0 : C.getAddress(list + (long) i * POINTER);
+      Difference below = children[i].compare(child);
+      if (below != null) {
+        return below.in(children[i]);
+      }
+    }
+    Difference below = dictionary == null ? null : dictionary.compare(values);
+    return below == null ? null : below.in(dictionary);
+  }
+
+  /** A field, by its path, and what differs there. */
+  private static final class Difference {
+    private final String problem;
+    private String path; // null for the batch itself
+
+    Difference(String problem) {
+      this.problem = problem;
+    }
+
+    Difference in(Shape field) {
+      path = path == null ? field.name : field.name + "." + path;
+      return this;
+    }
+
+    @Override
+    public String toString() {
+      return path == null ? problem : "field \"" + path + "\": " + problem;
+    }
+  }
+}
