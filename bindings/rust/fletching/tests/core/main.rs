@@ -19,6 +19,7 @@ mod rules_built;
 mod rules_data;
 mod rules_moves;
 mod rules_stream;
+mod safe_sequences;
 mod schema_builder;
 mod schema_copy;
 mod sealed;
