@@ -36,7 +36,7 @@ int answer(FletchingMessage* message, int code, const std::string& text) noexcep
   return code;
 }
 
-/// Runs `body`, and returns its exceptions as errno values: nothing is thrown through C.
+/// Runs `body`, and returns its exceptions as errno values, because C cannot catch them.
 template <class Body>
 int guarded(FletchingMessage* message, Body body) noexcept {
   try {
@@ -107,7 +107,7 @@ const json& case_named(const char* name) {
 
 // --- Memory and the account ---
 
-/// What the structs of one export point to. Freed after the release of the last of them.
+/// The memory of one export's structs. Freed after the release of the last of them.
 struct Memory {
   std::deque<std::string> texts;
   std::deque<std::unique_ptr<void, decltype(&std::free)>> blocks;
@@ -404,7 +404,7 @@ const char* get_last_error(ArrowArrayStream* stream) {
 
 // --- Tensors ---
 
-/// A tensor and what it points to. The deleter gets its address, and the account's id.
+/// A tensor and its memory. The deleter gets its address, and the account's id.
 template <class Managed>
 struct OwnedTensor {
   Managed managed = {};

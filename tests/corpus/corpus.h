@@ -1,5 +1,5 @@
 /* The corpus: cases as data (public.json), built in memory as structs of the C interfaces, and an
- * account of what was released.
+ * account of the releases.
  *
  * Errors: a function that takes a message returns 0 or an errno value, and then `message`, when it
  * is not NULL, holds one line that says why: EINVAL for an unknown case or a NULL argument, ENOMEM,
@@ -29,7 +29,7 @@ extern "C" {
 #define FLETCHING_CORPUS_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* What a case consists of, and which function below exports it. */
+/* The content of a case, and the functions below that export it. */
 enum {
   kFletchingCorpusSchema = 1,      /* ExportSchema */
   kFletchingCorpusArray = 2,       /* ExportSchema, ExportArray */
@@ -39,7 +39,7 @@ enum {
 };
 
 /* The right answer of code that reads the schema, or compares the array with it. Code that only
- * owns and moves structs may refuse what it can see; else it passes them on unchanged. */
+ * owns and moves structs may refuse a fault that it sees; else it passes them on unchanged. */
 enum { kFletchingCorpusAccept = 1, kFletchingCorpusRefuse = 2 };
 
 /* Every index from 0 to the count; past it NULL and 0. */
@@ -53,7 +53,8 @@ FLETCHING_CORPUS_EXPORT const char* FletchingCorpusText(int32_t index, const cha
 /* Why a library ("pyarrow", "arrow-go", ...) answers differently from the verdict; NULL when it
  * does not. */
 FLETCHING_CORPUS_EXPORT const char* FletchingCorpusException(int32_t index, const char* library);
-/* What a consumer of the stream gets: the number of batches, then this errno, or 0 for the end. */
+/* The number of batches that a consumer of the stream gets, and the errno behind them, 0 at the
+ * end. */
 FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusBatches(int32_t index);
 FLETCHING_CORPUS_EXPORT int32_t FletchingCorpusError(int32_t index);
 
@@ -76,8 +77,8 @@ FLETCHING_CORPUS_EXPORT int FletchingCorpusExportLegacyTensor(const char* name,
                                                               DLManagedTensor** out,
                                                               struct FletchingMessage* message);
 
-/* Whether the struct still is what was exported last: equal texts and numbers, the same buffers at
- * the same addresses. A NULL name equals an empty one. EBADMSG with the field that differs. Only
+/* Compares the struct with the last export: equal texts and numbers, the same buffers at the same
+ * addresses. A NULL name equals an empty one. EBADMSG with the field that differs. Only
  * before its release. */
 FLETCHING_CORPUS_EXPORT int FletchingCorpusCompareSchema(const char* name,
                                                          const struct ArrowSchema* schema,
@@ -86,8 +87,8 @@ FLETCHING_CORPUS_EXPORT int FletchingCorpusCompareArray(const char* name,
                                                         const struct ArrowDeviceArray* array,
                                                         struct FletchingMessage* message);
 
-/* Ends the case: EBADMSG, with the first thing that is wrong, for whatever was not released, was
- * released twice, or was called after its end; else 0. The account begins anew. */
+/* Ends the case. EBADMSG, with the first fault, if a struct was not released, was released twice,
+ * or was called after its end; else 0. The account begins anew. */
 FLETCHING_CORPUS_EXPORT int FletchingCorpusFinish(struct FletchingMessage* message);
 
 #ifdef __cplusplus

@@ -104,11 +104,11 @@ def tensor_of(case: Case) -> Any:
 
 
 def compare(case: Case, struct: abi.ArrowSchema | abi.ArrowDeviceArray) -> None:
-    """The struct is still what was exported."""
+    """Compares the struct with the exported one."""
     what = "Schema" if isinstance(struct, abi.ArrowSchema) else "Array"
     _run(f"Compare{what}", case.name.encode(), struct)
 
 
 def finish() -> None:
-    """Everything was released once."""
+    """Checks that each export was released once."""
     _run("Finish")

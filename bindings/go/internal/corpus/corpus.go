@@ -22,7 +22,7 @@ import (
 	"github.com/fletching/fletching/bindings/go/abi"
 )
 
-// What a case consists of.
+// The content of a case.
 const (
 	Schema = 1
 	Array  = 2
@@ -35,7 +35,7 @@ const accept = 1
 type Case struct {
 	Name     string
 	Accepted bool
-	// Batches and Code are what a consumer of the stream gets: batches, then this errno or the end.
+	// A consumer of the stream gets that many batches, and then the error Code, or the end.
 	Batches, Code int
 	index         C.int32_t
 }
@@ -54,7 +54,7 @@ var open = sync.OnceValue(func() error {
 	return nil
 })
 
-// Each plays every case of a kind. Afterwards everything that it exported was released once.
+// Each plays every case of a kind, and checks that it released each export once.
 func Each(t *testing.T, kind int32, play func(t *testing.T, c Case)) {
 	t.Helper()
 	if err := open(); err != nil {
@@ -115,7 +115,7 @@ func (c Case) ExportStream(t *testing.T) *abi.ArrowArrayStream {
 	return out
 }
 
-// CompareSchema fails unless the struct is still what was exported.
+// CompareSchema fails if the struct differs from the exported one.
 func (c Case) CompareSchema(t *testing.T, schema unsafe.Pointer) {
 	t.Helper()
 	run(t, func(message unsafe.Pointer) C.int {
@@ -123,7 +123,7 @@ func (c Case) CompareSchema(t *testing.T, schema unsafe.Pointer) {
 	})
 }
 
-// CompareArray fails unless the struct is still what was exported.
+// CompareArray fails if the struct differs from the exported one.
 func (c Case) CompareArray(t *testing.T, array unsafe.Pointer) {
 	t.Helper()
 	run(t, func(message unsafe.Pointer) C.int {

@@ -14,7 +14,7 @@ use crate::library;
 pub struct Message([u8; 1024]);
 
 library! {
-    /// What the tests call in the library of the corpus.
+    /// The functions of the corpus library.
     pub struct Corpus from "fletching_corpus" {
         count = FletchingCorpusCount() -> i32;
         name = FletchingCorpusName(i32) -> *const c_char;
@@ -32,7 +32,7 @@ library! {
     }
 }
 
-/// What a case consists of.
+/// The content of a case.
 #[derive(Clone, Copy, PartialEq)]
 #[allow(missing_docs, reason = "the C header documents the kinds")]
 pub enum Kind {
@@ -78,19 +78,19 @@ impl Case<'_> {
         self.run(|name, message| unsafe { (self.corpus.stream)(name, out, message) });
     }
 
-    /// Compares the schema with what was exported.
+    /// Compares the schema with the exported one.
     pub fn compare_schema(&self, schema: &ArrowSchema) {
         // SAFETY: the caller has not released it.
         self.run(|name, message| unsafe { (self.corpus.compare_schema)(name, schema, message) });
     }
 
-    /// Compares the array with what was exported.
+    /// Compares the array with the exported one.
     pub fn compare_array(&self, array: &ArrowDeviceArray) {
         // SAFETY: as above.
         self.run(|name, message| unsafe { (self.corpus.compare_array)(name, array, message) });
     }
 
-    /// What a consumer of the stream gets: the number of batches, and the error or 0.
+    /// The number of batches that a consumer of the stream gets, and the error or 0.
     pub fn batches(&self) -> (i32, i32) {
         // SAFETY: an index that the library has.
         unsafe {
@@ -110,7 +110,7 @@ impl Case<'_> {
 
 static ACCOUNT: Mutex<()> = Mutex::new(());
 
-/// Plays each case of a kind. Afterwards everything that it exported was released once.
+/// Plays each case of a kind, and checks that it released each export once.
 pub fn each(kind: Kind, mut play: impl FnMut(&Case)) {
     let _one = ACCOUNT
         .lock()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The corpus through the adapter: what the verdict refuses is refused before arrow-rs reads it.
+//! The corpus through the adapter: it refuses bad cases before arrow-rs reads them.
 
 use fletching::arrow::{to_array, to_field};
 use fletching::{Array, DeviceArray, Schema};

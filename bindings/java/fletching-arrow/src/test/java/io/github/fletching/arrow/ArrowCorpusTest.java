@@ -48,7 +48,9 @@ class ArrowCorpusTest {
   void schemasGetTheirVerdict() {
     eachGetsItsVerdict(
         Corpus.SCHEMA,
-        c -> (allocator, dictionaries) -> ArrowData.importField(allocator, c.schema(), dictionaries));
+        c ->
+            (allocator, dictionaries) ->
+                ArrowData.importField(allocator, c.schema(), dictionaries));
   }
 
   @Test

@@ -34,9 +34,7 @@ class FfmEngineTest extends EngineSuite {
     assumeTrue(Runtime.version().feature() >= 24, "needs --illegal-native-access=deny of Java 24");
     String output =
         Child.runMain(
-            NoEngine.class,
-            "--illegal-native-access=deny",
-            "-Dio.github.fletching.engine=ffm");
+            NoEngine.class, "--illegal-native-access=deny", "-Dio.github.fletching.engine=ffm");
     assertTrue(output.contains("ffm failed: Illegal native access from"), output);
     assertTrue(output.contains("hint: start java with --enable-native-access="), output);
     assertTrue(output.contains("caused by java.lang.ExceptionInInitializerError"), output);

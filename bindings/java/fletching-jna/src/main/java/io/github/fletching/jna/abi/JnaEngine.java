@@ -153,8 +153,7 @@ final class JnaEngine implements Engine {
   @Override
   public long symbol(long library, String name) {
     try {
-      NativeLibrary found =
-          library == 0 ? NativeLibrary.getProcess() : libraries.get(library);
+      NativeLibrary found = library == 0 ? NativeLibrary.getProcess() : libraries.get(library);
       return Pointer.nativeValue(found.getGlobalVariableAddress(name));
     } catch (UnsatisfiedLinkError e) {
       return 0;

@@ -96,17 +96,17 @@ public final class Corpus {
       return ArrayStream.wrap(raw.address());
     }
 
-    /** Fails unless the schema is still what was exported. */
+    /** Fails if the schema differs from the exported one. */
     public void compareSchema(Schema schema) {
       Peer.call(name, message -> C.FletchingCorpusCompareSchema(name, schema.address(), message));
     }
 
-    /** Fails unless the array is still what was exported. */
+    /** Fails if the array differs from the exported one. */
     public void compareArray(DeviceArray array) {
       Peer.call(name, message -> C.FletchingCorpusCompareArray(name, array.address(), message));
     }
 
-    /** Fails unless everything was released once. */
+    /** Fails unless each export was released once. */
     public void finish() {
       Peer.call(name, C::FletchingCorpusFinish);
     }
